@@ -1,0 +1,41 @@
+# Checks of what the library looks like from outside and of the arrows between its folders.  Included by
+# tests/CMakeLists.txt; the scripts beside this file do the work and say what they check.
+enable_language(CXX)
+set(api ${CMAKE_CURRENT_LIST_DIR})
+
+opjit_test(api.layers ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${api}/layers.cmake)
+foreach(language C CXX)
+    string(TOLOWER api.headers_${language} name)
+    opjit_test(${name} ${CMAKE_COMMAND} -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLANGUAGE=${language}
+               -DCOMPILER=${CMAKE_${language}_COMPILER} -P ${api}/headers.cmake)
+endforeach()
+
+# What follows is about ordinary builds: a sanitizer adds symbols of its own to every file and its library to every
+# program.  It is about shared libraries too, which only the default build has.
+get_target_property(type opjit TYPE)
+if(OPJIT_SANITIZE OR OPJIT_FUZZ OR NOT TARGET opjit-codegen OR NOT type STREQUAL "SHARED_LIBRARY")
+    return()
+endif()
+
+# The archive of codegen is made for tests of its internals, which there may be none of.
+add_custom_target(api_archives ALL DEPENDS opjit_internal opjit_internal_codegen)
+opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
+           -DINCLUDE=${PROJECT_SOURCE_DIR}/include
+           "-DARCHIVES=$<TARGET_FILE:opjit_internal>;$<TARGET_FILE:opjit_internal_codegen>"
+           -DOPJIT=$<TARGET_FILE:opjit> -DRUNTIME=$<TARGET_FILE:opjit-runtime> -DCODEGEN=$<TARGET_FILE:opjit-codegen>
+           -P ${api}/symbols.cmake)
+
+# A project of its own that uses opjit, in each of the ways in which that can be done.
+foreach(way installed pkgconfig installed_static subdirectory)
+    opjit_test(api.consumer_${way} ${CMAKE_COMMAND} -DWAY=${way} -DSOURCE=${PROJECT_SOURCE_DIR}
+               -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/${way}
+               -DC_COMPILER=${CMAKE_C_COMPILER} -DCXX_COMPILER=${CMAKE_CXX_COMPILER} -DGENERATOR=${CMAKE_GENERATOR}
+               -DPKG_CONFIG=${PKG_CONFIG_EXECUTABLE} -DLLVM_DIR=${LLVM_DIR} -P ${api}/consumer.cmake)
+endforeach()
+set_tests_properties(api.consumer_installed_static api.consumer_subdirectory PROPERTIES LABELS slow RUN_SERIAL ON)
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
+    opjit_test(api.readme ${CMAKE_COMMAND} -DREADME=${PROJECT_SOURCE_DIR}/README.md
+               -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLIBRARY=$<TARGET_FILE:opjit>
+               -DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme -DCOMPILER=${CMAKE_C_COMPILER} -P ${api}/readme.cmake)
+endif()

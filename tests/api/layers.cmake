@@ -1,0 +1,60 @@
+# layers.cmake - reads every #include line of the library and the reference and checks the arrows between the layers:
+#     frontend -> codegen/codegen.h -> ir -> runtime -> include, and outside headers only where they belong.
+# It reads text and follows no #if: an include that no build uses counts too.
+#   cmake -DROOT=<source folder> -P layers.cmake
+cmake_minimum_required(VERSION 3.25)
+
+# check(<folder> <what may be included>): a regular expression over "<file>" of each include, system headers as <file>.
+function(check folder allowed)
+    file(GLOB files RELATIVE ${ROOT} ${ROOT}/${folder}/*.c ${ROOT}/${folder}/*.h ${ROOT}/${folder}/*.def)
+    foreach(file IN LISTS files)
+        file(READ ${ROOT}/${file} text)
+        string(REGEX MATCHALL "(^|\n)[ \t]*#[ \t]*include[ \t]*[<\"][^>\"\n]+[>\"]" lines "${text}")
+        foreach(line IN LISTS lines)
+            string(REGEX REPLACE ".*include[ \t]*([<\"])([^>\"]+)[>\"]" "\\1\\2" include "${line}")
+            if(NOT include MATCHES "^(${allowed})")
+                message(SEND_ERROR "${file} may not include ${include}")
+            endif()
+        endforeach()
+        set_property(GLOBAL APPEND PROPERTY files_read ${file})
+    endforeach()
+endfunction()
+
+# Of the outside: the C library and POSIX, and nothing that belongs to one folder alone.
+set(c "<(assert|ctype|errno|fenv|float|inttypes|limits|locale|math|stdarg|stdalign|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|time)\\.h")
+set(posix "<(dirent|dlfcn|elf|fcntl|glob|libgen|link|pthread|sched|signal|strings|unistd|cpuid|termios)\\.h|<(sys|linux|asm|net)/")
+set(public "<opjit/")
+
+check(include/opjit "<(stdbool|stddef|stdint|windows)\\.h|${public}")
+check(runtime "${c}|${posix}|${public}|\"runtime/|<(ffi|xxhash)\\.h")
+check(ir "${c}|${public}|\"ir/|\"runtime/(base|target)\\.h")
+check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/ir[a-z_]*\\.(h|def)|\"runtime/(base|target)\\.h|<llvm-c/|<llvm/Config/llvm-config\\.h|\"opjit_build_id\\.h")
+check(frontend "${c}|${posix}|${public}|\"frontend/|\"codegen/codegen\\.h|\"ir/|\"runtime/|\"opjit_build_id\\.h")
+check(frontend/cli "${c}|${posix}|${public}|\"frontend/|\"ir/|\"runtime/|\"opjit_build_id\\.h|<immintrin\\.h")
+check(tests/reference "${c}|${public}|\"tests/reference/")
+
+# The library does not know its program.
+file(GLOB files RELATIVE ${ROOT} ${ROOT}/frontend/*.c ${ROOT}/frontend/*.h)
+foreach(file IN LISTS files)
+    file(STRINGS ${ROOT}/${file} lines REGEX "#[ \t]*include[ \t]*\"frontend/cli/")
+    if(lines)
+        message(SEND_ERROR "${file} may not include the program's headers: ${lines}")
+    endif()
+endforeach()
+
+# <ffi.h> is in one file, so that a build without libffi leaves out one file's worth of code.
+set(ffi_files "")
+get_property(files GLOBAL PROPERTY files_read)
+foreach(file IN LISTS files)
+    file(STRINGS ${ROOT}/${file} lines REGEX "#[ \t]*include[ \t]*<ffi\\.h>")
+    if(lines)
+        list(APPEND ffi_files ${file})
+    endif()
+endforeach()
+list(LENGTH ffi_files count)
+if(count GREATER 1)
+    message(SEND_ERROR "<ffi.h> belongs in one file, not in ${ffi_files}")
+endif()
+
+list(LENGTH files count)
+message(STATUS "${count} files read")
