@@ -1,0 +1,92 @@
+/* opjit/abi.h - what compiled kernels look like from outside: the stage function, the executor that runs stages, and
+ * the metadata that travels with the code.  Code that is called ahead of time needs this header alone.
+ * Everything here is plain data without pointers into opjit; the same bytes stand in a cached image and in an object. */
+#ifndef OPJIT_ABI_H
+#define OPJIT_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opjit/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPJIT_KERNEL_ABI 1u  /* stage signature and metadata layout */
+#define OPJIT_NUMERICS 1u    /* the same graph gives the same bits for one number (DESIGN: numerics) */
+#define OPJIT_MAX_RANK 8u
+#define OPJIT_WORKSPACE_ALIGNMENT 64u
+
+/* One stage of a kernel, iterations [begin, end) of its one parallel loop.  Re-entrant; touches nothing but its
+ * arguments; ends with a store fence where it used non-temporal stores.
+ *   buffers  used inputs in order, then outputs (absent optional inputs have no slot), then constants kept by the kernel
+ *   params   late parameters, 8 bytes each: integers sign- or zero-extended, floats as their bits zero-extended
+ *   shared   memory shared by all stages of one call; scratch: memory of this worker alone; both 64-byte aligned */
+typedef void (*opjit_stage_fn)(void *const *buffers, const uint64_t *params, void *shared, void *scratch,
+                               uint64_t begin, uint64_t end);
+
+/* Who runs the pieces of a stage.  run must cover [0, extent) exactly once in pieces whose bounds are multiples of
+ * grain (but for the last end) by calling body, and return only when all of them are done.  worker is below workers and
+ * unique among the pieces that run at one time.  run returns OPJIT_OK, or a status that the call then returns. */
+typedef struct opjit_executor {
+    void *user;
+    uint32_t workers;
+    opjit_status (*run)(void *user, uint64_t extent, uint64_t grain,
+                        void (*body)(void *arg, uint32_t worker, uint64_t begin, uint64_t end), void *arg);
+} opjit_executor;
+
+typedef enum opjit_buffer_role { OPJIT_BUFFER_INPUT = 0, OPJIT_BUFFER_OUTPUT = 1, OPJIT_BUFFER_CONSTANT = 2 } opjit_buffer_role;
+
+typedef struct opjit_buffer_info {
+    uint32_t role;             /* opjit_buffer_role */
+    uint32_t dtype;            /* DML_TENSOR_DATA_TYPE */
+    uint32_t rank;             /* 1 to 8 */
+    uint32_t align;            /* bytes; a power of two */
+    uint64_t sizes[8];         /* elements; unused ones 1 */
+    uint64_t strides[8];       /* elements; unused ones 0 */
+    uint64_t bytes;            /* a binding must have at least this many */
+    uint32_t alias_inputs;     /* outputs: bit i set: may be the same memory as buffer i */
+    uint32_t name;             /* offset of a NUL-terminated name in the metadata; 0: none */
+} opjit_buffer_info;
+
+typedef struct opjit_param_info {
+    uint32_t dtype;            /* DML_TENSOR_DATA_TYPE of the value in the low bytes of the 8-byte slot */
+    uint32_t name;             /* offset of the field's name in the metadata */
+    int64_t lo, hi;            /* integers: allowed interval, both ends included; floats: 0, 0 */
+} opjit_param_info;
+
+typedef enum opjit_step_kind { OPJIT_STEP_STAGE = 0, OPJIT_STEP_CUSTOM = 1 } opjit_step_kind;
+
+typedef struct opjit_step_info {
+    uint32_t kind;             /* opjit_step_kind */
+    uint32_t entry;            /* stage: offset from the start of the code; custom: its index */
+    uint64_t extent, grain;    /* iterations of the parallel loop; smallest piece */
+} opjit_step_info;
+
+/* A step list.  alias_mask bit (output * 8 + input), outputs and inputs counted below 8: holds when that output is
+ * that input's memory.  The first variant whose mask is part of the call's mask is run; the last one has mask 0. */
+typedef struct opjit_variant_info {
+    uint64_t alias_mask;
+    uint32_t first_step, steps;
+} opjit_variant_info;
+
+/* All offsets are in bytes from the start of this struct; arrays are 8-byte aligned. */
+typedef struct opjit_kernel_meta {
+    uint32_t abi;              /* OPJIT_KERNEL_ABI */
+    uint32_t size;             /* bytes of the whole metadata */
+    uint8_t key[16];           /* hash of the cache key */
+    uint32_t name, target;     /* offsets of NUL-terminated strings */
+    uint32_t numerics, level;  /* OPJIT_NUMERICS; opjit_level */
+    uint64_t features[4];      /* CPU features that the code needs (bits as in the target's own table) */
+    uint32_t inputs, outputs, constants, params;
+    uint32_t steps, variants;
+    uint32_t buffer_info, param_info, step_info, variant_info; /* offsets of the arrays */
+    uint64_t shared_size, scratch_size;                        /* bytes a call; bytes a worker */
+    uint64_t flops, bytes_read, bytes_written;                 /* of one call, base variant */
+} opjit_kernel_meta;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

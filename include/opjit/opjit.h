@@ -1,0 +1,237 @@
+/* opjit/opjit.h - the whole public interface of opjit, an embeddable operator-graph JIT compiler.
+ *
+ *     opjit_context *context;  opjit_operator *op;  opjit_kernel *kernel;  opjit_error error;
+ *     opjit_context_create(NULL, &context, &error);                         // once
+ *     opjit_operator_create(context, &desc, &op, &error);                   // validates, does not compile
+ *     opjit_compile_operator(context, op, NULL, &kernel, &error);           // or a cache hit
+ *     opjit_kernel_call(kernel, &call, &error);                             // any thread, any number of times
+ *
+ * Rules that hold everywhere:
+ *   - A function that can fail returns opjit_status and takes an opjit_error, which may be NULL.  On failure its
+ *     outputs are NULL or zero, nothing is leaked and every object is as it was before.
+ *   - NULL handles and NULL out pointers are refused with OPJIT_INVALID_ARGUMENT; release and destroy accept NULL.
+ *   - Every function may be called from any thread at any time, but for destroying or releasing an object that
+ *     another thread is still using through the same reference.
+ *   - Structures with struct_size may grow at the end; set them with their _INIT macro.
+ *   - Nothing here aborts, exits or prints (OPJIT_VERBOSE=1 apart). */
+#ifndef OPJIT_OPJIT_H
+#define OPJIT_OPJIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opjit/abi.h>
+#include <opjit/dml.h>
+#include <opjit/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- version -------------------------------------------------------------------------------------------------- */
+#define OPJIT_VERSION_MAJOR 0
+#define OPJIT_VERSION_MINOR 1
+#define OPJIT_VERSION_PATCH 0
+
+/* "0.1.0" of the library that is loaded (the macros are those of the header). */
+OPJIT_API const char *opjit_version(void);
+
+/* --- objects ---------------------------------------------------------------------------------------------------- */
+typedef struct opjit_context opjit_context;   /* allocator, target, caches, event sink; one owner, not counted */
+typedef struct opjit_operator opjit_operator; /* a validated deep copy of a descriptor; reference counted */
+typedef struct opjit_kernel opjit_kernel;     /* compiled code with its metadata; immutable, reference counted */
+
+/* --- events ----------------------------------------------------------------------------------------------------- */
+typedef enum opjit_event_kind {
+    OPJIT_EVENT_COMPILE = 1, /* a kernel was compiled: milliseconds a phase in the line */
+    OPJIT_EVENT_HIT = 2,     /* found in the memory or disk cache */
+    OPJIT_EVENT_MISS = 3,
+    OPJIT_EVENT_LOAD = 4,    /* code mapped executable; also: the codegen library was loaded */
+    OPJIT_EVENT_EVICT = 5,
+    OPJIT_EVENT_WARNING = 6  /* something was ignored or replaced: a damaged cache file, a missing codegen library */
+} opjit_event_kind;
+
+typedef struct opjit_event {
+    opjit_event_kind kind;
+    const char *line; /* one comma-separated line, "opjit,compile,diagonal_matrix1,f32,512x512,...", no newline;
+                         valid during the call only */
+} opjit_event;
+
+/* Called from whichever thread caused the event, never under a lock of opjit. */
+typedef void (*opjit_event_fn)(void *user, const opjit_event *event);
+
+/* --- context ---------------------------------------------------------------------------------------------------- */
+typedef struct opjit_context_options {
+    uint32_t struct_size;
+    uint32_t feature_level;           /* DML_FEATURE_LEVEL; 0: newest plus opjit's extensions */
+    const opjit_allocator *allocator; /* copied; NULL: malloc and free */
+    const char *target;               /* "cpu:x86-64-v3[,tune=...][,l1=...]"; NULL: this CPU */
+    const char *codegen_path;         /* absolute path of the codegen library; NULL: searched for */
+    const char *cache_dir;            /* disk cache; NULL: none */
+    uint64_t cache_bytes;             /* bound of the memory cache (code and metadata); 0: 64 MiB */
+    opjit_event_fn event;             /* NULL: none, or standard error where OPJIT_VERBOSE=1 */
+    void *event_user;
+    uint32_t flags;                   /* OPJIT_CONTEXT_... */
+    uint32_t reserved;                /* 0 */
+} opjit_context_options;
+#define OPJIT_CONTEXT_OPTIONS_INIT { sizeof(opjit_context_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0 }
+
+#define OPJIT_CONTEXT_ALLOW_INTERPRETER 1u /* run kernels in the IR interpreter where code can't be made or mapped */
+#define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */
+#define OPJIT_CONTEXT_GDB 4u               /* register kernels with the GDB JIT interface (also OPJIT_GDB=1) */
+
+/* Creates a context in *out_context; the caller destroys it.  options may be NULL.  LLVM is not loaded here.
+ * Expected failures: an unknown target or feature level, no memory. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_create(const opjit_context_options *options,
+                                                            opjit_context **out_context, opjit_error *error);
+
+/* Frees the context and drops the caches' references.  Operators and kernels made with it stay valid. */
+OPJIT_API void opjit_context_destroy(opjit_context *context);
+
+/* Loads the codegen library and compiles a tiny kernel, so that the first real compile is a warm one.  Blocking; call
+ * it from a thread of your own at start-up.  OPJIT_UNAVAILABLE where there is no codegen library. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_warm(opjit_context *context, opjit_error *error);
+
+/* The canonical target string of the context, e.g. "cpu:x86-64-v3,tune=znver3,l1=32768,...".  Owned by the context. */
+OPJIT_API const char *opjit_context_target(const opjit_context *context);
+
+typedef struct opjit_cache_stats {
+    uint32_t struct_size;
+    uint32_t entries;    /* kernels in the memory cache */
+    uint64_t bytes;      /* their code and metadata */
+    uint64_t capacity;   /* bound of bytes */
+    uint64_t hits, misses, compiles, evictions, waits; /* waits: a thread found its key being compiled by another */
+    uint64_t disk_hits, disk_writes, disk_rejects;
+} opjit_cache_stats;
+#define OPJIT_CACHE_STATS_INIT { sizeof(opjit_cache_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats,
+                                                             opjit_error *error);
+/* Drops every kernel from the memory cache; kernels that callers hold stay valid. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error);
+
+/* --- operators -------------------------------------------------------------------------------------------------- */
+/* Validates *desc completely and copies it deeply into *out_operator (DirectML's CreateOperator); does not compile.
+ * The caller releases the operator.  Expected failures: INVALID_ARGUMENT and UNSUPPORTED, each naming operator, field,
+ * value and what is allowed. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DESC *desc,
+                                                             opjit_operator **out_operator, opjit_error *error);
+OPJIT_API void opjit_operator_retain(opjit_operator *op);
+OPJIT_API void opjit_operator_release(opjit_operator *op);
+
+/* --- compiling -------------------------------------------------------------------------------------------------- */
+typedef enum opjit_level {
+    OPJIT_LEVEL_AUTO = 0,  /* quick; codegen/README.md holds the estimate that decides */
+    OPJIT_LEVEL_QUICK = 1, /* fastest to compile */
+    OPJIT_LEVEL_PEAK = 2   /* fastest code */
+} opjit_level;
+
+typedef struct opjit_compile_options {
+    uint32_t struct_size;
+    uint32_t flags;            /* OPJIT_COMPILE_... */
+    opjit_level level;
+    uint32_t late_count;
+    const char *const *late;   /* scalar fields bound at each call instead of now, e.g. "DiagonalFillBegin"; in a graph
+                                  "node.Field".  Order here is the order in opjit_call.params */
+    const char *target;        /* NULL: the context's */
+    const char *name;          /* kernel name for debuggers and symbols; NULL: made from operator, dtype and key */
+} opjit_compile_options;
+#define OPJIT_COMPILE_OPTIONS_INIT { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, NULL, NULL }
+
+#define OPJIT_COMPILE_MASKS_ABSORB 1u /* ADD: a generated or constant -inf operand decides alone (DESIGN: numerics) */
+#define OPJIT_COMPILE_INTERPRET 2u    /* run in the IR interpreter: the oracle; needs no codegen library */
+#define OPJIT_COMPILE_NO_CACHE 4u     /* neither look in the caches nor store there */
+
+/* Compiles the operator for exactly its shapes, or finds it in the cache, into *out_kernel; the caller releases it.
+ * The operator is borrowed until the call returns.  Threads that ask for one key at a time compile it once. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op,
+                                                              const opjit_compile_options *options,
+                                                              opjit_kernel **out_kernel, opjit_error *error);
+
+/* --- kernels ---------------------------------------------------------------------------------------------------- */
+OPJIT_API void opjit_kernel_retain(opjit_kernel *kernel);
+OPJIT_API void opjit_kernel_release(opjit_kernel *kernel);
+
+typedef struct opjit_binding {
+    void *data;      /* inputs are only read */
+    uint64_t bytes;  /* of the memory at data; may be more than the tensor needs */
+} opjit_binding;
+
+typedef struct opjit_call {
+    uint32_t struct_size;
+    uint32_t binding_count;
+    const opjit_binding *bindings;  /* used inputs in order, then outputs; an absent optional input has no binding */
+    const uint64_t *params;         /* late parameters in the order of opjit_compile_options.late (abi.h: params) */
+    uint32_t param_count;
+    uint32_t reserved;              /* 0 */
+    opjit_binding workspace;        /* 64-byte aligned, of opjit_kernel_info.workspace_bytes; {NULL, 0}: allocated for
+                                       the call where the kernel needs any */
+    const opjit_executor *executor; /* NULL: everything on the caller's thread */
+} opjit_call;
+#define OPJIT_CALL_INIT { sizeof(opjit_call), 0, NULL, NULL, 0, 0, { NULL, 0 }, NULL }
+
+/* Runs the kernel and returns when it is done.  Count, bytes, alignment and overlap of the bindings are checked; an
+ * output may be the same memory as an input where opjit_buffer_info.alias_inputs says so, any other overlap with an
+ * output is refused.  Re-entrant. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,
+                                                         opjit_error *error);
+
+typedef struct opjit_kernel_info {
+    uint32_t struct_size;
+    uint32_t flags;                   /* OPJIT_KERNEL_... */
+    const char *name, *target;        /* owned by the kernel, as everything below */
+    const opjit_kernel_meta *meta;
+    const opjit_buffer_info *buffers; uint32_t buffer_count; /* inputs, outputs, constants */
+    uint32_t inputs, outputs;
+    const opjit_param_info *params; uint32_t param_count;
+    opjit_level level;
+    uint64_t code_bytes, workspace_bytes; /* workspace for one worker; each further one adds meta->scratch_size */
+    uint64_t bytes_read, bytes_written;
+    double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; /* 0 where it came from a cache */
+} opjit_kernel_info;
+#define OPJIT_KERNEL_INFO_INIT { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+#define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
+#define OPJIT_KERNEL_FROM_DISK 2u
+
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info,
+                                                             opjit_error *error);
+
+/* Makes the peak version of a quick kernel on the caller's thread and swaps it in for later calls; calls that run
+ * meanwhile finish with the old code.  Nothing to do for a peak or interpreted kernel: OPJIT_OK. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error);
+
+/* --- typed access (libffi) ---------------------------------------------------------------------------------------- */
+/* A plain C function for a kernel whose bindings are fixed but for its pointers: void f(const void *in0, ..., void *out0).
+ * Every buffer is taken to have exactly the bytes of its opjit_buffer_info.  Late parameters follow as int64_t, float,
+ * double ... by their dtype (FLOAT16 as uint16_t).  The function is callable from any thread until the closure is
+ * destroyed; a failing call (overlap, alignment) is dropped and counted.
+ * OPJIT_UNAVAILABLE where the system allows no closures or opjit was built without libffi. */
+typedef struct opjit_closure opjit_closure;
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_closure_create(opjit_kernel *kernel, opjit_closure **out_closure,
+                                                            void (**out_function)(void), opjit_error *error);
+/* Calls that failed since creation, with the last message in *error where it is not NULL. */
+OPJIT_API uint64_t opjit_closure_failures(const opjit_closure *closure, opjit_error *error);
+OPJIT_API void opjit_closure_destroy(opjit_closure *closure);
+
+/* Calls any C function whose signature is known only at run time: void function(types...).  types and values have
+ * count elements; DML_TENSOR_DATA_TYPE_UNKNOWN stands for a pointer, values[i] points to the i-th argument's value. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_typed_call(void (*function)(void), uint32_t count,
+                                                        const DML_TENSOR_DATA_TYPE *types, void *const *values,
+                                                        opjit_error *error);
+
+/* --- looking inside ----------------------------------------------------------------------------------------------- */
+/* Called once a pass with the IR text after it; text is valid during the call only. */
+typedef void (*opjit_explain_fn)(void *user, const char *stage, const char *text);
+
+/* Lowers the operator and runs the passes without code generation, handing out the IR after each of them, beginning
+ * with "lower". */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_explain(opjit_context *context, opjit_operator *op,
+                                                              const opjit_compile_options *options, opjit_explain_fn fn,
+                                                              void *user, opjit_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
