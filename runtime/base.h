@@ -1,0 +1,103 @@
+/* base.h - the floor that everything stands on: errors, memory, bytes, checked arithmetic, element types.
+ * Knows no IR, no LLVM, no operator. */
+#ifndef OPJIT_RUNTIME_BASE_H
+#define OPJIT_RUNTIME_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opjit/dml.h>
+#include <opjit/status.h>
+
+/* --- errors ------------------------------------------------------------------------------------------------------ */
+#if defined(__GNUC__)
+#define PRINTF_LIKE(at, first) __attribute__((format(printf, at, first)))
+#else
+#define PRINTF_LIKE(at, first)
+#endif
+
+/* Fills *error (may be NULL) and returns status.  Control characters and bytes that are not UTF-8 become '?', so that
+ * the message is one printable line whatever a user's name holds. */
+opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Puts context before the message that *error holds: "<context>: <message>". */
+void opjit_rt_error_prefix(opjit_error *error, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Makes text one printable line in place: what is no valid UTF-8 or a control character becomes '?'. */
+void opjit_rt_printable(char *text);
+/* Clears *error (NULL is fine) at the entry of a public function. */
+void opjit_rt_error_clear(opjit_error *error);
+opjit_status opjit_rt_no_memory(opjit_error *error); /* OPJIT_OUT_OF_MEMORY, "out of memory" */
+
+/* Structures with a uint32_t struct_size first.  read: copies given into *out (known bytes), zero where given is shorter; a
+ * longer one is refused unless its tail is zero.  write: the other way, into the caller's *out of its struct_size. */
+opjit_status opjit_rt_struct_read(void *out, size_t known, const void *given, const char *what, opjit_error *error);
+opjit_status opjit_rt_struct_write(void *out, const void *full, size_t known, const char *what, opjit_error *error);
+
+#define TRY(call)                                \
+    do {                                         \
+        const opjit_status try_status_ = (call); \
+        if (try_status_ != OPJIT_OK)             \
+            return try_status_;                  \
+    } while (0)
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+/* malloc and free behind the hook's signature: the only call of malloc in the library. */
+extern const opjit_allocator opjit_rt_default_allocator;
+
+void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment); /* NULL: no memory; size 0 gives 1 byte */
+void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size);       /* NULL is fine */
+
+/* Bump allocator for compile-time data: zeroed memory, no per-object free. */
+typedef struct rt_arena_block rt_arena_block;
+typedef struct rt_arena {
+    const opjit_allocator *allocator;
+    rt_arena_block *blocks; /* newest first */
+    size_t used;            /* bytes of the newest block handed out */
+} rt_arena;
+void opjit_rt_arena_init(rt_arena *arena, const opjit_allocator *allocator);
+void opjit_rt_arena_free(rt_arena *arena);
+void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned; NULL: no memory or overflow */
+char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */
+#define ARENA_ARRAY(arena, type, count) ((type *)opjit_rt_arena_allocate((arena), (count), sizeof(type)))
+#define ARENA_NEW(arena, type) ARENA_ARRAY(arena, type, 1)
+
+/* Growable byte string.  After a failed growth `failed` stays set, data keeps what it had and appends do nothing, so
+ * that a writer checks once at its end. */
+typedef struct rt_bytes {
+    const opjit_allocator *allocator;
+    uint8_t *data;
+    size_t size, capacity;
+    bool failed;
+} rt_bytes;
+void opjit_rt_bytes_init(rt_bytes *b, const opjit_allocator *allocator);
+void opjit_rt_bytes_free(rt_bytes *b);
+void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size);
+void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value);
+void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value);   /* little endian */
+void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value);
+void opjit_rt_bytes_str(rt_bytes *b, const char *text); /* length (u32), then the characters; NULL as "" */
+void opjit_rt_bytes_align(rt_bytes *b, size_t alignment);                      /* zero bytes up to a multiple */
+void opjit_rt_bytes_printf(rt_bytes *b, const char *format, ...) PRINTF_LIKE(2, 3); /* text, no NUL appended */
+void opjit_rt_bytes_zero_end(rt_bytes *b); /* appends a NUL that size does not count */
+
+/* --- checked arithmetic: false on overflow, *out unspecified then --------------------------------------------------- */
+static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool checked_addi(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool checked_subi(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
+static inline bool checked_muli(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline uint64_t align_up(uint64_t x, uint64_t power_of_two) { return (x + power_of_two - 1) & ~(power_of_two - 1); }
+static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
+
+/* --- element types -------------------------------------------------------------------------------------------------- */
+/* Bytes of one element; 0 for UNKNOWN, the 4-bit types and numbers that are no type. */
+uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type);
+const char *opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE type);  /* "FLOAT32"; "unknown" */
+const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
+
+/* --- hash: XXH3, 128 bits ------------------------------------------------------------------------------------------- */
+typedef struct rt_hash { uint64_t lo, hi; } rt_hash;
+rt_hash opjit_rt_hash(const void *data, size_t size);
+
+#endif

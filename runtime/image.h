@@ -1,0 +1,46 @@
+/* image.h - the image: metadata and final machine code in one flat, position-independent, pre-relocated byte string.
+ * The same bytes stand in memory, in a cache file and in an AOT object's data.
+ *     header | kernel meta | padding to 4096 | code (64-byte aligned offsets; constants first or last, as codegen laid out)
+ * The header holds format, ABI, sizes and an XXH3 checksum over all that follows it. */
+#ifndef OPJIT_RUNTIME_IMAGE_H
+#define OPJIT_RUNTIME_IMAGE_H
+
+#include <opjit/abi.h>
+
+#include "runtime/base.h"
+
+/* What the compiler knows about a kernel, before it is laid out as opjit_kernel_meta. */
+typedef struct rt_meta_source {
+    uint8_t key[16];
+    const char *name, *target;
+    uint32_t level;
+    uint64_t features[4];
+    uint32_t inputs, outputs, constants, params, steps, variants;
+    const opjit_buffer_info *buffers;       /* inputs, outputs, constants; .name is ignored */
+    const char *const *buffer_names;        /* as many; entries may be NULL */
+    const opjit_param_info *param_infos;    /* .name is ignored */
+    const char *const *param_names;
+    const opjit_step_info *step_infos;
+    const opjit_variant_info *variant_infos;
+    uint64_t shared_size, scratch_size, flops, bytes_read, bytes_written;
+} rt_meta_source;
+
+/* Appends an image to *out (which must be empty). */
+opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code, size_t code_size, rt_bytes *out, opjit_error *error);
+
+/* Checks every offset, count and the checksum: after OPJIT_OK nothing in *image can lead outside of it, entry points
+ * included.  size may be anything; CORRUPT says what is wrong.  *out_meta and *out_code point into image. */
+opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_kernel_meta **out_meta, const uint8_t **out_code,
+                                  size_t *out_code_size, opjit_error *error);
+
+/* Executable mapping of an image's bytes; no page is ever writable and executable at one time. */
+typedef struct rt_mapping {
+    void *base;      /* the image header; NULL: none */
+    size_t size;     /* of the mapping */
+} rt_mapping;
+/* Copies the (checked) image into a fresh anonymous mapping, then makes its code r-x and the rest r--; where that flip is
+ * forbidden, a memfd that is written as a file and mapped r-x; else UNAVAILABLE. */
+opjit_status opjit_rt_map_code(const void *image, size_t size, rt_mapping *out, opjit_error *error);
+void opjit_rt_unmap_code(rt_mapping *mapping);
+
+#endif

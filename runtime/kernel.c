@@ -1,0 +1,315 @@
+/* kernel.c - a kernel's life: loading an image, references, information, the swap to its peak version.
+ * Calling is in call.c. */
+#define _GNU_SOURCE
+#include "runtime/kernel_object.h"
+
+#include <stdalign.h>
+#include <string.h>
+#include <time.h>
+
+/* --- programs ------------------------------------------------------------------------------------------------------- */
+
+static void program_destroy(rt_core *core, program *p)
+{
+    if (p == NULL)
+        return;
+    opjit_rt_debug_unregister(core, p->debug);
+    opjit_rt_unmap_code(&p->mapping);
+    opjit_rt_release(&core->allocator, p->copy, p->image_size);
+    opjit_rt_release(&core->allocator, p, sizeof *p);
+}
+
+/* Whether the code of *meta may run on this CPU and this runtime knows all of its steps. */
+static opjit_status check_runnable(const opjit_kernel_meta *meta, bool interpreted, opjit_error *error)
+{
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+    rt_target needed;
+
+    for (uint32_t i = 0; i < meta->steps; i++)
+        if (steps[i].kind != OPJIT_STEP_STAGE)
+            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "step %u calls a custom function, which this build lacks", i);
+    if (interpreted)
+        return OPJIT_OK;
+    if ((meta->features[1] | meta->features[2] | meta->features[3]) != 0)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "the image needs CPU features unknown to this library");
+    memset(&needed, 0, sizeof needed);
+    opjit_rt_target_set_features(&needed, meta->features[0]);
+    memcpy(needed.tune, "generic", sizeof "generic");
+    opjit_rt_target_write_text(&needed);
+    return opjit_rt_target_runs_here(&needed, error);
+}
+
+/* Puts the checked image where it can be used from: executable memory, or a plain copy. */
+static opjit_status program_place(rt_core *core, program *p, const void *image, size_t size, bool interpreted,
+                                  opjit_error *error)
+{
+    const void *placed;
+
+    p->image_size = size;
+    if (interpreted) {
+        p->copy = opjit_rt_allocate(&core->allocator, size, 16);
+        if (p->copy == NULL)
+            return opjit_rt_no_memory(error);
+        placed = memcpy(p->copy, image, size);
+    } else {
+        TRY(opjit_rt_map_code(image, size, &p->mapping, error));
+        placed = p->mapping.base;
+    }
+    /* Again on our own copy: nobody can change that one between check and use. */
+    TRY(opjit_rt_image_check(placed, size, &p->meta, &p->code, &p->code_size, error));
+    p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
+    p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    return OPJIT_OK;
+}
+
+static opjit_status program_create(rt_core *core, const void *image, size_t size, bool interpreted, program **out,
+                                   opjit_error *error)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+    opjit_status status;
+    program *p;
+
+    *out = NULL;
+    TRY(opjit_rt_image_check(image, size, &meta, &code, &code_size, error));
+    if (!interpreted && code_size == 0 && meta->steps != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "the image has no code and there is no interpreter for it");
+    TRY(check_runnable(meta, interpreted || code_size == 0, error));
+    p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
+    if (p == NULL)
+        return opjit_rt_no_memory(error);
+    memset(p, 0, sizeof *p);
+    status = program_place(core, p, image, size, interpreted || code_size == 0, error);
+    if (status != OPJIT_OK) {
+        program_destroy(core, p);
+        return status;
+    }
+    if (p->mapping.base != NULL)
+        p->debug = opjit_rt_debug_register(core, p->meta, p->code, p->code_size);
+    *out = p;
+    return OPJIT_OK;
+}
+
+/* --- kernels -------------------------------------------------------------------------------------------------------- */
+
+static double milliseconds(void)
+{
+    struct timespec now;
+    return clock_gettime(CLOCK_MONOTONIC, &now) != 0 ? 0 : (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static size_t kernel_size(uint32_t buffers)
+{
+    return sizeof(opjit_kernel) + buffers * sizeof(slot);
+}
+
+static void fill_slots(opjit_kernel *k, const program *p, void *const *constants)
+{
+    const opjit_buffer_info *infos = program_buffers(p);
+
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        k->slots[i] = (slot){ infos[i].bytes, infos[i].align - 1, infos[i].alias_inputs,
+                              i < k->bindings ? NULL : constants[i - k->bindings] };
+    }
+}
+
+static opjit_status check_constants(const program *p, void *const *constants, opjit_error *error)
+{
+    const opjit_buffer_info *infos = program_buffers(p) + p->meta->inputs + p->meta->outputs;
+
+    for (uint32_t i = 0; i < p->meta->constants; i++) {
+        const char *name = program_string(p, infos[i].name);
+        if (constants == NULL || constants[i] == NULL)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s is NULL", name);
+        if (((uintptr_t)constants[i] & (infos[i].align - 1)) != 0)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s at %p is not aligned to %u", name,
+                                      constants[i], infos[i].align);
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
+                                    const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out,
+                                    opjit_error *error)
+{
+    const double start = milliseconds();
+    const rt_interpret_fn interpret = hooks == NULL ? NULL : hooks->interpret;
+    opjit_status status;
+    opjit_kernel *k;
+    program *p;
+
+    *out = NULL;
+    TRY(program_create(core, image, size, interpret != NULL, &p, error));
+    status = check_constants(p, constants, error);
+    if (status != OPJIT_OK)
+        goto fail;
+    status = OPJIT_OUT_OF_MEMORY;
+    k = opjit_rt_allocate(&core->allocator, kernel_size(p->meta->inputs + p->meta->outputs + p->meta->constants),
+                          alignof(opjit_kernel));
+    if (k == NULL) {
+        opjit_rt_no_memory(error);
+        goto fail;
+    }
+    memset(k, 0, sizeof *k);
+    if (pthread_mutex_init(&k->optimizing, NULL) != 0) {
+        opjit_rt_no_memory(error);
+        opjit_rt_release(&core->allocator, k, kernel_size(p->meta->inputs + p->meta->outputs + p->meta->constants));
+        goto fail;
+    }
+    atomic_init(&k->references, 1);
+    atomic_init(&k->active, p);
+    k->inputs = p->meta->inputs;
+    k->bindings = p->meta->inputs + p->meta->outputs;
+    k->buffers = k->bindings + p->meta->constants;
+    k->params = p->meta->params;
+    k->interpret = interpret;
+    k->core = opjit_rt_core_retain(core);
+    fill_slots(k, p, constants);
+    if (hooks != NULL)
+        k->hooks = *hooks;
+    if (times != NULL)
+        k->times = *times;
+    k->times.load_ms += milliseconds() - start;
+    if (p->mapping.base != NULL)
+        opjit_rt_event(core, OPJIT_EVENT_LOAD, "load,%s,%s,code=%zu,ms=%.3f", program_string(p, p->meta->name),
+                       program_string(p, p->meta->target), p->code_size, k->times.load_ms);
+    *out = k;
+    return OPJIT_OK;
+fail:
+    program_destroy(core, p);
+    return status;
+}
+
+void opjit_kernel_retain(opjit_kernel *kernel)
+{
+    if (kernel != NULL)
+        atomic_fetch_add_explicit(&kernel->references, 1, memory_order_relaxed);
+}
+
+void opjit_kernel_release(opjit_kernel *kernel)
+{
+    rt_core *core;
+    program *p;
+
+    if (kernel == NULL || atomic_fetch_sub_explicit(&kernel->references, 1, memory_order_acq_rel) != 1)
+        return;
+    core = kernel->core;
+    p = atomic_load(&kernel->active);
+    while (p != NULL) {
+        program *older = p->older;
+        program_destroy(core, p);
+        p = older;
+    }
+    if (kernel->hooks.destroy != NULL)
+        kernel->hooks.destroy(kernel->hooks.user);
+    pthread_mutex_destroy(&kernel->optimizing);
+    opjit_rt_release(&core->allocator, kernel, kernel_size(kernel->buffers));
+    opjit_rt_core_release(core);
+}
+
+uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
+{
+    uint64_t bytes = kernel_size(kernel->buffers);
+
+    for (const program *p = atomic_load(&kernel->active); p != NULL; p = p->older)
+        bytes += sizeof *p + (p->copy != NULL ? p->image_size : p->mapping.size);
+    return bytes;
+}
+
+opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info, opjit_error *error)
+{
+    opjit_kernel_info info;
+    const program *p;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL || out_info == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_info");
+    p = atomic_load(&kernel->active);
+    memset(&info, 0, sizeof info);
+    info.flags = (kernel->interpret != NULL ? OPJIT_KERNEL_INTERPRETED : 0) |
+                 (kernel->hooks.from_disk ? OPJIT_KERNEL_FROM_DISK : 0);
+    info.name = (const char *)p->meta + p->meta->name;
+    info.target = (const char *)p->meta + p->meta->target;
+    info.meta = p->meta;
+    info.buffers = program_buffers(p);
+    info.buffer_count = kernel->buffers;
+    info.inputs = p->meta->inputs;
+    info.outputs = p->meta->outputs;
+    info.params = program_params(p);
+    info.param_count = p->meta->params;
+    info.level = (opjit_level)p->meta->level;
+    info.code_bytes = p->code_size;
+    info.workspace_bytes = p->meta->shared_size + p->meta->scratch_size;
+    info.bytes_read = p->meta->bytes_read;
+    info.bytes_written = p->meta->bytes_written;
+    info.compile_ms = kernel->times.compile_ms;
+    info.lower_ms = kernel->times.lower_ms;
+    info.passes_ms = kernel->times.passes_ms;
+    info.codegen_ms = kernel->times.codegen_ms;
+    info.load_ms = kernel->times.load_ms;
+    return opjit_rt_struct_write(out_info, &info, sizeof info, "opjit_kernel_info", error);
+}
+
+/* --- the peak version ----------------------------------------------------------------------------------------------- */
+
+/* Whether calls checked against a's metadata may run b: equal buffers and parameters, names apart. */
+static bool same_interface(const program *a, const program *b)
+{
+    const opjit_kernel_meta *m = a->meta, *n = b->meta;
+
+    if (m->inputs != n->inputs || m->outputs != n->outputs || m->constants != n->constants || m->params != n->params)
+        return false;
+    for (uint32_t i = 0; i < m->inputs + m->outputs + m->constants; i++) {
+        opjit_buffer_info x = program_buffers(a)[i], y = program_buffers(b)[i];
+        x.name = y.name = 0;
+        if (memcmp(&x, &y, sizeof x) != 0)
+            return false;
+    }
+    for (uint32_t i = 0; i < m->params; i++) {
+        const opjit_param_info *x = &program_params(a)[i], *y = &program_params(b)[i];
+        if (x->dtype != y->dtype || x->lo != y->lo || x->hi != y->hi)
+            return false;
+    }
+    return true;
+}
+
+/* With the mutex held. */
+static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_error *error)
+{
+    program *current = atomic_load(&k->active), *better;
+
+    if (current->meta->level == OPJIT_LEVEL_PEAK)
+        return OPJIT_OK;
+    TRY(k->hooks.optimize(k->hooks.user, image, error));
+    if (image->size == 0 && !image->failed)
+        return OPJIT_OK;
+    if (image->failed)
+        return opjit_rt_no_memory(error);
+    TRY(program_create(k->core, image->data, image->size, false, &better, error));
+    if (!same_interface(current, better)) {
+        program_destroy(k->core, better);
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "the peak version has other buffers or parameters than the kernel");
+    }
+    better->older = current;
+    atomic_store_explicit(&k->active, better, memory_order_release);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
+{
+    rt_bytes image;
+    opjit_status status;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kernel is NULL");
+    if (kernel->interpret != NULL || kernel->hooks.optimize == NULL)
+        return OPJIT_OK;
+    opjit_rt_bytes_init(&image, &kernel->core->allocator);
+    pthread_mutex_lock(&kernel->optimizing);
+    status = optimize_locked(kernel, &image, error);
+    pthread_mutex_unlock(&kernel->optimizing);
+    opjit_rt_bytes_free(&image);
+    return status;
+}

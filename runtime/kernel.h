@@ -1,0 +1,33 @@
+/* kernel.h - the kernel object: a loaded image with its call plan.  Public functions of opjit_kernel are in kernel.c. */
+#ifndef OPJIT_RUNTIME_KERNEL_H
+#define OPJIT_RUNTIME_KERNEL_H
+
+#include <opjit/opjit.h>
+
+#include "runtime/context.h"
+#include "runtime/image.h"
+
+/* Runs iterations [begin, end) of step `step` (index into the metadata's steps) without machine code. */
+typedef opjit_status (*rt_interpret_fn)(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
+                                        void *scratch, uint64_t begin, uint64_t end, opjit_error *error);
+
+/* What a kernel needs from whoever made it, all of it optional.  The kernel owns `user` once created and gives it to destroy. */
+typedef struct rt_kernel_hooks {
+    void *user;
+    void (*destroy)(void *user);
+    rt_interpret_fn interpret;   /* set: the image has no code */
+    /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do. */
+    opjit_status (*optimize)(void *user, rt_bytes *image, opjit_error *error);
+    bool from_disk;              /* reported in the kernel's info */
+} rt_kernel_hooks;
+
+typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;
+
+/* Maps a checked image (code may be empty where hooks->interpret is set) into a kernel with one reference.
+ * constants: one pointer a constant buffer (copied pointers; the memory belongs to hooks->user and outlives the kernel).
+ * On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
+opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
+                                    const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
+uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel); /* code, metadata and object: what the cache counts */
+
+#endif

@@ -1,0 +1,59 @@
+/* kernel_object.h - the fields of a kernel, for kernel.c (life) and call.c (calls); everyone else uses kernel.h. */
+#ifndef OPJIT_RUNTIME_KERNEL_OBJECT_H
+#define OPJIT_RUNTIME_KERNEL_OBJECT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/debug.h"
+#include "runtime/kernel.h"
+
+/* One loaded image.  A kernel has one, two after opjit_kernel_optimize: calls may still run the older. */
+typedef struct program {
+    struct program *older;
+    const opjit_kernel_meta *meta; /* in the mapping or in the copy */
+    const opjit_step_info *steps;
+    const opjit_variant_info *variants;
+    const uint8_t *code;
+    size_t code_size, image_size;
+    rt_mapping mapping;
+    void *copy;                    /* image of an interpreted kernel, which needs no executable memory */
+    rt_debug_entry *debug;
+} program;
+
+/* What a call checks of a buffer, gathered from the metadata into one cache line or two. */
+typedef struct slot {
+    uint64_t bytes;
+    uint32_t align_mask;
+    uint32_t alias_inputs;
+    void *constant; /* bound by the kernel itself */
+} slot;
+
+struct opjit_kernel {
+    _Atomic(program *) active; /* newest; the list through older only grows while the kernel lives */
+    uint32_t bindings;         /* inputs and outputs */
+    uint32_t inputs, buffers, params;
+    rt_interpret_fn interpret;
+    rt_kernel_hooks hooks;
+    rt_core *core;
+    atomic_uint references;
+    pthread_mutex_t optimizing;
+    rt_kernel_times times;
+    slot slots[]; /* one a buffer */
+};
+
+static inline const opjit_buffer_info *program_buffers(const program *p)
+{
+    return (const opjit_buffer_info *)((const char *)p->meta + p->meta->buffer_info);
+}
+static inline const opjit_param_info *program_params(const program *p)
+{
+    return (const opjit_param_info *)((const char *)p->meta + p->meta->param_info);
+}
+/* For messages: never NULL. */
+static inline const char *program_string(const program *p, uint32_t offset)
+{
+    return offset == 0 ? "?" : (const char *)p->meta + offset;
+}
+
+#endif

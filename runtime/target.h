@@ -1,0 +1,56 @@
+/* target.h - what a kernel is compiled for, as data: architecture, features, tuning, cache sizes.
+ * The text is canonical: equal targets have equal text, and the text is part of every cache key.
+ *     cpu:x86-64-v3[+feature...][,tune=NAME][,vec=BYTES][,l1=BYTES][,l2=BYTES][,l3=BYTES]
+ * Named targets ("cpu:znver4") take features, tuning and cache sizes from a table, never from the host. */
+#ifndef OPJIT_RUNTIME_TARGET_H
+#define OPJIT_RUNTIME_TARGET_H
+
+#include "runtime/base.h"
+
+typedef enum rt_arch { RT_ARCH_X86_64 = 1, RT_ARCH_AARCH64, RT_ARCH_RISCV64 } rt_arch;
+
+/* Feature bits; RT_FEATURE_NAME order is frozen because features[] stands in kernel metadata. */
+typedef enum rt_feature {
+    RT_X86_SSE3, RT_X86_SSSE3, RT_X86_SSE41, RT_X86_SSE42, RT_X86_POPCNT, RT_X86_CX16, RT_X86_LAHF,   /* v2 */
+    RT_X86_AVX, RT_X86_AVX2, RT_X86_BMI, RT_X86_BMI2, RT_X86_F16C, RT_X86_FMA, RT_X86_LZCNT, RT_X86_MOVBE, RT_X86_XSAVE, /* v3 */
+    RT_X86_AVX512F, RT_X86_AVX512BW, RT_X86_AVX512CD, RT_X86_AVX512DQ, RT_X86_AVX512VL,               /* v4 */
+    RT_X86_AVX512VNNI, RT_X86_AVX512VBMI, RT_X86_AVX512VBMI2, RT_X86_AVX512BITALG, RT_X86_AVX512VPOPCNTDQ, RT_X86_AVX512FP16,
+    RT_X86_CLZERO, RT_X86_ERMS, RT_X86_FSRM,
+    RT_FEATURE_COUNT
+} rt_feature;
+
+#define RT_TARGET_TEXT_SIZE 384 /* the longest canonical text, every feature and option named, fits */
+
+typedef struct rt_target {
+    rt_arch arch;
+    uint32_t level;        /* x86-64: 1 to 4 */
+    uint64_t features;     /* bit rt_feature; always holds those of level */
+    uint32_t vector_bytes; /* 16, 32 or 64: width that the schedule vectorises with */
+    uint64_t l1, l2, l3;   /* bytes of data cache that one core can use; l3 0: none */
+    char tune[32];         /* LLVM's -mtune name; "generic" */
+    char text[RT_TARGET_TEXT_SIZE]; /* canonical */
+} rt_target;
+
+/* Features that the x86-64 level (1 to 4) guarantees; what LLVM calls one feature, and those it can't do without. */
+uint64_t opjit_rt_level_features(uint32_t level);
+const char *opjit_rt_feature_name(rt_feature feature);
+uint64_t opjit_rt_feature_needs(rt_feature feature);
+/* Sets level from the features, then vector_bytes and cache sizes to that level's defaults: caches 32 KiB, 512 KiB (levels 1
+ * and 2: 256 KiB) and 8 MiB; vectors 16 (levels 1 and 2), 32 or 64 bytes. */
+void opjit_rt_target_set_features(rt_target *target, uint64_t features);
+/* Writes target->text from the other fields. */
+void opjit_rt_target_write_text(rt_target *target);
+
+/* The machine this runs on: cpuid and /sys; level from the features, tuning from family and model. */
+void opjit_rt_target_host(rt_target *out);
+/* "cpu" or NULL is the host.  Unknown names, features and malformed numbers are refused, naming what is allowed. */
+opjit_status opjit_rt_target_parse(const char *text, rt_target *out, opjit_error *error);
+/* Whether this machine runs code for *target; if not, says in *error which feature is missing. */
+opjit_status opjit_rt_target_runs_here(const rt_target *target, opjit_error *error);
+static inline bool rt_target_has(const rt_target *t, rt_feature f) { return (t->features >> f & 1) != 0; }
+/* LLVM's spelling, e.g. "+avx2", of every feature bit set, comma-separated, in bit order, into text (NUL-terminated). */
+void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size);
+/* The index-th known named target ("x86-64-v1", ..., "znver4"), NULL at the end: for `opjit targets` and messages. */
+const char *opjit_rt_target_name(uint32_t index);
+
+#endif

@@ -1,0 +1,226 @@
+/* test_rt_base.c - errors, arena, byte strings, element types, hash, structures that grow. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "runtime/base.h"
+#include "tests/unit/rt_sample.h"
+
+static const struct {
+    const char *name, *given, *want;
+} messages[] = {
+    { "plain", "rank 9 is above 8", "rank 9 is above 8" },
+    { "utf-8 kept", "n\xc3\xa4me \xe2\x82\xac \xf0\x9f\x98\x80", "n\xc3\xa4me \xe2\x82\xac \xf0\x9f\x98\x80" },
+    { "controls", "a\nb\tc\x7f" "d\x1b", "a?b?c?d?" },
+    { "lone continuation", "a\x80z", "a?z" },
+    { "cut sequence", "a\xe2\x82", "a??" },
+    { "overlong slash", "\xc0\xaf", "??" },
+    { "surrogate", "\xed\xa0\x80", "???" },
+    { "beyond unicode", "\xf4\x90\x80\x80", "????" },
+    { "c1 control", "\xc2\x85", "??" },
+    { "line separator", "\xe2\x80\xa8", "???" },
+};
+
+START_TEST(message_row)
+{
+    opjit_error error;
+    const opjit_status status = opjit_rt_error_set(&error, OPJIT_LIMIT, "%s", messages[_i].given);
+    ck_assert_int_eq(status, OPJIT_LIMIT);
+    ck_assert_int_eq(error.status, OPJIT_LIMIT);
+    ck_assert_msg(strcmp(error.message, messages[_i].want) == 0, "%s: '%s'", messages[_i].name, error.message);
+}
+END_TEST
+
+START_TEST(error_rules)
+{
+    opjit_error error = { OPJIT_OK, "x" };
+    char longest[1000];
+
+    ck_assert_int_eq(opjit_rt_error_set(NULL, OPJIT_IO, "%d", 1), OPJIT_IO);
+    opjit_rt_error_set(&error, OPJIT_IO, "inner");
+    opjit_rt_error_prefix(&error, "pass %s", "fold");
+    ck_assert_str_eq(error.message, "pass fold: inner");
+    opjit_rt_error_set(&error, OPJIT_IO, "again: %s", error.message); /* its own argument */
+    ck_assert_str_eq(error.message, "again: pass fold: inner");
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    opjit_rt_error_set(&error, OPJIT_IO, "%s", longest);
+    ck_assert_uint_eq(strlen(error.message), OPJIT_ERROR_MESSAGE_SIZE - 1);
+    opjit_rt_error_prefix(&error, "%s", longest);
+    ck_assert_uint_eq(strlen(error.message), OPJIT_ERROR_MESSAGE_SIZE - 1);
+    opjit_rt_error_clear(&error);
+    ck_assert_int_eq(error.status, OPJIT_OK);
+    ck_assert_str_eq(error.message, "");
+}
+END_TEST
+
+START_TEST(status_names)
+{
+    ck_assert_str_eq(opjit_status_name(OPJIT_OK), "OK");
+    ck_assert_str_eq(opjit_status_name(OPJIT_NOT_FOUND), "NOT_FOUND");
+    ck_assert_str_eq(opjit_status_name(OPJIT_INVALID_ARGUMENT), "INVALID_ARGUMENT");
+    ck_assert_str_eq(opjit_status_name((opjit_status)12), "unknown");
+    ck_assert_str_eq(opjit_status_name((opjit_status)-1), "unknown");
+    ck_assert_str_eq(opjit_version(), "0.1.0");
+}
+END_TEST
+
+START_TEST(arena_fails_and_recovers)
+{
+    static const size_t sizes[] = { 1, 16, 100, 5000, 3, 70000, 2000000, 40 };
+    for (int fail_at = 0; fail_at < 8; fail_at++) {
+        counting c;
+        const opjit_allocator a = counting_allocator(&c, fail_at);
+        rt_arena arena;
+        opjit_rt_arena_init(&arena, &a);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            unsigned char *memory = opjit_rt_arena_allocate(&arena, sizes[i], 1);
+            if (memory == NULL) {
+                ck_assert_int_ne(fail_at, 0);
+                continue;
+            }
+            ck_assert_uint_eq((uintptr_t)memory % 16, 0);
+            ck_assert(memory[0] == 0 && memcmp(memory, memory + 1, sizes[i] - 1) == 0);
+            memset(memory, 0xff, sizes[i]);
+        }
+        ck_assert_ptr_null(opjit_rt_arena_allocate(&arena, SIZE_MAX / 2, 3));
+        ck_assert_ptr_null(opjit_rt_arena_allocate(&arena, SIZE_MAX, 1));
+        ck_assert_ptr_null(opjit_rt_arena_string(&arena, "x", SIZE_MAX));
+        ck_assert_str_eq(opjit_rt_arena_string(&arena, "hello world", 5), "hello");
+        opjit_rt_arena_free(&arena);
+        ck_assert_int_eq(c.live, 0);
+        ck_assert_int_eq(c.bytes, 0);
+    }
+}
+END_TEST
+
+static void write_all(rt_bytes *b)
+{
+    char text[300];
+    memset(text, 'q', sizeof text);
+    opjit_rt_bytes_u8(b, 0xab);
+    opjit_rt_bytes_u32(b, 0x01020304);
+    opjit_rt_bytes_u64(b, UINT64_C(0x1122334455667788));
+    opjit_rt_bytes_str(b, "hey");
+    opjit_rt_bytes_str(b, NULL);
+    opjit_rt_bytes_align(b, 32);
+    opjit_rt_bytes_append(b, NULL, 0);
+    opjit_rt_bytes_append(b, text, sizeof text);
+    opjit_rt_bytes_printf(b, "%d-%s", 42, "end");
+    opjit_rt_bytes_zero_end(b);
+}
+
+START_TEST(bytes_fail_and_recover)
+{
+    static const uint8_t head[] = { 0xab, 4, 3, 2, 1, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3,
+                                    0,    0, 0, 'h', 'e', 'y', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    bool done = false;
+    for (int fail_at = 1; !done; fail_at++) {
+        counting c;
+        const opjit_allocator a = counting_allocator(&c, fail_at);
+        rt_bytes b;
+        opjit_rt_bytes_init(&b, &a);
+        write_all(&b);
+        done = !b.failed;
+        if (done) {
+            ck_assert_uint_eq(b.size, 32 + 300 + 6);
+            ck_assert_mem_eq(b.data, head, sizeof head);
+            ck_assert_str_eq((char *)b.data + 332, "42-end");
+        } else {
+            const size_t size = b.size;
+            opjit_rt_bytes_u8(&b, 1); /* nothing after a failure, even where there is room */
+            ck_assert_uint_eq(b.size, size);
+            if (size != 0) /* what was there before the failure is kept */
+                ck_assert_mem_eq(b.data, head, size < sizeof head ? size : sizeof head);
+        }
+        opjit_rt_bytes_free(&b);
+        ck_assert_int_eq(c.live, 0);
+        ck_assert_int_eq(c.bytes, 0);
+        ck_assert_int_lt(fail_at, 20);
+    }
+}
+END_TEST
+
+START_TEST(allocate_alignment)
+{
+    for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+        void *memory = opjit_rt_allocate(&opjit_rt_default_allocator, 100, alignment);
+        ck_assert_ptr_nonnull(memory);
+        ck_assert_uint_eq((uintptr_t)memory % alignment, 0);
+        opjit_rt_release(&opjit_rt_default_allocator, memory, 100);
+    }
+    ck_assert_ptr_null(opjit_rt_allocate(&opjit_rt_default_allocator, SIZE_MAX - 10, 64));
+    opjit_rt_release(&opjit_rt_default_allocator, NULL, 5);
+}
+END_TEST
+
+START_TEST(element_types)
+{
+    ck_assert_uint_eq(opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE_FLOAT64), 8);
+    ck_assert_uint_eq(opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE_INT4), 0);
+    ck_assert_uint_eq(opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE_UNKNOWN), 0);
+    ck_assert_uint_eq(opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)14), 0);
+    ck_assert_uint_eq(opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)-1), 0);
+    ck_assert_str_eq(opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE_UINT16), "UINT16");
+    ck_assert_str_eq(opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE_FLOAT16), "f16");
+    ck_assert_str_eq(opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)99), "unknown");
+    ck_assert_str_eq(opjit_rt_dtype_short((DML_TENSOR_DATA_TYPE)99), "?");
+}
+END_TEST
+
+START_TEST(hash_is_xxh3)
+{
+    const rt_hash empty = opjit_rt_hash(NULL, 0), a = opjit_rt_hash("abc", 3), b = opjit_rt_hash("abd", 3);
+    ck_assert(empty.hi == UINT64_C(0x99aa06d3014798d8) && empty.lo == UINT64_C(0x6001c324468d497f));
+    ck_assert(a.lo != b.lo && a.hi != b.hi);
+}
+END_TEST
+
+START_TEST(structures_that_grow)
+{
+    typedef struct small { uint32_t struct_size, a; } small;
+    typedef struct large { uint32_t struct_size, a, b, c; } large;
+    opjit_error error;
+    large l = { sizeof l, 1, 2, 0 }, out;
+    small s = { sizeof s, 7 }, in;
+
+    ck_assert_int_eq(opjit_rt_struct_read(&out, sizeof out, &s, "x", &error), OPJIT_OK);
+    ck_assert(out.a == 7 && out.b == 0 && out.c == 0);
+    ck_assert_int_eq(opjit_rt_struct_read(&in, sizeof in, &l, "x", &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "x: struct_size 16 is newer than this library's 8, and byte 8 is not 0");
+    l.b = 0;
+    ck_assert_int_eq(opjit_rt_struct_read(&in, sizeof in, &l, "x", &error), OPJIT_OK);
+    l.struct_size = 0;
+    ck_assert_int_eq(opjit_rt_struct_read(&in, sizeof in, &l, "x", &error), OPJIT_INVALID_ARGUMENT);
+
+    l = (large){ sizeof l, 1, 2, 3 };
+    ck_assert_int_eq(opjit_rt_struct_write(&s, &l, sizeof l, "x", &error), OPJIT_OK);
+    ck_assert(s.struct_size == sizeof s && s.a == 1);
+    s.a = 9;
+    ck_assert_int_eq(opjit_rt_struct_write(&l, &s, sizeof s, "x", &error), OPJIT_OK);
+    ck_assert(l.struct_size == sizeof l && l.a == 9 && l.b == 0 && l.c == 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rt.base");
+    TCase *tc = tcase_create("base");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, message_row, 0, sizeof messages / sizeof *messages);
+    tcase_add_test(tc, error_rules);
+    tcase_add_test(tc, status_names);
+    tcase_add_test(tc, arena_fails_and_recovers);
+    tcase_add_test(tc, bytes_fail_and_recover);
+    tcase_add_test(tc, allocate_alignment);
+    tcase_add_test(tc, element_types);
+    tcase_add_test(tc, hash_is_xxh3);
+    tcase_add_test(tc, structures_that_grow);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,337 @@
+/* test_rt_image.c - images: built ones read back, damaged and forged ones are refused and never lead outside. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "runtime/image_layout.h"
+#include "tests/unit/rt_sample.h"
+
+static rt_bytes image;
+static sample made;
+
+static void setup(void)
+{
+    opjit_error error;
+    sample_init(&made);
+    sample_use_param(&made);
+    made.source.flops = 5;
+    made.source.shared_size = 1;
+    ck_assert_msg(sample_build(&made, &image, &opjit_rt_default_allocator, &error) == OPJIT_OK, "%s", error.message);
+}
+
+static void teardown(void)
+{
+    opjit_rt_bytes_free(&image);
+}
+
+static opjit_status check(const void *bytes, size_t size, opjit_error *error)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+    return opjit_rt_image_check(bytes, size, &meta, &code, &code_size, error);
+}
+
+/* Makes the checksum true again, as who forges an image would. */
+static void seal(uint8_t *bytes, size_t size)
+{
+    const rt_hash hash = opjit_rt_hash(bytes + HASHED_FROM, size - HASHED_FROM);
+    memcpy(bytes + offsetof(image_header, hash_lo), &hash.lo, 8);
+    memcpy(bytes + offsetof(image_header, hash_hi), &hash.hi, 8);
+}
+
+START_TEST(reads_back)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+    const opjit_buffer_info *buffers;
+    const opjit_param_info *params;
+    opjit_error error;
+
+    ck_assert_int_eq(opjit_rt_image_check(image.data, image.size, &meta, &code, &code_size, &error), OPJIT_OK);
+    ck_assert_uint_eq(code_size, sizeof sample_code);
+    ck_assert_mem_eq(code, sample_code, sizeof sample_code);
+    ck_assert_uint_eq((size_t)(code - image.data) % IMAGE_PAGE, 0);
+    ck_assert_str_eq((const char *)meta + meta->name, "sample");
+    ck_assert_str_eq((const char *)meta + meta->target, "cpu:x86-64-v1");
+    ck_assert_uint_eq(meta->flops, 5);
+    ck_assert_uint_eq(meta->shared_size, 64); /* rounded: workers' scratch follows */
+    buffers = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
+    params = (const opjit_param_info *)((const char *)meta + meta->param_info);
+    ck_assert_str_eq((const char *)meta + buffers[1].name, "OutputTensor");
+    ck_assert_str_eq((const char *)meta + params[0].name, "Begin");
+    ck_assert_int_eq(params[0].lo, -3);
+}
+END_TEST
+
+START_TEST(deterministic)
+{
+    rt_bytes second;
+    opjit_error error;
+    ck_assert_int_eq(sample_build(&made, &second, &opjit_rt_default_allocator, &error), OPJIT_OK);
+    ck_assert_uint_eq(second.size, image.size);
+    ck_assert_mem_eq(second.data, image.data, image.size);
+    opjit_rt_bytes_free(&second);
+}
+END_TEST
+
+START_TEST(every_truncation)
+{
+    for (size_t size = 0; size < image.size; size++) {
+        uint8_t *copy = malloc(size == 0 ? 1 : size); /* exact memory, so that a sanitizer sees a read past the end */
+        opjit_error error;
+        if (copy == NULL)
+            ck_abort_msg("no memory");
+        memcpy(copy, image.data, size);
+        if (check(copy, size, &error) != OPJIT_CORRUPT)
+            ck_abort_msg("%zu bytes are taken for an image", size);
+        free(copy);
+    }
+}
+END_TEST
+
+START_TEST(every_bit)
+{
+    opjit_error error;
+    for (size_t bit = 0; bit < image.size * 8; bit++) {
+        image.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        if (check(image.data, image.size, &error) != OPJIT_CORRUPT) /* an assertion a bit would take seconds */
+            ck_abort_msg("bit %zu may be flipped", bit);
+        image.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    ck_assert_int_eq(check(image.data, image.size, &error), OPJIT_OK);
+}
+END_TEST
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+/* Everything that readers of checked metadata follow. */
+static uint64_t walk(const opjit_kernel_meta *meta, const uint8_t *code, size_t code_size)
+{
+    const char *base = (const char *)meta;
+    const opjit_step_info *steps = (const opjit_step_info *)(base + meta->step_info);
+    const opjit_variant_info *v = (const opjit_variant_info *)(base + meta->variant_info);
+    uint64_t sum = strlen(base + meta->name) + strlen(base + meta->target);
+    for (uint32_t i = 0; i < meta->inputs + meta->outputs + meta->constants; i++)
+        sum += strlen(base + ((const opjit_buffer_info *)(base + meta->buffer_info))[i].name);
+    for (uint32_t i = 0; i < meta->params; i++)
+        sum += strlen(base + ((const opjit_param_info *)(base + meta->param_info))[i].name);
+    do {
+        for (uint32_t i = 0; i < v->steps; i++)
+            sum += code_size == 0 ? 0 : code[steps[v->first_step + i].entry];
+    } while (v++->alias_mask != 0);
+    return sum;
+}
+
+/* Random damage under a true checksum: refused, or harmless to every reader (a sanitizer build sees to that). */
+START_TEST(forged)
+{
+    uint64_t seed = 12345;
+    unsigned good = 0, bad = 0;
+    for (int round = 0; round < 20000; round++) {
+        const size_t meta_end = sizeof(image_header) + ((const image_header *)(void *)image.data)->meta_size;
+        uint8_t *copy = malloc(image.size);
+        const opjit_kernel_meta *meta;
+        const uint8_t *code;
+        size_t code_size;
+        opjit_error error;
+        if (copy == NULL)
+            ck_abort_msg("no memory");
+        memcpy(copy, image.data, image.size);
+        for (uint64_t n = 1 + next_random(&seed) % 3; n != 0; n--) {
+            static const uint32_t values[] = { 0, 1, 8, 0x40, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffff8 };
+            const size_t at = HASHED_FROM + next_random(&seed) % (meta_end - HASHED_FROM - 4);
+            const uint32_t value = values[next_random(&seed) % 8];
+            if (next_random(&seed) % 2 == 0)
+                memcpy(copy + (at & ~(size_t)3), &value, 4);
+            else
+                copy[at] = (uint8_t)next_random(&seed);
+        }
+        seal(copy, image.size);
+        if (opjit_rt_image_check(copy, image.size, &meta, &code, &code_size, &error) == OPJIT_OK) {
+            walk(meta, code, code_size);
+            good++;
+        } else {
+            bad += error.status == OPJIT_CORRUPT;
+        }
+        free(copy);
+    }
+    ck_assert_uint_gt(good, 100); /* else the walk above proved nothing */
+    ck_assert_uint_gt(bad, 1000);
+    ck_assert_uint_eq(good + bad, 20000);
+}
+END_TEST
+
+enum { META, BUFFER0, BUFFER1, PARAM, STEP, VARIANT };
+static const struct {
+    const char *name;
+    int where;
+    size_t offset, size;
+    uint64_t value;
+} forgeries[] = {
+    { "abi", META, offsetof(opjit_kernel_meta, abi), 4, 2 },
+    { "numerics", META, offsetof(opjit_kernel_meta, numerics), 4, 9 },
+    { "size", META, offsetof(opjit_kernel_meta, size), 4, 8 },
+    { "name offset", META, offsetof(opjit_kernel_meta, name), 4, 0xfffffff0 },
+    { "name in the struct", META, offsetof(opjit_kernel_meta, name), 4, 4 },
+    { "no output", META, offsetof(opjit_kernel_meta, outputs), 4, 0 },
+    { "inputs", META, offsetof(opjit_kernel_meta, inputs), 4, 0xffffffff },
+    { "params", META, offsetof(opjit_kernel_meta, params), 4, 0x10000000 },
+    { "steps", META, offsetof(opjit_kernel_meta, steps), 4, 0x7fffffff },
+    { "no variant", META, offsetof(opjit_kernel_meta, variants), 4, 0 },
+    { "array misaligned", META, offsetof(opjit_kernel_meta, step_info), 4, 0xd1 },
+    { "array outside", META, offsetof(opjit_kernel_meta, step_info), 4, 0xfffffff8 },
+    { "shared size", META, offsetof(opjit_kernel_meta, shared_size), 8, 63 },
+    { "scratch size", META, offsetof(opjit_kernel_meta, scratch_size), 8, UINT64_MAX - 63 },
+    { "role", BUFFER0, offsetof(opjit_buffer_info, role), 4, OPJIT_BUFFER_OUTPUT },
+    { "dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, DML_TENSOR_DATA_TYPE_INT4 },
+    { "dtype number", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, 0xffffffff },
+    { "rank 0", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 0 },
+    { "rank 9", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 9 },
+    { "alignment", BUFFER0, offsetof(opjit_buffer_info, align), 4, 3 },
+    { "alignment 0", BUFFER0, offsetof(opjit_buffer_info, align), 4, 0 },
+    { "size 0", BUFFER0, offsetof(opjit_buffer_info, sizes), 8, 0 },
+    { "size beyond bytes", BUFFER0, offsetof(opjit_buffer_info, sizes), 8, 17 },
+    { "span overflow", BUFFER0, offsetof(opjit_buffer_info, strides), 8, UINT64_MAX },
+    { "unused size", BUFFER0, offsetof(opjit_buffer_info, sizes) + 56, 8, 2 },
+    { "bytes", BUFFER0, offsetof(opjit_buffer_info, bytes), 8, 15 },
+    { "input aliases", BUFFER0, offsetof(opjit_buffer_info, alias_inputs), 4, 1 },
+    { "alias of no input", BUFFER1, offsetof(opjit_buffer_info, alias_inputs), 4, 2 },
+    { "buffer name", BUFFER1, offsetof(opjit_buffer_info, name), 4, 0x7fffffff },
+    { "param dtype", PARAM, offsetof(opjit_param_info, dtype), 4, 0 },
+    { "param interval", PARAM, offsetof(opjit_param_info, lo), 8, 101 },
+    { "param beyond its type", PARAM, offsetof(opjit_param_info, hi), 8, 0x80000000 },
+    { "step kind", STEP, offsetof(opjit_step_info, kind), 4, 2 },
+    { "step entry", STEP, offsetof(opjit_step_info, entry), 4, sizeof sample_code },
+    { "step extent", STEP, offsetof(opjit_step_info, extent), 8, 0 },
+    { "step grain", STEP, offsetof(opjit_step_info, grain), 8, 0 },
+    { "variant mask", VARIANT, offsetof(opjit_variant_info, alias_mask), 8, 1 },
+    { "variant first", VARIANT, offsetof(opjit_variant_info, first_step), 4, 3 },
+    { "variant steps", VARIANT, offsetof(opjit_variant_info, steps), 4, 0xffffffff },
+};
+
+START_TEST(forgery_row)
+{
+    uint8_t *meta_bytes = image.data + sizeof(image_header);
+    const opjit_kernel_meta *meta = (const opjit_kernel_meta *)(void *)meta_bytes;
+    const size_t bases[] = { 0, meta->buffer_info, meta->buffer_info + sizeof(opjit_buffer_info), meta->param_info,
+                             meta->step_info, meta->variant_info };
+    const uint32_t narrow = (uint32_t)forgeries[_i].value;
+    opjit_error error;
+
+    memcpy(meta_bytes + bases[forgeries[_i].where] + forgeries[_i].offset,
+           forgeries[_i].size == 4 ? (const void *)&narrow : &forgeries[_i].value, forgeries[_i].size);
+    seal(image.data, image.size);
+    ck_assert_msg(check(image.data, image.size, &error) == OPJIT_CORRUPT, "%s", forgeries[_i].name);
+    ck_assert_msg(strstr(error.message, "checksum") == NULL, "%s: %s", forgeries[_i].name, error.message);
+}
+END_TEST
+
+START_TEST(build_refuses)
+{
+    rt_bytes out;
+    opjit_error error;
+    made.buffers[1].rank = 0;
+    ck_assert_int_eq(sample_build(&made, &out, &opjit_rt_default_allocator, &error), OPJIT_INTERNAL);
+    ck_assert_int_eq(error.status, OPJIT_INTERNAL);
+    opjit_rt_bytes_free(&out);
+    sample_init(&made);
+    made.source.steps = 1u << 20;
+    ck_assert_int_eq(sample_build(&made, &out, &opjit_rt_default_allocator, &error), OPJIT_LIMIT);
+    opjit_rt_bytes_free(&out);
+    ck_assert_int_eq(check(image.data + 1, image.size - 1, &error), OPJIT_INVALID_ARGUMENT); /* misaligned */
+}
+END_TEST
+
+START_TEST(build_without_memory)
+{
+    bool done = false;
+    for (int fail_at = 1; !done; fail_at++) {
+        counting c;
+        const opjit_allocator a = counting_allocator(&c, fail_at);
+        rt_bytes out;
+        const opjit_status status = sample_build(&made, &out, &a, NULL);
+        done = status == OPJIT_OK;
+        ck_assert(done || status == OPJIT_OUT_OF_MEMORY);
+        opjit_rt_bytes_free(&out);
+        ck_assert_int_eq(c.live, 0);
+    }
+}
+END_TEST
+
+#if defined(__x86_64__)
+static void run_mapped(const rt_mapping *mapping)
+{
+    uint8_t in[4] = { 1, 2, 3, 255 }, out[4] = { 0 };
+    void *buffers[2] = { in, out };
+    const uint8_t *entry = (const uint8_t *)mapping->base + ((const image_header *)mapping->base)->code_offset;
+    opjit_stage_fn stage;
+    memcpy(&stage, &entry, sizeof stage);
+    stage(buffers, NULL, NULL, NULL, 1, 4);
+    ck_assert(out[0] == 0 && out[1] == 3 && out[2] == 4 && out[3] == 0);
+}
+
+START_TEST(maps_and_runs)
+{
+    rt_mapping mapping;
+    opjit_error error;
+    ck_assert_int_eq(opjit_rt_map_code(image.data, image.size, &mapping, &error), OPJIT_OK);
+    run_mapped(&mapping);
+    opjit_rt_unmap_code(&mapping);
+    ck_assert_ptr_null(mapping.base);
+    opjit_rt_unmap_code(&mapping);
+}
+END_TEST
+
+/* A process that may not make written memory executable (Check forks: the setting ends with the test). */
+START_TEST(maps_without_flip)
+{
+    rt_mapping mapping;
+    opjit_error error;
+#if defined(PR_SET_MDWE)
+    const int setting = PR_SET_MDWE;
+#else
+    const int setting = 65;
+#endif
+    if (prctl(setting, 1UL, 0UL, 0UL, 0UL) != 0)
+        return; /* an older kernel */
+    ck_assert_msg(opjit_rt_map_code(image.data, image.size, &mapping, &error) == OPJIT_OK, "%s", error.message);
+    run_mapped(&mapping);
+    opjit_rt_unmap_code(&mapping);
+}
+END_TEST
+#endif
+
+int main(void)
+{
+    Suite *suite = suite_create("rt.image");
+    TCase *tc = tcase_create("image");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, reads_back);
+    tcase_add_test(tc, deterministic);
+    tcase_add_test(tc, every_truncation);
+    tcase_add_test(tc, every_bit);
+    tcase_add_test(tc, forged);
+    tcase_add_loop_test(tc, forgery_row, 0, sizeof forgeries / sizeof *forgeries);
+    tcase_add_test(tc, build_refuses);
+    tcase_add_test(tc, build_without_memory);
+#if defined(__x86_64__)
+    tcase_add_test(tc, maps_and_runs);
+    tcase_add_test(tc, maps_without_flip);
+#endif
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

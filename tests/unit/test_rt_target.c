@@ -1,0 +1,196 @@
+/* test_rt_target.c - target strings in and out, the host, and what may run here. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/target.h"
+
+static const struct {
+    const char *given, *want;
+} texts[] = {
+    { "cpu:x86-64", "cpu:x86-64-v1" },
+    { "cpu:x86-64-v3", "cpu:x86-64-v3" },
+    { "cpu:x86-64-v4,l3=8388608,vec=64,tune=generic", "cpu:x86-64-v4" }, /* defaults are not written */
+    { "cpu:x86-64-v3,l1=49152,tune=znver3", "cpu:x86-64-v3,tune=znver3,l1=49152" },
+    { "cpu:x86-64-v3,vec=16", "cpu:x86-64-v3,vec=16" },
+    { "cpu:x86-64-v2+avx2", "cpu:x86-64-v2+avx+avx2" }, /* what it builds on is named */
+    { "cpu:x86-64-v2+avx2+bmi+bmi2+f16c+fma+lzcnt+movbe+xsave", "cpu:x86-64-v3" },
+    { "cpu:x86-64-v3+avx2+avx2", "cpu:x86-64-v3" },
+    { "cpu:x86-64-v3,l3=0", "cpu:x86-64-v3,l3=0" },
+    { "cpu:znver2", "cpu:x86-64-v3+clzero,tune=znver2,l3=16777216" },
+    { "cpu:znver2,l3=8388608,tune=generic", "cpu:x86-64-v3+clzero" },
+    { "cpu:haswell+avx512f", "cpu:x86-64-v3+avx512f+ermsb,tune=haswell,l2=262144" },
+    { "cpu:x86-64-v1,l2=262144", "cpu:x86-64-v1" },
+};
+
+START_TEST(canonical_row)
+{
+    rt_target target, again;
+    opjit_error error;
+    ck_assert_msg(opjit_rt_target_parse(texts[_i].given, &target, &error) == OPJIT_OK, "%s: %s", texts[_i].given, error.message);
+    ck_assert_str_eq(target.text, texts[_i].want);
+    ck_assert_int_eq(opjit_rt_target_parse(target.text, &again, &error), OPJIT_OK);
+    ck_assert_mem_eq(&target, &again, sizeof target);
+}
+END_TEST
+
+static const struct {
+    const char *given;
+    opjit_status status;
+    const char *part; /* of the message */
+} refusals[] = {
+    { "", OPJIT_INVALID_ARGUMENT, "does not begin with 'cpu:'" },
+    { "x86-64-v3", OPJIT_INVALID_ARGUMENT, "does not begin with 'cpu:'" },
+    { "cpu:", OPJIT_INVALID_ARGUMENT, "is unknown" },
+    { "cpu:x86-64-v5", OPJIT_INVALID_ARGUMENT, "cpu:x86-64-v5 is unknown" },
+    { "cpu: x86-64-v3", OPJIT_INVALID_ARGUMENT, "is unknown" },
+    { "cpu:aarch64", OPJIT_UNSUPPORTED, "only x86-64" },
+    { "cpu:neoverse-n1", OPJIT_UNSUPPORTED, "only x86-64" },
+    { "cpu:rv64gc", OPJIT_UNSUPPORTED, "only x86-64" },
+    { "cpu:x86-64-v3+", OPJIT_INVALID_ARGUMENT, "feature + is unknown" },
+    { "cpu:x86-64-v3+avx3", OPJIT_INVALID_ARGUMENT, "feature +avx3 is unknown" },
+    { "cpu:x86-64-v3,", OPJIT_INVALID_ARGUMENT, "option ''" },
+    { "cpu:x86-64-v3,l4=1024", OPJIT_INVALID_ARGUMENT, "option 'l4'" },
+    { "cpu:x86-64-v3,l1", OPJIT_INVALID_ARGUMENT, "option 'l1'" },
+    { "cpu:x86-64-v3,l1=", OPJIT_INVALID_ARGUMENT, "l1=" },
+    { "cpu:x86-64-v3,l1=32K", OPJIT_INVALID_ARGUMENT, "l1=32K" },
+    { "cpu:x86-64-v3,l1=-1", OPJIT_INVALID_ARGUMENT, "l1=-1" },
+    { "cpu:x86-64-v3,l1=032768", OPJIT_INVALID_ARGUMENT, "l1=032768" },
+    { "cpu:x86-64-v3,l1=0", OPJIT_INVALID_ARGUMENT, "l1=0" },
+    { "cpu:x86-64-v3,l3=99999999999999999999999", OPJIT_INVALID_ARGUMENT, "l3=9999" },
+    { "cpu:x86-64-v3,l1=32768,l1=32768", OPJIT_INVALID_ARGUMENT, "l1 is given twice" },
+    { "cpu:x86-64-v3,vec=24", OPJIT_INVALID_ARGUMENT, "vec=24" },
+    { "cpu:x86-64-v3,vec=64", OPJIT_INVALID_ARGUMENT, "needs +avx512f" },
+    { "cpu:x86-64-v2,vec=32", OPJIT_INVALID_ARGUMENT, "needs +avx" },
+    { "cpu:x86-64-v3,tune=znver33", OPJIT_INVALID_ARGUMENT, "tune=znver33" },
+    { "cpu:x86-64-v3,tune=", OPJIT_INVALID_ARGUMENT, "tune=" },
+    { "cpu:x86-64-v3\n", OPJIT_INVALID_ARGUMENT, "cpu:x86-64-v3? is unknown" },
+};
+
+START_TEST(refusal_row)
+{
+    static const rt_target zero;
+    rt_target target;
+    opjit_error error;
+    ck_assert_msg(opjit_rt_target_parse(refusals[_i].given, &target, &error) == refusals[_i].status, "%s", refusals[_i].given);
+    ck_assert_msg(strstr(error.message, refusals[_i].part) != NULL, "%s: '%s'", refusals[_i].given, error.message);
+    ck_assert_mem_eq(&target, &zero, sizeof target);
+}
+END_TEST
+
+START_TEST(every_name)
+{
+    uint32_t count = 0;
+    for (const char *name; (name = opjit_rt_target_name(count)) != NULL; count++) {
+        char text[64];
+        rt_target target, again;
+        opjit_error error;
+        snprintf(text, sizeof text, "cpu:%s", name);
+        ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text, error.message);
+        ck_assert_int_eq(opjit_rt_target_parse(target.text, &again, &error), OPJIT_OK);
+        ck_assert_mem_eq(&target, &again, sizeof target);
+        ck_assert_uint_eq(target.vector_bytes, target.level >= 4 ? 64 : target.level == 3 ? 32 : 16);
+    }
+    ck_assert_uint_ge(count, 13);
+}
+END_TEST
+
+/* Every single feature on every level, and all of them: the text is complete and fits. */
+START_TEST(every_feature)
+{
+    for (uint32_t level = 1; level <= 4; level++) {
+        for (unsigned f = 0; f <= RT_FEATURE_COUNT; f++) {
+            char text[600];
+            rt_target target, again;
+            opjit_error error;
+            int used = snprintf(text, sizeof text, "cpu:x86-64-v%u", level);
+            for (unsigned g = 0; g < RT_FEATURE_COUNT; g++) /* f == COUNT: all but popcnt, which keeps the level at 1 */
+                if (f == RT_FEATURE_COUNT ? g != RT_X86_POPCNT : g == f)
+                    used += snprintf(text + used, sizeof text - (size_t)used, "+%s", opjit_rt_feature_name((rt_feature)g));
+            snprintf(text + used, sizeof text - (size_t)used,
+                     ",tune=clearwaterforest,vec=16,l1=1099511627776,l2=1099511627776,l3=1099511627776");
+            ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text, error.message);
+            ck_assert_msg(opjit_rt_target_parse(target.text, &again, &error) == OPJIT_OK, "%s: %s", target.text, error.message);
+            ck_assert_mem_eq(&target, &again, sizeof target);
+            if (f < RT_FEATURE_COUNT)
+                ck_assert(rt_target_has(&target, (rt_feature)f));
+        }
+    }
+}
+END_TEST
+
+START_TEST(features_text)
+{
+    rt_target target;
+    char text[64];
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64-v1+avx", &target, NULL), OPJIT_OK);
+    opjit_rt_target_features_text(&target, text, sizeof text);
+    ck_assert_str_eq(text, "+sse3,+ssse3,+sse4.1,+sse4.2,+avx");
+    opjit_rt_target_features_text(&target, text, 8);
+    ck_assert_str_eq(text, "+sse3,+");
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64-v1", &target, NULL), OPJIT_OK);
+    opjit_rt_target_features_text(&target, text, sizeof text);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
+#if defined(__x86_64__)
+START_TEST(this_machine)
+{
+    rt_target host, parsed, again;
+    opjit_error error;
+    opjit_rt_target_host(&host);
+    ck_assert_uint_ge(host.level, 1);
+    ck_assert_uint_ge(host.l1, 8192);
+    ck_assert_int_eq(opjit_rt_target_runs_here(&host, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_target_parse(NULL, &parsed, &error), OPJIT_OK);
+    ck_assert_mem_eq(&host, &parsed, sizeof host);
+    ck_assert_int_eq(opjit_rt_target_parse("cpu", &parsed, &error), OPJIT_OK);
+    ck_assert_mem_eq(&host, &parsed, sizeof host);
+    ck_assert_int_eq(opjit_rt_target_parse(host.text, &again, &error), OPJIT_OK);
+    ck_assert_mem_eq(&host, &again, sizeof host);
+    ck_assert_int_eq(rt_target_has(&host, RT_X86_AVX2), __builtin_cpu_supports("avx2") != 0);
+    ck_assert_int_eq(rt_target_has(&host, RT_X86_FMA), __builtin_cpu_supports("fma") != 0);
+    ck_assert_int_eq(rt_target_has(&host, RT_X86_AVX512VL), __builtin_cpu_supports("avx512vl") != 0);
+    ck_assert_int_eq(rt_target_has(&host, RT_X86_BMI2), __builtin_cpu_supports("bmi2") != 0);
+}
+END_TEST
+
+START_TEST(runs_here)
+{
+    rt_target all;
+    opjit_error error;
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64", &all, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error), OPJIT_OK);
+    opjit_rt_target_set_features(&all, (UINT64_C(1) << RT_FEATURE_COUNT) - 1);
+    opjit_rt_target_write_text(&all);
+    ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error), OPJIT_UNSUPPORTED); /* clzero and avx512fp16: no CPU has both */
+    ck_assert_msg(strstr(error.message, "this CPU lacks ") == error.message, "%s", error.message);
+}
+END_TEST
+#endif
+
+int main(void)
+{
+    Suite *suite = suite_create("rt.target");
+    TCase *tc = tcase_create("target");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, canonical_row, 0, sizeof texts / sizeof *texts);
+    tcase_add_loop_test(tc, refusal_row, 0, sizeof refusals / sizeof *refusals);
+    tcase_add_test(tc, every_name);
+    tcase_add_test(tc, every_feature);
+    tcase_add_test(tc, features_text);
+#if defined(__x86_64__)
+    tcase_add_test(tc, this_machine);
+    tcase_add_test(tc, runs_here);
+#endif
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
