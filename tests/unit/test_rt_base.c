@@ -10,7 +10,10 @@ static const struct {
 } messages[] = {
     { "plain", "rank 9 is above 8", "rank 9 is above 8" },
     { "utf-8 kept", "n\xc3\xa4me \xe2\x82\xac \xf0\x9f\x98\x80", "n\xc3\xa4me \xe2\x82\xac \xf0\x9f\x98\x80" },
-    { "controls", "a\nb\tc\x7f" "d\x1b", "a?b?c?d?" },
+    { "controls",
+      "a\nb\tc\x7f"
+      "d\x1b",
+      "a?b?c?d?" },
     { "lone continuation", "a\x80z", "a?z" },
     { "cut sequence", "a\xe2\x82", "a??" },
     { "overlong slash", "\xc0\xaf", "??" },
@@ -111,8 +114,8 @@ static void write_all(rt_bytes *b)
 
 START_TEST(bytes_fail_and_recover)
 {
-    static const uint8_t head[] = { 0xab, 4, 3, 2, 1, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3,
-                                    0,    0, 0, 'h', 'e', 'y', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    static const uint8_t head[] = { 0xab, 4,   3,   2,   1, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3, 0, 0,
+                                    0,    'h', 'e', 'y', 0, 0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0 };
     bool done = false;
     for (int fail_at = 1; !done; fail_at++) {
         counting c;
@@ -177,8 +180,12 @@ END_TEST
 
 START_TEST(structures_that_grow)
 {
-    typedef struct small { uint32_t struct_size, a; } small;
-    typedef struct large { uint32_t struct_size, a, b, c; } large;
+    typedef struct small {
+        uint32_t struct_size, a;
+    } small;
+    typedef struct large {
+        uint32_t struct_size, a, b, c;
+    } large;
     opjit_error error;
     large l = { sizeof l, 1, 2, 0 }, out;
     small s = { sizeof s, 7 }, in;

@@ -28,8 +28,8 @@ static void teardown(void)
     ck_assert_int_eq(memory.bytes, 0);
 }
 
-static opjit_status no_interpreter(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
-                                   void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
+static opjit_status no_interpreter(void *user, uint32_t step, void *const *buffers, const uint64_t *params,
+                                   void *shared, void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
 {
     (void)user, (void)step, (void)buffers, (void)params, (void)shared, (void)scratch, (void)begin, (void)end;
     return opjit_rt_error_set(error, OPJIT_INTERNAL, "not to be run");
@@ -89,7 +89,8 @@ START_TEST(hit_and_miss)
     ck_assert_ptr_ne(a, c);
     ck_assert_int_eq(m.calls, 2);
     ck_assert_int_eq(opjit_cache_get_stats(context, &stats, NULL), OPJIT_OK);
-    ck_assert(stats.entries == 2 && stats.hits == 1 && stats.misses == 2 && stats.compiles == 2 && stats.evictions == 0);
+    ck_assert(stats.entries == 2 && stats.hits == 1 && stats.misses == 2 && stats.compiles == 2 &&
+              stats.evictions == 0);
     ck_assert_uint_ge(stats.bytes, 2 * opjit_rt_kernel_bytes(a));
     ck_assert_uint_eq(stats.capacity, UINT64_C(64) << 20);
     opjit_kernel_release(a);
@@ -101,8 +102,11 @@ END_TEST
 /* Equal hashes, and bytes that are equal only when the two halves are run together. */
 START_TEST(keys_are_compared_whole)
 {
-    static const rt_key keys[] = { { "ab", 2, "c", 1, 42 }, { "a", 1, "bc", 2, 42 }, { "abc", 3, NULL, 0, 42 },
-                                   { NULL, 0, "abc", 3, 42 }, { "ab", 2, "d", 1, 42 } };
+    static const rt_key keys[] = { { "ab", 2, "c", 1, 42 },
+                                   { "a", 1, "bc", 2, 42 },
+                                   { "abc", 3, NULL, 0, 42 },
+                                   { NULL, 0, "abc", 3, 42 },
+                                   { "ab", 2, "d", 1, 42 } };
     maker m = { 0 };
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -176,7 +180,9 @@ END_TEST
 /* Within one shard the least recently used one goes first. */
 START_TEST(least_recently_used)
 {
-    static const rt_key keys[] = { { "a", 1, NULL, 0, 1 }, { "b", 1, NULL, 0, 2 }, { "c", 1, NULL, 0, 3 }, { "d", 1, NULL, 0, 4 } };
+    static const rt_key keys[] = {
+        { "a", 1, NULL, 0, 1 }, { "b", 1, NULL, 0, 2 }, { "c", 1, NULL, 0, 3 }, { "d", 1, NULL, 0, 4 }
+    };
     maker m = { 0 };
     rt_cache *cache;
     opjit_cache_stats stats;
@@ -189,8 +195,11 @@ START_TEST(least_recently_used)
     opjit_rt_cache_stats(cache, &stats);
     opjit_rt_cache_destroy(cache);
     ck_assert_int_eq(opjit_rt_cache_create(context->core, 3 * stats.bytes, &cache, NULL), OPJIT_OK);
-    static const struct { int key; bool hit; } uses[] = { { 0, false }, { 1, false }, { 2, false }, { 0, true }, { 3, false }, /* b goes */
-                                                          { 0, true },  { 2, true },  { 3, true },  { 1, false }, { 0, false } };
+    static const struct {
+        int key;
+        bool hit;
+    } uses[] = { { 0, false }, { 1, false }, { 2, false }, { 0, true },  { 3, false }, /* b goes */
+                 { 0, true },  { 2, true },  { 3, true },  { 1, false }, { 0, false } };
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
         ck_assert_int_eq(opjit_rt_cache_get(cache, &keys[uses[i].key], make, &m, &kernel, &hit, NULL), OPJIT_OK);
         ck_assert_msg(hit == uses[i].hit, "use %zu", i);
@@ -271,13 +280,13 @@ START_TEST(no_memory)
 }
 END_TEST
 
-/* --- threads ---------------------------------------------------------------------------------------------------------- */
+/* --- threads ------------------------------------------------------------------------------------------------------ */
 
 typedef struct team {
     rt_cache *cache;
     maker maker;
     atomic_int ready, hits, failures;
-    uint64_t keys;   /* numbers below this are asked for */
+    uint64_t keys; /* numbers below this are asked for */
     int rounds;
     opjit_kernel *first[THREADS];
 } team;
@@ -296,7 +305,8 @@ static void *work(void *arg)
     while (atomic_load(&t->ready) < THREADS)
         continue;
     for (int i = 0; i < t->rounds; i++) {
-        const uint64_t number = (seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u, seed >> 33) % t->keys;
+        const uint64_t number =
+            (seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u, seed >> 33) % t->keys;
         const rt_key key = key_of(&number);
         opjit_kernel *kernel;
         bool hit;

@@ -16,17 +16,35 @@ static const struct {
     const char *part;
 } refusals[] = {
     { "struct_size 0", { .struct_size = 0 }, OPJIT_INVALID_ARGUMENT, "struct_size 0" },
-    { "feature level", { .struct_size = sizeof(opjit_context_options), .feature_level = 0x5300 }, OPJIT_INVALID_ARGUMENT,
+    { "feature level",
+      { .struct_size = sizeof(opjit_context_options), .feature_level = 0x5300 },
+      OPJIT_INVALID_ARGUMENT,
       "feature_level 0x5300; allowed: 0, 0x1000" },
     { "flags", { .struct_size = sizeof(opjit_context_options), .flags = 8 }, OPJIT_INVALID_ARGUMENT, "flags 0x8" },
-    { "reserved", { .struct_size = sizeof(opjit_context_options), .reserved = 1 }, OPJIT_INVALID_ARGUMENT, "reserved is 1" },
-    { "target", { .struct_size = sizeof(opjit_context_options), .target = "cpu:z80" }, OPJIT_INVALID_ARGUMENT, "cpu:z80" },
-    { "other machine", { .struct_size = sizeof(opjit_context_options), .target = "cpu:aarch64" }, OPJIT_UNSUPPORTED, "aarch64" },
-    { "relative codegen", { .struct_size = sizeof(opjit_context_options), .codegen_path = "lib.so" }, OPJIT_INVALID_ARGUMENT,
+    { "reserved",
+      { .struct_size = sizeof(opjit_context_options), .reserved = 1 },
+      OPJIT_INVALID_ARGUMENT,
+      "reserved is 1" },
+    { "target",
+      { .struct_size = sizeof(opjit_context_options), .target = "cpu:z80" },
+      OPJIT_INVALID_ARGUMENT,
+      "cpu:z80" },
+    { "other machine",
+      { .struct_size = sizeof(opjit_context_options), .target = "cpu:aarch64" },
+      OPJIT_UNSUPPORTED,
+      "aarch64" },
+    { "relative codegen",
+      { .struct_size = sizeof(opjit_context_options), .codegen_path = "lib.so" },
+      OPJIT_INVALID_ARGUMENT,
       "codegen_path 'lib.so'" },
-    { "empty cache_dir", { .struct_size = sizeof(opjit_context_options), .cache_dir = "" }, OPJIT_INVALID_ARGUMENT, "cache_dir" },
-    { "half an allocator", { .struct_size = sizeof(opjit_context_options), .allocator = &half_allocator },
-      OPJIT_INVALID_ARGUMENT, "allocator" },
+    { "empty cache_dir",
+      { .struct_size = sizeof(opjit_context_options), .cache_dir = "" },
+      OPJIT_INVALID_ARGUMENT,
+      "cache_dir" },
+    { "half an allocator",
+      { .struct_size = sizeof(opjit_context_options), .allocator = &half_allocator },
+      OPJIT_INVALID_ARGUMENT,
+      "allocator" },
 };
 
 START_TEST(refusal_row)
@@ -55,10 +73,14 @@ START_TEST(option_sizes)
 {
     /* An older caller's shorter structure, whose neighbours must not be read. */
     const uint32_t old[2] = { 8, DML_FEATURE_LEVEL_5_1 };
-    struct { opjit_context_options options; uint64_t tail; } newer = { OPJIT_CONTEXT_OPTIONS_INIT, 0 };
+    struct {
+        opjit_context_options options;
+        uint64_t tail;
+    } newer = { OPJIT_CONTEXT_OPTIONS_INIT, 0 };
     opjit_context *context;
     opjit_error error;
-    ck_assert_int_eq(opjit_context_create((const opjit_context_options *)(const void *)old, &context, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_context_create((const opjit_context_options *)(const void *)old, &context, &error),
+                     OPJIT_OK);
     ck_assert_uint_eq(context->feature_level, DML_FEATURE_LEVEL_5_1);
     opjit_context_destroy(context);
     newer.options.struct_size = sizeof newer;

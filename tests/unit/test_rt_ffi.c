@@ -96,8 +96,9 @@ START_TEST(typed_parameters)
 {
     uint8_t in[SAMPLE_ELEMENTS] = { 10 }, out[SAMPLE_ELEMENTS] = { 0 };
     const uint8_t expect[] = { 7, 9, 8, 210, 11 };
-    const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT16, DML_TENSOR_DATA_TYPE_INT32,
-                                           DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_UINT64 };
+    const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT16,
+                                           DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT8,
+                                           DML_TENSOR_DATA_TYPE_UINT64 };
     for (size_t i = 0; i < sizeof expect; i++) {
         create(true, types[i], types[i] == DML_TENSOR_DATA_TYPE_UINT8 ? 0 : -100,
                types[i] == DML_TENSOR_DATA_TYPE_UINT8 ? 200 : 100);
@@ -172,16 +173,19 @@ START_TEST(refusals)
 END_TEST
 
 static double sum;
-static void take_all(int8_t a, uint16_t b, int32_t c, float d, double e, int64_t f, const double *g, uint8_t h, uint64_t i)
+static void take_all(int8_t a, uint16_t b, int32_t c, float d, double e, int64_t f, const double *g, uint8_t h,
+                     uint64_t i)
 {
     sum = a + b + c + (double)d + e + (double)f + *g + h + (double)i;
 }
 
 START_TEST(typed_call)
 {
-    const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT8,    DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_INT32,
-                                           DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT64, DML_TENSOR_DATA_TYPE_INT64,
-                                           DML_TENSOR_DATA_TYPE_UNKNOWN, DML_TENSOR_DATA_TYPE_UINT8,   DML_TENSOR_DATA_TYPE_UINT64 };
+    const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT8,    DML_TENSOR_DATA_TYPE_FLOAT16,
+                                           DML_TENSOR_DATA_TYPE_INT32,   DML_TENSOR_DATA_TYPE_FLOAT32,
+                                           DML_TENSOR_DATA_TYPE_FLOAT64, DML_TENSOR_DATA_TYPE_INT64,
+                                           DML_TENSOR_DATA_TYPE_UNKNOWN, DML_TENSOR_DATA_TYPE_UINT8,
+                                           DML_TENSOR_DATA_TYPE_UINT64 };
     int8_t a = -1;
     uint16_t b = 0x3c00;
     int32_t c = -1000;

@@ -220,8 +220,12 @@ START_TEST(forgery_row)
 {
     uint8_t *meta_bytes = image.data + sizeof(image_header);
     const opjit_kernel_meta *meta = (const opjit_kernel_meta *)(void *)meta_bytes;
-    const size_t bases[] = { 0, meta->buffer_info, meta->buffer_info + sizeof(opjit_buffer_info), meta->param_info,
-                             meta->step_info, meta->variant_info };
+    const size_t bases[] = { 0,
+                             meta->buffer_info,
+                             meta->buffer_info + sizeof(opjit_buffer_info),
+                             meta->param_info,
+                             meta->step_info,
+                             meta->variant_info };
     const uint32_t narrow = (uint32_t)forgeries[_i].value;
     opjit_error error;
 

@@ -93,11 +93,11 @@ static void expect_added(int added, const uint8_t *from)
     ck_assert_uint_eq(out[SAMPLE_ELEMENTS], 0xee);
 }
 
-#define EXPECT_REFUSED(status, text)                            \
-    do {                                                        \
+#define EXPECT_REFUSED(status, text)                                        \
+    do {                                                                    \
         ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), status); \
-        ck_assert_str_eq(error.message, text);                  \
-        ck_assert_uint_eq(out[0], 0xee);                        \
+        ck_assert_str_eq(error.message, text);                              \
+        ck_assert_uint_eq(out[0], 0xee);                                    \
     } while (0)
 
 #if defined(__x86_64__)
@@ -110,7 +110,8 @@ START_TEST(calls_code)
     ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_OK);
     ck_assert_str_eq(info.name, "sample");
     ck_assert_str_eq(info.target, "cpu:x86-64-v1");
-    ck_assert(info.flags == 0 && info.inputs == 1 && info.outputs == 1 && info.buffer_count == 2 && info.param_count == 0);
+    ck_assert(info.flags == 0 && info.inputs == 1 && info.outputs == 1 && info.buffer_count == 2 &&
+              info.param_count == 0);
     ck_assert(info.code_bytes == sizeof sample_code && info.workspace_bytes == 0 && info.level == OPJIT_LEVEL_QUICK);
     ck_assert_uint_eq(info.buffers[1].bytes, SAMPLE_ELEMENTS);
 }
@@ -174,8 +175,14 @@ END_TEST
 
 START_TEST(call_sizes)
 {
-    struct { opjit_call call; uint64_t tail; } newer = { call, 0 };
-    struct { uint32_t struct_size, binding_count; const opjit_binding *bindings; } older = { 16, 2, bindings };
+    struct {
+        opjit_call call;
+        uint64_t tail;
+    } newer = { call, 0 };
+    struct {
+        uint32_t struct_size, binding_count;
+        const opjit_binding *bindings;
+    } older = { 16, 2, bindings };
     create(&interpreting);
     newer.call.struct_size = sizeof newer;
     ck_assert_int_eq(opjit_kernel_call(kernel, &newer.call, &error), OPJIT_OK);
@@ -186,7 +193,7 @@ START_TEST(call_sizes)
 }
 END_TEST
 
-/* --- overlap ---------------------------------------------------------------------------------------------------------- */
+/* --- overlap ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *name;
@@ -253,7 +260,7 @@ START_TEST(variants_by_alias)
 }
 END_TEST
 
-/* --- parameters -------------------------------------------------------------------------------------------------------- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 static const struct {
     opjit_param_info info;
@@ -263,17 +270,23 @@ static const struct {
     { { DML_TENSOR_DATA_TYPE_INT32, 0, -3, 100 }, (uint64_t)-3, NULL },
     { { DML_TENSOR_DATA_TYPE_INT32, 0, -3, 100 }, 100, NULL },
     { { DML_TENSOR_DATA_TYPE_INT32, 0, -3, 100 }, 101, "parameter 0 (Begin): 101 is outside of -3 to 100 (INT32)" },
-    { { DML_TENSOR_DATA_TYPE_INT32, 0, -3, 100 }, (uint64_t)-4, "parameter 0 (Begin): -4 is outside of -3 to 100 (INT32)" },
-    { { DML_TENSOR_DATA_TYPE_INT32, 0, INT32_MIN, INT32_MAX }, UINT32_MAX, /* zero-extended where it should be by sign */
+    { { DML_TENSOR_DATA_TYPE_INT32, 0, -3, 100 },
+      (uint64_t)-4,
+      "parameter 0 (Begin): -4 is outside of -3 to 100 (INT32)" },
+    { { DML_TENSOR_DATA_TYPE_INT32, 0, INT32_MIN, INT32_MAX },
+      UINT32_MAX, /* zero-extended where it should be by sign */
       "parameter 0 (Begin): 4294967295 is outside of -2147483648 to 2147483647 (INT32)" },
     { { DML_TENSOR_DATA_TYPE_UINT8, 0, 0, 0 }, 1, "parameter 0 (Begin): 1 is outside of 0 to 0 (UINT8)" },
     { { DML_TENSOR_DATA_TYPE_UINT64, 0, INT64_MIN, INT64_MAX }, UINT64_MAX, NULL },
-    { { DML_TENSOR_DATA_TYPE_UINT64, 0, 0, INT64_MAX }, UINT64_MAX,
+    { { DML_TENSOR_DATA_TYPE_UINT64, 0, 0, INT64_MAX },
+      UINT64_MAX,
       "parameter 0 (Begin): -1 is outside of 0 to 9223372036854775807 (UINT64)" },
     { { DML_TENSOR_DATA_TYPE_FLOAT32, 0, 0, 0 }, 0xff800000, NULL },
-    { { DML_TENSOR_DATA_TYPE_FLOAT32, 0, 0, 0 }, UINT64_C(0x100000000),
+    { { DML_TENSOR_DATA_TYPE_FLOAT32, 0, 0, 0 },
+      UINT64_C(0x100000000),
       "parameter 0 (Begin): 0x100000000 is no FLOAT32; allowed: the value's bits, zero-extended" },
-    { { DML_TENSOR_DATA_TYPE_FLOAT16, 0, 0, 0 }, 0x10000,
+    { { DML_TENSOR_DATA_TYPE_FLOAT16, 0, 0, 0 },
+      0x10000,
       "parameter 0 (Begin): 0x10000 is no FLOAT16; allowed: the value's bits, zero-extended" },
     { { DML_TENSOR_DATA_TYPE_FLOAT64, 0, 0, 0 }, UINT64_MAX, NULL },
 };
@@ -297,7 +310,7 @@ START_TEST(param_row)
 }
 END_TEST
 
-/* --- constants and many buffers ---------------------------------------------------------------------------------------- */
+/* --- constants and many buffers ----------------------------------------------------------------------------------- */
 
 static opjit_status copy_constant(void *user, uint32_t step, void *const *buffers, const uint64_t *p, void *shared,
                                   void *scratch, uint64_t begin, uint64_t end, opjit_error *e)
@@ -346,8 +359,9 @@ START_TEST(more_buffers_than_the_stack_holds)
     s.source.variant_infos = s.variants;
     opjit_rt_bytes_init(&image, &context->core->allocator);
     ck_assert_int_eq(opjit_rt_image_build(&s.source, NULL, 0, &image, &error), OPJIT_OK);
-    ck_assert_int_eq(opjit_rt_kernel_create(context->core, image.data, image.size, NULL, &interpreting, NULL, &kernel, &error),
-                     OPJIT_OK);
+    ck_assert_int_eq(
+        opjit_rt_kernel_create(context->core, image.data, image.size, NULL, &interpreting, NULL, &kernel, &error),
+        OPJIT_OK);
     opjit_rt_bytes_free(&image);
     call.bindings = many;
     call.binding_count = MANY + 1;
@@ -361,7 +375,7 @@ START_TEST(more_buffers_than_the_stack_holds)
 }
 END_TEST
 
-/* --- workspace --------------------------------------------------------------------------------------------------------- */
+/* --- workspace ---------------------------------------------------------------------------------------------------- */
 
 START_TEST(workspace)
 {
@@ -396,7 +410,7 @@ START_TEST(workspace)
 }
 END_TEST
 
-/* --- executors ----------------------------------------------------------------------------------------------------------- */
+/* --- executors ---------------------------------------------------------------------------------------------------- */
 
 typedef void (*piece_fn)(void *arg, uint32_t worker, uint64_t begin, uint64_t end);
 
@@ -471,7 +485,10 @@ static const struct {
     { "half", { NULL, 3, run_half }, OPJIT_INVALID_ARGUMENT, "executor covered 8 of 16 iterations" },
     { "nothing", { NULL, 3, run_nothing }, OPJIT_INVALID_ARGUMENT, "executor covered 0 of 16 iterations" },
     { "twice", { NULL, 3, run_twice }, OPJIT_INVALID_ARGUMENT, "executor covered 32 of 16 iterations" },
-    { "bad worker", { NULL, 3, run_bad_worker }, OPJIT_INVALID_ARGUMENT, "executor: a worker's index is not below workers" },
+    { "bad worker",
+      { NULL, 3, run_bad_worker },
+      OPJIT_INVALID_ARGUMENT,
+      "executor: a worker's index is not below workers" },
     { "beyond", { NULL, 3, run_beyond }, OPJIT_INVALID_ARGUMENT, BOUNDS },
     { "off grain", { NULL, 3, run_off_grain }, OPJIT_INVALID_ARGUMENT, BOUNDS },
     { "backwards", { NULL, 3, run_backwards }, OPJIT_INVALID_ARGUMENT, BOUNDS },
@@ -506,7 +523,7 @@ START_TEST(failure_in_a_piece)
 }
 END_TEST
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 START_TEST(hooks_are_destroyed_once)
 {
@@ -534,8 +551,8 @@ START_TEST(create_without_memory)
     for (int n = 1; !done; n++) {
         const int live = memory.live;
         memory.fail_at = memory.calls + n;
-        done = opjit_rt_kernel_create(context->core, image.data, image.size, NULL, &interpreting, NULL, &kernel, &error) ==
-               OPJIT_OK;
+        done = opjit_rt_kernel_create(context->core, image.data, image.size, NULL, &interpreting, NULL, &kernel,
+                                      &error) == OPJIT_OK;
         ck_assert(done || error.status == OPJIT_OUT_OF_MEMORY);
         ck_assert(done || memory.live == live);
     }
@@ -571,7 +588,7 @@ START_TEST(info_rules)
 }
 END_TEST
 
-/* --- the peak version -------------------------------------------------------------------------------------------------------- */
+/* --- the peak version --------------------------------------------------------------------------------------------- */
 #if defined(__x86_64__)
 static struct {
     sample s;

@@ -28,7 +28,8 @@ START_TEST(canonical_row)
 {
     rt_target target, again;
     opjit_error error;
-    ck_assert_msg(opjit_rt_target_parse(texts[_i].given, &target, &error) == OPJIT_OK, "%s: %s", texts[_i].given, error.message);
+    ck_assert_msg(opjit_rt_target_parse(texts[_i].given, &target, &error) == OPJIT_OK, "%s: %s", texts[_i].given,
+                  error.message);
     ck_assert_str_eq(target.text, texts[_i].want);
     ck_assert_int_eq(opjit_rt_target_parse(target.text, &again, &error), OPJIT_OK);
     ck_assert_mem_eq(&target, &again, sizeof target);
@@ -73,7 +74,8 @@ START_TEST(refusal_row)
     static const rt_target zero;
     rt_target target;
     opjit_error error;
-    ck_assert_msg(opjit_rt_target_parse(refusals[_i].given, &target, &error) == refusals[_i].status, "%s", refusals[_i].given);
+    ck_assert_msg(opjit_rt_target_parse(refusals[_i].given, &target, &error) == refusals[_i].status, "%s",
+                  refusals[_i].given);
     ck_assert_msg(strstr(error.message, refusals[_i].part) != NULL, "%s: '%s'", refusals[_i].given, error.message);
     ck_assert_mem_eq(&target, &zero, sizeof target);
 }
@@ -107,11 +109,13 @@ START_TEST(every_feature)
             int used = snprintf(text, sizeof text, "cpu:x86-64-v%u", level);
             for (unsigned g = 0; g < RT_FEATURE_COUNT; g++) /* f == COUNT: all but popcnt, which keeps the level at 1 */
                 if (f == RT_FEATURE_COUNT ? g != RT_X86_POPCNT : g == f)
-                    used += snprintf(text + used, sizeof text - (size_t)used, "+%s", opjit_rt_feature_name((rt_feature)g));
+                    used +=
+                        snprintf(text + used, sizeof text - (size_t)used, "+%s", opjit_rt_feature_name((rt_feature)g));
             snprintf(text + used, sizeof text - (size_t)used,
                      ",tune=clearwaterforest,vec=16,l1=1099511627776,l2=1099511627776,l3=1099511627776");
             ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text, error.message);
-            ck_assert_msg(opjit_rt_target_parse(target.text, &again, &error) == OPJIT_OK, "%s: %s", target.text, error.message);
+            ck_assert_msg(opjit_rt_target_parse(target.text, &again, &error) == OPJIT_OK, "%s: %s", target.text,
+                          error.message);
             ck_assert_mem_eq(&target, &again, sizeof target);
             if (f < RT_FEATURE_COUNT)
                 ck_assert(rt_target_has(&target, (rt_feature)f));
@@ -165,7 +169,8 @@ START_TEST(runs_here)
     ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error), OPJIT_OK);
     opjit_rt_target_set_features(&all, (UINT64_C(1) << RT_FEATURE_COUNT) - 1);
     opjit_rt_target_write_text(&all);
-    ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error), OPJIT_UNSUPPORTED); /* clzero and avx512fp16: no CPU has both */
+    ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error),
+                     OPJIT_UNSUPPORTED); /* clzero and avx512fp16: no CPU has both */
     ck_assert_msg(strstr(error.message, "this CPU lacks ") == error.message, "%s", error.message);
 }
 END_TEST

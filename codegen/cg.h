@@ -1,0 +1,231 @@
+/* cg.h - what the files of codegen share: the state of one function in the making, and the helpers that emit into it.
+ * Not for anybody else: the door is codegen.h.
+ *
+ * The way of a stage: cg_plan.c looks at everything it reaches and refuses what can't be emitted; cg_loop.c cuts its
+ * loops into pieces (whole vectors several at a time, single vectors, the remainder) and emits the body once a piece;
+ * cg_stmt.c, cg_expr.c, cg_index.c, cg_memory.c emit statements, expressions, addresses; cg_arith.c, cg_convert.c and
+ * cg_expand.c turn one operation on values into instructions.  After the plan nothing fails.
+ *
+ * Values.  Expressions that depend on the vectorised loop are vectors, all others scalars, splatted where they meet.
+ * Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so that
+ * nothing touches a NaN.  f16 is always an i16.  bool is i1.  index is i64, or in vectors any integer type that holds
+ * its interval. */
+#ifndef OPJIT_CODEGEN_CG_H
+#define OPJIT_CODEGEN_CG_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "codegen/cg_compat.h"
+#include "codegen/codegen.h"
+
+enum {
+    CG_MAX_LOOPS = 32,  /* nesting, the stage included; one bit each in cg_info */
+    CG_MAX_SCOPES = 128,
+    CG_MAX_LANES = 64,
+    CG_MAX_DEPTH = 1000, /* of an expression: emission recurses */
+    CG_MAX_WEIGHT = 2000 /* nodes of an expression, counted as a tree, that is analysed */
+};
+
+/* --- targets ---------------------------------------------------------------------------------------------------------- */
+/* How an operation on a type is made on a target. */
+typedef enum cg_way {
+    CG_REFUSED = 0, /* not at all */
+    CG_NATIVE,      /* LLVM has instructions for it */
+    CG_EXPANDED,    /* our own instruction sequence, on vectors too */
+    CG_CALLED       /* lane by lane, by a function of ours that stands in the same module */
+} cg_way;
+
+/* What differs between targets; the rest of codegen never asks which one it is. */
+typedef struct cg_target {
+    rt_arch arch;
+    const char *name;     /* LLVM's name of the backend */
+    const char *triple;
+    void (*setup)(void);  /* once a process */
+    /* CPU name for LLVM and the attributes that every function gets. */
+    const char *(*cpu)(const rt_target *target);
+    cg_way (*way)(const rt_target *target, ir_op op, ir_type type);
+    bool (*masked)(const rt_target *target, uint32_t bits); /* masked vector loads and stores of lanes of that width */
+    bool (*masked_tail)(const rt_target *target);           /* cheap for every element width */
+    const char *fence;    /* intrinsic that orders non-temporal stores */
+} cg_target;
+const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
+extern const cg_target opjit_cg_target_x86;
+
+/* The table of cg_legal.c for a machine with all features of this mask. */
+cg_way opjit_cg_way_x86(const rt_target *target, ir_op op, ir_type type);
+
+/* --- one function in the making -------------------------------------------------------------------------------------- */
+typedef struct cg_info {
+    uint32_t vary;    /* loops, a bit a nesting depth, on whose variable the value depends */
+    uint32_t inside;  /* loops outside of which it can't be computed: vary, and where what it reads is declared */
+    uint32_t weight;  /* nodes of the expression as a tree */
+    uint16_t depth;   /* of the expression */
+    bool seen;
+    bool fresh;       /* reads memory that the stage writes, or an accumulator: is good for one statement */
+    bool outside;     /* load: a coordinate may be out of bounds, but where a select asks for it */
+    bool guarded;     /* has such a load in it */
+} cg_info;
+
+/* What is remembered of a node. */
+typedef enum cg_slot {
+    CG_VALUE,   /* expression, let: its value */
+    CG_SPLAT,   /* the same in every lane */
+    CG_BASE,    /* affine index expression: its value in lane 0 of copy 0 */
+    CG_POINTER, /* load, store: address where the innermost loop's variable is 0 */
+    CG_SLOTS
+} cg_slot;
+
+typedef struct cg_entry { LLVMValueRef value; uint32_t scope; uint32_t depth; } cg_entry;
+
+typedef struct cg_loop {
+    ir_ref var;
+    LLVMValueRef iv;  /* the variable in lane 0 of copy 0 */
+    int64_t offset;   /* of the copy that is being emitted: copy * lanes * step */
+    int64_t step;
+} cg_loop;
+
+/* Where an ACC keeps what it has: allocas. */
+typedef struct cg_acc {
+    LLVMValueRef lane, where, some;                   /* arrays by lane; where and some: arg kinds */
+    LLVMValueRef total, total_where, total_some;      /* of the blocks that are done */
+    LLVMValueRef block;                               /* k of the last update, without the bits inside of a block */
+    ir_type type;                                     /* of the values: arg kinds give something else */
+    bool blocked;                                     /* k may leave the first block */
+} cg_acc;
+
+typedef struct cg_func {
+    const ir_func *ir;
+    const rt_target *target;
+    const cg_target *cpu;
+    rt_arena *arena;
+    opjit_error *error;
+    LLVMContextRef llvm;
+    LLVMModuleRef module;
+    LLVMBuilderRef b;        /* where code goes */
+    LLVMBuilderRef entry;    /* end of the entry block: allocas, base pointers, parameters */
+    LLVMValueRef fn;
+    struct { LLVMTypeRef i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, none; } type;
+    cg_info *info;                 /* by node */
+    cg_entry *cache[CG_SLOTS];     /* by node */
+    cg_acc *accs;                  /* by node */
+    LLVMValueRef *bases;           /* by tensor */
+    LLVMValueRef *params;          /* by parameter */
+    cg_loop loops[CG_MAX_LOOPS];
+    uint32_t loop_count;
+    uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;
+    uint32_t copy_scope;           /* depth of the innermost scope that spans a whole copy of a loop body */
+    uint32_t loop_scope;           /* depth of the scope that spans all copies */
+    uint32_t lanes;                /* of the piece that is being emitted; 1: scalar */
+    uint32_t vec;                  /* the vectorised loop in loops, where lanes > 1 */
+    uint32_t lane_bits;            /* width of the elements that the vectorised loop works on */
+    LLVMValueRef mask;             /* lanes that are evaluated; NULL: all */
+    bool tail;                     /* mask covers the end of a loop: lanes beyond it are not iterations */
+    bool nontemporal;              /* stores of this loop */
+    bool fence;                    /* a non-temporal store was emitted */
+    bool failed;                   /* out of memory */
+    bool accumulates;              /* allocas to be made registers by a pass */
+} cg_func;
+
+/* --- values (cg_value.c) --------------------------------------------------------------------------------------------- */
+LLVMTypeRef opjit_cg_int(const cg_func *f, uint32_t bits, uint32_t lanes);
+LLVMTypeRef opjit_cg_float(const cg_func *f, ir_type type, uint32_t lanes); /* f16: the half type */
+uint32_t opjit_cg_lanes(LLVMValueRef v);
+uint32_t opjit_cg_bits(LLVMValueRef v);                       /* of a lane */
+LLVMValueRef opjit_cg_number(const cg_func *f, uint32_t bits, uint32_t lanes, uint64_t value);
+LLVMValueRef opjit_cg_real(const cg_func *f, ir_type type, uint32_t lanes, double value); /* f32, f64 */
+LLVMValueRef opjit_cg_iota(const cg_func *f, uint32_t bits, uint32_t lanes, int64_t start, int64_t step);
+LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes); /* vectors come back as they are */
+LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v);    /* floats as integers of their width */
+LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v);   /* i32, i64 as floats of their width */
+LLVMValueRef opjit_cg_resize(cg_func *f, LLVMValueRef v, uint32_t bits, bool is_signed);
+LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane); /* of a scalar: itself */
+LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane);
+LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b); /* forms made equal */
+/* Intrinsic that is overloaded on the type of its first argument (and, where it names two, on pointer). */
+LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args);
+LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type);
+LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef index); /* address */
+
+/* What is remembered, and for how long. */
+void opjit_cg_scope_push(cg_func *f);
+void opjit_cg_scope_pop(cg_func *f);
+LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing */
+void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value);
+
+/* --- operations on values -------------------------------------------------------------------------------------------- */
+/* An arithmetic, bit or rounding op on elements of one type (cg_arith.c); all operands have the same lanes. */
+LLVMValueRef opjit_cg_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
+LLVMValueRef opjit_cg_compare(cg_func *f, ir_op op, ir_type type, LLVMValueRef a, LLVMValueRef b);
+/* cg_convert.c */
+LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef v);
+LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v);
+LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v);
+LLVMValueRef opjit_cg_f64_to_half(cg_func *f, LLVMValueRef v);
+/* cg_expand.c: what LLVM would make a library call of */
+LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValueRef x);
+LLVMValueRef opjit_cg_expand_fma_f32(cg_func *f, LLVMValueRef *a);
+LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n);
+LLVMValueRef opjit_cg_expand_ctpop(cg_func *f, LLVMValueRef x);
+LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);   /* from f32 */
+LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x); /* to f32 */
+LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error); /* f64 */
+/* cg_soft.c: functions of ours, in LLVM's text, called lane by lane */
+LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args); /* f64 operands */
+
+/* --- expressions ----------------------------------------------------------------------------------------------------- */
+LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node);                  /* vector where it varies, else scalar */
+LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes);
+bool opjit_cg_varies(const cg_func *f, ir_ref node);                  /* over the lanes of the current piece */
+/* cg_index.c */
+LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node);                 /* an index operation */
+uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node);           /* lane width of an index in vectors */
+LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes);
+LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_op op, ir_ref a, ir_ref b);
+LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);               /* ELEM */
+bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
+LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                  /* lane 0 of copy 0, as i64 */
+/* The remainder of an index expression modulo m where it is the same for all iterations. */
+bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
+/* Largest value of hi - lo that the expressions' form allows; false: no better than their intervals. */
+bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out);
+/* cg_memory.c */
+LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
+void opjit_cg_store(cg_func *f, ir_ref statement);
+/* Whether a piece with a mask can do this access: one vector, contiguous. */
+bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t step);
+void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
+uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows, at last */
+
+/* --- statements ------------------------------------------------------------------------------------------------------ */
+void opjit_cg_block(cg_func *f, ir_ref first);      /* cg_stmt.c */
+void opjit_cg_for(cg_func *f, ir_ref statement);    /* cg_loop.c */
+void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes); /* cg_expr.c: what does not change in loops[loop] */
+void opjit_cg_acc(cg_func *f, ir_ref statement);    /* cg_acc.c */
+void opjit_cg_upd(cg_func *f, ir_ref statement);
+LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
+/* Runs from lo to hi by step, builder left after it; at least one iteration. */
+typedef struct cg_count { LLVMBasicBlockRef body; LLVMValueRef iv; } cg_count;
+LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo);
+void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
+/* if (condition) { ... } */
+LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);
+void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
+
+/* --- functions and modules ------------------------------------------------------------------------------------------- */
+/* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
+opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
+opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name); /* cg_func.c: one stage, one function */
+void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
+
+/* cg_state.c: LLVM's state of this thread. */
+opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMachineRef *out, opjit_error *error);
+opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error); /* cg_module.c */
+
+/* cg_link.c: an object file in memory made one flat piece of code and constants.  Nothing in the file is trusted. */
+opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
+/* Offset of a symbol in the code that opjit_cg_link makes. */
+opjit_status opjit_cg_link_symbol(const uint8_t *object, size_t size, const char *name, uint64_t *out, opjit_error *error);
+opjit_status opjit_cg_link_check(const uint8_t *object, size_t size, opjit_error *error); /* no undefined symbol */
+
+#endif

@@ -1,0 +1,231 @@
+/* cg_acc.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves; the order of ir/README.md,
+ * whatever the vector width.  They live in memory of the stack frame; where speed matters a pass makes them registers. */
+#include "codegen/cg.h"
+
+enum { BLOCK_SHIFT = 12 };
+
+/* A value and, for arg kinds, where it is and whether it is one: by lane, or one of each. */
+typedef struct entry { LLVMValueRef value, where, some; } entry;
+
+static bool is_arg(const ir_node *acc) { return acc->kind >= IR_ARGMIN; }
+static uint32_t bits_of(const cg_acc *a) { return 8 * opjit_ir_type_size(a->type); }
+
+static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value) { return opjit_cg_number(f, bits, 1, value); }
+
+/* --- steps ---------------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef step(cg_func *f, const ir_node *acc, LLVMValueRef a, LLVMValueRef b)
+{
+    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
+    return opjit_cg_as_bits(f, opjit_cg_arith(f, (ir_op)ops[acc->kind], (ir_type)acc->type, (LLVMValueRef[]){ a, b }));
+}
+
+/* y where it replaces x: the first NaN wins, then the better value, then the first or the last of equal ones. */
+static entry step_arg(cg_func *f, const ir_node *acc, ir_type type, entry x, entry y)
+{
+    const bool least = acc->kind == IR_ARGMIN || acc->kind == IR_ARGMIN_LAST;
+    const bool first = acc->kind == IR_ARGMIN || acc->kind == IR_ARGMAX;
+    LLVMValueRef before = LLVMBuildICmp(f->b, first ? LLVMIntSLT : LLVMIntSGT, y.where, x.where, "");
+    LLVMValueRef equal = opjit_cg_compare(f, IR_EQ, type, x.value, y.value);
+    LLVMValueRef better = least ? opjit_cg_compare(f, IR_LT, type, y.value, x.value) : opjit_cg_compare(f, IR_LT, type, x.value, y.value);
+    LLVMValueRef wins = LLVMBuildSelect(f->b, equal, before, better, "");
+    if (ir_is_float(type)) {
+        LLVMValueRef x_nan = opjit_cg_compare(f, IR_NE, type, x.value, x.value);
+        LLVMValueRef y_nan = opjit_cg_compare(f, IR_NE, type, y.value, y.value);
+        LLVMValueRef sooner = LLVMBuildICmp(f->b, LLVMIntSLT, y.where, x.where, "");
+        LLVMValueRef nan = LLVMBuildAnd(f->b, y_nan, LLVMBuildOr(f->b, LLVMBuildNot(f->b, x_nan, ""), sooner, ""), "");
+        wins = LLVMBuildSelect(f->b, LLVMBuildOr(f->b, x_nan, y_nan, ""), nan, wins, "");
+    }
+    wins = LLVMBuildAnd(f->b, y.some, LLVMBuildOr(f->b, wins, LLVMBuildNot(f->b, x.some, ""), ""), "");
+    return (entry){ LLVMBuildSelect(f->b, wins, y.value, x.value, ""), LLVMBuildSelect(f->b, wins, y.where, x.where, ""),
+                    LLVMBuildOr(f->b, x.some, y.some, "") };
+}
+
+static entry combine(cg_func *f, const ir_node *acc, const cg_acc *a, entry x, entry y)
+{
+    if (is_arg(acc))
+        return step_arg(f, acc, a->type, x, y);
+    return (entry){ .value = step(f, acc, x.value, y.value) };
+}
+
+/* --- memory ----------------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef at_lane(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane)
+{
+    return opjit_cg_offset(f, opjit_cg_int(f, bits, 1), array, lane);
+}
+
+static LLVMValueRef read(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, LLVMValueRef lane)
+{
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, lanes), at_lane(f, array, bits, lane), "");
+    LLVMSetAlignment(v, bits / 8);
+    return v;
+}
+
+static void write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane, LLVMValueRef value)
+{
+    LLVMSetAlignment(LLVMBuildStore(f->b, value, at_lane(f, array, bits, lane)), bits / 8);
+}
+
+static LLVMValueRef is_set(cg_func *f, LLVMValueRef bytes)
+{
+    return LLVMBuildICmp(f->b, LLVMIntNE, bytes, opjit_cg_number(f, 8, opjit_cg_lanes(bytes), 0), "");
+}
+
+/* `lanes` lanes from `lane` on. */
+static entry read_lanes(cg_func *f, const ir_node *acc, const cg_acc *a, uint32_t lanes, LLVMValueRef lane)
+{
+    entry e = { .value = read(f, a->lane, bits_of(a), lanes, lane) };
+    if (is_arg(acc)) {
+        e.where = read(f, a->where, 64, lanes, lane);
+        e.some = is_set(f, read(f, a->some, 8, lanes, lane));
+    }
+    return e;
+}
+
+static void write_lanes(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef lane, entry e)
+{
+    write(f, a->lane, bits_of(a), lane, e.value);
+    if (is_arg(acc)) {
+        write(f, a->where, 64, lane, e.where);
+        write(f, a->some, 8, lane, opjit_cg_resize(f, e.some, 8, false));
+    }
+}
+
+static void reset_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    const uint32_t lanes = (uint32_t)acc->imm;
+    entry e = { .value = opjit_cg_number(f, bits_of(a), lanes, is_arg(acc) ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind)) };
+    e.where = opjit_cg_number(f, 64, lanes, 0);
+    e.some = opjit_cg_number(f, 1, lanes, 0);
+    write_lanes(f, acc, a, number(f, 64, 0), e);
+}
+
+static LLVMValueRef array(cg_func *f, uint32_t bits, uint32_t count)
+{
+    LLVMValueRef slot = opjit_cg_alloca(f, LLVMArrayType2(opjit_cg_int(f, bits, 1), count));
+    LLVMSetAlignment(slot, 64);
+    return slot;
+}
+
+void opjit_cg_acc(cg_func *f, ir_ref statement)
+{
+    const ir_node *acc = ir_at(f->ir, statement);
+    cg_acc *a = &f->accs[statement];
+    LLVMValueRef zero = number(f, 64, 0);
+    const uint32_t lanes = (uint32_t)acc->imm, bits = bits_of(a);
+    *a = (cg_acc){ .type = a->type, .blocked = a->blocked, .lane = array(f, bits, lanes) };
+    f->accumulates = true;
+    if (is_arg(acc)) {
+        a->where = array(f, 64, lanes);
+        a->some = array(f, 8, lanes);
+    }
+    reset_lanes(f, acc, a);
+    if (!a->blocked)
+        return;
+    a->block = array(f, 64, 1);
+    a->total = array(f, bits, 1);
+    a->total_some = array(f, 8, 1);
+    a->total_where = array(f, 64, 1);
+    write(f, a->block, 64, zero, zero);
+    write(f, a->total, bits, zero, number(f, bits, 0));
+    write(f, a->total_some, 8, zero, number(f, 8, 0));
+    write(f, a->total_where, 64, zero, zero);
+}
+
+/* --- folds -------------------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef half_of(cg_func *f, LLVMValueRef v, uint32_t from, uint32_t count)
+{
+    if (!v)
+        return NULL;
+    if (count == 1)
+        return opjit_cg_lane(f, v, from);
+    return LLVMBuildShuffleVector(f->b, v, LLVMGetPoison(LLVMTypeOf(v)), opjit_cg_iota(f, 32, count, from, 1), "");
+}
+
+static entry half_entry(cg_func *f, entry e, uint32_t from, uint32_t count)
+{
+    return (entry){ half_of(f, e.value, from, count), half_of(f, e.where, from, count), half_of(f, e.some, from, count) };
+}
+
+/* Lanes by halves, then the blocks before. */
+static entry fold(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    LLVMValueRef zero = number(f, 64, 0);
+    entry e = read_lanes(f, acc, a, (uint32_t)acc->imm, zero);
+    for (uint32_t half = (uint32_t)acc->imm / 2; half > 0; half /= 2)
+        e = combine(f, acc, a, half_entry(f, e, 0, half), half_entry(f, e, half, half));
+    if (!a->blocked)
+        return e;
+    entry total = { .value = read(f, a->total, bits_of(a), 1, zero) };
+    LLVMValueRef some = is_set(f, read(f, a->total_some, 8, 1, zero));
+    if (is_arg(acc)) {
+        total.where = read(f, a->total_where, 64, 1, zero);
+        total.some = some;
+        return combine(f, acc, a, total, e);
+    }
+    return (entry){ .value = LLVMBuildSelect(f->b, some, step(f, acc, total.value, e.value), e.value, "") };
+}
+
+/* When k enters another block: the lanes go into the total and start anew. */
+static void enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k)
+{
+    LLVMValueRef zero = number(f, 64, 0), block = LLVMBuildAShr(f->b, k, number(f, 64, BLOCK_SHIFT), "");
+    LLVMValueRef other = LLVMBuildICmp(f->b, LLVMIntNE, block, read(f, a->block, 64, 1, zero), "");
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, other);
+    const entry e = fold(f, acc, a);
+    write(f, a->total, bits_of(a), zero, e.value);
+    if (is_arg(acc))
+        write(f, a->total_where, 64, zero, e.where);
+    write(f, a->total_some, 8, zero, is_arg(acc) ? opjit_cg_resize(f, e.some, 8, false) : number(f, 8, 1));
+    reset_lanes(f, acc, a);
+    write(f, a->block, 64, zero, block);
+    opjit_cg_if_end(f, after);
+}
+
+LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
+{
+    const ir_node *acc = ir_at(f->ir, statement);
+    const entry e = fold(f, acc, &f->accs[statement]);
+    if (!is_arg(acc))
+        return e.value;
+    return acc->type == IR_INDEX ? e.where : opjit_cg_convert(f, IR_I64, (ir_type)acc->type, e.where);
+}
+
+/* --- updates ------------------------------------------------------------------------------------------------------------------- */
+
+/* `e` goes into the lanes from k modulo lanes on. */
+static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k, uint32_t width, entry e)
+{
+    if (a->blocked)
+        enter_block(f, acc, a, k);
+    LLVMValueRef lane = LLVMBuildAnd(f->b, k, number(f, 64, acc->imm - 1), "");
+    write_lanes(f, acc, a, lane, combine(f, acc, a, read_lanes(f, acc, a, width, lane), e));
+}
+
+static LLVMValueRef plus(cg_func *f, LLVMValueRef k, uint64_t more)
+{
+    return more ? LLVMBuildAdd(f->b, k, number(f, 64, more), "") : k;
+}
+
+/* Vectors that start at a multiple of their width stay in one block and don't wrap around the lanes. */
+void opjit_cg_upd(cg_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);
+    const cg_acc *a = &f->accs[n->ref];
+    const cg_loop *loop = &f->loops[f->loop_count - 1];
+    entry all = { .value = opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes)) };
+    if (is_arg(acc)) {
+        all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->lanes);
+        all.some = opjit_cg_number(f, 1, f->lanes, 1);
+    }
+    LLVMValueRef k = plus(f, loop->iv, (uint64_t)loop->offset);
+    const uint32_t lanes = (uint32_t)acc->imm;
+    uint32_t width = f->lanes < lanes ? f->lanes : lanes;
+    uint64_t rest;
+    if (width > 1 && (loop->step != 1 || !opjit_cg_residue(f, loop->var, width, &rest) || rest != 0))
+        width = 1;
+    for (uint32_t i = 0; i < f->lanes; i += width)
+        update(f, acc, a, plus(f, k, i), width, f->lanes == width ? all : half_entry(f, all, i, width));
+}

@@ -1,0 +1,137 @@
+/* cg_bounds.c - what can be known of loop bounds and addresses without running: remainders and spans.  Reads the IR only. */
+#include "codegen/cg.h"
+
+enum { WALK_LIMIT = 64 }; /* how deep bounds are looked into */
+
+static uint64_t mod(int64_t x, uint64_t m)
+{
+    const int64_t r = x % (int64_t)m;
+    return (uint64_t)(r < 0 ? r + (int64_t)m : r);
+}
+
+static bool residue(const cg_func *f, ir_ref node, uint64_t m, uint32_t depth, uint64_t *out);
+
+static bool operand_residues(const cg_func *f, ir_ref node, uint64_t m, uint32_t depth, uint64_t *out)
+{
+    for (uint32_t i = 0; i < ir_at(f->ir, node)->count; i++)
+        if (!residue(f, ir_operand(f->ir, node, i), m, depth, &out[i]))
+            return false;
+    return true;
+}
+
+/* A loop variable is its lower bound plus steps; the vectorised one moves by whole vectors. */
+static bool var_residue(const cg_func *f, ir_ref var, uint64_t m, uint32_t depth, uint64_t *out)
+{
+    const ir_ref owner = ir_at(f->ir, var)->ref;
+    const ir_node *n = ir_at(f->ir, owner);
+    const bool vectorised = f->lanes > 1 && f->loops[f->vec].var == var;
+    uint64_t step = n->op == IR_FOR ? n->imm : 1;
+    if (vectorised && !checked_mul(step, f->lanes, &step))
+        return false;
+    return step % m == 0 && residue(f, ir_operand(f->ir, owner, 0), m, depth, out);
+}
+
+static bool residue(const cg_func *f, ir_ref node, uint64_t m, uint32_t depth, uint64_t *out)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    uint64_t r[3] = { 0 };
+    *out = 0;
+    if (m == 1)
+        return true;
+    if (depth == 0 || f->info[node].weight > CG_MAX_WEIGHT)
+        return false;
+    switch ((ir_op)n->op) {
+    case IR_CONST: *out = mod((int64_t)n->imm, m); return true;
+    case IR_VAR: return var_residue(f, node, m, depth - 1, out);
+    case IR_GET:
+        return ir_at(f->ir, n->ref)->op == IR_LET && residue(f, ir_operand(f->ir, n->ref, 0), m, depth - 1, out);
+    case IR_IADD:
+        if (!operand_residues(f, node, m, depth - 1, r))
+            return false;
+        *out = (r[0] + r[1]) % m;
+        return true;
+    case IR_ISUB:
+        if (!operand_residues(f, node, m, depth - 1, r))
+            return false;
+        *out = (r[0] + m - r[1]) % m;
+        return true;
+    case IR_IMUL: {
+        const uint64_t k = mod((int64_t)ir_at(f->ir, ir_operand(f->ir, node, 1))->imm, m);
+        if (k != 0 && !residue(f, ir_operand(f->ir, node, 0), m, depth - 1, r))
+            return false;
+        *out = r[0] * k % m;
+        return true;
+    }
+    case IR_DOWN: case IR_UP: return ir_at(f->ir, ir_operand(f->ir, node, 1))->imm % m == 0;
+    case IR_IMIN: case IR_IMAX: case IR_CLAMP: /* whichever it is */
+        if (!operand_residues(f, node, m, depth - 1, r) || r[0] != r[1] || (n->op == IR_CLAMP && r[0] != r[2]))
+            return false;
+        *out = r[0];
+        return true;
+    default: return false;
+    }
+}
+
+/* m below 2^31, so that no product of remainders overflows. */
+bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out)
+{
+    return m > 0 && m < (uint64_t)1 << 31 && residue(f, node, m, WALK_LIMIT, out);
+}
+
+/* --- spans ---------------------------------------------------------------------------------------------------------- */
+
+static ir_ref through_let(const cg_func *f, ir_ref node)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    return n->op == IR_GET && ir_at(f->ir, n->ref)->op == IR_LET ? ir_operand(f->ir, n->ref, 0) : node;
+}
+
+/* node <= base + slack (up), or node >= base + slack. */
+static void reduce(const cg_func *f, bool up, ir_ref node, ir_ref *base, int64_t *slack)
+{
+    *slack = 0;
+    for (*base = through_let(f, node);; *base = through_let(f, ir_operand(f->ir, *base, 0))) {
+        const ir_node *n = ir_at(f->ir, *base);
+        const ir_ref k_ref = n->count == 2 ? ir_operand(f->ir, *base, 1) : 0;
+        int64_t more;
+        if (!k_ref || !ir_is_index_const(f->ir, k_ref))
+            return;
+        const int64_t k = ir_index_value(f->ir, k_ref);
+        if (n->op == IR_IADD)
+            more = k;
+        else if (n->op == IR_ISUB && k != INT64_MIN)
+            more = -k;
+        else if (n->op == IR_UP || n->op == IR_DOWN)
+            more = (n->op == IR_UP) != up ? 0 : up ? k - 1 : 1 - k;
+        else
+            return;
+        if (!checked_addi(*slack, more, slack)) {
+            *slack = 0;
+            *base = node;
+            return;
+        }
+    }
+}
+
+static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t *out)
+{
+    lo = through_let(f, lo);
+    hi = through_let(f, hi);
+    const ir_node *a = ir_at(f->ir, lo), *b = ir_at(f->ir, hi);
+    ir_ref base_lo, base_hi;
+    int64_t slack_lo, slack_hi;
+    reduce(f, false, lo, &base_lo, &slack_lo);
+    reduce(f, true, hi, &base_hi, &slack_hi);
+    if (opjit_ir_same(f->ir, base_lo, base_hi) && checked_subi(slack_hi, slack_lo, out))
+        return true;
+    /* Cutting both at the same place brings them no further apart. */
+    const bool both = depth > 0 && a->op == b->op && (a->op == IR_CLAMP || a->op == IR_IMIN || a->op == IR_IMAX);
+    if (!both || !opjit_ir_same(f->ir, ir_operand(f->ir, lo, 1), ir_operand(f->ir, hi, 1))
+        || (a->op == IR_CLAMP && !opjit_ir_same(f->ir, ir_operand(f->ir, lo, 2), ir_operand(f->ir, hi, 2)))
+        || !span(f, ir_operand(f->ir, lo, 0), ir_operand(f->ir, hi, 0), depth - 1, out))
+        return false;
+    *out = *out < 0 ? 0 : *out;
+    return true;
+}
+
+bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out) { return span(f, lo, hi, 8, out); }

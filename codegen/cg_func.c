@@ -1,0 +1,101 @@
+/* cg_func.c - one stage, one function: its signature, attributes, parallel loop and end. */
+#include "codegen/cg.h"
+
+#include <stdio.h>
+
+static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *value)
+{
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateStringAttribute(f->llvm, key, (unsigned)strlen(key), value,
+                                                                                      (unsigned)strlen(value)));
+}
+
+void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
+{
+    char features[1024], width[16];
+    opjit_rt_target_features_text(f->target, features, sizeof(features));
+    snprintf(width, sizeof(width), "%u", f->target->vector_bytes * 8);
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, compat_attribute(f->llvm, "nounwind", 0));
+    add_text(f, fn, "frame-pointer", "none");
+    add_text(f, fn, "prefer-vector-width", width);
+    add_text(f, fn, "target-cpu", f->cpu->cpu(f->target));
+    add_text(f, fn, "target-features", features);
+    add_text(f, fn, "tune-cpu", f->target->tune);
+}
+
+/* No noalias anywhere: the pointers come out of an array, and an output may be an input's memory. */
+static void begin_function(cg_func *f, const char *name)
+{
+    LLVMTypeRef types[6] = { f->type.ptr, f->type.ptr, f->type.ptr, f->type.ptr, f->type.i64, f->type.i64 };
+    f->fn = LLVMAddFunction(f->module, name, LLVMFunctionType(f->type.none, types, 6, 0));
+    opjit_cg_attributes(f, f->fn);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef first = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMPositionBuilderAtEnd(f->entry, entry);
+    LLVMPositionBuilderAtEnd(f->b, first);
+}
+
+static void end_function(cg_func *f)
+{
+    if (f->fence) {
+        LLVMTypeRef type;
+        LLVMValueRef fence = compat_intrinsic(f->module, f->llvm, f->cpu->fence, NULL, 0, &type);
+        LLVMBuildCall2(f->b, type, fence, NULL, 0, "");
+    }
+    LLVMBuildRetVoid(f->b);
+    LLVMBuildBr(f->entry, LLVMGetNextBasicBlock(LLVMGetEntryBasicBlock(f->fn)));
+}
+
+/* The iteration number is the variable; iterations from begin up to end. */
+static void emit_stage(cg_func *f, ir_ref stage)
+{
+    const ir_node *n = ir_at(f->ir, stage);
+    LLVMValueRef begin = LLVMGetParam(f->fn, 4), end = LLVMGetParam(f->fn, 5);
+    cg_count c;
+    f->loops[0] = (cg_loop){ .var = n->ref, .iv = begin, .step = 1 };
+    f->loop_count = 1;
+    f->lanes = 1;
+    f->lane_bits = 8;
+    opjit_cg_scope_push(f);
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, ""));
+    opjit_cg_scope_push(f);
+    f->copy_scope = f->loop_scope = f->scope_count - 1;
+    opjit_cg_hoist(f, n->body, 0, 1);
+    f->loops[0].iv = opjit_cg_count_begin(f, &c, begin);
+    opjit_cg_scope_push(f);
+    f->copy_scope = f->loop_scope = f->scope_count - 1;
+    opjit_cg_block(f, n->body);
+    opjit_cg_scope_pop(f);
+    opjit_cg_count_end(f, &c, 1, end);
+    opjit_cg_scope_pop(f);
+    opjit_cg_if_end(f, after);
+    opjit_cg_scope_pop(f);
+}
+
+/* Memory of one stage, from the arena; all zero. */
+static bool allocate(cg_func *f)
+{
+    f->info = ARENA_ARRAY(f->arena, cg_info, f->ir->node_count);
+    f->accs = ARENA_ARRAY(f->arena, cg_acc, f->ir->node_count);
+    f->bases = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->tensor_count);
+    f->params = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->param_count);
+    bool ok = f->info && f->accs && f->bases && f->params;
+    for (uint32_t i = 0; i < CG_SLOTS; i++) {
+        f->cache[i] = ARENA_ARRAY(f->arena, cg_entry, f->ir->node_count);
+        ok = ok && f->cache[i];
+    }
+    return ok;
+}
+
+opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
+{
+    if (!allocate(f))
+        return opjit_rt_no_memory(f->error);
+    f->scope_count = f->next_scope = f->loop_count = 0;
+    f->mask = NULL;
+    f->tail = f->nontemporal = f->fence = f->failed = f->accumulates = false;
+    TRY(opjit_cg_plan(f, stage));
+    begin_function(f, name);
+    emit_stage(f, stage);
+    end_function(f);
+    return f->failed ? opjit_rt_no_memory(f->error) : OPJIT_OK;
+}

@@ -1,0 +1,311 @@
+/* cg_index.c - index expressions: affine forms, scalars in i64, vectors in the narrowest lanes that hold their interval.
+ *
+ * An expression that is affine in the vectorised variable is never computed lane by lane: it is its value in lane 0,
+ * splatted, plus a constant vector.  Compared with something invariant it becomes a constant vector compared with the
+ * splatted, clamped distance, which fits any lane width. */
+#include "codegen/cg.h"
+
+/* --- affine forms --------------------------------------------------------------------------------------------------- */
+
+static bool depends(const cg_func *f, ir_ref node, ir_ref var)
+{
+    return (f->info[node].vary & f->info[var].vary) != 0;
+}
+
+/* A let of an affine value is looked through; one that reads memory is not, since it may have changed meanwhile. */
+static ir_ref let_value(const cg_func *f, ir_ref get)
+{
+    const ir_ref let = ir_at(f->ir, get)->ref;
+    return ir_at(f->ir, let)->op == IR_LET && !f->info[let].fresh ? ir_operand(f->ir, let, 0) : 0;
+}
+
+bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    int64_t a = 0, b = 0;
+    *factor = node == var;
+    if (node == var || !depends(f, node, var))
+        return true;
+    if (f->info[node].weight > CG_MAX_WEIGHT)
+        return false;
+    switch ((ir_op)n->op) {
+    case IR_IADD: case IR_ISUB:
+        if (!opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a) || !opjit_cg_affine(f, ir_operand(f->ir, node, 1), var, &b))
+            return false;
+        return n->op == IR_IADD ? checked_addi(a, b, factor) : checked_subi(a, b, factor);
+    case IR_IMUL:
+        return opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a)
+               && checked_muli(a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)), factor);
+    case IR_GET: {
+        const ir_ref value = let_value(f, node);
+        return value && opjit_cg_affine(f, value, var, factor);
+    }
+    default:
+        return false;
+    }
+}
+
+/* Whether the node is affine in the vectorised variable, and by how much it grows from lane to lane and by copy. */
+static bool lane_step(const cg_func *f, ir_ref node, int64_t *step, int64_t *offset)
+{
+    const cg_loop *loop = &f->loops[f->vec];
+    int64_t factor;
+    return opjit_cg_affine(f, node, loop->var, &factor) && checked_muli(factor, loop->step, step)
+           && checked_muli(factor, loop->offset, offset);
+}
+
+static const cg_loop *loop_of(const cg_func *f, ir_ref var)
+{
+    for (uint32_t i = f->loop_count; i-- > 0;)
+        if (f->loops[i].var == var)
+            return &f->loops[i];
+    return &f->loops[0];
+}
+
+static LLVMValueRef var_value(cg_func *f, ir_ref var, bool with_offset)
+{
+    const cg_loop *loop = loop_of(f, var);
+    if (!with_offset || loop->offset == 0)
+        return loop->iv;
+    return LLVMBuildAdd(f->b, loop->iv, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset), "");
+}
+
+/* --- scalars -------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef base_of(cg_func *f, ir_ref node)
+{
+    const ir_ref var = f->loops[f->vec].var;
+    if (node == var)
+        return var_value(f, node, false);
+    if (!depends(f, node, var))
+        return opjit_cg_emit(f, node);
+    const ir_node *n = ir_at(f->ir, node);
+    if (n->op == IR_GET)
+        return opjit_cg_base(f, let_value(f, node));
+    LLVMValueRef a = opjit_cg_base(f, ir_operand(f->ir, node, 0));
+    LLVMValueRef b = opjit_cg_base(f, ir_operand(f->ir, node, 1));
+    return n->op == IR_IADD ? LLVMBuildAdd(f->b, a, b, "") : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
+                                                           : LLVMBuildMul(f->b, a, b, "");
+}
+
+LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node)
+{
+    LLVMValueRef v = opjit_cg_recall(f, CG_BASE, node);
+    if (!v) {
+        v = base_of(f, node);
+        opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, v);
+    }
+    return v;
+}
+
+/* --- lanes ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t bits_for(ir_interval i)
+{
+    for (uint32_t bits = 8; bits < 64; bits *= 2) {
+        const int64_t limit = (int64_t)1 << (bits - 1);
+        if (i.lo >= -limit && i.hi < limit)
+            return bits;
+    }
+    return 64;
+}
+
+/* Lane width of an index: what its interval needs, and no less than the data's, so that masks and conversions match. */
+uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node)
+{
+    const uint32_t need = bits_for(opjit_ir_interval(f->ir, node));
+    return need > f->lane_bits ? need : f->lane_bits;
+}
+
+static uint32_t wider(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static LLVMValueRef affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64_t step, int64_t offset)
+{
+    LLVMValueRef splat = opjit_cg_recall(f, CG_SPLAT, node);
+    if (!splat || opjit_cg_bits(splat) != bits || opjit_cg_lanes(splat) != f->lanes) {
+        splat = opjit_cg_splat(f, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), f->lanes);
+        opjit_cg_remember(f, CG_SPLAT, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, splat);
+    }
+    return LLVMBuildAdd(f->b, splat, opjit_cg_iota(f, bits, f->lanes, offset, step), "");
+}
+
+/* An index expression as integers of `bits`, modulo 2^bits. */
+LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes)
+{
+    int64_t step, offset;
+    if (lanes > 1 && opjit_cg_varies(f, node) && lane_step(f, node, &step, &offset))
+        return affine_lanes(f, node, bits, step, offset);
+    return opjit_cg_splat(f, opjit_cg_resize(f, opjit_cg_emit(f, node), bits, true), lanes);
+}
+
+static LLVMValueRef number(cg_func *f, LLVMValueRef like, int64_t value)
+{
+    return opjit_cg_number(f, opjit_cg_bits(like), opjit_cg_lanes(like), (uint64_t)value);
+}
+
+/* --- operations ------------------------------------------------------------------------------------------------------- */
+
+/* Floor division by k > 0: a shift, an unsigned division, or the truncating one corrected. */
+static LLVMValueRef floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positive)
+{
+    if (is_power_of_two((uint64_t)k))
+        return LLVMBuildAShr(f->b, x, number(f, x, __builtin_ctzll((uint64_t)k)), "");
+    if (positive)
+        return LLVMBuildUDiv(f->b, x, number(f, x, k), "");
+    LLVMValueRef q = LLVMBuildSDiv(f->b, x, number(f, x, k), ""), r = LLVMBuildSRem(f->b, x, number(f, x, k), "");
+    LLVMValueRef below = LLVMBuildICmp(f->b, LLVMIntSLT, r, number(f, x, 0), "");
+    return LLVMBuildAdd(f->b, q, LLVMBuildSExt(f->b, below, LLVMTypeOf(q), ""), "");
+}
+
+static LLVMValueRef floor_mod(cg_func *f, LLVMValueRef x, int64_t k, bool positive)
+{
+    if (is_power_of_two((uint64_t)k))
+        return LLVMBuildAnd(f->b, x, number(f, x, k - 1), "");
+    if (positive)
+        return LLVMBuildURem(f->b, x, number(f, x, k), "");
+    LLVMValueRef r = LLVMBuildSRem(f->b, x, number(f, x, k), "");
+    LLVMValueRef below = LLVMBuildICmp(f->b, LLVMIntSLT, r, number(f, x, 0), "");
+    return LLVMBuildSelect(f->b, below, LLVMBuildAdd(f->b, r, number(f, x, k), ""), r, "");
+}
+
+/* IDIV, IMOD, DOWN, UP: exact operand, constant k. */
+static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
+{
+    const ir_ref x_ref = ir_operand(f->ir, node, 0);
+    const int64_t k = ir_index_value(f->ir, ir_operand(f->ir, node, 1));
+    const ir_interval i = opjit_ir_interval(f->ir, x_ref);
+    uint32_t bits = 64;
+    if (lanes > 1)
+        bits = wider(wider(opjit_cg_lane_bits(f, x_ref), opjit_cg_lane_bits(f, node)), bits_for((ir_interval){ k, k }));
+    else if (i.lo >= 0 && i.hi <= INT32_MAX && k <= INT32_MAX && !is_power_of_two((uint64_t)k))
+        bits = 32; /* a 64-bit division takes twice as long */
+    LLVMValueRef x = opjit_cg_index_lanes(f, x_ref, bits, lanes), v;
+    if (k <= 0)
+        return number(f, x, 0); /* as the interpreter; can't stand in a valid function */
+    if (op == IR_DOWN)
+        v = LLVMBuildSub(f->b, x, floor_mod(f, x, k, i.lo >= 0), "");
+    else if (op == IR_UP)
+        v = LLVMBuildAdd(f->b, x, floor_mod(f, LLVMBuildNeg(f->b, x, ""), k, false), "");
+    else
+        v = op == IR_IDIV ? floor_div(f, x, k, i.lo >= 0) : floor_mod(f, x, k, i.lo >= 0);
+    return lanes > 1 ? v : opjit_cg_resize(f, v, 64, true);
+}
+
+static LLVMValueRef choice(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
+{
+    if (LLVMIsConstant(a) && LLVMIsConstant(b) && opjit_cg_lanes(a) == 1)
+        return (LLVMConstIntGetSExtValue(a) > LLVMConstIntGetSExtValue(b)) == max ? a : b;
+    return opjit_cg_call(f, max ? "llvm.smax" : "llvm.smin", 2, (LLVMValueRef[]){ a, b });
+}
+
+/* IMIN, IMAX, CLAMP: lanes that hold every operand. */
+static LLVMValueRef bounded(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
+{
+    const uint32_t count = ir_at(f->ir, node)->count;
+    uint32_t bits = 64;
+    LLVMValueRef a[3] = { NULL };
+    if (lanes > 1) {
+        bits = opjit_cg_lane_bits(f, node);
+        for (uint32_t i = 0; i < count; i++)
+            bits = wider(bits, opjit_cg_lane_bits(f, ir_operand(f->ir, node, i)));
+    }
+    for (uint32_t i = 0; i < count && i < 3; i++)
+        a[i] = opjit_cg_index_lanes(f, ir_operand(f->ir, node, i), bits, lanes);
+    if (op != IR_CLAMP)
+        return choice(f, op == IR_IMAX, a[0], a[1]);
+    return choice(f, false, choice(f, true, a[0], a[1]), a[2]);
+}
+
+/* TO_INDEX of an element integer: u64 saturates. */
+static LLVMValueRef to_index(cg_func *f, ir_ref node, uint32_t lanes)
+{
+    const ir_ref x = ir_operand(f->ir, node, 0);
+    const ir_type from = (ir_type)ir_at(f->ir, x)->type;
+    LLVMValueRef v = opjit_cg_emit_lanes(f, x, lanes);
+    if (from == IR_U64)
+        v = opjit_cg_call(f, "llvm.umin", 2, (LLVMValueRef[]){ v, number(f, v, INT64_MAX) });
+    return opjit_cg_resize(f, v, lanes > 1 ? opjit_cg_lane_bits(f, node) : 64, ir_is_signed(from));
+}
+
+LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
+    int64_t step, offset;
+    if (n->op == IR_VAR && lanes == 1)
+        return var_value(f, node, true);
+    const uint32_t bits = lanes > 1 ? opjit_cg_lane_bits(f, node) : 64;
+    if (lanes > 1 && lane_step(f, node, &step, &offset))
+        return affine_lanes(f, node, bits, step, offset);
+    switch ((ir_op)n->op) {
+    case IR_IADD: case IR_ISUB: case IR_IMUL: {
+        LLVMValueRef a = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 0), bits, lanes);
+        LLVMValueRef b = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 1), bits, lanes);
+        return n->op == IR_IADD ? LLVMBuildAdd(f->b, a, b, "") : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
+                                                               : LLVMBuildMul(f->b, a, b, "");
+    }
+    case IR_IDIV: case IR_IMOD: case IR_DOWN: case IR_UP:
+        return by_constant(f, (ir_op)n->op, node, lanes);
+    case IR_IMIN: case IR_IMAX: case IR_CLAMP:
+        return bounded(f, (ir_op)n->op, node, lanes);
+    default:
+        return to_index(f, node, lanes);
+    }
+}
+
+/* --- comparison and conversion -------------------------------------------------------------------------------------- */
+
+static bool is_small(ir_interval i) { return i.lo >= -((int64_t)1 << 61) && i.hi <= (int64_t)1 << 61; }
+
+/* affine REL invariant: lane * step REL clamp(invariant - base).  NULL: not of that form. */
+static LLVMValueRef compare_iota(cg_func *f, ir_op op, ir_ref affine, ir_ref invariant, bool swapped)
+{
+    int64_t step, offset;
+    if (opjit_cg_varies(f, invariant) || !lane_step(f, affine, &step, &offset)
+        || !is_small(opjit_ir_interval(f->ir, affine)) || !is_small(opjit_ir_interval(f->ir, invariant)))
+        return NULL;
+    if (step > (int64_t)1 << 32 || step < -((int64_t)1 << 32))
+        return NULL;
+    const int64_t reach = step * (int64_t)(f->lanes - 1), lo = reach < 0 ? reach : 0, hi = reach < 0 ? 0 : reach;
+    const uint32_t bits = wider(f->lane_bits, bits_for((ir_interval){ lo - 1, hi + 1 }));
+    LLVMValueRef d = LLVMBuildSub(f->b, opjit_cg_emit(f, invariant), opjit_cg_base(f, affine), "");
+    if (offset)
+        d = LLVMBuildSub(f->b, d, number(f, d, offset), "");
+    d = choice(f, false, choice(f, true, d, number(f, d, lo - 1)), number(f, d, hi + 1));
+    d = opjit_cg_splat(f, opjit_cg_resize(f, d, bits, true), f->lanes);
+    LLVMValueRef l = opjit_cg_iota(f, bits, f->lanes, 0, step);
+    return swapped ? opjit_cg_compare(f, op, IR_INDEX, d, l) : opjit_cg_compare(f, op, IR_INDEX, l, d);
+}
+
+LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_op op, ir_ref a, ir_ref b)
+{
+    const bool vary_a = opjit_cg_varies(f, a), vary_b = opjit_cg_varies(f, b);
+    LLVMValueRef v = NULL;
+    if (!vary_a && !vary_b)
+        return opjit_cg_compare(f, op, IR_INDEX, opjit_cg_emit(f, a), opjit_cg_emit(f, b));
+    if (!vary_b)
+        v = compare_iota(f, op, a, b, false);
+    else if (!vary_a)
+        v = compare_iota(f, op, b, a, true);
+    if (v)
+        return v;
+    const uint32_t bits = wider(opjit_cg_lane_bits(f, a), opjit_cg_lane_bits(f, b));
+    LLVMValueRef x = opjit_cg_index_lanes(f, a, bits, f->lanes), y = opjit_cg_index_lanes(f, b, bits, f->lanes);
+    return opjit_cg_compare(f, op, IR_INDEX, x, y);
+}
+
+/* ELEM: integers are the low bits; floats are converted from i32 lanes where the interval allows it. */
+LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
+{
+    const ir_type to = (ir_type)ir_at(f->ir, node)->type;
+    const ir_ref x = ir_operand(f->ir, node, 0);
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
+    if (!ir_is_float(to))
+        return opjit_cg_index_lanes(f, x, 8 * opjit_ir_type_size(to), lanes);
+    const ir_interval i = opjit_ir_interval(f->ir, x);
+    if (bits_for(i) <= 32)
+        return opjit_cg_convert(f, IR_I32, to, opjit_cg_index_lanes(f, x, 32, lanes));
+    if (i.lo >= 0 && i.hi <= UINT32_MAX)
+        return opjit_cg_convert(f, IR_U32, to, opjit_cg_index_lanes(f, x, 32, lanes));
+    return opjit_cg_convert(f, IR_I64, to, opjit_cg_index_lanes(f, x, 64, lanes));
+}

@@ -1,0 +1,274 @@
+/* cg_loop.c - a FOR becomes up to three kinds of pieces: whole vectors several at a time, whole vectors, and the
+ * remainder: one masked vector where the target has them, else vectors of half, a quarter ... of the width.  What is known
+ * of the bounds decides which of them exist at all: code that can't run is not made. */
+#include "codegen/cg.h"
+
+/* Iterations that are still to be done: count of them from pos on. */
+typedef struct range {
+    LLVMValueRef pos;    /* value of the variable */
+    LLVMValueRef count;  /* i64 */
+    int64_t min, max;    /* of count */
+} range;
+
+typedef struct pieces {
+    cg_func *f;
+    ir_ref body;
+    uint32_t lanes, unroll;
+    int64_t step;
+    bool mask;     /* the remainder is one masked vector */
+    bool ordered;  /* lo <= hi is known */
+} pieces;
+
+static LLVMValueRef number(cg_func *f, int64_t value) { return opjit_cg_number(f, 64, 1, (uint64_t)value); }
+
+/* --- one piece ------------------------------------------------------------------------------------------------------------ */
+
+/* The body for copies x lanes iterations from iv on. */
+static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
+{
+    cg_func *f = p->f;
+    cg_loop *loop = &f->loops[f->loop_count - 1];
+    const uint32_t outer_lanes = f->lanes, outer_vec = f->vec, copy_scope = f->copy_scope, loop_scope = f->loop_scope;
+    f->lanes = lanes;
+    f->vec = f->loop_count - 1;
+    loop->iv = iv;
+    opjit_cg_scope_push(f);
+    f->loop_scope = f->scope_count - 1;
+    for (uint32_t u = 0; u < copies; u++) {
+        loop->offset = (int64_t)u * lanes * p->step;
+        opjit_cg_scope_push(f);
+        f->copy_scope = f->scope_count - 1;
+        opjit_cg_block(f, p->body);
+        opjit_cg_scope_pop(f);
+    }
+    opjit_cg_scope_pop(f);
+    loop->offset = 0;
+    f->lanes = outer_lanes;
+    f->vec = outer_vec;
+    f->copy_scope = copy_scope;
+    f->loop_scope = loop_scope;
+}
+
+/* pos + count * step */
+static LLVMValueRef advance(const pieces *p, LLVMValueRef pos, LLVMValueRef count)
+{
+    cg_func *f = p->f;
+    if (p->step != 1)
+        count = LLVMBuildMul(f->b, count, number(f, p->step), "");
+    return LLVMBuildAdd(f->b, pos, count, "");
+}
+
+/* --- whole vectors ---------------------------------------------------------------------------------------------------------- */
+
+/* As many times lanes x copies iterations as there are; the rest stays in *r. */
+static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *r)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)lanes * copies;
+    if (r->max < size)
+        return;
+    LLVMValueRef rest = NULL, whole = r->count;
+    if (r->min == r->max) {
+        whole = number(f, r->min - r->min % size);
+        rest = number(f, r->min % size);
+    } else if (size > 1) {
+        rest = is_power_of_two((uint64_t)size) ? LLVMBuildAnd(f->b, r->count, number(f, size - 1), "")
+                                               : LLVMBuildURem(f->b, r->count, number(f, size), "");
+        whole = LLVMBuildSub(f->b, r->count, rest, "");
+    }
+    LLVMValueRef end = advance(p, r->pos, whole);
+    LLVMBasicBlockRef after = NULL;
+    if (r->min < size)
+        after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, ""));
+    if (r->max < 2 * size) {
+        emit_copies(p, lanes, copies, r->pos);
+    } else {
+        cg_count c;
+        emit_copies(p, lanes, copies, opjit_cg_count_begin(f, &c, r->pos));
+        opjit_cg_count_end(f, &c, size * p->step, end);
+    }
+    if (after)
+        opjit_cg_if_end(f, after);
+    const bool fixed = r->min == r->max;
+    r->pos = end;
+    r->count = rest ? rest : number(f, 0);
+    r->min = fixed ? r->min % size : 0;
+    r->max = fixed ? r->max % size : size - 1;
+}
+
+/* --- the remainder ------------------------------------------------------------------------------------------------------------ */
+
+static void emit_masked(const pieces *p, range *r)
+{
+    cg_func *f = p->f;
+    LLVMBasicBlockRef after = NULL;
+    if (r->min == 0)
+        after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, r->count, number(f, 0), ""));
+    const uint32_t bits = f->lane_bits;
+    LLVMValueRef count = opjit_cg_splat(f, opjit_cg_resize(f, r->count, bits, false), p->lanes);
+    f->mask = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_iota(f, bits, p->lanes, 0, 1), count, "");
+    f->tail = true;
+    emit_copies(p, p->lanes, 1, r->pos);
+    f->mask = NULL;
+    f->tail = false;
+    if (after)
+        opjit_cg_if_end(f, after);
+}
+
+static void emit_halves(const pieces *p, range *r)
+{
+    cg_func *f = p->f;
+    for (uint32_t lanes = p->lanes / 2; lanes > 0; lanes /= 2) {
+        if (r->max < lanes)
+            continue;
+        if (r->min == r->max) {
+            if (!(r->min & lanes))
+                continue;
+            emit_copies(p, lanes, 1, r->pos);
+            r->pos = advance(p, r->pos, number(f, lanes));
+            continue;
+        }
+        LLVMValueRef part = LLVMBuildAnd(f->b, r->count, number(f, lanes), "");
+        LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, part, number(f, 0), ""));
+        emit_copies(p, lanes, 1, r->pos);
+        opjit_cg_if_end(f, after);
+        if (lanes > 1)
+            r->pos = advance(p, r->pos, part);
+    }
+}
+
+/* --- what is known of the bounds -------------------------------------------------------------------------------------------- */
+
+static int64_t saturating_sub(int64_t a, int64_t b)
+{
+    int64_t out;
+    return checked_subi(a, b, &out) ? out : a < b ? INT64_MIN : INT64_MAX;
+}
+
+/* Bounds of hi - lo: by intervals and by form. */
+static void distance(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *min, int64_t *max)
+{
+    const ir_interval a = opjit_ir_interval(f->ir, lo), b = opjit_ir_interval(f->ir, hi);
+    int64_t d;
+    *min = saturating_sub(b.lo, a.hi);
+    *max = saturating_sub(b.hi, a.lo);
+    if (opjit_cg_span(f, lo, hi, &d) && d < *max)
+        *max = d;
+    if (opjit_cg_span(f, hi, lo, &d) && d != INT64_MIN && -d > *min)
+        *min = -d;
+}
+
+static int64_t steps_in(int64_t distance, int64_t step) { return distance <= 0 ? 0 : (distance - 1) / step + 1; }
+
+/* A remainder that is the same for all runs of the loop: *r after whole vectors of `size` iterations then has that. */
+static bool known_rest(const cg_func *f, ir_ref lo, ir_ref hi, uint64_t size, bool ordered, int64_t *rest)
+{
+    uint64_t a, b;
+    if (!opjit_cg_residue(f, lo, size, &a) || !opjit_cg_residue(f, hi, size, &b))
+        return false;
+    *rest = (int64_t)((b + size - a) % size);
+    return *rest == 0 || ordered; /* an empty loop has no remainder */
+}
+
+static bool has_loop(const cg_func *f, ir_ref first)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_FOR || ir_at(f->ir, s)->op == IR_ACC)
+            return true;
+    return false;
+}
+
+/* Width of the elements that the loop is about: the widest one it stores or accumulates. */
+static uint32_t data_bits(const cg_func *f, ir_ref first)
+{
+    uint32_t bits = 8;
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
+        const ir_node *n = ir_at(f->ir, s);
+        const ir_type type = n->op == IR_STORE ? f->ir->tensors[n->ref].type
+                           : n->op == IR_UPD ? (ir_type)ir_at(f->ir, ir_operand(f->ir, s, 0))->type : IR_I8;
+        const uint32_t size = 8 * opjit_ir_type_size(type);
+        bits = size > bits ? size : bits;
+    }
+    return bits;
+}
+
+static bool can_mask(const cg_func *f, const ir_node *loop)
+{
+    if (!(loop->flags & IR_FOR_TAIL_MASK) || !f->cpu->masked_tail(f->target))
+        return false;
+    for (ir_ref s = loop->body; s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_UPD
+            || (ir_at(f->ir, s)->op == IR_STORE && !opjit_cg_contiguous(f, s, loop->ref, (int64_t)loop->imm)))
+            return false;
+    return true;
+}
+
+/* --- the loop ------------------------------------------------------------------------------------------------------------------ */
+
+static void emit_pieces(const pieces *p, ir_ref lo, ir_ref hi, range *r)
+{
+    cg_func *f = p->f;
+    const uint32_t vectors = p->lanes * p->unroll;
+    const bool fixed = r->min == r->max;
+    int64_t rest;
+    const bool straight = !has_loop(f, p->body);
+    if (fixed && straight && r->max <= 4 * (int64_t)vectors && r->max >= p->lanes)
+        emit_whole(p, p->lanes, (uint32_t)(r->max / p->lanes), r);
+    else
+        emit_whole(p, p->lanes, p->unroll, r);
+    const bool stepless = p->step == 1 && !fixed;
+    if (stepless && p->unroll > 1 && known_rest(f, lo, hi, vectors, p->ordered, &rest) && r->max < vectors)
+        *r = (range){ r->pos, number(f, rest), rest, rest };
+    if (r->max >= p->lanes) {
+        const bool few = r->min == r->max && straight;
+        emit_whole(p, p->lanes, few ? (uint32_t)(r->max / p->lanes) : 1, r);
+    }
+    if (stepless && known_rest(f, lo, hi, p->lanes, p->ordered, &rest) && r->max < p->lanes)
+        *r = (range){ r->pos, number(f, rest), rest, rest };
+    if (p->lanes == 1 || r->max == 0)
+        return;
+    if (p->mask)
+        emit_masked(p, r);
+    else
+        emit_halves(p, r);
+}
+
+void opjit_cg_for(cg_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f->ir, statement);
+    const ir_ref lo = ir_operand(f->ir, statement, 0), hi = ir_operand(f->ir, statement, 1);
+    const bool vectors = n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1 && !has_loop(f, n->body);
+    const int64_t step = n->imm > 0 && n->imm <= INT64_MAX ? (int64_t)n->imm : 1;
+    pieces p = { .f = f, .body = n->body, .step = step, .lanes = vectors ? n->vec : 1 };
+    p.unroll = n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
+    p.mask = vectors && can_mask(f, n);
+    range r;
+    distance(f, lo, hi, &r.min, &r.max);
+    p.ordered = r.min >= 0;
+    r.min = steps_in(r.min, step);
+    r.max = steps_in(r.max, step);
+    if (r.max == 0)
+        return;
+    r.pos = opjit_cg_emit(f, lo);
+    if (r.min == r.max) {
+        r.count = number(f, r.min);
+    } else {
+        r.count = LLVMBuildSub(f->b, opjit_cg_emit(f, hi), r.pos, "");
+        if (!p.ordered)
+            r.count = opjit_cg_call(f, "llvm.smax", 2, (LLVMValueRef[]){ r.count, number(f, 0) });
+        if (step > 1)
+            r.count = LLVMBuildUDiv(f->b, LLVMBuildAdd(f->b, r.count, number(f, step - 1), ""), number(f, step), "");
+    }
+    const bool nontemporal = f->nontemporal;
+    const uint32_t lane_bits = f->lane_bits;
+    f->nontemporal = (n->flags & IR_FOR_NT) != 0;
+    f->lane_bits = data_bits(f, n->body);
+    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
+    opjit_cg_scope_push(f);
+    opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
+    emit_pieces(&p, lo, hi, &r);
+    opjit_cg_scope_pop(f);
+    f->loop_count--;
+    f->nontemporal = nontemporal;
+    f->lane_bits = lane_bits;
+}

@@ -1,0 +1,374 @@
+/* cg_memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds only
+ * for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
+#include "codegen/cg.h"
+
+enum { COORDINATES = 8, LINE = 64 };
+
+/* One load or store, in units of elements of its tensor. */
+typedef struct access {
+    uint32_t tensor, rank, first; /* first: operand that is coordinate 0 */
+    ir_ref node;
+    uint32_t bits;                /* of an element */
+} access;
+
+static access access_of(const cg_func *f, ir_ref node)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const ir_tensor *t = &f->ir->tensors[n->ref];
+    return (access){ .tensor = n->ref, .rank = t->rank, .first = n->op == IR_STORE, .node = node,
+                     .bits = 8 * opjit_ir_type_size(t->type) };
+}
+
+static ir_ref coordinate(const cg_func *f, const access *a, uint32_t d) { return ir_operand(f->ir, a->node, a->first + d); }
+
+static int64_t stride(const cg_func *f, const access *a, uint32_t d) { return (int64_t)f->ir->tensors[a->tensor].strides[d]; }
+
+uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor)
+{
+    while (f->ir->tensors[tensor].role == IR_VIEW && f->ir->tensors[tensor].of < tensor)
+        tensor = f->ir->tensors[tensor].of;
+    return tensor;
+}
+
+/* --- addresses ------------------------------------------------------------------------------------------------------ */
+
+static LLVMValueRef load_slot(cg_func *f, LLVMValueRef array, LLVMTypeRef type, uint64_t slot)
+{
+    LLVMValueRef index = opjit_cg_number(f, 64, 1, slot);
+    return LLVMBuildLoad2(f->entry, type, LLVMBuildGEP2(f->entry, type, array, &index, 1, ""), "");
+}
+
+/* Address of element 0, made in the entry block. */
+static LLVMValueRef base_pointer(cg_func *f, uint32_t tensor)
+{
+    const ir_tensor *t = &f->ir->tensors[tensor];
+    if (f->bases[tensor])
+        return f->bases[tensor];
+    LLVMValueRef p, offset = NULL;
+    if (t->role == IR_VIEW) {
+        p = base_pointer(f, t->of);
+        offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset * opjit_ir_type_size(t->type));
+    } else if (t->role == IR_TEMP || t->role == IR_SCRATCH) {
+        p = LLVMGetParam(f->fn, t->role == IR_TEMP ? 2 : 3);
+        offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset);
+    } else {
+        p = load_slot(f, LLVMGetParam(f->fn, 0), f->type.ptr, t->slot);
+    }
+    if (offset)
+        p = LLVMBuildGEP2(f->entry, f->type.i8, p, &offset, 1, "");
+    return f->bases[tensor] = p;
+}
+
+/* Elements from one value of the variable to the next; false: not affine. */
+static bool growth(const cg_func *f, const access *a, ir_ref var, int64_t *out)
+{
+    *out = 0;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        int64_t factor, part;
+        if (stride(f, a, d) == 0)
+            continue;
+        if (!opjit_cg_affine(f, coordinate(f, a, d), var, &factor) || !checked_muli(factor, stride(f, a, d), &part)
+            || !checked_addi(*out, part, out))
+            return false;
+    }
+    return true;
+}
+
+static LLVMValueRef plus(cg_func *f, LLVMValueRef a, LLVMValueRef b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return LLVMBuildAdd(f->b, a, b, "");
+}
+
+static LLVMValueRef times(cg_func *f, LLVMValueRef a, int64_t k)
+{
+    if (!a || k == 1)
+        return a;
+    return k == 0 ? NULL : LLVMBuildMul(f->b, a, opjit_cg_number(f, opjit_cg_bits(a), opjit_cg_lanes(a), (uint64_t)k), "");
+}
+
+/* An affine expression where var is 0, in lane 0; NULL: zero. */
+static LLVMValueRef at_zero(cg_func *f, ir_ref node, ir_ref var)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    if (node == var || (n->op == IR_CONST && n->imm == 0))
+        return NULL;
+    if (!(f->info[node].vary & f->info[var].vary))
+        return opjit_cg_varies(f, node) ? opjit_cg_base(f, node) : opjit_cg_emit(f, node);
+    if (n->op == IR_GET)
+        return at_zero(f, ir_operand(f->ir, n->ref, 0), var);
+    LLVMValueRef a = at_zero(f, ir_operand(f->ir, node, 0), var);
+    if (n->op == IR_IMUL)
+        return times(f, a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)));
+    LLVMValueRef b = at_zero(f, ir_operand(f->ir, node, 1), var);
+    if (n->op == IR_ISUB)
+        b = b ? LLVMBuildNeg(f->b, b, "") : NULL;
+    return plus(f, a, b);
+}
+
+void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
+{
+    const access a = access_of(f, node);
+    const ir_ref var = f->loops[loop].var;
+    int64_t unused;
+    f->cache[CG_POINTER][node].value = NULL;
+    if (!growth(f, &a, var, &unused) || (f->lanes > 1 && !growth(f, &a, f->loops[f->vec].var, &unused)))
+        return;
+    for (uint32_t d = 0; d < a.rank; d++) {
+        const cg_info *info = &f->info[coordinate(f, &a, d)];
+        if (info->fresh || (info->inside & ~f->info[var].vary) >> loop)
+            return;
+        /* A let inside of the loop is looked through only where the expression varies with the loop. */
+        if ((info->inside & ~info->vary) >> loop & 1)
+            return;
+    }
+    LLVMValueRef offset = NULL, p = base_pointer(f, a.tensor);
+    for (uint32_t d = 0; d < a.rank; d++)
+        if (stride(f, &a, d) != 0)
+            offset = plus(f, offset, times(f, at_zero(f, coordinate(f, &a, d), var), stride(f, &a, d)));
+    if (offset)
+        p = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), p, offset);
+    opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1, p);
+}
+
+/* Element offset of lane 0, in i64; the vectorised variable's own offset included. */
+static LLVMValueRef lane0_offset(cg_func *f, const access *a, int64_t lane0)
+{
+    LLVMValueRef offset = NULL;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        const ir_ref c = coordinate(f, a, d);
+        if (stride(f, a, d) != 0)
+            offset = plus(f, offset, times(f, opjit_cg_varies(f, c) ? opjit_cg_base(f, c) : opjit_cg_emit(f, c), stride(f, a, d)));
+    }
+    LLVMValueRef constant = opjit_cg_number(f, 64, 1, (uint64_t)lane0);
+    return !offset ? constant : lane0 ? LLVMBuildAdd(f->b, offset, constant, "") : offset;
+}
+
+/* Address of lane 0.  With a pointer from outside of the innermost loop: that, plus what the loop adds. */
+static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
+{
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
+    LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, a->node);
+    const cg_loop *inner = &f->loops[f->loop_count - 1], *vec = &f->loops[f->vec];
+    int64_t grow = 0;
+    if (!p) {
+        if (f->lanes > 1)
+            growth(f, a, vec->var, &grow);
+        return opjit_cg_offset(f, element, base_pointer(f, a->tensor), lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
+    }
+    growth(f, a, inner->var, &grow);
+    LLVMValueRef moved = opjit_cg_recall(f, CG_BASE, a->node), step = times(f, inner->iv, grow);
+    if (!moved) {
+        moved = step ? opjit_cg_offset(f, element, p, step) : p;
+        opjit_cg_remember(f, CG_BASE, a->node, f->loop_scope, moved);
+    }
+    if (grow * inner->offset == 0)
+        return moved;
+    return opjit_cg_offset(f, element, moved, opjit_cg_number(f, 64, 1, (uint64_t)(grow * inner->offset)));
+}
+
+/* Known alignment in bytes of lane 0, at most a cache line. */
+static uint32_t alignment(const cg_func *f, const access *a)
+{
+    const ir_tensor *t = &f->ir->tensors[a->tensor];
+    const uint32_t size = a->bits / 8;
+    uint32_t base = t->align ? t->align : size;
+    if (t->role == IR_VIEW) {
+        const ir_tensor *of = &f->ir->tensors[opjit_cg_root(f, a->tensor)];
+        base = of->align < base && of->align ? of->align : base;
+        while (base > size && (uint64_t)t->offset * size % base != 0)
+            base /= 2;
+    }
+    for (uint32_t bytes = base < LINE ? base : LINE; bytes > size; bytes /= 2) {
+        const uint64_t m = bytes / size;
+        uint64_t sum = 0;
+        bool known = true;
+        for (uint32_t d = 0; known && d < a->rank; d++) {
+            const uint64_t s = (uint64_t)stride(f, a, d) % m;
+            uint64_t r = 0;
+            known = s == 0 || opjit_cg_residue(f, coordinate(f, a, d), m, &r);
+            sum += s * r;
+        }
+        if (known && sum % m == 0)
+            return bytes;
+    }
+    return size;
+}
+
+/* --- lanes one by one ------------------------------------------------------------------------------------------------ */
+
+/* Lanes that are evaluated, as a scalar for an access that all of them share. */
+static LLVMValueRef any_lane(cg_func *f)
+{
+    if (opjit_cg_lanes(f->mask) == 1)
+        return f->mask;
+    LLVMTypeRef wide = LLVMIntTypeInContext(f->llvm, opjit_cg_lanes(f->mask));
+    return LLVMBuildICmp(f->b, LLVMIntNE, LLVMBuildBitCast(f->b, f->mask, wide, ""), LLVMConstNull(wide), "");
+}
+
+static LLVMValueRef load_element(cg_func *f, const access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t align)
+{
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, a->bits, lanes), pointer, "");
+    LLVMSetAlignment(v, align);
+    return v;
+}
+
+/* Element offsets of all lanes, with those of lanes that are off made 0. */
+static LLVMValueRef lane_offsets(cg_func *f, const access *a, bool affine, int64_t grow, bool masked)
+{
+    const cg_loop *vec = &f->loops[f->vec];
+    LLVMValueRef offsets = NULL;
+    if (affine) {
+        offsets = opjit_cg_splat(f, lane0_offset(f, a, grow * vec->offset), f->lanes);
+        offsets = LLVMBuildAdd(f->b, offsets, opjit_cg_iota(f, 64, f->lanes, 0, grow * vec->step), "");
+    }
+    for (uint32_t d = 0; !affine && d < a->rank; d++)
+        if (stride(f, a, d) != 0)
+            offsets = plus(f, offsets, times(f, opjit_cg_index_lanes(f, coordinate(f, a, d), 64, f->lanes), stride(f, a, d)));
+    if (!offsets)
+        offsets = opjit_cg_number(f, 64, f->lanes, 0);
+    return masked ? LLVMBuildSelect(f->b, f->mask, offsets, opjit_cg_number(f, 64, f->lanes, 0), "") : offsets;
+}
+
+static LLVMValueRef gather(cg_func *f, const access *a, bool affine, int64_t grow, bool masked)
+{
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
+    LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->lanes)), base = base_pointer(f, a->tensor), p0 = NULL, offsets = NULL;
+    if (affine && !masked)
+        p0 = lane0_pointer(f, a);
+    else
+        offsets = lane_offsets(f, a, affine, grow, masked);
+    for (uint32_t i = 0; i < f->lanes; i++) {
+        const int64_t constant = (int64_t)i * grow * f->loops[f->vec].step;
+        LLVMValueRef p = p0 ? opjit_cg_offset(f, element, p0, opjit_cg_number(f, 64, 1, (uint64_t)constant))
+                            : opjit_cg_offset(f, element, base, opjit_cg_lane(f, offsets, i));
+        out = opjit_cg_insert(f, out, load_element(f, a, p, 1, a->bits / 8), i);
+    }
+    return out;
+}
+
+static void scatter(cg_func *f, const access *a, bool affine, int64_t grow, LLVMValueRef value)
+{
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
+    LLVMValueRef base = base_pointer(f, a->tensor), p0 = affine ? lane0_pointer(f, a) : NULL;
+    LLVMValueRef offsets = affine ? NULL : lane_offsets(f, a, false, 0, false);
+    for (uint32_t i = 0; i < f->lanes; i++) {
+        const int64_t constant = (int64_t)i * grow * f->loops[f->vec].step;
+        LLVMValueRef p = p0 ? opjit_cg_offset(f, element, p0, opjit_cg_number(f, 64, 1, (uint64_t)constant))
+                            : opjit_cg_offset(f, element, base, opjit_cg_lane(f, offsets, i));
+        LLVMSetAlignment(LLVMBuildStore(f->b, opjit_cg_lane(f, value, i), p), a->bits / 8);
+    }
+}
+
+static LLVMValueRef reverse(cg_func *f, LLVMValueRef v)
+{
+    const uint32_t lanes = opjit_cg_lanes(v);
+    return LLVMBuildShuffleVector(f->b, v, LLVMGetPoison(LLVMTypeOf(v)), opjit_cg_iota(f, 32, lanes, lanes - 1, -1), "");
+}
+
+/* Address of the last lane, where the tensor is walked backwards. */
+static LLVMValueRef last_pointer(cg_func *f, const access *a)
+{
+    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), lane0_pointer(f, a), opjit_cg_number(f, 64, 1, 1 - (uint64_t)f->lanes));
+}
+
+/* --- masked ------------------------------------------------------------------------------------------------------------ */
+
+static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint32_t align)
+{
+    LLVMAddCallSiteAttribute(call, argument + 1, compat_attribute(f->llvm, "align", align));
+}
+
+static LLVMValueRef masked_load(cg_func *f, const access *a, LLVMValueRef pointer, uint32_t align)
+{
+    LLVMTypeRef type = opjit_cg_int(f, a->bits, f->lanes), types[2] = { type, f->type.ptr }, fn_type;
+    LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
+    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, f->mask, LLVMConstNull(type) }, 3, "");
+    align_pointer(f, call, 0, align);
+    return call;
+}
+
+static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)
+{
+    LLVMTypeRef types[2] = { LLVMTypeOf(value), f->type.ptr }, fn_type;
+    LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.store", types, 2, &fn_type);
+    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ value, pointer, f->mask }, 3, "");
+    align_pointer(f, call, 1, align);
+}
+
+bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step)
+{
+    const access a = access_of(f, node);
+    int64_t grow;
+    return growth(f, &a, var, &grow) && step == 1 && grow == 1;
+}
+
+/* --- loads and stores --------------------------------------------------------------------------------------------------- */
+
+/* All lanes read the same element. */
+static LLVMValueRef load_one(cg_func *f, const access *a, bool masked)
+{
+    if (!masked)
+        return load_element(f, a, lane0_pointer(f, a), 1, alignment(f, a));
+    LLVMValueRef offset = lane0_offset(f, a, 0);
+    offset = LLVMBuildSelect(f->b, any_lane(f), offset, opjit_cg_number(f, 64, 1, 0), "");
+    return load_element(f, a, opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), base_pointer(f, a->tensor), offset), 1, a->bits / 8);
+}
+
+LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
+{
+    const access a = access_of(f, node);
+    const bool varies = opjit_cg_varies(f, node), outside = f->info[node].outside;
+    const bool masked = f->mask && (outside || (f->tail && varies));
+    int64_t grow = 0;
+    if (!varies)
+        return load_one(f, &a, masked);
+    const cg_loop *vec = &f->loops[f->vec];
+    const bool affine = growth(f, &a, vec->var, &grow);
+    if (affine && grow == 0)
+        return opjit_cg_splat(f, load_one(f, &a, masked && outside), f->lanes);
+    const int64_t step = grow * vec->step;
+    if (affine && step == 1 && !masked)
+        return load_element(f, &a, lane0_pointer(f, &a), f->lanes, alignment(f, &a));
+    if (affine && step == 1 && f->cpu->masked(f->target, a.bits))
+        return masked_load(f, &a, lane0_pointer(f, &a), a.bits / 8);
+    if (affine && step == -1 && !masked)
+        return reverse(f, load_element(f, &a, last_pointer(f, &a), f->lanes, a.bits / 8));
+    return gather(f, &a, affine, grow, masked);
+}
+
+static void store_vector(cg_func *f, const access *a, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)
+{
+    const uint32_t bytes = opjit_cg_lanes(value) * a->bits / 8;
+    LLVMValueRef store = LLVMBuildStore(f->b, value, pointer);
+    LLVMSetAlignment(store, align);
+    if (!f->nontemporal || bytes < 16 || align < bytes)
+        return;
+    LLVMMetadataRef one = LLVMValueAsMetadata(opjit_cg_number(f, 32, 1, 1));
+    LLVMValueRef node = LLVMMetadataAsValue(f->llvm, LLVMMDNodeInContext2(f->llvm, &one, 1));
+    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(f->llvm, "nontemporal", 11), node);
+    f->fence = true;
+}
+
+void opjit_cg_store(cg_func *f, ir_ref statement)
+{
+    const access a = access_of(f, statement);
+    int64_t grow = 0;
+    LLVMValueRef value = opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
+    if (f->lanes == 1) {
+        LLVMSetAlignment(LLVMBuildStore(f->b, value, lane0_pointer(f, &a)), alignment(f, &a));
+        return;
+    }
+    const cg_loop *vec = &f->loops[f->vec];
+    const bool affine = growth(f, &a, vec->var, &grow);
+    const int64_t step = grow * vec->step;
+    if (affine && step == 1 && f->tail)
+        masked_store(f, value, lane0_pointer(f, &a), a.bits / 8);
+    else if (affine && step == 1)
+        store_vector(f, &a, value, lane0_pointer(f, &a), alignment(f, &a));
+    else if (affine && step == -1)
+        LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);
+    else
+        scatter(f, &a, affine, grow, value);
+}

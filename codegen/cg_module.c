@@ -1,0 +1,261 @@
+/* cg_module.c - one request, one module: its functions, the check of what was made, and its emission.  LLVM's errors end
+ * here: whatever it says becomes a status and a line of text. */
+#define _POSIX_C_SOURCE 200809L
+#include "codegen/cg.h"
+
+#include <opjit/opjit.h>
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include <stdio.h>
+#include <time.h>
+
+enum { NAME_SIZE = 256 };
+
+/* Everything a compile owns. */
+typedef struct job {
+    const codegen_request *request;
+    opjit_error *error;
+    opjit_error diagnostic;  /* the first error that LLVM reported */
+    LLVMTargetMachineRef machine;
+    LLVMContextRef llvm;
+    LLVMModuleRef module;
+    LLVMBuilderRef b, entry;
+    LLVMMemoryBufferRef object;
+    rt_arena arena;
+    bool accumulates;
+} job;
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Without a handler LLVM would end the process on an error. */
+static void diagnose(LLVMDiagnosticInfoRef info, void *user)
+{
+    job *j = user;
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || j->diagnostic.status != OPJIT_OK)
+        return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    opjit_rt_error_set(&j->diagnostic, OPJIT_CODEGEN, "LLVM: %s", text);
+    LLVMDisposeMessage(text);
+}
+
+/* Takes LLVM's message, if there is one. */
+static opjit_status take_message(job *j, bool failed, const char *what, char *text)
+{
+    opjit_status status = OPJIT_OK;
+    if (failed)
+        status = opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%s: %s", what, text ? text : "no reason given");
+    else if (j->diagnostic.status != OPJIT_OK)
+        status = opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%s: %s", what, j->diagnostic.message);
+    LLVMDisposeMessage(text);
+    return status;
+}
+
+/* --- building --------------------------------------------------------------------------------------------------------------- */
+
+static void open_module(job *j, const cg_target *cpu)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(j->machine);
+    j->llvm = LLVMContextCreate();
+    LLVMContextSetDiscardValueNames(j->llvm, 1);
+    LLVMContextSetDiagnosticHandler(j->llvm, diagnose, j);
+    j->module = LLVMModuleCreateWithNameInContext(j->request->name, j->llvm);
+    LLVMSetTarget(j->module, cpu->triple);
+    LLVMSetModuleDataLayout(j->module, layout);
+    LLVMDisposeTargetData(layout);
+    j->b = LLVMCreateBuilderInContext(j->llvm);
+    j->entry = LLVMCreateBuilderInContext(j->llvm);
+}
+
+static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
+{
+    cg_func f = { .ir = ir, .target = j->request->target, .cpu = cpu, .arena = &j->arena, .error = j->error, .llvm = j->llvm,
+                  .module = j->module, .b = j->b, .entry = j->entry };
+    f.type.i1 = LLVMInt1TypeInContext(j->llvm);
+    f.type.i8 = LLVMInt8TypeInContext(j->llvm);
+    f.type.i16 = LLVMInt16TypeInContext(j->llvm);
+    f.type.i32 = LLVMInt32TypeInContext(j->llvm);
+    f.type.i64 = LLVMInt64TypeInContext(j->llvm);
+    f.type.f16 = LLVMHalfTypeInContext(j->llvm);
+    f.type.f32 = LLVMFloatTypeInContext(j->llvm);
+    f.type.f64 = LLVMDoubleTypeInContext(j->llvm);
+    f.type.ptr = LLVMPointerTypeInContext(j->llvm, 0);
+    f.type.none = LLVMVoidTypeInContext(j->llvm);
+    return f;
+}
+
+static opjit_status build_variant(job *j, const cg_target *cpu, uint32_t variant)
+{
+    const ir_func *ir = j->request->variants[variant];
+    uint32_t stage = 0;
+    for (ir_ref s = ir->body; s != 0; s = ir_at(ir, s)->next, stage++) {
+        char name[NAME_SIZE];
+        cg_func f = new_function(j, cpu, ir);
+        snprintf(name, sizeof(name), "%s_v%u_s%u", j->request->name, variant, stage);
+        TRY(opjit_cg_stage(&f, s, name));
+        j->accumulates |= f.accumulates;
+    }
+    return OPJIT_OK;
+}
+
+/* Accumulators are made registers where time is spent on speed; everything else is as fast without any pass. */
+static opjit_status run_passes(job *j)
+{
+    if (!j->accumulates || j->request->level != OPJIT_LEVEL_PEAK)
+        return OPJIT_OK;
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef failure = LLVMRunPasses(j->module, "function(sroa)", j->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!failure)
+        return OPJIT_OK;
+    char *text = LLVMGetErrorMessage(failure); /* consumes failure */
+    opjit_rt_error_set(j->error, OPJIT_CODEGEN, "passes: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return OPJIT_CODEGEN;
+}
+
+static opjit_status build(job *j, const cg_target *cpu)
+{
+    for (uint32_t v = 0; v < j->request->variant_count; v++)
+        TRY(build_variant(j, cpu, v));
+    char *text = NULL;
+    const bool broken = LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
+    TRY(take_message(j, broken, "LLVM's verifier", text));
+    return run_passes(j);
+}
+
+/* --- emission ----------------------------------------------------------------------------------------------------------------- */
+
+static opjit_status append(codegen_result *out, const void *data, size_t size, opjit_error *error)
+{
+    opjit_rt_bytes_append(&out->bytes, data, size);
+    return out->bytes.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+static opjit_status emit_llvm(job *j, codegen_result *out)
+{
+    char *text = LLVMPrintModuleToString(j->module);
+    const opjit_status status = append(out, text, strlen(text), j->error);
+    LLVMDisposeMessage(text);
+    return status;
+}
+
+static opjit_status emit_file(job *j, LLVMCodeGenFileType type)
+{
+    char *text = NULL;
+    const bool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, j->module, type, &text, &j->object);
+    return take_message(j, failed, "LLVM's code generation", text);
+}
+
+static uint32_t count_stages(const codegen_request *request)
+{
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < request->variant_count; v++)
+        for (ir_ref s = request->variants[v]->body; s != 0; s = ir_at(request->variants[v], s)->next)
+            count++;
+    return count;
+}
+
+static opjit_status link_code(job *j, codegen_result *out)
+{
+    const uint8_t *object = (const uint8_t *)LLVMGetBufferStart(j->object);
+    const size_t size = LLVMGetBufferSize(j->object);
+    const codegen_request *request = j->request;
+    uint32_t entry = 0;
+    TRY(opjit_cg_link(object, size, &out->bytes, j->error));
+    out->entry_count = count_stages(request);
+    out->entries = opjit_rt_allocate(request->allocator, out->entry_count * sizeof(uint64_t), sizeof(uint64_t));
+    if (!out->entries)
+        return opjit_rt_no_memory(j->error);
+    for (uint32_t v = 0; v < request->variant_count; v++) {
+        uint32_t stage = 0;
+        for (ir_ref s = request->variants[v]->body; s != 0; s = ir_at(request->variants[v], s)->next, stage++) {
+            char name[NAME_SIZE];
+            snprintf(name, sizeof(name), "%s_v%u_s%u", request->name, v, stage);
+            TRY(opjit_cg_link_symbol(object, size, name, &out->entries[entry++], j->error));
+        }
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status emit(job *j, codegen_result *out)
+{
+    const codegen_emit what = j->request->emit;
+    const double start = now_ms();
+    if (what == CODEGEN_LLVM)
+        return emit_llvm(j, out);
+    TRY(emit_file(j, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile));
+    const double emitted = now_ms();
+    out->emit_ms = emitted - start;
+    const void *data = LLVMGetBufferStart(j->object);
+    const size_t size = LLVMGetBufferSize(j->object);
+    if (what == CODEGEN_OBJECT)
+        TRY(opjit_cg_link_check(data, size, j->error));
+    TRY(what == CODEGEN_CODE ? link_code(j, out) : append(out, data, size, j->error));
+    out->link_ms = now_ms() - emitted;
+    return OPJIT_OK;
+}
+
+/* --- the request ---------------------------------------------------------------------------------------------------------------- */
+
+static void close_job(job *j)
+{
+    if (j->object)
+        LLVMDisposeMemoryBuffer(j->object);
+    if (j->b)
+        LLVMDisposeBuilder(j->b);
+    if (j->entry)
+        LLVMDisposeBuilder(j->entry);
+    if (j->module)
+        LLVMDisposeModule(j->module);
+    if (j->llvm)
+        LLVMContextDispose(j->llvm);
+    opjit_rt_arena_free(&j->arena);
+}
+
+static opjit_status check(const codegen_request *r, opjit_error *error)
+{
+    if (r->level != OPJIT_LEVEL_QUICK && r->level != OPJIT_LEVEL_PEAK)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "level is %u; 1 (quick) and 2 (peak) are allowed", r->level);
+    if (r->emit > CODEGEN_LLVM)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "emit is %u; 0 to 3 are allowed", (unsigned)r->emit);
+    if (strlen(r->name) > NAME_SIZE - 32)
+        return opjit_rt_error_set(error, OPJIT_LIMIT, "the kernel's name has more than %d characters", NAME_SIZE - 32);
+    if (strspn(r->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(r->name) || !*r->name)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "the kernel's name is \"%s\"; A-Z, a-z, 0-9 and _ are allowed", r->name);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error)
+{
+    job j = { .request = request, .error = error };
+    const cg_target *cpu = opjit_cg_target_find(request->target->arch);
+    *out = (codegen_result){ .entries = NULL };
+    opjit_rt_bytes_init(&out->bytes, request->allocator);
+    TRY(check(request, error));
+    if (!cpu)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", request->target->text);
+    TRY(opjit_cg_machine(cpu, request->level, &j.machine, error));
+    opjit_rt_arena_init(&j.arena, request->allocator);
+    const double start = now_ms();
+    open_module(&j, cpu);
+    opjit_status status = build(&j, cpu);
+    out->build_ms = now_ms() - start;
+    if (status == OPJIT_OK)
+        status = emit(&j, out);
+    close_job(&j);
+    if (status != OPJIT_OK) {
+        opjit_rt_release(request->allocator, out->entries, out->entry_count * sizeof(uint64_t));
+        opjit_rt_bytes_free(&out->bytes);
+        *out = (codegen_result){ .entries = NULL };
+    }
+    return status;
+}

@@ -1,0 +1,174 @@
+/* cg_value.c - types, constants, lanes and the memory of what was emitted already.  No operation on elements is here. */
+#include "codegen/cg.h"
+
+/* --- types -------------------------------------------------------------------------------------------------------- */
+
+static LLVMTypeRef widen(LLVMTypeRef element, uint32_t lanes)
+{
+    return lanes > 1 ? LLVMVectorType(element, lanes) : element;
+}
+
+LLVMTypeRef opjit_cg_int(const cg_func *f, uint32_t bits, uint32_t lanes)
+{
+    LLVMTypeRef t = bits == 1 ? f->type.i1 : bits == 8 ? f->type.i8 : bits == 16 ? f->type.i16 : bits == 32 ? f->type.i32
+                  : f->type.i64;
+    return widen(t, lanes);
+}
+
+LLVMTypeRef opjit_cg_float(const cg_func *f, ir_type type, uint32_t lanes)
+{
+    return widen(type == IR_F16 ? f->type.f16 : type == IR_F32 ? f->type.f32 : f->type.f64, lanes);
+}
+
+static bool is_vector(LLVMTypeRef t) { return LLVMGetTypeKind(t) == LLVMVectorTypeKind; }
+
+uint32_t opjit_cg_lanes(LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    return is_vector(t) ? LLVMGetVectorSize(t) : 1;
+}
+
+static LLVMTypeRef element_of(LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    return is_vector(t) ? LLVMGetElementType(t) : t;
+}
+
+uint32_t opjit_cg_bits(LLVMValueRef v)
+{
+    LLVMTypeRef t = element_of(v);
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t);
+    case LLVMHalfTypeKind: return 16;
+    case LLVMFloatTypeKind: return 32;
+    default: return 64;
+    }
+}
+
+/* --- constants ---------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef repeat(LLVMValueRef element, uint32_t lanes)
+{
+    LLVMValueRef all[CG_MAX_LANES];
+    if (lanes <= 1)
+        return element;
+    for (uint32_t i = 0; i < lanes; i++)
+        all[i] = element;
+    return LLVMConstVector(all, lanes);
+}
+
+LLVMValueRef opjit_cg_number(const cg_func *f, uint32_t bits, uint32_t lanes, uint64_t value)
+{
+    if (bits < 64)
+        value &= ((uint64_t)1 << bits) - 1;
+    return repeat(LLVMConstInt(opjit_cg_int(f, bits, 1), value, 0), lanes);
+}
+
+LLVMValueRef opjit_cg_real(const cg_func *f, ir_type type, uint32_t lanes, double value)
+{
+    return repeat(LLVMConstReal(opjit_cg_float(f, type, 1), value), lanes);
+}
+
+LLVMValueRef opjit_cg_iota(const cg_func *f, uint32_t bits, uint32_t lanes, int64_t start, int64_t step)
+{
+    LLVMValueRef all[CG_MAX_LANES];
+    for (uint32_t i = 0; i < lanes; i++)
+        all[i] = opjit_cg_number(f, bits, 1, (uint64_t)start + i * (uint64_t)step);
+    return lanes > 1 ? LLVMConstVector(all, lanes) : all[0];
+}
+
+/* --- lanes and forms ---------------------------------------------------------------------------------------------- */
+
+LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    if (lanes <= 1 || is_vector(t))
+        return v;
+    if (LLVMIsConstant(v))
+        return repeat(v, lanes);
+    LLVMValueRef none = LLVMGetPoison(widen(t, lanes));
+    LLVMValueRef one = LLVMBuildInsertElement(f->b, none, v, LLVMConstInt(f->type.i32, 0, 0), "");
+    return LLVMBuildShuffleVector(f->b, one, none, LLVMConstNull(widen(f->type.i32, lanes)), "");
+}
+
+static bool is_float_value(LLVMValueRef v) { return LLVMGetTypeKind(element_of(v)) != LLVMIntegerTypeKind; }
+
+LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v)
+{
+    if (!is_float_value(v))
+        return v;
+    return LLVMBuildBitCast(f->b, v, opjit_cg_int(f, opjit_cg_bits(v), opjit_cg_lanes(v)), "");
+}
+
+LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v)
+{
+    if (is_float_value(v))
+        return v;
+    const ir_type type = opjit_cg_bits(v) == 64 ? IR_F64 : IR_F32;
+    return LLVMBuildBitCast(f->b, v, opjit_cg_float(f, type, opjit_cg_lanes(v)), "");
+}
+
+LLVMValueRef opjit_cg_resize(cg_func *f, LLVMValueRef v, uint32_t bits, bool is_signed)
+{
+    const uint32_t from = opjit_cg_bits(v);
+    LLVMTypeRef to = opjit_cg_int(f, bits, opjit_cg_lanes(v));
+    if (from == bits)
+        return v;
+    if (from > bits)
+        return LLVMBuildTrunc(f->b, v, to, "");
+    return is_signed ? LLVMBuildSExt(f->b, v, to, "") : LLVMBuildZExt(f->b, v, to, "");
+}
+
+LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane)
+{
+    if (!is_vector(LLVMTypeOf(v)))
+        return v;
+    return LLVMBuildExtractElement(f->b, v, LLVMConstInt(f->type.i32, lane, 0), "");
+}
+
+LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane)
+{
+    return LLVMBuildInsertElement(f->b, v, element, LLVMConstInt(f->type.i32, lane, 0), "");
+}
+
+LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
+{
+    if (LLVMTypeOf(a) != LLVMTypeOf(b)) {
+        a = opjit_cg_as_bits(f, a);
+        b = opjit_cg_as_bits(f, b);
+    }
+    return LLVMBuildSelect(f->b, c, a, b, "");
+}
+
+LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
+{
+    LLVMTypeRef overload = LLVMTypeOf(args[0]), type;
+    LLVMValueRef callee = compat_intrinsic(f->module, f->llvm, name, &overload, 1, &type);
+    return LLVMBuildCall2(f->b, type, callee, args, count, "");
+}
+
+LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type) { return LLVMBuildAlloca(f->entry, type, ""); }
+
+LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef index)
+{
+    return LLVMBuildGEP2(f->b, element, pointer, &index, 1, "");
+}
+
+/* --- what is remembered -------------------------------------------------------------------------------------------- */
+
+/* A scope is a stretch of code that dominates everything emitted until it is popped.  An entry is good while the scope
+ * that it was made in is open; ids are never used twice. */
+void opjit_cg_scope_push(cg_func *f) { f->scopes[f->scope_count++] = ++f->next_scope; }
+
+void opjit_cg_scope_pop(cg_func *f) { f->scope_count--; }
+
+LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node)
+{
+    const cg_entry *e = &f->cache[slot][node];
+    return e->value && e->depth < f->scope_count && f->scopes[e->depth] == e->scope ? e->value : NULL;
+}
+
+void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value)
+{
+    f->cache[slot][node] = (cg_entry){ .value = value, .scope = f->scopes[depth], .depth = depth };
+}

@@ -1,0 +1,46 @@
+/* codegen.h - the one door to code generation.  opjit does not link LLVM: at the first miss it loads opjit-codegen, which
+ * exports the single function opjit_codegen_query and answers with this table.  Both sides are built from the same
+ * sources: build_id (IR headers, op table, LLVM version) must match, else the library is refused with both ids. */
+#ifndef OPJIT_CODEGEN_CODEGEN_H
+#define OPJIT_CODEGEN_CODEGEN_H
+
+#include "ir/ir.h"
+
+#define CODEGEN_ABI 1u
+
+typedef enum codegen_emit { CODEGEN_CODE = 0, CODEGEN_OBJECT = 1, CODEGEN_ASM = 2, CODEGEN_LLVM = 3 } codegen_emit;
+
+typedef struct codegen_request {
+    const ir_func *const *variants; /* scheduled and laid out; every stage of every variant becomes one function */
+    uint32_t variant_count;
+    const rt_target *target;
+    uint32_t level;                 /* opjit_level, not AUTO */
+    codegen_emit emit;
+    const char *name;               /* [A-Za-z0-9_]+; stage functions are NAME_v<variant>_s<stage> */
+    const opjit_allocator *allocator;
+} codegen_request;
+
+typedef struct codegen_result {
+    rt_bytes bytes;                 /* CODE: flat, position-independent code and constants, relocated, no undefined symbol,
+                                       to be placed at a 64-byte aligned address; else the file's bytes */
+    uint64_t *entries;              /* CODE: offset of every stage, variants in order; from the request's allocator */
+    uint32_t entry_count;
+    double build_ms, emit_ms, link_ms;
+} codegen_result;
+
+typedef struct opjit_codegen {
+    uint32_t abi;                   /* CODEGEN_ABI */
+    uint32_t size;                  /* sizeof(opjit_codegen) */
+    const char *build_id;           /* OPJIT_BUILD_ID */
+    const char *llvm_version;       /* "22.1.8" */
+    /* Emits the request into *out, which the caller frees with opjit_rt_bytes_free and the allocator.  Thread-safe. */
+    opjit_status (*compile)(const codegen_request *request, codegen_result *out, opjit_error *error);
+    /* Makes this thread's LLVM state for *target, so that the next compile is a warm one. */
+    opjit_status (*warm)(const rt_target *target, const opjit_allocator *allocator, opjit_error *error);
+} opjit_codegen;
+
+typedef const opjit_codegen *(*opjit_codegen_query_fn)(uint32_t abi);
+/* NULL where abi is not CODEGEN_ABI. */
+OPJIT_API const opjit_codegen *opjit_codegen_query(uint32_t abi);
+
+#endif

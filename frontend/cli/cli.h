@@ -1,0 +1,50 @@
+/* cli.h - the program's commands and what they are given.  Options are read in main.c. */
+#ifndef OPJIT_CLI_CLI_H
+#define OPJIT_CLI_CLI_H
+
+#include "frontend/cli/model.h"
+
+/* Exit status; a contract. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+typedef struct cli_options {
+    const char *const *arguments; /* what is no option, the command's name apart */
+    uint32_t argument_count;
+    const char *executor;     /* "cpu", "interp", "cuda" or "hip" */
+    const char *dispatchable; /* NULL: all */
+    const char *target;       /* NULL: this CPU */
+    const char *cache_dir;    /* NULL: none */
+    uint32_t threads;
+    uint32_t feature_level; /* DML_FEATURE_LEVEL; 0: none */
+    opjit_level level;
+    bool masks_absorb, no_cache, quiet;
+    bool json, quick; /* bench: as JSON; fewer cases */
+} cli_options;
+
+typedef int (*cli_command_fn)(const cli_options *options); /* gives the exit status */
+int opjit_cli_run(const cli_options *options);             /* cmd_run.c */
+int opjit_cli_explain(const cli_options *options);         /* cmd_explain.c */
+int opjit_cli_bench(const cli_options *options);           /* cmd_bench.c */
+int opjit_cli_ops(const cli_options *options);             /* cmd_list.c */
+int opjit_cli_targets(const cli_options *options);
+int opjit_cli_version(const cli_options *options);
+
+/* --- session.c ---------------------------------------------------------------------------------------------------- */
+/* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */
+int opjit_cli_complain(const char *file, const char *place, const opjit_error *error);
+/* The context that the options ask for; the caller destroys it. */
+opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error);
+opjit_compile_options opjit_cli_compile_options(const cli_options *options);
+/* Writes text to standard output and drops it from the buffer; false (and a line on standard error) where that
+ * failed. */
+bool opjit_cli_put(rt_bytes *text);
+
+/* --- pool.c ------------------------------------------------------------------------------------------------------- */
+/* An executor that runs each stage on `threads` threads, started for it and joined after it. */
+opjit_executor opjit_cli_executor(uint32_t *threads);
+
+/* --- picture.c ---------------------------------------------------------------------------------------------------- */
+/* Appends what a generator writes: the filled ranges, and a matrix as characters.  Other operators have no picture. */
+void opjit_cli_picture(rt_bytes *out, const cli_dispatchable *d);
+
+#endif

@@ -1,0 +1,182 @@
+/* cmd_explain.c - `opjit explain`: what each dispatchable is, how its IR changes pass by pass, and what the kernel
+ * moves. Works without code generation. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/cli/cli.h"
+#include "frontend/cli/number.h"
+
+/* --- the descriptor ----------------------------------------------------------------------------------------------- */
+static void put_numbers(rt_bytes *out, const char *name, const uint64_t *numbers, uint32_t count)
+{
+    opjit_rt_bytes_printf(out, "%s[", name);
+    for (uint32_t i = 0; i < count; i++)
+        opjit_rt_bytes_printf(out, "%s%" PRIu64, i != 0 ? ", " : "", numbers[i]);
+    opjit_rt_bytes_printf(out, "]");
+}
+
+static void put_tensor(rt_bytes *out, const char *name, const fe_tensor *t)
+{
+    if (!t->present)
+        return;
+    opjit_rt_bytes_printf(out, "  %s: %s ", name, opjit_rt_dtype_name(t->dtype));
+    put_numbers(out, "", t->sizes, t->rank);
+    put_numbers(out, ", strides ", t->strides, t->rank);
+    opjit_rt_bytes_printf(out, ", %" PRIu64 " bytes%s\n", t->bytes,
+                          (t->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0 ? ", OWNED_BY_DML" : "");
+}
+
+static const char *enum_name(const op_enum *names, int32_t value)
+{
+    for (const op_enum_name *n = names->names; n->name != NULL; n++) {
+        if (n->value == value)
+            return n->name + strlen(names->prefix);
+    }
+    return "?";
+}
+
+/* A field that is one value.  type: that of the OP_DTYPE before it. */
+static void put_value(rt_bytes *out, const op_field *field, const uint8_t *at, DML_TENSOR_DATA_TYPE type)
+{
+    int32_t number;
+    memcpy(&number, at, sizeof number);
+    opjit_rt_bytes_printf(out, "  %s: ", field->name);
+    switch (field->kind) {
+    case OP_DTYPE: opjit_rt_bytes_printf(out, "%s", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)number)); break;
+    case OP_SCALAR: opjit_cli_print_element(out, type, at); break;
+    case OP_INT: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_INT32, at); break;
+    case OP_UINT: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_UINT32, at); break;
+    case OP_FLOAT: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_FLOAT32, at); break;
+    case OP_BOOL: opjit_rt_bytes_printf(out, "%s", number != 0 ? "true" : "false"); break;
+    default: opjit_rt_bytes_printf(out, "%s", enum_name(field->enumeration, number)); break;
+    }
+    opjit_rt_bytes_u8(out, '\n');
+}
+
+static void put_descriptor(rt_bytes *out, const cli_dispatchable *d)
+{
+    DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_UNKNOWN;
+    opjit_rt_bytes_printf(out, "dispatchable ");
+    opjit_rt_bytes_append(out, d->json->key, d->json->key_length);
+    opjit_rt_bytes_printf(out, ": %s\n  %s\n", d->def->name, d->def->formula);
+    for (uint32_t i = 0; i < d->op->input_count; i++)
+        put_tensor(out, d->op->input_names[i], &d->op->inputs[i]);
+    for (uint32_t i = 0; i < d->op->output_count; i++)
+        put_tensor(out, d->op->output_names[i], &d->op->outputs[i]);
+    for (uint32_t i = 0; i < d->def->field_count; i++) {
+        const op_field *const field = &d->def->fields[i];
+        const uint8_t *const at = (const uint8_t *)d->desc + field->offset;
+        if (field->kind == OP_DTYPE)
+            memcpy(&type, at, sizeof type);
+        if (field->kind == OP_DTYPE || field->kind == OP_SCALAR || (field->kind >= OP_INT && field->kind <= OP_ENUM))
+            put_value(out, field, at, type);
+    }
+}
+
+/* --- passes and kernel -------------------------------------------------------------------------------------------- */
+typedef struct passes {
+    rt_bytes *out;
+    rt_bytes before; /* text of the last pass, without its first line, which names the pass */
+} passes;
+
+static void put_pass(void *user, const char *stage, const char *text)
+{
+    passes *const p = user;
+    const char *const rest = strchr(text, '\n') != NULL ? strchr(text, '\n') : text;
+    const size_t length = strlen(rest);
+    const bool same = p->before.size == length && memcmp(p->before.data, rest, length) == 0;
+    opjit_rt_bytes_printf(p->out, "after %s%s\n", stage, same ? ": as before" : ":");
+    if (!same)
+        opjit_rt_bytes_append(p->out, text, strlen(text));
+    p->before.size = 0;
+    opjit_rt_bytes_append(&p->before, rest, length);
+}
+
+static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_kernel_info *info)
+{
+    const opjit_variant_info *const variants =
+        (const opjit_variant_info *)(const void *)((const uint8_t *)info->meta + info->meta->variant_info);
+    const uint32_t steps = variants[info->meta->variants - 1].steps; /* the last one is for buffers of their own */
+    uint64_t input_bytes = 0;
+    for (uint32_t i = 0; i < info->inputs; i++)
+        input_bytes += info->buffers[i].bytes;
+    opjit_rt_bytes_printf(out, "kernel for %s\n", info->target);
+    opjit_rt_bytes_printf(
+        out, "  a call writes %" PRIu64 " bytes and reads %" PRIu64 " of %" PRIu64 " input bytes, in %u step%s\n",
+        info->bytes_written, info->bytes_read, input_bytes, steps, steps == 1 ? "" : "s");
+    if (info->workspace_bytes != 0)
+        opjit_rt_bytes_printf(out, "  workspace: %" PRIu64 " bytes\n", info->workspace_bytes);
+    for (uint32_t i = info->inputs; i < info->buffer_count && i < info->inputs + info->outputs; i++) {
+        for (uint32_t k = 0; k < info->inputs && k < 32; k++) {
+            if ((info->buffers[i].alias_inputs >> k & 1) != 0)
+                opjit_rt_bytes_printf(out, "  in place: %s may be the memory of %s\n",
+                                      (const char *)info->meta + info->buffers[i].name,
+                                      (const char *)info->meta + info->buffers[k].name);
+        }
+    }
+    opjit_cli_picture(out, d);
+}
+
+static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options *options)
+{
+    opjit_compile_options compile = opjit_cli_compile_options(options);
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    rt_bytes out;
+    passes p = { .out = &out };
+    opjit_status status;
+    opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
+    opjit_rt_bytes_init(&p.before, &opjit_rt_default_allocator);
+    put_descriptor(&out, d);
+    status = opjit_operator_explain(m->context, d->op, &compile, put_pass, &p, &m->report.error);
+    /* An interpreted kernel has all the numbers, and needs no LLVM. */
+    compile.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
+    if (status == OPJIT_OK)
+        status = opjit_compile_operator(m->context, d->op, &compile, &d->kernel, &m->report.error);
+    if (status == OPJIT_OK)
+        status = opjit_kernel_get_info(d->kernel, &info, &m->report.error);
+    if (status == OPJIT_OK) {
+        put_kernel(&out, d, &info);
+        opjit_rt_bytes_u8(&out, '\n');
+        if (!opjit_cli_put(&out))
+            status = opjit_rt_error_set(&m->report.error, OPJIT_IO, "standard output can't be written");
+    }
+    opjit_rt_bytes_free(&p.before);
+    opjit_rt_bytes_free(&out);
+    return opjit_cli_at(m, d->json, status);
+}
+
+static opjit_status explain_model(cli_model *m, const cli_options *options)
+{
+    bool found = options->dispatchable == NULL;
+    TRY(opjit_cli_model_load(m));
+    TRY(opjit_cli_read_resources(m));
+    TRY(opjit_cli_read_dispatchables(m));
+    for (uint32_t i = 0; i < m->dispatchable_count; i++) {
+        cli_dispatchable *const d = &m->dispatchables[i];
+        if (options->dispatchable != NULL && strcmp(options->dispatchable, d->json->key) != 0)
+            continue;
+        found = true;
+        TRY(explain(m, d, options));
+    }
+    if (!found)
+        return opjit_cli_fail(m, opjit_cli_json_get(m->root, "dispatchables"), OPJIT_NOT_FOUND,
+                              "there is no dispatchable \"%.60s\"", options->dispatchable);
+    return OPJIT_OK;
+}
+
+int opjit_cli_explain(const cli_options *options)
+{
+    opjit_context *context = NULL;
+    opjit_error error;
+    cli_model m;
+    int result = EXIT_DONE;
+    if (opjit_cli_context(options, &context, &error) != OPJIT_OK)
+        return opjit_cli_complain(options->arguments[0], NULL, &error);
+    opjit_cli_model_init(&m, options->arguments[0], context);
+    if (explain_model(&m, options) != OPJIT_OK)
+        result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
+    opjit_cli_model_free(&m);
+    opjit_context_destroy(context);
+    return result;
+}

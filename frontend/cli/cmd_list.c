@@ -1,0 +1,114 @@
+/* cmd_list.c - `opjit ops`, `opjit targets`, `opjit version`: what this build holds. */
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/cli/cli.h"
+#include "opjit_build_id.h"
+#include "runtime/target.h"
+
+/* --- ops ---------------------------------------------------------------------------------------------------------- */
+static const char *kind_name(const op_field *field)
+{
+    static const char *const names[] = {
+        [OP_INPUT] = "input tensor",
+        [OP_OUTPUT] = "output tensor",
+        [OP_INPUTS] = "input tensors",
+        [OP_OUTPUTS] = "output tensors",
+        [OP_DTYPE] = "data type",
+        [OP_SCALAR] = "scalar of the data type above",
+        [OP_INT] = "INT32",
+        [OP_UINT] = "UINT32",
+        [OP_FLOAT] = "FLOAT32",
+        [OP_BOOL] = "true or false",
+        [OP_ENUM] = "name",
+        [OP_UINTS] = "UINT32 array",
+        [OP_INTS] = "INT32 array",
+        [OP_FLOATS] = "FLOAT32 array",
+        [OP_SCALE_BIAS] = "Scale and Bias",
+        [OP_ACTIVATION] = "fused activation",
+    };
+    return names[field->kind];
+}
+
+static void put_fields(const op_def *def)
+{
+    printf("  fields:\n");
+    for (uint32_t i = 0; i < def->field_count; i++) {
+        const op_field *const f = &def->fields[i];
+        printf("    %-20s %s%s%s\n", f->name, kind_name(f), (f->flags & OP_OPTIONAL) != 0 ? ", optional" : "",
+               (f->flags & OP_LATE) != 0 ? ", may be bound at the call" : "");
+        for (const op_enum_name *n = f->kind == OP_ENUM ? f->enumeration->names : NULL; n != NULL && n->name != NULL;
+             n++)
+            printf("    %-20s   %s\n", "", n->name + strlen(f->enumeration->prefix));
+    }
+}
+
+static void put_support(const op_def *def)
+{
+    printf("  ranks and types:\n");
+    for (uint32_t i = 0; i < def->support_count; i++) {
+        const op_support *const s = &def->support[i];
+        if (s->level != 0)
+            printf("    from feature level %u.%u", (unsigned)(s->level >> 12), (unsigned)(s->level >> 8 & 15));
+        else
+            printf("    without a feature level");
+        printf(", %s: rank %u to %u:", s->field != NULL ? s->field : "all tensors", (unsigned)s->rank_min,
+               (unsigned)s->rank_max);
+        for (int t = DML_TENSOR_DATA_TYPE_FLOAT32; t <= DML_TENSOR_DATA_TYPE_INT4; t++) {
+            if ((s->types >> t & 1) != 0)
+                printf(" %s", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)t));
+        }
+        printf("\n");
+    }
+}
+
+int opjit_cli_ops(const cli_options *options)
+{
+    const char *const name = options->argument_count != 0 ? options->arguments[0] : NULL;
+    const op_def *def;
+    opjit_error error;
+    for (uint32_t i = 0; name == NULL && (def = opjit_fe_op_at(i)) != NULL; i++)
+        printf("%-24s %s\n", def->name, def->formula);
+    if (name == NULL)
+        return EXIT_DONE;
+    def = opjit_fe_op_find_name(name, strlen(name));
+    if (def == NULL) {
+        opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "the operator %s is not in this build", name);
+        return opjit_cli_complain(NULL, NULL, &error);
+    }
+    printf("%s (DML_OPERATOR_%s, number %d, since feature level %u.%u)\n  %s\n", def->name, def->name, (int)def->type,
+           (unsigned)(def->introduced >> 12), (unsigned)(def->introduced >> 8 & 15), def->formula);
+    put_fields(def);
+    put_support(def);
+    return EXIT_DONE;
+}
+
+/* --- targets and version ------------------------------------------------------------------------------------------ */
+int opjit_cli_targets(const cli_options *options)
+{
+    rt_target host;
+    const char *name;
+    (void)options;
+    opjit_rt_target_host(&host);
+    printf("host    %s\n", host.text);
+    for (uint32_t i = 0; (name = opjit_rt_target_name(i)) != NULL; i++) {
+        rt_target target;
+        opjit_error error;
+        char text[64];
+        snprintf(text, sizeof text, "cpu:%s", name);
+        const bool here = opjit_rt_target_parse(text, &target, &error) == OPJIT_OK &&
+                          opjit_rt_target_runs_here(&target, &error) == OPJIT_OK;
+        printf("named   %-20s %s\n", text, here ? "runs here" : error.message);
+    }
+    printf("device  cuda: absent, this version has no code for GPUs\n"
+           "device  hip: absent, this version has no code for GPUs\n");
+    return EXIT_DONE;
+}
+
+int opjit_cli_version(const cli_options *options)
+{
+    (void)options;
+    printf("opjit %s\nLLVM %s (of the codegen library that belongs to this build, %s)\nnumerics %u\nkernel ABI %u\n",
+           opjit_version(), OPJIT_LLVM_VERSION, OPJIT_BUILD_ID, OPJIT_NUMERICS, OPJIT_KERNEL_ABI);
+    return EXIT_DONE;
+}

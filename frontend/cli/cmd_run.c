@@ -1,0 +1,176 @@
+/* cmd_run.c - `opjit run`: a model's commands, in order.  Nothing runs before all of the model is known to be good;
+ * what can still fail then is writing. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "frontend/cli/cli.h"
+#include "frontend/cli/files.h"
+#include "frontend/cli/npy.h"
+#include "frontend/cli/number.h"
+
+#define FLUSH_AT 65536u /* bytes of output that are gathered */
+
+/* --- progress ----------------------------------------------------------------------------------------------------- */
+typedef struct progress {
+    bool on, shown;
+    struct timespec start;
+} progress;
+
+static void progress_begin(progress *p, const cli_options *options)
+{
+    *p = (progress){ .on = !options->quiet && isatty(STDERR_FILENO) != 0 };
+    clock_gettime(CLOCK_MONOTONIC, &p->start);
+}
+
+static void show_progress(void *user, uint32_t done, uint32_t total, const char *name)
+{
+    progress *const p = user;
+    struct timespec now;
+    char shown[48];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!p->on || (now.tv_sec - p->start.tv_sec) + (now.tv_nsec - p->start.tv_nsec) / 1e9 < 1)
+        return;
+    snprintf(shown, sizeof shown, "%s", name);
+    opjit_rt_printable(shown);
+    fprintf(stderr, "\rcompiling %" PRIu32 " of %" PRIu32 ": %s\033[K", done + 1, total, shown);
+    p->shown = true;
+}
+
+static void progress_end(const progress *p)
+{
+    if (p->shown)
+        fprintf(stderr, "\r\033[K");
+}
+
+/* --- commands ----------------------------------------------------------------------------------------------------- */
+static void put_name(rt_bytes *out, const json_value *named)
+{
+    const size_t start = out->size;
+    opjit_rt_bytes_append(out, named->key, named->key_length);
+    for (size_t i = start; i < out->size; i++) { /* one resource, one line */
+        if (out->data[i] < 0x20 || out->data[i] == 0x7f)
+            out->data[i] = '?';
+    }
+}
+
+static opjit_status no_output(cli_model *m)
+{
+    m->report.place[0] = '\0';
+    return opjit_rt_error_set(&m->report.error, OPJIT_IO, "standard output can't be written");
+}
+
+static opjit_status print(cli_model *m, const cli_command *c)
+{
+    const cli_resource *const r = c->resource;
+    const uint8_t *at = r->data + r->first;
+    rt_bytes out;
+    bool good = true;
+    opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
+    opjit_rt_bytes_append(&out, "Resource '", 10);
+    put_name(&out, r->json);
+    opjit_rt_bytes_append(&out, "': ", 3);
+    for (uint64_t i = 0; i < r->elements && good; i++) {
+        const DML_TENSOR_DATA_TYPE type = r->types != NULL ? (DML_TENSOR_DATA_TYPE)r->types[i] : r->dtype;
+        if (i != 0)
+            opjit_rt_bytes_append(&out, ", ", 2);
+        opjit_cli_print_element(&out, type, at);
+        at += opjit_rt_dtype_size(type);
+        if (out.size >= FLUSH_AT)
+            good = opjit_cli_put(&out);
+    }
+    opjit_rt_bytes_u8(&out, '\n');
+    good = good && opjit_cli_put(&out) && fflush(stdout) == 0;
+    opjit_rt_bytes_free(&out);
+    return good ? OPJIT_OK : no_output(m);
+}
+
+static opjit_status write_file(cli_model *m, const cli_command *c)
+{
+    const cli_resource *const r = c->resource;
+    const size_t length = strlen(c->path);
+    const uint32_t size = opjit_rt_dtype_size(r->dtype);
+    uint64_t bytes = r->bytes, elements = 0;
+    rt_bytes head;
+    opjit_status status;
+    opjit_rt_bytes_init(&head, &opjit_rt_default_allocator);
+    if (length > 4 && strcasecmp(c->path + length - 4, ".npy") == 0) {
+        elements = r->said / size;
+        if (c->rank != 0) {
+            elements = 1;
+            for (uint32_t i = 0; i < c->rank; i++)
+                elements *= c->shape[i];
+        }
+        bytes = elements * size;
+        opjit_cli_npy_header(&head, r->dtype, c->rank != 0 ? c->shape : &elements, c->rank != 0 ? c->rank : 1);
+    }
+    status = head.failed ? opjit_rt_no_memory(&m->report.error)
+                         : opjit_cli_write_file(c->path, &head, r->data, (size_t)bytes, &m->report.error);
+    opjit_rt_bytes_free(&head);
+    return opjit_cli_at_file(m, opjit_cli_json_get(c->json, "targetPath"), c->path, status);
+}
+
+static opjit_status dispatch(cli_model *m, const cli_command *c, const opjit_executor *executor)
+{
+    opjit_call call = OPJIT_CALL_INIT;
+    call.bindings = c->bindings;
+    call.binding_count = c->binding_count;
+    call.executor = executor;
+    return opjit_cli_at(m, c->json, opjit_kernel_call(c->dispatchable->kernel, &call, &m->report.error));
+}
+
+static opjit_status run_commands(cli_model *m, const cli_options *options)
+{
+    uint32_t threads = options->threads;
+    const opjit_executor executor = opjit_cli_executor(&threads);
+    for (uint32_t i = 0; i < m->command_count; i++) {
+        const cli_command *const c = &m->commands[i];
+        switch (c->kind) {
+        case CLI_DISPATCH: TRY(dispatch(m, c, threads > 1 ? &executor : NULL)); break;
+        case CLI_PRINT: TRY(print(m, c)); break;
+        case CLI_WRITE_FILE: TRY(write_file(m, c)); break;
+        }
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status read_and_run(cli_model *m, const cli_options *options)
+{
+    const opjit_compile_options compile = opjit_cli_compile_options(options);
+    progress p;
+    opjit_status status;
+    TRY(opjit_cli_model_load(m));
+    TRY(opjit_cli_read_resources(m));
+    TRY(opjit_cli_read_dispatchables(m));
+    TRY(opjit_cli_read_commands(m));
+    progress_begin(&p, options);
+    status = opjit_cli_model_compile(m, &compile, show_progress, &p);
+    progress_end(&p);
+    return status != OPJIT_OK ? status : run_commands(m, options);
+}
+
+int opjit_cli_run(const cli_options *options)
+{
+    opjit_context *context = NULL;
+    opjit_error error;
+    cli_model m;
+    int result = EXIT_DONE;
+    if (strcmp(options->executor, "cuda") == 0 || strcmp(options->executor, "hip") == 0) {
+        opjit_rt_error_set(&error, OPJIT_UNAVAILABLE, "executor %s: this version runs kernels on the CPU only",
+                           options->executor);
+        return opjit_cli_complain(options->arguments[0], NULL, &error);
+    }
+    if (opjit_cli_context(options, &context, &error) != OPJIT_OK)
+        return opjit_cli_complain(options->arguments[0], NULL, &error);
+    opjit_cli_model_init(&m, options->arguments[0], context);
+    if (read_and_run(&m, options) != OPJIT_OK)
+        result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
+    opjit_cli_model_free(&m);
+    opjit_context_destroy(context);
+    return result;
+}

@@ -1,0 +1,33 @@
+/* measure.h - timing for `opjit bench` and tests/bench: interleaved pairs in one process, median ratio with a 95 % interval.
+ * Only ratios of one run mean anything on a shared machine; absolute times are printed beside them. */
+#ifndef OPJIT_CLI_MEASURE_H
+#define OPJIT_CLI_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*measure_fn)(void *arg);
+
+typedef struct measure_pair {
+    double a_ns, b_ns;     /* median time of one call */
+    double ratio;          /* median of a / b over the pairs */
+    double lo, hi;         /* 95 % interval of that median, by order statistics */
+    uint32_t pairs, inner; /* pairs measured; calls a sample */
+} measure_pair;
+
+/* Runs a and b in turns, `pairs` times (at least 9, at most MEASURE_MAX_PAIRS), the order of the two alternating.  A sample
+ * is as many calls as take at least sample_us; both sides get the same number. */
+#define MEASURE_MAX_PAIRS 201
+void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out);
+
+/* Median of n samples (at least 9) and its 95 % interval.  Sorts them. */
+void measure_median(double *samples, uint32_t n, double *median, double *lo, double *hi);
+
+double measure_now_ns(void); /* CLOCK_MONOTONIC */
+
+/* Touched memory of `bytes`, 2 MiB aligned and on huge pages where the system has them; NULL: no memory. */
+void *measure_buffer(size_t bytes);
+void measure_buffer_free(void *buffer, size_t bytes);
+
+#endif

@@ -1,0 +1,130 @@
+/* model.h - a model: DxDispatch's JSON (resources, dispatchables, commands) read, checked and made ready to run.
+ * Everything lives in the model's arena but for resources' memory, operators and kernels, which opjit_cli_model_free
+ * gives back.  Each function that fails leaves the place and the message in model->report. */
+#ifndef OPJIT_CLI_MODEL_H
+#define OPJIT_CLI_MODEL_H
+
+#include "frontend/cli/json.h"
+#include "frontend/op.h"
+
+#define CLI_PAGE 4096u /* alignment of resources' memory */
+
+typedef struct cli_report {
+    char place[400]; /* "$.dispatchables.eye", or "line 3, column 7"; "": the file as a whole */
+    opjit_error error;
+} cli_report;
+
+typedef struct cli_resource {
+    const json_value *json;
+    DML_TENSOR_DATA_TYPE dtype; /* of the elements; UNKNOWN: see types */
+    const uint8_t *types;       /* values with types of their own: DML_TENSOR_DATA_TYPE by element; else NULL */
+    uint64_t first, elements;   /* the initialised ones: byte of the first, and how many */
+    uint64_t said, bytes;       /* size as the model says it; size of data (rounded up where no size was said) */
+    uint8_t *data;              /* NULL: no storage yet */
+    bool deferred, written;     /* deferred: storage comes with the first dispatch that writes it */
+} cli_resource;
+
+/* Bytes of a resource that are bound to a tensor; resource NULL: nothing is bound. */
+typedef struct cli_range {
+    const json_value *json;
+    cli_resource *resource;
+    uint64_t offset, bytes;
+    uint8_t *copy; /* OWNED_BY_DML: the bytes as they were before the first command */
+} cli_range;
+
+typedef struct cli_dispatchable {
+    const json_value *json;
+    const json_value *desc_json; /* NULL: no "desc" */
+    const op_def *def;
+    void *desc; /* the descriptor struct; "graph" would have nodes instead */
+    opjit_operator *op;
+    opjit_kernel *kernel; /* NULL until opjit_cli_model_compile */
+    cli_range *constants; /* by input position: OWNED_BY_DML inputs */
+} cli_dispatchable;
+
+typedef enum cli_command_kind { CLI_DISPATCH, CLI_PRINT, CLI_WRITE_FILE } cli_command_kind;
+
+typedef struct cli_command {
+    cli_command_kind kind;
+    const json_value *json;
+    cli_dispatchable *dispatchable; /* DISPATCH */
+    cli_range *ranges;              /* DISPATCH: inputs, then outputs, by position */
+    opjit_binding *bindings;        /* DISPATCH: what the kernel takes; made by opjit_cli_model_compile */
+    uint32_t binding_count;
+    cli_resource *resource; /* PRINT, WRITE_FILE */
+    char *path;             /* WRITE_FILE */
+    uint64_t shape[32];
+    uint32_t rank; /* 0: no "dimensions" */
+} cli_command;
+
+typedef struct cli_model {
+    const char *path;       /* for messages and relative paths */
+    bool no_files;          /* refuse everything that touches files (fuzzing) */
+    uint64_t max_bytes;     /* of a resource */
+    uint64_t max_total;     /* of all resources */
+    opjit_context *context; /* not owned */
+    rt_arena arena;
+    rt_bytes text;
+    json_value *root;
+    cli_resource *resources;
+    uint32_t resource_count;
+    cli_dispatchable *dispatchables;
+    uint32_t dispatchable_count;
+    cli_command *commands;
+    uint32_t command_count;
+    uint64_t total; /* bytes of all resources so far */
+    cli_report report;
+} cli_model;
+
+/* --- model.c ------------------------------------------------------------------------------------------------------ */
+void opjit_cli_model_init(cli_model *m, const char *path, opjit_context *context);
+void opjit_cli_model_free(cli_model *m);
+opjit_status opjit_cli_model_load(cli_model *m);         /* reads path into text, and the JSON */
+opjit_status opjit_cli_model_parse(cli_model *m);        /* the JSON in m->text */
+opjit_status opjit_cli_read_resources(cli_model *m);     /* model_resource.c */
+opjit_status opjit_cli_read_dispatchables(cli_model *m); /* model_dispatchable.c; operators, not kernels */
+opjit_status opjit_cli_read_commands(cli_model *m);      /* model_command.c; needs both */
+
+/* Called before each dispatchable is compiled. */
+typedef void (*cli_progress_fn)(void *user, uint32_t done, uint32_t total, const char *name);
+/* Compiles every dispatchable and checks every dispatch against its kernel (model_bind.c). */
+opjit_status opjit_cli_model_compile(cli_model *m, const opjit_compile_options *options, cli_progress_fn progress,
+                                     void *user);
+
+/* --- for the readers ---------------------------------------------------------------------------------------------- */
+/* Sets the report: at's path as the place and the message; returns status. */
+opjit_status opjit_cli_fail(cli_model *m, const json_value *at, opjit_status status, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+/* Sets the place for an error that is already in m->report.error; OPJIT_OK passes through. */
+opjit_status opjit_cli_at(cli_model *m, const json_value *at, opjit_status status);
+/* The same for an error about a file, which the message then names. */
+opjit_status opjit_cli_at_file(cli_model *m, const json_value *at, const char *path, opjit_status status);
+opjit_status opjit_cli_no_memory(cli_model *m, const json_value *at);
+/* The member key of object, which must be there and of that kind (found by its JSON name in the message). */
+opjit_status opjit_cli_member(cli_model *m, const json_value *object, const char *key, json_kind kind,
+                              const json_value **out);
+/* An unsigned member; otherwise where it is missing. */
+opjit_status opjit_cli_uint_member(cli_model *m, const json_value *object, const char *key, uint64_t hi,
+                                   uint64_t otherwise, uint64_t *out);
+/* An enum's name, full or short, in exact case. */
+opjit_status opjit_cli_enum(cli_model *m, const json_value *value, const op_enum *names, int32_t *out);
+/* Flags: one name or an array of names, or-ed together. */
+opjit_status opjit_cli_flags(cli_model *m, const json_value *value, const op_enum *names, int32_t *out);
+extern const op_enum opjit_cli_data_types;
+
+/* The descriptor struct of def out of a JSON object (model_desc.c).  The result borrows from the arena. */
+opjit_status opjit_cli_read_desc(cli_model *m, const op_def *def, const json_value *json, void **out);
+/* Puts into the report the place of the descriptor's field that a message of opjit_operator_create names. */
+void opjit_cli_locate(cli_model *m, const op_def *def, const json_value *json);
+/* The row of an operator by its JSON name; at is the string's place. */
+opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const op_def **out);
+
+/* Memory for a resource, zeroed; counts towards the bounds. */
+opjit_status opjit_cli_resource_allocate(cli_model *m, cli_resource *resource);
+cli_resource *opjit_cli_find_resource(cli_model *m, const json_value *name); /* a string; NULL: none */
+/* Reads "bindings" into ranges, by position inputs then outputs.  owned: those of OWNED_BY_DML inputs, else all
+ * others. */
+opjit_status opjit_cli_read_bindings(cli_model *m, cli_dispatchable *d, const json_value *owner, bool owned,
+                                     cli_range *ranges);
+
+#endif

@@ -1,0 +1,223 @@
+/* model_bind.c - bindings: which bytes of which resource stand behind each tensor, and whether a kernel may be called
+ * with them.  All of it is settled before the first command runs. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/cli/model.h"
+#include "frontend/cli/number.h"
+
+static const fe_tensor *tensor_at(const opjit_operator *op, uint32_t position)
+{
+    return position < op->input_count ? &op->inputs[position] : &op->outputs[position - op->input_count];
+}
+
+static const char *name_at(const opjit_operator *op, uint32_t position)
+{
+    return position < op->input_count ? op->input_names[position] : op->output_names[position - op->input_count];
+}
+
+/* Whether a tensor's name is the field's, followed by nothing or by "[". */
+static bool is_of_field(const char *name, const json_value *field)
+{
+    return strncmp(name, field->key, field->key_length) == 0 &&
+           (name[field->key_length] == '\0' || name[field->key_length] == '[');
+}
+
+/* --- from JSON to ranges ------------------------------------------------------------------------------------------ */
+/* A bind: the name of a resource, or an object that picks elements of it. */
+static opjit_status read_range(cli_model *m, const json_value *json, const fe_tensor *tensor, cli_range *out)
+{
+    const json_value *name = json;
+    uint64_t count, offset, size, end;
+    bool counted;
+    out->json = json;
+    if (json->kind == JSON_OBJECT)
+        TRY(opjit_cli_member(m, json, "name", JSON_STRING, &name));
+    if (name->kind != JSON_STRING)
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
+                              "a binding is a resource's name or an object with \"name\"");
+    out->resource = opjit_cli_find_resource(m, name);
+    if (out->resource == NULL)
+        return opjit_cli_fail(m, name, OPJIT_NOT_FOUND, "there is no resource \"%.60s\"", name->text);
+    size = opjit_rt_dtype_size(out->resource->dtype);
+    counted = opjit_cli_json_get(json, "elementCount") != NULL;
+    TRY(opjit_cli_uint_member(m, json, "elementSizeInBytes", UINT64_MAX,
+                              size != 0 ? size : opjit_rt_dtype_size(tensor->dtype), &size));
+    TRY(opjit_cli_uint_member(m, json, "elementOffset", UINT64_MAX, 0, &offset));
+    TRY(opjit_cli_uint_member(m, json, "elementCount", UINT64_MAX, 0, &count));
+    if (size == 0 || (counted && count == 0))
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "the range holds no bytes");
+    if (!checked_mul(offset, size, &out->offset) || !checked_mul(count, size, &out->bytes) ||
+        !checked_add(out->offset, out->bytes, &end) || end > UINT64_MAX - 3)
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "the range is beyond the end of any memory");
+    if (out->resource->data == NULL) {
+        /* Storage is still to come, of the size that its bindings need. */
+        if (!counted)
+            out->bytes = tensor->bytes;
+        return OPJIT_OK;
+    }
+    if (end > out->resource->bytes || out->offset >= out->resource->bytes)
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
+                              "the range ends at byte %" PRIu64 ", the resource has %" PRIu64,
+                              counted ? end : out->offset + 1, out->resource->bytes);
+    if (!counted)
+        out->bytes = out->resource->bytes - out->offset;
+    /* Tensors are counted in whole 4 bytes, three UINT8 elements too. */
+    out->bytes = align_up(out->bytes, 4);
+    if (out->bytes > out->resource->bytes - out->offset)
+        out->bytes = out->resource->bytes - out->offset;
+    return OPJIT_OK;
+}
+
+static opjit_status check_range(cli_model *m, const fe_tensor *tensor, const char *name, const cli_range *r)
+{
+    if (r->bytes < tensor->bytes)
+        return opjit_cli_fail(m, r->json, OPJIT_INVALID_ARGUMENT, "%" PRIu64 " bytes are bound, %s needs %" PRIu64,
+                              r->bytes, name, tensor->bytes);
+    if (tensor->align != 0 && (r->offset % tensor->align != 0 || tensor->align > CLI_PAGE))
+        return opjit_cli_fail(m, r->json, OPJIT_INVALID_ARGUMENT,
+                              "the range begins at byte %" PRIu64 ", %s needs a multiple of %u (at most %u)", r->offset,
+                              name, tensor->align, CLI_PAGE);
+    return OPJIT_OK;
+}
+
+/* Binds one tensor; json may be null only where the tensor is absent. */
+static opjit_status bind_one(cli_model *m, const opjit_operator *op, uint32_t position, const json_value *json,
+                             bool owned, cli_range *out)
+{
+    const fe_tensor *const tensor = tensor_at(op, position);
+    const char *const name = name_at(op, position);
+    if (json->kind == JSON_NULL && !tensor->present)
+        return OPJIT_OK;
+    if (!tensor->present)
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "the descriptor has no %s", name);
+    if (owned && (tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) == 0)
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
+                              "%s is not OWNED_BY_DML: it is bound by the dispatch command", name);
+    if (!owned && (tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0)
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
+                              "%s is OWNED_BY_DML: it is bound by the dispatchable's \"bindings\"", name);
+    TRY(read_range(m, json, tensor, out));
+    if (out->resource->deferred && owned)
+        return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "a deferred resource has no contents yet");
+    return check_range(m, tensor, name, out);
+}
+
+/* One member of "bindings": the binds of a field, an array where the field is one. */
+static opjit_status bind_field(cli_model *m, const opjit_operator *op, const json_value *field, bool owned,
+                               cli_range *out)
+{
+    const uint32_t all = op->input_count + op->output_count;
+    const json_value *bind = field->kind == JSON_ARRAY ? field->first : field;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        if (!is_of_field(name_at(op, i), field))
+            continue;
+        found++;
+        if (bind == NULL)
+            continue;
+        TRY(bind_one(m, op, i, bind, owned, &out[i]));
+        bind = field->kind == JSON_ARRAY ? bind->next : NULL;
+    }
+    if (found == 0)
+        return opjit_cli_fail(m, field, OPJIT_INVALID_ARGUMENT, "%s has no tensor of this name", op->def->name);
+    if (field->kind == JSON_ARRAY ? field->count != found : found != 1)
+        return opjit_cli_fail(m, field, OPJIT_INVALID_ARGUMENT, "this has to be %u binding%s", found,
+                              found == 1 ? "" : "s");
+    return OPJIT_OK;
+}
+
+opjit_status opjit_cli_read_bindings(cli_model *m, cli_dispatchable *d, const json_value *owner, bool owned,
+                                     cli_range *ranges)
+{
+    const json_value *const bindings = opjit_cli_json_get(owner, "bindings");
+    const opjit_operator *const op = d->op;
+    if (bindings != NULL && bindings->kind != JSON_OBJECT)
+        return opjit_cli_fail(m, bindings, OPJIT_INVALID_ARGUMENT,
+                              "this has to be an object: tensors and what is bound to them");
+    for (const json_value *field = bindings != NULL ? bindings->first : NULL; field != NULL; field = field->next)
+        TRY(bind_field(m, op, field, owned, ranges));
+    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
+        const fe_tensor *const tensor = tensor_at(op, i);
+        const bool is_owned = (tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0;
+        if (tensor->present && is_owned == owned && ranges[i].resource == NULL)
+            return opjit_cli_fail(m, bindings != NULL ? bindings : owner, OPJIT_INVALID_ARGUMENT,
+                                  "%s of %.*s is not bound", name_at(op, i), (int)d->json->key_length, d->json->key);
+    }
+    return OPJIT_OK;
+}
+
+/* --- from ranges to bindings -------------------------------------------------------------------------------------- */
+/* Position of the kernel's buffer among the operator's tensors.  Buffers without a name come in the order of
+ * tensors. */
+static uint32_t position_of(const opjit_operator *op, const opjit_kernel_info *info, uint32_t buffer, uint32_t next)
+{
+    const uint32_t all = op->input_count + op->output_count;
+    const char *const name =
+        info->buffers[buffer].name != 0 ? (const char *)info->meta + info->buffers[buffer].name : NULL;
+    for (uint32_t i = name != NULL ? 0 : next; i < all; i++) {
+        if (name != NULL ? strcmp(name, name_at(op, i)) == 0 : tensor_at(op, i)->present)
+            return i;
+    }
+    return all;
+}
+
+/* An output may be an input's memory where the kernel says so, and share bytes with nothing else. */
+static opjit_status check_overlap(cli_model *m, const cli_command *c, const opjit_kernel_info *info, uint32_t output,
+                                  uint32_t other)
+{
+    const opjit_buffer_info *const infos = info->buffers;
+    const uint8_t *const a = c->bindings[output].data, *const b = c->bindings[other].data;
+    if (a + infos[output].bytes <= b || b + infos[other].bytes <= a)
+        return OPJIT_OK;
+    if (other < info->inputs && other < 32 && a == b && (infos[output].alias_inputs >> other & 1) != 0)
+        return OPJIT_OK;
+    return opjit_cli_fail(m, opjit_cli_json_get(c->json, "bindings"), OPJIT_INVALID_ARGUMENT,
+                          "%s shares memory with %s, which %.40s can't do in place",
+                          (const char *)info->meta + infos[output].name, (const char *)info->meta + infos[other].name,
+                          c->dispatchable->def->name);
+}
+
+static opjit_status make_bindings(cli_model *m, cli_command *c)
+{
+    cli_dispatchable *const d = c->dispatchable;
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    uint32_t next = 0;
+    TRY(opjit_cli_at(m, c->json, opjit_kernel_get_info(d->kernel, &info, &m->report.error)));
+    c->binding_count = info.inputs + info.outputs;
+    c->bindings = ARENA_ARRAY(&m->arena, opjit_binding, (size_t)c->binding_count + 1);
+    if (c->bindings == NULL)
+        return opjit_cli_no_memory(m, c->json);
+    for (uint32_t i = 0; i < c->binding_count; i++) {
+        const uint32_t at = position_of(d->op, &info, i, next);
+        if (at >= d->op->input_count + d->op->output_count)
+            return opjit_cli_fail(m, c->json, OPJIT_INTERNAL, "the kernel of %s has a buffer that is no tensor",
+                                  d->def->name);
+        const cli_range *const r =
+            at < d->op->input_count && d->constants[at].copy != NULL ? &d->constants[at] : &c->ranges[at];
+        c->bindings[i].data = r->copy != NULL ? r->copy : r->resource->data + r->offset;
+        c->bindings[i].bytes = r->bytes;
+        next = at + 1;
+    }
+    for (uint32_t output = info.inputs; output < c->binding_count; output++) {
+        for (uint32_t other = 0; other < output; other++)
+            TRY(check_overlap(m, c, &info, output, other));
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_cli_model_compile(cli_model *m, const opjit_compile_options *options, cli_progress_fn progress,
+                                     void *user)
+{
+    for (uint32_t i = 0; i < m->dispatchable_count; i++) {
+        cli_dispatchable *const d = &m->dispatchables[i];
+        if (progress != NULL)
+            progress(user, i, m->dispatchable_count, d->json->key);
+        TRY(opjit_cli_at(m, d->json, opjit_compile_operator(m->context, d->op, options, &d->kernel, &m->report.error)));
+    }
+    for (uint32_t i = 0; i < m->command_count; i++) {
+        if (m->commands[i].kind == CLI_DISPATCH)
+            TRY(make_bindings(m, &m->commands[i]));
+    }
+    return OPJIT_OK;
+}

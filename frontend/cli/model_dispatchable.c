@@ -1,0 +1,182 @@
+/* model_dispatchable.c - dispatchables: operators out of their descriptors, and the inputs that they own.  Other
+ * kinds of DxDispatch's dispatchables are recognised and refused; a kind that opjit gets later is one more row of
+ * `kinds`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "frontend/cli/model.h"
+
+static const op_enum_name compile_type_names[] = { { "DmlCompileOp", 0 }, { "DmlCompileGraph", 1 }, { NULL, 0 } };
+static const op_enum compile_types = { "", compile_type_names };
+
+static const op_enum_name execution_flag_names[] = {
+    { "DML_EXECUTION_FLAG_NONE", DML_EXECUTION_FLAG_NONE },
+    { "DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION", DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION },
+    { "DML_EXECUTION_FLAG_DISABLE_META_COMMANDS", DML_EXECUTION_FLAG_DISABLE_META_COMMANDS },
+    { "DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE", DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE },
+    { NULL, 0 },
+};
+static const op_enum execution_flags = { "DML_EXECUTION_FLAG_", execution_flag_names };
+
+/* --- operators ---------------------------------------------------------------------------------------------------- */
+opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const op_def **out)
+{
+    static const char prefix[] = "DML_OPERATOR_";
+    const char *text = name->text;
+    *out = opjit_fe_op_find_name(name->text, name->length);
+    if (*out != NULL)
+        return OPJIT_OK;
+    if (strncmp(text, prefix, sizeof prefix - 1) == 0)
+        text += sizeof prefix - 1;
+    /* DirectML's operators are numbered from 1; the table knows the names of those that this build lacks too. */
+    for (int type = 1; type < 256; type++) {
+        const char *const known = opjit_fe_op_type_name((DML_OPERATOR_TYPE)type);
+        if (known != NULL && strcmp(known, text) == 0 && strlen(text) + (size_t)(text - name->text) == name->length)
+            return opjit_cli_fail(m, name, OPJIT_UNSUPPORTED,
+                                  "the operator %s is not in this build: `opjit ops` lists those "
+                                  "that are",
+                                  known);
+    }
+    return opjit_cli_fail(m, name, OPJIT_INVALID_ARGUMENT, "\"%.60s\" is no operator: `opjit ops` lists them",
+                          name->text);
+}
+
+/* Follows "OutputTensor.Sizes[2]", up to end, from json as far as the model has it.  *out_path is what is left then. */
+static const json_value *follow(const json_value *json, const char *path, const char *end, const char **out_path)
+{
+    *out_path = path;
+    while (path < end) {
+        const size_t word = strcspn(path, ".[]:");
+        const json_value *next;
+        char key[64];
+        if (word == 0 || word >= sizeof key)
+            return json;
+        memcpy(key, path, word);
+        key[word] = '\0';
+        next = opjit_cli_json_get(json, key);
+        if (next == NULL)
+            next = opjit_cli_json_get(opjit_cli_json_get(json, "Desc"), key);
+        path += word;
+        while (*path == '[' && next != NULL) {
+            char *after;
+            unsigned long index = strtoul(path + 1, &after, 10);
+            for (next = next->kind == JSON_ARRAY ? next->first : NULL; next != NULL && index != 0; index--)
+                next = next->next;
+            path = *after == ']' ? after + 1 : end;
+        }
+        if (next == NULL)
+            return json;
+        json = next;
+        path += *path == '.';
+        *out_path = path;
+    }
+    return json;
+}
+
+void opjit_cli_locate(cli_model *m, const op_def *def, const json_value *json)
+{
+    char *const message = m->report.error.message;
+    const size_t head = strlen(def->name);
+    const char *colon, *left;
+    const json_value *place;
+    opjit_cli_at(m, json, m->report.error.status);
+    if (strncmp(message, def->name, head) != 0 || message[head] != ' ')
+        return;
+    colon = strstr(message, ": ");
+    if (colon == NULL)
+        return;
+    place = follow(json, message + head + 1, colon, &left);
+    opjit_cli_at(m, place, m->report.error.status);
+    if (left == colon) /* the place says it all */
+        left += 2;
+    memmove(message, left, strlen(left) + 1);
+}
+
+/* --- owned inputs ------------------------------------------------------------------------------------------------- */
+/* Takes the bytes of each OWNED_BY_DML input, as they are before the first command. */
+static opjit_status read_constants(cli_model *m, cli_dispatchable *d)
+{
+    d->constants = ARENA_ARRAY(&m->arena, cli_range, (size_t)d->op->input_count + d->op->output_count + 1);
+    if (d->constants == NULL)
+        return opjit_cli_no_memory(m, d->json);
+    TRY(opjit_cli_read_bindings(m, d, d->json, true, d->constants));
+    for (uint32_t i = 0; i < d->op->input_count; i++) {
+        cli_range *const r = &d->constants[i];
+        if (r->resource == NULL)
+            continue;
+        r->bytes = d->op->inputs[i].bytes;
+        r->copy = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)r->bytes, CLI_PAGE);
+        if (r->copy == NULL)
+            return opjit_cli_no_memory(m, r->json);
+        memcpy(r->copy, r->resource->data + r->offset, (size_t)r->bytes);
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status read_operator(cli_model *m, cli_dispatchable *d, const json_value *type)
+{
+    DML_OPERATOR_DESC desc;
+    TRY(opjit_cli_find_operator(m, type, &d->def));
+    d->desc_json = opjit_cli_json_get(d->json, "desc");
+    if (d->desc_json == NULL)
+        d->desc_json = opjit_cli_json_get(d->json, "Desc");
+    if (d->desc_json == NULL || d->desc_json->kind != JSON_OBJECT)
+        return opjit_cli_fail(m, d->desc_json != NULL ? d->desc_json : d->json, OPJIT_INVALID_ARGUMENT,
+                              "an operator needs \"desc\", an object with its fields");
+    TRY(opjit_cli_read_desc(m, d->def, d->desc_json, &d->desc));
+    desc = (DML_OPERATOR_DESC){ d->def->type, d->desc };
+    if (opjit_operator_create(m->context, &desc, &d->op, &m->report.error) != OPJIT_OK) {
+        opjit_cli_locate(m, d->def, d->desc_json);
+        return m->report.error.status;
+    }
+    return read_constants(m, d);
+}
+
+/* --- kinds -------------------------------------------------------------------------------------------------------- */
+static opjit_status refuse_kind(cli_model *m, cli_dispatchable *d, const json_value *type)
+{
+    (void)d;
+    return opjit_cli_fail(m, type, OPJIT_UNSUPPORTED,
+                          "dispatchables of type \"%.40s\" are not supported: give an operator", type->text);
+}
+
+static const struct {
+    const char *type; /* in any case; NULL: everything else, an operator's name */
+    opjit_status (*read)(cli_model *m, cli_dispatchable *d, const json_value *type);
+} kinds[] = {
+    { "graph", refuse_kind }, { "hlsl", refuse_kind }, { "onnx", refuse_kind }, { "dmlSerializedGraph", refuse_kind },
+    { NULL, read_operator },
+};
+
+static opjit_status read_dispatchable(cli_model *m, cli_dispatchable *d)
+{
+    const json_value *type, *member;
+    int32_t ignored;
+    size_t kind = 0;
+    TRY(opjit_cli_member(m, d->json, "type", JSON_STRING, &type));
+    if ((member = opjit_cli_json_get(d->json, "dmlCompileType")) != NULL)
+        TRY(opjit_cli_enum(m, member, &compile_types, &ignored));
+    if ((member = opjit_cli_json_get(d->json, "executionFlags")) != NULL)
+        TRY(opjit_cli_flags(m, member, &execution_flags, &ignored));
+    while (kinds[kind].type != NULL && strcasecmp(kinds[kind].type, type->text) != 0)
+        kind++;
+    return kinds[kind].read(m, d, type);
+}
+
+opjit_status opjit_cli_read_dispatchables(cli_model *m)
+{
+    const json_value *all;
+    uint32_t i = 0;
+    TRY(opjit_cli_member(m, m->root, "dispatchables", JSON_OBJECT, &all));
+    m->dispatchables = ARENA_ARRAY(&m->arena, cli_dispatchable, (size_t)all->count + 1);
+    if (m->dispatchables == NULL)
+        return opjit_cli_no_memory(m, all);
+    for (const json_value *v = all->first; v != NULL; v = v->next) {
+        m->dispatchables[i].json = v;
+        m->dispatchable_count = ++i;
+        TRY(read_dispatchable(m, &m->dispatchables[i - 1]));
+    }
+    return OPJIT_OK;
+}

@@ -1,0 +1,24 @@
+/* npy.h - NumPy's array files: format versions 1.0, 2.0 and 3.0 in, 1.0 out.  Little endian
+ * and row-major only; the 11 whole-byte element types, and bool as UINT8. */
+#ifndef OPJIT_CLI_NPY_H
+#define OPJIT_CLI_NPY_H
+
+#include "runtime/base.h"
+
+#define NPY_MAX_RANK 32u
+
+typedef struct npy_array {
+    DML_TENSOR_DATA_TYPE dtype;
+    uint32_t rank;
+    uint64_t shape[NPY_MAX_RANK];
+    uint64_t elements;
+    size_t data_offset; /* in the file; the data go from there to its end */
+} npy_array;
+
+/* Reads the header of a file's bytes; its data must be exactly what the shape says.  Any bytes are safe. */
+opjit_status opjit_cli_npy_read(const uint8_t *file, size_t size, npy_array *out, opjit_error *error);
+
+/* Appends magic, version and header, a multiple of 64 bytes, behind which the data go. */
+void opjit_cli_npy_header(rt_bytes *out, DML_TENSOR_DATA_TYPE dtype, const uint64_t *shape, uint32_t rank);
+
+#endif

@@ -1,0 +1,44 @@
+/* session.c - what commands share: errors as one line, output, the context and compile options that the options
+ * mean. */
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/cli/cli.h"
+
+int opjit_cli_complain(const char *file, const char *place, const opjit_error *error)
+{
+    char head[4096 + 16], message[OPJIT_ERROR_MESSAGE_SIZE];
+    snprintf(head, sizeof head, "%s%s%s%s", file != NULL ? file : "opjit",
+             place != NULL && place[0] != '\0' ? ": " : "", place != NULL ? place : "", ": ");
+    snprintf(message, sizeof message, "%s", error->message);
+    opjit_rt_printable(head);
+    opjit_rt_printable(message);
+    fprintf(stderr, "%s%s\n", head, message);
+    return EXIT_FAILED;
+}
+
+bool opjit_cli_put(rt_bytes *text)
+{
+    const bool good = !text->failed && fwrite(text->data, 1, text->size, stdout) == text->size;
+    text->size = 0;
+    return good;
+}
+
+opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error)
+{
+    opjit_context_options context = OPJIT_CONTEXT_OPTIONS_INIT;
+    context.feature_level = options->feature_level;
+    context.target = options->target;
+    context.cache_dir = options->no_cache ? NULL : options->cache_dir;
+    return opjit_context_create(&context, out, error);
+}
+
+opjit_compile_options opjit_cli_compile_options(const cli_options *options)
+{
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    compile.level = options->level;
+    compile.flags = (options->masks_absorb ? OPJIT_COMPILE_MASKS_ABSORB : 0) |
+                    (strcmp(options->executor, "interp") == 0 ? OPJIT_COMPILE_INTERPRET : 0) |
+                    (options->no_cache ? OPJIT_COMPILE_NO_CACHE : 0);
+    return compile;
+}

@@ -1,0 +1,244 @@
+/* compile.c - makes the kernel of a key that no cache has: IR, code, image, kernel.  Which key that is, and whether a cache
+ * has it, is driver.c's. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/frontend.h"
+
+/* --- units ------------------------------------------------------------------------------------------------------------- */
+
+static void unit_destroy(void *user)
+{
+    fe_unit *unit = user;
+    rt_core *core = unit->core;
+
+    opjit_fe_program_free(&unit->program);
+    opjit_operator_release(unit->op);
+    opjit_rt_release(&core->allocator, unit, sizeof *unit);
+    opjit_rt_core_release(core);
+}
+
+/* "diagonal_matrix1_f32_09ab34cd": the same for the same key. */
+static void make_name(const opjit_operator *op, rt_hash key, char name[static FE_NAME_SIZE])
+{
+    snprintf(name, FE_NAME_SIZE, "%.64s_%s_%08x", op->def->name, opjit_rt_dtype_short(op->outputs[0].dtype),
+             (unsigned)(key.lo & UINT32_MAX));
+    for (char *c = name; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+}
+
+static fe_unit *unit_new(rt_core *core, opjit_operator *op, const fe_options *options, rt_hash key)
+{
+    fe_unit *unit = opjit_rt_allocate(&core->allocator, sizeof *unit, _Alignof(fe_unit));
+
+    if (unit == NULL)
+        return NULL;
+    memset(unit, 0, sizeof *unit);
+    unit->core = opjit_rt_core_retain(core);
+    opjit_operator_retain(op);
+    unit->op = op;
+    unit->options = *options;
+    unit->options.own = *options->target;
+    unit->options.target = &unit->options.own;
+    unit->key = key;
+    if (options->name == NULL)
+        make_name(op, key, unit->name);
+    else
+        snprintf(unit->name, sizeof unit->name, "%s", options->name);
+    if (options->name != NULL)
+        unit->options.name = unit->name;
+    return unit;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------------ */
+
+fe_label opjit_fe_label(const opjit_operator *op, const rt_target *target)
+{
+    const fe_tensor *shape = &op->outputs[0];
+    fe_label label;
+    size_t used = 0;
+
+    while (op->def->name[used] != '\0' && used < 64) {
+        label.text[used] = (char)tolower((unsigned char)op->def->name[used]);
+        used++;
+    }
+    used += (size_t)snprintf(label.text + used, sizeof label.text - used, ",%s,", opjit_rt_dtype_short(shape->dtype));
+    for (uint32_t i = 0; i < shape->rank && used < sizeof label.text; i++)
+        used += (size_t)snprintf(label.text + used, sizeof label.text - used, "%s%u", i == 0 ? "" : "x",
+                                 (unsigned)shape->sizes[i]);
+    /* Of the target no more than its name: its tuning has commas, and is the same for all kernels of a context. */
+    if (used < sizeof label.text)
+        snprintf(label.text + used, sizeof label.text - used, ",%.*s", (int)strcspn(target->text, ",+"), target->text);
+    return label;
+}
+
+static void report(const fe_unit *unit, const char *how, const rt_kernel_times *times)
+{
+    if (rt_wants_events(unit->core))
+        opjit_rt_event(unit->core, OPJIT_EVENT_COMPILE, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
+                       opjit_fe_label(unit->op, unit->options.target).text, how, times->lower_ms, times->passes_ms,
+                       times->codegen_ms, times->compile_ms);
+}
+
+/* --- compiled kernels ----------------------------------------------------------------------------------------------------- */
+
+/* Code of unit->program, which is freed by the caller. */
+static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
+{
+    const double start = opjit_fe_now();
+    const ir_func *variants[FE_VARIANTS_MAX];
+    const codegen_request request = {
+        .variants = variants,
+        .variant_count = unit->program.count,
+        .target = unit->options.target,
+        .level = unit->options.level,
+        .emit = CODEGEN_CODE,
+        .name = unit->name,
+        .allocator = &unit->core->allocator,
+    };
+    codegen_result code;
+    opjit_status status;
+
+    for (uint32_t i = 0; i < unit->program.count; i++)
+        variants[i] = &unit->program.variants[i];
+    memset(&code, 0, sizeof code);
+    opjit_rt_bytes_init(&code.bytes, request.allocator);
+    status = unit->codegen->compile(&request, &code, error);
+    times->codegen_ms = opjit_fe_now() - start;
+    if (status == OPJIT_OK)
+        status = opjit_fe_image_make(unit, &code, image, error);
+    opjit_rt_bytes_free(&code.bytes);
+    opjit_rt_release(request.allocator, code.entries, code.entry_count * sizeof *code.entries);
+    return status;
+}
+
+/* The whole way from unit->op to an image for unit->options. */
+static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
+{
+    const double start = opjit_fe_now();
+    fe_dump dump;
+    opjit_status status;
+
+    opjit_fe_dump_begin(&dump, unit);
+    TRY(opjit_fe_program_make(unit->op, &unit->options, unit->name, &unit->core->allocator,
+                              dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
+    opjit_fe_dump_end(&dump);
+    status = generate(unit, image, times, error);
+    times->lower_ms = unit->program.lower_ms;
+    times->passes_ms = unit->program.passes_ms;
+    times->compile_ms = opjit_fe_now() - start;
+    opjit_fe_program_free(&unit->program);
+    return status;
+}
+
+static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
+{
+    const fe_unit *unit = user;
+    rt_kernel_times times = { 0 };
+    fe_unit peak = *unit; /* borrows what the kernel's unit owns; a compiled kernel's program is empty */
+    opjit_status status;
+
+    peak.options.target = &peak.options.own;
+    peak.options.level = OPJIT_LEVEL_PEAK;
+    status = make_image(&peak, image, &times, error);
+    if (status == OPJIT_OK)
+        report(&peak, "peak", &times);
+    return status;
+}
+
+/* The message says what this CPU lacks.  A target is no fault of the call: code for it is just not to be had here. */
+static opjit_status check_runs_here(const rt_target *target, opjit_error *error)
+{
+    const opjit_status status = opjit_rt_target_runs_here(target, error);
+
+    if (status != OPJIT_OK && error != NULL)
+        error->status = OPJIT_UNAVAILABLE;
+    return status == OPJIT_OK ? OPJIT_OK : OPJIT_UNAVAILABLE;
+}
+
+static opjit_status compile(opjit_context *context, fe_unit *unit, opjit_kernel **out, opjit_error *error)
+{
+    const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
+    const rt_kernel_hooks hooks = { .user = unit, .destroy = unit_destroy, .optimize = quick ? optimize : NULL };
+    rt_kernel_times times = { 0 };
+    rt_bytes image;
+    opjit_status status;
+
+    TRY(check_runs_here(unit->options.target, error));
+    TRY(opjit_fe_codegen(context, &unit->codegen, error));
+    opjit_rt_bytes_init(&image, &unit->core->allocator);
+    status = make_image(unit, &image, &times, error);
+    if (status == OPJIT_OK)
+        status = opjit_rt_kernel_create(unit->core, image.data, image.size, NULL, &hooks, &times, out, error);
+    opjit_rt_bytes_free(&image);
+    if (status == OPJIT_OK)
+        report(unit, quick ? "quick" : "peak", &times);
+    return status;
+}
+
+/* --- interpreted kernels ---------------------------------------------------------------------------------------------------- */
+
+static opjit_status interpret(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
+                              void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
+{
+    const fe_program *program = &((const fe_unit *)user)->program;
+    uint32_t variant = 0;
+    ir_run run = { .buffers = buffers, .params = params, .shared = shared, .scratch = scratch, .begin = begin, .end = end };
+
+    for (run.stage = step; variant + 1 < program->count; variant++) { /* steps stand variant by variant */
+        const uint32_t stages = opjit_fe_stage_count(&program->variants[variant]);
+        if (run.stage < stages)
+            break;
+        run.stage -= stages;
+    }
+    return opjit_ir_interpret(&program->variants[variant], &run, error);
+}
+
+static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_error *error)
+{
+    const rt_kernel_hooks hooks = { .user = unit, .destroy = unit_destroy, .interpret = interpret };
+    rt_kernel_times times = { 0 };
+    rt_bytes image;
+    opjit_status status;
+
+    TRY(opjit_fe_program_make(unit->op, &unit->options, unit->name, &unit->core->allocator, NULL, NULL, &unit->program,
+                              error));
+    times.lower_ms = unit->program.lower_ms;
+    times.passes_ms = unit->program.passes_ms;
+    times.compile_ms = times.lower_ms + times.passes_ms;
+    opjit_rt_bytes_init(&image, &unit->core->allocator);
+    status = opjit_fe_image_make(unit, NULL, &image, error);
+    if (status == OPJIT_OK)
+        status = opjit_rt_kernel_create(unit->core, image.data, image.size, NULL, &hooks, &times, out, error);
+    opjit_rt_bytes_free(&image);
+    if (status == OPJIT_OK)
+        report(unit, "interpreted", &times);
+    return status;
+}
+
+opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options, rt_hash key,
+                              opjit_kernel **out, opjit_error *error)
+{
+    fe_unit *unit = unit_new(context->core, op, options, key);
+    opjit_error reason = { 0 };
+    opjit_status status;
+
+    *out = NULL;
+    if (unit == NULL)
+        return opjit_rt_no_memory(error);
+    if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
+        status = make_interpreted(unit, out, error);
+    } else {
+        status = compile(context, unit, out, &reason);
+        if (status == OPJIT_UNAVAILABLE && (context->core->flags & OPJIT_CONTEXT_ALLOW_INTERPRETER) != 0) {
+            opjit_rt_event(context->core, OPJIT_EVENT_WARNING, "warning,%s,interpreted,%s", unit->name, reason.message);
+            status = make_interpreted(unit, out, error);
+        } else if (status != OPJIT_OK) {
+            opjit_rt_error_set(error, status, "%s", reason.message);
+        }
+    }
+    if (status != OPJIT_OK)
+        unit_destroy(unit); /* once there is a kernel, it is the kernel's */
+    return status;
+}

@@ -1,0 +1,119 @@
+/* dump.c - OPJIT_DUMP=graph,ir,ir-all,llvm,asm,obj: writes what a compile went through into OPJIT_DUMP_DIR (else the
+ * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, and llvm, asm and obj
+ * cost a code generation each. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/frontend.h"
+
+static const struct { const char *name; uint32_t kind; } kinds[] = {
+    { "graph", FE_DUMP_GRAPH }, { "ir", FE_DUMP_IR },   { "ir-all", FE_DUMP_IR_ALL },
+    { "llvm", FE_DUMP_LLVM },   { "asm", FE_DUMP_ASM }, { "obj", FE_DUMP_OBJ },
+};
+
+static const struct { uint32_t kind; codegen_emit emit; const char *stage, *extension; } emits[] = {
+    { FE_DUMP_LLVM, CODEGEN_LLVM, "llvm", "ll" },
+    { FE_DUMP_ASM, CODEGEN_ASM, "asm", "s" },
+    { FE_DUMP_OBJ, CODEGEN_OBJECT, "obj", "o" },
+};
+
+static uint32_t parse_kinds(const char *text)
+{
+    uint32_t set = 0;
+
+    while (text != NULL && *text != '\0') {
+        const size_t length = strcspn(text, ",");
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (strlen(kinds[i].name) == length && memcmp(kinds[i].name, text, length) == 0)
+                set |= kinds[i].kind;
+        text += length + (text[length] == ',');
+    }
+    return set;
+}
+
+static void write_file(fe_dump *dump, const char *stage, const char *extension, const void *data, size_t size)
+{
+    const char *directory = secure_getenv("OPJIT_DUMP_DIR");
+    char path[PATH_MAX];
+    bool written = false;
+    FILE *file = NULL;
+
+    if (snprintf(path, sizeof path, "%s/%s.%02u-%s.%s", directory == NULL ? "." : directory, dump->unit->name,
+                 dump->number++, stage, extension) < (int)sizeof path)
+        file = fopen(path, "wbe");
+    if (file != NULL) {
+        written = fwrite(data, 1, size, file) == size;
+        written = fclose(file) == 0 && written;
+    }
+    if (!written)
+        opjit_rt_event(dump->unit->core, OPJIT_EVENT_WARNING, "warning,dump,%s,not written", path);
+}
+
+static void write_ir(fe_dump *dump, const char *stage, const ir_func *f)
+{
+    rt_bytes text;
+
+    opjit_rt_bytes_init(&text, f->allocator);
+    opjit_ir_print(f, &text);
+    if (!text.failed)
+        write_file(dump, stage, "ir", text.data, text.size);
+    opjit_rt_bytes_free(&text);
+}
+
+void opjit_fe_dump_begin(fe_dump *dump, const fe_unit *unit)
+{
+    char text[512];
+    int length;
+
+    *dump = (fe_dump){ .unit = unit, .kinds = parse_kinds(secure_getenv("OPJIT_DUMP")) };
+    if ((dump->kinds & FE_DUMP_GRAPH) == 0)
+        return;
+    length = snprintf(text, sizeof text, "%s\n%s\n%s\n", opjit_fe_label(unit->op, unit->options.target).text,
+                      unit->op->def->formula, unit->options.target->text);
+    if (length > 0 && length < (int)sizeof text)
+        write_file(dump, "graph", "txt", text, (size_t)length);
+}
+
+void opjit_fe_dump_pass(void *user, const char *pass, const ir_func *f)
+{
+    fe_dump *dump = user;
+
+    if ((dump->kinds & FE_DUMP_IR_ALL) != 0)
+        write_ir(dump, pass, f);
+}
+
+void opjit_fe_dump_end(fe_dump *dump)
+{
+    const fe_unit *unit = dump->unit;
+    const fe_program *program = &unit->program;
+    const ir_func *variants[FE_VARIANTS_MAX];
+
+    for (uint32_t i = 0; i < program->count; i++) {
+        variants[i] = &program->variants[i];
+        if ((dump->kinds & FE_DUMP_IR) != 0)
+            write_ir(dump, program->masks[i] == 0 ? "ir" : "ir-alias", variants[i]);
+    }
+    for (size_t i = 0; i < sizeof emits / sizeof *emits; i++) {
+        const codegen_request request = {
+            .variants = variants,
+            .variant_count = program->count,
+            .target = unit->options.target,
+            .level = unit->options.level,
+            .emit = emits[i].emit,
+            .name = unit->name,
+            .allocator = &unit->core->allocator,
+        };
+        codegen_result result;
+        if ((dump->kinds & emits[i].kind) == 0)
+            continue;
+        memset(&result, 0, sizeof result);
+        opjit_rt_bytes_init(&result.bytes, request.allocator);
+        if (unit->codegen->compile(&request, &result, NULL) == OPJIT_OK)
+            write_file(dump, emits[i].stage, emits[i].extension, result.bytes.data, result.bytes.size);
+        opjit_rt_bytes_free(&result.bytes);
+        opjit_rt_release(request.allocator, result.entries, result.entry_count * sizeof *result.entries);
+    }
+}

@@ -1,0 +1,173 @@
+/* kernel_image.c - describes a compiled or interpreted program as the image's metadata: buffers, parameters, steps,
+ * variants.  How the bytes lie is runtime/image.c's. */
+#include <string.h>
+
+#include "frontend/frontend.h"
+
+/* Arrays in the making; they live until the image is built. */
+typedef struct tables {
+    opjit_buffer_info *buffers;
+    const char **buffer_names;
+    opjit_param_info *params;
+    const char **param_names;
+    opjit_step_info *steps;
+    opjit_variant_info *variants;
+} tables;
+
+static void describe_buffer(const fe_tensor *t, const char *name, uint32_t role, uint32_t alias_inputs, uint32_t at,
+                            tables *out)
+{
+    opjit_buffer_info *info = &out->buffers[at];
+
+    info->role = role;
+    info->dtype = (uint32_t)t->dtype;
+    info->rank = t->rank;
+    info->align = t->align;
+    memcpy(info->sizes, t->sizes, sizeof info->sizes);
+    memcpy(info->strides, t->strides, sizeof info->strides);
+    info->bytes = t->bytes;
+    info->alias_inputs = alias_inputs;
+    out->buffer_names[at] = name;
+}
+
+static void describe_buffers(const fe_unit *unit, rt_meta_source *source, tables *out)
+{
+    const opjit_operator *op = unit->op;
+
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (op->inputs[i].present)
+            describe_buffer(&op->inputs[i], op->input_names[i], OPJIT_BUFFER_INPUT, 0, source->inputs++, out);
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const uint32_t alias = source->outputs < 8 ? unit->program.alias_inputs[source->outputs] : 0;
+        if (op->outputs[i].present)
+            describe_buffer(&op->outputs[i], op->output_names[i], OPJIT_BUFFER_OUTPUT, alias,
+                            source->inputs + source->outputs++, out);
+    }
+}
+
+/* INT fields are INT32 with all of its values; scalars are their data type, with all of its values. */
+static void describe_param(const opjit_operator *op, uint32_t field, opjit_param_info *info)
+{
+    static const struct { int64_t lo, hi; } ranges[] = {
+        [DML_TENSOR_DATA_TYPE_UINT32] = { 0, UINT32_MAX },
+        [DML_TENSOR_DATA_TYPE_UINT16] = { 0, UINT16_MAX },
+        [DML_TENSOR_DATA_TYPE_UINT8] = { 0, UINT8_MAX },
+        [DML_TENSOR_DATA_TYPE_INT32] = { INT32_MIN, INT32_MAX },
+        [DML_TENSOR_DATA_TYPE_INT16] = { INT16_MIN, INT16_MAX },
+        [DML_TENSOR_DATA_TYPE_INT8] = { INT8_MIN, INT8_MAX },
+        [DML_TENSOR_DATA_TYPE_FLOAT64] = { 0, 0 },
+        [DML_TENSOR_DATA_TYPE_UINT64] = { INT64_MIN, INT64_MAX }, /* of the slot's bits: every pattern */
+        [DML_TENSOR_DATA_TYPE_INT64] = { INT64_MIN, INT64_MAX },
+    };
+    const op_field *row = &op->def->fields[field];
+
+    info->dtype = row->kind == OP_INT     ? DML_TENSOR_DATA_TYPE_INT32
+                  : row->kind == OP_FLOAT ? DML_TENSOR_DATA_TYPE_FLOAT32
+                                          : (uint32_t)opjit_fe_scalar_type(op, field);
+    info->lo = ranges[info->dtype].lo;
+    info->hi = ranges[info->dtype].hi;
+}
+
+/* entries: where each stage begins in the code, all variants' in order; NULL: nowhere, they are interpreted. */
+static opjit_status describe_steps(const ir_func *f, const uint64_t *entries, rt_meta_source *source, tables *out,
+                                   opjit_error *error)
+{
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
+        const ir_ref lo = ir_operand(f, s, 0), hi = ir_operand(f, s, 1);
+        opjit_step_info *step = &out->steps[source->steps];
+        if (ir_at(f, s)->op != IR_STAGE)
+            continue;
+        if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0)
+            return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: stage %u does not run from 0 to a constant", f->name,
+                                      source->steps);
+        step->kind = OPJIT_STEP_STAGE;
+        step->entry = entries == NULL ? 0 : (uint32_t)entries[source->steps];
+        step->extent = (uint64_t)ir_index_value(f, hi);
+        step->grain = ir_at(f, s)->imm;
+        source->steps++;
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status describe_variants(const fe_unit *unit, const codegen_result *code, rt_meta_source *source, tables *out,
+                                      opjit_error *error)
+{
+    for (uint32_t i = 0; i < unit->program.count; i++) {
+        const ir_func *f = &unit->program.variants[i];
+        const uint64_t shared = align_up(f->shared_size, OPJIT_WORKSPACE_ALIGNMENT);
+        const uint64_t scratch = align_up(f->scratch_size, OPJIT_WORKSPACE_ALIGNMENT);
+        const uint32_t first = source->steps;
+        TRY(describe_steps(f, code == NULL ? NULL : code->entries, source, out, error));
+        out->variants[source->variants++] = (opjit_variant_info){ unit->program.masks[i], first, source->steps - first };
+        source->shared_size = shared > source->shared_size ? shared : source->shared_size;
+        source->scratch_size = scratch > source->scratch_size ? scratch : source->scratch_size;
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, rt_arena *arena, tables *out, opjit_error *error)
+{
+    const uint32_t buffers = unit->op->input_count + unit->op->output_count, params = unit->options.late_count;
+
+    out->buffers = ARENA_ARRAY(arena, opjit_buffer_info, buffers);
+    out->buffer_names = ARENA_ARRAY(arena, const char *, buffers);
+    out->params = ARENA_ARRAY(arena, opjit_param_info, params);
+    out->param_names = ARENA_ARRAY(arena, const char *, params);
+    out->steps = ARENA_ARRAY(arena, opjit_step_info, steps);
+    out->variants = ARENA_ARRAY(arena, opjit_variant_info, unit->program.count);
+    if (out->buffers == NULL || out->buffer_names == NULL || out->params == NULL || out->param_names == NULL ||
+        out->steps == NULL || out->variants == NULL)
+        return opjit_rt_no_memory(error);
+    return OPJIT_OK;
+}
+
+static opjit_status image_make(const fe_unit *unit, const codegen_result *code, rt_arena *arena, rt_bytes *out,
+                               opjit_error *error)
+{
+    rt_meta_source source = {
+        .name = unit->name,
+        .target = unit->options.target->text,
+        .level = unit->options.level,
+        .features = { code == NULL ? 0 : unit->options.target->features },
+        .flops = unit->program.flops,
+        .bytes_read = unit->program.bytes_read,
+        .bytes_written = unit->program.bytes_written,
+    };
+    uint32_t steps = 0;
+    tables all;
+
+    for (uint32_t i = 0; i < unit->program.count; i++)
+        steps += opjit_fe_stage_count(&unit->program.variants[i]);
+    if (code != NULL && code->entry_count != steps)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: %u stages became %u functions", unit->name, steps,
+                                  code->entry_count);
+    TRY(allocate_tables(unit, steps, arena, &all, error));
+    memcpy(source.key, &unit->key.lo, 8);
+    memcpy(source.key + 8, &unit->key.hi, 8);
+    describe_buffers(unit, &source, &all);
+    for (; source.params < unit->options.late_count; source.params++) {
+        const uint32_t field = unit->options.late[source.params];
+        describe_param(unit->op, field, &all.params[source.params]);
+        all.param_names[source.params] = unit->op->def->fields[field].name;
+    }
+    TRY(describe_variants(unit, code, &source, &all, error));
+    source.buffers = all.buffers;
+    source.buffer_names = all.buffer_names;
+    source.param_infos = all.params;
+    source.param_names = all.param_names;
+    source.step_infos = all.steps;
+    source.variant_infos = all.variants;
+    return opjit_rt_image_build(&source, code == NULL ? NULL : code->bytes.data, code == NULL ? 0 : code->bytes.size, out,
+                                error);
+}
+
+opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error)
+{
+    rt_arena arena;
+    opjit_status status;
+
+    opjit_rt_arena_init(&arena, &unit->core->allocator);
+    status = image_make(unit, code, &arena, out, error);
+    opjit_rt_arena_free(&arena);
+    return status;
+}

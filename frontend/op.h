@@ -1,0 +1,157 @@
+/* op.h - operators as data: one row an operator drives validation, deep copy, key, JSON reading, printing and
+ * `opjit ops`.  Adding an operator: a line in operators.def, a file op_<name>.c with its row and lowering, its reference
+ * and its golden (frontend/README.md).  The build names what is missing. */
+#ifndef OPJIT_FRONTEND_OP_H
+#define OPJIT_FRONTEND_OP_H
+
+#include <stdatomic.h>
+
+#include <opjit/opjit.h>
+
+#include "ir/ir.h"
+#include "runtime/context.h"
+
+/* --- fields -------------------------------------------------------------------------------------------------------- */
+typedef enum op_field_kind {
+    OP_INPUT,        /* const DML_TENSOR_DESC * */
+    OP_OUTPUT,       /* const DML_TENSOR_DESC * */
+    OP_INPUTS,       /* const DML_TENSOR_DESC *, an array; count in the uint32_t at `count` */
+    OP_OUTPUTS,
+    OP_DTYPE,        /* DML_TENSOR_DATA_TYPE of the scalars after it: must be that of the operator's first output */
+    OP_SCALAR,       /* DML_SCALAR_UNION, of the type that the last OP_DTYPE field before it names */
+    OP_INT, OP_UINT, OP_FLOAT, OP_BOOL,
+    OP_ENUM,         /* int32_t; names in `names` */
+    OP_UINTS, OP_INTS, OP_FLOATS, /* const T *, an array; count in the uint32_t at `count` */
+    OP_SCALE_BIAS,   /* const DML_SCALE_BIAS * */
+    OP_ACTIVATION    /* const DML_OPERATOR_DESC *, a fused activation; only NULL as long as no activation is in the build */
+} op_field_kind;
+
+enum {
+    OP_OPTIONAL = 1, /* pointer may be NULL; absent in JSON */
+    OP_LATE = 2,     /* may be bound at the call (opjit_compile_options.late) */
+    OP_COUNT = 4     /* OP_UINT that counts an array: JSON may leave it out, the array's length is taken */
+};
+
+typedef struct op_enum_name { const char *name; int32_t value; } op_enum_name; /* full DirectML spelling; ends with NULL */
+typedef struct op_enum {
+    const char *prefix;              /* "DML_PADDING_MODE_": JSON takes the name with and without it */
+    const op_enum_name *names;
+} op_enum;
+
+typedef struct op_field {
+    const char *name;
+    uint16_t offset;                 /* in the descriptor struct */
+    uint8_t kind, flags;
+    uint16_t count;                  /* offset of the count field for arrays */
+    const op_enum *enumeration;      /* OP_ENUM */
+} op_field;
+
+#define OP_FIELD(type, member, kind_, flags_) { #member, offsetof(type, member), kind_, flags_, 0, NULL }
+#define OP_FIELD_ARRAY(type, member, count_member, kind_, flags_) \
+    { #member, offsetof(type, member), kind_, flags_, offsetof(type, count_member), NULL }
+#define OP_FIELD_ENUM(type, member, enum_) { #member, offsetof(type, member), OP_ENUM, 0, 0, enum_ }
+
+/* --- what is supported ------------------------------------------------------------------------------------------------ */
+#define OP_TYPES(t) (1u << DML_TENSOR_DATA_TYPE_##t)
+#define OP_TYPES_FLOAT (OP_TYPES(FLOAT32) | OP_TYPES(FLOAT16))
+#define OP_TYPES_INT_TO_32 (OP_TYPES(INT32) | OP_TYPES(INT16) | OP_TYPES(INT8) | OP_TYPES(UINT32) | OP_TYPES(UINT16) | OP_TYPES(UINT8))
+#define OP_TYPES_INT_64 (OP_TYPES(INT64) | OP_TYPES(UINT64))
+#define OP_TYPES_ALL (OP_TYPES_FLOAT | OP_TYPES(FLOAT64) | OP_TYPES_INT_TO_32 | OP_TYPES_INT_64)
+
+/* From feature level `level` on: ranks and types of `field` (NULL: all tensors of the operator).  Rows of one field in
+ * ascending order; the last one at or below the context's level holds.  level 0: without a feature level (the newest plus
+ * opjit's extensions); where there is no such row the newest one holds. */
+typedef struct op_support {
+    const char *field;
+    uint32_t level;
+    uint32_t rank_min, rank_max;
+    uint32_t types;                  /* bit DML_TENSOR_DATA_TYPE */
+} op_support;
+
+/* --- operators ---------------------------------------------------------------------------------------------------------- */
+/* A tensor of a descriptor, checked and resolved. */
+typedef struct fe_tensor {
+    bool present;
+    DML_TENSOR_DATA_TYPE dtype;
+    DML_TENSOR_FLAGS flags;
+    uint32_t rank;
+    uint64_t sizes[8];
+    uint64_t strides[8];             /* elements; packed row-major where none were given; 0 for dimensions of size 1 */
+    uint64_t bytes;                  /* TotalTensorSizeInBytes, or the implied minimum rounded up to 4 */
+    uint64_t span;                   /* index of the last element + 1 */
+    uint64_t elements;
+    uint32_t align;                  /* bytes: the larger of element size and GuaranteedBaseOffsetAlignment */
+} fe_tensor;
+
+typedef struct op_def op_def;
+
+struct opjit_operator {
+    atomic_uint references;
+    rt_core *core;
+    const op_def *def;
+    void *desc;                      /* deep copy of the descriptor struct, pointers into arena */
+    fe_tensor *inputs, *outputs;     /* positions among the descriptor's tensors, arrays expanded, absent optionals kept */
+    const char *const *input_names, *const *output_names; /* "InputTensor", "InputTensors[1]" */
+    uint32_t input_count, output_count;
+    rt_bytes key;                    /* canonical: equal keys lower to equal IR */
+    uint64_t hash;
+    rt_arena arena;
+};
+
+/* What a lowering works with.  Inputs are IN tensors, constants, or other nodes' DEFs; outputs are OUT tensors (YIELD) or
+ * DEFs: the lowering need not know. */
+typedef struct op_lowering {
+    ir_func *f;
+    const opjit_operator *op;
+    uint32_t *inputs;                /* IR tensor by input position; 0: absent */
+    uint32_t *outputs;               /* IR tensor by output position */
+    const uint32_t *late;            /* by field index: IR param, 0: a constant */
+    uint32_t flags;                  /* opjit_compile_options.flags */
+} op_lowering;
+
+struct op_def {
+    DML_OPERATOR_TYPE type;
+    const char *name;                /* "DIAGONAL_MATRIX1" */
+    const char *formula;             /* one line for `opjit ops` */
+    uint32_t desc_size;
+    const op_field *fields;          uint32_t field_count;
+    const op_support *support;       uint32_t support_count;
+    uint32_t introduced;             /* DML_FEATURE_LEVEL */
+    /* What fields and support rows can't say: equal sizes, equal types.  NULL: nothing. */
+    opjit_status (*validate)(const opjit_operator *op, opjit_error *error);
+    /* Writes the documented formula literally.  Fails only for lack of memory (l->f->failed). */
+    void (*lower)(op_lowering *l);
+};
+
+/* For rows: the arrays of that name with their counts. */
+#define OP_ROWS(fields_, support_)                                                      \
+    .fields = fields_, .field_count = (uint32_t)(sizeof(fields_) / sizeof *(fields_)),  \
+    .support = support_, .support_count = (uint32_t)(sizeof(support_) / sizeof *(support_))
+#define OP_FIELDS_MAX 64u /* fields of an operator: sets of them are bits of a uint64_t */
+
+/* operators.def has a line OPERATOR(diagonal_matrix1) a row; rows are `const op_def opjit_fe_op_<name>`. */
+const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: not in this build */
+const op_def *opjit_fe_op_find_name(const char *name, size_t length);/* with or without DML_OPERATOR_; exact case */
+const op_def *opjit_fe_op_at(uint32_t index);                        /* in operators.def's order; NULL past the end */
+const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type);           /* of all DirectML operators, "GEMM"; NULL: no such number */
+
+/* --- for rows' validate functions (operator.c) ------------------------------------------------------------------------------ */
+/* Input and output have the same DataType, DimensionCount and Sizes; the message is about the input. */
+opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
+
+/* --- for lowerings (lower.c) ----------------------------------------------------------------------------------------------- */
+/* The statement (DEF or YIELD) that makes output i, appended to the function; set its value with opjit_ir_set_value. */
+ir_ref opjit_fe_output(op_lowering *l, uint32_t i);
+ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i);
+/* Input i at the coordinates of statement `out` (same rank). */
+ir_ref opjit_fe_input_at(op_lowering *l, uint32_t i, ir_ref out);
+/* Scalar fields as IR: a constant, or the param it is bound to late.  Fields by name, as in the descriptor struct. */
+ir_ref opjit_fe_int(op_lowering *l, const char *field);              /* OP_INT: index */
+ir_ref opjit_fe_float(op_lowering *l, const char *field);            /* OP_FLOAT: f32 */
+ir_ref opjit_fe_scalar(op_lowering *l, const char *field);           /* OP_SCALAR: of its data type */
+
+/* --- tensors (tensor.c) ------------------------------------------------------------------------------------------------------ */
+/* Checks one tensor descriptor completely and resolves it.  where: "DIAGONAL_MATRIX1 OutputTensor", the head of messages. */
+opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *where, fe_tensor *out, opjit_error *error);
+
+#endif

@@ -1,0 +1,254 @@
+/* ir.h - the loop IR: types, nodes, functions, builders, text, verifier, passes, interpreter.
+ *
+ * One IR, two forms with the same expressions.  Value form (what lowering writes): a definition a tensor.  Loop form
+ * (what codegen and the interpreter run): stages, loops, accumulators, stores.  Vectors and threads are attributes:
+ * after every pass the function is a scalar program that the interpreter runs.  ir/README.md is the language reference.
+ *
+ * Nodes, tensors and params live in arrays of the function and are named by index; 0 is none.  Expressions are pure and
+ * may be shared (a node may be an operand of many); statements form lists through next and trees through body.
+ * A pass appends nodes and relinks statements; nodes that nothing reaches any more are garbage and cost nothing. */
+#ifndef OPJIT_IR_IR_H
+#define OPJIT_IR_IR_H
+
+#include "runtime/base.h"
+#include "runtime/target.h"
+
+typedef uint32_t ir_ref; /* index of a node; 0: none */
+
+typedef enum ir_type {
+    IR_NONE = 0,
+    IR_F16, IR_F32, IR_F64,
+    IR_I8, IR_I16, IR_I32, IR_I64,
+    IR_U8, IR_U16, IR_U32, IR_U64,
+    IR_BOOL,
+    IR_INDEX,   /* signed 64 bits; may not overflow (rule V11) */
+    IR_TYPE_COUNT
+} ir_type;
+
+static inline bool ir_is_float(ir_type t) { return t >= IR_F16 && t <= IR_F64; }
+static inline bool ir_is_signed(ir_type t) { return t >= IR_I8 && t <= IR_I64; }
+static inline bool ir_is_integer(ir_type t) { return t >= IR_I8 && t <= IR_U64; }
+static inline bool ir_is_element(ir_type t) { return t >= IR_F16 && t <= IR_U64; }
+uint32_t opjit_ir_type_size(ir_type t);         /* bytes; bool 1, index 8, none 0 */
+const char *opjit_ir_type_name(ir_type t);      /* "f32", "bool", "index" */
+ir_type opjit_ir_type_of(DML_TENSOR_DATA_TYPE t); /* IR_NONE where there is none */
+DML_TENSOR_DATA_TYPE opjit_ir_dtype_of(ir_type t);
+
+typedef enum ir_op {
+    IR_OP_NONE = 0,
+#define IR_OP(name, text, operands, result, flags) IR_##name,
+#include "ir/ir_ops.def"
+#undef IR_OP
+    IR_OP_COUNT
+} ir_op;
+
+typedef struct ir_op_info {
+    const char *name;
+    const char *operands; /* letters, see ir_ops.def */
+    char result;          /* 'N' 'I' 'B' 'S' 'A' 'T' */
+    uint8_t flags;        /* IR_FLAG_... */
+} ir_op_info;
+enum { IR_FLAG_P = 1, IR_FLAG_M = 2, IR_FLAG_V = 4, IR_FLAG_L = 8, IR_FLAG_S = 16, IR_FLAG_K = 32 };
+extern const ir_op_info opjit_ir_op_infos[IR_OP_COUNT];
+
+typedef enum ir_kind { IR_KIND_NONE = 0, IR_SUM, IR_PROD, IR_KMIN, IR_KMAX, IR_ARGMIN, IR_ARGMAX, IR_ARGMIN_LAST, IR_ARGMAX_LAST, IR_KIND_COUNT } ir_kind;
+const char *opjit_ir_kind_name(ir_kind k); /* "sum" ... "argmax.last" */
+
+typedef struct ir_node {
+    uint8_t op;       /* ir_op */
+    uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
+    uint8_t kind;     /* ACC: ir_kind */
+    uint8_t flags;    /* FOR: IR_FOR_... */
+    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar */
+    uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
+    uint32_t count;   /* operands: f->operands[first .. first + count) */
+    uint32_t first;
+    uint32_t ref;     /* LOAD STORE DEF YIELD: tensor; VAR: owner; GET: LET or ACC; UPD: ACC; PARAM: param; FOR STAGE: its VAR */
+    ir_ref next;      /* statement: the next one of its block */
+    ir_ref body;      /* FOR STAGE: first statement of the block */
+    uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC: lanes; VAR: which coordinate of its def;
+                         YIELD: 1 if boxed (an offset, a size and a step a dimension follow its VARs) */
+} ir_node;
+enum { IR_FOR_NT = 1, IR_FOR_TAIL_MASK = 2 };
+
+typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;
+
+typedef struct ir_tensor {
+    ir_role role;
+    ir_type type;
+    uint32_t rank;                      /* 1 to OPJIT_MAX_RANK */
+    uint64_t sizes[8], strides[8];      /* elements; strides of dimensions of size 1 are 0 */
+    uint64_t bytes;                     /* extent in memory */
+    uint32_t align;                     /* known alignment of element 0, bytes */
+    uint32_t slot;                      /* IN OUT CONSTANT: position in the stage function's buffers */
+    uint32_t alias;                     /* OUT: the IN tensor whose memory this is in this variant; 0: none */
+    uint32_t of;                        /* VIEW: the tensor whose bytes it shows */
+    int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, set by opjit_ir_layout */
+    const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
+    const void *data;                   /* CONSTANT: `bytes` bytes */
+} ir_tensor;
+
+typedef struct ir_param {
+    ir_type type;       /* element type or IR_INDEX */
+    int64_t lo, hi;     /* IR_INDEX: interval, both ends included */
+    const char *name;   /* field, or NULL */
+} ir_param;
+
+/* How far a function has come; the verifier's rules depend on it.  Printed as `after NAME`, value form without. */
+typedef enum ir_stage {
+    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_STAGE_COUNT
+} ir_stage;
+const char *opjit_ir_stage_name(ir_stage stage); /* "lower", "fold", "place", ... */
+
+typedef struct ir_func {
+    const opjit_allocator *allocator;
+    rt_arena arena;         /* everything below lives here */
+    const char *name;       /* [A-Za-z0-9_]+ */
+    const char *target;     /* canonical text; NULL: none yet */
+    ir_stage stage;
+    ir_node *nodes;         uint32_t node_count, node_capacity;
+    ir_ref *operands;       uint32_t operand_count, operand_capacity;
+    ir_tensor *tensors;     uint32_t tensor_count, tensor_capacity; /* [0] unused; inputs, then outputs, then the others */
+    ir_param *params;       uint32_t param_count, param_capacity;   /* [0] unused */
+    ir_ref body;            /* first kernel level statement (DEF, YIELD or STAGE) */
+    uint64_t shared_size, scratch_size; /* bytes; set by opjit_ir_layout */
+    bool failed;            /* out of memory or too many nodes: builders give 0 from then on; check once at the end */
+} ir_func;
+
+/* --- functions and builders (ir.c).  Builders never fail on 0 operands and give 0 once f->failed. -------------------- */
+opjit_status opjit_ir_init(ir_func *f, const opjit_allocator *allocator, const char *name, opjit_error *error);
+void opjit_ir_free(ir_func *f); /* zeroed and half-built functions too */
+/* A deep copy into a fresh *out. */
+opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error);
+
+uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor, name and data included; 0: no memory */
+uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, const char *name);
+/* Dense row-major strides for sizes; strides of dimensions of size 1 are 0. */
+void opjit_ir_dense_strides(ir_tensor *tensor);
+
+ir_ref opjit_ir_const(ir_func *f, ir_type type, uint64_t bits); /* bits beyond the type's width are cleared; bool: 0 or 1 */
+ir_ref opjit_ir_index(ir_func *f, int64_t value);
+ir_ref opjit_ir_param(ir_func *f, uint32_t param);
+ir_ref opjit_ir_get(ir_func *f, ir_ref let_or_acc);
+ir_ref opjit_ir_load(ir_func *f, uint32_t tensor, const ir_ref *coordinates);
+/* Any pure op of the table; type is used where the table says T, else derived.  Literal: nothing is folded. */
+ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
+static inline ir_ref ir_expr1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_expr(f, op, t, 1, &a); }
+static inline ir_ref ir_expr2(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b) { return opjit_ir_expr(f, op, t, 2, (ir_ref[2]){ a, b }); }
+static inline ir_ref ir_expr3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b, ir_ref c) { return opjit_ir_expr(f, op, t, 3, (ir_ref[3]){ a, b, c }); }
+
+/* Statements are made detached; opjit_ir_append links them. */
+ir_ref opjit_ir_def(ir_func *f, uint32_t tensor);   /* makes a VAR a dimension; set the value with opjit_ir_set_value */
+ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor); /* unboxed, over the whole tensor; likewise */
+ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension); /* its VAR */
+void opjit_ir_set_value(ir_func *f, ir_ref def_or_yield, ir_ref value);
+ir_ref opjit_ir_stage(ir_func *f, ir_ref lo, ir_ref hi, uint64_t grain);       /* makes its VAR (node.ref) */
+ir_ref opjit_ir_for(ir_func *f, ir_ref lo, ir_ref hi, uint64_t step);          /* likewise */
+ir_ref opjit_ir_let(ir_func *f, ir_ref value);
+ir_ref opjit_ir_acc(ir_func *f, ir_type type, ir_kind kind, uint32_t lanes);
+ir_ref opjit_ir_upd(ir_func *f, ir_ref acc, ir_ref value, ir_ref at);          /* at: 0 but for arg kinds */
+ir_ref opjit_ir_store(ir_func *f, uint32_t tensor, ir_ref value, const ir_ref *coordinates);
+/* Appends statement to the block of parent (STAGE or FOR), or to the kernel's list where parent is 0.  O(1) amortised use
+ * through *tail: the last statement of that block, 0 for an empty one; updated. */
+void opjit_ir_append(ir_func *f, ir_ref parent, ir_ref *tail, ir_ref statement);
+
+static inline const ir_node *ir_at(const ir_func *f, ir_ref r) { return &f->nodes[r]; }
+static inline ir_ref ir_operand(const ir_func *f, ir_ref r, uint32_t i) { return f->operands[f->nodes[r].first + i]; }
+static inline bool ir_is_index_const(const ir_func *f, ir_ref r) { return f->nodes[r].op == IR_CONST && f->nodes[r].type == IR_INDEX; }
+static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64_t)f->nodes[r].imm; }
+/* The same value by structure: equal trees, or equal nodes. */
+bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
+
+/* Substitution: a map from node to node (0: itself), as long as f->node_count was when it was made.  Copies what changes and
+ * shares what does not.  The map grows by itself; VAR, LET and ACC that a statement copy makes anew are entered in it. */
+typedef struct ir_map {
+    ir_ref *to; uint32_t count;                    /* what was entered */
+    ir_ref *memo; uint32_t *stamp; uint32_t now;   /* what rewrites found since the last entry */
+} ir_map;
+opjit_status opjit_ir_map_init(ir_func *f, ir_map *map);                 /* from f's arena */
+void opjit_ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to);
+ir_ref opjit_ir_rewrite(ir_func *f, ir_map *map, ir_ref expr);           /* an expression under the map */
+ir_ref opjit_ir_copy_block(ir_func *f, ir_map *map, ir_ref first);       /* a statement list, deeply; gives its first */
+
+/* --- intervals (ir_interval.c) ---------------------------------------------------------------------------------------- */
+typedef struct ir_interval { int64_t lo, hi; } ir_interval; /* both ends included; lo > hi: never evaluated */
+/* Of an index expression, from the bounds of the loops and defs that own its variables; saturates at the ends of int64
+ * (a saturated end means: may overflow). */
+ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr);
+/* Of a bool expression by intervals: 0 false, 1 true, -1 unknown. */
+int opjit_ir_decide(const ir_func *f, ir_ref bool_expr);
+/* Linear view of an index expression in one variable: expr = factor * var + rest, rest free of var. */
+typedef struct ir_linear { int64_t factor; ir_ref rest; } ir_linear;
+bool opjit_ir_linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out); /* false: not of that form; may append nodes */
+bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let);      /* whether expr reads it (through operands) */
+
+/* The largest power of two known to divide an index expression (2^62 for 0); looks through lets.  ir_simplify.c. */
+uint64_t opjit_ir_divisor(const ir_func *f, ir_ref index_expr);
+
+/* --- scalar semantics (ir_scalar.c): the one place where the meaning of an op on values stands ---------------------------- */
+/* out = op(args) on bits as in CONST; type: of the result, from: of operand 0.  false: not an op on values. */
+bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out);
+uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits); /* CAST */
+uint64_t opjit_ir_element_of(ir_type to, int64_t index);            /* ELEM */
+uint16_t opjit_ir_f32_to_f16(float x);
+uint16_t opjit_ir_f64_to_f16(double x);
+float opjit_ir_f16_to_f32(uint16_t x);
+/* Accumulator semantics: identity, one step, and the fold of two lanes or blocks. */
+uint64_t opjit_ir_identity(ir_type type, ir_kind kind);
+
+/* --- simplification (ir_simplify.c): what fold does to one node, for passes that build new ones ---------------------------- */
+/* As opjit_ir_expr, with constants folded, bool algebra, index identities and comparisons decided by interval. */
+ir_ref opjit_ir_make(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
+static inline ir_ref ir_make1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_make(f, op, t, 1, &a); }
+static inline ir_ref ir_make2(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b) { return opjit_ir_make(f, op, t, 2, (ir_ref[2]){ a, b }); }
+static inline ir_ref ir_make3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b, ir_ref c) { return opjit_ir_make(f, op, t, 3, (ir_ref[3]){ a, b, c }); }
+
+/* --- text (ir_print.c, ir_parse.c) ------------------------------------------------------------------------------------------ */
+/* Appends the canonical text: print(parse(t)) == t for canonical t, and every bit of every constant survives. */
+void opjit_ir_print(const ir_func *f, rt_bytes *out);
+/* Parses text (length bytes, need not end with NUL) into a fresh *out.  Any input is safe; the message begins with
+ * "line N: ".  Verifies nothing beyond syntax and types. */
+opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out, opjit_error *error);
+
+/* --- verifier (ir_verify.c) -------------------------------------------------------------------------------------------------- */
+/* Checks rules V1 ... V18 as far as f->stage has them; the message begins with the rule's number, "V3 %4 load: ...". */
+opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
+
+/* --- passes (passes.c, pass_*.c) ----------------------------------------------------------------------------------------------- */
+typedef struct ir_pass_env {
+    const rt_target *target;
+    bool verify;            /* verify before the first and after every pass (debug builds, tests, OPJIT_VERIFY=1) */
+    bool masks_absorb;
+    /* Called after lowering and each pass with the pass's name; NULL: nothing. */
+    void (*trace)(void *user, const char *pass, const ir_func *f);
+    void *user;
+} ir_pass_env;
+
+typedef struct ir_pass {
+    const char *name;
+    ir_stage leaves;   /* f->stage after it */
+    /* Pure function of (f, env), idempotent; *out_changed tells whether anything changed. */
+    opjit_status (*run)(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+} ir_pass;
+extern const ir_pass opjit_ir_passes[]; /* fold, place, collapse, split, identity, schedule; ends with a NULL name */
+
+/* Runs every pass that leaves a later stage than f->stage, up to and including the one that leaves `last`. */
+opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error);
+/* Places temps in shared and scratch tensors in scratch memory: offsets and f->shared_size, f->scratch_size. */
+opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
+
+/* Marks output `out` as sharing memory with input `in` (a variant); false where rule V15 would not hold. */
+bool opjit_ir_may_alias(const ir_func *f, uint32_t out, uint32_t in);
+
+/* --- interpreter (ir_interp.c) --------------------------------------------------------------------------------------------------- */
+typedef struct ir_run {
+    void *const *buffers;       /* by tensor slot */
+    const uint64_t *params;     /* by parameter, params[0] is the first; as abi.h */
+    void *shared, *scratch;     /* loop form: of the sizes in f */
+    uint32_t stage;             /* loop form: which stage, in order of appearance */
+    uint64_t begin, end;        /* loop form: its iterations */
+} ir_run;
+/* Runs one stage (loop form) or everything (value form).  Scalar, literal, bit-exact: the oracle. */
+opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error);
+
+#endif

@@ -1,0 +1,36 @@
+/* ir_internal.h - what the files of the IR's core share with each other and with nobody else. */
+#ifndef OPJIT_IR_IR_INTERNAL_H
+#define OPJIT_IR_IR_INTERNAL_H
+
+#include "ir/ir.h"
+
+#define IR_LIMIT_NODES ((uint64_t)1 << 26) /* nodes, operands, tensors or parameters of a function */
+#define IR_LIMIT_DEPTH 256u                /* nesting of expressions and of blocks in text */
+
+/* A node like *like, with count operands (NULL: zeros; they are copied).  0: no memory. */
+ir_ref opjit_ir_node_new(ir_func *f, const ir_node *like, uint32_t count, const ir_ref *operands);
+
+/* Bytes from the first to the last element of the layout, the default of `bytes` in text; false: not in 64 bits. */
+bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out);
+
+/* --- intervals (ir_interval.c) ------------------------------------------------------------------------------------ */
+/* Whether a <= b + slack is proven wherever both are evaluated: by intervals, by cancelling equal terms, and by the
+ * bounds of loops, clamp, imin and imax as expressions.  false: not proven. */
+bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack);
+bool opjit_ir_ordered(const ir_func *f, ir_ref a, ir_ref b); /* a <= b by the shape of clamps and lets (ir_order.c) */
+/* Whether expr is one constant after cancelling equal terms: "x - x + 3". */
+bool opjit_ir_is_constant(const ir_func *f, ir_ref expr, int64_t *out);
+
+/* --- numbers of the text (ir_print.c): what prints as %N, in print order ------------------------------------------ */
+typedef struct ir_numbers {
+    const opjit_allocator *allocator;
+    uint32_t *nodes, *tensors, *params; /* number + 1; 0: not in the text */
+    uint32_t node_count, tensor_count, param_count;
+} ir_numbers;
+/* false: no memory.  Safe on functions that do not verify. */
+bool opjit_ir_numbers_init(const ir_func *f, ir_numbers *out);
+void opjit_ir_numbers_free(ir_numbers *numbers);
+/* "%4 load", "store %2": the node for a message, into text. */
+void opjit_ir_numbers_text(const ir_func *f, const ir_numbers *numbers, ir_ref node, char *text, size_t size);
+
+#endif

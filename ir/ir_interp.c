@@ -1,0 +1,504 @@
+/* ir_interp.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no code may be
+ * made.  Every load and store is checked; a wrong one stops the run with the statement's name and is not carried out.
+ * Expects a function that verifies. */
+#include "ir/ir_internal.h"
+
+#include <string.h>
+
+enum { BLOCK_SHIFT = 12, LANES_MAX = 64 }; /* blocks of 4096 consecutive k */
+
+typedef struct memory {
+    uint8_t *base;
+    uint64_t bytes;
+    bool owned; /* value form: a def's elements */
+} memory;
+
+typedef struct accumulator {
+    uint64_t lane[LANES_MAX], total;   /* values */
+    int64_t where[LANES_MAX], total_where;
+    bool some[LANES_MAX], total_some;  /* arg kinds: whether there is a value yet; total: whether a block was folded */
+    int64_t block;
+    ir_type value_type;
+} accumulator;
+
+typedef struct machine {
+    const ir_func *f;
+    const ir_run *run;
+    memory *memory;       /* by tensor */
+    uint64_t *value;      /* by node: VAR and LET; ACC: its place in accumulators */
+    accumulator *accumulators;
+    uint32_t accumulator_count;
+    int64_t innermost;    /* value of the innermost loop's variable: k of upd */
+    ir_ref wrong;         /* load or store that left its tensor */
+    uint32_t wrong_dimension;
+    int64_t wrong_coordinate;
+} machine;
+
+static uint64_t eval(machine *m, ir_ref expr);
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Address of the element that operands first... of node name; NULL and m->wrong set where there is none. */
+static uint8_t *element(machine *m, ir_ref node, uint32_t first)
+{
+    const uint32_t t = ir_at(m->f, node)->ref;
+    const ir_tensor *tensor = &m->f->tensors[t];
+    const uint64_t size = opjit_ir_type_size(tensor->type), limit = m->memory[t].bytes;
+    uint64_t offset = 0;
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        const int64_t x = (int64_t)eval(m, ir_operand(m->f, node, first + d));
+        if (m->wrong)
+            return NULL;
+        /* A coordinate inside its size keeps the offset in 63 bits: the layout's span was checked. */
+        offset += (uint64_t)x * tensor->strides[d];
+        if (x < 0 || (uint64_t)x >= tensor->sizes[d] || limit < size || offset > (limit - size) / size) {
+            m->wrong = node;
+            m->wrong_dimension = d;
+            m->wrong_coordinate = x;
+            return NULL;
+        }
+    }
+    return m->memory[t].base + offset * size;
+}
+
+static uint64_t read_element(const uint8_t *from, uint32_t size)
+{
+    uint16_t half;
+    uint32_t word;
+    uint64_t bits;
+    switch (size) {
+    case 1:
+        return *from;
+    case 2:
+        memcpy(&half, from, 2);
+        return half;
+    case 4:
+        memcpy(&word, from, 4);
+        return word;
+    default:
+        memcpy(&bits, from, 8);
+        return bits;
+    }
+}
+
+static void write_element(uint8_t *to, uint32_t size, uint64_t bits)
+{
+    const uint8_t byte = (uint8_t)bits;
+    const uint16_t half = (uint16_t)bits;
+    const uint32_t word = (uint32_t)bits;
+    memcpy(to, size == 1 ? (const void *)&byte : size == 2 ? (const void *)&half : size == 4 ? (const void *)&word : &bits, size);
+}
+
+static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
+{
+    uint8_t *to = m->wrong ? NULL : element(m, node, first);
+    if (to)
+        write_element(to, opjit_ir_type_size(m->f->tensors[ir_at(m->f, node)->ref].type), bits);
+}
+
+/* --- accumulators ------------------------------------------------------------------------------------------------- */
+
+static bool is_arg(ir_kind kind) { return kind >= IR_ARGMIN; }
+
+static void reset_lanes(accumulator *a, const ir_node *acc)
+{
+    const uint64_t identity = opjit_ir_identity((ir_type)acc->type, (ir_kind)acc->kind);
+    for (uint32_t l = 0; l < acc->imm && l < LANES_MAX; l++) {
+        a->lane[l] = identity;
+        a->some[l] = false;
+        a->where[l] = 0;
+    }
+}
+
+static uint64_t step(const ir_node *acc, uint64_t a, uint64_t b)
+{
+    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
+    const uint64_t args[2] = { a, b };
+    uint64_t out = 0;
+    opjit_ir_scalar((ir_op)ops[acc->kind], (ir_type)acc->type, (ir_type)acc->type, args, &out);
+    return out;
+}
+
+static bool compare(ir_op op, ir_type type, uint64_t a, uint64_t b)
+{
+    uint64_t out = 0;
+    opjit_ir_scalar(op, IR_BOOL, type, (const uint64_t[]){ a, b }, &out);
+    return out != 0;
+}
+
+/* Whether (y, j) replaces (x, i): the first NaN wins, then the better value, then the first or the last of equal ones. */
+static bool replaces(ir_kind kind, ir_type type, uint64_t x, int64_t i, uint64_t y, int64_t j)
+{
+    const bool x_nan = ir_is_float(type) && compare(IR_NE, type, x, x);
+    const bool y_nan = ir_is_float(type) && compare(IR_NE, type, y, y);
+    if (x_nan || y_nan)
+        return y_nan && (!x_nan || j < i);
+    const bool least = kind == IR_ARGMIN || kind == IR_ARGMIN_LAST;
+    if (compare(IR_EQ, type, x, y))
+        return kind == IR_ARGMIN || kind == IR_ARGMAX ? j < i : j > i;
+    return least ? compare(IR_LT, type, y, x) : compare(IR_LT, type, x, y);
+}
+
+static void update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y, int64_t j)
+{
+    if (*some && !replaces((ir_kind)acc->kind, type, *x, *i, y, j))
+        return;
+    *x = y;
+    *i = j;
+    *some = true;
+}
+
+/* Lanes fold by halves, into lane 0 of a copy; then the total of the blocks before takes it. */
+static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
+{
+    *a = *from;
+    for (uint32_t half = (uint32_t)acc->imm / 2; half > 0; half /= 2)
+        for (uint32_t l = 0; l < half; l++) {
+            if (!is_arg((ir_kind)acc->kind))
+                a->lane[l] = step(acc, a->lane[l], a->lane[l + half]);
+            else if (a->some[l + half])
+                update_arg(acc, a->value_type, &a->lane[l], &a->where[l], &a->some[l], a->lane[l + half], a->where[l + half]);
+        }
+    if (!is_arg((ir_kind)acc->kind)) {
+        a->total = a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
+        a->total_some = true;
+    } else if (a->some[0]) {
+        update_arg(acc, a->value_type, &a->total, &a->total_where, &a->total_some, a->lane[0], a->where[0]);
+    }
+}
+
+static void update(machine *m, const ir_node *upd, ir_ref statement)
+{
+    const ir_func *f = m->f;
+    const ir_node *acc = ir_at(f, upd->ref);
+    accumulator *a = &m->accumulators[m->value[upd->ref]];
+    const uint64_t value = eval(m, ir_operand(f, statement, 0));
+    const uint32_t lane = (uint32_t)((uint64_t)m->innermost % acc->imm);
+    if (m->innermost >> BLOCK_SHIFT != a->block) {
+        accumulator folded;
+        fold(acc, a, &folded);
+        *a = folded;
+        reset_lanes(a, acc);
+        a->block = m->innermost >> BLOCK_SHIFT;
+    }
+    if (!is_arg((ir_kind)acc->kind)) {
+        a->lane[lane] = step(acc, a->lane[lane], value);
+        return;
+    }
+    const int64_t where = (int64_t)eval(m, ir_operand(f, statement, 1));
+    a->value_type = (ir_type)ir_at(f, ir_operand(f, statement, 0))->type;
+    update_arg(acc, a->value_type, &a->lane[lane], &a->where[lane], &a->some[lane], value, where);
+}
+
+static void start_accumulator(machine *m, ir_ref statement)
+{
+    accumulator *a = &m->accumulators[m->value[statement]];
+    *a = (accumulator){ .block = 0 };
+    reset_lanes(a, ir_at(m->f, statement));
+}
+
+static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement)
+{
+    const accumulator *a = &m->accumulators[m->value[statement]];
+    accumulator folded;
+    if (acc->imm == 1 && !is_arg((ir_kind)acc->kind))
+        return a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
+    fold(acc, a, &folded);
+    if (!is_arg((ir_kind)acc->kind))
+        return folded.total;
+    return acc->type == IR_INDEX ? (uint64_t)folded.total_where : opjit_ir_element_of((ir_type)acc->type, folded.total_where);
+}
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
+{
+    const ir_func *f = m->f;
+    switch ((ir_op)node->op) {
+    case IR_PARAM: {
+        const uint32_t shift = 64 - 8 * opjit_ir_type_size((ir_type)node->type);
+        return m->run->params[node->ref - 1] << shift >> shift;
+    }
+    case IR_GET:
+        return ir_at(f, node->ref)->op == IR_LET ? m->value[node->ref] : get_accumulator(m, ir_at(f, node->ref), node->ref);
+    case IR_LOAD: {
+        const uint8_t *from = element(m, expr, 0);
+        return from ? read_element(from, opjit_ir_type_size((ir_type)node->type)) : 0;
+    }
+    default:
+        return node->imm;
+    }
+}
+
+static uint64_t eval(machine *m, ir_ref expr)
+{
+    const ir_func *f = m->f;
+    const ir_node *node = ir_at(f, expr);
+    const ir_ref *operands = &f->operands[node->first];
+    uint64_t args[3], out = 0;
+    if (m->wrong)
+        return 0;
+    switch ((ir_op)node->op) {
+    case IR_VAR:
+        return m->value[expr];
+    case IR_CONST: case IR_PARAM: case IR_GET: case IR_LOAD:
+        return eval_leaf(m, expr, node);
+    case IR_SELECT:
+        return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
+    case IR_IADD:
+        return eval(m, operands[0]) + eval(m, operands[1]);
+    case IR_ISUB:
+        return eval(m, operands[0]) - eval(m, operands[1]);
+    case IR_IMUL:
+        return eval(m, operands[0]) * eval(m, operands[1]);
+    default:
+        break;
+    }
+    for (uint32_t i = 0; i < node->count && i < 3; i++)
+        args[i] = eval(m, operands[i]);
+    opjit_ir_scalar((ir_op)node->op, (ir_type)node->type, (ir_type)ir_at(f, operands[0])->type, args, &out);
+    return out;
+}
+
+/* --- loop form ---------------------------------------------------------------------------------------------------- */
+
+static void run_block(machine *m, ir_ref first);
+
+static void run_loop(machine *m, const ir_node *loop, int64_t lo, int64_t hi, uint64_t step_size)
+{
+    const int64_t outer = m->innermost;
+    for (int64_t i = lo; i < hi && !m->wrong;) {
+        m->value[loop->ref] = (uint64_t)i;
+        m->innermost = i;
+        run_block(m, loop->body);
+        if ((uint64_t)hi - (uint64_t)i <= step_size) /* unsigned: the next i may not exist */
+            break;
+        i += (int64_t)step_size;
+    }
+    m->innermost = outer;
+}
+
+static void run_block(machine *m, ir_ref first)
+{
+    const ir_func *f = m->f;
+    for (ir_ref s = first; s && !m->wrong; s = ir_at(f, s)->next) {
+        const ir_node *node = ir_at(f, s);
+        switch ((ir_op)node->op) {
+        case IR_FOR:
+            run_loop(m, node, (int64_t)eval(m, ir_operand(f, s, 0)), (int64_t)eval(m, ir_operand(f, s, 1)), node->imm);
+            break;
+        case IR_LET:
+            m->value[s] = eval(m, ir_operand(f, s, 0));
+            break;
+        case IR_ACC:
+            start_accumulator(m, s);
+            break;
+        case IR_UPD:
+            update(m, node, s);
+            break;
+        case IR_STORE:
+            store(m, s, 1, eval(m, ir_operand(f, s, 0)));
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static opjit_status run_stage(machine *m, opjit_error *error)
+{
+    const ir_func *f = m->f;
+    ir_ref stage = f->body;
+    for (uint32_t i = 0; stage && i < m->run->stage; i++)
+        stage = ir_at(f, stage)->next;
+    if (!stage)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "there is no stage %u", m->run->stage);
+    const int64_t hi = (int64_t)eval(m, ir_operand(f, stage, 1));
+    if (hi < 0 || m->run->end > (uint64_t)hi)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage, (long long)hi,
+                                  (unsigned long long)m->run->end);
+    if (m->run->begin < m->run->end)
+        run_loop(m, ir_at(f, stage), (int64_t)m->run->begin, (int64_t)m->run->end, 1);
+    return OPJIT_OK;
+}
+
+/* --- value form --------------------------------------------------------------------------------------------------- */
+
+/* Where a yield of a box puts the element with the coordinates in the VARs. */
+static void store_boxed(machine *m, ir_ref item, uint64_t bits)
+{
+    const ir_func *f = m->f;
+    const ir_tensor *tensor = &f->tensors[ir_at(f, item)->ref];
+    const memory *target = &m->memory[ir_at(f, item)->ref];
+    const uint64_t size = opjit_ir_type_size(tensor->type);
+    uint64_t offset = 0;
+    for (uint32_t d = 0; d < tensor->rank && !m->wrong; d++) {
+        const ir_ref *box = &f->operands[ir_at(f, item)->first + 1 + tensor->rank + 3 * d];
+        const int64_t x = (int64_t)(eval(m, box[0]) + m->value[ir_operand(f, item, 1 + d)] * eval(m, box[2]));
+        if (x < 0 || (uint64_t)x >= tensor->sizes[d]) {
+            m->wrong = item;
+            m->wrong_dimension = d;
+            m->wrong_coordinate = x;
+        }
+        offset += (uint64_t)x * tensor->strides[d];
+    }
+    if (!m->wrong && (offset + 1) * size <= target->bytes)
+        write_element(target->base + offset * size, (uint32_t)size, bits);
+}
+
+static void run_definition(machine *m, ir_ref item, uint32_t dimension)
+{
+    const ir_func *f = m->f;
+    const ir_node *node = ir_at(f, item);
+    const ir_tensor *tensor = &f->tensors[node->ref];
+    if (dimension == tensor->rank) {
+        const uint64_t bits = eval(m, ir_operand(f, item, 0));
+        if (node->imm)
+            store_boxed(m, item, bits);
+        else
+            store(m, item, 1, bits);
+        return;
+    }
+    const uint64_t size = node->imm ? eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1)) : tensor->sizes[dimension];
+    for (uint64_t i = 0; i < size && !m->wrong; i++) {
+        m->value[ir_operand(f, item, 1 + dimension)] = i;
+        run_definition(m, item, dimension + 1);
+    }
+}
+
+static void run_values(machine *m)
+{
+    for (ir_ref item = m->f->body; item && !m->wrong; item = ir_at(m->f, item)->next)
+        run_definition(m, item, 0);
+}
+
+/* --- set-up ------------------------------------------------------------------------------------------------------- */
+
+static opjit_status map_value(machine *m, uint32_t t, opjit_error *error)
+{
+    const ir_tensor *tensor = &m->f->tensors[t];
+    if (tensor->bytes > SIZE_MAX / 2)
+        return opjit_rt_no_memory(error);
+    uint8_t *base = opjit_rt_allocate(m->f->allocator, (size_t)tensor->bytes, 64);
+    if (!base)
+        return opjit_rt_no_memory(error);
+    memset(base, 0, (size_t)tensor->bytes);
+    m->memory[t] = (memory){ .base = base, .bytes = tensor->bytes, .owned = true };
+    return OPJIT_OK;
+}
+
+/* A view shows the bytes of an older tensor, from its offset on. */
+static void map_view(machine *m, uint32_t t)
+{
+    const ir_tensor *tensor = &m->f->tensors[t];
+    const memory *of = &m->memory[tensor->of];
+    const uint64_t size = opjit_ir_type_size(tensor->type);
+    uint64_t skip;
+    if (tensor->of >= t || tensor->offset < 0 || !checked_mul((uint64_t)tensor->offset, size, &skip) || skip > of->bytes)
+        return; /* no memory: every load of it is refused */
+    m->memory[t] = (memory){ .base = of->base + skip, .bytes = of->bytes - skip };
+}
+
+static void map_area(machine *m, uint32_t t, void *area, uint64_t area_size)
+{
+    const ir_tensor *tensor = &m->f->tensors[t];
+    uint64_t end;
+    if (area && tensor->offset >= 0 && checked_add((uint64_t)tensor->offset, tensor->bytes, &end) && end <= area_size)
+        m->memory[t] = (memory){ .base = (uint8_t *)area + tensor->offset, .bytes = tensor->bytes };
+}
+
+static opjit_status map_memory(machine *m, opjit_error *error)
+{
+    const ir_func *f = m->f;
+    for (uint32_t t = 1; t < f->tensor_count; t++) {
+        const ir_tensor *tensor = &f->tensors[t];
+        switch (tensor->role) {
+        case IR_CONSTANT:
+            if (tensor->data) { /* never stored to: rule V1 */
+                m->memory[t] = (memory){ .base = (uint8_t *)(uintptr_t)tensor->data, .bytes = tensor->bytes };
+                break;
+            }
+            m->memory[t] = (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
+            break;
+        case IR_IN: case IR_OUT:
+            m->memory[t] = (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
+            break;
+        case IR_TEMP:
+            map_area(m, t, m->run->shared, f->shared_size);
+            break;
+        case IR_SCRATCH:
+            map_area(m, t, m->run->scratch, f->scratch_size);
+            break;
+        case IR_VALUE:
+            if (f->stage < IR_PLACED)
+                TRY(map_value(m, t, error));
+            break;
+        case IR_VIEW:
+            map_view(m, t);
+            break;
+        }
+    }
+    return OPJIT_OK;
+}
+
+static void free_machine(machine *m)
+{
+    const opjit_allocator *allocator = m->f->allocator;
+    for (uint32_t t = 1; m->memory && t < m->f->tensor_count; t++)
+        if (m->memory[t].owned)
+            opjit_rt_release(allocator, m->memory[t].base, (size_t)m->memory[t].bytes);
+    opjit_rt_release(allocator, m->memory, m->f->tensor_count * sizeof(memory));
+    opjit_rt_release(allocator, m->value, m->f->node_count * sizeof(uint64_t));
+    opjit_rt_release(allocator, m->accumulators, (m->accumulator_count + 1) * sizeof(accumulator));
+}
+
+static opjit_status init_machine(machine *m, opjit_error *error)
+{
+    const ir_func *f = m->f;
+    for (ir_ref r = 1; r < f->node_count; r++)
+        m->accumulator_count += ir_at(f, r)->op == IR_ACC;
+    m->memory = opjit_rt_allocate(f->allocator, f->tensor_count * sizeof(memory), 16);
+    m->value = opjit_rt_allocate(f->allocator, f->node_count * sizeof(uint64_t), 16);
+    m->accumulators = opjit_rt_allocate(f->allocator, (m->accumulator_count + 1) * sizeof(accumulator), 16);
+    if (m->memory)
+        memset(m->memory, 0, f->tensor_count * sizeof(memory));
+    if (!m->memory || !m->value || !m->accumulators)
+        return opjit_rt_no_memory(error);
+    memset(m->value, 0, f->node_count * sizeof(uint64_t));
+    uint32_t count = 0;
+    for (ir_ref r = 1; r < f->node_count; r++)
+        if (ir_at(f, r)->op == IR_ACC)
+            m->value[r] = count++;
+    return map_memory(m, error);
+}
+
+static opjit_status report_wrong(const machine *m, opjit_error *error)
+{
+    const ir_tensor *tensor = &m->f->tensors[ir_at(m->f, m->wrong)->ref];
+    const uint32_t d = m->wrong_dimension;
+    char text[48] = "statement";
+    ir_numbers numbers;
+    if (opjit_ir_numbers_init(m->f, &numbers)) {
+        opjit_ir_numbers_text(m->f, &numbers, m->wrong, text, sizeof(text));
+        opjit_ir_numbers_free(&numbers);
+    }
+    if (m->wrong_coordinate < 0 || (uint64_t)m->wrong_coordinate >= tensor->sizes[d])
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: coordinate %u is %lld, size %llu", text, d,
+                                  (long long)m->wrong_coordinate, (unsigned long long)tensor->sizes[d]);
+    return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: the element lies outside the tensor's %llu bytes of memory", text,
+                              (unsigned long long)m->memory[ir_at(m->f, m->wrong)->ref].bytes);
+}
+
+opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error)
+{
+    machine m = { .f = f, .run = run };
+    opjit_status status = init_machine(&m, error);
+    if (status == OPJIT_OK && f->stage >= IR_PLACED)
+        status = run_stage(&m, error);
+    else if (status == OPJIT_OK)
+        run_values(&m);
+    if (status == OPJIT_OK && m.wrong)
+        status = report_wrong(&m, error);
+    free_machine(&m);
+    return status;
+}

@@ -1,0 +1,591 @@
+/* ir_parse.c - text to functions.  Any bytes are safe: nesting, counts and arithmetic are checked, ids are unique.
+ * Checks syntax and what building needs, so that text which breaks a rule of the verifier can be read and shown to it. */
+#include "ir/ir_parser.h"
+
+#include <string.h>
+
+#include <opjit/abi.h>
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static ir_ref parse_expr(parser *p);
+
+/* Operands on a stack of their own: an op has few, and the count of a node is not known before its end. */
+enum { OPERANDS_MAX = 16 };
+typedef struct operand_list {
+    ir_ref list[OPERANDS_MAX];
+    uint32_t count;
+} operand_list;
+
+static void parse_operands(parser *p, operand_list *out, const char *close)
+{
+    out->count = 0;
+    if (opjit_ir_p_accept(p, close))
+        return;
+    do {
+        if (out->count == OPERANDS_MAX) {
+            opjit_ir_p_fail(p, "more than %d operands", OPERANDS_MAX);
+            return;
+        }
+        out->list[out->count++] = parse_expr(p);
+    } while (opjit_ir_p_accept(p, ","));
+    opjit_ir_p_expect(p, close);
+}
+
+static ir_ref parse_element(parser *p, ir_type type)
+{
+    const uint32_t width = 8 * opjit_ir_type_size(type);
+    uint64_t bits = 0;
+    int64_t number = 0;
+    bool valid;
+    if (opjit_ir_p_accept(p, "bits")) {
+        valid = opjit_ir_lex_unsigned(&p->lex, width, &bits);
+    } else if (ir_is_float(type) && (at(p, "inf") || at(p, "-inf"))) {
+        bits = opjit_ir_identity(type, at(p, "inf") ? IR_KMIN : IR_KMAX);
+        valid = true;
+    } else if (ir_is_float(type)) {
+        valid = opjit_ir_lex_float(&p->lex, type, &bits);
+    } else if (ir_is_signed(type)) {
+        valid = opjit_ir_lex_signed(&p->lex, width, &number);
+        bits = (uint64_t)number;
+    } else {
+        valid = opjit_ir_lex_unsigned(&p->lex, width, &bits);
+    }
+    if (!valid)
+        opjit_ir_p_fail(p, "\"%.*s\" is not an exact value of %s", opjit_ir_p_shown(p), p->lex.start, opjit_ir_type_name(type));
+    next(p);
+    return ok(p) ? opjit_ir_const(p->f, type, bits) : 0;
+}
+
+static ir_ref parse_id_expr(parser *p)
+{
+    const symbol s = opjit_ir_p_id(p);
+    if (!ok(p))
+        return 0;
+    if (s.kind == SYMBOL_PARAM)
+        return opjit_ir_param(p->f, s.value);
+    if (s.kind == SYMBOL_NODE && p->f->nodes[s.value].op == IR_VAR)
+        return s.value;
+    if (s.kind == SYMBOL_NODE)
+        return opjit_ir_get(p->f, s.value);
+    opjit_ir_p_fail(p, "%%%.*s is a tensor; load it", (int)(s.size > 40 ? 40 : s.size), s.text);
+    return 0;
+}
+
+static ir_op op_at(const parser *p)
+{
+    for (uint32_t op = IR_OP_NONE + 1; op < IR_OP_COUNT; op++)
+        if ((opjit_ir_op_infos[op].flags & IR_FLAG_P) && at(p, opjit_ir_op_infos[op].name))
+            return (ir_op)op;
+    return IR_OP_NONE;
+}
+
+static ir_ref parse_load(parser *p)
+{
+    operand_list operands;
+    const uint32_t tensor = opjit_ir_p_tensor(p);
+    opjit_ir_p_expect(p, "[");
+    parse_operands(p, &operands, "]");
+    if (!ok(p))
+        return 0;
+    const ir_node node = { .op = IR_LOAD, .type = (uint8_t)p->f->tensors[tensor].type, .ref = tensor };
+    return opjit_ir_node_new(p->f, &node, operands.count, operands.list);
+}
+
+static ir_ref parse_op(parser *p)
+{
+    const ir_op op = op_at(p);
+    operand_list operands;
+    if (op == IR_OP_NONE || op == IR_CONST || op == IR_VAR || op == IR_PARAM) {
+        opjit_ir_p_unexpected(p, "an expression");
+        return 0;
+    }
+    next(p);
+    if (op == IR_LOAD)
+        return parse_load(p);
+    if (op == IR_GET)
+        return parse_id_expr(p);
+    const bool typed = op == IR_CAST || op == IR_BITS || op == IR_ELEM;
+    const ir_type type = typed ? opjit_ir_p_type(p) : IR_NONE;
+    opjit_ir_p_expect(p, "(");
+    parse_operands(p, &operands, ")");
+    return ok(p) ? opjit_ir_expr(p->f, op, type, operands.count, operands.list) : 0;
+}
+
+static ir_ref parse_leaf_or_op(parser *p)
+{
+    const ir_lexer before = p->lex;
+    const ir_type type = opjit_ir_p_type_at(p);
+    if (p->lex.kind == LEX_ID)
+        return parse_id_expr(p);
+    if (p->lex.kind == LEX_NUMBER) {
+        const int64_t value = opjit_ir_p_signed(p);
+        return ok(p) ? opjit_ir_index(p->f, value) : 0;
+    }
+    if (at(p, "true") || at(p, "false")) {
+        const bool value = at(p, "true");
+        next(p);
+        return opjit_ir_const(p->f, IR_BOOL, value);
+    }
+    if (type == IR_NONE)
+        return parse_op(p);
+    next(p);
+    if (!at(p, "(") && ir_is_element(type))
+        return parse_element(p, type);
+    p->lex = before; /* index( is an op that has the name of a type */
+    return parse_op(p);
+}
+
+static bool enter(parser *p)
+{
+    if (p->depth == IR_LIMIT_DEPTH)
+        return opjit_ir_p_fail(p, "nested deeper than %u", IR_LIMIT_DEPTH);
+    p->depth++;
+    return true;
+}
+
+static ir_ref parse_expr(parser *p)
+{
+    if (!ok(p) || !enter(p))
+        return 0;
+    const ir_ref expr = parse_leaf_or_op(p);
+    p->depth--;
+    return ok(p) ? expr : 0;
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+static void parse_block(parser *p, ir_ref parent);
+
+static void parse_for_attributes(parser *p, ir_node *out)
+{
+    for (;;) {
+        if (opjit_ir_p_accept(p, "step")) {
+            out->imm = opjit_ir_p_unsigned(p, 63);
+        } else if (opjit_ir_p_accept(p, "grain")) {
+            out->imm = opjit_ir_p_unsigned(p, 63);
+        } else if (opjit_ir_p_accept(p, "vec")) {
+            out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
+        } else if (opjit_ir_p_accept(p, "unroll")) {
+            out->unroll = (uint16_t)opjit_ir_p_unsigned(p, 16);
+        } else if (opjit_ir_p_accept(p, "store")) {
+            if (opjit_ir_p_accept(p, "nt"))
+                out->flags |= IR_FOR_NT;
+            else
+                opjit_ir_p_expect(p, "plain");
+        } else if (opjit_ir_p_accept(p, "tail")) {
+            if (opjit_ir_p_accept(p, "mask"))
+                out->flags |= IR_FOR_TAIL_MASK;
+            else
+                opjit_ir_p_expect(p, "scalar");
+        } else {
+            return;
+        }
+    }
+}
+
+/* From the loop's id to the end of its block. */
+static ir_ref parse_loop(parser *p, ir_op op)
+{
+    const symbol id = opjit_ir_p_new_id(p);
+    ir_node attributes = { .imm = 1 };
+    opjit_ir_p_expect(p, "in");
+    const ir_ref lo = parse_expr(p);
+    opjit_ir_p_expect(p, "..");
+    const ir_ref hi = parse_expr(p);
+    parse_for_attributes(p, &attributes);
+    if (!ok(p) || !opjit_ir_p_expect(p, "{"))
+        return 0;
+    const ir_ref loop = op == IR_STAGE ? opjit_ir_stage(p->f, lo, hi, attributes.imm) : opjit_ir_for(p->f, lo, hi, attributes.imm);
+    if (!loop)
+        return 0;
+    ir_node *node = &p->f->nodes[loop];
+    node->vec = attributes.vec;
+    node->unroll = attributes.unroll;
+    node->flags = attributes.flags;
+    opjit_ir_p_declare(p, id, SYMBOL_NODE, node->ref);
+    if (enter(p)) {
+        parse_block(p, loop);
+        p->depth--;
+    }
+    return loop;
+}
+
+static ir_ref parse_acc(parser *p)
+{
+    const symbol id = opjit_ir_p_new_id(p);
+    opjit_ir_p_expect(p, ":");
+    const ir_type type = opjit_ir_p_type(p);
+    ir_kind kind = IR_KIND_NONE;
+    for (uint32_t k = IR_KIND_NONE + 1; k < IR_KIND_COUNT; k++)
+        if (at(p, opjit_ir_kind_name((ir_kind)k)))
+            kind = (ir_kind)k;
+    if (ok(p) && kind == IR_KIND_NONE)
+        opjit_ir_p_unexpected(p, "a kind of accumulator");
+    next(p);
+    const uint32_t lanes = opjit_ir_p_accept(p, "lanes") ? (uint32_t)opjit_ir_p_unsigned(p, 16) : 1;
+    const ir_ref acc = ok(p) ? opjit_ir_acc(p->f, type, kind, lanes) : 0;
+    opjit_ir_p_declare(p, id, SYMBOL_NODE, acc);
+    return acc;
+}
+
+static ir_ref parse_upd(parser *p)
+{
+    const symbol acc = opjit_ir_p_id(p);
+    if (ok(p) && (acc.kind != SYMBOL_NODE || p->f->nodes[acc.value].op != IR_ACC))
+        opjit_ir_p_fail(p, "%%%.*s is not an accumulator", (int)(acc.size > 40 ? 40 : acc.size), acc.text);
+    opjit_ir_p_expect(p, ",");
+    const ir_ref value = parse_expr(p), where = opjit_ir_p_accept(p, "at") ? parse_expr(p) : 0;
+    return ok(p) ? opjit_ir_upd(p->f, acc.value, value, where) : 0;
+}
+
+static ir_ref parse_store(parser *p)
+{
+    operand_list coordinates;
+    ir_ref operands[OPERANDS_MAX + 1];
+    const uint32_t tensor = opjit_ir_p_tensor(p);
+    opjit_ir_p_expect(p, "[");
+    parse_operands(p, &coordinates, "]");
+    opjit_ir_p_expect(p, ",");
+    operands[0] = parse_expr(p);
+    if (!ok(p))
+        return 0;
+    memcpy(operands + 1, coordinates.list, coordinates.count * sizeof(ir_ref));
+    return opjit_ir_node_new(p->f, &(ir_node){ .op = IR_STORE, .ref = tensor }, coordinates.count + 1, operands);
+}
+
+static ir_ref parse_let(parser *p)
+{
+    const symbol id = opjit_ir_p_new_id(p);
+    opjit_ir_p_expect(p, "=");
+    const ir_ref value = parse_expr(p), let = ok(p) ? opjit_ir_let(p->f, value) : 0;
+    opjit_ir_p_declare(p, id, SYMBOL_NODE, let);
+    return let;
+}
+
+static ir_ref parse_statement(parser *p)
+{
+    if (opjit_ir_p_accept(p, "for"))
+        return parse_loop(p, IR_FOR);
+    if (opjit_ir_p_accept(p, "let"))
+        return parse_let(p);
+    if (opjit_ir_p_accept(p, "acc"))
+        return parse_acc(p);
+    if (opjit_ir_p_accept(p, "upd"))
+        return parse_upd(p);
+    if (opjit_ir_p_accept(p, "store"))
+        return parse_store(p);
+    return 0;
+}
+
+static void parse_block(parser *p, ir_ref parent)
+{
+    ir_ref tail = 0;
+    while (ok(p) && !opjit_ir_p_accept(p, "}")) {
+        const ir_ref statement = parse_statement(p);
+        if (ok(p) && !statement)
+            opjit_ir_p_unexpected(p, "a statement");
+        if (ok(p))
+            opjit_ir_append(p->f, parent, &tail, statement);
+    }
+}
+
+/* --- declarations ------------------------------------------------------------------------------------------------- */
+
+static uint32_t parse_list(parser *p, uint64_t *out)
+{
+    uint32_t count = 0;
+    opjit_ir_p_expect(p, "[");
+    do {
+        if (count == OPJIT_MAX_RANK) {
+            opjit_ir_p_fail(p, "rank is above %u", OPJIT_MAX_RANK);
+            return 0;
+        }
+        out[count++] = opjit_ir_p_unsigned(p, 63);
+    } while (opjit_ir_p_accept(p, ","));
+    opjit_ir_p_expect(p, "]");
+    return ok(p) ? count : 0;
+}
+
+/* type[sizes] and what follows it; sizes and strides are such that no offset leaves 63 bits. */
+static void parse_layout(parser *p, ir_tensor *out)
+{
+    uint64_t elements = 1, span;
+    out->type = opjit_ir_p_type(p);
+    out->rank = parse_list(p, out->sizes);
+    if (ok(p) && !ir_is_element(out->type) && out->type != IR_BOOL && out->type != IR_INDEX)
+        opjit_ir_p_fail(p, "%s is not a type of elements", opjit_ir_type_name(out->type));
+    for (uint32_t d = 0; d < out->rank && ok(p); d++)
+        if (out->sizes[d] == 0 || !checked_mul(elements, out->sizes[d], &elements) || elements > INT64_MAX)
+            opjit_ir_p_fail(p, "size %u is 0, or there are too many elements", d);
+    opjit_ir_dense_strides(out);
+    if (opjit_ir_p_accept(p, "stride") && parse_list(p, out->strides) != out->rank)
+        opjit_ir_p_fail(p, "there must be a stride for each of %u sizes", out->rank);
+    if (ok(p) && (!opjit_ir_span_bytes(out, &span) || span > INT64_MAX))
+        opjit_ir_p_fail(p, "the layout reaches beyond 63 bits");
+    if (!ok(p))
+        return;
+    out->bytes = opjit_ir_p_accept(p, "bytes") ? opjit_ir_p_unsigned(p, 63) : span;
+    out->align = opjit_ir_p_accept(p, "align") ? (uint32_t)opjit_ir_p_unsigned(p, 31) : opjit_ir_type_size(out->type);
+    if (ok(p) && !is_power_of_two(out->align))
+        opjit_ir_p_fail(p, "align is %u, not a power of two", out->align);
+}
+
+static uint8_t hex_digit(char c) { return (uint8_t)(c >= '0' && c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10); }
+static bool is_hex(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+
+/* The string at the position, escapes resolved; NULL where there is none. */
+static const char *accept_string(parser *p)
+{
+    if (!ok(p) || p->lex.kind != LEX_STRING)
+        return NULL;
+    char *text = opjit_rt_arena_string(&p->f->arena, p->lex.start, p->lex.size);
+    size_t size = 0;
+    if (!text) {
+        p->f->failed = true;
+        return NULL;
+    }
+    for (size_t i = 0; i < p->lex.size; i++) {
+        char c = text[i];
+        if (c == '\\') {
+            c = text[++i];
+            if (c == 'x' && i + 2 < p->lex.size && is_hex(text[i + 1]) && is_hex(text[i + 2])) {
+                c = (char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]));
+                i += 2;
+            }
+        }
+        if (c == '\0')
+            opjit_ir_p_fail(p, "a string holds a NUL");
+        text[size++] = c;
+    }
+    text[size] = '\0';
+    next(p);
+    return text;
+}
+
+static void parse_data(parser *p, ir_tensor *tensor)
+{
+    if (!ok(p) || p->lex.kind != LEX_STRING || p->lex.size % 2 != 0 || p->lex.size / 2 != tensor->bytes) {
+        opjit_ir_p_unexpected(p, "a string of two hex digits a byte");
+        return;
+    }
+    uint8_t *data = ARENA_ARRAY(&p->f->arena, uint8_t, p->lex.size / 2 + 1);
+    if (!data) {
+        p->f->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < p->lex.size; i += 2) {
+        if (!is_hex(p->lex.start[i]) || !is_hex(p->lex.start[i + 1])) {
+            opjit_ir_p_unexpected(p, "a string of two hex digits a byte");
+            return;
+        }
+        data[i / 2] = (uint8_t)(hex_digit(p->lex.start[i]) << 4 | hex_digit(p->lex.start[i + 1]));
+    }
+    tensor->data = data;
+    next(p);
+}
+
+static void parse_tensor(parser *p, ir_role role)
+{
+    ir_tensor tensor = { .role = role };
+    const symbol id = opjit_ir_p_new_id(p);
+    tensor.name = accept_string(p);
+    opjit_ir_p_expect(p, ":");
+    parse_layout(p, &tensor);
+    if (role == IR_IN || role == IR_OUT || role == IR_CONSTANT) {
+        tensor.slot = p->slots++;
+        if (opjit_ir_p_accept(p, "slot"))
+            tensor.slot = (uint32_t)opjit_ir_p_unsigned(p, 31);
+    }
+    if (role == IR_CONSTANT && opjit_ir_p_accept(p, "="))
+        parse_data(p, &tensor);
+    if (ok(p))
+        opjit_ir_p_declare(p, id, SYMBOL_TENSOR, opjit_ir_tensor(p->f, &tensor));
+}
+
+static void parse_view(parser *p)
+{
+    ir_tensor tensor = { .role = IR_VIEW };
+    const symbol id = opjit_ir_p_new_id(p);
+    opjit_ir_p_expect(p, ":");
+    parse_layout(p, &tensor);
+    opjit_ir_p_expect(p, "of");
+    tensor.of = opjit_ir_p_tensor(p);
+    if (opjit_ir_p_accept(p, "offset"))
+        tensor.offset = opjit_ir_p_signed(p);
+    if (ok(p))
+        opjit_ir_p_declare(p, id, SYMBOL_TENSOR, opjit_ir_tensor(p->f, &tensor));
+}
+
+static void parse_param(parser *p)
+{
+    const symbol id = opjit_ir_p_new_id(p);
+    const char *name = accept_string(p);
+    int64_t lo = 0, hi = 0;
+    opjit_ir_p_expect(p, ":");
+    const ir_type type = opjit_ir_p_type(p);
+    if (type == IR_INDEX) {
+        opjit_ir_p_expect(p, "in");
+        opjit_ir_p_expect(p, "[");
+        lo = opjit_ir_p_signed(p);
+        opjit_ir_p_expect(p, ",");
+        hi = opjit_ir_p_signed(p);
+        opjit_ir_p_expect(p, "]");
+        if (ok(p) && lo > hi)
+            opjit_ir_p_fail(p, "the interval is empty");
+    }
+    if (ok(p))
+        opjit_ir_p_declare(p, id, SYMBOL_PARAM, opjit_ir_param_add(p->f, type, lo, hi, name));
+}
+
+static void parse_alias(parser *p)
+{
+    const uint32_t out = opjit_ir_p_tensor(p), in = opjit_ir_p_tensor(p);
+    if (ok(p) && (p->f->tensors[out].role != IR_OUT || p->f->tensors[in].role != IR_IN || p->f->tensors[out].alias))
+        opjit_ir_p_fail(p, "an alias is an output, once, and then an input");
+    if (ok(p))
+        p->f->tensors[out].alias = in;
+}
+
+static bool parse_declaration(parser *p)
+{
+    static const struct { const char *word; ir_role role; } words[] = {
+        { "in", IR_IN }, { "out", IR_OUT }, { "const", IR_CONSTANT }, { "temp", IR_TEMP }, { "scratch", IR_SCRATCH },
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (opjit_ir_p_accept(p, words[i].word)) {
+            parse_tensor(p, words[i].role);
+            return true;
+        }
+    if (opjit_ir_p_accept(p, "view"))
+        parse_view(p);
+    else if (opjit_ir_p_accept(p, "param"))
+        parse_param(p);
+    else if (opjit_ir_p_accept(p, "alias"))
+        parse_alias(p);
+    else
+        return false;
+    return true;
+}
+
+/* --- items -------------------------------------------------------------------------------------------------------- */
+
+/* Offset, size and step a dimension. */
+static uint32_t parse_box(parser *p, ir_ref *out, uint32_t rank)
+{
+    for (uint32_t d = 0; d < rank && ok(p); d++) {
+        if (d > 0)
+            opjit_ir_p_expect(p, ",");
+        for (uint32_t i = 0; i < 3; i++) {
+            if (i > 0)
+                opjit_ir_p_expect(p, ":");
+            *out++ = parse_expr(p);
+        }
+    }
+    opjit_ir_p_expect(p, "]");
+    return 3 * rank;
+}
+
+static ir_ref parse_definition(parser *p, ir_op op)
+{
+    ir_tensor value = { .role = IR_VALUE };
+    ir_ref operands[1 + 4 * OPJIT_MAX_RANK] = { 0 };
+    uint32_t box = 0, tensor = 0;
+    if (op == IR_DEF) {
+        const symbol id = opjit_ir_p_new_id(p);
+        opjit_ir_p_expect(p, ":");
+        parse_layout(p, &value);
+        tensor = ok(p) ? opjit_ir_tensor(p->f, &value) : 0;
+        opjit_ir_p_declare(p, id, SYMBOL_TENSOR, tensor);
+    } else {
+        tensor = opjit_ir_p_tensor(p);
+    }
+    const uint32_t rank = ok(p) ? p->f->tensors[tensor].rank : 0;
+    if (op == IR_YIELD && opjit_ir_p_accept(p, "["))
+        box = parse_box(p, operands + 1 + rank, rank);
+    if (!ok(p))
+        return 0;
+    const ir_node node = { .op = (uint8_t)op, .ref = tensor, .imm = box != 0 };
+    const ir_ref item = opjit_ir_node_new(p->f, &node, 1 + rank + box, operands);
+    opjit_ir_p_expect(p, "(");
+    for (uint32_t d = 0; d < rank && ok(p); d++) {
+        const ir_node var = { .op = IR_VAR, .type = IR_INDEX, .ref = item, .imm = d };
+        if (d > 0)
+            opjit_ir_p_expect(p, ",");
+        const symbol id = opjit_ir_p_new_id(p);
+        const ir_ref ref = opjit_ir_node_new(p->f, &var, 0, NULL);
+        opjit_ir_p_declare(p, id, SYMBOL_NODE, ref);
+        if (ok(p))
+            p->f->operands[p->f->nodes[item].first + 1 + d] = ref;
+    }
+    opjit_ir_p_expect(p, ")");
+    opjit_ir_p_expect(p, "=");
+    const ir_ref expr = parse_expr(p);
+    if (ok(p))
+        opjit_ir_set_value(p->f, item, expr);
+    return item;
+}
+
+static void parse_item(parser *p)
+{
+    ir_ref item = 0;
+    if (parse_declaration(p))
+        return;
+    if (opjit_ir_p_accept(p, "def")) {
+        item = parse_definition(p, IR_DEF);
+    } else if (opjit_ir_p_accept(p, "yield")) {
+        item = parse_definition(p, IR_YIELD);
+    } else if (opjit_ir_p_accept(p, "stage")) {
+        if (p->lex.kind == LEX_NAME)
+            next(p);
+        opjit_ir_p_expect(p, "for");
+        item = parse_loop(p, IR_STAGE);
+    } else {
+        opjit_ir_p_unexpected(p, "a declaration, def, yield or stage");
+    }
+    if (ok(p))
+        opjit_ir_append(p->f, 0, &p->tail, item);
+}
+
+static void parse_header(parser *p)
+{
+    opjit_ir_p_expect(p, "kernel");
+    if (ok(p) && p->lex.kind != LEX_NAME)
+        opjit_ir_p_unexpected(p, "@name");
+    if (!ok(p))
+        return;
+    p->f->name = opjit_rt_arena_string(&p->f->arena, p->lex.start, p->lex.size);
+    p->f->failed |= !p->f->name;
+    next(p);
+    if (opjit_ir_p_accept(p, "target") && !(p->f->target = accept_string(p)))
+        opjit_ir_p_unexpected(p, "a string");
+    if (!opjit_ir_p_accept(p, "after"))
+        return;
+    for (uint32_t stage = 0; stage < IR_STAGE_COUNT; stage++)
+        if (opjit_ir_p_accept(p, opjit_ir_stage_name((ir_stage)stage))) {
+            p->f->stage = (ir_stage)stage;
+            return;
+        }
+    opjit_ir_p_unexpected(p, "the name of a pass");
+}
+
+opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out, opjit_error *error)
+{
+    const opjit_status status = opjit_ir_init(out, allocator, "", error);
+    if (status != OPJIT_OK)
+        return status;
+    parser p = { .lex = { .text = text, .length = length, .line = 1 }, .f = out, .error = error };
+    next(&p);
+    parse_header(&p);
+    opjit_ir_p_expect(&p, "{");
+    while (ok(&p) && !opjit_ir_p_accept(&p, "}"))
+        parse_item(&p);
+    if (ok(&p) && p.lex.kind != LEX_END)
+        opjit_ir_p_unexpected(&p, "the end of the text");
+    if (!ok(&p)) {
+        const bool memory = p.status == OPJIT_OK;
+        opjit_ir_free(out);
+        return memory ? opjit_rt_no_memory(error) : p.status;
+    }
+    return OPJIT_OK;
+}

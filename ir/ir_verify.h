@@ -1,0 +1,39 @@
+/* ir_verify.h - what the files of the verifier share.  They work on a copy of the function, to which proofs may append
+ * nodes; numbers of nodes, and so messages, are those of the original. */
+#ifndef OPJIT_IR_IR_VERIFY_H
+#define OPJIT_IR_IR_VERIFY_H
+
+#include "ir/ir_internal.h"
+
+typedef struct verifier {
+    ir_func *f;             /* the copy */
+    const ir_func *original;
+    uint32_t node_count;    /* of the original */
+    opjit_error *error;
+    bool loops;             /* loop form */
+    uint8_t *in_scope;      /* by node: VAR, LET or ACC that may be read now */
+    uint8_t *defined;       /* by tensor: value form, its def is before */
+    uint8_t *used;          /* by node and by tensor: V14 */
+    uint8_t *used_tensor;
+    uint32_t *stamp, now;   /* by node: visited in this walk */
+    ir_ref open[300];       /* loops around the position, stage first */
+    uint32_t open_count;
+    uint32_t for_stage, for_kernel;
+} verifier;
+
+/* "V<rule> <node>: <message>", status INTERNAL. */
+opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...) PRINTF_LIKE(4, 5);
+
+/* V8 for every load below expr of statement, under its select guards, and for the coordinates of a store. */
+opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);
+/* V12 and V13 for a loop with attributes, inside the stage. */
+opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage);
+/* V6 and V7 for the whole function, which passed the other rules. */
+opjit_status opjit_ir_verify_cover(verifier *v);
+
+/* expr = factor * var + something that does not vary with var; false: not so. */
+bool opjit_ir_factor(const ir_func *f, ir_ref expr, ir_ref var, int64_t *factor);
+/* Whether expr may have another value for another var, through lets; loads of memory that is written, and accumulators, may. */
+bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var);
+
+#endif

@@ -1,0 +1,67 @@
+/* pass.h - what the passes share and nobody else needs: affine forms, rebuilding under a map, lists of statements.
+ *
+ * Nothing here recurses over expressions: operands are always older than the node that uses them, so a sweep over the
+ * node array in order of age visits every expression after its parts.  Statements do nest, but rule V16 bounds them. */
+#ifndef OPJIT_IR_PASS_H
+#define OPJIT_IR_PASS_H
+
+#include "ir/ir.h"
+
+/* --- affine forms: constant + sum of factor * atom ------------------------------------------------------------------ */
+enum { AFFINE_TERMS = 16, PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
+typedef struct affine {
+    int64_t constant;
+    uint32_t count;
+    int64_t factors[AFFINE_TERMS]; /* none is 0 */
+    ir_ref atoms[AFFINE_TERMS];    /* anything but constants, sums, differences and constant multiples */
+} affine;
+
+/* *out += factor * expr; false where a number overflows or there are too many terms (*out is then unusable). */
+bool opjit_ir_affine_add(const ir_func *f, affine *out, ir_ref expr, int64_t factor);
+/* Takes the term of atom out of *form and gives its factor, 0 where there is none. */
+int64_t opjit_ir_affine_take(const ir_func *f, affine *form, ir_ref atom);
+ir_ref opjit_ir_affine_build(ir_func *f, const affine *form);
+/* Whether a - b is the same number whatever the variables are, and that number. */
+bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
+
+/* --- reach and rebuild ---------------------------------------------------------------------------------------------- */
+/* One byte a node of f, as many as f->node_count was: 1 for every statement of the list from `first` (bodies included),
+ * every expression that these read and every VAR that they own.  NULL: no memory. */
+uint8_t *opjit_ir_reach(ir_func *f, ir_ref first);
+/* As opjit_ir_reach for one statement or expression. */
+uint8_t *opjit_ir_reach_one(ir_func *f, ir_ref node);
+
+/* expr under the map, rebuilt with opjit_ir_make where anything in it changes or can be simplified. */
+ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
+/* A copy of the statement list under the map; its loops, lets and accumulators are new and entered in the map. */
+ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
+/* The operands of every statement in the list and below, rebuilt in place under the map; whether any changed. */
+bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
+/* As opjit_ir_make, but 0 where nothing can be simplified. */
+ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
+
+/* --- lists of statements ---------------------------------------------------------------------------------------------- */
+/* A list in the making, the block of parent (0: a detached list, whose head is first). */
+typedef struct block { ir_ref parent, first, tail; } block;
+void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it out of the list it was in */
+/* A read of a let of expr in the list, made at its end where there is none yet; constants, variables and reads of lets
+ * need none and come back as they are. */
+ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
+uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */
+
+/* What pass identity does, for passes that leave lets behind; whether anything went. */
+bool opjit_ir_remove_idle(ir_func *f);
+
+/* The only statement of the block, 0 where there are none or more. */
+static inline ir_ref ir_only(const ir_func *f, ir_ref first) { return first != 0 && f->nodes[first].next == 0 ? first : 0; }
+static inline bool ir_is_pure(const ir_func *f, ir_ref r) { return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0; }
+
+/* --- passes ------------------------------------------------------------------------------------------------------------- */
+opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_identity(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+
+#endif

@@ -1,0 +1,366 @@
+/* pass_collapse.c - few long loops instead of many short ones.
+ * Needs: stages as place leaves them, a full nest around one store.  Leaves: the parallel loop made of all outer
+ * coordinates, and one inner loop along the output's smallest stride; adjacent coordinates are one where the layout of
+ * every tensor and the use in every expression allow it, and the tensors are declared with the merged rank.  A coordinate
+ * that is still needed by itself is a quotient or remainder of the parallel loop's variable, in a let.
+ * A nest that is already of that form, or of no form known here, stays as it is. */
+#include "ir/pass.h"
+
+enum {
+    MAX_RANK = 8,
+    PIECE_BYTES = 64 * 1024, /* least output of one call of a stage: above it the cost of a call is below 1 % */
+};
+
+typedef struct nest {
+    ir_func *f;
+    ir_ref stage, store;
+    uint32_t rank;
+    ir_ref vars[MAX_RANK];     /* by coordinate of the store */
+    int64_t extents[MAX_RANK];
+    ir_ref *loads, *roots;     /* of the stored value: its loads; its index expressions that are not part of larger ones */
+    uint32_t load_count, root_count;
+    bool regular;              /* tensors are only read at the stored coordinate: their layouts may change */
+    uint32_t count;            /* coordinates that have more than one value */
+    uint32_t order[MAX_RANK];  /* these, outermost first */
+    uint32_t inner;            /* position in order from which on all are one inner loop; before: the parallel loop */
+    uint32_t groups, group_end[MAX_RANK]; /* merged coordinates: positions up to group_end, exclusive */
+    block body;                /* of the new stage */
+    ir_ref outer_var, inner_var;
+    ir_ref runs[MAX_RANK][MAX_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */
+} nest;
+
+/* --- recognise ------------------------------------------------------------------------------------------------------ */
+
+static bool match_loop(nest *n, ir_ref loop)
+{
+    const ir_func *f = n->f;
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    if (n->rank == MAX_RANK || !ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0 ||
+        ir_index_value(f, hi) < 1 || (ir_at(f, loop)->op == IR_FOR && ir_at(f, loop)->imm != 1))
+        return false;
+    n->vars[n->rank] = ir_at(f, loop)->ref;
+    n->extents[n->rank++] = ir_index_value(f, hi);
+    return true;
+}
+
+static bool match_nest(nest *n)
+{
+    const ir_func *f = n->f;
+    ir_ref s = n->stage;
+    for (; s != 0 && ir_at(f, s)->op != IR_STORE; s = ir_only(f, ir_at(f, s)->body))
+        if ((ir_at(f, s)->op != IR_STAGE && ir_at(f, s)->op != IR_FOR) || !match_loop(n, s))
+            return false;
+    if (s == 0 || ir_at(f, s)->count != 1 + n->rank)
+        return false;
+    n->store = s;
+    for (uint32_t d = 0; d < n->rank; d++)
+        if (ir_operand(f, s, 1 + d) != n->vars[d])
+            return false;
+    return true;
+}
+
+/* Whether the load is at the stored coordinate, but for coordinates of size 1. */
+static bool at_store(const nest *n, ir_ref load)
+{
+    const ir_tensor *t = &n->f->tensors[ir_at(n->f, load)->ref];
+    if (t->rank != n->rank)
+        return false;
+    for (uint32_t d = 0; d < n->rank; d++)
+        if (ir_operand(n->f, load, d) != n->vars[d] && t->sizes[d] != 1)
+            return false;
+    return true;
+}
+
+static void add_root(nest *n, const uint8_t *seen, uint8_t *listed, ir_ref r)
+{
+    if (ir_at(n->f, r)->type == IR_INDEX && ir_at(n->f, r)->op != IR_CONST && seen[r] && !listed[r]) {
+        listed[r] = 1;
+        n->roots[n->root_count++] = r;
+    }
+}
+
+static bool find_uses(nest *n)
+{
+    ir_func *f = n->f;
+    const uint32_t count = f->node_count;
+    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
+    uint8_t *listed = ARENA_ARRAY(&f->arena, uint8_t, count);
+    n->loads = ARENA_ARRAY(&f->arena, ir_ref, count);
+    n->roots = ARENA_ARRAY(&f->arena, ir_ref, count);
+    if (seen == NULL || listed == NULL || n->loads == NULL || n->roots == NULL) {
+        f->failed = true;
+        return false;
+    }
+    n->regular = ir_only(f, f->body) != 0; /* another stage may read a tensor in another way */
+    for (ir_ref r = 1; r < count; r++) {
+        if (seen[r] && ir_at(f, r)->op == IR_LOAD) {
+            n->loads[n->load_count++] = r;
+            n->regular = n->regular && at_store(n, r);
+        }
+    }
+    for (ir_ref r = 1; r < count; r++) {
+        const ir_node *node = ir_at(f, r);
+        if (seen[r] && node->type != IR_INDEX && !(node->op == IR_LOAD && n->regular))
+            for (uint32_t i = 0; i < node->count; i++)
+                add_root(n, seen, listed, ir_operand(f, r, i));
+    }
+    return true;
+}
+
+/* --- decide --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t stride(const nest *n, uint32_t tensor, uint32_t d)
+{
+    const ir_tensor *t = &n->f->tensors[tensor];
+    return t->sizes[d] == 1 ? 0 : t->strides[d];
+}
+
+/* Outermost is what has the largest stride in the output; equal ones stay in order. */
+static void sort_loops(nest *n)
+{
+    const uint32_t out = ir_at(n->f, n->store)->ref;
+    for (uint32_t d = 0; d < n->rank; d++) {
+        if (n->extents[d] == 1)
+            continue;
+        uint32_t at = n->count++;
+        for (; at > 0 && stride(n, out, n->order[at - 1]) < stride(n, out, d); at--)
+            n->order[at] = n->order[at - 1];
+        n->order[at] = d;
+    }
+}
+
+/* Whether coordinate a steps over coordinate b's whole range in every tensor, so that both are one. */
+static bool layouts_join(const nest *n, uint32_t a, uint32_t b)
+{
+    if (!n->regular)
+        return false;
+    for (uint32_t i = 0; i <= n->load_count; i++) {
+        const uint32_t t = ir_at(n->f, i == 0 ? n->store : n->loads[i - 1])->ref;
+        uint64_t whole;
+        if (!checked_mul(stride(n, t, b), (uint64_t)n->extents[b], &whole) || stride(n, t, a) != whole)
+            return false;
+    }
+    return true;
+}
+
+/* The affine form of root with the variables' factors taken out of it; false where one of them is inside an atom. */
+static bool take_factors(const nest *n, ir_ref root, affine *rest, int64_t factors[MAX_RANK])
+{
+    *rest = (affine){ 0 };
+    if (!opjit_ir_affine_add(n->f, rest, root, 1))
+        return false;
+    for (uint32_t d = 0; d < n->rank; d++)
+        factors[d] = opjit_ir_affine_take(n->f, rest, n->vars[d]);
+    for (uint32_t i = 0; i < rest->count; i++)
+        for (uint32_t d = 0; d < n->rank; d++)
+            if (opjit_ir_uses(n->f, rest->atoms[i], n->vars[d]))
+                return false;
+    return true;
+}
+
+static bool factors_join(const nest *n, const int64_t factors[MAX_RANK], uint32_t a, uint32_t b)
+{
+    int64_t whole;
+    return checked_muli(factors[b], n->extents[b], &whole) && factors[a] == whole;
+}
+
+static bool uses_join(const nest *n, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < n->root_count; i++) {
+        affine rest;
+        int64_t factors[MAX_RANK];
+        if (take_factors(n, n->roots[i], &rest, factors) ? !factors_join(n, factors, a, b)
+                                                         : opjit_ir_uses(n->f, n->roots[i], n->vars[a]) ||
+                                                               opjit_ir_uses(n->f, n->roots[i], n->vars[b]))
+            return false;
+    }
+    return true;
+}
+
+static void group_loops(nest *n)
+{
+    n->inner = n->count == 0 ? 0 : n->count - 1;
+    while (n->inner > 0 && layouts_join(n, n->order[n->inner - 1], n->order[n->inner]) &&
+           uses_join(n, n->order[n->inner - 1], n->order[n->inner]))
+        n->inner--;
+    for (uint32_t i = 1; i <= n->inner; i++)
+        if (i == n->inner || !layouts_join(n, n->order[i - 1], n->order[i]))
+            n->group_end[n->groups++] = i;
+    n->group_end[n->groups++] = n->count;
+}
+
+static int64_t extent_of(const nest *n, uint32_t first, uint32_t end)
+{
+    int64_t product = 1; /* of sizes of one tensor: at most its elements */
+    for (uint32_t i = first; i < end; i++)
+        product *= n->extents[n->order[i]];
+    return product;
+}
+
+/* --- rewrite -------------------------------------------------------------------------------------------------------- */
+
+/* Positions [first, end) as one coordinate. */
+static ir_ref coordinate(nest *n, uint32_t first, uint32_t end)
+{
+    ir_func *f = n->f;
+    if (first >= n->inner)
+        return n->inner_var; /* the inner loop's positions are never taken apart: uses_join */
+    ir_ref *known = &n->runs[first][end - 1];
+    if (*known == 0) {
+        const ir_ref below = opjit_ir_index(f, extent_of(n, end, n->inner));
+        ir_ref value = ir_make2(f, IR_IDIV, IR_INDEX, n->outer_var, below);
+        if (first > 0)
+            value = ir_make2(f, IR_IMOD, IR_INDEX, value, opjit_ir_index(f, extent_of(n, first, end)));
+        *known = opjit_ir_block_let(f, &n->body, value);
+    }
+    return *known;
+}
+
+/* Enters in the map what index expression `root` becomes: variables that step together become one. */
+static void map_root(nest *n, ir_map *map, ir_ref root)
+{
+    ir_func *f = n->f;
+    affine form;
+    int64_t factors[MAX_RANK];
+    if (!take_factors(n, root, &form, factors)) {
+        for (uint32_t i = 0; i < n->count; i++)
+            if (opjit_ir_uses(f, root, n->vars[n->order[i]]))
+                opjit_ir_map_set(f, map, n->vars[n->order[i]], coordinate(n, i, i + 1));
+        return;
+    }
+    for (uint32_t first = 0, end; first < n->count; first = end) {
+        const uint32_t stop = first < n->inner ? n->inner : n->count;
+        for (end = first + 1; end < stop && factors_join(n, factors, n->order[end - 1], n->order[end]); end++)
+            ;
+        if (factors[n->order[end - 1]] != 0 &&
+            !opjit_ir_affine_add(f, &form, coordinate(n, first, end), factors[n->order[end - 1]])) {
+            f->failed = true; /* as many terms as before at most: cannot be */
+            return;
+        }
+    }
+    const ir_ref built = opjit_ir_affine_build(f, &form);
+    if (!opjit_ir_same(f, built, root))
+        opjit_ir_map_set(f, map, root, built);
+}
+
+static void merge_layout(const nest *n, uint32_t tensor)
+{
+    ir_tensor *t = &n->f->tensors[tensor];
+    const ir_tensor old = *t;
+    t->rank = n->groups;
+    for (uint32_t g = 0, first = 0; g < n->groups; first = n->group_end[g++]) {
+        t->sizes[g] = (uint64_t)extent_of(n, first, n->group_end[g]);
+        t->strides[g] = 0;
+        if (t->sizes[g] > 1) {
+            const uint32_t last = n->order[n->group_end[g] - 1];
+            t->strides[g] = old.sizes[last] == 1 ? 0 : old.strides[last];
+        }
+    }
+}
+
+static void merge_layouts(const nest *n, uint8_t *done)
+{
+    const uint32_t out = ir_at(n->f, n->store)->ref;
+    merge_layout(n, out);
+    done[out] = 1;
+    for (uint32_t i = 0; i <= n->load_count; i++) { /* an aliased input keeps the output's layout, read or not */
+        const uint32_t t = i == 0 ? n->f->tensors[out].alias : ir_at(n->f, n->loads[i - 1])->ref;
+        if (t != 0 && !done[t])
+            merge_layout(n, t);
+        done[t] = 1;
+    }
+}
+
+/* The coordinates that a load or the store is rewritten to. */
+static void new_coordinates(nest *n, ir_ref out[MAX_RANK])
+{
+    ir_func *f = n->f;
+    if (n->regular) {
+        for (uint32_t g = 0, first = 0; g < n->groups; first = n->group_end[g++])
+            out[g] = coordinate(n, first, n->group_end[g]);
+        return;
+    }
+    for (uint32_t d = 0; d < n->rank; d++)
+        if (n->extents[d] == 1)
+            out[d] = opjit_ir_index(f, 0);
+    for (uint32_t i = 0; i < n->count; i++)
+        out[n->order[i]] = coordinate(n, i, i + 1);
+}
+
+/* The stage and its inner loop, still empty. */
+static ir_ref make_loops(nest *n, ir_ref *out_loop)
+{
+    ir_func *f = n->f;
+    const ir_ref zero = opjit_ir_index(f, 0);
+    const uint64_t size = opjit_ir_type_size(f->tensors[ir_at(f, n->store)->ref].type);
+    const int64_t inner = extent_of(n, n->inner, n->count), tile = (int64_t)(PIECE_BYTES / size);
+    const int64_t outer = n->inner > 0 ? extent_of(n, 0, n->inner) : (inner + tile - 1) / tile;
+    const uint64_t row = (uint64_t)inner * size;
+    int64_t grain = n->inner > 0 ? (int64_t)((PIECE_BYTES + row - 1) / row) : 1;
+    grain = grain > outer ? outer : grain;
+    const ir_ref stage = opjit_ir_stage(f, zero, opjit_ir_index(f, outer), (uint64_t)grain);
+    ir_ref lo = zero, hi = opjit_ir_index(f, inner);
+    if (n->inner == 0 && outer > 1) {
+        lo = opjit_ir_expr(f, IR_IMUL, IR_INDEX, 2, (ir_ref[2]){ ir_at(f, stage)->ref, opjit_ir_index(f, tile) });
+        hi = ir_make2(f, IR_IMIN, IR_INDEX, ir_make2(f, IR_IADD, IR_INDEX, lo, opjit_ir_index(f, tile)), hi);
+    }
+    *out_loop = opjit_ir_for(f, lo, hi, 1);
+    return stage;
+}
+
+static ir_ref rewrite_nest(nest *n)
+{
+    ir_func *f = n->f;
+    ir_ref loop, at[MAX_RANK] = { 0 };
+    ir_map map;
+    uint8_t *done = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
+    const ir_ref stage = make_loops(n, &loop);
+    if (done == NULL || opjit_ir_map_init(f, &map) != OPJIT_OK || f->failed) {
+        f->failed = true;
+        return 0;
+    }
+    n->body = (block){ .parent = stage };
+    n->outer_var = ir_at(f, stage)->ref;
+    n->inner_var = ir_at(f, loop)->ref;
+    for (uint32_t d = 0; d < n->rank; d++)
+        if (n->extents[d] == 1)
+            opjit_ir_map_set(f, &map, n->vars[d], opjit_ir_index(f, 0));
+    for (uint32_t i = 0; i < n->root_count && !f->failed; i++)
+        map_root(n, &map, n->roots[i]);
+    new_coordinates(n, at);
+    if (n->regular) {
+        merge_layouts(n, done);
+        for (uint32_t i = 0; i < n->load_count; i++)
+            opjit_ir_map_set(f, &map, n->loads[i], opjit_ir_load(f, ir_at(f, n->loads[i])->ref, at));
+    }
+    const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, n->store, 0));
+    block inside = { .parent = loop };
+    opjit_ir_block_add(f, &inside, opjit_ir_store(f, ir_at(f, n->store)->ref, value, at));
+    opjit_ir_block_add(f, &n->body, loop);
+    return f->failed ? 0 : stage;
+}
+
+opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
+{
+    block stages = { 0 };
+    (void)env;
+    *out_changed = false;
+    for (ir_ref s = f->body, next; s != 0 && !f->failed; s = next) {
+        nest *n = ARENA_NEW(&f->arena, nest);
+        ir_ref made = s;
+        next = ir_at(f, s)->next;
+        if (n == NULL)
+            return opjit_rt_no_memory(error);
+        n->f = f;
+        n->stage = s;
+        if (match_nest(n) && find_uses(n)) {
+            sort_loops(n);
+            group_loops(n);
+            made = rewrite_nest(n);
+            *out_changed = true;
+        }
+        opjit_ir_block_add(f, &stages, made);
+    }
+    f->body = stages.first;
+    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}

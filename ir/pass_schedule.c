@@ -1,0 +1,379 @@
+/* pass_schedule.c - the target decides: lanes, unrolling, kinds of stores, and seams.
+ * Needs: split loop form and a target.  Leaves: the same values; `vec`, `unroll`, `store nt` and `tail mask` on loops, and
+ * no whole vector that is written in two parts.
+ *
+ * Seams.  Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole vectors: piece k runs from
+ * u = up(b_k, W) to d = down(b_k+1, W), and the vectors between d and the next u hold the cut and choose by element.
+ * Every d and u is clamped between the one before it and the row's last whole vector, so the loops meet exactly whatever
+ * the distances of the cuts are; a piece narrower than a vector is inside a seam and has no loop.  What is left of the row
+ * after its last whole vector is one more loop that chooses. */
+#include "ir/pass.h"
+
+#include <string.h>
+
+enum { MAX_CHAIN = 16, MAX_LOOPS = 24 /* of a stage, rule V16 */ };
+
+typedef struct scheduler {
+    ir_func *f;
+    const rt_target *target;
+    ir_ref stage;
+    uint32_t loops; /* of the stage, seams included */
+    bool beyond_caches; /* what the kernel touches exceeds the last level */
+} scheduler;
+
+typedef struct chain {
+    uint32_t count;
+    ir_ref loops[MAX_CHAIN];
+    ir_ref bounds[MAX_CHAIN + 1]; /* of piece i: i, i + 1 */
+    int64_t lanes;
+    ir_ref end;                   /* after the last whole vector */
+} chain;
+
+/* --- what a loop stores --------------------------------------------------------------------------------------------- */
+
+/* Elements that coordinates operands[first...] of `node` move by when var moves by one; false: not by a constant. */
+static bool step_of(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, node)->ref];
+    *out = 0;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        affine form = { 0 };
+        int64_t part;
+        if (!opjit_ir_affine_add(f, &form, ir_operand(f, node, first + d), 1) ||
+            !checked_muli(opjit_ir_affine_take(f, &form, var), (int64_t)t->strides[d], &part) ||
+            !checked_addi(*out, part, out))
+            return false;
+        for (uint32_t i = 0; i < form.count; i++)
+            if (opjit_ir_uses(f, form.atoms[i], var))
+                return false;
+    }
+    return true;
+}
+
+static bool is_affine_in(const ir_func *f, ir_ref index, ir_ref var)
+{
+    affine form = { 0 };
+    if (!opjit_ir_affine_add(f, &form, index, 1))
+        return false;
+    opjit_ir_affine_take(f, &form, var);
+    for (uint32_t i = 0; i < form.count; i++)
+        if (opjit_ir_uses(f, form.atoms[i], var))
+            return false;
+    return true;
+}
+
+/* The one store of a loop that makes vectors: unit steps in memory, everything else the same or in equal steps; 0: none.
+ * *out_cost is the number of operations on elements. */
+static ir_ref vector_store(ir_func *f, ir_ref loop, uint32_t *out_cost)
+{
+    const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;
+    int64_t step;
+    *out_cost = 0;
+    if (store == 0 || ir_at(f, store)->op != IR_STORE || ir_at(f, loop)->imm != 1 ||
+        !step_of(f, store, 1, var, &step) || step != 1)
+        return 0;
+    const uint32_t count = f->node_count;
+    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, store, 0));
+    if (seen == NULL)
+        return 0;
+    for (ir_ref r = 1; r < count; r++) {
+        const ir_node *n = ir_at(f, r);
+        if (!seen[r] || n->type == IR_INDEX || n->count == 0)
+            continue;
+        ++*out_cost;
+        if (n->op == IR_LOAD && (!step_of(f, r, 0, var, &step) || (step != 0 && step != 1)))
+            return 0;
+        for (uint32_t i = 0; i < n->count && n->op != IR_LOAD; i++)
+            if (ir_at(f, ir_operand(f, r, i))->type == IR_INDEX && !is_affine_in(f, ir_operand(f, r, i), var))
+                return 0;
+    }
+    return store;
+}
+
+/* --- stores past the caches ----------------------------------------------------------------------------------------- */
+
+/* Whole vectors of the tensor are aligned wherever a row starts. */
+static bool rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
+{
+    bool aligned = t->align >= vector_bytes;
+    for (uint32_t d = 0; d < t->rank; d++)
+        aligned = aligned && (t->strides[d] == 1 || t->strides[d] * opjit_ir_type_size(t->type) % vector_bytes == 0);
+    return aligned;
+}
+
+/* Copies gain from stores around the caches, and so do zeros and values that may be zero; other constants and computed
+ * values do not. */
+static bool gains_from_nt(const ir_func *f, ir_ref value)
+{
+    bool gains = false;
+    for (uint32_t choices = 0; choices <= MAX_CHAIN; choices++) { /* of a seam: one arm each, then the last one */
+        const bool choice = ir_at(f, value)->op == IR_SELECT;
+        const ir_node *n = ir_at(f, choice ? ir_operand(f, value, 1) : value);
+        gains = gains || n->op == IR_LOAD || n->op == IR_PARAM || n->op == IR_GET || (n->op == IR_CONST && n->imm == 0);
+        if (!choice)
+            break;
+        value = ir_operand(f, value, 2);
+    }
+    return gains;
+}
+
+static bool loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor)
+{
+    const uint32_t count = f->node_count;
+    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, stage)->body);
+    bool found = seen == NULL;
+    for (ir_ref r = 1; r < count && !found; r++)
+        found = seen[r] && ir_at(f, r)->op == IR_LOAD &&
+                (ir_at(f, r)->ref == tensor || ir_at(f, r)->ref == f->tensors[tensor].alias);
+    return found;
+}
+
+static bool store_past_caches(scheduler *s, ir_ref store)
+{
+    const ir_tensor *t = &s->f->tensors[ir_at(s->f, store)->ref];
+    return s->beyond_caches && rows_are_aligned(t, s->target->vector_bytes) &&
+           gains_from_nt(s->f, ir_operand(s->f, store, 0)) && !loads_tensor(s->f, s->stage, ir_at(s->f, store)->ref);
+}
+
+/* --- attributes ----------------------------------------------------------------------------------------------------- */
+
+static int64_t lanes_of(const scheduler *s, ir_ref store)
+{
+    return s->target->vector_bytes / opjit_ir_type_size(s->f->tensors[ir_at(s->f, store)->ref].type);
+}
+
+static bool has_masks(const rt_target *t)
+{
+    return t->arch == RT_ARCH_X86_64 && rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL);
+}
+
+/* Cheap bodies are repeated, as far as the loop is long enough to use it. */
+static uint16_t unroll_of(const ir_func *f, ir_ref loop, uint32_t cost, int64_t lanes)
+{
+    const ir_interval lo = opjit_ir_interval(f, ir_operand(f, loop, 0)), hi = opjit_ir_interval(f, ir_operand(f, loop, 1));
+    int64_t longest, unroll = cost <= 4 ? 4 : cost <= 8 ? 2 : 1;
+    if (!checked_subi(hi.hi, lo.lo, &longest))
+        longest = INT64_MAX;
+    while (unroll > 1 && longest / lanes < unroll)
+        unroll /= 2;
+    return (uint16_t)unroll;
+}
+
+static void set_vector(scheduler *s, ir_ref loop, ir_ref store, uint32_t cost, bool unrolled)
+{
+    ir_func *f = s->f;
+    const int64_t lanes = lanes_of(s, store);
+    if (lanes < 2)
+        return;
+    ir_node *n = &f->nodes[loop];
+    n->vec = (uint16_t)lanes;
+    n->unroll = unrolled ? unroll_of(f, loop, cost, lanes) : 1;
+    const bool whole = opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= (uint64_t)lanes &&
+                       opjit_ir_divisor(f, ir_operand(f, loop, 1)) >= (uint64_t)lanes;
+    const bool past = store_past_caches(s, store) && opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= (uint64_t)lanes;
+    f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (!whole && has_masks(s->target) ? IR_FOR_TAIL_MASK : 0));
+}
+
+/* --- chains --------------------------------------------------------------------------------------------------------- */
+
+/* Whether loop b goes on where a ends and stores to the same place. */
+static bool continues(ir_func *f, ir_ref a, ir_ref b)
+{
+    const ir_ref x = ir_only(f, ir_at(f, a)->body), y = ir_only(f, ir_at(f, b)->body);
+    if (!opjit_ir_same(f, ir_operand(f, a, 1), ir_operand(f, b, 0)) || ir_at(f, x)->ref != ir_at(f, y)->ref)
+        return false;
+    ir_map map;
+    if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
+        f->failed = true;
+        return false;
+    }
+    opjit_ir_map_set(f, &map, ir_at(f, a)->ref, ir_at(f, b)->ref);
+    for (uint32_t i = 1; i < ir_at(f, x)->count; i++)
+        if (!opjit_ir_same(f, opjit_ir_remake(f, &map, ir_operand(f, x, i)), ir_operand(f, y, i)))
+            return false;
+    return true;
+}
+
+/* The longest chain that begins with `loop`; count 0 where the loop makes no vectors. */
+static void find_chain(scheduler *s, ir_ref loop, chain *c)
+{
+    ir_func *f = s->f;
+    uint32_t cost;
+    *c = (chain){ 0 };
+    for (ir_ref r = loop; r != 0 && ir_at(f, r)->op == IR_FOR && c->count < MAX_CHAIN; r = ir_at(f, r)->next) {
+        const ir_ref store = vector_store(f, r, &cost);
+        if (store == 0 || (c->count > 0 && !continues(f, c->loops[c->count - 1], r)))
+            break;
+        c->lanes = lanes_of(s, store);
+        c->loops[c->count++] = r;
+        c->bounds[c->count - 1] = ir_operand(f, r, 0);
+        c->bounds[c->count] = ir_operand(f, r, 1);
+    }
+}
+
+typedef struct bound_parts {
+    ir_ref value, limit; /* the bound is the value, or the limit, and not above the limit (0: none) */
+} bound_parts;
+
+/* Takes let-bound clamp(value, lower, limit) and imin(value, limit) apart; lower: what clamp must have there, 0: any. */
+static bound_parts parts_of(const ir_func *f, ir_ref bound, ir_ref lower)
+{
+    const ir_node *n = ir_at(f, bound);
+    if (n->op == IR_GET && ir_at(f, n->ref)->op == IR_LET) {
+        const ir_ref value = ir_operand(f, n->ref, 0);
+        if (ir_at(f, value)->op == IR_IMIN)
+            return (bound_parts){ ir_operand(f, value, 0), ir_operand(f, value, 1) };
+        if (ir_at(f, value)->op == IR_CLAMP && (lower == 0 || opjit_ir_same(f, ir_operand(f, value, 1), lower)))
+            return (bound_parts){ ir_operand(f, value, 0), ir_operand(f, value, 2) };
+        return (bound_parts){ value, 0 };
+    }
+    return (bound_parts){ bound, 0 };
+}
+
+/* Whether [lo, hi) has fewer elements than a vector, always: lo is at least p or both are at their limit, and hi is at
+ * most max(q, lo), where q - p is a small constant. */
+static bool is_narrow(const ir_func *f, ir_ref lo, ir_ref hi, int64_t lanes)
+{
+    int64_t distance;
+    if (opjit_ir_distance(f, hi, lo, &distance))
+        return distance < lanes;
+    const bound_parts p = parts_of(f, lo, 0), q = parts_of(f, hi, lo);
+    if (p.limit != 0 && (q.limit == 0 || !opjit_ir_same(f, p.limit, q.limit)))
+        return false;
+    return (opjit_ir_distance(f, q.value, p.value, &distance) || opjit_ir_distance(f, q.value, lo, &distance)) &&
+           distance < lanes;
+}
+
+/* --- seams ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_empty(const ir_func *f, ir_ref lo, ir_ref hi)
+{
+    return opjit_ir_same(f, lo, hi) || opjit_ir_interval(f, hi).hi <= opjit_ir_interval(f, lo).lo;
+}
+
+/* A loop over [lo, hi) that stores what pieces first to last of the chain store, chosen by element. */
+static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t first, uint32_t last)
+{
+    ir_func *f = s->f;
+    if (f->failed || is_empty(f, lo, hi))
+        return;
+    const ir_ref loop = opjit_ir_for(f, lo, hi, 1);
+    if (loop == 0)
+        return;
+    const ir_ref var = ir_at(f, loop)->ref;
+    ir_ref value = 0, old = 0;
+    ir_map map;
+    for (uint32_t i = last + 1; i-- > first && !f->failed;) {
+        if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
+            f->failed = true;
+            return;
+        }
+        old = ir_only(f, ir_at(f, c->loops[i])->body);
+        opjit_ir_map_set(f, &map, ir_at(f, c->loops[i])->ref, var);
+        const ir_ref one = opjit_ir_remake(f, &map, ir_operand(f, old, 0));
+        value = i == last ? one : ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_LT, IR_BOOL, var, c->bounds[i + 1]), one, value);
+    }
+    ir_ref at[PASS_OPERANDS] = { 0 };
+    for (uint32_t i = 1; !f->failed && i < ir_at(f, old)->count; i++)
+        at[i - 1] = opjit_ir_remake(f, &map, ir_operand(f, old, i));
+    if (f->failed)
+        return;
+    const ir_ref store = opjit_ir_store(f, ir_at(f, old)->ref, value, at);
+    block inside = { .parent = loop };
+    uint32_t cost;
+    opjit_ir_block_add(f, &inside, store);
+    opjit_ir_block_add(f, out, loop);
+    if (vector_store(f, loop, &cost) != 0)
+        set_vector(s, loop, store, cost, first == last);
+}
+
+static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref bound, ir_ref lower)
+{
+    ir_func *f = s->f;
+    const ir_ref whole = ir_make2(f, op, IR_INDEX, bound, opjit_ir_index(f, c->lanes));
+    return opjit_ir_block_let(f, out, ir_make3(f, IR_CLAMP, IR_INDEX, whole, lower, c->end));
+}
+
+static void add_seams(scheduler *s, block *out, chain *c)
+{
+    ir_func *f = s->f;
+    const uint32_t last = c->count - 1;
+    const ir_ref lo = opjit_ir_block_let(f, out, c->bounds[0]), hi = opjit_ir_block_let(f, out, c->bounds[c->count]);
+    const ir_ref whole = ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, c->lanes));
+    c->end = opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, whole, lo));
+    ir_ref up = lo;
+    for (uint32_t k = 0; k < last && !f->failed;) {
+        uint32_t e = k + 1;
+        const ir_ref down = rounded(s, out, c, IR_DOWN, c->bounds[e], up);
+        add_loop(s, out, c, up, down, k, k);
+        while (e < last && is_narrow(f, c->bounds[e], c->bounds[e + 1], c->lanes))
+            e++;
+        up = rounded(s, out, c, IR_UP, c->bounds[e], down);
+        add_loop(s, out, c, down, up, k, last);
+        k = e;
+    }
+    add_loop(s, out, c, up, c->end, last, last);
+    add_loop(s, out, c, c->end, hi, 0, last);
+}
+
+/* --- blocks --------------------------------------------------------------------------------------------------------- */
+
+static void schedule_block(scheduler *s, ir_ref parent)
+{
+    ir_func *f = s->f;
+    block out = { .parent = parent };
+    ir_ref next;
+    for (ir_ref r = ir_at(f, parent)->body; r != 0 && !f->failed; r = next) {
+        chain c = { 0 };
+        next = ir_at(f, r)->next;
+        if (ir_at(f, r)->op == IR_FOR)
+            find_chain(s, r, &c);
+        if (c.count > 1 && c.lanes > 1 && s->loops + c.count <= MAX_LOOPS) {
+            s->loops += c.count; /* a seam less than pieces, and the end of the row */
+            next = ir_at(f, c.loops[c.count - 1])->next;
+            add_seams(s, &out, &c);
+            continue;
+        }
+        uint32_t cost;
+        const ir_ref store = c.count > 0 ? vector_store(f, r, &cost) : 0;
+        if (store != 0)
+            set_vector(s, r, store, cost, true);
+        else if (ir_at(f, r)->op == IR_FOR)
+            schedule_block(s, r); /* as deep as loops nest: rule V16 */
+        opjit_ir_block_add(f, &out, r);
+    }
+}
+
+/* Everything that inputs and outputs occupy, against the last cache there is. */
+static bool exceeds_caches(const ir_func *f, const rt_target *target)
+{
+    const uint64_t cache = target->l3 != 0 ? target->l3 : target->l2;
+    uint64_t sum = 0;
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        if ((f->tensors[t].role == IR_IN || f->tensors[t].role == IR_OUT) && !checked_add(sum, f->tensors[t].bytes, &sum))
+            return true;
+    return cache != 0 && sum > cache;
+}
+
+opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
+{
+    *out_changed = false;
+    if (f->stage >= IR_SCHEDULED)
+        return OPJIT_OK; /* the loops of seams are not cut again */
+    if (env->target == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "no target is given, and schedule needs one");
+    scheduler s = { .f = f, .target = env->target, .beyond_caches = exceeds_caches(f, env->target) };
+    for (s.stage = f->body; s.stage != 0 && !f->failed; s.stage = ir_at(f, s.stage)->next) {
+        if (ir_at(f, s.stage)->op != IR_STAGE)
+            continue;
+        s.loops = opjit_ir_count_for(f, ir_at(f, s.stage)->body);
+        schedule_block(&s, s.stage);
+    }
+    opjit_ir_remove_idle(f); /* bounds of pieces that became equal in their seam */
+    if (f->target == NULL) {
+        f->target = opjit_rt_arena_string(&f->arena, env->target->text, strlen(env->target->text));
+        f->failed = f->failed || f->target == NULL;
+    }
+    *out_changed = true;
+    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}

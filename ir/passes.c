@@ -1,0 +1,44 @@
+/* passes.c - the pipeline: one array, and the runner, which verifies and traces so that no pass does. */
+#include "ir/pass.h"
+
+const ir_pass opjit_ir_passes[] = {
+    { "fold", IR_FOLDED, opjit_ir_pass_fold },
+    { "place", IR_PLACED, opjit_ir_pass_place },
+    { "collapse", IR_COLLAPSED, opjit_ir_pass_collapse },
+    { "split", IR_SPLIT, opjit_ir_pass_split },
+    { "identity", IR_IDENTITY, opjit_ir_pass_identity },
+    { "schedule", IR_SCHEDULED, opjit_ir_pass_schedule },
+    { NULL, IR_LOWERED, NULL },
+};
+
+static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass, opjit_error *error)
+{
+    const opjit_status status = env->verify ? opjit_ir_verify(f, error) : OPJIT_OK;
+    if (status != OPJIT_OK)
+        opjit_rt_error_prefix(error, "%s %s", when, pass);
+    return status;
+}
+
+opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error)
+{
+    if (f->failed)
+        return opjit_rt_no_memory(error);
+    TRY(verify(f, env, "before", "passes", error));
+    if (env->trace != NULL && f->stage == IR_LOWERED)
+        env->trace(env->user, "lower", f);
+    for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= last; pass++) {
+        bool changed;
+        if (pass->leaves <= f->stage)
+            continue;
+        const opjit_status status = pass->run(f, env, &changed, error);
+        if (status != OPJIT_OK) {
+            opjit_rt_error_prefix(error, "pass %s", pass->name);
+            return status;
+        }
+        f->stage = pass->leaves;
+        TRY(verify(f, env, "after", pass->name, error));
+        if (env->trace != NULL)
+            env->trace(env->user, pass->name, f);
+    }
+    return OPJIT_OK;
+}

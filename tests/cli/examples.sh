@@ -1,0 +1,39 @@
+#!/bin/sh
+# examples.sh - the models in examples/models print what lies beside them as .out; and a folder of DxDispatch's own models,
+# where $OPJIT_DXDISPATCH_MODELS names one, prints what is known of them.
+. "$(dirname "$0")/common.inc"
+
+mkdir "$work/models"
+cp "$tests"/examples/models/*.json "$work/models"
+for model in "$work"/models/*.json; do
+    name=$(basename "$model" .json)
+    for executor in $executors; do
+        run run --no-cache --executor "$executor" "$model"
+        expect_out "$name ($executor)" "$(cat "$tests/examples/models/$name.out")"
+    done
+done
+[ "$(wc -c <"$work/models/pi.npy")" = 176 ] || fail 'pi.npy'
+[ "$(wc -c <"$work/models/pi.raw")" = 48 ] || fail 'pi.raw'
+
+# sample NAME EXPECTED: skipped where the operator is not in this build
+sample() {
+    run run --no-cache --executor "${executors%% *}" "$work/samples/$1.json"
+    if grep -q 'is not in this build' "$work/err"; then
+        echo "skipped: $1: $(sed 's/.*: the operator/the operator/' "$work/err")"
+        return
+    fi
+    expect_out "$1" "$2"
+}
+if [ -d "${OPJIT_DXDISPATCH_MODELS:-/nonexistent}" ]; then
+    cp -R "$OPJIT_DXDISPATCH_MODELS" "$work/samples"
+    sample dml_fill_value_sequence "Resource 'Out': 3.2, 4.7, 6.2, 7.7, 9.2"
+    sample dml_scalar_union_fp16 "Resource 'output': 2, 2, 3, 4, 4"
+    sample dml_element_wise_clip "Resource 'A': -2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5"
+    sample dml_element_wise_identity "Resource 'output': 12, 14, 16"
+    sample dml_element_wise_add "Resource 'Out': 6, 10, -2"
+    sample dml_owned_tensors "Resource 'Out': 6, 10, -2"
+    sample dml_element_wise_add1 "Resource 'Out': 6, 10, -0.432332"
+else
+    echo 'skipped: DxDispatch models: OPJIT_DXDISPATCH_MODELS names no folder'
+fi
+finish

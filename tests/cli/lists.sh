@@ -1,0 +1,68 @@
+#!/bin/sh
+# lists.sh - `opjit ops`, `targets`, `version` and `explain`: that they say what other programs look for.
+. "$(dirname "$0")/common.inc"
+
+# has NAME TEXT: a line of the output holds the text
+has() {
+    count=$((count + 1))
+    grep -qF -- "$2" "$work/out" || fail "$1: no line with: $2"
+}
+
+run ops
+expect_status ops 0
+for name in DIAGONAL_MATRIX DIAGONAL_MATRIX1 FILL_VALUE_CONSTANT FILL_VALUE_SEQUENCE; do
+    has ops "$name "
+done
+run ops DML_OPERATOR_FILL_VALUE_SEQUENCE
+expect_status 'ops NAME' 0
+has 'ops NAME' 'number 104, since feature level 2.1'
+has 'ops NAME' 'ValueDelta'
+has 'ops NAME' 'from feature level 5.0'
+run ops GEMV
+expect_error 'ops of nothing' 1 'opjit: the operator GEMV is not in this build'
+
+run targets
+expect_status targets 0
+has targets 'host    cpu:'
+has targets 'cpu:x86-64-v3'
+has targets 'cuda: absent'
+
+run version
+expect_status version 0
+has version 'opjit '
+has version 'LLVM '
+has version 'numerics 1'
+has version 'kernel ABI 1'
+
+run explain "$tests/examples/models/band_inplace.json"
+expect_status explain 0
+has explain 'dispatchable band: DIAGONAL_MATRIX1'
+has explain 'OutputTensor: INT32 [5, 5], strides [5, 1], 100 bytes'
+has explain 'DiagonalFillBegin: 2'
+for pass in lower fold place collapse split identity schedule; do
+    has explain "after $pass:"
+done
+has explain 'a call writes 100 bytes'
+has explain 'in place: OutputTensor may be the memory of InputTensor'
+has explain 'filled: 12 of 25 elements'
+has explain '    ==###'
+has explain '    #===#'
+has explain '    ###=='
+run explain "$tests/examples/models/position_ids.json" --dispatchable countdown
+expect_status 'explain one' 0
+has 'explain one' 'dispatchable countdown: FILL_VALUE_SEQUENCE'
+! grep -q 'dispatchable ids' "$work/out" || fail 'explain one: another one is there too'
+run explain "$tests/examples/models/eye.json" --dispatchable nose
+expect_error 'explain nothing' 1 "$tests/examples/models/eye.json: \$.dispatchables: there is no dispatchable \"nose\""
+
+# a large matrix is drawn small: 16 lines of 32 characters
+printf '{ "resources": {}, "dispatchables": { "mask": { "type": "DIAGONAL_MATRIX1", "desc": { "OutputTensor":
+    { "DataType": "FLOAT16", "Sizes": [512, 512] }, "ValueDataType": "FLOAT16", "Value": "-inf", "DiagonalFillBegin": 1,
+    "DiagonalFillEnd": 2147483647 } } }, "commands": [] }' >"$work/m.json"
+run explain "$work/m.json"
+expect_status 'large' 0
+has large 'filled: 130816 of 262144 elements'
+has large '    row 511: columns [512, 512)'
+[ "$(grep -c '^    [#.+]*$' "$work/out")" = 16 ] || fail 'large: not 16 lines'
+has large "    ++$(printf '%30s' '' | tr ' ' '#')"
+finish

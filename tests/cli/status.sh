@@ -1,0 +1,88 @@
+#!/bin/sh
+# status.sh - options and exit status: 0 done, 1 the work failed, 2 a wrong option or no model.
+. "$(dirname "$0")/common.inc"
+usage=': see opjit --help'
+print_model '{ "initialValuesDataType": "INT8", "initialValues": [1] }'
+model=$work/m.json
+
+run
+expect_error 'nothing' 2 "opjit: no command was given$usage"
+run walk
+expect_error 'unknown command' 2 "opjit: unknown command walk$usage"
+run run
+expect_error 'no model' 2 "opjit: run: no model was given$usage"
+run explain --quiet
+expect_error 'no model to explain' 2 "opjit: explain: no model was given$usage"
+run compile -o "$work"
+expect_error 'no model to compile' 2 "opjit: compile: no model was given$usage"
+run run "$model" "$model"
+expect_error 'two models' 2 "opjit: too many arguments for run$usage"
+run run "$model" --fast
+expect_error 'unknown option' 2 "opjit: unknown option --fast$usage"
+run run "$model" -q
+expect_error 'unknown short option' 2 "opjit: unknown option -q$usage"
+run run "$model" --thread 2
+expect_error 'shortened option' 2 "opjit: unknown option --thread$usage"
+run run "$model" --threads
+expect_error 'no value' 2 "opjit: --threads needs a value$usage"
+run run "$model" --quiet=1
+expect_error 'value for a flag' 2 "opjit: --quiet takes no value$usage"
+run run "$model" --emit obj
+expect_error 'option of another command' 2 "opjit: --emit is no option of this command$usage"
+for threads in 0 257 -1 two 1x '' 99999999999999999999; do
+    run run "$model" --threads "$threads"
+    expect_error "threads $threads" 2 "opjit: --threads: $threads is not a number from 1 to 256"
+done
+run run "$model" --executor gpu
+expect_error 'executor' 2 'opjit: --executor: gpu is none of cpu, interp, cuda, hip'
+run run "$model" --level best
+expect_error 'level' 2 'opjit: --level: best is neither quick nor peak'
+for level in 5 5.3 7.0 0x5100 5.1.0; do
+    run run "$model" --feature-level "$level"
+    expect_error "feature level $level" 2 "opjit: --feature-level: $level is no feature level of DirectML: 1.0 to 6.4"
+done
+run run "$model" --target toaster
+expect_status 'target' 2
+run run "$model" --cache-dir ''
+expect_error 'cache folder' 2 'opjit: --cache-dir: a folder has to be named'
+
+for executor in cuda hip; do
+    run run "$model" --executor $executor
+    expect_error "executor $executor" 1 "$model: executor $executor: this version runs kernels on the CPU only"
+done
+for late in "compile $model -o $work --emit obj,header" "bench --json" "bench $model --threads 2" 'cache list'; do
+    run $late
+    expect_error "$late" 1 "opjit: opjit ${late%% *} is not in this version"
+done
+run run "$work/missing.json"
+expect_error 'no such model' 1 "$work/missing.json: can't be opened: No such file or directory"
+run run "$work"
+expect_error 'folder' 1 "$work: not a regular file"
+mkfifo "$work/pipe"
+run run "$work/pipe"
+expect_error 'pipe' 1 "$work/pipe: not a regular file"
+truncate -s 65M "$work/long.json"
+run run "$work/long.json"
+expect_error 'too long' 1 "$work/long.json: longer than 64 MiB"
+run run "$(printf '%s/a\nb\033.json' "$work")"
+expect_error 'name of two lines' 1 "$work/a?b?.json: can't be opened: No such file or directory"
+
+run --help
+expect_status 'help' 0
+grep -q '^usage: opjit ' "$work/out" || fail 'help'
+run run --help
+expect_status 'help of a command' 0
+# All options are accepted everywhere from the first version on.
+run run --feature-level 5.1 --level=peak --target cpu --masks-absorb --no-cache --cache-dir "$work/cache" --quiet \
+    --threads 2 --executor=interp -- "$model"
+expect_out 'all options' "Resource 'R': 1"
+if [ -c /dev/full ]; then
+    status=0
+    "$OPJIT" run "$model" >/dev/full 2>"$work/err" || status=$?
+    : >"$work/out"
+    expect_error 'full output' 1 "$model: standard output can't be written"
+    status=0
+    "$OPJIT" version >/dev/full 2>"$work/err" || status=$?
+    expect_error 'full output of a list' 1 "opjit: standard output can't be written: No space left on device"
+fi
+finish

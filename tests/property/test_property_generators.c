@@ -1,0 +1,132 @@
+/* test_property_generators.c - thousands of random descriptors of each operator: whatever way the kernel is made and run,
+ * the whole memory afterwards is bit for bit what the reference says.
+ * One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_generators; OPJIT_CASES for longer runs. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/checker.h"
+
+#define INTERPRET OPJIT_COMPILE_INTERPRET
+#define NO_CACHE OPJIT_COMPILE_NO_CACHE
+
+static const test_mode interpreted[] = {
+    { .name = "interpreted", .flags = INTERPRET },
+};
+
+static const test_mode interpreted_variations[] = {
+    { .name = "interpreted, pieces", .flags = INTERPRET, .how = TEST_PIECES },
+    { .name = "interpreted, threads", .flags = INTERPRET, .how = TEST_THREADS },
+    { .name = "interpreted, closure", .flags = INTERPRET, .how = TEST_CLOSURE },
+    { .name = "interpreted, late 1", .flags = INTERPRET, .late = 1 },
+    { .name = "interpreted, late 2", .flags = INTERPRET, .late = 2 },
+    { .name = "interpreted, late 3", .flags = INTERPRET, .late = 3 },
+    { .name = "interpreted, late 4", .flags = INTERPRET, .late = 4 },
+    { .name = "interpreted, late 5", .flags = INTERPRET, .late = 5 },
+    { .name = "interpreted, late 6", .flags = INTERPRET, .late = 6 },
+    { .name = "interpreted, late 7", .flags = INTERPRET, .late = 7 },
+};
+
+static const test_mode compiled[] = {
+    { .name = "compiled" },
+};
+
+static const test_mode compiled_variations[] = {
+    { .name = "compiled, no cache", .flags = NO_CACHE },
+    { .name = "compiled, pieces", .how = TEST_PIECES },
+    { .name = "compiled, threads", .how = TEST_THREADS },
+    { .name = "compiled, closure", .how = TEST_CLOSURE },
+    { .name = "compiled, late closure", .how = TEST_CLOSURE, .late = 7 },
+    { .name = "compiled, late 1", .late = 1 },
+    { .name = "compiled, late 2", .late = 2 },
+    { .name = "compiled, late 3", .late = 3 },
+    { .name = "compiled, late 4", .late = 4 },
+    { .name = "compiled, late 5", .late = 5 },
+    { .name = "compiled, late 6", .late = 6 },
+    { .name = "compiled, late 7, pieces", .late = 7, .how = TEST_PIECES },
+};
+
+static void run(const char *name, int operator_index, uint64_t cases, const test_mode *modes, size_t mode_count, bool compile)
+{
+    char title[96];
+    test_suite suite = {
+        .name = title,
+        .context = test_context_create(),
+        .type = test_operators[operator_index],
+        .cases = cases,
+        .most_elements = 4096,
+        .modes = modes,
+        .mode_count = (uint32_t)mode_count,
+        .one_mode_each = true,
+    };
+    snprintf(title, sizeof title, "%s %s", test_operator_name(suite.type), name);
+    if (!compile || test_have_codegen(suite.context))
+        test_suite_run(&suite);
+    opjit_context_destroy(suite.context);
+}
+
+#define RUN(modes, cases, compile) run(#modes, _i, cases, modes, sizeof(modes) / sizeof *(modes), compile)
+
+START_TEST(interpreted_results) { RUN(interpreted, 1000, false); }
+END_TEST
+
+START_TEST(interpreted_variation_results) { RUN(interpreted_variations, 800, false); }
+END_TEST
+
+START_TEST(compiled_results) { RUN(compiled, 1500, true); }
+END_TEST
+
+START_TEST(compiled_variation_results) { RUN(compiled_variations, 1200, true); }
+END_TEST
+
+/* More elements than FLOAT32 has consecutive integers: the index itself is rounded.  Compiled, for it takes a while. */
+static void run_long(opjit_context *context, DML_TENSOR_DATA_TYPE type, uint64_t start, uint64_t delta)
+{
+    static const test_mode mode = { .name = "compiled, threads", .how = TEST_THREADS };
+    char message[512] = "";
+    test_random r;
+    test_case c;
+    memset(&c, 0, sizeof c);
+    test_random_init(&r, 1, 2, 3);
+    test_tensor_link(&c.output, type, 2);
+    c.output.sizes[0] = 3;
+    c.output.sizes[1] = (1u << 24) / 3 + 1001;
+    test_tensor_measure(&c.output);
+    c.elements = (uint64_t)c.output.sizes[0] * c.output.sizes[1];
+    c.op = (DML_OPERATOR_DESC){ DML_OPERATOR_FILL_VALUE_SEQUENCE, &c.desc };
+    c.desc.fill_value_sequence = (DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC){
+        &c.output.desc, type, { .UInt64 = start }, { .UInt64 = delta },
+    };
+    const test_outcome outcome = test_check(context, &r, &c, &mode, message, sizeof message);
+    ck_assert_msg(outcome == TEST_PASSED, "%s: %s", test_type_name(type), message);
+}
+
+START_TEST(indices_beyond_2_to_24)
+{
+    opjit_context *context = test_context_create();
+    if (test_have_codegen(context)) {
+        run_long(context, DML_TENSOR_DATA_TYPE_FLOAT32, 0x3f000000, 0x3f800000); /* 0.5 + e */
+        run_long(context, DML_TENSOR_DATA_TYPE_FLOAT32, 0x4b800000, 0xbdcccccd); /* 2^24 - 0.1 e */
+        run_long(context, DML_TENSOR_DATA_TYPE_FLOAT16, 0xbc00, 0x0001);         /* -1 + 2^-24 e */
+    }
+    opjit_context_destroy(context);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("property.generators");
+    TCase *cases = tcase_create("random descriptors");
+    tcase_add_loop_test(cases, interpreted_results, 0, TEST_OPERATOR_COUNT);
+    tcase_add_loop_test(cases, interpreted_variation_results, 0, TEST_OPERATOR_COUNT);
+    tcase_add_loop_test(cases, compiled_results, 0, TEST_OPERATOR_COUNT);
+    tcase_add_loop_test(cases, compiled_variation_results, 0, TEST_OPERATOR_COUNT);
+    tcase_add_test(cases, indices_beyond_2_to_24);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,63 @@
+/* ref_tensor.c - where the elements of a tensor lie: the text of DML_BUFFER_TENSOR_DESC as code. */
+#include <string.h>
+
+#include "tests/reference/reference.h"
+
+ref_tensor ref_tensor_of(const DML_TENSOR_DESC *desc)
+{
+    const DML_BUFFER_TENSOR_DESC *buffer = desc->Desc;
+    ref_tensor t = { buffer->DataType, buffer->DimensionCount, { 0 }, { 0 } };
+    uint64_t packed = 1;
+    for (uint32_t i = t.rank; i-- != 0;) {
+        t.sizes[i] = buffer->Sizes[i];
+        t.strides[i] = buffer->Strides != NULL ? buffer->Strides[i] : packed;
+        packed *= t.sizes[i];
+    }
+    return t;
+}
+
+uint64_t ref_tensor_elements(const ref_tensor *t)
+{
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < t->rank; i++)
+        elements *= t->sizes[i];
+    return elements;
+}
+
+uint64_t ref_tensor_span(const ref_tensor *t)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < t->rank; i++)
+        last += (t->sizes[i] - 1u) * t->strides[i];
+    return last + 1;
+}
+
+void ref_tensor_coordinates(const ref_tensor *t, uint64_t element, uint32_t coordinates[8])
+{
+    for (uint32_t i = t->rank; i-- != 0;) {
+        coordinates[i] = (uint32_t)(element % t->sizes[i]);
+        element /= t->sizes[i];
+    }
+}
+
+uint64_t ref_tensor_offset(const ref_tensor *t, const uint32_t coordinates[8])
+{
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < t->rank; i++)
+        offset += coordinates[i] * t->strides[i];
+    return offset;
+}
+
+uint64_t ref_load(const ref_tensor *t, const void *base, uint64_t offset)
+{
+    const uint32_t size = ref_dtype_size(t->dtype);
+    uint64_t bits = 0;
+    memcpy(&bits, (const uint8_t *)base + offset * size, size);
+    return bits;
+}
+
+void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits)
+{
+    const uint32_t size = ref_dtype_size(t->dtype);
+    memcpy((uint8_t *)base + offset * size, &bits, size);
+}

@@ -1,0 +1,50 @@
+/* reference.h - the operators once more, written from their documents alone: one literal loop over coordinates each.
+ * This is what the library's results are compared with, so it shares no code with it and sees the public headers only.
+ * It is neither fast nor does it check anything: descriptors are valid ones.  Elements are handled as their bits in the
+ * low bytes of a uint64_t, which needs a little-endian machine. */
+#ifndef OPJIT_TESTS_REFERENCE_H
+#define OPJIT_TESTS_REFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opjit/dml.h>
+
+/* --- operators: output is the start of the binding, and so is input, which is NULL where the tensor is absent ---------- */
+void ref_diagonal_matrix(const DML_DIAGONAL_MATRIX_OPERATOR_DESC *desc, void *output);
+void ref_diagonal_matrix1(const DML_DIAGONAL_MATRIX1_OPERATOR_DESC *desc, const void *input, void *output);
+void ref_fill_value_constant(const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC *desc, void *output);
+void ref_fill_value_sequence(const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC *desc, void *output);
+
+/* --- tensors (ref_tensor.c) --------------------------------------------------------------------------------------------- */
+typedef struct ref_tensor {
+    DML_TENSOR_DATA_TYPE dtype;
+    uint32_t rank;
+    uint32_t sizes[8];
+    uint64_t strides[8];             /* elements; written out where the descriptor has none */
+} ref_tensor;
+
+ref_tensor ref_tensor_of(const DML_TENSOR_DESC *desc);
+uint64_t ref_tensor_elements(const ref_tensor *t);
+/* Index of the last element + 1. */
+uint64_t ref_tensor_span(const ref_tensor *t);
+/* The coordinates of the element with this row-major index. */
+void ref_tensor_coordinates(const ref_tensor *t, uint64_t element, uint32_t coordinates[8]);
+/* Where the element lies behind the start of the binding, in elements. */
+uint64_t ref_tensor_offset(const ref_tensor *t, const uint32_t coordinates[8]);
+uint64_t ref_load(const ref_tensor *t, const void *base, uint64_t offset);
+void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits);
+
+/* --- scalars (ref_scalar.c) --------------------------------------------------------------------------------------------- */
+uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype);
+bool ref_dtype_is_float(DML_TENSOR_DATA_TYPE dtype);
+bool ref_is_nan(DML_TENSOR_DATA_TYPE dtype, uint64_t bits);
+uint64_t ref_scalar_bits(DML_TENSOR_DATA_TYPE dtype, const DML_SCALAR_UNION *scalar);
+
+float ref_float_of_half(uint16_t half);
+/* Nearest, ties to even; the NaN is some quiet one. */
+uint16_t ref_half_of_float(float value);
+/* A FLOAT field as an element: nearest even to floats; toward zero, saturating, NaN to 0 to integers. */
+uint64_t ref_element_of_float(DML_TENSOR_DATA_TYPE dtype, float value);
+
+#endif

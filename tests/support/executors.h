@@ -1,0 +1,18 @@
+/* executors.h - executors that split the work as badly as they may. */
+#ifndef OPJIT_TESTS_SUPPORT_EXECUTORS_H
+#define OPJIT_TESTS_SUPPORT_EXECUTORS_H
+
+#include <opjit/abi.h>
+
+#include "tests/support/random.h"
+
+typedef struct test_executor {
+    opjit_executor executor;         /* give its address to the call */
+    test_random *random;
+    bool threads;                    /* two threads; else random pieces in random order on this one */
+} test_executor;
+
+/* The executor points at itself: don't copy. */
+void test_executor_init(test_executor *e, test_random *r, bool threads);
+
+#endif

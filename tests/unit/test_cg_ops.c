@@ -1,0 +1,148 @@
+/* test_cg_ops.c - every op on every type, on every x86-64 level that this machine runs, bit for bit as the interpreter. */
+#define _GNU_SOURCE
+#include "cg_harness.h"
+
+#include <stdio.h>
+
+#define COUNT 333
+
+static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v3" }; /* the last one with 64-byte vectors, which LLVM splits */
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
+
+static bool runs(const char *text)
+{
+    rt_target t;
+    return opjit_rt_target_parse(text, &t, NULL) == OPJIT_OK && opjit_rt_target_runs_here(&t, NULL) == OPJIT_OK;
+}
+
+/* out[j] = op(in0[j], in1[j], in2[j]) for all j, vectors of lanes. */
+typedef struct sample { ir_op op; ir_type type, from; uint32_t lanes; const char *target; uint32_t level; } sample;
+
+static ir_ref operand(ir_func *f, const sample *s, uint32_t i, uint32_t tensor, ir_ref j)
+{
+    const ir_ref x = opjit_ir_load(f, tensor, &j);
+    if (s->op == IR_SELECT && i == 0)
+        return ir_expr2(f, IR_LT, IR_BOOL, x, opjit_ir_const(f, s->from, 0x21));
+    return x;
+}
+
+static ir_ref value(ir_func *f, const sample *s, const uint32_t *tensors, ir_ref j)
+{
+    const char *letters = opjit_ir_op_infos[s->op].operands;
+    ir_ref a[3] = { 0 };
+    const uint32_t count = (uint32_t)strlen(letters);
+    if (s->op == IR_ELEM)
+        return ir_expr1(f, IR_ELEM, s->type, ir_expr1(f, IR_TO_INDEX, IR_INDEX, opjit_ir_load(f, tensors[0], &j)));
+    for (uint32_t i = 0; i < count; i++)
+        a[i] = operand(f, s, i, tensors[i], j);
+    ir_ref v = opjit_ir_expr(f, s->op, s->type, count, a);
+    if (ir_at(f, v)->type == IR_BOOL)
+        v = ir_expr1(f, IR_CAST, s->type, v);
+    return v;
+}
+
+static void check_sample(const sample *s, test_random *r)
+{
+    ir_func f;
+    char name[64], what[160];
+    ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "sample", NULL) == OPJIT_OK);
+    f.stage = IR_SCHEDULED;
+    const bool select = s->op == IR_SELECT, ldexp = s->op == IR_LDEXP;
+    const uint32_t tensors[3] = { harness_tensor(&f, IR_IN, s->from, 0, COUNT, 0, "a"),
+                                  harness_tensor(&f, IR_IN, ldexp ? IR_I32 : select ? s->type : s->from, 0, COUNT, 1, "b"),
+                                  harness_tensor(&f, IR_IN, select ? s->type : s->from, 0, COUNT, 2, "c") };
+    const uint32_t out = harness_tensor(&f, IR_OUT, s->type, 0, COUNT, 3, "out");
+    const ir_ref stage = opjit_ir_stage(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, 1), 1);
+    const ir_ref loop = opjit_ir_for(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, COUNT), 1);
+    const ir_ref j = ir_at(&f, loop)->ref;
+    ir_ref top = 0, tail = 0, inner = 0;
+    f.nodes[loop].vec = (uint16_t)s->lanes;
+    opjit_ir_append(&f, 0, &top, stage);
+    opjit_ir_append(&f, stage, &tail, loop);
+    opjit_ir_append(&f, loop, &inner, opjit_ir_store(&f, out, value(&f, s, tensors, j), &j));
+    snprintf(name, sizeof(name), "%s %s from %s", opjit_ir_op_infos[s->op].name, opjit_ir_type_name(s->type), opjit_ir_type_name(s->from));
+    snprintf(what, sizeof(what), "%s, %u lanes, %s, level %u", name, s->lanes, s->target, s->level);
+    ck_assert(!f.failed);
+    harness_kernel k = harness_compile(&f, s->target, s->level);
+    const bool copies = select || s->op == IR_NEG || s->op == IR_ABS || s->op == IR_BITS || s->op == IR_MIN || s->op == IR_MAX;
+    const harness_run run = { .end = 1, .any_nan = !copies, .at_end = true, .what = what };
+    if (runs(s->target))
+        for (uint32_t i = 0; i < 4; i++)
+            harness_check(&f, &k, &run, r);
+    harness_unload(&k);
+    opjit_ir_free(&f);
+}
+
+static void check_everywhere(ir_op op, ir_type type, ir_type from)
+{
+    test_random r;
+    test_random_init(&r, 1, (uint64_t)op, (uint64_t)type * 100 + from);
+    for (uint32_t t = 0; t < TARGETS; t++)
+        for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+            const uint32_t bytes = t == 3 ? 64 : t == 2 ? 32 : 16, size = opjit_ir_type_size(type);
+            const sample vectors = { op, type, from, bytes / size, targets[t], level };
+            const sample scalars = { op, type, from, 1, targets[t], level };
+            check_sample(&vectors, &r);
+            if (level == OPJIT_LEVEL_QUICK)
+                check_sample(&scalars, &r);
+        }
+}
+
+/* Types that the letter of the table stands for. */
+static bool letter_allows(char letter, ir_type t)
+{
+    switch (letter) {
+    case 'f': return ir_is_float(t);
+    case 'n': case 'l': return ir_is_integer(t);
+    default: return ir_is_element(t);
+    }
+}
+
+START_TEST(every_op)
+{
+    const ir_op op = (ir_op)_i;
+    const ir_op_info *info = &opjit_ir_op_infos[op];
+    const bool skipped = !(info->flags & IR_FLAG_P) || op <= IR_LOAD || info->result == 'I' || op == IR_CAST || op == IR_BITS
+                      || op == IR_ELEM || op == IR_SELECT;
+    if (skipped)
+        return;
+    for (ir_type t = IR_F16; t <= IR_U64; t++)
+        if (letter_allows(info->operands[0], t))
+            check_everywhere(op, info->result == 'B' ? IR_U8 : t, t);
+}
+END_TEST
+
+START_TEST(every_select)
+{
+    check_everywhere(IR_SELECT, (ir_type)_i, (ir_type)_i);
+    check_everywhere(IR_SELECT, (ir_type)_i, IR_I32);
+    check_everywhere(IR_SELECT, (ir_type)_i, IR_F64);
+}
+END_TEST
+
+START_TEST(every_cast)
+{
+    for (ir_type to = IR_F16; to <= IR_U64; to++) {
+        check_everywhere(IR_CAST, to, (ir_type)_i);
+        if (opjit_ir_type_size(to) == opjit_ir_type_size((ir_type)_i))
+            check_everywhere(IR_BITS, to, (ir_type)_i);
+        if (ir_is_integer((ir_type)_i))
+            check_everywhere(IR_ELEM, to, (ir_type)_i);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cg.ops");
+    TCase *t = tcase_create("ops");
+    tcase_add_loop_test(t, every_op, 1, IR_OP_COUNT);
+    tcase_add_loop_test(t, every_cast, IR_F16, IR_U64 + 1);
+    tcase_add_loop_test(t, every_select, IR_F16, IR_U64 + 1);
+    suite_add_tcase(s, t);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

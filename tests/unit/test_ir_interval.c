@@ -1,0 +1,234 @@
+/* test_ir_interval.c - intervals, decided comparisons and linear forms against every value that random expressions take. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/ir.h"
+
+enum { VARS = 3, TRIP = 7 };
+
+static uint64_t seed;
+
+static uint64_t next_random(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (seed * 0x2545f4914f6cdd1du) >> 33;
+}
+
+static int64_t between(int64_t lo, int64_t hi) { return lo + (int64_t)(next_random() % (uint64_t)(hi - lo + 1)); }
+
+typedef struct sample {
+    ir_func f;
+    ir_ref var[VARS];
+    ir_ref lets[4];
+    uint32_t let_count;
+    int64_t value[VARS];
+} sample;
+
+static ir_ref random_expr(sample *s, uint32_t depth)
+{
+    static const ir_op ops[] = { IR_IADD, IR_ISUB, IR_IADD, IR_ISUB, IR_IMUL, IR_IDIV, IR_IMOD, IR_IMIN, IR_IMAX, IR_CLAMP,
+                                 IR_DOWN, IR_UP };
+    ir_func *f = &s->f;
+    if (depth == 0 || next_random() % 6 == 0) {
+        const uint64_t kind = next_random() % 4;
+        if (kind == 0)
+            return opjit_ir_index(f, between(-20, 20));
+        if (kind == 1 && s->let_count > 0)
+            return opjit_ir_get(f, s->lets[next_random() % s->let_count]);
+        return s->var[next_random() % VARS];
+    }
+    const ir_op op = ops[next_random() % (sizeof(ops) / sizeof(ops[0]))];
+    const ir_ref a = random_expr(s, depth - 1);
+    switch (op) {
+    case IR_IMUL: return ir_expr2(f, op, IR_INDEX, a, opjit_ir_index(f, between(-5, 5)));
+    case IR_IDIV: case IR_IMOD: return ir_expr2(f, op, IR_INDEX, a, opjit_ir_index(f, between(1, 9)));
+    case IR_DOWN: case IR_UP: return ir_expr2(f, op, IR_INDEX, a, opjit_ir_index(f, 1 << between(0, 4)));
+    case IR_CLAMP: return ir_expr3(f, op, IR_INDEX, a, random_expr(s, depth - 1), random_expr(s, depth - 1));
+    default: return ir_expr2(f, op, IR_INDEX, a, random_expr(s, depth - 1));
+    }
+}
+
+static int64_t value_of(const sample *s, ir_ref expr)
+{
+    const ir_func *f = &s->f;
+    const ir_node *node = ir_at(f, expr);
+    uint64_t args[3] = { 0 }, out = 0;
+    if (node->op == IR_CONST)
+        return (int64_t)node->imm;
+    if (node->op == IR_GET)
+        return value_of(s, ir_operand(f, node->ref, 0));
+    for (uint32_t v = 0; v < VARS; v++)
+        if (expr == s->var[v])
+            return s->value[v];
+    for (uint32_t i = 0; i < node->count; i++)
+        args[i] = (uint64_t)value_of(s, ir_operand(f, expr, i));
+    const ir_type from = (ir_type)ir_at(f, ir_operand(f, expr, 0))->type;
+    ck_assert(opjit_ir_scalar((ir_op)node->op, (ir_type)node->type, from, args, &out));
+    return (int64_t)out;
+}
+
+/* Three nested loops, the inner bounds from the outer variables. */
+static void start_sample(sample *s)
+{
+    opjit_error error;
+    memset(s, 0, sizeof(*s));
+    ck_assert_int_eq(opjit_ir_init(&s->f, &opjit_rt_default_allocator, "random", &error), OPJIT_OK);
+    for (uint32_t v = 0; v < VARS; v++) {
+        const int64_t first = between(-9, 9);
+        ir_ref lo = opjit_ir_index(&s->f, first), hi = opjit_ir_index(&s->f, first + between(1, TRIP));
+        if (v > 0 && next_random() % 2) {
+            lo = s->var[v - 1];
+            hi = ir_expr2(&s->f, IR_IADD, IR_INDEX, lo, opjit_ir_index(&s->f, between(1, TRIP)));
+        }
+        const ir_ref loop = opjit_ir_for(&s->f, lo, hi, (uint64_t)between(1, 3));
+        s->var[v] = ir_at(&s->f, loop)->ref;
+    }
+    for (; s->let_count < 4; s->let_count++)
+        s->lets[s->let_count] = opjit_ir_let(&s->f, random_expr(s, 2));
+}
+
+/* Calls check for each value of the variables. */
+static void for_all(sample *s, uint32_t v, void (*check)(sample *s, void *what), void *what)
+{
+    if (v == VARS) {
+        check(s, what);
+        return;
+    }
+    const ir_node *loop = ir_at(&s->f, ir_at(&s->f, s->var[v])->ref);
+    const int64_t lo = value_of(s, s->f.operands[loop->first]), hi = value_of(s, s->f.operands[loop->first + 1]);
+    for (int64_t i = lo; i < hi; i += (int64_t)loop->imm) {
+        s->value[v] = i;
+        for_all(s, v + 1, check, what);
+    }
+}
+
+typedef struct claim {
+    ir_ref expr;
+    ir_interval interval;
+    int decided;
+    ir_linear linear;
+    bool is_linear;
+    ir_ref var;
+} claim;
+
+static void check_claim(sample *s, void *what)
+{
+    const claim *c = what;
+    const int64_t value = value_of(s, c->expr);
+    if (ir_at(&s->f, c->expr)->type == IR_BOOL) {
+        ck_assert_msg(c->decided < 0 || c->decided == (int)value, "decided %d, is %d", c->decided, (int)value);
+        return;
+    }
+    ck_assert_msg(c->interval.lo <= value && value <= c->interval.hi, "%lld is not in [%lld, %lld]", (long long)value,
+                  (long long)c->interval.lo, (long long)c->interval.hi);
+    if (c->is_linear)
+        ck_assert_int_eq(value, c->linear.factor * value_of(s, c->var) + value_of(s, c->linear.rest));
+}
+
+START_TEST(random_expressions)
+{
+    static const ir_op comparisons[] = { IR_LT, IR_LE, IR_EQ, IR_NE };
+    const char *text = getenv("OPJIT_SEED");
+    uint32_t decided = 0, linear = 0;
+    seed = text ? strtoull(text, NULL, 0) : 77;
+    seed += seed == 0;
+    printf("OPJIT_SEED=%llu\n", (unsigned long long)seed);
+    for (int round = 0; round < 1500; round++) {
+        sample s;
+        start_sample(&s);
+        claim c = { .expr = random_expr(&s, 3), .var = s.var[round % VARS] };
+        c.interval = opjit_ir_interval(&s.f, c.expr);
+        c.is_linear = opjit_ir_linear(&s.f, c.expr, c.var, &c.linear);
+        if (c.is_linear)
+            ck_assert(!opjit_ir_uses(&s.f, c.linear.rest, c.var));
+        for_all(&s, 0, check_claim, &c);
+        linear += c.is_linear && c.linear.factor != 0;
+        c.expr = ir_expr2(&s.f, comparisons[next_random() % 4], IR_BOOL, c.expr, random_expr(&s, 2));
+        if (next_random() % 3 == 0)
+            c.expr = ir_expr2(&s.f, IR_AND, IR_BOOL, c.expr, ir_expr2(&s.f, IR_LE, IR_BOOL, s.var[0], random_expr(&s, 2)));
+        c.decided = opjit_ir_decide(&s.f, c.expr);
+        for_all(&s, 0, check_claim, &c);
+        decided += c.decided >= 0;
+        opjit_ir_free(&s.f);
+    }
+    ck_assert_uint_gt(decided, 200); /* it does decide */
+    ck_assert_uint_gt(linear, 100);
+}
+END_TEST
+
+/* What the bounds of loops give beyond intervals, and what may overflow. */
+START_TEST(particular_cases)
+{
+    ir_func f;
+    opjit_error error;
+    ck_assert_int_eq(opjit_ir_init(&f, &opjit_rt_default_allocator, "cases", &error), OPJIT_OK);
+    const ir_ref param = opjit_ir_param(&f, opjit_ir_param_add(&f, IR_INDEX, INT32_MIN, INT32_MAX, NULL));
+    const ir_ref hi = ir_expr3(&f, IR_CLAMP, IR_INDEX, param, opjit_ir_index(&f, 0), opjit_ir_index(&f, 512));
+    const ir_ref let = opjit_ir_let(&f, hi), loop = opjit_ir_for(&f, opjit_ir_index(&f, 0), opjit_ir_get(&f, let), 1);
+    const ir_ref j = ir_at(&f, loop)->ref;
+    ck_assert_int_eq(opjit_ir_interval(&f, j).hi, 511);
+    ck_assert_int_eq(opjit_ir_decide(&f, ir_expr2(&f, IR_LT, IR_BOOL, j, opjit_ir_get(&f, let))), 1);
+    ck_assert_int_eq(opjit_ir_decide(&f, ir_expr2(&f, IR_LT, IR_BOOL, j, param)), -1);
+    ck_assert_int_eq(opjit_ir_decide(&f, ir_expr2(&f, IR_LE, IR_BOOL, ir_expr2(&f, IR_ISUB, IR_INDEX, param, param),
+                                                  opjit_ir_index(&f, 0))), 1);
+    const ir_ref large = ir_expr2(&f, IR_IMUL, IR_INDEX, param, opjit_ir_index(&f, (int64_t)1 << 40));
+    ck_assert_int_eq(opjit_ir_interval(&f, large).hi, INT64_MAX);
+    ck_assert_int_eq(opjit_ir_interval(&f, ir_expr2(&f, IR_IADD, IR_INDEX, large, opjit_ir_index(&f, -5))).hi, INT64_MAX);
+    const ir_ref empty = opjit_ir_for(&f, opjit_ir_index(&f, 3), opjit_ir_index(&f, 3), 1);
+    const ir_interval never = opjit_ir_interval(&f, ir_at(&f, empty)->ref);
+    ck_assert(never.lo > never.hi);
+    /* 40 levels of x + x are 2^40 operands as a tree */
+    ir_ref sum = j;
+    for (int i = 0; i < 40; i++)
+        sum = ir_expr2(&f, IR_IADD, IR_INDEX, sum, sum);
+    ck_assert_int_eq(opjit_ir_interval(&f, sum).lo, 0);
+    ck_assert(!opjit_ir_uses(&f, sum, param));
+    opjit_ir_free(&f);
+}
+END_TEST
+
+/* A copied block has variables and lets of its own; twice with one map gives two. */
+START_TEST(copied_blocks)
+{
+    static const char text[] = "kernel @k after place { out %y: i32[4,4] stage @0 for %p in 0..4 { for %j in 0..4 {\n"
+                               "let %v = elem i32 (iadd(%p, %j)) store %y[%p,%j], mul(%v, %v) } } }";
+    ir_func f;
+    opjit_error error;
+    ir_map map;
+    ck_assert_int_eq(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, &f, &error), OPJIT_OK);
+    const ir_ref loop = ir_at(&f, f.body)->body, p = ir_at(&f, f.body)->ref;
+    ck_assert_int_eq(opjit_ir_map_init(&f, &map), OPJIT_OK);
+    opjit_ir_map_set(&f, &map, p, opjit_ir_index(&f, 2));
+    const ir_ref first = opjit_ir_copy_block(&f, &map, loop), second = opjit_ir_copy_block(&f, &map, loop);
+    ck_assert(first && second && ir_at(&f, first)->ref != ir_at(&f, second)->ref);
+    for (int i = 0; i < 2; i++) {
+        const ir_ref copy = i ? second : first, let = ir_at(&f, copy)->body, store = ir_at(&f, let)->next;
+        const ir_ref product = ir_operand(&f, store, 0);
+        ck_assert_uint_eq(ir_at(&f, ir_operand(&f, product, 0))->ref, let);
+        ck_assert(ir_is_index_const(&f, ir_operand(&f, store, 1)));
+        ck_assert_uint_eq(ir_operand(&f, store, 2), ir_at(&f, copy)->ref);
+        ck_assert(!opjit_ir_uses(&f, ir_operand(&f, let, 0), p));
+    }
+    ck_assert(opjit_ir_uses(&f, ir_operand(&f, ir_at(&f, loop)->body, 0), p)); /* the original is as it was */
+    opjit_ir_free(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ir.interval");
+    TCase *tests = tcase_create("interval");
+    tcase_add_test(tests, random_expressions);
+    tcase_add_test(tests, particular_cases);
+    tcase_add_test(tests, copied_blocks);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,106 @@
+/* test_ir_verify.c - the verifier on every file of golden/verify: a file with a line that ends in "; error: MESSAGE" is
+ * refused with exactly this message, any other one is accepted.  Each file also prints, parses and prints again alike. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/ir.h"
+
+#ifndef TEST_DATA_DIR
+#define TEST_DATA_DIR "tests"
+#endif
+
+enum { TEXT_MAX = 1 << 16, PATH_LENGTH = 1024 };
+
+static const char *folder(void)
+{
+    static char path[PATH_LENGTH];
+    const char *data = getenv("OPJIT_TEST_DATA");
+    snprintf(path, sizeof(path), "%s/golden/verify", data ? data : TEST_DATA_DIR);
+    return path;
+}
+
+static size_t read_text(const char *name, char *text)
+{
+    char path[2 * PATH_LENGTH];
+    snprintf(path, sizeof(path), "%s/%s", folder(), name);
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s can't be opened", path);
+    const size_t size = fread(text, 1, TEXT_MAX - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    return size;
+}
+
+static void check_round_trip(const ir_func *f, const char *name)
+{
+    opjit_error error = { OPJIT_OK, "" };
+    rt_bytes first, second;
+    ir_func again;
+    opjit_rt_bytes_init(&first, &opjit_rt_default_allocator);
+    opjit_rt_bytes_init(&second, &opjit_rt_default_allocator);
+    opjit_ir_print(f, &first);
+    ck_assert_msg(opjit_ir_parse((const char *)first.data, first.size, &opjit_rt_default_allocator, &again, &error) == OPJIT_OK,
+                  "%s, printed: %s", name, error.message);
+    opjit_ir_print(&again, &second);
+    ck_assert_msg(first.size == second.size && memcmp(first.data, second.data, first.size) == 0, "%s changes", name);
+    opjit_ir_free(&again);
+    opjit_rt_bytes_free(&first);
+    opjit_rt_bytes_free(&second);
+}
+
+static void check_file(const char *name)
+{
+    static char text[TEXT_MAX];
+    const size_t size = read_text(name, text);
+    opjit_error error = { OPJIT_OK, "" };
+    char expected[OPJIT_ERROR_MESSAGE_SIZE] = "";
+    ir_func f;
+    const char *comment = strstr(text, "; error: ");
+    if (comment != NULL)
+        snprintf(expected, sizeof(expected), "%.*s", (int)strcspn(comment + 9, "\n"), comment + 9);
+    ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", name, error.message);
+    check_round_trip(&f, name);
+    const opjit_status status = opjit_ir_verify(&f, &error);
+    ck_assert_msg(strcmp(error.message, expected) == 0, "%s:\n  %s\nand should be\n  %s", name, error.message, expected);
+    ck_assert_msg(status == (comment ? OPJIT_INTERNAL : OPJIT_OK), "%s: status %d", name, (int)status);
+    if (comment != NULL) /* the rule in the name is the rule that is broken */
+        ck_assert_msg(atoi(name) == atoi(expected + 1), "%s breaks %s", name, expected);
+    opjit_ir_free(&f);
+}
+
+START_TEST(golden)
+{
+    DIR *files = opendir(folder());
+    uint32_t count = 0, rules = 0;
+    ck_assert_msg(files != NULL, "%s can't be opened", folder());
+    for (const struct dirent *entry; (entry = readdir(files)) != NULL;) {
+        const size_t length = strlen(entry->d_name);
+        if (length < 4 || strcmp(entry->d_name + length - 3, ".ir") != 0)
+            continue;
+        check_file(entry->d_name);
+        rules |= 1u << (atoi(entry->d_name) & 31);
+        count++;
+    }
+    closedir(files);
+    ck_assert_uint_gt(count, 40);
+    ck_assert_msg((rules & 0x7fffe) == 0x7fffe, "a rule of V1 to V18 has no file: %x", rules);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ir.verify");
+    TCase *files = tcase_create("files");
+    tcase_add_test(files, golden);
+    suite_add_tcase(suite, files);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
