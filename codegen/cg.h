@@ -16,6 +16,8 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
+#include <opjit/abi.h>
+
 #include "codegen/cg_compat.h"
 #include "codegen/codegen.h"
 
@@ -23,6 +25,7 @@ enum {
     CG_MAX_LOOPS = 32,  /* nesting, the stage included; one bit each in cg_info */
     CG_MAX_SCOPES = 128,
     CG_MAX_LANES = 64,
+    CG_MAX_ROWS = 8,
     CG_MAX_DEPTH = 1000, /* of an expression: emission recurses */
     CG_MAX_WEIGHT = 2000 /* nodes of an expression, counted as a tree, that is analysed */
 };
@@ -94,6 +97,9 @@ typedef struct cg_acc {
     bool blocked;                                     /* k may leave the first block */
 } cg_acc;
 
+/* An address that several accesses start from: element `at` of the tensor, 0 standing for coordinate 0. */
+typedef struct cg_row { uint32_t tensor; ir_ref at[OPJIT_MAX_RANK]; cg_entry entry; } cg_row;
+
 typedef struct cg_func {
     const ir_func *ir;
     const rt_target *target;
@@ -111,6 +117,8 @@ typedef struct cg_func {
     cg_acc *accs;                  /* by node */
     LLVMValueRef *bases;           /* by tensor */
     LLVMValueRef *params;          /* by parameter */
+    cg_row rows[CG_MAX_ROWS];      /* the latest ones */
+    uint32_t row_count;
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;
     uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;
@@ -123,6 +131,7 @@ typedef struct cg_func {
     bool tail;                     /* mask covers the end of a loop: lanes beyond it are not iterations */
     bool nontemporal;              /* stores of this loop */
     bool fence;                    /* a non-temporal store was emitted */
+    bool peak;                     /* level */
     bool failed;                   /* out of memory */
     bool accumulates;              /* allocas to be made registers by a pass */
 } cg_func;
@@ -144,6 +153,9 @@ LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, u
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b); /* forms made equal */
 /* Intrinsic that is overloaded on the type of its first argument (and, where it names two, on pointer). */
 LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args);
+LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b); /* of integers; adding 0 makes no instruction */
+LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v);     /* hidden from loop analysis where that would take long */
 LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type);
 LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef index); /* address */
 
@@ -152,6 +164,8 @@ void opjit_cg_scope_push(cg_func *f);
 void opjit_cg_scope_pop(cg_func *f);
 LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing */
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value);
+cg_entry opjit_cg_entry(const cg_func *f, uint32_t depth, LLVMValueRef value);
+LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *entry); /* NULL: its scope is closed */
 
 /* --- operations on values -------------------------------------------------------------------------------------------- */
 /* An arithmetic, bit or rounding op on elements of one type (cg_arith.c); all operands have the same lanes. */
@@ -187,7 +201,7 @@ bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor)
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                  /* lane 0 of copy 0, as i64 */
 /* The remainder of an index expression modulo m where it is the same for all iterations. */
 bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
-/* Largest value of hi - lo that the expressions' form allows; false: no better than their intervals. */
+/* Largest value of hi - lo by intervals and by form; false: nothing is known. */
 bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out);
 /* cg_memory.c */
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
@@ -204,9 +218,9 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes); /*
 void opjit_cg_acc(cg_func *f, ir_ref statement);    /* cg_acc.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
-/* Runs from lo to hi by step, builder left after it; at least one iteration. */
-typedef struct cg_count { LLVMBasicBlockRef body; LLVMValueRef iv; } cg_count;
-LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo);
+/* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false. */
+typedef struct cg_count { LLVMBasicBlockRef body, after; LLVMValueRef iv; } cg_count;
+LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard);
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 /* if (condition) { ... } */
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);

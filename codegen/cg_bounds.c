@@ -1,7 +1,7 @@
 /* cg_bounds.c - what can be known of loop bounds and addresses without running: remainders and spans.  Reads the IR only. */
 #include "codegen/cg.h"
 
-enum { WALK_LIMIT = 64 }; /* how deep bounds are looked into */
+enum { WALK_LIMIT = 64, SPAN_DEPTH = 4 }; /* how deep bounds are looked into; spans branch */
 
 static uint64_t mod(int64_t x, uint64_t m)
 {
@@ -113,25 +113,90 @@ static void reduce(const cg_func *f, bool up, ir_ref node, ir_ref *base, int64_t
     }
 }
 
-static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t *out)
+static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t *out);
+
+/* The smaller of what is known so far (*known) and hi - lo for these two. */
+static void consider(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool *known, int64_t *out)
 {
-    lo = through_let(f, lo);
-    hi = through_let(f, hi);
-    const ir_node *a = ir_at(f->ir, lo), *b = ir_at(f->ir, hi);
-    ir_ref base_lo, base_hi;
-    int64_t slack_lo, slack_hi;
-    reduce(f, false, lo, &base_lo, &slack_lo);
-    reduce(f, true, hi, &base_hi, &slack_hi);
-    if (opjit_ir_same(f->ir, base_lo, base_hi) && checked_subi(slack_hi, slack_lo, out))
-        return true;
-    /* Cutting both at the same place brings them no further apart. */
-    const bool both = depth > 0 && a->op == b->op && (a->op == IR_CLAMP || a->op == IR_IMIN || a->op == IR_IMAX);
-    if (!both || !opjit_ir_same(f->ir, ir_operand(f->ir, lo, 1), ir_operand(f->ir, hi, 1))
-        || (a->op == IR_CLAMP && !opjit_ir_same(f->ir, ir_operand(f->ir, lo, 2), ir_operand(f->ir, hi, 2)))
-        || !span(f, ir_operand(f->ir, lo, 0), ir_operand(f->ir, hi, 0), depth - 1, out))
-        return false;
-    *out = *out < 0 ? 0 : *out;
-    return true;
+    int64_t d;
+    if (!span(f, lo, hi, depth, &d) || (*known && *out <= d))
+        return;
+    *known = true;
+    *out = d;
 }
 
-bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out) { return span(f, lo, hi, 8, out); }
+/* The larger of hi - lo for two choices of (lo, hi), if both are known and it is better than *out. */
+static void consider_both(const cg_func *f, const ir_ref lo[2], const ir_ref hi[2], uint32_t depth, bool *known, int64_t *out)
+{
+    int64_t a, b;
+    if (!span(f, lo[0], hi[0], depth, &a) || !span(f, lo[1], hi[1], depth, &b))
+        return;
+    a = a > b ? a : b;
+    *out = *known && *out < a ? *out : a;
+    *known = true;
+}
+
+/* Upper bounds of hi: imin is below both, imax and clamp(x, l, k) = imin(imax(x, l), k) are below the larger. */
+static void open_hi(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool *known, int64_t *out)
+{
+    const ir_node *n = ir_at(f->ir, hi);
+    if (n->op == IR_IMIN) {
+        consider(f, lo, ir_operand(f->ir, hi, 0), depth, known, out);
+        consider(f, lo, ir_operand(f->ir, hi, 1), depth, known, out);
+    } else if (n->op == IR_IMAX || n->op == IR_CLAMP) {
+        consider_both(f, (ir_ref[]){ lo, lo }, (ir_ref[]){ ir_operand(f->ir, hi, 0), ir_operand(f->ir, hi, 1) }, depth, known, out);
+        if (n->op == IR_CLAMP)
+            consider(f, lo, ir_operand(f->ir, hi, 2), depth, known, out);
+    }
+}
+
+/* Lower bounds of lo: imax is above both, imin above the smaller, clamp(x, l, k) above the smaller of k and any of x, l. */
+static void open_lo(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool *known, int64_t *out)
+{
+    const ir_node *n = ir_at(f->ir, lo);
+    if (n->op == IR_IMAX) {
+        consider(f, ir_operand(f->ir, lo, 0), hi, depth, known, out);
+        consider(f, ir_operand(f->ir, lo, 1), hi, depth, known, out);
+    } else if (n->op == IR_IMIN) {
+        consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, 0), ir_operand(f->ir, lo, 1) }, (ir_ref[]){ hi, hi }, depth, known, out);
+    } else if (n->op == IR_CLAMP) {
+        for (uint32_t i = 0; i < 2; i++)
+            consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, i), ir_operand(f->ir, lo, 2) }, (ir_ref[]){ hi, hi }, depth, known, out);
+    }
+}
+
+static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t *out)
+{
+    ir_ref base_lo, base_hi;
+    int64_t slack_lo, slack_hi, d;
+    bool known = false;
+    lo = through_let(f, lo);
+    hi = through_let(f, hi);
+    const ir_interval a = opjit_ir_interval(f->ir, lo), b = opjit_ir_interval(f->ir, hi);
+    if (checked_subi(b.hi, a.lo, &d)) {
+        known = true;
+        *out = d;
+    }
+    reduce(f, false, lo, &base_lo, &slack_lo);
+    reduce(f, true, hi, &base_hi, &slack_hi);
+    if (opjit_ir_same(f->ir, base_lo, base_hi) && checked_subi(slack_hi, slack_lo, &d) && (!known || d < *out)) {
+        known = true;
+        *out = d;
+    }
+    if (depth == 0)
+        return known;
+    /* Cutting both at the same place brings them no further apart. */
+    const ir_node *x = ir_at(f->ir, lo), *y = ir_at(f->ir, hi);
+    if (x->op == IR_CLAMP && y->op == IR_CLAMP && opjit_ir_same(f->ir, ir_operand(f->ir, lo, 1), ir_operand(f->ir, hi, 1))
+        && opjit_ir_same(f->ir, ir_operand(f->ir, lo, 2), ir_operand(f->ir, hi, 2))
+        && span(f, ir_operand(f->ir, lo, 0), ir_operand(f->ir, hi, 0), depth - 1, &d)) {
+        d = d < 0 ? 0 : d;
+        *out = known && *out < d ? *out : d;
+        known = true;
+    }
+    open_hi(f, lo, hi, depth - 1, &known, out);
+    open_lo(f, lo, hi, depth - 1, &known, out);
+    return known;
+}
+
+bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out) { return span(f, lo, hi, SPAN_DEPTH, out); }

@@ -28,10 +28,7 @@ static void begin_function(cg_func *f, const char *name)
     LLVMTypeRef types[6] = { f->type.ptr, f->type.ptr, f->type.ptr, f->type.ptr, f->type.i64, f->type.i64 };
     f->fn = LLVMAddFunction(f->module, name, LLVMFunctionType(f->type.none, types, 6, 0));
     opjit_cg_attributes(f, f->fn);
-    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMBasicBlockRef first = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMPositionBuilderAtEnd(f->entry, entry);
-    LLVMPositionBuilderAtEnd(f->b, first);
+    LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
 }
 
 static void end_function(cg_func *f)
@@ -42,7 +39,6 @@ static void end_function(cg_func *f)
         LLVMBuildCall2(f->b, type, fence, NULL, 0, "");
     }
     LLVMBuildRetVoid(f->b);
-    LLVMBuildBr(f->entry, LLVMGetNextBasicBlock(LLVMGetEntryBasicBlock(f->fn)));
 }
 
 /* The iteration number is the variable; iterations from begin up to end. */
@@ -56,18 +52,16 @@ static void emit_stage(cg_func *f, ir_ref stage)
     f->lanes = 1;
     f->lane_bits = 8;
     opjit_cg_scope_push(f);
-    LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, ""));
-    opjit_cg_scope_push(f);
-    f->copy_scope = f->loop_scope = f->scope_count - 1;
+    f->copy_scope = f->loop_scope = 0;
+    LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
+    LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */
     opjit_cg_hoist(f, n->body, 0, 1);
-    f->loops[0].iv = opjit_cg_count_begin(f, &c, begin);
+    f->loops[0].iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, begin, guard));
     opjit_cg_scope_push(f);
     f->copy_scope = f->loop_scope = f->scope_count - 1;
     opjit_cg_block(f, n->body);
     opjit_cg_scope_pop(f);
     opjit_cg_count_end(f, &c, 1, end);
-    opjit_cg_scope_pop(f);
-    opjit_cg_if_end(f, after);
     opjit_cg_scope_pop(f);
 }
 
@@ -90,7 +84,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
 {
     if (!allocate(f))
         return opjit_rt_no_memory(f->error);
-    f->scope_count = f->next_scope = f->loop_count = 0;
+    f->scope_count = f->next_scope = f->loop_count = f->row_count = 0;
     f->mask = NULL;
     f->tail = f->nontemporal = f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));

@@ -67,7 +67,7 @@ static LLVMValueRef var_value(cg_func *f, ir_ref var, bool with_offset)
     const cg_loop *loop = loop_of(f, var);
     if (!with_offset || loop->offset == 0)
         return loop->iv;
-    return LLVMBuildAdd(f->b, loop->iv, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset), "");
+    return opjit_cg_add(f, loop->iv, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
 }
 
 /* --- scalars -------------------------------------------------------------------------------------------------------- */
@@ -268,10 +268,12 @@ static LLVMValueRef compare_iota(cg_func *f, ir_op op, ir_ref affine, ir_ref inv
         return NULL;
     const int64_t reach = step * (int64_t)(f->lanes - 1), lo = reach < 0 ? reach : 0, hi = reach < 0 ? 0 : reach;
     const uint32_t bits = wider(f->lane_bits, bits_for((ir_interval){ lo - 1, hi + 1 }));
-    LLVMValueRef d = LLVMBuildSub(f->b, opjit_cg_emit(f, invariant), opjit_cg_base(f, affine), "");
-    if (offset)
-        d = LLVMBuildSub(f->b, d, number(f, d, offset), "");
-    d = choice(f, false, choice(f, true, d, number(f, d, lo - 1)), number(f, d, hi + 1));
+    LLVMValueRef d = opjit_cg_sub(f, opjit_cg_emit(f, invariant), opjit_cg_base(f, affine));
+    d = opjit_cg_sub(f, d, number(f, d, offset));
+    const ir_interval x = opjit_ir_interval(f->ir, affine), y = opjit_ir_interval(f->ir, invariant);
+    const bool fits = !f->tail && bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
+    if (!fits)
+        d = choice(f, false, choice(f, true, d, number(f, d, lo - 1)), number(f, d, hi + 1));
     d = opjit_cg_splat(f, opjit_cg_resize(f, d, bits, true), f->lanes);
     LLVMValueRef l = opjit_cg_iota(f, bits, f->lanes, 0, step);
     return swapped ? opjit_cg_compare(f, op, IR_INDEX, d, l) : opjit_cg_compare(f, op, IR_INDEX, l, d);

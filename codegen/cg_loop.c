@@ -55,7 +55,7 @@ static LLVMValueRef advance(const pieces *p, LLVMValueRef pos, LLVMValueRef coun
     cg_func *f = p->f;
     if (p->step != 1)
         count = LLVMBuildMul(f->b, count, number(f, p->step), "");
-    return LLVMBuildAdd(f->b, pos, count, "");
+    return opjit_cg_add(f, pos, count);
 }
 
 /* --- whole vectors ---------------------------------------------------------------------------------------------------------- */
@@ -76,19 +76,18 @@ static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *
                                                : LLVMBuildURem(f->b, r->count, number(f, size), "");
         whole = LLVMBuildSub(f->b, r->count, rest, "");
     }
-    LLVMValueRef end = advance(p, r->pos, whole);
-    LLVMBasicBlockRef after = NULL;
-    if (r->min < size)
-        after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, ""));
-    if (r->max < 2 * size) {
-        emit_copies(p, lanes, copies, r->pos);
-    } else {
+    LLVMValueRef end = opjit_cg_opaque(f, advance(p, r->pos, whole));
+    LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
+    if (r->max >= 2 * size) {
         cg_count c;
-        emit_copies(p, lanes, copies, opjit_cg_count_begin(f, &c, r->pos));
+        emit_copies(p, lanes, copies, opjit_cg_count_begin(f, &c, r->pos, guard));
         opjit_cg_count_end(f, &c, size * p->step, end);
+    } else {
+        LLVMBasicBlockRef after = guard ? opjit_cg_if_begin(f, guard) : NULL;
+        emit_copies(p, lanes, copies, r->pos);
+        if (after)
+            opjit_cg_if_end(f, after);
     }
-    if (after)
-        opjit_cg_if_end(f, after);
     const bool fixed = r->min == r->max;
     r->pos = end;
     r->count = rest ? rest : number(f, 0);
@@ -139,23 +138,17 @@ static void emit_halves(const pieces *p, range *r)
 
 /* --- what is known of the bounds -------------------------------------------------------------------------------------------- */
 
-static int64_t saturating_sub(int64_t a, int64_t b)
+/* Bounds of hi - lo.  Where both are the same modulo the vector's lanes, so is their distance 0. */
+static void distance(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t lanes, int64_t *min, int64_t *max)
 {
-    int64_t out;
-    return checked_subi(a, b, &out) ? out : a < b ? INT64_MIN : INT64_MAX;
-}
-
-/* Bounds of hi - lo: by intervals and by form. */
-static void distance(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *min, int64_t *max)
-{
-    const ir_interval a = opjit_ir_interval(f->ir, lo), b = opjit_ir_interval(f->ir, hi);
     int64_t d;
-    *min = saturating_sub(b.lo, a.hi);
-    *max = saturating_sub(b.hi, a.lo);
-    if (opjit_cg_span(f, lo, hi, &d) && d < *max)
-        *max = d;
-    if (opjit_cg_span(f, hi, lo, &d) && d != INT64_MIN && -d > *min)
-        *min = -d;
+    uint64_t a, b;
+    *max = opjit_cg_span(f, lo, hi, &d) ? d : INT64_MAX;
+    *min = opjit_cg_span(f, hi, lo, &d) && d != INT64_MIN ? -d : INT64_MIN;
+    if (lanes < 2 || *max > INT64_MAX / 2 || !opjit_cg_residue(f, lo, lanes, &a) || !opjit_cg_residue(f, hi, lanes, &b) || a != b)
+        return;
+    *max = *max < 0 ? *max : *max - *max % lanes;
+    *min = *min <= 0 ? *min : (*min + lanes - 1) / lanes * lanes;
 }
 
 static int64_t steps_in(int64_t distance, int64_t step) { return distance <= 0 ? 0 : (distance - 1) / step + 1; }
@@ -243,7 +236,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     p.unroll = n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
     p.mask = vectors && can_mask(f, n);
     range r;
-    distance(f, lo, hi, &r.min, &r.max);
+    distance(f, lo, hi, p.lanes, &r.min, &r.max);
     p.ordered = r.min >= 0;
     r.min = steps_in(r.min, step);
     r.max = steps_in(r.max, step);
@@ -253,7 +246,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     if (r.min == r.max) {
         r.count = number(f, r.min);
     } else {
-        r.count = LLVMBuildSub(f->b, opjit_cg_emit(f, hi), r.pos, "");
+        r.count = opjit_cg_sub(f, opjit_cg_emit(f, hi), r.pos);
         if (!p.ordered)
             r.count = opjit_cg_call(f, "llvm.smax", 2, (LLVMValueRef[]){ r.count, number(f, 0) });
         if (step > 1)

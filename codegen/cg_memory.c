@@ -35,7 +35,7 @@ uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor)
 static LLVMValueRef load_slot(cg_func *f, LLVMValueRef array, LLVMTypeRef type, uint64_t slot)
 {
     LLVMValueRef index = opjit_cg_number(f, 64, 1, slot);
-    return LLVMBuildLoad2(f->entry, type, LLVMBuildGEP2(f->entry, type, array, &index, 1, ""), "");
+    return LLVMBuildLoad2(f->entry, type, slot ? LLVMBuildGEP2(f->entry, type, array, &index, 1, "") : array, "");
 }
 
 /* Address of element 0, made in the entry block. */
@@ -54,7 +54,7 @@ static LLVMValueRef base_pointer(cg_func *f, uint32_t tensor)
     } else {
         p = load_slot(f, LLVMGetParam(f->fn, 0), f->type.ptr, t->slot);
     }
-    if (offset)
+    if (offset && !LLVMIsNull(offset))
         p = LLVMBuildGEP2(f->entry, f->type.i8, p, &offset, 1, "");
     return f->bases[tensor] = p;
 }
@@ -76,9 +76,7 @@ static bool growth(const cg_func *f, const access *a, ir_ref var, int64_t *out)
 
 static LLVMValueRef plus(cg_func *f, LLVMValueRef a, LLVMValueRef b)
 {
-    if (!a || !b)
-        return a ? a : b;
-    return LLVMBuildAdd(f->b, a, b, "");
+    return !a || !b ? (a ? a : b) : opjit_cg_add(f, a, b);
 }
 
 static LLVMValueRef times(cg_func *f, LLVMValueRef a, int64_t k)
@@ -107,6 +105,31 @@ static LLVMValueRef at_zero(cg_func *f, ir_ref node, ir_ref var)
     return plus(f, a, b);
 }
 
+/* Address where var is 0.  Rows that loops next to each other share are made once. */
+static LLVMValueRef row_pointer(cg_func *f, const access *a, ir_ref var)
+{
+    cg_row row = { .tensor = a->tensor };
+    bool plain = true;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        const ir_ref c = coordinate(f, a, d);
+        row.at[d] = c == var || stride(f, a, d) == 0 ? 0 : c;
+        plain = plain && (row.at[d] == 0 || !(f->info[c].vary & f->info[var].vary)) && !opjit_cg_varies(f, c);
+    }
+    for (uint32_t i = 0; plain && i < CG_MAX_ROWS; i++)
+        if (f->rows[i].tensor == row.tensor && memcmp(f->rows[i].at, row.at, sizeof(row.at)) == 0 && opjit_cg_live(f, &f->rows[i].entry))
+            return f->rows[i].entry.value;
+    LLVMValueRef offset = NULL, p = base_pointer(f, a->tensor);
+    for (uint32_t d = 0; d < a->rank; d++)
+        if (stride(f, a, d) != 0)
+            offset = plus(f, offset, times(f, at_zero(f, coordinate(f, a, d), var), stride(f, a, d)));
+    if (offset)
+        p = opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), p, offset);
+    row.entry = opjit_cg_entry(f, f->copy_scope, p);
+    if (plain)
+        f->rows[f->row_count++ % CG_MAX_ROWS] = row;
+    return p;
+}
+
 void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
 {
     const access a = access_of(f, node);
@@ -123,13 +146,7 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
         if ((info->inside & ~info->vary) >> loop & 1)
             return;
     }
-    LLVMValueRef offset = NULL, p = base_pointer(f, a.tensor);
-    for (uint32_t d = 0; d < a.rank; d++)
-        if (stride(f, &a, d) != 0)
-            offset = plus(f, offset, times(f, at_zero(f, coordinate(f, &a, d), var), stride(f, &a, d)));
-    if (offset)
-        p = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), p, offset);
-    opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1, p);
+    opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1, row_pointer(f, &a, var));
 }
 
 /* Element offset of lane 0, in i64; the vectorised variable's own offset included. */

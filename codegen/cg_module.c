@@ -78,7 +78,7 @@ static void open_module(job *j, const cg_target *cpu)
 static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
 {
     cg_func f = { .ir = ir, .target = j->request->target, .cpu = cpu, .arena = &j->arena, .error = j->error, .llvm = j->llvm,
-                  .module = j->module, .b = j->b, .entry = j->entry };
+                  .module = j->module, .b = j->b, .entry = j->entry, .peak = j->request->level == OPJIT_LEVEL_PEAK };
     f.type.i1 = LLVMInt1TypeInContext(j->llvm);
     f.type.i8 = LLVMInt8TypeInContext(j->llvm);
     f.type.i16 = LLVMInt16TypeInContext(j->llvm);

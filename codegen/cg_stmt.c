@@ -3,11 +3,15 @@
 
 /* --- control flow -------------------------------------------------------------------------------------------------------- */
 
-LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo)
+LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     c->body = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMBuildBr(f->b, c->body);
+    c->after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    if (guard)
+        LLVMBuildCondBr(f->b, guard, c->body, c->after);
+    else
+        LLVMBuildBr(f->b, c->body);
     LLVMPositionBuilderAtEnd(f->b, c->body);
     c->iv = LLVMBuildPhi(f->b, f->type.i64, "");
     LLVMAddIncoming(c->iv, &lo, &before, 1);
@@ -16,11 +20,12 @@ LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo)
 
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi)
 {
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b), after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
     LLVMValueRef next = LLVMBuildAdd(f->b, c->iv, opjit_cg_number(f, 64, 1, (uint64_t)step), "");
     LLVMAddIncoming(c->iv, &next, &latch, 1);
-    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, hi, ""), c->body, after);
-    LLVMPositionBuilderAtEnd(f->b, after);
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, hi, ""), c->body, c->after);
+    LLVMMoveBasicBlockAfter(c->after, latch);
+    LLVMPositionBuilderAtEnd(f->b, c->after);
 }
 
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition)

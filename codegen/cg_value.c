@@ -147,11 +147,31 @@ LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMVal
     return LLVMBuildCall2(f->b, type, callee, args, count, "");
 }
 
+static bool is_zero(LLVMValueRef v) { return LLVMIsConstant(v) && LLVMIsNull(v); }
+
+LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b)
+{
+    return is_zero(a) ? b : is_zero(b) ? a : LLVMBuildAdd(f->b, a, b, "");
+}
+
+LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b) { return is_zero(b) ? a : LLVMBuildSub(f->b, a, b, ""); }
+
+/* The same number, of which LLVM's loop analysis knows nothing: strength reduction looks at every way to write every
+ * value of all loops around, and takes longer than all else where bounds hang together. */
+LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v)
+{
+    if (!f->peak || LLVMIsConstant(v))
+        return v;
+    if (LLVMIsAPHINode(v)) /* a freeze of the variable itself would be moved out of the loop */
+        v = LLVMBuildAnd(f->b, v, opjit_cg_number(f, 64, 1, UINT64_MAX), "");
+    return LLVMBuildFreeze(f->b, v, "");
+}
+
 LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type) { return LLVMBuildAlloca(f->entry, type, ""); }
 
 LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef index)
 {
-    return LLVMBuildGEP2(f->b, element, pointer, &index, 1, "");
+    return is_zero(index) ? pointer : LLVMBuildGEP2(f->b, element, pointer, &index, 1, "");
 }
 
 /* --- what is remembered -------------------------------------------------------------------------------------------- */
@@ -162,13 +182,19 @@ void opjit_cg_scope_push(cg_func *f) { f->scopes[f->scope_count++] = ++f->next_s
 
 void opjit_cg_scope_pop(cg_func *f) { f->scope_count--; }
 
-LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node)
+cg_entry opjit_cg_entry(const cg_func *f, uint32_t depth, LLVMValueRef value)
 {
-    const cg_entry *e = &f->cache[slot][node];
+    return (cg_entry){ .value = value, .scope = f->scopes[depth], .depth = depth };
+}
+
+LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *e)
+{
     return e->value && e->depth < f->scope_count && f->scopes[e->depth] == e->scope ? e->value : NULL;
 }
 
+LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node) { return opjit_cg_live(f, &f->cache[slot][node]); }
+
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value)
 {
-    f->cache[slot][node] = (cg_entry){ .value = value, .scope = f->scopes[depth], .depth = depth };
+    f->cache[slot][node] = opjit_cg_entry(f, depth, value);
 }

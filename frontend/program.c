@@ -170,6 +170,8 @@ static bool saves_something(const ir_func *f, const ir_func *base, const uint8_t
     texts[0].size = texts[1].size = 0;
     print_without_alias(f, &texts[0]);
     print_without_alias(base, &texts[1]);
+    if (texts[0].failed || texts[1].failed)
+        return true; /* the caller gives up */
     return texts[0].size != texts[1].size || memcmp(texts[0].data, texts[1].data, texts[0].size) != 0;
 }
 

@@ -221,27 +221,19 @@ ir_ref opjit_ir_get(ir_func *f, ir_ref let_or_acc)
 ir_ref opjit_ir_load(ir_func *f, uint32_t tensor, const ir_ref *coordinates)
 {
     const ir_tensor *t = &f->tensors[tensor];
-    return opjit_ir_node_new(f, &(ir_node){ .op = IR_LOAD, .type = (uint8_t)t->type, .ref = tensor }, t->rank, coordinates);
+    return opjit_ir_node_new(f, &(ir_node){ .op = IR_LOAD, .type = (uint8_t)t->type, .ref = tensor }, t->rank,
+                             coordinates);
 }
 
 ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
 {
     ir_node node = { .op = (uint8_t)op, .type = (uint8_t)type };
     switch (opjit_ir_op_infos[op].result) {
-    case 'I':
-        node.type = IR_INDEX;
-        break;
-    case 'B':
-        node.type = IR_BOOL;
-        break;
-    case 'S':
-        node.type = count > 0 ? f->nodes[operands[0]].type : IR_NONE;
-        break;
-    case 'A':
-        node.type = count > 1 ? f->nodes[operands[1]].type : IR_NONE;
-        break;
-    default: /* T: stands in the node */
-        break;
+    case 'I': node.type = IR_INDEX; break;
+    case 'B': node.type = IR_BOOL; break;
+    case 'S': node.type = count > 0 ? f->nodes[operands[0]].type : IR_NONE; break;
+    case 'A': node.type = count > 1 ? f->nodes[operands[1]].type : IR_NONE; break;
+    default: /* T: stands in the node */ break;
     }
     return opjit_ir_node_new(f, &node, count, operands);
 }
@@ -265,9 +257,15 @@ static ir_ref new_definition(ir_func *f, ir_op op, uint32_t tensor)
     return f->failed ? 0 : statement;
 }
 
-ir_ref opjit_ir_def(ir_func *f, uint32_t tensor) { return new_definition(f, IR_DEF, tensor); }
+ir_ref opjit_ir_def(ir_func *f, uint32_t tensor)
+{
+    return new_definition(f, IR_DEF, tensor);
+}
 
-ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor) { return new_definition(f, IR_YIELD, tensor); }
+ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor)
+{
+    return new_definition(f, IR_YIELD, tensor);
+}
 
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension)
 {
@@ -290,9 +288,15 @@ static ir_ref new_loop(ir_func *f, ir_op op, ir_ref lo, ir_ref hi, uint64_t imm)
     return loop;
 }
 
-ir_ref opjit_ir_stage(ir_func *f, ir_ref lo, ir_ref hi, uint64_t grain) { return new_loop(f, IR_STAGE, lo, hi, grain); }
+ir_ref opjit_ir_stage(ir_func *f, ir_ref lo, ir_ref hi, uint64_t grain)
+{
+    return new_loop(f, IR_STAGE, lo, hi, grain);
+}
 
-ir_ref opjit_ir_for(ir_func *f, ir_ref lo, ir_ref hi, uint64_t step) { return new_loop(f, IR_FOR, lo, hi, step); }
+ir_ref opjit_ir_for(ir_func *f, ir_ref lo, ir_ref hi, uint64_t step)
+{
+    return new_loop(f, IR_FOR, lo, hi, step);
+}
 
 ir_ref opjit_ir_let(ir_func *f, ir_ref value)
 {
@@ -355,7 +359,8 @@ static bool same(same_walk *w, ir_ref a, ir_ref b)
     if (w->left[slot] == a && w->right[slot] == b)
         return true;
     const ir_node *x = ir_at(w->f, a), *y = ir_at(w->f, b);
-    if (!a || !b || x->op != y->op || x->type != y->type || x->count != y->count || x->ref != y->ref || x->imm != y->imm)
+    if (!a || !b || x->op != y->op || x->type != y->type || x->count != y->count || x->ref != y->ref ||
+        x->imm != y->imm)
         return false;
     /* A VAR or a statement is itself and nothing else. */
     if (x->op == IR_VAR || !(opjit_ir_op_infos[x->op].flags & IR_FLAG_P) || w->budget == 0)

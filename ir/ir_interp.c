@@ -14,9 +14,9 @@ typedef struct memory {
 } memory;
 
 typedef struct accumulator {
-    uint64_t lane[LANES_MAX], total;   /* values */
+    uint64_t lane[LANES_MAX], total; /* values */
     int64_t where[LANES_MAX], total_where;
-    bool some[LANES_MAX], total_some;  /* arg kinds: whether there is a value yet; total: whether a block was folded */
+    bool some[LANES_MAX], total_some; /* arg kinds: whether there is a value yet; total: whether a block was folded */
     int64_t block;
     ir_type value_type;
 } accumulator;
@@ -24,12 +24,12 @@ typedef struct accumulator {
 typedef struct machine {
     const ir_func *f;
     const ir_run *run;
-    memory *memory;       /* by tensor */
-    uint64_t *value;      /* by node: VAR and LET; ACC: its place in accumulators */
+    memory *memory;  /* by tensor */
+    uint64_t *value; /* by node: VAR and LET; ACC: its place in accumulators */
     accumulator *accumulators;
     uint32_t accumulator_count;
-    int64_t innermost;    /* value of the innermost loop's variable: k of upd */
-    ir_ref wrong;         /* load or store that left its tensor */
+    int64_t innermost; /* value of the innermost loop's variable: k of upd */
+    ir_ref wrong;      /* load or store that left its tensor */
     uint32_t wrong_dimension;
     int64_t wrong_coordinate;
 } machine;
@@ -67,17 +67,10 @@ static uint64_t read_element(const uint8_t *from, uint32_t size)
     uint32_t word;
     uint64_t bits;
     switch (size) {
-    case 1:
-        return *from;
-    case 2:
-        memcpy(&half, from, 2);
-        return half;
-    case 4:
-        memcpy(&word, from, 4);
-        return word;
-    default:
-        memcpy(&bits, from, 8);
-        return bits;
+    case 1: return *from;
+    case 2: memcpy(&half, from, 2); return half;
+    case 4: memcpy(&word, from, 4); return word;
+    default: memcpy(&bits, from, 8); return bits;
     }
 }
 
@@ -86,7 +79,12 @@ static void write_element(uint8_t *to, uint32_t size, uint64_t bits)
     const uint8_t byte = (uint8_t)bits;
     const uint16_t half = (uint16_t)bits;
     const uint32_t word = (uint32_t)bits;
-    memcpy(to, size == 1 ? (const void *)&byte : size == 2 ? (const void *)&half : size == 4 ? (const void *)&word : &bits, size);
+    memcpy(to,
+           size == 1   ? (const void *)&byte
+           : size == 2 ? (const void *)&half
+           : size == 4 ? (const void *)&word
+                       : &bits,
+           size);
 }
 
 static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
@@ -98,7 +96,10 @@ static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
 
-static bool is_arg(ir_kind kind) { return kind >= IR_ARGMIN; }
+static bool is_arg(ir_kind kind)
+{
+    return kind >= IR_ARGMIN;
+}
 
 static void reset_lanes(accumulator *a, const ir_node *acc)
 {
@@ -157,7 +158,8 @@ static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
             if (!is_arg((ir_kind)acc->kind))
                 a->lane[l] = step(acc, a->lane[l], a->lane[l + half]);
             else if (a->some[l + half])
-                update_arg(acc, a->value_type, &a->lane[l], &a->where[l], &a->some[l], a->lane[l + half], a->where[l + half]);
+                update_arg(acc, a->value_type, &a->lane[l], &a->where[l], &a->some[l], a->lane[l + half],
+                           a->where[l + half]);
         }
     if (!is_arg((ir_kind)acc->kind)) {
         a->total = a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
@@ -206,7 +208,8 @@ static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement
     fold(acc, a, &folded);
     if (!is_arg((ir_kind)acc->kind))
         return folded.total;
-    return acc->type == IR_INDEX ? (uint64_t)folded.total_where : opjit_ir_element_of((ir_type)acc->type, folded.total_where);
+    return acc->type == IR_INDEX ? (uint64_t)folded.total_where
+                                 : opjit_ir_element_of((ir_type)acc->type, folded.total_where);
 }
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
@@ -220,13 +223,13 @@ static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
         return m->run->params[node->ref - 1] << shift >> shift;
     }
     case IR_GET:
-        return ir_at(f, node->ref)->op == IR_LET ? m->value[node->ref] : get_accumulator(m, ir_at(f, node->ref), node->ref);
+        return ir_at(f, node->ref)->op == IR_LET ? m->value[node->ref]
+                                                 : get_accumulator(m, ir_at(f, node->ref), node->ref);
     case IR_LOAD: {
         const uint8_t *from = element(m, expr, 0);
         return from ? read_element(from, opjit_ir_type_size((ir_type)node->type)) : 0;
     }
-    default:
-        return node->imm;
+    default: return node->imm;
     }
 }
 
@@ -239,20 +242,16 @@ static uint64_t eval(machine *m, ir_ref expr)
     if (m->wrong)
         return 0;
     switch ((ir_op)node->op) {
-    case IR_VAR:
-        return m->value[expr];
-    case IR_CONST: case IR_PARAM: case IR_GET: case IR_LOAD:
-        return eval_leaf(m, expr, node);
-    case IR_SELECT:
-        return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
-    case IR_IADD:
-        return eval(m, operands[0]) + eval(m, operands[1]);
-    case IR_ISUB:
-        return eval(m, operands[0]) - eval(m, operands[1]);
-    case IR_IMUL:
-        return eval(m, operands[0]) * eval(m, operands[1]);
-    default:
-        break;
+    case IR_VAR: return m->value[expr];
+    case IR_CONST:
+    case IR_PARAM:
+    case IR_GET:
+    case IR_LOAD: return eval_leaf(m, expr, node);
+    case IR_SELECT: return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
+    case IR_IADD: return eval(m, operands[0]) + eval(m, operands[1]);
+    case IR_ISUB: return eval(m, operands[0]) - eval(m, operands[1]);
+    case IR_IMUL: return eval(m, operands[0]) * eval(m, operands[1]);
+    default: break;
     }
     for (uint32_t i = 0; i < node->count && i < 3; i++)
         args[i] = eval(m, operands[i]);
@@ -287,20 +286,11 @@ static void run_block(machine *m, ir_ref first)
         case IR_FOR:
             run_loop(m, node, (int64_t)eval(m, ir_operand(f, s, 0)), (int64_t)eval(m, ir_operand(f, s, 1)), node->imm);
             break;
-        case IR_LET:
-            m->value[s] = eval(m, ir_operand(f, s, 0));
-            break;
-        case IR_ACC:
-            start_accumulator(m, s);
-            break;
-        case IR_UPD:
-            update(m, node, s);
-            break;
-        case IR_STORE:
-            store(m, s, 1, eval(m, ir_operand(f, s, 0)));
-            break;
-        default:
-            break;
+        case IR_LET: m->value[s] = eval(m, ir_operand(f, s, 0)); break;
+        case IR_ACC: start_accumulator(m, s); break;
+        case IR_UPD: update(m, node, s); break;
+        case IR_STORE: store(m, s, 1, eval(m, ir_operand(f, s, 0))); break;
+        default: break;
         }
     }
 }
@@ -315,8 +305,8 @@ static opjit_status run_stage(machine *m, opjit_error *error)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "there is no stage %u", m->run->stage);
     const int64_t hi = (int64_t)eval(m, ir_operand(f, stage, 1));
     if (hi < 0 || m->run->end > (uint64_t)hi)
-        return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage, (long long)hi,
-                                  (unsigned long long)m->run->end);
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage,
+                                  (long long)hi, (unsigned long long)m->run->end);
     if (m->run->begin < m->run->end)
         run_loop(m, ir_at(f, stage), (int64_t)m->run->begin, (int64_t)m->run->end, 1);
     return OPJIT_OK;
@@ -359,7 +349,8 @@ static void run_definition(machine *m, ir_ref item, uint32_t dimension)
             store(m, item, 1, bits);
         return;
     }
-    const uint64_t size = node->imm ? eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1)) : tensor->sizes[dimension];
+    const uint64_t size =
+        node->imm ? eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1)) : tensor->sizes[dimension];
     for (uint64_t i = 0; i < size && !m->wrong; i++) {
         m->value[ir_operand(f, item, 1 + dimension)] = i;
         run_definition(m, item, dimension + 1);
@@ -394,7 +385,8 @@ static void map_view(machine *m, uint32_t t)
     const memory *of = &m->memory[tensor->of];
     const uint64_t size = opjit_ir_type_size(tensor->type);
     uint64_t skip;
-    if (tensor->of >= t || tensor->offset < 0 || !checked_mul((uint64_t)tensor->offset, size, &skip) || skip > of->bytes)
+    if (tensor->of >= t || tensor->offset < 0 || !checked_mul((uint64_t)tensor->offset, size, &skip) ||
+        skip > of->bytes)
         return; /* no memory: every load of it is refused */
     m->memory[t] = (memory){ .base = of->base + skip, .bytes = of->bytes - skip };
 }
@@ -420,22 +412,15 @@ static opjit_status map_memory(machine *m, opjit_error *error)
             }
             m->memory[t] = (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
             break;
-        case IR_IN: case IR_OUT:
-            m->memory[t] = (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
-            break;
-        case IR_TEMP:
-            map_area(m, t, m->run->shared, f->shared_size);
-            break;
-        case IR_SCRATCH:
-            map_area(m, t, m->run->scratch, f->scratch_size);
-            break;
+        case IR_IN:
+        case IR_OUT: m->memory[t] = (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes }; break;
+        case IR_TEMP: map_area(m, t, m->run->shared, f->shared_size); break;
+        case IR_SCRATCH: map_area(m, t, m->run->scratch, f->scratch_size); break;
         case IR_VALUE:
             if (f->stage < IR_PLACED)
                 TRY(map_value(m, t, error));
             break;
-        case IR_VIEW:
-            map_view(m, t);
-            break;
+        case IR_VIEW: map_view(m, t); break;
         }
     }
     return OPJIT_OK;
@@ -485,8 +470,8 @@ static opjit_status report_wrong(const machine *m, opjit_error *error)
     if (m->wrong_coordinate < 0 || (uint64_t)m->wrong_coordinate >= tensor->sizes[d])
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: coordinate %u is %lld, size %llu", text, d,
                                   (long long)m->wrong_coordinate, (unsigned long long)tensor->sizes[d]);
-    return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: the element lies outside the tensor's %llu bytes of memory", text,
-                              (unsigned long long)m->memory[ir_at(m->f, m->wrong)->ref].bytes);
+    return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: the element lies outside the tensor's %llu bytes of memory",
+                              text, (unsigned long long)m->memory[ir_at(m->f, m->wrong)->ref].bytes);
 }
 
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error)

@@ -15,13 +15,25 @@ typedef struct interval_walk {
 static const ir_interval everything = { INT64_MIN, INT64_MAX };
 static const ir_interval nothing = { 1, 0 };
 
-static bool is_empty(ir_interval x) { return x.lo > x.hi; }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static bool is_empty(ir_interval x)
+{
+    return x.lo > x.hi;
+}
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* --- saturating arithmetic: an end that is at the end of int64 stays there ---------------------------------------- */
 
-static bool is_end(int64_t x) { return x == INT64_MIN || x == INT64_MAX; }
+static bool is_end(int64_t x)
+{
+    return x == INT64_MIN || x == INT64_MAX;
+}
 
 static int64_t saturating_add(int64_t a, int64_t b)
 {
@@ -33,7 +45,10 @@ static int64_t saturating_add(int64_t a, int64_t b)
     return checked_addi(a, b, &sum) ? sum : a < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static int64_t saturating_neg(int64_t a) { return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a; }
+static int64_t saturating_neg(int64_t a)
+{
+    return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a;
+}
 
 static int64_t saturating_mul(int64_t a, int64_t k)
 {
@@ -45,14 +60,20 @@ static int64_t saturating_mul(int64_t a, int64_t k)
     return (a < 0) == (k < 0) ? INT64_MAX : INT64_MIN;
 }
 
-static int64_t floor_div(int64_t a, int64_t k) { return is_end(a) ? a : a / k - (a % k < 0); }
+static int64_t floor_div(int64_t a, int64_t k)
+{
+    return is_end(a) ? a : a / k - (a % k < 0);
+}
 
 static ir_interval interval_add(ir_interval a, ir_interval b)
 {
     return (ir_interval){ saturating_add(a.lo, b.lo), saturating_add(a.hi, b.hi) };
 }
 
-static ir_interval interval_neg(ir_interval a) { return (ir_interval){ saturating_neg(a.hi), saturating_neg(a.lo) }; }
+static ir_interval interval_neg(ir_interval a)
+{
+    return (ir_interval){ saturating_neg(a.hi), saturating_neg(a.lo) };
+}
 
 static ir_interval interval_mul(ir_interval a, int64_t k)
 {
@@ -72,7 +93,10 @@ static ir_interval interval_mod(ir_interval a, int64_t k)
 
 static ir_interval walk_interval(interval_walk *w, ir_ref expr);
 
-static ir_interval of_operand(interval_walk *w, ir_ref expr, uint32_t i) { return walk_interval(w, ir_operand(w->f, expr, i)); }
+static ir_interval of_operand(interval_walk *w, ir_ref expr, uint32_t i)
+{
+    return walk_interval(w, ir_operand(w->f, expr, i));
+}
 
 /* Of a variable, by the statement that owns it. */
 static ir_interval var_interval(interval_walk *w, ir_ref expr)
@@ -239,9 +263,11 @@ static void sum_add(const ir_func *f, sum *s, ir_ref expr, int64_t factor, uint3
     }
     switch ((ir_op)node->op) {
     case IR_CONST:
-        s->failed |= !checked_muli((int64_t)node->imm, factor, &product) || !checked_addi(s->constant, product, &s->constant);
+        s->failed |=
+            !checked_muli((int64_t)node->imm, factor, &product) || !checked_addi(s->constant, product, &s->constant);
         return;
-    case IR_IADD: case IR_ISUB:
+    case IR_IADD:
+    case IR_ISUB:
         sum_add(f, s, ir_operand(f, expr, 0), factor, depth - 1);
         if (node->op == IR_ISUB && factor == INT64_MIN)
             s->failed = true;
@@ -259,8 +285,7 @@ static void sum_add(const ir_func *f, sum *s, ir_ref expr, int64_t factor, uint3
             break;
         sum_add(f, s, ir_operand(f, node->ref, 0), factor, depth - 1);
         return;
-    default:
-        break;
+    default: break;
     }
     sum_term(f, s, expr, factor);
 }
@@ -405,16 +430,20 @@ static int walk_decide(interval_walk *w, ir_ref expr)
         return -1;
     w->budget--;
     switch ((ir_op)node->op) {
-    case IR_CONST:
-        return node->imm != 0;
-    case IR_GET:
-        return ir_at(f, node->ref)->op == IR_LET ? walk_decide(w, ir_operand(f, node->ref, 0)) : -1;
-    case IR_EQ: case IR_NE: case IR_LT: case IR_LE: {
+    case IR_CONST: return node->imm != 0;
+    case IR_GET: return ir_at(f, node->ref)->op == IR_LET ? walk_decide(w, ir_operand(f, node->ref, 0)) : -1;
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT:
+    case IR_LE: {
         const ir_ref a = ir_operand(f, expr, 0), b = ir_operand(f, expr, 1);
         return ir_at(f, a)->type == IR_INDEX ? decide_comparison(w, (ir_op)node->op, a, b) : -1;
     }
-    case IR_AND: case IR_OR: case IR_XOR:
-        return decide_logic((ir_op)node->op, walk_decide(w, ir_operand(f, expr, 0)), walk_decide(w, ir_operand(f, expr, 1)));
+    case IR_AND:
+    case IR_OR:
+    case IR_XOR:
+        return decide_logic((ir_op)node->op, walk_decide(w, ir_operand(f, expr, 0)),
+                            walk_decide(w, ir_operand(f, expr, 1)));
     case IR_NOT: {
         const int inner = walk_decide(w, ir_operand(f, expr, 0));
         return inner < 0 ? -1 : !inner;
@@ -426,8 +455,7 @@ static int walk_decide(interval_walk *w, ir_ref expr)
         const int a = walk_decide(w, ir_operand(f, expr, 1));
         return a >= 0 && a == walk_decide(w, ir_operand(f, expr, 2)) ? a : -1;
     }
-    default:
-        return -1;
+    default: return -1;
     }
 }
 

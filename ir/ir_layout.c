@@ -84,7 +84,8 @@ opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
         const ir_role role = f->tensors[i].role;
         if ((role != IR_TEMP && role != IR_SCRATCH) || w.spans[i].first > w.spans[i].last)
             continue;
-        if (f->tensors[i].bytes > INT64_MAX / 4 || !place(f, w.spans, i, role == IR_TEMP ? &f->shared_size : &f->scratch_size))
+        if (f->tensors[i].bytes > INT64_MAX / 4 ||
+            !place(f, w.spans, i, role == IR_TEMP ? &f->shared_size : &f->scratch_size))
             return opjit_rt_error_set(error, OPJIT_LIMIT, "temporary memory needs more than 2^62 bytes");
     }
     return OPJIT_OK;

@@ -3,14 +3,25 @@
 
 #include <string.h>
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-static bool is_name(char c) { return is_letter(c) || is_digit(c); }
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_name(char c)
+{
+    return is_letter(c) || is_digit(c);
+}
 
 static uint32_t hex_value(char c)
 {
-    return is_digit(c) ? (uint32_t)(c - '0') : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10) : 16;
+    return is_digit(c)            ? (uint32_t)(c - '0')
+           : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
+           : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
+                                  : 16;
 }
 
 /* The character `ahead` of the position, 0 past the end. */
@@ -222,7 +233,7 @@ bool opjit_ir_lex_float(const ir_lexer *lex, ir_type type, uint64_t *out)
         x.significand >>= 1;
         x.power++;
     }
-    const int64_t top = 63 - __builtin_clzll(x.significand), exponent = x.power + top; /* of the leading one */
+    const int64_t top = 63 - __builtin_clzll(x.significand), exponent = x.power + top;    /* of the leading one */
     const int64_t unit = (exponent > 1 - bias ? exponent : 1 - bias) - (int64_t)fraction; /* of the last place */
     if (exponent > bias || x.power < unit)
         return false;

@@ -66,20 +66,20 @@ static bool linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out)
     }
     ir_linear a, b;
     switch ((ir_op)node.op) {
-    case IR_GET:
-        return f->nodes[node.ref].op == IR_LET && linear(f, ir_operand(f, node.ref, 0), var, out);
-    case IR_IADD: case IR_ISUB:
+    case IR_GET: return f->nodes[node.ref].op == IR_LET && linear(f, ir_operand(f, node.ref, 0), var, out);
+    case IR_IADD:
+    case IR_ISUB:
         if (!linear(f, ir_operand(f, expr, 0), var, &a) || !linear(f, ir_operand(f, expr, 1), var, &b))
             return false;
         out->rest = plus(f, (ir_op)node.op, a.rest, b.rest);
-        return node.op == IR_IADD ? checked_addi(a.factor, b.factor, &out->factor) : checked_subi(a.factor, b.factor, &out->factor);
+        return node.op == IR_IADD ? checked_addi(a.factor, b.factor, &out->factor)
+                                  : checked_subi(a.factor, b.factor, &out->factor);
     case IR_IMUL:
         if (!ir_is_index_const(f, ir_operand(f, expr, 1)) || !linear(f, ir_operand(f, expr, 0), var, &a))
             return false;
         out->rest = times(f, a.rest, ir_operand(f, expr, 1));
         return checked_muli(a.factor, ir_index_value(f, ir_operand(f, expr, 1)), &out->factor);
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -110,14 +110,15 @@ bool opjit_ir_factor(const ir_func *f, ir_ref expr, ir_ref var, int64_t *factor)
     switch ((ir_op)node->op) {
     case IR_GET:
         return ir_at(f, node->ref)->op == IR_LET && opjit_ir_factor(f, ir_operand(f, node->ref, 0), var, factor);
-    case IR_IADD: case IR_ISUB:
-        if (!opjit_ir_factor(f, ir_operand(f, expr, 0), var, &a) || !opjit_ir_factor(f, ir_operand(f, expr, 1), var, &b))
+    case IR_IADD:
+    case IR_ISUB:
+        if (!opjit_ir_factor(f, ir_operand(f, expr, 0), var, &a) ||
+            !opjit_ir_factor(f, ir_operand(f, expr, 1), var, &b))
             return false;
         return node->op == IR_IADD ? checked_addi(a, b, factor) : checked_subi(a, b, factor);
     case IR_IMUL:
         return opjit_ir_factor(f, ir_operand(f, expr, 0), var, &a) &&
                checked_muli(a, ir_index_value(f, ir_operand(f, expr, 1)), factor);
-    default:
-        return false;
+    default: return false;
     }
 }

@@ -9,7 +9,7 @@ typedef struct numbering {
     const ir_func *f;
     ir_numbers *n;
     uint32_t next;
-    uint8_t *seen; /* a byte a node: operands already searched for views */
+    uint8_t *seen;  /* a byte a node: operands already searched for views */
     uint32_t steps; /* statements left, so that a list that bites its tail ends */
 } numbering;
 
@@ -88,7 +88,8 @@ static void number_declarations(numbering *s)
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 1; i < s->f->tensor_count; i++) {
             const ir_role role = s->f->tensors[i].role;
-            if (pass == 0 ? role == IR_IN || role == IR_OUT : role == IR_CONSTANT || role == IR_TEMP || role == IR_SCRATCH)
+            if (pass == 0 ? role == IR_IN || role == IR_OUT
+                          : role == IR_CONSTANT || role == IR_TEMP || role == IR_SCRATCH)
                 number(s, &s->n->tensors[i]);
         }
     for (uint32_t i = 1; i < s->f->param_count; i++)
@@ -105,7 +106,9 @@ static uint32_t *new_array(const ir_numbers *n, uint32_t count)
 
 bool opjit_ir_numbers_init(const ir_func *f, ir_numbers *out)
 {
-    *out = (ir_numbers){ .allocator = f->allocator, .node_count = f->node_count, .tensor_count = f->tensor_count,
+    *out = (ir_numbers){ .allocator = f->allocator,
+                         .node_count = f->node_count,
+                         .tensor_count = f->tensor_count,
                          .param_count = f->param_count };
     out->nodes = new_array(out, f->node_count);
     out->tensors = new_array(out, f->tensor_count);
@@ -145,7 +148,8 @@ void opjit_ir_numbers_text(const ir_func *f, const ir_numbers *n, ir_ref r, char
         id = n->tensors[node->ref];
     else if (node->op == IR_PARAM && node->ref < n->param_count)
         id = n->params[node->ref];
-    else if ((node->op == IR_GET || node->op == IR_UPD || node->op == IR_FOR || node->op == IR_STAGE) && node->ref < n->node_count)
+    else if ((node->op == IR_GET || node->op == IR_UPD || node->op == IR_FOR || node->op == IR_STAGE) &&
+             node->ref < n->node_count)
         id = n->nodes[node->ref];
     if (id)
         snprintf(text, size, "%%%u %s", id - 1, name);

@@ -2,6 +2,7 @@
  * Lets are compared as names before they are looked into, so that a long chain of bounds is as easy as a short one; what
  * needs sums to cancel is opjit_ir_proves_le's work. */
 #include "ir/ir_internal.h"
+#include "ir/pass.h"
 
 enum { ORDER_DEPTH = 12 };
 
@@ -57,7 +58,9 @@ static bool ordered(order *o, ir_ref a, ir_ref b, uint32_t depth)
     if (opjit_ir_same(o->f, a, b))
         return true;
     const ir_interval x = opjit_ir_interval(o->f, a), y = opjit_ir_interval(o->f, b);
-    if (x.lo <= x.hi && y.lo <= y.hi && x.hi <= y.lo)
+    int64_t distance;
+    if ((x.lo <= x.hi && y.lo <= y.hi && x.hi <= y.lo) ||
+        (opjit_ir_distance(o->f, definition(o->f, a), definition(o->f, b), &distance) && distance <= 0))
         return true;
     if (depth == 0 || o->budget == 0)
         return false;

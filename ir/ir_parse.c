@@ -52,7 +52,8 @@ static ir_ref parse_element(parser *p, ir_type type)
         valid = opjit_ir_lex_unsigned(&p->lex, width, &bits);
     }
     if (!valid)
-        opjit_ir_p_fail(p, "\"%.*s\" is not an exact value of %s", opjit_ir_p_shown(p), p->lex.start, opjit_ir_type_name(type));
+        opjit_ir_p_fail(p, "\"%.*s\" is not an exact value of %s", opjit_ir_p_shown(p), p->lex.start,
+                        opjit_ir_type_name(type));
     next(p);
     return ok(p) ? opjit_ir_const(p->f, type, bits) : 0;
 }
@@ -196,7 +197,8 @@ static ir_ref parse_loop(parser *p, ir_op op)
     parse_for_attributes(p, &attributes);
     if (!ok(p) || !opjit_ir_p_expect(p, "{"))
         return 0;
-    const ir_ref loop = op == IR_STAGE ? opjit_ir_stage(p->f, lo, hi, attributes.imm) : opjit_ir_for(p->f, lo, hi, attributes.imm);
+    const ir_ref loop =
+        op == IR_STAGE ? opjit_ir_stage(p->f, lo, hi, attributes.imm) : opjit_ir_for(p->f, lo, hi, attributes.imm);
     if (!loop)
         return 0;
     ir_node *node = &p->f->nodes[loop];
@@ -331,8 +333,14 @@ static void parse_layout(parser *p, ir_tensor *out)
         opjit_ir_p_fail(p, "align is %u, not a power of two", out->align);
 }
 
-static uint8_t hex_digit(char c) { return (uint8_t)(c >= '0' && c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10); }
-static bool is_hex(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+static uint8_t hex_digit(char c)
+{
+    return (uint8_t)(c >= '0' && c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+}
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
 
 /* The string at the position, escapes resolved; NULL where there is none. */
 static const char *accept_string(parser *p)
@@ -449,7 +457,10 @@ static void parse_alias(parser *p)
 
 static bool parse_declaration(parser *p)
 {
-    static const struct { const char *word; ir_role role; } words[] = {
+    static const struct {
+        const char *word;
+        ir_role role;
+    } words[] = {
         { "in", IR_IN }, { "out", IR_OUT }, { "const", IR_CONSTANT }, { "temp", IR_TEMP }, { "scratch", IR_SCRATCH },
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -569,7 +580,8 @@ static void parse_header(parser *p)
     opjit_ir_p_unexpected(p, "the name of a pass");
 }
 
-opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out, opjit_error *error)
+opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out,
+                            opjit_error *error)
 {
     const opjit_status status = opjit_ir_init(out, allocator, "", error);
     if (status != OPJIT_OK)

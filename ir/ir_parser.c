@@ -21,7 +21,10 @@ bool opjit_ir_p_fail(parser *p, const char *format, ...)
 }
 
 /* What the current token is, for messages: at most 40 characters of it. */
-int opjit_ir_p_shown(const parser *p) { return (int)(p->lex.size > 40 ? 40 : p->lex.size); }
+int opjit_ir_p_shown(const parser *p)
+{
+    return (int)(p->lex.size > 40 ? 40 : p->lex.size);
+}
 
 bool opjit_ir_p_unexpected(parser *p, const char *what)
 {

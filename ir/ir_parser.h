@@ -19,17 +19,26 @@ typedef struct parser {
     ir_lexer lex;
     ir_func *f;
     opjit_error *error;
-    opjit_status status;  /* of the first failure; nothing is done after it */
-    symbol *symbols;      /* open addressing; capacity is a power of two, 0 before the first */
+    opjit_status status; /* of the first failure; nothing is done after it */
+    symbol *symbols;     /* open addressing; capacity is a power of two, 0 before the first */
     uint32_t symbol_count, symbol_capacity;
-    uint32_t slots;       /* declared buffers */
+    uint32_t slots; /* declared buffers */
     uint32_t depth;
-    ir_ref tail;          /* last item */
+    ir_ref tail; /* last item */
 } parser;
 
-static inline bool ok(const parser *p) { return p->status == OPJIT_OK && !p->f->failed; }
-static inline bool at(const parser *p, const char *word) { return opjit_ir_lex_is(&p->lex, word); }
-static inline void next(parser *p) { opjit_ir_lex_next(&p->lex); }
+static inline bool ok(const parser *p)
+{
+    return p->status == OPJIT_OK && !p->f->failed;
+}
+static inline bool at(const parser *p, const char *word)
+{
+    return opjit_ir_lex_is(&p->lex, word);
+}
+static inline void next(parser *p)
+{
+    opjit_ir_lex_next(&p->lex);
+}
 
 /* The first failure: "line N: ...".  Gives false. */
 bool opjit_ir_p_fail(parser *p, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -48,7 +48,10 @@ static void put_id(flat *t, uint32_t number)
         put(t, "%%?");
 }
 
-static uint32_t number_at(const uint32_t *numbers, uint32_t count, uint32_t i) { return i < count ? numbers[i] : 0; }
+static uint32_t number_at(const uint32_t *numbers, uint32_t count, uint32_t i)
+{
+    return i < count ? numbers[i] : 0;
+}
 
 /* Hex float from bits: sign, 1.fraction without trailing zeros, exponent; subnormals are normalised. */
 static void put_hex_float(flat *t, ir_type type, uint64_t bits)
@@ -113,28 +116,24 @@ static char put_head(flat *t, const ir_node *node)
 {
     const printer *p = t->p;
     switch ((ir_op)node->op) {
-    case IR_PARAM:
-        put_id(t, number_at(p->n.params, p->n.param_count, node->ref));
-        return 0;
+    case IR_PARAM: put_id(t, number_at(p->n.params, p->n.param_count, node->ref)); return 0;
     case IR_GET:
         if (node->ref < p->f->node_count && ir_at(p->f, node->ref)->op == IR_ACC)
             put(t, "get ");
         put_id(t, number_at(p->n.nodes, p->n.node_count, node->ref));
         return 0;
-    case IR_CONST:
-        put_const(t, node);
-        return 0;
+    case IR_CONST: put_const(t, node); return 0;
     case IR_LOAD:
         put(t, "load ");
         put_id(t, number_at(p->n.tensors, p->n.tensor_count, node->ref));
         put(t, "[");
         return ']';
-    case IR_CAST: case IR_BITS: case IR_ELEM:
+    case IR_CAST:
+    case IR_BITS:
+    case IR_ELEM:
         put(t, "%s %s (", opjit_ir_op_infos[node->op].name, opjit_ir_type_name((ir_type)node->type));
         return ')';
-    default:
-        put(t, "%s(", node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?");
-        return ')';
+    default: put(t, "%s(", node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?"); return ')';
     }
 }
 
@@ -179,8 +178,14 @@ static void print_id(printer *p, uint32_t number)
         opjit_rt_bytes_printf(p->out, "%%?");
 }
 
-static void print_tensor_id(printer *p, uint32_t tensor) { print_id(p, number_at(p->n.tensors, p->n.tensor_count, tensor)); }
-static void print_node_id(printer *p, ir_ref node) { print_id(p, number_at(p->n.nodes, p->n.node_count, node)); }
+static void print_tensor_id(printer *p, uint32_t tensor)
+{
+    print_id(p, number_at(p->n.tensors, p->n.tensor_count, tensor));
+}
+static void print_node_id(printer *p, ir_ref node)
+{
+    print_id(p, number_at(p->n.nodes, p->n.node_count, node));
+}
 
 /* reserve: columns that must stay free for what follows on the line. */
 static void print_expr(printer *p, ir_ref expr, uint32_t indent, size_t reserve)
@@ -250,8 +255,9 @@ static void print_layout(printer *p, const ir_tensor *t)
 
 static void print_declaration(printer *p, uint32_t tensor, uint32_t *slot)
 {
-    static const char *const words[] = { [IR_IN] = "in", [IR_OUT] = "out", [IR_CONSTANT] = "const", [IR_TEMP] = "temp",
-                                         [IR_SCRATCH] = "scratch" };
+    static const char *const words[] = {
+        [IR_IN] = "in", [IR_OUT] = "out", [IR_CONSTANT] = "const", [IR_TEMP] = "temp", [IR_SCRATCH] = "scratch"
+    };
     const ir_tensor *t = &p->f->tensors[tensor];
     new_line(p, INDENT);
     opjit_rt_bytes_printf(p->out, "%s ", words[t->role]);
@@ -342,7 +348,8 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
 
 static void print_acc(printer *p, const ir_node *node)
 {
-    opjit_rt_bytes_printf(p->out, ": %s %s", opjit_ir_type_name((ir_type)node->type), opjit_ir_kind_name((ir_kind)node->kind));
+    opjit_rt_bytes_printf(p->out, ": %s %s", opjit_ir_type_name((ir_type)node->type),
+                          opjit_ir_kind_name((ir_kind)node->kind));
     if (node->imm != 1)
         opjit_rt_bytes_printf(p->out, " lanes %" PRIu64, node->imm);
 }
@@ -353,9 +360,7 @@ static void print_statement(printer *p, ir_ref s, uint32_t indent)
     new_line(p, indent);
     opjit_rt_bytes_printf(p->out, "%s ", node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?");
     switch ((ir_op)node->op) {
-    case IR_FOR:
-        print_loop(p, s, indent);
-        return;
+    case IR_FOR: print_loop(p, s, indent); return;
     case IR_LET:
         print_node_id(p, s);
         opjit_rt_bytes_printf(p->out, " = ");
@@ -385,8 +390,7 @@ static void print_statement(printer *p, ir_ref s, uint32_t indent)
         opjit_rt_bytes_printf(p->out, "], ");
         print_expr(p, ir_operand(p->f, s, 0), indent, 0);
         return;
-    default: /* not a statement of a block: only in a function that does not verify */
-        return;
+    default: /* not a statement of a block: only in a function that does not verify */ return;
     }
 }
 

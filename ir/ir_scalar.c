@@ -57,7 +57,8 @@ static uint16_t round_to_f16(uint32_t sign, int32_t exponent, uint64_t significa
     uint64_t kept = significand >> drop;
     const uint64_t rest = significand & (((uint64_t)1 << drop) - 1), half = (uint64_t)1 << (drop - 1);
     kept += rest > half || (rest == half && (kept & 1));
-    return (uint16_t)(sign << 15 | ((biased << 10) + (uint32_t)kept)); /* a carry goes into the exponent, up to infinity */
+    return (uint16_t)(sign << 15 |
+                      ((biased << 10) + (uint32_t)kept)); /* a carry goes into the exponent, up to infinity */
 }
 
 uint16_t opjit_ir_f32_to_f16(float x)
@@ -97,7 +98,9 @@ float opjit_ir_f16_to_f32(uint16_t x)
 /* Any float type as a double, exactly. */
 static double double_of(ir_type type, uint64_t bits)
 {
-    return type == IR_F64 ? f64_of(bits) : type == IR_F32 ? (double)f32_of(bits) : (double)opjit_ir_f16_to_f32((uint16_t)bits);
+    return type == IR_F64   ? f64_of(bits)
+           : type == IR_F32 ? (double)f32_of(bits)
+                            : (double)opjit_ir_f16_to_f32((uint16_t)bits);
 }
 
 /* --- integers ----------------------------------------------------------------------------------------------------- */
@@ -114,10 +117,16 @@ static int64_t sign_extend(ir_type type, uint64_t bits)
     return (int64_t)(bits << shift) >> shift;
 }
 
-static bool is_signed(ir_type type) { return ir_is_signed(type) || type == IR_INDEX; }
+static bool is_signed(ir_type type)
+{
+    return ir_is_signed(type) || type == IR_INDEX;
+}
 
 /* Two's complement minimum of a signed type, as masked bits. */
-static uint64_t minimum_bits(ir_type type) { return (mask_of(type) >> 1) + 1; }
+static uint64_t minimum_bits(ir_type type)
+{
+    return (mask_of(type) >> 1) + 1;
+}
 
 static uint64_t integer_divide(ir_type type, uint64_t a, uint64_t b, bool remainder)
 {
@@ -142,8 +151,14 @@ static uint64_t shift(ir_type type, uint64_t a, uint64_t count, bool right)
     return (right ? a >> count : a << count) & mask_of(type);
 }
 
-static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static int64_t wrap_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+static int64_t wrap_add(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static int64_t wrap_sub(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
 
 /* Floor division and its remainder; k <= 0 can't stand in a valid function. */
 static int64_t floor_div(int64_t a, int64_t k)
@@ -218,7 +233,8 @@ static uint64_t integer_to_float(uint64_t bits, bool negative, ir_type to)
         return bits_of_f32(negative ? (float)value : (float)bits);
     /* f16: everything from 2^17 on is infinite, everything below is exact in f32. */
     const int64_t limit = 1 << 17;
-    const int64_t small = negative ? (value < -limit ? -limit : value) : (int64_t)(bits > (uint64_t)limit ? (uint64_t)limit : bits);
+    const int64_t small =
+        negative ? (value < -limit ? -limit : value) : (int64_t)(bits > (uint64_t)limit ? (uint64_t)limit : bits);
     return opjit_ir_f32_to_f16((float)small);
 }
 
@@ -241,7 +257,8 @@ uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits)
     if (to == IR_BOOL)
         return ir_is_float(from) ? double_of(from, bits) != 0 : bits != 0;
     if (ir_is_float(from))
-        return ir_is_float(to) ? double_to_float(double_of(from, bits), to) : double_to_integer(double_of(from, bits), to);
+        return ir_is_float(to) ? double_to_float(double_of(from, bits), to)
+                               : double_to_integer(double_of(from, bits), to);
     if (to == IR_INDEX)
         return index_of(from, bits);
     const uint64_t value = is_signed(from) ? (uint64_t)sign_extend(from, bits) : bits;
@@ -290,7 +307,10 @@ static bool f32_op(ir_op op, float a, float b, float c, float *out)
     case IR_REM: *out = fmodf(a, b); return true;
     case IR_SQRT: *out = sqrtf(a); return true;
     case IR_FMA: *out = fmaf(a, b, c); return true;
-    case IR_FLOOR: case IR_CEIL: case IR_TRUNC: case IR_RINT: *out = (float)round_double(op, a); return true;
+    case IR_FLOOR:
+    case IR_CEIL:
+    case IR_TRUNC:
+    case IR_RINT: *out = (float)round_double(op, a); return true;
     default: return false;
     }
 }
@@ -305,7 +325,10 @@ static bool f64_op(ir_op op, double a, double b, double c, double *out)
     case IR_REM: *out = fmod(a, b); return true;
     case IR_SQRT: *out = sqrt(a); return true;
     case IR_FMA: *out = fma(a, b, c); return true;
-    case IR_FLOOR: case IR_CEIL: case IR_TRUNC: case IR_RINT: *out = round_double(op, a); return true;
+    case IR_FLOOR:
+    case IR_CEIL:
+    case IR_TRUNC:
+    case IR_RINT: *out = round_double(op, a); return true;
     default: return false;
     }
 }
@@ -323,7 +346,8 @@ static bool float_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *out
     switch (op) {
     case IR_NEG: *out = args[0] ^ sign; return true;
     case IR_ABS: *out = args[0] & ~sign; return true;
-    case IR_MIN: case IR_MAX: *out = float_choose(op, type, args); return true;
+    case IR_MIN:
+    case IR_MAX: *out = float_choose(op, type, args); return true;
     case IR_LDEXP: *out = ldexp_bits(type, args[0], (int32_t)(uint32_t)args[1]); return true;
     default: break;
     }
@@ -416,15 +440,14 @@ uint64_t opjit_ir_identity(ir_type type, ir_kind kind)
 {
     const bool lowest = kind == IR_KMAX;
     switch (kind) {
-    case IR_PROD:
-        return opjit_ir_element_of(type, 1);
-    case IR_KMIN: case IR_KMAX:
+    case IR_PROD: return opjit_ir_element_of(type, 1);
+    case IR_KMIN:
+    case IR_KMAX:
         if (ir_is_float(type))
             return double_to_float(lowest ? -INFINITY : INFINITY, type);
         if (is_signed(type))
             return lowest ? minimum_bits(type) : mask_of(type) >> 1;
         return lowest ? 0 : mask_of(type);
-    default: /* sums start at +0; arg kinds at index 0 */
-        return 0;
+    default: /* sums start at +0; arg kinds at index 0 */ return 0;
     }
 }

@@ -9,20 +9,13 @@ static const struct {
     uint32_t size;
     DML_TENSOR_DATA_TYPE dtype;
 } types[IR_TYPE_COUNT] = {
-    [IR_NONE] = { "none", 0, DML_TENSOR_DATA_TYPE_UNKNOWN },
-    [IR_F16] = { "f16", 2, DML_TENSOR_DATA_TYPE_FLOAT16 },
-    [IR_F32] = { "f32", 4, DML_TENSOR_DATA_TYPE_FLOAT32 },
-    [IR_F64] = { "f64", 8, DML_TENSOR_DATA_TYPE_FLOAT64 },
-    [IR_I8] = { "i8", 1, DML_TENSOR_DATA_TYPE_INT8 },
-    [IR_I16] = { "i16", 2, DML_TENSOR_DATA_TYPE_INT16 },
-    [IR_I32] = { "i32", 4, DML_TENSOR_DATA_TYPE_INT32 },
-    [IR_I64] = { "i64", 8, DML_TENSOR_DATA_TYPE_INT64 },
-    [IR_U8] = { "u8", 1, DML_TENSOR_DATA_TYPE_UINT8 },
-    [IR_U16] = { "u16", 2, DML_TENSOR_DATA_TYPE_UINT16 },
-    [IR_U32] = { "u32", 4, DML_TENSOR_DATA_TYPE_UINT32 },
-    [IR_U64] = { "u64", 8, DML_TENSOR_DATA_TYPE_UINT64 },
-    [IR_BOOL] = { "bool", 1, DML_TENSOR_DATA_TYPE_UNKNOWN },
-    [IR_INDEX] = { "index", 8, DML_TENSOR_DATA_TYPE_UNKNOWN },
+    [IR_NONE] = { "none", 0, DML_TENSOR_DATA_TYPE_UNKNOWN }, [IR_F16] = { "f16", 2, DML_TENSOR_DATA_TYPE_FLOAT16 },
+    [IR_F32] = { "f32", 4, DML_TENSOR_DATA_TYPE_FLOAT32 },   [IR_F64] = { "f64", 8, DML_TENSOR_DATA_TYPE_FLOAT64 },
+    [IR_I8] = { "i8", 1, DML_TENSOR_DATA_TYPE_INT8 },        [IR_I16] = { "i16", 2, DML_TENSOR_DATA_TYPE_INT16 },
+    [IR_I32] = { "i32", 4, DML_TENSOR_DATA_TYPE_INT32 },     [IR_I64] = { "i64", 8, DML_TENSOR_DATA_TYPE_INT64 },
+    [IR_U8] = { "u8", 1, DML_TENSOR_DATA_TYPE_UINT8 },       [IR_U16] = { "u16", 2, DML_TENSOR_DATA_TYPE_UINT16 },
+    [IR_U32] = { "u32", 4, DML_TENSOR_DATA_TYPE_UINT32 },    [IR_U64] = { "u64", 8, DML_TENSOR_DATA_TYPE_UINT64 },
+    [IR_BOOL] = { "bool", 1, DML_TENSOR_DATA_TYPE_UNKNOWN }, [IR_INDEX] = { "index", 8, DML_TENSOR_DATA_TYPE_UNKNOWN },
 };
 
 uint32_t opjit_ir_type_size(ir_type t)

@@ -43,7 +43,8 @@ opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node,
 static bool letter_allows(char letter, ir_type type)
 {
     switch (letter) {
-    case 'i': case 'k': return type == IR_INDEX;
+    case 'i':
+    case 'k': return type == IR_INDEX;
     case 'b': return type == IR_BOOL;
     case 'f': return ir_is_float(type);
     case 'n': return ir_is_integer(type);
@@ -103,8 +104,7 @@ static opjit_status check_leaf(verifier *v, ir_ref expr)
             if (ir_at(f, ir_operand(f, expr, i))->type != IR_INDEX)
                 FAIL(1, expr, "coordinate %u is not an index", i);
         return OPJIT_OK;
-    default:
-        return OPJIT_OK;
+    default: return OPJIT_OK;
     }
 }
 
@@ -115,7 +115,10 @@ static opjit_status check_op(verifier *v, ir_ref expr)
     const ir_node *node = ir_at(f, expr);
     const ir_type type = (ir_type)node->type, from = (ir_type)ir_at(f, ir_operand(f, expr, 0))->type;
     switch ((ir_op)node->op) {
-    case IR_IDIV: case IR_IMOD: case IR_DOWN: case IR_UP: {
+    case IR_IDIV:
+    case IR_IMOD:
+    case IR_DOWN:
+    case IR_UP: {
         const int64_t k = ir_index_value(f, ir_operand(f, expr, 1));
         if (k <= 0)
             FAIL(1, expr, "operand 1 is %lld, not above 0", (long long)k);
@@ -139,8 +142,7 @@ static opjit_status check_op(verifier *v, ir_ref expr)
         if (ir_at(f, ir_operand(f, expr, 1))->type != IR_I32)
             FAIL(1, expr, "operand 1 is not i32");
         return OPJIT_OK;
-    default:
-        return OPJIT_OK;
+    default: return OPJIT_OK;
     }
 }
 
@@ -297,7 +299,8 @@ static opjit_status check_loop(verifier *v, ir_ref s)
         FAIL(9, s, "%s is not above 0", node.op == IR_STAGE ? "grain" : "step");
     if (node.op == IR_STAGE) {
         const ir_ref lo = ir_operand(f, s, 0), hi = ir_operand(f, s, 1);
-        if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0 || ir_index_value(f, hi) < 0)
+        if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0 ||
+            ir_index_value(f, hi) < 0)
             FAIL(9, s, "a stage runs from 0 to a constant");
         v->for_stage = 0;
     } else {
@@ -431,7 +434,8 @@ static opjit_status check_definition(verifier *v, ir_ref s)
     for (uint32_t i = 1 + t->rank; i < node.count; i++) {
         const uint32_t part = (i - 1 - t->rank) % 3;
         const ir_ref operand = ir_operand(f, s, i);
-        if (ir_at(f, operand)->type != IR_INDEX || (part > 0 && (!ir_is_index_const(f, operand) || ir_index_value(f, operand) <= 0)))
+        if (ir_at(f, operand)->type != IR_INDEX ||
+            (part > 0 && (!ir_is_index_const(f, operand) || ir_index_value(f, operand) <= 0)))
             FAIL(1, s, "offsets are indices, sizes and steps constants above 0");
     }
     for (uint32_t d = 0; d < t->rank; d++)
@@ -510,7 +514,9 @@ opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error)
 {
     ir_func copy;
     TRY(opjit_ir_copy(f, &copy, error));
-    verifier v = { .f = &copy, .original = f, .node_count = f->node_count, .error = error, .loops = f->stage >= IR_PLACED };
+    verifier v = {
+        .f = &copy, .original = f, .node_count = f->node_count, .error = error, .loops = f->stage >= IR_PLACED
+    };
     opjit_status status = check_all(&v);
     if (status == OPJIT_OK && copy.failed)
         status = opjit_rt_no_memory(error);

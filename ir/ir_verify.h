@@ -6,23 +6,24 @@
 #include "ir/ir_internal.h"
 
 typedef struct verifier {
-    ir_func *f;             /* the copy */
+    ir_func *f; /* the copy */
     const ir_func *original;
-    uint32_t node_count;    /* of the original */
+    uint32_t node_count; /* of the original */
     opjit_error *error;
-    bool loops;             /* loop form */
-    uint8_t *in_scope;      /* by node: VAR, LET or ACC that may be read now */
-    uint8_t *defined;       /* by tensor: value form, its def is before */
-    uint8_t *used;          /* by node and by tensor: V14 */
+    bool loops;        /* loop form */
+    uint8_t *in_scope; /* by node: VAR, LET or ACC that may be read now */
+    uint8_t *defined;  /* by tensor: value form, its def is before */
+    uint8_t *used;     /* by node and by tensor: V14 */
     uint8_t *used_tensor;
-    uint32_t *stamp, now;   /* by node: visited in this walk */
-    ir_ref open[300];       /* loops around the position, stage first */
+    uint32_t *stamp, now; /* by node: visited in this walk */
+    ir_ref open[300];     /* loops around the position, stage first */
     uint32_t open_count;
     uint32_t for_stage, for_kernel;
 } verifier;
 
 /* "V<rule> <node>: <message>", status INTERNAL. */
-opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...) PRINTF_LIKE(4, 5);
+opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 
 /* V8 for every load below expr of statement, under its select guards, and for the coordinates of a store. */
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);

@@ -84,8 +84,8 @@ static opjit_status check_coordinates(bounds *b, ir_ref node, uint32_t first)
             continue;
         const ir_ref zero = opjit_ir_index(f, 0), last = opjit_ir_index(f, (int64_t)t.sizes[d] - 1);
         if (!holds(b, zero, x, 0, 2) || !holds(b, x, last, 0, 2))
-            return opjit_ir_verify_fail(v, 8, node, "coordinate %u is in [%lld, %lld], size %llu", d, (long long)known.lo,
-                                        (long long)known.hi, (unsigned long long)t.sizes[d]);
+            return opjit_ir_verify_fail(v, 8, node, "coordinate %u is in [%lld, %lld], size %llu", d,
+                                        (long long)known.lo, (long long)known.hi, (unsigned long long)t.sizes[d]);
     }
     return OPJIT_OK;
 }

@@ -92,14 +92,13 @@ static bool as_digit(const ir_func *f, ir_ref expr, ir_ref var, digit *out)
     }
     if (node->op == IR_GET && ir_at(f, node->ref)->op == IR_LET)
         return as_digit(f, ir_operand(f, node->ref, 0), var, out);
-    if (node->count != 2 || !ir_is_index_const(f, ir_operand(f, expr, 1)) || !as_digit(f, ir_operand(f, expr, 0), var, out))
+    if (node->count != 2 || !ir_is_index_const(f, ir_operand(f, expr, 1)) ||
+        !as_digit(f, ir_operand(f, expr, 0), var, out))
         return false;
     const int64_t k = ir_index_value(f, ir_operand(f, expr, 1));
     switch ((ir_op)node->op) {
-    case IR_IADD:
-        return checked_addi(out->offset, k, &out->offset);
-    case IR_ISUB:
-        return checked_subi(out->offset, k, &out->offset);
+    case IR_IADD: return checked_addi(out->offset, k, &out->offset);
+    case IR_ISUB: return checked_subi(out->offset, k, &out->offset);
     case IR_IDIV:
         if (out->offset != 0 || k <= 0 || out->modulo % k != 0 || !checked_muli(out->divide, k, &out->divide))
             return false;
@@ -110,8 +109,7 @@ static bool as_digit(const ir_func *f, ir_ref expr, ir_ref var, digit *out)
             return false;
         out->modulo = k;
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -185,7 +183,8 @@ static bool close_tiles(cover *c, extent *e, ir_ref loop)
     if (last > first) { /* a variable that runs over all iterations but the last */
         const ir_ref all_but_last = opjit_ir_for(f, lo, opjit_ir_index(f, last), (uint64_t)step);
         const ir_ref var = all_but_last ? ir_at(f, all_but_last)->ref : 0;
-        const ir_ref high = substitute(f, e->hi, node.ref, var), low = substitute(f, e->lo, node.ref, plus(f, var, step));
+        const ir_ref high = substitute(f, e->hi, node.ref, var),
+                     low = substitute(f, e->lo, node.ref, plus(f, var, step));
         if (f->failed || !high || !low || !equal(f, high, low))
             return false;
     }
@@ -384,7 +383,8 @@ static opjit_status check_output(verifier *v, uint32_t tensor)
     if (c.count > 1)
         FAIL(&c, c.pieces[1].store, "its part and that of another store are not proven to be one box");
     for (uint32_t d = 0; d < c.rank; d++) {
-        const extent whole = { .lo = opjit_ir_index(c.f, 0), .hi = opjit_ir_index(c.f, (int64_t)c.f->tensors[tensor].sizes[d]) };
+        const extent whole = { .lo = opjit_ir_index(c.f, 0),
+                               .hi = opjit_ir_index(c.f, (int64_t)c.f->tensors[tensor].sizes[d]) };
         const extent is = as_interval(&c, &c.pieces[0].d[d]);
         if (!equal_extent(&c, &is, &whole))
             FAIL(&c, c.pieces[0].store, "the stores are not proven to reach all of dimension %u", d);
@@ -408,7 +408,8 @@ static bool boxes_disjoint(const ir_func *f, ir_ref a, ir_ref b, uint32_t rank)
         }
         if (!constant)
             continue;
-        if (x[0] + (x[1] - 1) * x[2] < y[0] || y[0] + (y[1] - 1) * y[2] < x[0] || (x[2] == y[2] && (x[0] - y[0]) % x[2] != 0))
+        if (x[0] + (x[1] - 1) * x[2] < y[0] || y[0] + (y[1] - 1) * y[2] < x[0] ||
+            (x[2] == y[2] && (x[0] - y[0]) % x[2] != 0))
             return true;
     }
     return false;

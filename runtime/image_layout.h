@@ -1,4 +1,4 @@
-/* image_layout.h - the image's header as bytes, for the files that write, check and map images; no one else reads it. */
+/* image_layout.h - the image's header as bytes, for the files that write, check and map images; for no one else. */
 #ifndef OPJIT_RUNTIME_IMAGE_LAYOUT_H
 #define OPJIT_RUNTIME_IMAGE_LAYOUT_H
 
@@ -8,8 +8,8 @@
 #define IMAGE_MAGIC "OPJITIMG" /* 8 bytes, no NUL */
 #define IMAGE_FORMAT 1u
 #define IMAGE_PAGE 4096u
-#define MOST_ITEMS 65536u                   /* buffers, parameters, steps, variants each: far above what a graph makes */
-#define MOST_CODE 0x40000000u               /* 1 GiB: offsets in it stay far from 32 bits */
+#define MOST_ITEMS 65536u     /* buffers, parameters, steps, variants each: far above what a graph makes */
+#define MOST_CODE 0x40000000u /* 1 GiB: offsets in it stay far from 32 bits */
 #define MOST_WORKSPACE (UINT64_C(1) << 40)
 
 /* Native byte order: a foreign image has a foreign format number.  The hash covers all bytes after itself. */

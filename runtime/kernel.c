@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-/* --- programs ------------------------------------------------------------------------------------------------------- */
+/* --- programs ----------------------------------------------------------------------------------------------------- */
 
 static void program_destroy(rt_core *core, program *p)
 {
@@ -27,7 +27,8 @@ static opjit_status check_runnable(const opjit_kernel_meta *meta, bool interpret
 
     for (uint32_t i = 0; i < meta->steps; i++)
         if (steps[i].kind != OPJIT_STEP_STAGE)
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "step %u calls a custom function, which this build lacks", i);
+            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                      "step %u calls a custom function, which this build lacks", i);
     if (interpreted)
         return OPJIT_OK;
     if ((meta->features[1] | meta->features[2] | meta->features[3]) != 0)
@@ -74,7 +75,8 @@ static opjit_status program_create(rt_core *core, const void *image, size_t size
     *out = NULL;
     TRY(opjit_rt_image_check(image, size, &meta, &code, &code_size, error));
     if (!interpreted && code_size == 0 && meta->steps != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "the image has no code and there is no interpreter for it");
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "the image has no code and there is no interpreter for it");
     TRY(check_runnable(meta, interpreted || code_size == 0, error));
     p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
     if (p == NULL)
@@ -91,7 +93,7 @@ static opjit_status program_create(rt_core *core, const void *image, size_t size
     return OPJIT_OK;
 }
 
-/* --- kernels -------------------------------------------------------------------------------------------------------- */
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 static double milliseconds(void)
 {
@@ -251,7 +253,7 @@ opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info
     return opjit_rt_struct_write(out_info, &info, sizeof info, "opjit_kernel_info", error);
 }
 
-/* --- the peak version ----------------------------------------------------------------------------------------------- */
+/* --- the peak version --------------------------------------------------------------------------------------------- */
 
 /* Whether calls checked against a's metadata may run b: equal buffers and parameters, names apart. */
 static bool same_interface(const program *a, const program *b)
@@ -289,7 +291,8 @@ static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_erro
     TRY(program_create(k->core, image->data, image->size, false, &better, error));
     if (!same_interface(current, better)) {
         program_destroy(k->core, better);
-        return opjit_rt_error_set(error, OPJIT_INTERNAL, "the peak version has other buffers or parameters than the kernel");
+        return opjit_rt_error_set(error, OPJIT_INTERNAL,
+                                  "the peak version has other buffers or parameters than the kernel");
     }
     better->older = current;
     atomic_store_explicit(&k->active, better, memory_order_release);

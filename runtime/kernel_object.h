@@ -17,7 +17,7 @@ typedef struct program {
     const uint8_t *code;
     size_t code_size, image_size;
     rt_mapping mapping;
-    void *copy;                    /* image of an interpreted kernel, which needs no executable memory */
+    void *copy; /* image of an interpreted kernel, which needs no executable memory */
     rt_debug_entry *debug;
 } program;
 

@@ -19,7 +19,8 @@ static void mapping_sizes(const void *image, size_t size, size_t *out_total, siz
 
     memcpy(&header, image, sizeof header);
     *out_total = (size_t)align_up(size, unit);
-    *out_data = (size_t)header.code_offset / unit * unit; /* with pages above IMAGE_PAGE, metadata shares the code's page */
+    *out_data =
+        (size_t)header.code_offset / unit * unit; /* with pages above IMAGE_PAGE, metadata shares the code's page */
 }
 
 static bool protect(uint8_t *base, size_t total, size_t data)
@@ -110,8 +111,9 @@ opjit_status opjit_rt_map_code(const void *image, size_t size, rt_mapping *out, 
     reason = errno;
     if (reason == ENOMEM)
         return opjit_rt_no_memory(error);
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no executable memory for %zu bytes of code: the system refuses it (errno %d)",
-                              size, reason);
+    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
+                              "no executable memory for %zu bytes of code: the system refuses it (errno %d)", size,
+                              reason);
 }
 
 void opjit_rt_unmap_code(rt_mapping *mapping)

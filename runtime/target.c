@@ -51,11 +51,11 @@ static const struct feature_row {
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
 #define ZEN3_EXTRA (BIT(RT_X86_CLZERO) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM))
-#define ICELAKE_VECTOR                                                                                     \
+#define ICELAKE_VECTOR                                                                                      \
     (BIT(RT_X86_AVX512VNNI) | BIT(RT_X86_AVX512VBMI) | BIT(RT_X86_AVX512VBMI2) | BIT(RT_X86_AVX512BITALG) | \
      BIT(RT_X86_AVX512VPOPCNTDQ))
 
-/* Named targets.  Cache sizes 0: the level's defaults.  l3 is what a typical part of the family shares between cores. */
+/* Named targets.  Cache sizes 0: the level's defaults.  l3 is what cores of a typical part of the family share. */
 static const struct named_row {
     const char *name, *tune;
     uint32_t level;
@@ -69,8 +69,8 @@ static const struct named_row {
     { "haswell", "haswell", 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
     { "skylake", "skylake", 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
     { "skylake-avx512", "skylake-avx512", 4, BIT(RT_X86_ERMS), 32 * KIB, 1 * MIB, 22 * MIB },
-    { "icelake-server", "icelake-server", 4, ICELAKE_VECTOR | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB,
-      1280 * KIB, 36 * MIB },
+    { "icelake-server", "icelake-server", 4, ICELAKE_VECTOR | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 1280 * KIB,
+      36 * MIB },
     { "sapphirerapids", "sapphirerapids", 4,
       ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 2 * MIB, 60 * MIB },
     { "znver2", "znver2", 3, BIT(RT_X86_CLZERO), 32 * KIB, 512 * KIB, 16 * MIB },
@@ -82,14 +82,14 @@ enum { NAMED_COUNT = sizeof named / sizeof *named };
 
 /* LLVM writes a warning to standard error for a tuning it does not know, so only these get through. */
 static const char *const tunes[] = {
-    "generic",     "nehalem",        "westmere",       "sandybridge",   "ivybridge",      "haswell",
-    "broadwell",   "skylake",        "skylake-avx512", "cascadelake",   "cooperlake",     "cannonlake",
-    "tigerlake",   "icelake-client", "icelake-server", "rocketlake",    "alderlake",      "raptorlake",
-    "meteorlake",  "arrowlake",      "arrowlake-s",    "lunarlake",     "sapphirerapids", "emeraldrapids",
-    "sierraforest", "graniterapids", "graniterapids-d", "grandridge",   "gracemont",      "clearwaterforest",
-    "silvermont",  "goldmont",       "goldmont-plus",  "tremont",       "bdver1",         "bdver2",
-    "bdver3",      "bdver4",         "btver2",         "znver1",        "znver2",         "znver3",
-    "znver4",      "znver5",
+    "generic",      "nehalem",        "westmere",        "sandybridge", "ivybridge",      "haswell",
+    "broadwell",    "skylake",        "skylake-avx512",  "cascadelake", "cooperlake",     "cannonlake",
+    "tigerlake",    "icelake-client", "icelake-server",  "rocketlake",  "alderlake",      "raptorlake",
+    "meteorlake",   "arrowlake",      "arrowlake-s",     "lunarlake",   "sapphirerapids", "emeraldrapids",
+    "sierraforest", "graniterapids",  "graniterapids-d", "grandridge",  "gracemont",      "clearwaterforest",
+    "silvermont",   "goldmont",       "goldmont-plus",   "tremont",     "bdver1",         "bdver2",
+    "bdver3",       "bdver4",         "btver2",          "znver1",      "znver2",         "znver3",
+    "znver4",       "znver5",
 };
 
 uint64_t opjit_rt_level_features(uint32_t level)
@@ -233,7 +233,8 @@ static opjit_status find_named(span name, rt_target *out, opjit_error *error)
     if (span_is(name, "host")) {
         opjit_rt_target_host(out);
         if (out->arch != RT_ARCH_X86_64)
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "target cpu:host: this machine is no x86-64; name a target");
+            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                      "target cpu:host: this machine is no x86-64; name a target");
         return OPJIT_OK;
     }
     if (span_is(name, "x86-64"))
@@ -285,7 +286,7 @@ static uint64_t close_features(uint64_t set)
     return set;
 }
 
-/* Adds "+feature..." to the named base.  Tuning and cache sizes of a named CPU stay; a level's defaults follow the level. */
+/* Adds "+feature..." to the named base.  Tuning and cache sizes of a named CPU stay; defaults follow the level. */
 static opjit_status parse_features(span *rest, rt_target *out, opjit_error *error)
 {
     const rt_target base = *out;
@@ -320,9 +321,9 @@ static opjit_status parse_bytes(span key, span text, uint64_t lowest, uint64_t *
     }
     if (!good || value > highest || (value < lowest))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target: %.*s=%.*s is no number of bytes; allowed: %s%llu to %llu, decimal", SPAN(key),
-                                  SPAN(text), span_is(key, "l3") ? "0 (none) or " : "", (unsigned long long)lowest,
-                                  (unsigned long long)highest);
+                                  "target: %.*s=%.*s is no number of bytes; allowed: %s%llu to %llu, decimal",
+                                  SPAN(key), SPAN(text), span_is(key, "l3") ? "0 (none) or " : "",
+                                  (unsigned long long)lowest, (unsigned long long)highest);
     *out = value;
     return OPJIT_OK;
 }
@@ -363,10 +364,11 @@ static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, op
     while (index < sizeof keys / sizeof *keys && !span_is(key, keys[index]))
         index++;
     if (index == sizeof keys / sizeof *keys || option.length == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target: option '%.*s' is unknown; allowed: tune=NAME, vec=BYTES, l1=BYTES, l2=BYTES, "
-                                  "l3=BYTES",
-                                  SPAN(key));
+        return opjit_rt_error_set(
+            error, OPJIT_INVALID_ARGUMENT,
+            "target: option '%.*s' is unknown; allowed: tune=NAME, vec=BYTES, l1=BYTES, l2=BYTES, "
+            "l3=BYTES",
+            SPAN(key));
     if ((*seen & 1u << index) != 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: option %s is given twice", keys[index]);
     *seen |= 1u << index;
@@ -389,7 +391,8 @@ static opjit_status parse(const char *text, rt_target *out, opjit_error *error)
         text = "cpu:host";
     if (strncmp(text, "cpu:", 4) != 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target '%.40s' does not begin with 'cpu:', e.g. cpu:host, cpu:x86-64-v3, cpu:znver4", text);
+                                  "target '%.40s' does not begin with 'cpu:', e.g. cpu:host, cpu:x86-64-v3, cpu:znver4",
+                                  text);
     rest = (span){ text + 4, strlen(text + 4) };
     TRY(find_named(span_cut(&rest, "+,"), out, error));
     if (rest.length != 0 && rest.at[0] == '+')

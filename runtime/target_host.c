@@ -37,21 +37,36 @@ static const struct cpuid_bit {
     uint8_t bit;
     uint8_t state; /* bits of the saved state that it needs */
 } cpuid_bits[] = {
-    { RT_X86_SSE3, 1, 'c', 0, 0 },        { RT_X86_SSSE3, 1, 'c', 9, 0 },
-    { RT_X86_SSE41, 1, 'c', 19, 0 },      { RT_X86_SSE42, 1, 'c', 20, 0 },
-    { RT_X86_POPCNT, 1, 'c', 23, 0 },     { RT_X86_CX16, 1, 'c', 13, 0 },
-    { RT_X86_LAHF, 0x80000001, 'c', 0, 0 }, { RT_X86_AVX, 1, 'c', 28, 0x06 },
-    { RT_X86_AVX2, 7, 'b', 5, 0x06 },     { RT_X86_BMI, 7, 'b', 3, 0 },
-    { RT_X86_BMI2, 7, 'b', 8, 0 },        { RT_X86_F16C, 1, 'c', 29, 0x06 },
-    { RT_X86_FMA, 1, 'c', 12, 0x06 },     { RT_X86_LZCNT, 0x80000001, 'c', 5, 0 },
-    { RT_X86_MOVBE, 1, 'c', 22, 0 },      { RT_X86_XSAVE, 1, 'c', 26, 0x02 },
-    { RT_X86_AVX512F, 7, 'b', 16, 0xe6 }, { RT_X86_AVX512BW, 7, 'b', 30, 0xe6 },
-    { RT_X86_AVX512CD, 7, 'b', 28, 0xe6 }, { RT_X86_AVX512DQ, 7, 'b', 17, 0xe6 },
-    { RT_X86_AVX512VL, 7, 'b', 31, 0xe6 }, { RT_X86_AVX512VNNI, 7, 'c', 11, 0xe6 },
-    { RT_X86_AVX512VBMI, 7, 'c', 1, 0xe6 }, { RT_X86_AVX512VBMI2, 7, 'c', 6, 0xe6 },
-    { RT_X86_AVX512BITALG, 7, 'c', 12, 0xe6 }, { RT_X86_AVX512VPOPCNTDQ, 7, 'c', 14, 0xe6 },
-    { RT_X86_AVX512FP16, 7, 'd', 23, 0xe6 }, { RT_X86_CLZERO, 0x80000008, 'b', 0, 0 },
-    { RT_X86_ERMS, 7, 'b', 9, 0 },        { RT_X86_FSRM, 7, 'd', 4, 0 },
+    { RT_X86_SSE3, 1, 'c', 0, 0 },
+    { RT_X86_SSSE3, 1, 'c', 9, 0 },
+    { RT_X86_SSE41, 1, 'c', 19, 0 },
+    { RT_X86_SSE42, 1, 'c', 20, 0 },
+    { RT_X86_POPCNT, 1, 'c', 23, 0 },
+    { RT_X86_CX16, 1, 'c', 13, 0 },
+    { RT_X86_LAHF, 0x80000001, 'c', 0, 0 },
+    { RT_X86_AVX, 1, 'c', 28, 0x06 },
+    { RT_X86_AVX2, 7, 'b', 5, 0x06 },
+    { RT_X86_BMI, 7, 'b', 3, 0 },
+    { RT_X86_BMI2, 7, 'b', 8, 0 },
+    { RT_X86_F16C, 1, 'c', 29, 0x06 },
+    { RT_X86_FMA, 1, 'c', 12, 0x06 },
+    { RT_X86_LZCNT, 0x80000001, 'c', 5, 0 },
+    { RT_X86_MOVBE, 1, 'c', 22, 0 },
+    { RT_X86_XSAVE, 1, 'c', 26, 0x02 },
+    { RT_X86_AVX512F, 7, 'b', 16, 0xe6 },
+    { RT_X86_AVX512BW, 7, 'b', 30, 0xe6 },
+    { RT_X86_AVX512CD, 7, 'b', 28, 0xe6 },
+    { RT_X86_AVX512DQ, 7, 'b', 17, 0xe6 },
+    { RT_X86_AVX512VL, 7, 'b', 31, 0xe6 },
+    { RT_X86_AVX512VNNI, 7, 'c', 11, 0xe6 },
+    { RT_X86_AVX512VBMI, 7, 'c', 1, 0xe6 },
+    { RT_X86_AVX512VBMI2, 7, 'c', 6, 0xe6 },
+    { RT_X86_AVX512BITALG, 7, 'c', 12, 0xe6 },
+    { RT_X86_AVX512VPOPCNTDQ, 7, 'c', 14, 0xe6 },
+    { RT_X86_AVX512FP16, 7, 'd', 23, 0xe6 },
+    { RT_X86_CLZERO, 0x80000008, 'b', 0, 0 },
+    { RT_X86_ERMS, 7, 'b', 9, 0 },
+    { RT_X86_FSRM, 7, 'd', 4, 0 },
 };
 
 static uint32_t reg_of(regs r, char name)
@@ -78,10 +93,10 @@ static uint64_t host_features(void)
     return set;
 }
 
-/* --- tuning: family and model to LLVM's name ------------------------------------------------------------------------ */
+/* --- tuning: family and model to LLVM's name ---------------------------------------------------------------------- */
 
 static const struct model_row {
-    char vendor;      /* 'I' GenuineIntel, 'A' AuthenticAMD, 'H' HygonGenuine */
+    char vendor; /* 'I' GenuineIntel, 'A' AuthenticAMD, 'H' HygonGenuine */
     uint8_t family;
     uint8_t first, last; /* models; the first row that matches decides */
     const char *tune;
@@ -127,7 +142,10 @@ static const char *host_tune(uint64_t features)
 {
     const regs vendor = cpuid(0, 0);
     const uint32_t signature = cpuid(1, 0).a;
-    const char letter = vendor.b == 0x756e6547 ? 'I' : vendor.b == 0x68747541 ? 'A' : vendor.b == 0x6f677948 ? 'H' : '?';
+    const char letter = vendor.b == 0x756e6547   ? 'I'
+                        : vendor.b == 0x68747541 ? 'A'
+                        : vendor.b == 0x6f677948 ? 'H'
+                                                 : '?';
     uint32_t family = signature >> 8 & 0xf, model = signature >> 4 & 0xf;
 
     if (family == 6 || family == 15)
@@ -145,7 +163,7 @@ static const char *host_tune(uint64_t features)
     return "generic";
 }
 
-/* --- caches -------------------------------------------------------------------------------------------------------- */
+/* --- caches ------------------------------------------------------------------------------------------------------- */
 
 /* Deterministic cache parameters: leaf 4 on Intel, 0x8000001d (same layout) on AMD. */
 static void host_caches(uint64_t sizes[4])
@@ -158,7 +176,8 @@ static void host_caches(uint64_t sizes[4])
         if (type == 0)
             break;
         if (type != 2 && level >= 1 && level <= 3) /* 2: instructions */
-            sizes[level] = ((uint64_t)(r.b >> 22) + 1) * ((r.b >> 12 & 0x3ff) + 1) * ((r.b & 0xfff) + 1) * ((uint64_t)r.c + 1);
+            sizes[level] =
+                ((uint64_t)(r.b >> 22) + 1) * ((r.b >> 12 & 0x3ff) + 1) * ((r.b & 0xfff) + 1) * ((uint64_t)r.c + 1);
     }
 }
 

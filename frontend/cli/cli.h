@@ -35,8 +35,7 @@ int opjit_cli_complain(const char *file, const char *place, const opjit_error *e
 /* The context that the options ask for; the caller destroys it. */
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error);
 opjit_compile_options opjit_cli_compile_options(const cli_options *options);
-/* Writes text to standard output and drops it from the buffer; false (and a line on standard error) where that
- * failed. */
+/* Writes text to standard output and drops it from the buffer; false where that failed. */
 bool opjit_cli_put(rt_bytes *text);
 
 /* --- pool.c ------------------------------------------------------------------------------------------------------- */

@@ -9,21 +9,31 @@
 
 enum { huge_page = 2 << 20 };
 
-double measure_now_ns(void)
+static double clock_ns(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static double sample(measure_fn fn, void *arg, uint32_t inner)
+double measure_now_ns(void)
 {
-    const double start = measure_now_ns();
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+double measure_cpu_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static double sample(clockid_t clock, measure_fn fn, void *arg, uint32_t inner)
+{
+    const double start = clock_ns(clock);
 
     for (uint32_t i = 0; i < inner; i++)
         fn(arg);
-    return (measure_now_ns() - start) / inner;
+    return (clock_ns(clock) - start) / inner;
 }
 
 static int compare(const void *a, const void *b)
@@ -61,17 +71,18 @@ void measure_median(double *samples, uint32_t n, double *median, double *lo, dou
     *hi = samples[n - 1 - k];
 }
 
-void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out)
+static void run_pairs(clockid_t clock, measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
+                      measure_pair *out)
 {
     double a_ns[MEASURE_MAX_PAIRS], b_ns[MEASURE_MAX_PAIRS], ratios[MEASURE_MAX_PAIRS];
     const uint32_t n = pairs < 9 ? 9 : pairs > MEASURE_MAX_PAIRS ? MEASURE_MAX_PAIRS : pairs;
     double unused[2];
     uint32_t inner = 1;
 
-    sample(a, a_arg, 1);
-    sample(b, b_arg, 1);
+    sample(clock, a, a_arg, 1);
+    sample(clock, b, b_arg, 1);
     while (inner < 1u << 24) {
-        const double t = sample(a, a_arg, inner) + sample(b, b_arg, inner);
+        const double t = sample(clock, a, a_arg, inner) + sample(clock, b, b_arg, inner);
 
         if (t * inner >= 2 * sample_us * 1e3)
             break;
@@ -81,16 +92,26 @@ void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t 
         const bool b_first = i % 2 != 0;
 
         if (b_first)
-            b_ns[i] = sample(b, b_arg, inner);
-        a_ns[i] = sample(a, a_arg, inner);
+            b_ns[i] = sample(clock, b, b_arg, inner);
+        a_ns[i] = sample(clock, a, a_arg, inner);
         if (!b_first)
-            b_ns[i] = sample(b, b_arg, inner);
+            b_ns[i] = sample(clock, b, b_arg, inner);
         ratios[i] = a_ns[i] / b_ns[i];
     }
     *out = (measure_pair){ .pairs = n, .inner = inner };
     measure_median(a_ns, n, &out->a_ns, &unused[0], &unused[1]);
     measure_median(b_ns, n, &out->b_ns, &unused[0], &unused[1]);
     measure_median(ratios, n, &out->ratio, &out->lo, &out->hi);
+}
+
+void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out)
+{
+    run_pairs(CLOCK_THREAD_CPUTIME_ID, a, a_arg, b, b_arg, pairs, sample_us, out);
+}
+
+void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out)
+{
+    run_pairs(CLOCK_MONOTONIC, a, a_arg, b, b_arg, pairs, sample_us, out);
 }
 
 static size_t mapped_bytes(size_t bytes)

@@ -17,14 +17,19 @@ typedef struct measure_pair {
 } measure_pair;
 
 /* Runs a and b in turns, `pairs` times (at least 9, at most MEASURE_MAX_PAIRS), the order of the two alternating.  A sample
- * is as many calls as take at least sample_us; both sides get the same number. */
+ * is as many calls as take at least sample_us; both sides get the same number.  Time is this thread's CPU time: what other
+ * processes take from it in between is not counted. */
 #define MEASURE_MAX_PAIRS 201
 void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out);
 
 /* Median of n samples (at least 9) and its 95 % interval.  Sorts them. */
 void measure_median(double *samples, uint32_t n, double *median, double *lo, double *hi);
 
+/* The same by the clock on the wall, for work that other threads share in. */
+void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out);
+
 double measure_now_ns(void); /* CLOCK_MONOTONIC */
+double measure_cpu_ns(void); /* CPU time of this thread */
 
 /* Touched memory of `bytes`, 2 MiB aligned and on huge pages where the system has them; NULL: no memory. */
 void *measure_buffer(size_t bytes);

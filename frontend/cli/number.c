@@ -52,8 +52,8 @@ static opjit_status whole(const json_value *value, const char *type, bool *negat
 opjit_status opjit_cli_integer(const json_value *value, const char *type, int64_t lo, int64_t hi, int64_t *out,
                                opjit_error *error)
 {
-    bool negative, fits;
-    uint64_t magnitude;
+    bool negative = false, fits = false;
+    uint64_t magnitude = 0;
     TRY(whole(value, type, &negative, &magnitude, &fits, error));
     fits = fits && magnitude <= (negative ? (uint64_t)1 << 63 : (uint64_t)INT64_MAX);
     *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
@@ -66,7 +66,8 @@ opjit_status opjit_cli_integer(const json_value *value, const char *type, int64_
 opjit_status opjit_cli_unsigned(const json_value *value, const char *type, uint64_t hi, uint64_t *out,
                                 opjit_error *error)
 {
-    bool negative, fits;
+    bool negative = false, fits = false;
+    *out = 0;
     TRY(whole(value, type, &negative, out, &fits, error));
     if (negative || !fits || *out > hi)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s is out of range: %s is 0 to %" PRIu64,

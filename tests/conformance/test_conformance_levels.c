@@ -9,19 +9,20 @@
 #include "runtime/target.h"
 #include "tests/support/checker.h"
 
-static const char *const targets[] = {
-    "cpu:x86-64-v1",
-    "cpu:x86-64-v2",
-    "cpu:x86-64-v3",
-    "cpu:x86-64-v4",
-    "cpu:x86-64-v3,vec=16",
-    "cpu:x86-64-v4,vec=32",
-    "cpu:x86-64-v1,l1=1024,l2=2048,l3=4096",
-    "cpu:x86-64-v3,l1=1024,l2=2048,l3=4096",
-    "cpu:x86-64-v4,l1=1024,l2=2048,l3=4096",
-    NULL,
+static const struct { const char *text; uint64_t most_elements; } targets[] = {
+    { "cpu:x86-64-v1", 4096 },
+    { "cpu:x86-64-v2", 4096 },
+    { "cpu:x86-64-v3", 4096 },
+    { "cpu:x86-64-v4", 4096 },
+    { "cpu:x86-64-v3,vec=16", 4096 },
+    { "cpu:x86-64-v4,vec=32", 4096 },
+    { "cpu:x86-64-v1,l1=1024,l2=1024,l3=0", 1 << 15 },
+    { "cpu:x86-64-v3,l1=1024,l2=1024,l3=0", 1 << 15 },
+    { "cpu:x86-64-v4,l1=1024,l2=1024,l3=0", 1 << 15 },
+    { NULL, 4096 },
 };
 #define TARGET_COUNT ((int)(sizeof targets / sizeof *targets))
+#define CASES 50
 
 static bool runs_here(const char *text)
 {
@@ -35,10 +36,8 @@ static bool runs_here(const char *text)
     return false;
 }
 
-#define CASES 50
-#define MOST_ELEMENTS 4096
-
-static void run_here(opjit_context *context, DML_OPERATOR_TYPE type, const char *target, const char *title)
+static void run_here(opjit_context *context, DML_OPERATOR_TYPE type, const char *target, uint64_t most_elements,
+                     const char *title)
 {
     const test_mode modes[] = {
         { .name = "quick", .target = target, .level = OPJIT_LEVEL_QUICK },
@@ -52,7 +51,7 @@ static void run_here(opjit_context *context, DML_OPERATOR_TYPE type, const char 
         .context = context,
         .type = type,
         .cases = CASES,
-        .most_elements = MOST_ELEMENTS,
+        .most_elements = most_elements,
         .modes = modes,
         .mode_count = sizeof modes / sizeof *modes,
     };
@@ -94,7 +93,8 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
     return status;
 }
 
-static void compile_for(opjit_context *context, DML_OPERATOR_TYPE type, const char *target, const char *title)
+static void compile_for(opjit_context *context, DML_OPERATOR_TYPE type, const char *target, uint64_t most_elements,
+                        const char *title)
 {
     const test_cases cases = test_cases_init(title, CASES);
     for (uint64_t n = cases.first; n < cases.end; n++) {
@@ -102,7 +102,7 @@ static void compile_for(opjit_context *context, DML_OPERATOR_TYPE type, const ch
         test_random r;
         test_case c;
         test_random_init(&r, cases.seed, (uint64_t)type, n);
-        test_case_random(&r, type, MOST_ELEMENTS, &c);
+        test_case_random(&r, type, most_elements, &c);
         for (int level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
             const opjit_status status = make_code(context, &c, target, (opjit_level)level, &error);
             if (status != OPJIT_OK)
@@ -116,15 +116,16 @@ static void compile_for(opjit_context *context, DML_OPERATOR_TYPE type, const ch
 /* Loop index: target * operators + operator. */
 START_TEST(every_target_gives_the_same_bits)
 {
-    const char *target = targets[_i / TEST_OPERATOR_COUNT];
+    const char *target = targets[_i / TEST_OPERATOR_COUNT].text;
+    const uint64_t most_elements = targets[_i / TEST_OPERATOR_COUNT].most_elements;
     const DML_OPERATOR_TYPE type = test_operators[_i % TEST_OPERATOR_COUNT];
     opjit_context *context = test_context_create();
     char title[128];
     snprintf(title, sizeof title, "%s for %s", test_operator_name(type), target != NULL ? target : "this machine");
     if (!runs_here(target))
-        compile_for(context, type, target, title);
+        compile_for(context, type, target, most_elements, title);
     else if (test_have_codegen(context))
-        run_here(context, type, target, title);
+        run_here(context, type, target, most_elements, title);
     opjit_context_destroy(context);
 }
 END_TEST

@@ -38,7 +38,8 @@ static uint64_t steps_of(const ir_func *f, ir_ref first)
     for (ir_ref s = first; s != 0 && steps < STEPS; s = ir_at(f, s)->next) {
         uint64_t trips = 1;
         if (ir_at(f, s)->op == IR_FOR || ir_at(f, s)->op == IR_STAGE) {
-            const ir_interval lo = opjit_ir_interval(f, ir_operand(f, s, 0)), hi = opjit_ir_interval(f, ir_operand(f, s, 1));
+            const ir_interval lo = opjit_ir_interval(f, ir_operand(f, s, 0)),
+                              hi = opjit_ir_interval(f, ir_operand(f, s, 1));
             const uint64_t most = hi.hi > lo.lo ? (uint64_t)hi.hi - (uint64_t)lo.lo : 0;
             trips = most < STEPS ? most : STEPS;
         }
@@ -49,7 +50,8 @@ static uint64_t steps_of(const ir_func *f, ir_ref first)
 
 static bool is_small(ir_func *f)
 {
-    if (f->stage < IR_PLACED || f->param_count > BUFFERS || f->node_count > 2000 || opjit_ir_layout(f, NULL) != OPJIT_OK)
+    if (f->stage < IR_PLACED || f->param_count > BUFFERS || f->node_count > 2000 ||
+        opjit_ir_layout(f, NULL) != OPJIT_OK)
         return false;
     for (uint32_t t = 1; t < f->tensor_count; t++)
         if (f->tensors[t].slot >= BUFFERS || f->tensors[t].bytes > MEMORY)
@@ -62,7 +64,9 @@ static void run(const ir_func *f)
 {
     uint64_t params[BUFFERS] = { 0 };
     void *buffers[BUFFERS] = { NULL };
-    ir_run r = { .buffers = buffers, .params = params, .shared = calloc(1, (size_t)f->shared_size + 1),
+    ir_run r = { .buffers = buffers,
+                 .params = params,
+                 .shared = calloc(1, (size_t)f->shared_size + 1),
                  .scratch = calloc(1, (size_t)f->scratch_size + 1) };
     for (uint32_t p = 1; p < f->param_count; p++)
         params[p - 1] = (uint64_t)f->params[p].lo;

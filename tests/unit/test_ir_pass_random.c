@@ -107,7 +107,7 @@ static void check_sample(test_random *r, const ir_sample *s, const rt_target *ta
 START_TEST(random_functions)
 {
     static const char *const targets[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v2", "cpu:x86-64-v3,l2=1024,l3=0" };
-    const test_cases cases = test_cases_init("ir.pass_random", 1500);
+    const test_cases cases = test_cases_init("ir.pass_random", 400);
     for (uint64_t n = cases.first; n < cases.end; n++) {
         test_random r;
         ir_sample s;

@@ -152,7 +152,8 @@ START_TEST(half_arithmetic)
         uint64_t out;
         if ((args[0] & 0x7c00) == 0x7c00 || (args[1] & 0x7c00) == 0x7c00 || (args[2] & 0x7c00) == 0x7c00)
             continue;
-        const long double a = half_value((uint32_t)args[0]), b = half_value((uint32_t)args[1]), c = half_value((uint32_t)args[2]);
+        const long double a = half_value((uint32_t)args[0]), b = half_value((uint32_t)args[1]),
+                          c = half_value((uint32_t)args[2]);
         ck_assert(opjit_ir_scalar(IR_ADD, IR_F16, IR_F16, args, &out));
         ck_assert_uint_eq(out, nearest_half(a + b));
         ck_assert(opjit_ir_scalar(IR_MUL, IR_F16, IR_F16, args, &out));
@@ -270,7 +271,7 @@ static const corner corners[] = {
     { IR_CAST, IR_I8, IR_F32, { F32_MINUS_INF }, 0x80 },
     { IR_CAST, IR_U8, IR_F32, { 0xbfc00000 }, 0 }, /* -1.5 */
     { IR_CAST, IR_I32, IR_F32, { 0xbfc00000 }, 0xffffffff },
-    { IR_CAST, IR_I64, IR_F32, { 0x5f000000 }, INT64_MAX }, /* 2^63 */
+    { IR_CAST, IR_I64, IR_F32, { 0x5f000000 }, INT64_MAX },  /* 2^63 */
     { IR_CAST, IR_U64, IR_F32, { 0x5f800000 }, UINT64_MAX }, /* 2^64 */
     { IR_CAST, IR_U64, IR_F64, { 0x43efffffffffffff }, 0xfffffffffffff800 },
     { IR_CAST, IR_I64, IR_F16, { 0xfbff }, (uint64_t)-65504 },

@@ -44,7 +44,8 @@ static void check_round_trip(const ir_func *f, const char *name)
     opjit_rt_bytes_init(&first, &opjit_rt_default_allocator);
     opjit_rt_bytes_init(&second, &opjit_rt_default_allocator);
     opjit_ir_print(f, &first);
-    ck_assert_msg(opjit_ir_parse((const char *)first.data, first.size, &opjit_rt_default_allocator, &again, &error) == OPJIT_OK,
+    ck_assert_msg(opjit_ir_parse((const char *)first.data, first.size, &opjit_rt_default_allocator, &again, &error) ==
+                      OPJIT_OK,
                   "%s, printed: %s", name, error.message);
     opjit_ir_print(&again, &second);
     ck_assert_msg(first.size == second.size && memcmp(first.data, second.data, first.size) == 0, "%s changes", name);
@@ -63,10 +64,12 @@ static void check_file(const char *name)
     const char *comment = strstr(text, "; error: ");
     if (comment != NULL)
         snprintf(expected, sizeof(expected), "%.*s", (int)strcspn(comment + 9, "\n"), comment + 9);
-    ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", name, error.message);
+    ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", name,
+                  error.message);
     check_round_trip(&f, name);
     const opjit_status status = opjit_ir_verify(&f, &error);
-    ck_assert_msg(strcmp(error.message, expected) == 0, "%s:\n  %s\nand should be\n  %s", name, error.message, expected);
+    ck_assert_msg(strcmp(error.message, expected) == 0, "%s:\n  %s\nand should be\n  %s", name, error.message,
+                  expected);
     ck_assert_msg(status == (comment ? OPJIT_INTERNAL : OPJIT_OK), "%s: status %d", name, (int)status);
     if (comment != NULL) /* the rule in the name is the rule that is broken */
         ck_assert_msg(atoi(name) == atoi(expected + 1), "%s breaks %s", name, expected);

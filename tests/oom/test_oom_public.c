@@ -1,0 +1,285 @@
+/* test_oom_public.c - every public call that may allocate, with allocation 1, 2, 3 ... failing until none is left to fail:
+ * each time OPJIT_OUT_OF_MEMORY, outputs NULL, nothing leaked and nothing broken.  LLVM's own memory is not the hook's. */
+#include <check.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opjit/opjit.h>
+
+/* --- an allocator that fails once ------------------------------------------------------------------------------------------- */
+
+static atomic_long live_blocks, live_bytes;
+static long countdown;  /* allocations until the one that fails; 0: none does */
+static bool has_failed;
+
+static void *allocate(void *user, size_t size, size_t alignment)
+{
+    void *memory;
+
+    (void)user;
+    if (countdown > 0 && --countdown == 0) {
+        has_failed = true;
+        return NULL;
+    }
+    memory = aligned_alloc(alignment < 16 ? 16 : alignment, (size + 63) / 64 * 64);
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 0xa5, size); /* what is not written must not be read */
+    atomic_fetch_add(&live_blocks, 1);
+    atomic_fetch_add(&live_bytes, (long)size);
+    return memory;
+}
+
+static void release(void *user, void *memory, size_t size)
+{
+    (void)user;
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 0x5a, size);
+    atomic_fetch_sub(&live_blocks, 1);
+    atomic_fetch_sub(&live_bytes, (long)size);
+    free(memory);
+}
+
+static const opjit_allocator allocator = { NULL, allocate, release };
+
+/* --- the objects that calls need ----------------------------------------------------------------------------------------------- */
+
+typedef struct world {
+    opjit_context *context;
+    opjit_operator *op;
+    opjit_kernel *kernel; /* interpreted, or compiled where the row says so */
+} world;
+
+static const uint32_t sizes[] = { 5, 7 };
+static const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0 };
+static const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
+static const DML_DIAGONAL_MATRIX1_OPERATOR_DESC matrix = { &tensor, &tensor, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 3 }, 0, 2 };
+static const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX1, &matrix };
+static const char *const late[] = { "DiagonalFillEnd", "Value" };
+
+static void count_event(void *user, const opjit_event *event)
+{
+    (void)user;
+    ck_assert_ptr_nonnull(event->line);
+}
+
+static opjit_status create_context(opjit_context **out, opjit_error *error)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+
+    options.allocator = &allocator;
+    options.event = count_event;
+    options.codegen_path = getenv("OPJIT_CODEGEN");
+    return opjit_context_create(&options, out, error);
+}
+
+static opjit_status compile(const world *w, uint32_t flags, uint32_t late_count, opjit_kernel **out, opjit_error *error)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+
+    options.flags = flags;
+    options.late = late;
+    options.late_count = late_count;
+    return opjit_compile_operator(w->context, w->op, &options, out, error);
+}
+
+/* --- one row a call: the status, after checking that what it gives is whole or NULL -------------------------------------------- */
+
+static void check_output(opjit_status status, const void *out)
+{
+    ck_assert_msg((status == OPJIT_OK) == (out != NULL), "%s with output %p", opjit_status_name(status), out);
+}
+
+static opjit_status context_create(world *w, opjit_error *error)
+{
+    opjit_context *context = (opjit_context *)w;
+    const opjit_status status = create_context(&context, error);
+
+    check_output(status, context);
+    opjit_context_destroy(context);
+    return status;
+}
+
+static opjit_status operator_create(world *w, opjit_error *error)
+{
+    opjit_operator *op = (opjit_operator *)w;
+    const opjit_status status = opjit_operator_create(w->context, &desc, &op, error);
+
+    check_output(status, op);
+    opjit_operator_release(op);
+    return status;
+}
+
+static opjit_status compile_with(world *w, uint32_t flags, uint32_t late_count, opjit_error *error)
+{
+    opjit_kernel *kernel = (opjit_kernel *)w;
+    const opjit_status status = compile(w, flags, late_count, &kernel, error);
+
+    check_output(status, kernel);
+    opjit_kernel_release(kernel);
+    ck_assert_int_eq(opjit_cache_clear(w->context, NULL), OPJIT_OK);
+    return status;
+}
+
+static opjit_status compile_interpreted(world *w, opjit_error *error) { return compile_with(w, OPJIT_COMPILE_INTERPRET, 0, error); }
+static opjit_status compile_late(world *w, opjit_error *error) { return compile_with(w, OPJIT_COMPILE_INTERPRET, 2, error); }
+static opjit_status compile_uncached(world *w, opjit_error *error)
+{
+    return compile_with(w, OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE, 0, error);
+}
+static opjit_status compile_code(world *w, opjit_error *error) { return compile_with(w, 0, 0, error); }
+static opjit_status compile_code_late(world *w, opjit_error *error) { return compile_with(w, 0, 1, error); }
+
+static opjit_status call(world *w, opjit_error *error)
+{
+    float input[35] = { 0 }, output[35] = { 0 };
+    const opjit_binding bindings[] = { { input, sizeof input }, { output, sizeof output } };
+    opjit_call c = OPJIT_CALL_INIT;
+    opjit_status status;
+
+    c.bindings = bindings;
+    c.binding_count = 2;
+    status = opjit_kernel_call(w->kernel, &c, error);
+    ck_assert(status != OPJIT_OK || (output[0] == 3 && output[1] == 3 && output[2] == 0 && output[34] == 0));
+    return status;
+}
+
+static opjit_status closure(world *w, opjit_error *error)
+{
+    opjit_closure *made = NULL;
+    void (*function)(void) = NULL;
+    const opjit_status status = opjit_closure_create(w->kernel, &made, &function, error);
+
+    check_output(status, made);
+    opjit_closure_destroy(made);
+    return status;
+}
+
+static opjit_status optimize(world *w, opjit_error *error) { return opjit_kernel_optimize(w->kernel, error); }
+static opjit_status warm(world *w, opjit_error *error) { return opjit_context_warm(w->context, error); }
+
+static void count_stage(void *user, const char *stage, const char *text)
+{
+    (void)stage, (void)text;
+    ++*(int *)user;
+}
+
+static opjit_status explain(world *w, opjit_error *error)
+{
+    int stages = 0;
+    const opjit_status status = opjit_operator_explain(w->context, w->op, NULL, count_stage, &stages, error);
+
+    ck_assert(status != OPJIT_OK || stages >= 7);
+    return status;
+}
+
+static opjit_status info(world *w, opjit_error *error)
+{
+    opjit_kernel_info out = OPJIT_KERNEL_INFO_INIT;
+    return opjit_kernel_get_info(w->kernel, &out, error);
+}
+
+static opjit_status statistics(world *w, opjit_error *error)
+{
+    opjit_cache_stats out = OPJIT_CACHE_STATS_INIT;
+    return opjit_cache_get_stats(w->context, &out, error);
+}
+
+static const struct { const char *name; opjit_status (*run)(world *w, opjit_error *error); bool code; } rows[] = {
+    { "context_create", context_create, false },
+    { "operator_create", operator_create, false },
+    { "compile, interpreted", compile_interpreted, false },
+    { "compile, late", compile_late, false },
+    { "compile, uncached", compile_uncached, false },
+    { "kernel_call, interpreted", call, false },
+    { "kernel_get_info", info, false },
+    { "cache_get_stats", statistics, false },
+    { "closure_create", closure, false },
+    { "operator_explain", explain, false },
+    { "context_warm", warm, true },
+    { "compile, code", compile_code, true },
+    { "compile, code, late", compile_code_late, true },
+    { "kernel_call, code", call, true },
+    { "kernel_optimize", optimize, true },
+};
+
+static void build(world *w, bool code)
+{
+    opjit_error error;
+
+    *w = (world){ NULL, NULL, NULL };
+    ck_assert_msg(create_context(&w->context, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_operator_create(w->context, &desc, &w->op, NULL), OPJIT_OK);
+    ck_assert_msg(compile(w, code ? OPJIT_COMPILE_NO_CACHE : OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE, 0, &w->kernel,
+                          &error) == OPJIT_OK, "%s", error.message);
+}
+
+static void tear_down(world *w)
+{
+    opjit_kernel_release(w->kernel);
+    opjit_operator_release(w->op);
+    opjit_context_destroy(w->context);
+}
+
+static bool have_codegen(void)
+{
+    opjit_context *context;
+    opjit_error error;
+    bool have;
+
+    ck_assert_int_eq(create_context(&context, NULL), OPJIT_OK);
+    have = opjit_context_warm(context, &error) == OPJIT_OK;
+    if (!have)
+        printf("skipped: %s\n", error.message);
+    opjit_context_destroy(context);
+    return have;
+}
+
+START_TEST(fails_one_by_one)
+{
+    if (rows[_i].code && !have_codegen())
+        return;
+    for (long fail_at = 1;; fail_at++) {
+        opjit_error error = { OPJIT_OK, "" };
+        opjit_status status;
+        bool failed;
+        world w;
+        build(&w, rows[_i].code);
+        has_failed = false;
+        countdown = fail_at;
+        status = rows[_i].run(&w, &error);
+        countdown = 0;
+        failed = has_failed;
+        ck_assert_msg(status == (failed ? OPJIT_OUT_OF_MEMORY : OPJIT_OK), "%s, allocation %ld: %s, %s", rows[_i].name, fail_at,
+                      opjit_status_name(status), error.message);
+        ck_assert_msg(!failed || strstr(error.message, "out of memory") != NULL, "%s, allocation %ld: %s", rows[_i].name, fail_at,
+                      error.message);
+        /* Nothing is broken: the same call now works. */
+        ck_assert_msg(rows[_i].run(&w, &error) == OPJIT_OK, "%s after allocation %ld: %s", rows[_i].name, fail_at, error.message);
+        tear_down(&w);
+        ck_assert_msg(atomic_load(&live_blocks) == 0 && atomic_load(&live_bytes) == 0, "%s, allocation %ld: %ld blocks leaked",
+                      rows[_i].name, fail_at, atomic_load(&live_blocks));
+        if (!failed) {
+            printf("%s: %ld allocations\n", rows[_i].name, fail_at - 1);
+            break;
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("oom.public");
+    TCase *tcase = tcase_create("oom");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tcase, 240);
+    suite_add_tcase(suite, tcase);
+    tcase_add_loop_test(tcase, fails_one_by_one, 0, sizeof rows / sizeof *rows);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,110 @@
+/* test_ir_pass_golden.c - each pass on the files of golden/<pass>: the function before the line "; ---", the text that the
+ * pass must leave after it.  A first line "; target TEXT" sets the target.  OPJIT_UPDATE_GOLDEN=1 rewrites what comes
+ * after the line; the difference is to be reviewed. */
+#define _POSIX_C_SOURCE 200809L
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/ir.h"
+
+#define RULER "; ---\n"
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s can't be opened", path);
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    const long size = ftell(file);
+    ck_assert_int_ge(size, 0);
+    rewind(file);
+    char *text = malloc((size_t)size + 1);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(fread(text, 1, (size_t)size, file), (size_t)size);
+    text[size] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void write_text(const char *path, const char *input, size_t input_size, const char *output)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_msg(file != NULL, "%s can't be written", path);
+    fprintf(file, "%.*s" RULER "%s", (int)input_size, input, output);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void parse_target(const char *text, rt_target *target)
+{
+    char name[RT_TARGET_TEXT_SIZE] = "cpu:x86-64-v3";
+    opjit_error error = { OPJIT_OK, "" };
+    sscanf(text, "; target %159[^\n]", name);
+    ck_assert_msg(opjit_rt_target_parse(name, target, &error) == OPJIT_OK, "%s", error.message);
+}
+
+/* Runs the pass on the function that the file holds, verified before and after, and prints what it leaves. */
+static void run_pass(const char *path, const ir_pass *pass, const char *text, size_t size, rt_bytes *out)
+{
+    ir_func f;
+    rt_target target;
+    opjit_error error = { OPJIT_OK, "" };
+    parse_target(text, &target);
+    const ir_pass_env env = { .target = &target, .verify = true };
+    ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", path,
+                  error.message);
+    ck_assert_msg((int)f.stage + 1 == (int)pass->leaves, "%s: the function is not what pass %s gets", path, pass->name);
+    ck_assert_msg(opjit_ir_run_passes(&f, &env, pass->leaves, &error) == OPJIT_OK, "%s: %s", path, error.message);
+    opjit_rt_bytes_init(out, &opjit_rt_default_allocator);
+    opjit_ir_print(&f, out);
+    opjit_rt_bytes_zero_end(out);
+    ck_assert(!out->failed);
+    opjit_ir_free(&f);
+}
+
+static void check_file(const char *path, const ir_pass *pass)
+{
+    char *text = read_text(path);
+    rt_bytes output;
+    const char *ruler = strstr(text, RULER);
+    const size_t input_size = ruler != NULL ? (size_t)(ruler - text) : strlen(text);
+    run_pass(path, pass, text, input_size, &output);
+    if (getenv("OPJIT_UPDATE_GOLDEN") != NULL)
+        write_text(path, text, input_size, (const char *)output.data);
+    else
+        ck_assert_msg(ruler != NULL && strcmp(ruler + strlen(RULER), (const char *)output.data) == 0,
+                      "%s: pass %s leaves\n%s", path, pass->name, (const char *)output.data);
+    opjit_rt_bytes_free(&output);
+    free(text);
+}
+
+START_TEST(golden)
+{
+    const ir_pass *pass = &opjit_ir_passes[_i];
+    const char *data = getenv("OPJIT_TEST_DATA");
+    char pattern[1024];
+    glob_t files;
+    snprintf(pattern, sizeof pattern, "%s/golden/%s/*.ir", data != NULL ? data : "tests", pass->name);
+    ck_assert_msg(glob(pattern, 0, NULL, &files) == 0, "no file matches %s", pattern);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        check_file(files.gl_pathv[i], pass);
+    globfree(&files);
+}
+END_TEST
+
+int main(void)
+{
+    int passes = 0;
+    while (opjit_ir_passes[passes].name != NULL)
+        passes++;
+    Suite *suite = suite_create("ir.pass_golden");
+    TCase *tcase = tcase_create("passes");
+    tcase_add_loop_test(tcase, golden, 0, passes);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

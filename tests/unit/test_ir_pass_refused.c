@@ -1,0 +1,51 @@
+/* test_ir_pass_refused.c - what place can't put in loops yet is refused with a reason, never miscompiled; and schedule
+ * wants a target. */
+#include <check.h>
+#include <string.h>
+
+#include "ir/ir.h"
+
+static const struct {
+    const char *text, *message;
+    opjit_status status;
+    bool no_target;
+} rows[] = {
+    { "kernel @two_readers after fold { out %y: f32[8]  def %d: f32[8] (%a) = elem f32 (%a)\n"
+      "yield %y (%i) = add(load %d[%i], load %d[0]) }",
+      "pass place: tensor 2 has 2 readers; a value between operators may have one", OPJIT_UNSUPPORTED, false },
+    { "kernel @view after fold { out %y: f32[8]  def %d: f32[8] (%a) = elem f32 (%a)\n"
+      "view %v: f32[8] of %d\n yield %y (%i) = load %v[%i] }",
+      "pass place: tensor 3 is a view; views are not placed", OPJIT_UNSUPPORTED, false },
+    { "kernel @parts after fold { out %y: f32[8]\n yield %y[0:4:1] (%i) = f32 0x1p+0\n yield %y[4:4:1] (%j) = f32 0x0p+0 }",
+      "pass place: output 1 is written in parts; that is not placed", OPJIT_UNSUPPORTED, false },
+    { "kernel @target { out %y: f32[8]\n yield %y (%i) = f32 0x1p+0 }",
+      "pass schedule: no target is given, and schedule needs one", OPJIT_INVALID_ARGUMENT, true },
+};
+
+START_TEST(refused)
+{
+    ir_func f;
+    rt_target target;
+    opjit_error error = { OPJIT_OK, "" };
+    ck_assert_msg(opjit_rt_target_parse("cpu:x86-64-v3", &target, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_parse(rows[_i].text, strlen(rows[_i].text), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK,
+                  "%s", error.message);
+    const ir_pass_env env = { .target = rows[_i].no_target ? NULL : &target };
+    ck_assert_int_eq(opjit_ir_run_passes(&f, &env, IR_SCHEDULED, &error), rows[_i].status);
+    ck_assert_str_eq(error.message, rows[_i].message);
+    opjit_ir_free(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ir.pass_refused");
+    TCase *tcase = tcase_create("refused");
+    tcase_add_loop_test(tcase, refused, 0, sizeof rows / sizeof rows[0]);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
