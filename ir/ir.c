@@ -376,6 +376,8 @@ static bool same(same_walk *w, ir_ref a, ir_ref b)
 
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b)
 {
+    if (a == b || ir_at(f, a)->op != ir_at(f, b)->op || ir_at(f, a)->op == IR_VAR)
+        return a == b; /* the common case, without the table */
     same_walk w = { .f = f, .budget = WALK_BUDGET };
     return same(&w, a, b);
 }

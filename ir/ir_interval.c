@@ -223,6 +223,8 @@ static ir_interval walk_interval(interval_walk *w, ir_ref expr)
 
 ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr)
 {
+    if (ir_is_index_const(f, index_expr)) /* the common case, without the table */
+        return (ir_interval){ ir_index_value(f, index_expr), ir_index_value(f, index_expr) };
     interval_walk w = { .f = f, .budget = BUDGET };
     return walk_interval(&w, index_expr);
 }

@@ -151,6 +151,16 @@ static uint64_t shift(ir_type type, uint64_t a, uint64_t count, bool right)
     return (right ? a >> count : a << count) & mask_of(type);
 }
 
+static uint64_t integer_power(ir_type type, uint64_t base, uint64_t power)
+{
+    uint64_t product = 1;
+    for (; power != 0; power >>= 1) {
+        product *= power & 1 ? base : 1;
+        base *= base;
+    }
+    return product & mask_of(type);
+}
+
 static int64_t wrap_add(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -406,6 +416,7 @@ static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *o
     case IR_SHL: *out = shift(type, a, b, false); return true;
     case IR_SHR: *out = shift(type, a, b, true); return true;
     case IR_CTPOP: *out = (uint64_t)__builtin_popcountll(a); return true;
+    case IR_IPOW: *out = integer_power(type, a, b); return true;
     default: return false;
     }
 }

@@ -44,7 +44,7 @@ DML_TENSOR_DATA_TYPE opjit_ir_dtype_of(ir_type t)
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
 /* The flag letters of ir_ops.def. */
-enum { P = IR_FLAG_P, V = IR_FLAG_V, L = IR_FLAG_L, S = IR_FLAG_S, K = IR_FLAG_K };
+enum { P = IR_FLAG_P, M = IR_FLAG_M, V = IR_FLAG_V, L = IR_FLAG_L, S = IR_FLAG_S, K = IR_FLAG_K };
 
 const ir_op_info opjit_ir_op_infos[IR_OP_COUNT] = {
     [IR_OP_NONE] = { "none", "", 'N', 0 },

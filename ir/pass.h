@@ -5,7 +5,7 @@
 #ifndef OPJIT_IR_PASS_H
 #define OPJIT_IR_PASS_H
 
-#include "ir/ir.h"
+#include "ir/ir_internal.h"
 
 /* --- affine forms: constant + sum of factor * atom ------------------------------------------------------------------ */
 enum { AFFINE_TERMS = 16, PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
@@ -47,6 +47,8 @@ void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it 
 /* A read of a let of expr in the list, made at its end where there is none yet; constants, variables and reads of lets
  * need none and come back as they are. */
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
+/* Whether [lo, hi) is empty by intervals. */
+bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi);
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */
 
 /* What pass identity does, for passes that leave lets behind; whether anything went. */

@@ -31,18 +31,12 @@ static bool updates_nothing(const ir_func *f, ir_ref upd)
            value->imm == opjit_ir_identity(type, (ir_kind)acc->kind);
 }
 
-static bool runs_never(const ir_func *f, ir_ref loop)
-{
-    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
-    return opjit_ir_same(f, lo, hi) || opjit_ir_interval(f, hi).hi <= opjit_ir_interval(f, lo).lo;
-}
-
 /* Whether the statement, whose body is already clean, can go; reads: by node, how often lets and accumulators are read. */
 static bool is_idle(const ir_func *f, ir_ref s, const uint8_t *read)
 {
     switch ((ir_op)ir_at(f, s)->op) {
     case IR_STORE: return stores_itself(f, s);
-    case IR_FOR:   return ir_at(f, s)->body == 0 || runs_never(f, s);
+    case IR_FOR:   return ir_at(f, s)->body == 0 || opjit_ir_runs_never(f, ir_operand(f, s, 0), ir_operand(f, s, 1));
     case IR_LET: case IR_ACC: return !read[s];
     case IR_UPD:   return updates_nothing(f, s) || !read[ir_at(f, s)->ref];
     default:       return false;

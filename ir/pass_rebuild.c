@@ -65,6 +65,11 @@ uint8_t *opjit_ir_reach_one(ir_func *f, ir_ref node)
     return w.seen;
 }
 
+bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi)
+{
+    return opjit_ir_same(f, lo, hi) || opjit_ir_interval(f, hi).hi <= opjit_ir_interval(f, lo).lo;
+}
+
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first)
 {
     uint32_t count = 0;

@@ -255,16 +255,11 @@ static bool is_narrow(const ir_func *f, ir_ref lo, ir_ref hi, int64_t lanes)
 
 /* --- seams ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_empty(const ir_func *f, ir_ref lo, ir_ref hi)
-{
-    return opjit_ir_same(f, lo, hi) || opjit_ir_interval(f, hi).hi <= opjit_ir_interval(f, lo).lo;
-}
-
 /* A loop over [lo, hi) that stores what pieces first to last of the chain store, chosen by element. */
 static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t first, uint32_t last)
 {
     ir_func *f = s->f;
-    if (f->failed || is_empty(f, lo, hi))
+    if (f->failed || opjit_ir_runs_never(f, lo, hi))
         return;
     const ir_ref loop = opjit_ir_for(f, lo, hi, 1);
     if (loop == 0)

@@ -197,12 +197,6 @@ static side known_side(const splitter *s, const piece *p, uint32_t number)
     return hi.hi <= at.lo ? 1 : at.hi <= lo.lo ? 0 : -1;
 }
 
-static bool known_empty(const splitter *s, const piece *p)
-{
-    const ir_interval lo = opjit_ir_interval(s->f, p->lo), hi = opjit_ir_interval(s->f, p->hi);
-    return opjit_ir_same(s->f, p->lo, p->hi) || hi.hi <= lo.lo;
-}
-
 static void remove_piece(splitter *s, uint32_t at)
 {
     s->piece_count--;
@@ -210,28 +204,25 @@ static void remove_piece(splitter *s, uint32_t at)
         s->pieces[i] = s->pieces[i + 1];
 }
 
-/* Cuts piece `at` in two; gives how many of them there are, empty ones not being kept. */
+/* Cuts piece `at` in two; gives how many of them there are.  One that is proven empty is not made, and the other one
+ * then keeps both ends, so that neighbours still meet in one expression. */
 static uint32_t cut_piece(splitter *s, uint32_t at, uint32_t number)
 {
     ir_func *f = s->f;
     piece *p = &s->pieces[at];
     const ir_ref bound = ir_make3(f, IR_CLAMP, IR_INDEX, s->cuts[number].at, p->lo, p->hi);
-    const ir_ref get = opjit_ir_block_let(f, s->out, bound);
-    if (f->failed)
+    const bool none_before = !f->failed && opjit_ir_proves_le(f, bound, p->lo, 0);
+    if (f->failed || none_before || opjit_ir_proves_le(f, p->hi, bound, 0)) {
+        p->sides[number] = !none_before;
         return 1;
+    }
+    const ir_ref get = opjit_ir_block_let(f, s->out, bound);
     for (uint32_t i = s->piece_count++; i > at; i--)
         s->pieces[i] = s->pieces[i - 1];
     p[0].hi = p[1].lo = get;
     p[0].sides[number] = 1;
     p[1].sides[number] = 0;
-    uint32_t count = 2;
-    for (uint32_t i = 2; i-- > 0;) {
-        if (count > 1 && known_empty(s, &p[i])) {
-            remove_piece(s, at + i);
-            count--;
-        }
-    }
-    return count;
+    return 2;
 }
 
 static void cut_pieces(splitter *s)
