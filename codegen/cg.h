@@ -8,8 +8,8 @@
  *
  * Values.  Expressions that depend on the vectorised loop are vectors, all others scalars, splatted where they meet.
  * Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so that
- * nothing touches a NaN.  f16 is always an i16.  bool is i1.  index is i64, or in vectors any integer type that holds
- * its interval. */
+ * nothing touches a NaN.  f16 is always an i16.  bool is i1, or in vectors an integer that is all ones or 0
+ * (cg_mask.c).  index is i64, or in vectors any integer type that holds its interval. */
 #ifndef OPJIT_CODEGEN_CG_H
 #define OPJIT_CODEGEN_CG_H
 
@@ -19,18 +19,22 @@
 #include <opjit/abi.h>
 
 #include "codegen/cg_compat.h"
+#include "codegen/cg_link.h"
 #include "codegen/codegen.h"
 
 enum {
-    CG_MAX_LOOPS = 32,  /* nesting, the stage included; one bit each in cg_info */
-    CG_MAX_SCOPES = 128,
+    CG_MAX_LOOPS = 32,   /* nesting, the stage included; one bit each in cg_info */
+    CG_MAX_SCOPES = 256, /* four a loop, one a statement, one a guard */
     CG_MAX_LANES = 64,
     CG_MAX_ROWS = 8,
-    CG_MAX_DEPTH = 1000, /* of an expression: emission recurses */
-    CG_MAX_WEIGHT = 2000 /* nodes of an expression, counted as a tree, that is analysed */
+    CG_MAX_CONSTANTS = 8,
+    CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
+    CG_MAX_WEIGHT = 2000, /* nodes of an expression, counted as a tree, that is analysed */
+    CG_MAX_GUARDS = 64,   /* nesting of selects around loads that are in bounds only there */
+    CG_MAX_GUARDED = 4096 /* nodes under them, counted as a tree: each is emitted where it stands */
 };
 
-/* --- targets ---------------------------------------------------------------------------------------------------------- */
+/* --- targets ------------------------------------------------------------------------------------------------------ */
 /* How an operation on a type is made on a target. */
 typedef enum cg_way {
     CG_REFUSED = 0, /* not at all */
@@ -42,15 +46,15 @@ typedef enum cg_way {
 /* What differs between targets; the rest of codegen never asks which one it is. */
 typedef struct cg_target {
     rt_arch arch;
-    const char *name;     /* LLVM's name of the backend */
+    const char *name; /* LLVM's name of the backend */
     const char *triple;
-    void (*setup)(void);  /* once a process */
+    void (*setup)(void); /* once a process */
     /* CPU name for LLVM and the attributes that every function gets. */
     const char *(*cpu)(const rt_target *target);
     cg_way (*way)(const rt_target *target, ir_op op, ir_type type);
     bool (*masked)(const rt_target *target, uint32_t bits); /* masked vector loads and stores of lanes of that width */
     bool (*masked_tail)(const rt_target *target);           /* cheap for every element width */
-    const char *fence;    /* intrinsic that orders non-temporal stores */
+    const char *fence;                                      /* intrinsic that orders non-temporal stores */
 } cg_target;
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
 extern const cg_target opjit_cg_target_x86;
@@ -58,16 +62,17 @@ extern const cg_target opjit_cg_target_x86;
 /* The table of cg_legal.c for a machine with all features of this mask. */
 cg_way opjit_cg_way_x86(const rt_target *target, ir_op op, ir_type type);
 
-/* --- one function in the making -------------------------------------------------------------------------------------- */
+/* --- one function in the making ----------------------------------------------------------------------------------- */
 typedef struct cg_info {
-    uint32_t vary;    /* loops, a bit a nesting depth, on whose variable the value depends */
-    uint32_t inside;  /* loops outside of which it can't be computed: vary, and where what it reads is declared */
-    uint32_t weight;  /* nodes of the expression as a tree */
-    uint16_t depth;   /* of the expression */
+    uint32_t vary;          /* loops, a bit a nesting depth, on whose variable the value depends */
+    uint32_t inside;        /* loops outside of which it can't be computed: vary, and where what it reads is declared */
+    uint32_t weight;        /* nodes of the expression as a tree */
+    uint32_t guarded_nodes; /* those of it that have a guarded load in them */
+    uint32_t guards;        /* nesting of selects with such loads */
     bool seen;
-    bool fresh;       /* reads memory that the stage writes, or an accumulator: is good for one statement */
-    bool outside;     /* load: a coordinate may be out of bounds, but where a select asks for it */
-    bool guarded;     /* has such a load in it */
+    bool fresh;   /* reads memory that the stage writes, or an accumulator: is good for one statement */
+    bool outside; /* load: a coordinate may be out of bounds, but where a select asks for it */
+    bool guarded; /* has such a load in it */
 } cg_info;
 
 /* What is remembered of a node. */
@@ -79,26 +84,38 @@ typedef enum cg_slot {
     CG_SLOTS
 } cg_slot;
 
-typedef struct cg_entry { LLVMValueRef value; uint32_t scope; uint32_t depth; } cg_entry;
+typedef struct cg_entry {
+    LLVMValueRef value;
+    uint32_t scope;
+    uint32_t depth;
+} cg_entry;
 
 typedef struct cg_loop {
     ir_ref var;
-    LLVMValueRef iv;  /* the variable in lane 0 of copy 0 */
-    int64_t offset;   /* of the copy that is being emitted: copy * lanes * step */
+    LLVMValueRef iv; /* the variable in lane 0 of copy 0 */
+    int64_t offset;  /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
 } cg_loop;
 
 /* Where an ACC keeps what it has: allocas. */
 typedef struct cg_acc {
-    LLVMValueRef lane, where, some;                   /* arrays by lane; where and some: arg kinds */
-    LLVMValueRef total, total_where, total_some;      /* of the blocks that are done */
-    LLVMValueRef block;                               /* k of the last update, without the bits inside of a block */
-    ir_type type;                                     /* of the values: arg kinds give something else */
-    bool blocked;                                     /* k may leave the first block */
+    LLVMValueRef lane, where, some;              /* arrays by lane; where and some: arg kinds */
+    LLVMValueRef total, total_where, total_some; /* of the blocks that are done */
+    LLVMValueRef block;                          /* k of the last update, without the bits inside of a block */
+    ir_type type;                                /* of the values: arg kinds give something else */
+    bool blocked;                                /* k may leave the first block */
 } cg_acc;
 
 /* An address that several accesses start from: element `at` of the tensor, 0 standing for coordinate 0. */
-typedef struct cg_row { uint32_t tensor; ir_ref at[OPJIT_MAX_RANK]; cg_entry entry; } cg_row;
+typedef struct cg_row {
+    uint32_t tensor;
+    ir_ref at[OPJIT_MAX_RANK];
+    cg_entry entry;
+} cg_row;
+
+typedef struct cg_constant {
+    LLVMValueRef constant, value;
+} cg_constant;
 
 typedef struct cg_func {
     const ir_func *ir;
@@ -108,54 +125,57 @@ typedef struct cg_func {
     opjit_error *error;
     LLVMContextRef llvm;
     LLVMModuleRef module;
-    LLVMBuilderRef b;        /* where code goes */
-    LLVMBuilderRef entry;    /* end of the entry block: allocas, base pointers, parameters */
+    LLVMBuilderRef b;     /* where code goes */
+    LLVMBuilderRef entry; /* end of the entry block: allocas, base pointers, parameters */
     LLVMValueRef fn;
-    struct { LLVMTypeRef i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, none; } type;
-    cg_info *info;                 /* by node */
-    cg_entry *cache[CG_SLOTS];     /* by node */
-    cg_acc *accs;                  /* by node */
-    LLVMValueRef *bases;           /* by tensor */
-    LLVMValueRef *params;          /* by parameter */
-    cg_row rows[CG_MAX_ROWS];      /* the latest ones */
+    struct {
+        LLVMTypeRef i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, none;
+    } type;
+    cg_info *info;             /* by node */
+    cg_entry *cache[CG_SLOTS]; /* by node */
+    cg_acc *accs;              /* by node */
+    LLVMValueRef *bases;       /* by tensor */
+    LLVMValueRef *params;      /* by parameter */
+    cg_row rows[CG_MAX_ROWS];  /* the latest ones */
     uint32_t row_count;
+    cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in registers */
+    uint32_t constant_count;
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;
     uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;
-    uint32_t copy_scope;           /* depth of the innermost scope that spans a whole copy of a loop body */
-    uint32_t loop_scope;           /* depth of the scope that spans all copies */
-    uint32_t lanes;                /* of the piece that is being emitted; 1: scalar */
-    uint32_t vec;                  /* the vectorised loop in loops, where lanes > 1 */
-    uint32_t lane_bits;            /* width of the elements that the vectorised loop works on */
-    LLVMValueRef mask;             /* lanes that are evaluated; NULL: all */
-    bool tail;                     /* mask covers the end of a loop: lanes beyond it are not iterations */
-    bool nontemporal;              /* stores of this loop */
-    bool fence;                    /* a non-temporal store was emitted */
-    bool peak;                     /* level */
-    bool failed;                   /* out of memory */
-    bool accumulates;              /* allocas to be made registers by a pass */
+    uint32_t copy_scope; /* depth of the innermost scope that spans a whole copy of a loop body */
+    uint32_t loop_scope; /* depth of the scope that spans all copies */
+    uint32_t lanes;      /* of the piece that is being emitted; 1: scalar */
+    uint32_t vec;        /* the vectorised loop in loops, where lanes > 1 */
+    uint32_t lane_bits;  /* width of the elements that the vectorised loop works on */
+    LLVMValueRef mask;   /* lanes that are evaluated; NULL: all */
+    bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
+    bool nontemporal;    /* stores of this loop */
+    bool fence;          /* a non-temporal store was emitted */
+    bool peak;           /* level */
+    bool failed;         /* out of memory */
+    bool accumulates;    /* allocas to be made registers by a pass */
 } cg_func;
 
-/* --- values (cg_value.c) --------------------------------------------------------------------------------------------- */
+/* --- values (cg_value.c) ------------------------------------------------------------------------------------------ */
 LLVMTypeRef opjit_cg_int(const cg_func *f, uint32_t bits, uint32_t lanes);
 LLVMTypeRef opjit_cg_float(const cg_func *f, ir_type type, uint32_t lanes); /* f16: the half type */
 uint32_t opjit_cg_lanes(LLVMValueRef v);
-uint32_t opjit_cg_bits(LLVMValueRef v);                       /* of a lane */
+uint32_t opjit_cg_bits(LLVMValueRef v); /* of a lane */
 LLVMValueRef opjit_cg_number(const cg_func *f, uint32_t bits, uint32_t lanes, uint64_t value);
 LLVMValueRef opjit_cg_real(const cg_func *f, ir_type type, uint32_t lanes, double value); /* f32, f64 */
 LLVMValueRef opjit_cg_iota(const cg_func *f, uint32_t bits, uint32_t lanes, int64_t start, int64_t step);
 LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes); /* vectors come back as they are */
-LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v);    /* floats as integers of their width */
-LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v);   /* i32, i64 as floats of their width */
+LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v);               /* floats as integers of their width */
+LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v);              /* i32, i64 as floats of their width */
 LLVMValueRef opjit_cg_resize(cg_func *f, LLVMValueRef v, uint32_t bits, bool is_signed);
 LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane); /* of a scalar: itself */
 LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane);
-LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b); /* forms made equal */
 /* Intrinsic that is overloaded on the type of its first argument (and, where it names two, on pointer). */
 LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args);
 LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b); /* of integers; adding 0 makes no instruction */
 LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v);     /* hidden from loop analysis where that would take long */
+LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v); /* hidden from loop analysis where that would take long */
 LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type);
 LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef index); /* address */
 
@@ -167,7 +187,17 @@ void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LL
 cg_entry opjit_cg_entry(const cg_func *f, uint32_t depth, LLVMValueRef value);
 LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *entry); /* NULL: its scope is closed */
 
-/* --- operations on values -------------------------------------------------------------------------------------------- */
+/* --- conditions of lanes (cg_mask.c): i1, or integers that are all ones or 0 -------------------------------------- */
+LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c); /* as i1 */
+LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
+                             LLVMValueRef b); /* c ? a : b; forms made equal */
+LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
+LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
+/* Lane number op d, or d op lane number (swapped), as integers of f->lane_bits; d is an i64. */
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
+LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */
+
+/* --- operations on values ----------------------------------------------------------------------------------------- */
 /* An arithmetic, bit or rounding op on elements of one type (cg_arith.c); all operands have the same lanes. */
 LLVMValueRef opjit_cg_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
 LLVMValueRef opjit_cg_compare(cg_func *f, ir_op op, ir_type type, LLVMValueRef a, LLVMValueRef b);
@@ -181,24 +211,24 @@ LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValue
 LLVMValueRef opjit_cg_expand_fma_f32(cg_func *f, LLVMValueRef *a);
 LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n);
 LLVMValueRef opjit_cg_expand_ctpop(cg_func *f, LLVMValueRef x);
-LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);   /* from f32 */
-LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x); /* to f32 */
+LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);                     /* from f32 */
+LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x);                   /* to f32 */
 LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error); /* f64 */
 /* cg_soft.c: functions of ours, in LLVM's text, called lane by lane */
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args); /* f64 operands */
 
-/* --- expressions ----------------------------------------------------------------------------------------------------- */
-LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node);                  /* vector where it varies, else scalar */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node); /* vector where it varies, else scalar */
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes);
-bool opjit_cg_varies(const cg_func *f, ir_ref node);                  /* over the lanes of the current piece */
+bool opjit_cg_varies(const cg_func *f, ir_ref node); /* over the lanes of the current piece */
 /* cg_index.c */
-LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node);                 /* an index operation */
-uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node);           /* lane width of an index in vectors */
+LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node);       /* an index operation */
+uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node); /* lane width of an index in vectors */
 LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes);
 LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_op op, ir_ref a, ir_ref b);
-LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);               /* ELEM */
+LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);                           /* ELEM */
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
-LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                  /* lane 0 of copy 0, as i64 */
+LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                              /* lane 0 of copy 0, as i64 */
 /* The remainder of an index expression modulo m where it is the same for all iterations. */
 bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
 /* Largest value of hi - lo by intervals and by form; false: nothing is known. */
@@ -211,22 +241,26 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t st
 void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
 uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows, at last */
 
-/* --- statements ------------------------------------------------------------------------------------------------------ */
-void opjit_cg_block(cg_func *f, ir_ref first);      /* cg_stmt.c */
-void opjit_cg_for(cg_func *f, ir_ref statement);    /* cg_loop.c */
-void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes); /* cg_expr.c: what does not change in loops[loop] */
-void opjit_cg_acc(cg_func *f, ir_ref statement);    /* cg_acc.c */
+/* --- statements --------------------------------------------------------------------------------------------------- */
+void opjit_cg_block(cg_func *f, ir_ref first);   /* cg_stmt.c */
+void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
+void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
+                    uint32_t lanes);             /* cg_expr.c: what does not change in loops[loop] */
+void opjit_cg_acc(cg_func *f, ir_ref statement); /* cg_acc.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
 /* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false. */
-typedef struct cg_count { LLVMBasicBlockRef body, after; LLVMValueRef iv; } cg_count;
+typedef struct cg_count {
+    LLVMBasicBlockRef body, after;
+    LLVMValueRef iv;
+} cg_count;
 LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard);
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 /* if (condition) { ... } */
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
 
-/* --- functions and modules ------------------------------------------------------------------------------------------- */
+/* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
 opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name); /* cg_func.c: one stage, one function */
@@ -234,12 +268,7 @@ void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
 
 /* cg_state.c: LLVM's state of this thread. */
 opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMachineRef *out, opjit_error *error);
-opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error); /* cg_module.c */
-
-/* cg_link.c: an object file in memory made one flat piece of code and constants.  Nothing in the file is trusted. */
-opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
-/* Offset of a symbol in the code that opjit_cg_link makes. */
-opjit_status opjit_cg_link_symbol(const uint8_t *object, size_t size, const char *name, uint64_t *out, opjit_error *error);
-opjit_status opjit_cg_link_check(const uint8_t *object, size_t size, opjit_error *error); /* no undefined symbol */
+opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out,
+                              opjit_error *error); /* cg_module.c */
 
 #endif

@@ -1,18 +1,30 @@
-/* cg_acc.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves; the order of ir/README.md,
- * whatever the vector width.  They live in memory of the stack frame; where speed matters a pass makes them registers. */
+/* cg_acc.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves; the order of
+ * ir/README.md, whatever the vector width.  They live in memory of the stack frame; where speed matters a pass makes
+ * them registers. */
 #include "codegen/cg.h"
 
 enum { BLOCK_SHIFT = 12 };
 
 /* A value and, for arg kinds, where it is and whether it is one: by lane, or one of each. */
-typedef struct entry { LLVMValueRef value, where, some; } entry;
+typedef struct entry {
+    LLVMValueRef value, where, some;
+} entry;
 
-static bool is_arg(const ir_node *acc) { return acc->kind >= IR_ARGMIN; }
-static uint32_t bits_of(const cg_acc *a) { return 8 * opjit_ir_type_size(a->type); }
+static bool is_arg(const ir_node *acc)
+{
+    return acc->kind >= IR_ARGMIN;
+}
+static uint32_t bits_of(const cg_acc *a)
+{
+    return 8 * opjit_ir_type_size(a->type);
+}
 
-static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value) { return opjit_cg_number(f, bits, 1, value); }
+static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
+{
+    return opjit_cg_number(f, bits, 1, value);
+}
 
-/* --- steps ---------------------------------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef step(cg_func *f, const ir_node *acc, LLVMValueRef a, LLVMValueRef b)
 {
@@ -27,7 +39,8 @@ static entry step_arg(cg_func *f, const ir_node *acc, ir_type type, entry x, ent
     const bool first = acc->kind == IR_ARGMIN || acc->kind == IR_ARGMAX;
     LLVMValueRef before = LLVMBuildICmp(f->b, first ? LLVMIntSLT : LLVMIntSGT, y.where, x.where, "");
     LLVMValueRef equal = opjit_cg_compare(f, IR_EQ, type, x.value, y.value);
-    LLVMValueRef better = least ? opjit_cg_compare(f, IR_LT, type, y.value, x.value) : opjit_cg_compare(f, IR_LT, type, x.value, y.value);
+    LLVMValueRef better =
+        least ? opjit_cg_compare(f, IR_LT, type, y.value, x.value) : opjit_cg_compare(f, IR_LT, type, x.value, y.value);
     LLVMValueRef wins = LLVMBuildSelect(f->b, equal, before, better, "");
     if (ir_is_float(type)) {
         LLVMValueRef x_nan = opjit_cg_compare(f, IR_NE, type, x.value, x.value);
@@ -37,8 +50,8 @@ static entry step_arg(cg_func *f, const ir_node *acc, ir_type type, entry x, ent
         wins = LLVMBuildSelect(f->b, LLVMBuildOr(f->b, x_nan, y_nan, ""), nan, wins, "");
     }
     wins = LLVMBuildAnd(f->b, y.some, LLVMBuildOr(f->b, wins, LLVMBuildNot(f->b, x.some, ""), ""), "");
-    return (entry){ LLVMBuildSelect(f->b, wins, y.value, x.value, ""), LLVMBuildSelect(f->b, wins, y.where, x.where, ""),
-                    LLVMBuildOr(f->b, x.some, y.some, "") };
+    return (entry){ LLVMBuildSelect(f->b, wins, y.value, x.value, ""),
+                    LLVMBuildSelect(f->b, wins, y.where, x.where, ""), LLVMBuildOr(f->b, x.some, y.some, "") };
 }
 
 static entry combine(cg_func *f, const ir_node *acc, const cg_acc *a, entry x, entry y)
@@ -48,7 +61,7 @@ static entry combine(cg_func *f, const ir_node *acc, const cg_acc *a, entry x, e
     return (entry){ .value = step(f, acc, x.value, y.value) };
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef at_lane(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane)
 {
@@ -95,7 +108,8 @@ static void write_lanes(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
 static void reset_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     const uint32_t lanes = (uint32_t)acc->imm;
-    entry e = { .value = opjit_cg_number(f, bits_of(a), lanes, is_arg(acc) ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind)) };
+    entry e = { .value = opjit_cg_number(f, bits_of(a), lanes,
+                                         is_arg(acc) ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind)) };
     e.where = opjit_cg_number(f, 64, lanes, 0);
     e.some = opjit_cg_number(f, 1, lanes, 0);
     write_lanes(f, acc, a, number(f, 64, 0), e);
@@ -133,7 +147,7 @@ void opjit_cg_acc(cg_func *f, ir_ref statement)
     write(f, a->total_where, 64, zero, zero);
 }
 
-/* --- folds -------------------------------------------------------------------------------------------------------------------- */
+/* --- folds -------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef half_of(cg_func *f, LLVMValueRef v, uint32_t from, uint32_t count)
 {
@@ -146,7 +160,8 @@ static LLVMValueRef half_of(cg_func *f, LLVMValueRef v, uint32_t from, uint32_t 
 
 static entry half_entry(cg_func *f, entry e, uint32_t from, uint32_t count)
 {
-    return (entry){ half_of(f, e.value, from, count), half_of(f, e.where, from, count), half_of(f, e.some, from, count) };
+    return (entry){ half_of(f, e.value, from, count), half_of(f, e.where, from, count),
+                    half_of(f, e.some, from, count) };
 }
 
 /* Lanes by halves, then the blocks before. */
@@ -193,7 +208,7 @@ LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
     return acc->type == IR_INDEX ? e.where : opjit_cg_convert(f, IR_I64, (ir_type)acc->type, e.where);
 }
 
-/* --- updates ------------------------------------------------------------------------------------------------------------------- */
+/* --- updates ------------------------------------------------------------------------------------------------------ */
 
 /* `e` goes into the lanes from k modulo lanes on. */
 static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k, uint32_t width, entry e)

@@ -1,5 +1,5 @@
-/* cg_arith.c - arithmetic, bits and comparison on values of one element type: total and bit exact, as ir/ir_scalar.c has
- * it.  No flags that would let LLVM assume anything: no contraction, no fast math, no wrap flags. */
+/* cg_arith.c - arithmetic, bits and comparison on values of one element type: total and bit exact, as ir/ir_scalar.c
+ * has it.  No flags that would let LLVM assume anything: no contraction, no fast math, no wrap flags. */
 #include "codegen/cg.h"
 
 static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)
@@ -39,9 +39,25 @@ static LLVMValueRef shift(cg_func *f, ir_op op, bool is_signed, LLVMValueRef a, 
     return LLVMBuildSelect(f->b, fits, shifted, number(f, a, 0), "");
 }
 
+/* Square and multiply, a step a bit of the power. */
+static LLVMValueRef integer_power(cg_func *f, LLVMValueRef base, LLVMValueRef power)
+{
+    const uint32_t width = opjit_cg_bits(base);
+    LLVMValueRef product = number(f, base, 1);
+    for (uint32_t i = 0; i < width; i++) {
+        LLVMValueRef bit = LLVMBuildAnd(f->b, power, number(f, power, (uint64_t)1 << i), "");
+        LLVMValueRef has = LLVMBuildICmp(f->b, LLVMIntNE, bit, number(f, power, 0), "");
+        product = LLVMBuildSelect(f->b, has, LLVMBuildMul(f->b, product, base, ""), product, "");
+        if (i + 1 < width)
+            base = LLVMBuildMul(f->b, base, base, "");
+    }
+    return product;
+}
+
 static LLVMValueRef integer_choice(cg_func *f, bool max, bool is_signed, LLVMValueRef *a)
 {
-    return opjit_cg_call(f, max ? (is_signed ? "llvm.smax" : "llvm.umax") : (is_signed ? "llvm.smin" : "llvm.umin"), 2, a);
+    return opjit_cg_call(f, max ? (is_signed ? "llvm.smax" : "llvm.umax") : (is_signed ? "llvm.smin" : "llvm.umin"), 2,
+                         a);
 }
 
 static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a)
@@ -57,22 +73,27 @@ static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueR
     case IR_MAX: return integer_choice(f, true, is_signed, a);
     case IR_NEG: return LLVMBuildNeg(f->b, a[0], "");
     case IR_ABS:
-        return !is_signed ? a[0] : integer_choice(f, true, true, (LLVMValueRef[]){ a[0], LLVMBuildNeg(f->b, a[0], "") });
+        return !is_signed ? a[0]
+                          : integer_choice(f, true, true, (LLVMValueRef[]){ a[0], LLVMBuildNeg(f->b, a[0], "") });
     case IR_AND: return LLVMBuildAnd(f->b, a[0], a[1], "");
     case IR_OR: return LLVMBuildOr(f->b, a[0], a[1], "");
     case IR_XOR: return LLVMBuildXor(f->b, a[0], a[1], "");
     case IR_NOT: return LLVMBuildNot(f->b, a[0], "");
-    case IR_SHL: case IR_SHR: return shift(f, op, is_signed, a[0], a[1]);
+    case IR_SHL:
+    case IR_SHR: return shift(f, op, is_signed, a[0], a[1]);
     case IR_CTPOP:
         return f->cpu->way(f->target, op, type) == CG_NATIVE && opjit_cg_lanes(a[0]) == 1
-                   ? opjit_cg_call(f, "llvm.ctpop", 1, a) : opjit_cg_expand_ctpop(f, a[0]);
+                   ? opjit_cg_call(f, "llvm.ctpop", 1, a)
+                   : opjit_cg_expand_ctpop(f, a[0]);
+    case IR_IPOW: return integer_power(f, a[0], a[1]);
     default: return a[0]; /* not an integer op: the plan refuses it */
     }
 }
 
-/* --- floats -------------------------------------------------------------------------------------------------------- */
+/* --- floats ------------------------------------------------------------------------------------------------------- */
 
-/* One of the operands, bit for bit: a where it is beyond b or NaN, else b.  x and y are the same as numbers to compare. */
+/* One of the operands, bit for bit: a where it is beyond b or NaN, else b.  x and y are the same as numbers to
+ * compare. */
 static LLVMValueRef float_choice(cg_func *f, ir_op op, LLVMValueRef *a, LLVMValueRef x, LLVMValueRef y)
 {
     LLVMValueRef beyond = LLVMBuildFCmp(f->b, op == IR_MIN ? LLVMRealOLT : LLVMRealOGT, x, y, "");
@@ -92,8 +113,12 @@ static LLVMValueRef round_op(cg_func *f, ir_op op, ir_type type, LLVMValueRef x)
 {
     if (f->cpu->way(f->target, op, type) != CG_NATIVE)
         return opjit_cg_expand_round(f, op, type, x);
-    return opjit_cg_call(f, op == IR_FLOOR ? "llvm.floor" : op == IR_CEIL ? "llvm.ceil" : op == IR_TRUNC ? "llvm.trunc"
-                                                                                       : "llvm.roundeven", 1, &x);
+    return opjit_cg_call(f,
+                         op == IR_FLOOR   ? "llvm.floor"
+                         : op == IR_CEIL  ? "llvm.ceil"
+                         : op == IR_TRUNC ? "llvm.trunc"
+                                          : "llvm.roundeven",
+                         1, &x);
 }
 
 static LLVMValueRef widen(cg_func *f, LLVMValueRef v, ir_type to)
@@ -107,7 +132,8 @@ static LLVMValueRef remainder_op(cg_func *f, ir_type type, LLVMValueRef *a)
     if (type == IR_F64)
         return opjit_cg_soft(f, IR_REM, 2, a);
     LLVMValueRef wide[2] = { widen(f, a[0], IR_F64), widen(f, a[1], IR_F64) };
-    return LLVMBuildFPTrunc(f->b, opjit_cg_soft(f, IR_REM, 2, wide), opjit_cg_float(f, IR_F32, opjit_cg_lanes(a[0])), "");
+    return LLVMBuildFPTrunc(f->b, opjit_cg_soft(f, IR_REM, 2, wide), opjit_cg_float(f, IR_F32, opjit_cg_lanes(a[0])),
+                            "");
 }
 
 static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
@@ -123,8 +149,10 @@ static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
 static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits)
 {
     LLVMValueRef a[3] = { NULL };
-    const uint32_t count = op == IR_FMA ? 3 : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT
-                         || op == IR_LDEXP ? 1 : 2;
+    const uint32_t count =
+        op == IR_FMA                                                                                            ? 3
+        : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT || op == IR_LDEXP ? 1
+                                                                                                                : 2;
     for (uint32_t i = 0; i < count; i++)
         a[i] = opjit_cg_as_float(f, bits[i]);
     switch (op) {
@@ -133,7 +161,8 @@ static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef
     case IR_MUL: return LLVMBuildFMul(f->b, a[0], a[1], "");
     case IR_DIV: return LLVMBuildFDiv(f->b, a[0], a[1], "");
     case IR_REM: return remainder_op(f, type, a);
-    case IR_MIN: case IR_MAX: return float_choice(f, op, bits, a[0], a[1]);
+    case IR_MIN:
+    case IR_MAX: return float_choice(f, op, bits, a[0], a[1]);
     case IR_SQRT: return opjit_cg_call(f, "llvm.sqrt", 1, a);
     case IR_FMA: return fma_op(f, type, a);
     case IR_LDEXP: return opjit_cg_expand_ldexp(f, type, a[0], bits[1]);
@@ -154,12 +183,15 @@ static LLVMValueRef half_fma(cg_func *f, LLVMValueRef *a)
     return opjit_cg_f64_to_half(f, opjit_cg_round_to_odd(f, s, error));
 }
 
-/* In f32, rounded once more to f16: right for all of these, since 24 >= 2 * 11 + 2 bits, or since the result is exact. */
+/* In f32, rounded once more to f16: right for all of these, since 24 >= 2 * 11 + 2 bits, or since the result is
+ * exact. */
 static LLVMValueRef half_arith(cg_func *f, ir_op op, LLVMValueRef *bits)
 {
     LLVMValueRef a[3] = { NULL };
-    const uint32_t count = op == IR_FMA ? 3 : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT
-                         || op == IR_LDEXP ? 1 : 2;
+    const uint32_t count =
+        op == IR_FMA                                                                                            ? 3
+        : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT || op == IR_LDEXP ? 1
+                                                                                                                : 2;
     for (uint32_t i = 0; i < count; i++)
         a[i] = opjit_cg_half_to_f32(f, bits[i]);
     if (op == IR_MIN || op == IR_MAX)
@@ -173,6 +205,8 @@ static LLVMValueRef half_arith(cg_func *f, ir_op op, LLVMValueRef *bits)
 
 LLVMValueRef opjit_cg_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a)
 {
+    if (type == IR_BOOL)
+        return opjit_cg_logic(f, op, a);
     if (!ir_is_float(type))
         return integer_arith(f, op, type, a);
     if (op == IR_NEG || op == IR_ABS)
@@ -180,18 +214,24 @@ LLVMValueRef opjit_cg_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a)
     return type == IR_F16 ? half_arith(f, op, a) : float_arith(f, op, type, a);
 }
 
-/* --- comparison ---------------------------------------------------------------------------------------------------- */
+/* --- comparison --------------------------------------------------------------------------------------------------- */
 
 LLVMValueRef opjit_cg_compare(cg_func *f, ir_op op, ir_type type, LLVMValueRef a, LLVMValueRef b)
 {
     if (ir_is_float(type)) {
-        const LLVMRealPredicate how = op == IR_EQ ? LLVMRealOEQ : op == IR_NE ? LLVMRealUNE : op == IR_LT ? LLVMRealOLT : LLVMRealOLE;
+        const LLVMRealPredicate how = op == IR_EQ   ? LLVMRealOEQ
+                                      : op == IR_NE ? LLVMRealUNE
+                                      : op == IR_LT ? LLVMRealOLT
+                                                    : LLVMRealOLE;
         LLVMValueRef x = type == IR_F16 ? opjit_cg_half_to_f32(f, a) : opjit_cg_as_float(f, a);
         LLVMValueRef y = type == IR_F16 ? opjit_cg_half_to_f32(f, b) : opjit_cg_as_float(f, b);
         return LLVMBuildFCmp(f->b, how, x, y, "");
     }
     const bool is_signed = ir_is_signed(type) || type == IR_INDEX;
-    const LLVMIntPredicate how = op == IR_EQ ? LLVMIntEQ : op == IR_NE ? LLVMIntNE
-                               : op == IR_LT ? (is_signed ? LLVMIntSLT : LLVMIntULT) : is_signed ? LLVMIntSLE : LLVMIntULE;
+    const LLVMIntPredicate how = op == IR_EQ   ? LLVMIntEQ
+                                 : op == IR_NE ? LLVMIntNE
+                                 : op == IR_LT ? (is_signed ? LLVMIntSLT : LLVMIntULT)
+                                 : is_signed   ? LLVMIntSLE
+                                               : LLVMIntULE;
     return LLVMBuildICmp(f->b, how, a, b, "");
 }

@@ -1,4 +1,5 @@
-/* cg_bounds.c - what can be known of loop bounds and addresses without running: remainders and spans.  Reads the IR only. */
+/* cg_bounds.c - what can be known of loop bounds and addresses without running: remainders and spans.  Reads the IR
+ * only. */
 #include "codegen/cg.h"
 
 enum { WALK_LIMIT = 64, SPAN_DEPTH = 4 }; /* how deep bounds are looked into; spans branch */
@@ -62,8 +63,11 @@ static bool residue(const cg_func *f, ir_ref node, uint64_t m, uint32_t depth, u
         *out = r[0] * k % m;
         return true;
     }
-    case IR_DOWN: case IR_UP: return ir_at(f->ir, ir_operand(f->ir, node, 1))->imm % m == 0;
-    case IR_IMIN: case IR_IMAX: case IR_CLAMP: /* whichever it is */
+    case IR_DOWN:
+    case IR_UP: return ir_at(f->ir, ir_operand(f->ir, node, 1))->imm % m == 0;
+    case IR_IMIN:
+    case IR_IMAX:
+    case IR_CLAMP: /* whichever it is */
         if (!operand_residues(f, node, m, depth - 1, r) || r[0] != r[1] || (n->op == IR_CLAMP && r[0] != r[2]))
             return false;
         *out = r[0];
@@ -78,7 +82,7 @@ bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out)
     return m > 0 && m < (uint64_t)1 << 31 && residue(f, node, m, WALK_LIMIT, out);
 }
 
-/* --- spans ---------------------------------------------------------------------------------------------------------- */
+/* --- spans -------------------------------------------------------------------------------------------------------- */
 
 static ir_ref through_let(const cg_func *f, ir_ref node)
 {
@@ -126,7 +130,8 @@ static void consider(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, boo
 }
 
 /* The larger of hi - lo for two choices of (lo, hi), if both are known and it is better than *out. */
-static void consider_both(const cg_func *f, const ir_ref lo[2], const ir_ref hi[2], uint32_t depth, bool *known, int64_t *out)
+static void consider_both(const cg_func *f, const ir_ref lo[2], const ir_ref hi[2], uint32_t depth, bool *known,
+                          int64_t *out)
 {
     int64_t a, b;
     if (!span(f, lo[0], hi[0], depth, &a) || !span(f, lo[1], hi[1], depth, &b))
@@ -144,13 +149,15 @@ static void open_hi(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool
         consider(f, lo, ir_operand(f->ir, hi, 0), depth, known, out);
         consider(f, lo, ir_operand(f->ir, hi, 1), depth, known, out);
     } else if (n->op == IR_IMAX || n->op == IR_CLAMP) {
-        consider_both(f, (ir_ref[]){ lo, lo }, (ir_ref[]){ ir_operand(f->ir, hi, 0), ir_operand(f->ir, hi, 1) }, depth, known, out);
+        consider_both(f, (ir_ref[]){ lo, lo }, (ir_ref[]){ ir_operand(f->ir, hi, 0), ir_operand(f->ir, hi, 1) }, depth,
+                      known, out);
         if (n->op == IR_CLAMP)
             consider(f, lo, ir_operand(f->ir, hi, 2), depth, known, out);
     }
 }
 
-/* Lower bounds of lo: imax is above both, imin above the smaller, clamp(x, l, k) above the smaller of k and any of x, l. */
+/* Lower bounds of lo: imax is above both, imin above the smaller, clamp(x, l, k) above the smaller of k and any of
+ * x, l. */
 static void open_lo(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool *known, int64_t *out)
 {
     const ir_node *n = ir_at(f->ir, lo);
@@ -158,10 +165,12 @@ static void open_lo(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool
         consider(f, ir_operand(f->ir, lo, 0), hi, depth, known, out);
         consider(f, ir_operand(f->ir, lo, 1), hi, depth, known, out);
     } else if (n->op == IR_IMIN) {
-        consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, 0), ir_operand(f->ir, lo, 1) }, (ir_ref[]){ hi, hi }, depth, known, out);
+        consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, 0), ir_operand(f->ir, lo, 1) }, (ir_ref[]){ hi, hi }, depth,
+                      known, out);
     } else if (n->op == IR_CLAMP) {
         for (uint32_t i = 0; i < 2; i++)
-            consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, i), ir_operand(f->ir, lo, 2) }, (ir_ref[]){ hi, hi }, depth, known, out);
+            consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, i), ir_operand(f->ir, lo, 2) }, (ir_ref[]){ hi, hi },
+                          depth, known, out);
     }
 }
 
@@ -187,9 +196,10 @@ static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t
         return known;
     /* Cutting both at the same place brings them no further apart. */
     const ir_node *x = ir_at(f->ir, lo), *y = ir_at(f->ir, hi);
-    if (x->op == IR_CLAMP && y->op == IR_CLAMP && opjit_ir_same(f->ir, ir_operand(f->ir, lo, 1), ir_operand(f->ir, hi, 1))
-        && opjit_ir_same(f->ir, ir_operand(f->ir, lo, 2), ir_operand(f->ir, hi, 2))
-        && span(f, ir_operand(f->ir, lo, 0), ir_operand(f->ir, hi, 0), depth - 1, &d)) {
+    if (x->op == IR_CLAMP && y->op == IR_CLAMP &&
+        opjit_ir_same(f->ir, ir_operand(f->ir, lo, 1), ir_operand(f->ir, hi, 1)) &&
+        opjit_ir_same(f->ir, ir_operand(f->ir, lo, 2), ir_operand(f->ir, hi, 2)) &&
+        span(f, ir_operand(f->ir, lo, 0), ir_operand(f->ir, hi, 0), depth - 1, &d)) {
         d = d < 0 ? 0 : d;
         *out = known && *out < d ? *out : d;
         known = true;
@@ -199,4 +209,7 @@ static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t
     return known;
 }
 
-bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out) { return span(f, lo, hi, SPAN_DEPTH, out); }
+bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out)
+{
+    return span(f, lo, hi, SPAN_DEPTH, out);
+}

@@ -12,8 +12,8 @@
 #endif
 
 /* Declaration and type of the intrinsic `name`, overloaded on types. */
-static inline LLVMValueRef compat_intrinsic(LLVMModuleRef module, LLVMContextRef llvm, const char *name, LLVMTypeRef *types,
-                                            size_t count, LLVMTypeRef *out_type)
+static inline LLVMValueRef compat_intrinsic(LLVMModuleRef module, LLVMContextRef llvm, const char *name,
+                                            LLVMTypeRef *types, size_t count, LLVMTypeRef *out_type)
 {
     const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     *out_type = LLVMIntrinsicGetType(llvm, id, types, count);

@@ -25,8 +25,8 @@ LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v)
     return LLVMBuildBitCast(f->b, half, opjit_cg_int(f, 16, lanes), "");
 }
 
-/* First to f32, rounded to odd: a result that is not exact is cut off and gets a last bit of 1, which keeps it off f16's
- * halfway points and on its side of them. */
+/* First to f32, rounded to odd: a result that is not exact is cut off and gets a last bit of 1, which keeps it off
+ * f16's halfway points and on its side of them. */
 LLVMValueRef opjit_cg_f64_to_half(cg_func *f, LLVMValueRef v)
 {
     v = opjit_cg_as_float(f, v);
@@ -110,7 +110,7 @@ LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef
     if (from == to)
         return v;
     if (from == IR_BOOL)
-        return bool_to(f, to, v);
+        return bool_to(f, to, opjit_cg_narrow(f, v));
     if (to == IR_BOOL)
         return to_bool(f, from, v);
     if (ir_is_float(from))

@@ -1,6 +1,6 @@
-/* cg_expand.c - operations that a target has no instruction for, made of ones that it has, on scalars and vectors alike.
- * They rely on round to nearest and on subnormals being kept, and on LLVM not reassociating: no fast-math flags.
- * What needs a loop or 128 bits is in cg_soft.c. */
+/* cg_expand.c - operations that a target has no instruction for, made of ones that it has, on scalars and vectors
+ * alike. They rely on round to nearest and on subnormals being kept, and on LLVM not reassociating: no fast-math
+ * flags. What needs a loop or 128 bits is in cg_soft.c. */
 #include "codegen/cg.h"
 
 static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)
@@ -13,10 +13,22 @@ static LLVMValueRef real(cg_func *f, LLVMValueRef like, double value)
     return opjit_cg_real(f, opjit_cg_bits(like) == 64 ? IR_F64 : IR_F32, opjit_cg_lanes(like), value);
 }
 
-static LLVMValueRef bit_and(cg_func *f, LLVMValueRef a, uint64_t b) { return LLVMBuildAnd(f->b, a, number(f, a, b), ""); }
-static LLVMValueRef add(cg_func *f, LLVMValueRef a, uint64_t b) { return LLVMBuildAdd(f->b, a, number(f, a, b), ""); }
-static LLVMValueRef shl(cg_func *f, LLVMValueRef a, uint64_t b) { return LLVMBuildShl(f->b, a, number(f, a, b), ""); }
-static LLVMValueRef shr(cg_func *f, LLVMValueRef a, uint64_t b) { return LLVMBuildLShr(f->b, a, number(f, a, b), ""); }
+static LLVMValueRef bit_and(cg_func *f, LLVMValueRef a, uint64_t b)
+{
+    return LLVMBuildAnd(f->b, a, number(f, a, b), "");
+}
+static LLVMValueRef add(cg_func *f, LLVMValueRef a, uint64_t b)
+{
+    return LLVMBuildAdd(f->b, a, number(f, a, b), "");
+}
+static LLVMValueRef shl(cg_func *f, LLVMValueRef a, uint64_t b)
+{
+    return LLVMBuildShl(f->b, a, number(f, a, b), "");
+}
+static LLVMValueRef shr(cg_func *f, LLVMValueRef a, uint64_t b)
+{
+    return LLVMBuildLShr(f->b, a, number(f, a, b), "");
+}
 
 static LLVMValueRef select(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
 {
@@ -28,10 +40,11 @@ static LLVMValueRef compare(cg_func *f, LLVMIntPredicate how, LLVMValueRef a, ui
     return LLVMBuildICmp(f->b, how, a, number(f, a, b), "");
 }
 
-/* --- f16 ----------------------------------------------------------------------------------------------------------- */
+/* --- f16 ---------------------------------------------------------------------------------------------------------- */
 
 /* Normal results: the exponent is rebased and the 13 bits that go are rounded by an addition that carries into it.
- * Subnormal ones: an addition of 0.5 lines the fraction up with f16's and rounds it.  NaN keeps the top of its payload. */
+ * Subnormal ones: an addition of 0.5 lines the fraction up with f16's and rounds it.  NaN keeps the top of its
+ * payload. */
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x)
 {
     LLVMValueRef bits = opjit_cg_as_bits(f, x), size = bit_and(f, bits, 0x7fffffff);
@@ -62,7 +75,7 @@ LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x)
     return opjit_cg_as_float(f, LLVMBuildOr(f->b, out, sign, ""));
 }
 
-/* --- rounding to integers ------------------------------------------------------------------------------------------- */
+/* --- rounding to integers ----------------------------------------------------------------------------------------- */
 
 /* Adding and taking away 2^23 (f64: 2^52) rounds to an integer; floor and ceil correct that by one. */
 LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValueRef x)
@@ -88,7 +101,7 @@ LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValue
     return select(f, has_fraction, y, x);
 }
 
-/* --- fma and ldexp -------------------------------------------------------------------------------------------------- */
+/* --- fma and ldexp ------------------------------------------------------------------------------------------------ */
 
 /* sum is some exact value rounded to nearest, error the rest.  Gives the one of its two neighbours (itself where it is
  * exact) whose last bit is 1. */
@@ -137,7 +150,8 @@ static void ldexp_step(cg_func *f, LLVMValueRef *x, LLVMValueRef *n)
 {
     LLVMValueRef up = compare(f, LLVMIntSGT, *n, 1023), down = compare(f, LLVMIntSLT, *n, (uint64_t)-1022);
     LLVMValueRef scale = select(f, up, real(f, *x, 0x1p1023), select(f, down, real(f, *x, 0x1p-969), real(f, *x, 1)));
-    LLVMValueRef taken = select(f, up, number(f, *n, (uint64_t)-1023), select(f, down, number(f, *n, 969), number(f, *n, 0)));
+    LLVMValueRef taken =
+        select(f, up, number(f, *n, (uint64_t)-1023), select(f, down, number(f, *n, 969), number(f, *n, 0)));
     *x = LLVMBuildFMul(f->b, *x, scale, "");
     *n = LLVMBuildAdd(f->b, *n, taken, "");
 }
@@ -159,7 +173,7 @@ LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLV
     return LLVMBuildFMul(f->b, x, power(f, IR_F64, clamp(f, n, -1022, 1023)), "");
 }
 
-/* --- bits ------------------------------------------------------------------------------------------------------------- */
+/* --- bits --------------------------------------------------------------------------------------------------------- */
 
 /* Sums of neighbouring fields of 1, 2, 4 bits, then of bytes by doubling shifts. */
 LLVMValueRef opjit_cg_expand_ctpop(cg_func *f, LLVMValueRef x)

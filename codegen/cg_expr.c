@@ -7,7 +7,7 @@ bool opjit_cg_varies(const cg_func *f, ir_ref node)
     return f->lanes > 1 && (f->info[node].vary & f->info[f->loops[f->vec].var].vary) != 0;
 }
 
-/* --- operands --------------------------------------------------------------------------------------------------------- */
+/* --- operands ----------------------------------------------------------------------------------------------------- */
 
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes)
 {
@@ -47,7 +47,7 @@ static LLVMValueRef emit_get(cg_func *f, ir_ref node)
     return v ? v : opjit_cg_emit(f, ir_operand(f->ir, owner, 0)); /* an index let that was not worth a place */
 }
 
-/* --- select ----------------------------------------------------------------------------------------------------------- */
+/* --- select ------------------------------------------------------------------------------------------------------- */
 
 /* An arm as lanes of `bits` (indices; 0: as it comes). */
 static LLVMValueRef emit_plain(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits)
@@ -59,7 +59,7 @@ static LLVMValueRef emit_plain(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t 
 static LLVMValueRef emit_arm(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits, LLVMValueRef where)
 {
     LLVMValueRef outer = f->mask;
-    where = opjit_cg_splat(f, where, f->lanes);
+    where = opjit_cg_splat(f, opjit_cg_narrow(f, where), f->lanes);
     f->mask = outer ? LLVMBuildAnd(f->b, outer, where, "") : where;
     opjit_cg_scope_push(f);
     LLVMValueRef v = emit_plain(f, arm, lanes, bits);
@@ -75,13 +75,14 @@ static LLVMValueRef emit_select(cg_func *f, ir_ref node)
     LLVMValueRef c = opjit_cg_emit(f, ir_operand(f->ir, node, 0)), arms[2];
     for (uint32_t i = 0; i < 2; i++) {
         const ir_ref arm = ir_operand(f->ir, node, 1 + i);
-        arms[i] = !f->info[arm].guarded ? emit_plain(f, arm, lanes, bits)
-                                        : emit_arm(f, arm, lanes, bits, i == 0 ? c : LLVMBuildNot(f->b, c, ""));
+        arms[i] = !f->info[arm].guarded
+                      ? emit_plain(f, arm, lanes, bits)
+                      : emit_arm(f, arm, lanes, bits, i == 0 ? c : LLVMBuildNot(f->b, opjit_cg_narrow(f, c), ""));
     }
     return opjit_cg_choose(f, c, arms[0], arms[1]);
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef emit_arith(cg_func *f, ir_ref node)
 {
@@ -109,7 +110,8 @@ static LLVMValueRef emit_unary(cg_func *f, ir_ref node)
     const ir_node *n = ir_at(f->ir, node);
     const ir_ref x = ir_operand(f->ir, node, 0);
     LLVMValueRef v = opjit_cg_emit_lanes(f, x, opjit_cg_varies(f, node) ? f->lanes : 1);
-    return n->op == IR_BITS ? opjit_cg_as_bits(f, v) : opjit_cg_convert(f, (ir_type)ir_at(f->ir, x)->type, (ir_type)n->type, v);
+    return n->op == IR_BITS ? opjit_cg_as_bits(f, v)
+                            : opjit_cg_convert(f, (ir_type)ir_at(f->ir, x)->type, (ir_type)n->type, v);
 }
 
 static LLVMValueRef emit_node(cg_func *f, ir_ref node)
@@ -121,20 +123,60 @@ static LLVMValueRef emit_node(cg_func *f, ir_ref node)
     case IR_PARAM: return emit_param(f, node);
     case IR_GET: return emit_get(f, node);
     case IR_LOAD: return opjit_cg_load(f, node);
-    case IR_VAR: case IR_IADD: case IR_ISUB: case IR_IMUL: case IR_IDIV: case IR_IMOD: case IR_IMIN: case IR_IMAX: case IR_CLAMP:
-    case IR_DOWN: case IR_UP: case IR_TO_INDEX:
-        return opjit_cg_index(f, node);
+    case IR_VAR:
+    case IR_IADD:
+    case IR_ISUB:
+    case IR_IMUL:
+    case IR_IDIV:
+    case IR_IMOD:
+    case IR_IMIN:
+    case IR_IMAX:
+    case IR_CLAMP:
+    case IR_DOWN:
+    case IR_UP:
+    case IR_TO_INDEX: return opjit_cg_index(f, node);
     case IR_ELEM: return opjit_cg_element(f, node);
-    case IR_ADD: case IR_SUB: case IR_MUL: case IR_DIV: case IR_REM: case IR_MIN: case IR_MAX: case IR_NEG: case IR_ABS: case IR_SQRT:
-    case IR_FMA: case IR_LDEXP: case IR_FLOOR: case IR_CEIL: case IR_TRUNC: case IR_RINT: case IR_AND: case IR_OR: case IR_XOR:
-    case IR_NOT: case IR_SHL: case IR_SHR: case IR_CTPOP:
-        return emit_arith(f, node);
-    case IR_EQ: case IR_NE: case IR_LT: case IR_LE: return emit_compare(f, node);
-    case IR_CAST: case IR_BITS: return emit_unary(f, node);
+    case IR_ADD:
+    case IR_SUB:
+    case IR_MUL:
+    case IR_DIV:
+    case IR_REM:
+    case IR_MIN:
+    case IR_MAX:
+    case IR_NEG:
+    case IR_ABS:
+    case IR_SQRT:
+    case IR_FMA:
+    case IR_LDEXP:
+    case IR_FLOOR:
+    case IR_CEIL:
+    case IR_TRUNC:
+    case IR_RINT:
+    case IR_AND:
+    case IR_OR:
+    case IR_XOR:
+    case IR_NOT:
+    case IR_SHL:
+    case IR_SHR:
+    case IR_CTPOP:
+    case IR_IPOW: return emit_arith(f, node);
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT:
+    case IR_LE: return emit_compare(f, node);
+    case IR_CAST:
+    case IR_BITS: return emit_unary(f, node);
     case IR_SELECT: return emit_select(f, node);
-    case IR_OP_NONE: case IR_DEF: case IR_YIELD: case IR_STAGE: case IR_FOR: case IR_LET: case IR_ACC: case IR_UPD: case IR_STORE:
-    case IR_OP_COUNT:
-        break; /* no expressions: the plan refuses them */
+    case IR_OP_NONE:
+    case IR_DEF:
+    case IR_YIELD:
+    case IR_STAGE:
+    case IR_FOR:
+    case IR_LET:
+    case IR_ACC:
+    case IR_UPD:
+    case IR_STORE:
+    case IR_OP_COUNT: break; /* no expressions: the plan refuses them */
     }
     return LLVMGetPoison(f->type.i64);
 }
@@ -151,9 +193,12 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
     return v;
 }
 
-/* --- what does not change in a loop ------------------------------------------------------------------------------------- */
+/* --- what does not change in a loop ------------------------------------------------------------------------------- */
 
-static bool is_leaf(const ir_node *n) { return n->op == IR_CONST || n->op == IR_VAR || n->op == IR_GET; }
+static bool is_leaf(const ir_node *n)
+{
+    return n->op == IR_CONST || n->op == IR_VAR || n->op == IR_GET;
+}
 
 /* Before the loop, which may run no iteration: operations are total, but loads must be in bounds whatever happens. */
 static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, bool splat)

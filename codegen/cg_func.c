@@ -5,8 +5,9 @@
 
 static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *value)
 {
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateStringAttribute(f->llvm, key, (unsigned)strlen(key), value,
-                                                                                      (unsigned)strlen(value)));
+    LLVMAddAttributeAtIndex(
+        fn, LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(f->llvm, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
 }
 
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
@@ -84,7 +85,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
 {
     if (!allocate(f))
         return opjit_rt_no_memory(f->error);
-    f->scope_count = f->next_scope = f->loop_count = f->row_count = 0;
+    f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
     f->mask = NULL;
     f->tail = f->nontemporal = f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));

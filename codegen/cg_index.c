@@ -1,11 +1,12 @@
-/* cg_index.c - index expressions: affine forms, scalars in i64, vectors in the narrowest lanes that hold their interval.
+/* cg_index.c - index expressions: affine forms, scalars in i64, vectors in the narrowest lanes that hold their
+ * interval.
  *
  * An expression that is affine in the vectorised variable is never computed lane by lane: it is its value in lane 0,
- * splatted, plus a constant vector.  Compared with something invariant it becomes a constant vector compared with the
- * splatted, clamped distance, which fits any lane width. */
+ * splatted, plus a constant vector.  Compared with something invariant it becomes a constant vector compared with
+ * the splatted, clamped distance, which fits any lane width. */
 #include "codegen/cg.h"
 
-/* --- affine forms --------------------------------------------------------------------------------------------------- */
+/* --- affine forms ------------------------------------------------------------------------------------------------- */
 
 static bool depends(const cg_func *f, ir_ref node, ir_ref var)
 {
@@ -29,19 +30,20 @@ bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor)
     if (f->info[node].weight > CG_MAX_WEIGHT)
         return false;
     switch ((ir_op)n->op) {
-    case IR_IADD: case IR_ISUB:
-        if (!opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a) || !opjit_cg_affine(f, ir_operand(f->ir, node, 1), var, &b))
+    case IR_IADD:
+    case IR_ISUB:
+        if (!opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a) ||
+            !opjit_cg_affine(f, ir_operand(f->ir, node, 1), var, &b))
             return false;
         return n->op == IR_IADD ? checked_addi(a, b, factor) : checked_subi(a, b, factor);
     case IR_IMUL:
-        return opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a)
-               && checked_muli(a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)), factor);
+        return opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a) &&
+               checked_muli(a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)), factor);
     case IR_GET: {
         const ir_ref value = let_value(f, node);
         return value && opjit_cg_affine(f, value, var, factor);
     }
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -50,8 +52,8 @@ static bool lane_step(const cg_func *f, ir_ref node, int64_t *step, int64_t *off
 {
     const cg_loop *loop = &f->loops[f->vec];
     int64_t factor;
-    return opjit_cg_affine(f, node, loop->var, &factor) && checked_muli(factor, loop->step, step)
-           && checked_muli(factor, loop->offset, offset);
+    return opjit_cg_affine(f, node, loop->var, &factor) && checked_muli(factor, loop->step, step) &&
+           checked_muli(factor, loop->offset, offset);
 }
 
 static const cg_loop *loop_of(const cg_func *f, ir_ref var)
@@ -70,7 +72,7 @@ static LLVMValueRef var_value(cg_func *f, ir_ref var, bool with_offset)
     return opjit_cg_add(f, loop->iv, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
 }
 
-/* --- scalars -------------------------------------------------------------------------------------------------------- */
+/* --- scalars ------------------------------------------------------------------------------------------------------ */
 
 static LLVMValueRef base_of(cg_func *f, ir_ref node)
 {
@@ -84,8 +86,9 @@ static LLVMValueRef base_of(cg_func *f, ir_ref node)
         return opjit_cg_base(f, let_value(f, node));
     LLVMValueRef a = opjit_cg_base(f, ir_operand(f->ir, node, 0));
     LLVMValueRef b = opjit_cg_base(f, ir_operand(f->ir, node, 1));
-    return n->op == IR_IADD ? LLVMBuildAdd(f->b, a, b, "") : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
-                                                           : LLVMBuildMul(f->b, a, b, "");
+    return n->op == IR_IADD   ? LLVMBuildAdd(f->b, a, b, "")
+           : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
+                              : LLVMBuildMul(f->b, a, b, "");
 }
 
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node)
@@ -98,7 +101,7 @@ LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node)
     return v;
 }
 
-/* --- lanes ---------------------------------------------------------------------------------------------------------- */
+/* --- lanes -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t bits_for(ir_interval i)
 {
@@ -117,7 +120,10 @@ uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node)
     return need > f->lane_bits ? need : f->lane_bits;
 }
 
-static uint32_t wider(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static uint32_t wider(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 static LLVMValueRef affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64_t step, int64_t offset)
 {
@@ -143,7 +149,7 @@ static LLVMValueRef number(cg_func *f, LLVMValueRef like, int64_t value)
     return opjit_cg_number(f, opjit_cg_bits(like), opjit_cg_lanes(like), (uint64_t)value);
 }
 
-/* --- operations ------------------------------------------------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------------------------------------------------- */
 
 /* Floor division by k > 0: a shift, an unsigned division, or the truncating one corrected. */
 static LLVMValueRef floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positive)
@@ -193,8 +199,8 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
 
 static LLVMValueRef choice(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
 {
-    if (LLVMIsConstant(a) && LLVMIsConstant(b) && opjit_cg_lanes(a) == 1)
-        return (LLVMConstIntGetSExtValue(a) > LLVMConstIntGetSExtValue(b)) == max ? a : b;
+    if (opjit_cg_lanes(a) == 1)
+        return opjit_cg_limit(f, max, a, b);
     return opjit_cg_call(f, max ? "llvm.smax" : "llvm.smin", 2, (LLVMValueRef[]){ a, b });
 }
 
@@ -238,31 +244,39 @@ LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node)
     if (lanes > 1 && lane_step(f, node, &step, &offset))
         return affine_lanes(f, node, bits, step, offset);
     switch ((ir_op)n->op) {
-    case IR_IADD: case IR_ISUB: case IR_IMUL: {
+    case IR_IADD:
+    case IR_ISUB:
+    case IR_IMUL: {
         LLVMValueRef a = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 0), bits, lanes);
         LLVMValueRef b = opjit_cg_index_lanes(f, ir_operand(f->ir, node, 1), bits, lanes);
-        return n->op == IR_IADD ? LLVMBuildAdd(f->b, a, b, "") : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
-                                                               : LLVMBuildMul(f->b, a, b, "");
+        return n->op == IR_IADD   ? LLVMBuildAdd(f->b, a, b, "")
+               : n->op == IR_ISUB ? LLVMBuildSub(f->b, a, b, "")
+                                  : LLVMBuildMul(f->b, a, b, "");
     }
-    case IR_IDIV: case IR_IMOD: case IR_DOWN: case IR_UP:
-        return by_constant(f, (ir_op)n->op, node, lanes);
-    case IR_IMIN: case IR_IMAX: case IR_CLAMP:
-        return bounded(f, (ir_op)n->op, node, lanes);
-    default:
-        return to_index(f, node, lanes);
+    case IR_IDIV:
+    case IR_IMOD:
+    case IR_DOWN:
+    case IR_UP: return by_constant(f, (ir_op)n->op, node, lanes);
+    case IR_IMIN:
+    case IR_IMAX:
+    case IR_CLAMP: return bounded(f, (ir_op)n->op, node, lanes);
+    default: return to_index(f, node, lanes);
     }
 }
 
-/* --- comparison and conversion -------------------------------------------------------------------------------------- */
+/* --- comparison and conversion ------------------------------------------------------------------------------------ */
 
-static bool is_small(ir_interval i) { return i.lo >= -((int64_t)1 << 61) && i.hi <= (int64_t)1 << 61; }
+static bool is_small(ir_interval i)
+{
+    return i.lo >= -((int64_t)1 << 61) && i.hi <= (int64_t)1 << 61;
+}
 
 /* affine REL invariant: lane * step REL clamp(invariant - base).  NULL: not of that form. */
 static LLVMValueRef compare_iota(cg_func *f, ir_op op, ir_ref affine, ir_ref invariant, bool swapped)
 {
     int64_t step, offset;
-    if (opjit_cg_varies(f, invariant) || !lane_step(f, affine, &step, &offset)
-        || !is_small(opjit_ir_interval(f->ir, affine)) || !is_small(opjit_ir_interval(f->ir, invariant)))
+    if (opjit_cg_varies(f, invariant) || !lane_step(f, affine, &step, &offset) ||
+        !is_small(opjit_ir_interval(f->ir, affine)) || !is_small(opjit_ir_interval(f->ir, invariant)))
         return NULL;
     if (step > (int64_t)1 << 32 || step < -((int64_t)1 << 32))
         return NULL;
@@ -270,6 +284,8 @@ static LLVMValueRef compare_iota(cg_func *f, ir_op op, ir_ref affine, ir_ref inv
     const uint32_t bits = wider(f->lane_bits, bits_for((ir_interval){ lo - 1, hi + 1 }));
     LLVMValueRef d = opjit_cg_sub(f, opjit_cg_emit(f, invariant), opjit_cg_base(f, affine));
     d = opjit_cg_sub(f, d, number(f, d, offset));
+    if (step == 1 && !f->peak && op != IR_NE)
+        return opjit_cg_lane_mask(f, op, d, swapped);
     const ir_interval x = opjit_ir_interval(f->ir, affine), y = opjit_ir_interval(f->ir, invariant);
     const bool fits = !f->tail && bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
     if (!fits)

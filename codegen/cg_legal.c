@@ -1,16 +1,23 @@
-/* cg_legal.c - the table of what x86-64 can do: op x type x features.  LLVM makes library calls of fmod, ldexp, rounding
- * below SSE4.1, half conversions without F16C and fma without FMA, and ends the process on what it can't select; so what
- * stands here as expanded or called never reaches it, and what stands nowhere is refused. */
+/* cg_legal.c - the table of what x86-64 can do: op x type x features.  LLVM makes library calls of fmod, ldexp,
+ * rounding below SSE4.1, half conversions without F16C and fma without FMA, and ends the process on what it can't
+ * select; so what stands here as expanded or called never reaches it, and what stands nowhere is refused. */
 #include "codegen/cg.h"
 
 enum {
-    F16 = 1u << IR_F16, F32 = 1u << IR_F32, F64 = 1u << IR_F64, FLOATS = F16 | F32 | F64,
-    INTS = 1u << IR_I8 | 1u << IR_I16 | 1u << IR_I32 | 1u << IR_I64 | 1u << IR_U8 | 1u << IR_U16 | 1u << IR_U32 | 1u << IR_U64,
-    BOOL = 1u << IR_BOOL, INDEX = 1u << IR_INDEX, ELEMENTS = FLOATS | INTS, ALL = ELEMENTS | BOOL | INDEX
+    F16 = 1u << IR_F16,
+    F32 = 1u << IR_F32,
+    F64 = 1u << IR_F64,
+    FLOATS = F16 | F32 | F64,
+    INTS = 1u << IR_I8 | 1u << IR_I16 | 1u << IR_I32 | 1u << IR_I64 | 1u << IR_U8 | 1u << IR_U16 | 1u << IR_U32 |
+           1u << IR_U64,
+    BOOL = 1u << IR_BOOL,
+    INDEX = 1u << IR_INDEX,
+    ELEMENTS = FLOATS | INTS,
+    ALL = ELEMENTS | BOOL | INDEX
 };
 
-/* Types are those of the result, of operand 0 for comparisons and TO_INDEX, of the conversion's target for CAST and ELEM.
- * f16 arithmetic is f32 arithmetic between two conversions. */
+/* Types are those of the result, of operand 0 for comparisons and TO_INDEX, of the conversion's target for CAST and
+ * ELEM. f16 arithmetic is f32 arithmetic between two conversions. */
 typedef struct legal_row {
     ir_op op;
     uint32_t types;
@@ -66,6 +73,7 @@ static const legal_row rows[] = {
     { IR_SHL, INTS, 0, CG_EXPANDED, CG_EXPANDED },
     { IR_SHR, INTS, 0, CG_EXPANDED, CG_EXPANDED },
     { IR_CTPOP, INTS, NEEDS(RT_X86_POPCNT), CG_NATIVE, CG_EXPANDED },
+    { IR_IPOW, INTS, 0, CG_EXPANDED, CG_EXPANDED },
     { IR_EQ, ALL & ~BOOL, 0, CG_NATIVE, CG_NATIVE },
     { IR_NE, ALL & ~BOOL, 0, CG_NATIVE, CG_NATIVE },
     { IR_LT, ALL & ~BOOL, 0, CG_NATIVE, CG_NATIVE },

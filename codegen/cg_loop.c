@@ -1,13 +1,13 @@
 /* cg_loop.c - a FOR becomes up to three kinds of pieces: whole vectors several at a time, whole vectors, and the
- * remainder: one masked vector where the target has them, else vectors of half, a quarter ... of the width.  What is known
- * of the bounds decides which of them exist at all: code that can't run is not made. */
+ * remainder: one masked vector where the target has them, else vectors of half, a quarter ... of the width.  What is
+ * known of the bounds decides which of them exist at all: code that can't run is not made. */
 #include "codegen/cg.h"
 
 /* Iterations that are still to be done: count of them from pos on. */
 typedef struct range {
-    LLVMValueRef pos;    /* value of the variable */
-    LLVMValueRef count;  /* i64 */
-    int64_t min, max;    /* of count */
+    LLVMValueRef pos;   /* value of the variable */
+    LLVMValueRef count; /* i64 */
+    int64_t min, max;   /* of count */
 } range;
 
 typedef struct pieces {
@@ -15,13 +15,16 @@ typedef struct pieces {
     ir_ref body;
     uint32_t lanes, unroll;
     int64_t step;
-    bool mask;     /* the remainder is one masked vector */
-    bool ordered;  /* lo <= hi is known */
+    bool mask;    /* the remainder is one masked vector */
+    bool ordered; /* lo <= hi is known */
 } pieces;
 
-static LLVMValueRef number(cg_func *f, int64_t value) { return opjit_cg_number(f, 64, 1, (uint64_t)value); }
+static LLVMValueRef number(cg_func *f, int64_t value)
+{
+    return opjit_cg_number(f, 64, 1, (uint64_t)value);
+}
 
-/* --- one piece ------------------------------------------------------------------------------------------------------------ */
+/* --- one piece ---------------------------------------------------------------------------------------------------- */
 
 /* The body for copies x lanes iterations from iv on. */
 static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
@@ -58,7 +61,7 @@ static LLVMValueRef advance(const pieces *p, LLVMValueRef pos, LLVMValueRef coun
     return opjit_cg_add(f, pos, count);
 }
 
-/* --- whole vectors ---------------------------------------------------------------------------------------------------------- */
+/* --- whole vectors ------------------------------------------------------------------------------------------------ */
 
 /* As many times lanes x copies iterations as there are; the rest stays in *r. */
 static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *r)
@@ -95,7 +98,7 @@ static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *
     r->max = fixed ? r->max % size : size - 1;
 }
 
-/* --- the remainder ------------------------------------------------------------------------------------------------------------ */
+/* --- the remainder ------------------------------------------------------------------------------------------------ */
 
 static void emit_masked(const pieces *p, range *r)
 {
@@ -136,7 +139,7 @@ static void emit_halves(const pieces *p, range *r)
     }
 }
 
-/* --- what is known of the bounds -------------------------------------------------------------------------------------------- */
+/* --- what is known of the bounds ---------------------------------------------------------------------------------- */
 
 /* Bounds of hi - lo.  Where both are the same modulo the vector's lanes, so is their distance 0. */
 static void distance(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t lanes, int64_t *min, int64_t *max)
@@ -145,13 +148,17 @@ static void distance(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t lanes, int
     uint64_t a, b;
     *max = opjit_cg_span(f, lo, hi, &d) ? d : INT64_MAX;
     *min = opjit_cg_span(f, hi, lo, &d) && d != INT64_MIN ? -d : INT64_MIN;
-    if (lanes < 2 || *max > INT64_MAX / 2 || !opjit_cg_residue(f, lo, lanes, &a) || !opjit_cg_residue(f, hi, lanes, &b) || a != b)
+    if (lanes < 2 || *max > INT64_MAX / 2 || !opjit_cg_residue(f, lo, lanes, &a) ||
+        !opjit_cg_residue(f, hi, lanes, &b) || a != b)
         return;
     *max = *max < 0 ? *max : *max - *max % lanes;
     *min = *min <= 0 ? *min : (*min + lanes - 1) / lanes * lanes;
 }
 
-static int64_t steps_in(int64_t distance, int64_t step) { return distance <= 0 ? 0 : (distance - 1) / step + 1; }
+static int64_t steps_in(int64_t distance, int64_t step)
+{
+    return distance <= 0 ? 0 : (distance - 1) / step + 1;
+}
 
 /* A remainder that is the same for all runs of the loop: *r after whole vectors of `size` iterations then has that. */
 static bool known_rest(const cg_func *f, ir_ref lo, ir_ref hi, uint64_t size, bool ordered, int64_t *rest)
@@ -178,7 +185,8 @@ static uint32_t data_bits(const cg_func *f, ir_ref first)
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
         const ir_node *n = ir_at(f->ir, s);
         const ir_type type = n->op == IR_STORE ? f->ir->tensors[n->ref].type
-                           : n->op == IR_UPD ? (ir_type)ir_at(f->ir, ir_operand(f->ir, s, 0))->type : IR_I8;
+                             : n->op == IR_UPD ? (ir_type)ir_at(f->ir, ir_operand(f->ir, s, 0))->type
+                                               : IR_I8;
         const uint32_t size = 8 * opjit_ir_type_size(type);
         bits = size > bits ? size : bits;
     }
@@ -190,13 +198,13 @@ static bool can_mask(const cg_func *f, const ir_node *loop)
     if (!(loop->flags & IR_FOR_TAIL_MASK) || !f->cpu->masked_tail(f->target))
         return false;
     for (ir_ref s = loop->body; s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_UPD
-            || (ir_at(f->ir, s)->op == IR_STORE && !opjit_cg_contiguous(f, s, loop->ref, (int64_t)loop->imm)))
+        if (ir_at(f->ir, s)->op == IR_UPD ||
+            (ir_at(f->ir, s)->op == IR_STORE && !opjit_cg_contiguous(f, s, loop->ref, (int64_t)loop->imm)))
             return false;
     return true;
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------------------ */
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
 
 static void emit_pieces(const pieces *p, ir_ref lo, ir_ref hi, range *r)
 {
@@ -230,7 +238,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
 {
     const ir_node *n = ir_at(f->ir, statement);
     const ir_ref lo = ir_operand(f->ir, statement, 0), hi = ir_operand(f->ir, statement, 1);
-    const bool vectors = n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1 && !has_loop(f, n->body);
+    const bool vectors =
+        n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1 && !has_loop(f, n->body);
     const int64_t step = n->imm > 0 && n->imm <= INT64_MAX ? (int64_t)n->imm : 1;
     pieces p = { .f = f, .body = n->body, .step = step, .lanes = vectors ? n->vec : 1 };
     p.unroll = n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
@@ -248,7 +257,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     } else {
         r.count = opjit_cg_sub(f, opjit_cg_emit(f, hi), r.pos);
         if (!p.ordered)
-            r.count = opjit_cg_call(f, "llvm.smax", 2, (LLVMValueRef[]){ r.count, number(f, 0) });
+            r.count = opjit_cg_limit(f, true, r.count, number(f, 0));
         if (step > 1)
             r.count = LLVMBuildUDiv(f->b, LLVMBuildAdd(f->b, r.count, number(f, step - 1), ""), number(f, step), "");
     }

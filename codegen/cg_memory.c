@@ -1,5 +1,5 @@
-/* cg_memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds only
- * for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
+/* cg_memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds
+ * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
 #include "codegen/cg.h"
 
 enum { COORDINATES = 8, LINE = 64 };
@@ -8,20 +8,29 @@ enum { COORDINATES = 8, LINE = 64 };
 typedef struct access {
     uint32_t tensor, rank, first; /* first: operand that is coordinate 0 */
     ir_ref node;
-    uint32_t bits;                /* of an element */
+    uint32_t bits; /* of an element */
 } access;
 
 static access access_of(const cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
     const ir_tensor *t = &f->ir->tensors[n->ref];
-    return (access){ .tensor = n->ref, .rank = t->rank, .first = n->op == IR_STORE, .node = node,
+    return (access){ .tensor = n->ref,
+                     .rank = t->rank,
+                     .first = n->op == IR_STORE,
+                     .node = node,
                      .bits = 8 * opjit_ir_type_size(t->type) };
 }
 
-static ir_ref coordinate(const cg_func *f, const access *a, uint32_t d) { return ir_operand(f->ir, a->node, a->first + d); }
+static ir_ref coordinate(const cg_func *f, const access *a, uint32_t d)
+{
+    return ir_operand(f->ir, a->node, a->first + d);
+}
 
-static int64_t stride(const cg_func *f, const access *a, uint32_t d) { return (int64_t)f->ir->tensors[a->tensor].strides[d]; }
+static int64_t stride(const cg_func *f, const access *a, uint32_t d)
+{
+    return (int64_t)f->ir->tensors[a->tensor].strides[d];
+}
 
 uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor)
 {
@@ -30,7 +39,7 @@ uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor)
     return tensor;
 }
 
-/* --- addresses ------------------------------------------------------------------------------------------------------ */
+/* --- addresses ---------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef load_slot(cg_func *f, LLVMValueRef array, LLVMTypeRef type, uint64_t slot)
 {
@@ -67,8 +76,8 @@ static bool growth(const cg_func *f, const access *a, ir_ref var, int64_t *out)
         int64_t factor, part;
         if (stride(f, a, d) == 0)
             continue;
-        if (!opjit_cg_affine(f, coordinate(f, a, d), var, &factor) || !checked_muli(factor, stride(f, a, d), &part)
-            || !checked_addi(*out, part, out))
+        if (!opjit_cg_affine(f, coordinate(f, a, d), var, &factor) || !checked_muli(factor, stride(f, a, d), &part) ||
+            !checked_addi(*out, part, out))
             return false;
     }
     return true;
@@ -83,7 +92,8 @@ static LLVMValueRef times(cg_func *f, LLVMValueRef a, int64_t k)
 {
     if (!a || k == 1)
         return a;
-    return k == 0 ? NULL : LLVMBuildMul(f->b, a, opjit_cg_number(f, opjit_cg_bits(a), opjit_cg_lanes(a), (uint64_t)k), "");
+    return k == 0 ? NULL
+                  : LLVMBuildMul(f->b, a, opjit_cg_number(f, opjit_cg_bits(a), opjit_cg_lanes(a), (uint64_t)k), "");
 }
 
 /* An affine expression where var is 0, in lane 0; NULL: zero. */
@@ -116,7 +126,8 @@ static LLVMValueRef row_pointer(cg_func *f, const access *a, ir_ref var)
         plain = plain && (row.at[d] == 0 || !(f->info[c].vary & f->info[var].vary)) && !opjit_cg_varies(f, c);
     }
     for (uint32_t i = 0; plain && i < CG_MAX_ROWS; i++)
-        if (f->rows[i].tensor == row.tensor && memcmp(f->rows[i].at, row.at, sizeof(row.at)) == 0 && opjit_cg_live(f, &f->rows[i].entry))
+        if (f->rows[i].tensor == row.tensor && memcmp(f->rows[i].at, row.at, sizeof(row.at)) == 0 &&
+            opjit_cg_live(f, &f->rows[i].entry))
             return f->rows[i].entry.value;
     LLVMValueRef offset = NULL, p = base_pointer(f, a->tensor);
     for (uint32_t d = 0; d < a->rank; d++)
@@ -156,7 +167,8 @@ static LLVMValueRef lane0_offset(cg_func *f, const access *a, int64_t lane0)
     for (uint32_t d = 0; d < a->rank; d++) {
         const ir_ref c = coordinate(f, a, d);
         if (stride(f, a, d) != 0)
-            offset = plus(f, offset, times(f, opjit_cg_varies(f, c) ? opjit_cg_base(f, c) : opjit_cg_emit(f, c), stride(f, a, d)));
+            offset = plus(f, offset,
+                          times(f, opjit_cg_varies(f, c) ? opjit_cg_base(f, c) : opjit_cg_emit(f, c), stride(f, a, d)));
     }
     LLVMValueRef constant = opjit_cg_number(f, 64, 1, (uint64_t)lane0);
     return !offset ? constant : lane0 ? LLVMBuildAdd(f->b, offset, constant, "") : offset;
@@ -172,7 +184,8 @@ static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
     if (!p) {
         if (f->lanes > 1)
             growth(f, a, vec->var, &grow);
-        return opjit_cg_offset(f, element, base_pointer(f, a->tensor), lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
+        return opjit_cg_offset(f, element, base_pointer(f, a->tensor),
+                               lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
     }
     growth(f, a, inner->var, &grow);
     LLVMValueRef moved = opjit_cg_recall(f, CG_BASE, a->node), step = times(f, inner->iv, grow);
@@ -213,7 +226,7 @@ static uint32_t alignment(const cg_func *f, const access *a)
     return size;
 }
 
-/* --- lanes one by one ------------------------------------------------------------------------------------------------ */
+/* --- lanes one by one --------------------------------------------------------------------------------------------- */
 
 /* Lanes that are evaluated, as a scalar for an access that all of them share. */
 static LLVMValueRef any_lane(cg_func *f)
@@ -242,7 +255,8 @@ static LLVMValueRef lane_offsets(cg_func *f, const access *a, bool affine, int64
     }
     for (uint32_t d = 0; !affine && d < a->rank; d++)
         if (stride(f, a, d) != 0)
-            offsets = plus(f, offsets, times(f, opjit_cg_index_lanes(f, coordinate(f, a, d), 64, f->lanes), stride(f, a, d)));
+            offsets =
+                plus(f, offsets, times(f, opjit_cg_index_lanes(f, coordinate(f, a, d), 64, f->lanes), stride(f, a, d)));
     if (!offsets)
         offsets = opjit_cg_number(f, 64, f->lanes, 0);
     return masked ? LLVMBuildSelect(f->b, f->mask, offsets, opjit_cg_number(f, 64, f->lanes, 0), "") : offsets;
@@ -251,7 +265,8 @@ static LLVMValueRef lane_offsets(cg_func *f, const access *a, bool affine, int64
 static LLVMValueRef gather(cg_func *f, const access *a, bool affine, int64_t grow, bool masked)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
-    LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->lanes)), base = base_pointer(f, a->tensor), p0 = NULL, offsets = NULL;
+    LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->lanes)), base = base_pointer(f, a->tensor), p0 = NULL,
+                 offsets = NULL;
     if (affine && !masked)
         p0 = lane0_pointer(f, a);
     else
@@ -281,16 +296,18 @@ static void scatter(cg_func *f, const access *a, bool affine, int64_t grow, LLVM
 static LLVMValueRef reverse(cg_func *f, LLVMValueRef v)
 {
     const uint32_t lanes = opjit_cg_lanes(v);
-    return LLVMBuildShuffleVector(f->b, v, LLVMGetPoison(LLVMTypeOf(v)), opjit_cg_iota(f, 32, lanes, lanes - 1, -1), "");
+    return LLVMBuildShuffleVector(f->b, v, LLVMGetPoison(LLVMTypeOf(v)), opjit_cg_iota(f, 32, lanes, lanes - 1, -1),
+                                  "");
 }
 
 /* Address of the last lane, where the tensor is walked backwards. */
 static LLVMValueRef last_pointer(cg_func *f, const access *a)
 {
-    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), lane0_pointer(f, a), opjit_cg_number(f, 64, 1, 1 - (uint64_t)f->lanes));
+    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), lane0_pointer(f, a),
+                           opjit_cg_number(f, 64, 1, 1 - (uint64_t)f->lanes));
 }
 
-/* --- masked ------------------------------------------------------------------------------------------------------------ */
+/* --- masked ------------------------------------------------------------------------------------------------------- */
 
 static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint32_t align)
 {
@@ -301,7 +318,8 @@ static LLVMValueRef masked_load(cg_func *f, const access *a, LLVMValueRef pointe
 {
     LLVMTypeRef type = opjit_cg_int(f, a->bits, f->lanes), types[2] = { type, f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
-    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, f->mask, LLVMConstNull(type) }, 3, "");
+    LLVMValueRef call =
+        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, f->mask, LLVMConstNull(type) }, 3, "");
     align_pointer(f, call, 0, align);
     return call;
 }
@@ -321,7 +339,7 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
     return growth(f, &a, var, &grow) && step == 1 && grow == 1;
 }
 
-/* --- loads and stores --------------------------------------------------------------------------------------------------- */
+/* --- loads and stores --------------------------------------------------------------------------------------------- */
 
 /* All lanes read the same element. */
 static LLVMValueRef load_one(cg_func *f, const access *a, bool masked)
@@ -330,7 +348,8 @@ static LLVMValueRef load_one(cg_func *f, const access *a, bool masked)
         return load_element(f, a, lane0_pointer(f, a), 1, alignment(f, a));
     LLVMValueRef offset = lane0_offset(f, a, 0);
     offset = LLVMBuildSelect(f->b, any_lane(f), offset, opjit_cg_number(f, 64, 1, 0), "");
-    return load_element(f, a, opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), base_pointer(f, a->tensor), offset), 1, a->bits / 8);
+    return load_element(f, a, opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), base_pointer(f, a->tensor), offset), 1,
+                        a->bits / 8);
 }
 
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
@@ -383,7 +402,7 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     if (affine && step == 1 && f->tail)
         masked_store(f, value, lane0_pointer(f, &a), a.bits / 8);
     else if (affine && step == 1)
-        store_vector(f, &a, value, lane0_pointer(f, &a), alignment(f, &a));
+        store_vector(f, &a, opjit_cg_kept(f, value), lane0_pointer(f, &a), alignment(f, &a));
     else if (affine && step == -1)
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);
     else

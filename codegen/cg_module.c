@@ -1,5 +1,5 @@
-/* cg_module.c - one request, one module: its functions, the check of what was made, and its emission.  LLVM's errors end
- * here: whatever it says becomes a status and a line of text. */
+/* cg_module.c - one request, one module: its functions, the check of what was made, and its emission.  LLVM's errors
+ * end here: whatever it says becomes a status and a line of text. */
 #define _POSIX_C_SOURCE 200809L
 #include "codegen/cg.h"
 
@@ -19,7 +19,7 @@ enum { NAME_SIZE = 256 };
 typedef struct job {
     const codegen_request *request;
     opjit_error *error;
-    opjit_error diagnostic;  /* the first error that LLVM reported */
+    opjit_error diagnostic; /* the first error that LLVM reported */
     LLVMTargetMachineRef machine;
     LLVMContextRef llvm;
     LLVMModuleRef module;
@@ -59,7 +59,7 @@ static opjit_status take_message(job *j, bool failed, const char *what, char *te
     return status;
 }
 
-/* --- building --------------------------------------------------------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 static void open_module(job *j, const cg_target *cpu)
 {
@@ -77,8 +77,16 @@ static void open_module(job *j, const cg_target *cpu)
 
 static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
 {
-    cg_func f = { .ir = ir, .target = j->request->target, .cpu = cpu, .arena = &j->arena, .error = j->error, .llvm = j->llvm,
-                  .module = j->module, .b = j->b, .entry = j->entry, .peak = j->request->level == OPJIT_LEVEL_PEAK };
+    cg_func f = { .ir = ir,
+                  .target = j->request->target,
+                  .cpu = cpu,
+                  .arena = &j->arena,
+                  .error = j->error,
+                  .llvm = j->llvm,
+                  .module = j->module,
+                  .b = j->b,
+                  .entry = j->entry,
+                  .peak = j->request->level == OPJIT_LEVEL_PEAK };
     f.type.i1 = LLVMInt1TypeInContext(j->llvm);
     f.type.i8 = LLVMInt8TypeInContext(j->llvm);
     f.type.i16 = LLVMInt16TypeInContext(j->llvm);
@@ -132,7 +140,7 @@ static opjit_status build(job *j, const cg_target *cpu)
     return run_passes(j);
 }
 
-/* --- emission ----------------------------------------------------------------------------------------------------------------- */
+/* --- emission ----------------------------------------------------------------------------------------------------- */
 
 static opjit_status append(codegen_result *out, const void *data, size_t size, opjit_error *error)
 {
@@ -204,7 +212,7 @@ static opjit_status emit(job *j, codegen_result *out)
     return OPJIT_OK;
 }
 
-/* --- the request ---------------------------------------------------------------------------------------------------------------- */
+/* --- the request -------------------------------------------------------------------------------------------------- */
 
 static void close_job(job *j)
 {
@@ -224,13 +232,16 @@ static void close_job(job *j)
 static opjit_status check(const codegen_request *r, opjit_error *error)
 {
     if (r->level != OPJIT_LEVEL_QUICK && r->level != OPJIT_LEVEL_PEAK)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "level is %u; 1 (quick) and 2 (peak) are allowed", r->level);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "level is %u; 1 (quick) and 2 (peak) are allowed",
+                                  r->level);
     if (r->emit > CODEGEN_LLVM)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "emit is %u; 0 to 3 are allowed", (unsigned)r->emit);
     if (strlen(r->name) > NAME_SIZE - 32)
         return opjit_rt_error_set(error, OPJIT_LIMIT, "the kernel's name has more than %d characters", NAME_SIZE - 32);
-    if (strspn(r->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(r->name) || !*r->name)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "the kernel's name is \"%s\"; A-Z, a-z, 0-9 and _ are allowed", r->name);
+    if (strspn(r->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(r->name) ||
+        !*r->name)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "the kernel's name is \"%s\"; A-Z, a-z, 0-9 and _ are allowed", r->name);
     return OPJIT_OK;
 }
 
@@ -242,7 +253,8 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     TRY(check(request, error));
     if (!cpu)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", request->target->text);
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s",
+                                  request->target->text);
     TRY(opjit_cg_machine(cpu, request->level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     const double start = now_ms();

@@ -4,8 +4,8 @@
 
 typedef struct planner {
     cg_func *f;
-    uint32_t depth;  /* loops around */
-    ir_ref innermost; /* VAR of the innermost loop */
+    uint32_t depth;       /* loops around */
+    ir_ref innermost;     /* VAR of the innermost loop */
     uint64_t written_low; /* tensors that the stage stores to, by root: the first 64 */
     bool written_high;    /* and whether there is any other */
 } planner;
@@ -13,11 +13,12 @@ typedef struct planner {
 static opjit_status refuse(const planner *p, const ir_node *n, ir_type type)
 {
     return opjit_rt_error_set(p->f->error, OPJIT_UNSUPPORTED, "%s of %s can't be compiled for %s",
-                              n->op < IR_OP_COUNT && opjit_ir_op_infos[n->op].name ? opjit_ir_op_infos[n->op].name : "this node",
+                              n->op < IR_OP_COUNT && opjit_ir_op_infos[n->op].name ? opjit_ir_op_infos[n->op].name
+                                                                                   : "this node",
                               opjit_ir_type_name(type), p->f->target->text);
 }
 
-/* --- memory that changes ------------------------------------------------------------------------------------------------ */
+/* --- memory that changes ------------------------------------------------------------------------------------------ */
 
 static void note_written(planner *p, uint32_t tensor)
 {
@@ -39,8 +40,8 @@ static void note_stores(planner *p, ir_ref first)
     }
 }
 
-/* An input may be the memory of an output where both have the same layout; rule V15 keeps such loads before the store of
- * their own iteration, so they may be remembered within a statement but not moved. */
+/* An input may be the memory of an output where both have the same layout; rule V15 keeps such loads before the
+ * store of their own iteration, so they may be remembered within a statement but not moved. */
 static bool may_change(const planner *p, uint32_t tensor)
 {
     const ir_func *ir = p->f->ir;
@@ -50,12 +51,13 @@ static bool may_change(const planner *p, uint32_t tensor)
     if (ir->tensors[root].role != IR_IN)
         return false;
     for (uint32_t t = 1; t < ir->tensor_count; t++)
-        if (ir->tensors[t].role == IR_OUT && (ir->tensors[t].alias == root || ir->tensors[t].bytes == ir->tensors[root].bytes))
+        if (ir->tensors[t].role == IR_OUT &&
+            (ir->tensors[t].alias == root || ir->tensors[t].bytes == ir->tensors[root].bytes))
             return true;
     return false;
 }
 
-/* --- expressions ---------------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static bool in_bounds(const planner *p, ir_ref load)
 {
@@ -73,7 +75,8 @@ static bool in_bounds(const planner *p, ir_ref load)
 static ir_type table_type(const ir_func *ir, ir_ref node)
 {
     const ir_node *n = ir_at(ir, node);
-    const bool by_operand = n->op == IR_EQ || n->op == IR_NE || n->op == IR_LT || n->op == IR_LE || n->op == IR_TO_INDEX;
+    const bool by_operand =
+        n->op == IR_EQ || n->op == IR_NE || n->op == IR_LT || n->op == IR_LE || n->op == IR_TO_INDEX;
     return (ir_type)(by_operand ? ir_at(ir, ir_operand(ir, node, 0))->type : n->type);
 }
 
@@ -92,6 +95,32 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
     }
 }
 
+/* What is under a mask of its own is emitted anew wherever it stands: a tree, which shared nodes can make large. */
+static opjit_status plan_guards(planner *p, ir_ref node, cg_info *info)
+{
+    const ir_func *ir = p->f->ir;
+    uint64_t nodes = info->guarded;
+    for (uint32_t i = 0; i < ir_at(ir, node)->count; i++) {
+        const cg_info *o = &p->f->info[ir_operand(ir, node, i)];
+        nodes += o->guarded_nodes;
+        info->guards = o->guards > info->guards ? o->guards : info->guards;
+    }
+    info->guards += ir_at(ir, node)->op == IR_SELECT && info->guarded;
+    if (info->guards > CG_MAX_GUARDS || nodes > CG_MAX_GUARDED)
+        return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "an expression has more than %d nested or %d guarded loads",
+                                  CG_MAX_GUARDS, CG_MAX_GUARDED);
+    info->guarded_nodes = (uint32_t)nodes;
+    return OPJIT_OK;
+}
+
+/* A tensor that a stage can reach, with elements that memory holds. */
+static bool has_memory(const planner *p, uint32_t tensor)
+{
+    const ir_tensor *t = &p->f->ir->tensors[tensor];
+    const ir_role role = p->f->ir->tensors[opjit_cg_root(p->f, tensor)].role;
+    return ir_is_element(t->type) && role != IR_VALUE && role != IR_VIEW;
+}
+
 static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
 {
     const ir_func *ir = p->f->ir;
@@ -100,7 +129,8 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
     if (info->seen)
         return OPJIT_OK;
     if (depth == 0)
-        return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "an expression is more than %d operations deep", CG_MAX_DEPTH);
+        return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "an expression is more than %d operations deep",
+                                  CG_MAX_DEPTH);
     uint64_t weight = 1;
     for (uint32_t i = 0; i < n->count; i++) {
         const ir_ref operand = ir_operand(ir, node, i);
@@ -115,13 +145,13 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
     plan_leaf(p, node, info);
     info->weight = weight > CG_MAX_WEIGHT ? CG_MAX_WEIGHT + 1 : (uint32_t)weight;
     const ir_type type = table_type(ir, node);
-    if (p->f->cpu->way(p->f->target, (ir_op)n->op, type) == CG_REFUSED)
+    if (p->f->cpu->way(p->f->target, (ir_op)n->op, type) == CG_REFUSED || (n->op == IR_LOAD && !has_memory(p, n->ref)))
         return refuse(p, n, type);
     info->seen = true;
-    return OPJIT_OK;
+    return plan_guards(p, node, info);
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------------ */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static opjit_status plan_block(planner *p, ir_ref first);
 
@@ -144,18 +174,23 @@ static opjit_status plan_loop(planner *p, ir_ref loop)
     return OPJIT_OK;
 }
 
-static uint32_t loops_around(const planner *p) { return p->depth >= 32 ? UINT32_MAX : (1u << p->depth) - 1; }
+static uint32_t loops_around(const planner *p)
+{
+    return p->depth >= 32 ? UINT32_MAX : (1u << p->depth) - 1;
+}
 
 static opjit_status plan_acc(planner *p, ir_ref statement)
 {
     const ir_node *n = ir_at(p->f->ir, statement);
     const bool arg = n->kind >= IR_ARGMIN;
-    if (n->imm == 0 || n->imm > CG_MAX_LANES || !is_power_of_two(n->imm) || n->kind == IR_KIND_NONE || n->kind >= IR_KIND_COUNT)
+    if (n->imm == 0 || n->imm > CG_MAX_LANES || !is_power_of_two(n->imm) || n->kind == IR_KIND_NONE ||
+        n->kind >= IR_KIND_COUNT)
         return opjit_rt_error_set(p->f->error, OPJIT_UNSUPPORTED, "an accumulator %s with %llu lanes can't be compiled",
                                   opjit_ir_kind_name((ir_kind)n->kind), (unsigned long long)n->imm);
     if (!arg && !ir_is_element((ir_type)n->type))
         return refuse(p, n, (ir_type)n->type);
-    p->f->info[statement] = (cg_info){ .vary = loops_around(p), .inside = loops_around(p), .fresh = true, .weight = 1, .seen = true };
+    p->f->info[statement] =
+        (cg_info){ .vary = loops_around(p), .inside = loops_around(p), .fresh = true, .weight = 1, .seen = true };
     p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type };
     return OPJIT_OK;
 }
@@ -179,7 +214,7 @@ static opjit_status plan_statement(planner *p, ir_ref s)
         return plan_loop(p, s);
     if (n->op == IR_ACC)
         return plan_acc(p, s);
-    if (n->op != IR_LET && n->op != IR_UPD && n->op != IR_STORE)
+    if ((n->op != IR_LET && n->op != IR_UPD && n->op != IR_STORE) || (n->op == IR_STORE && !has_memory(p, n->ref)))
         return refuse(p, n, (ir_type)n->type);
     for (uint32_t i = 0; i < n->count; i++)
         TRY(plan_expr(p, ir_operand(ir, s, i), CG_MAX_DEPTH));
@@ -204,7 +239,8 @@ opjit_status opjit_cg_plan(cg_func *f, ir_ref stage)
 {
     planner p = { .f = f };
     if (ir_at(f->ir, stage)->op != IR_STAGE)
-        return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "kernel %s has a statement that is no stage", f->ir->name);
+        return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "kernel %s has a statement that is no stage",
+                                  f->ir->name);
     note_stores(&p, ir_at(f->ir, stage)->body);
     return plan_loop(&p, stage);
 }

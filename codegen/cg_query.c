@@ -1,21 +1,34 @@
-/* cg_query.c - the one exported function.  No LLVM here. */
+/* cg_query.c - the one exported function and its table. */
 #include "codegen/cg.h"
 
 #include <opjit/opjit.h>
 
 #include "opjit_build_id.h"
 
+/* Compiles a stage that does nothing: besides the machine this brings LLVM's code into memory, which takes most of the
+ * time of a first compile. */
 static opjit_status warm(const rt_target *target, const opjit_allocator *allocator, opjit_error *error)
 {
-    const cg_target *cpu = opjit_cg_target_find(target->arch);
-    (void)allocator; /* LLVM's own memory does not go through it */
-    if (!cpu)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", target->text);
-    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
-        LLVMTargetMachineRef machine;
-        TRY(opjit_cg_machine(cpu, level, &machine, error));
+    ir_func f;
+    codegen_result out;
+    ir_ref tail = 0;
+    TRY(opjit_ir_init(&f, allocator, "warm", error));
+    opjit_ir_append(&f, 0, &tail, opjit_ir_stage(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, 1), 1));
+    const ir_func *const variant = &f;
+    const codegen_request request = { .variants = &variant,
+                                      .variant_count = 1,
+                                      .target = target,
+                                      .level = OPJIT_LEVEL_QUICK,
+                                      .emit = CODEGEN_CODE,
+                                      .name = "warm",
+                                      .allocator = allocator };
+    opjit_status status = f.failed ? opjit_rt_no_memory(error) : opjit_cg_compile(&request, &out, error);
+    if (status == OPJIT_OK) {
+        opjit_rt_release(allocator, out.entries, out.entry_count * sizeof(uint64_t));
+        opjit_rt_bytes_free(&out.bytes);
     }
-    return OPJIT_OK;
+    opjit_ir_free(&f);
+    return status;
 }
 
 static const opjit_codegen table = {
@@ -27,4 +40,7 @@ static const opjit_codegen table = {
     .warm = warm,
 };
 
-const opjit_codegen *opjit_codegen_query(uint32_t abi) { return abi == CODEGEN_ABI ? &table : NULL; }
+const opjit_codegen *opjit_codegen_query(uint32_t abi)
+{
+    return abi == CODEGEN_ABI ? &table : NULL;
+}

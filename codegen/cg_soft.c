@@ -1,6 +1,6 @@
-/* cg_soft.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma of
- * f64 without FMA, and fmod.  They stand in LLVM's text, are parsed into the modules that need them, and are internal, so
- * that the object still refers to nothing outside. */
+/* cg_soft.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma
+ * of f64 without FMA, and fmod.  They stand in LLVM's text, are parsed into the modules that need them, and are
+ * internal, so that the object still refers to nothing outside. */
 #include "codegen/cg.h"
 
 #include <llvm-c/IRReader.h>
@@ -137,7 +137,7 @@ static const char *const fma_text[] = {
     "round:\n" /* s * 2^(scale - 1075) */
     "  %lz128 = call i128 @llvm.ctlz.i128(i128 %s, i1 true)\n"
     "  %lz = trunc i128 %lz128 to i64\n"
-    "  %shift0 = sub i64 75, %lz\n" /* leaves 53 bits */
+    "  %shift0 = sub i64 75, %lz\n"   /* leaves 53 bits */
     "  %shift1 = sub i64 1, %scale\n" /* what the least subnormal's place asks for */
     "  %shift = call i64 @llvm.smax.i64(i64 %shift0, i64 %shift1)\n"
     "  %right0 = call i64 @llvm.smax.i64(i64 %shift, i64 0)\n"
@@ -182,77 +182,75 @@ static const char *const fma_text[] = {
 };
 
 /* Exact fmod: the significand is reduced 11 bits at a time, which is what fits above its 53. */
-static const char *const fmod_text[] = {
-    "declare i64 @llvm.ctlz.i64(i64, i1)\n"
-    "declare i64 @llvm.umin.i64(i64, i64)\n"
-    "define double @soft_fmod(double %x, double %y) {\n"
-    "entry:\n"
-    "  %xbits = bitcast double %x to i64\n"
-    "  %ybits = bitcast double %y to i64\n"
-    "  %xsize = and i64 %xbits, 9223372036854775807\n"
-    "  %ysize = and i64 %ybits, 9223372036854775807\n"
-    "  %xodd = icmp uge i64 %xsize, 9218868437227405312\n"
-    "  %ynan = icmp ugt i64 %ysize, 9218868437227405312\n"
-    "  %yzero = icmp eq i64 %ysize, 0\n"
-    "  %bad0 = or i1 %xodd, %ynan\n"
-    "  %bad = or i1 %bad0, %yzero\n"
-    "  br i1 %bad, label %invalid, label %valid\n"
-    "invalid:\n"
-    "  %xy = fmul double %x, %y\n"
-    "  %nan = fdiv double %xy, %xy\n"
-    "  ret double %nan\n"
-    "valid:\n"
-    "  %less = icmp ult i64 %xsize, %ysize\n"
-    "  br i1 %less, label %itself, label %reduce\n"
-    "itself:\n"
-    "  ret double %x\n"
-    "reduce:\n" /* value = m * 2^(e - 1075), m with the leading one at bit 52 */
-    "  %xe0 = lshr i64 %xsize, 52\n"
-    "  %ye0 = lshr i64 %ysize, 52\n"
-    "  %xm0 = and i64 %xbits, 4503599627370495\n"
-    "  %ym0 = and i64 %ybits, 4503599627370495\n"
-    "  %xm1 = or i64 %xm0, 4503599627370496\n"
-    "  %ym1 = or i64 %ym0, 4503599627370496\n"
-    "  %xsub = icmp eq i64 %xe0, 0\n"
-    "  %ysub = icmp eq i64 %ye0, 0\n"
-    "  %xm = select i1 %xsub, i64 %xm0, i64 %xm1\n"
-    "  %ym = select i1 %ysub, i64 %ym0, i64 %ym1\n"
-    "  %xe = select i1 %xsub, i64 1, i64 %xe0\n"
-    "  %ye = select i1 %ysub, i64 1, i64 %ye0\n"
-    "  %steps = sub i64 %xe, %ye\n"
-    "  %first = urem i64 %xm, %ym\n"
-    "  br label %loop\n"
-    "loop:\n"
-    "  %m = phi i64 [ %first, %reduce ], [ %next, %more ]\n"
-    "  %left = phi i64 [ %steps, %reduce ], [ %rest, %more ]\n"
-    "  %done0 = icmp eq i64 %left, 0\n"
-    "  %done1 = icmp eq i64 %m, 0\n"
-    "  %done = or i1 %done0, %done1\n"
-    "  br i1 %done, label %build, label %more\n"
-    "more:\n"
-    "  %by = call i64 @llvm.umin.i64(i64 %left, i64 11)\n"
-    "  %high = shl i64 %m, %by\n"
-    "  %next = urem i64 %high, %ym\n"
-    "  %rest = sub i64 %left, %by\n"
-    "  br label %loop\n"
-    "build:\n" /* m < 2^53 in units of y's last place: exact */
-    "  %lz0 = call i64 @llvm.ctlz.i64(i64 %m, i1 false)\n"
-    "  %lz = sub i64 %lz0, 11\n"
-    "  %room = sub i64 %ye, 1\n"
-    "  %shift = call i64 @llvm.umin.i64(i64 %lz, i64 %room)\n"
-    "  %moved = shl i64 %m, %shift\n"
-    "  %exponent = sub i64 %room, %shift\n"
-    "  %ebits = shl i64 %exponent, 52\n"
-    "  %size = add i64 %ebits, %moved\n"
-    "  %zero = icmp eq i64 %m, 0\n"
-    "  %body = select i1 %zero, i64 0, i64 %size\n"
-    "  %sign = and i64 %xbits, -9223372036854775808\n"
-    "  %bits = or i64 %body, %sign\n"
-    "  %result = bitcast i64 %bits to double\n"
-    "  ret double %result\n"
-    "}\n",
-    NULL
-};
+static const char *const fmod_text[] = { "declare i64 @llvm.ctlz.i64(i64, i1)\n"
+                                         "declare i64 @llvm.umin.i64(i64, i64)\n"
+                                         "define double @soft_fmod(double %x, double %y) {\n"
+                                         "entry:\n"
+                                         "  %xbits = bitcast double %x to i64\n"
+                                         "  %ybits = bitcast double %y to i64\n"
+                                         "  %xsize = and i64 %xbits, 9223372036854775807\n"
+                                         "  %ysize = and i64 %ybits, 9223372036854775807\n"
+                                         "  %xodd = icmp uge i64 %xsize, 9218868437227405312\n"
+                                         "  %ynan = icmp ugt i64 %ysize, 9218868437227405312\n"
+                                         "  %yzero = icmp eq i64 %ysize, 0\n"
+                                         "  %bad0 = or i1 %xodd, %ynan\n"
+                                         "  %bad = or i1 %bad0, %yzero\n"
+                                         "  br i1 %bad, label %invalid, label %valid\n"
+                                         "invalid:\n"
+                                         "  %xy = fmul double %x, %y\n"
+                                         "  %nan = fdiv double %xy, %xy\n"
+                                         "  ret double %nan\n"
+                                         "valid:\n"
+                                         "  %less = icmp ult i64 %xsize, %ysize\n"
+                                         "  br i1 %less, label %itself, label %reduce\n"
+                                         "itself:\n"
+                                         "  ret double %x\n"
+                                         "reduce:\n" /* value = m * 2^(e - 1075), m with the leading one at bit 52 */
+                                         "  %xe0 = lshr i64 %xsize, 52\n"
+                                         "  %ye0 = lshr i64 %ysize, 52\n"
+                                         "  %xm0 = and i64 %xbits, 4503599627370495\n"
+                                         "  %ym0 = and i64 %ybits, 4503599627370495\n"
+                                         "  %xm1 = or i64 %xm0, 4503599627370496\n"
+                                         "  %ym1 = or i64 %ym0, 4503599627370496\n"
+                                         "  %xsub = icmp eq i64 %xe0, 0\n"
+                                         "  %ysub = icmp eq i64 %ye0, 0\n"
+                                         "  %xm = select i1 %xsub, i64 %xm0, i64 %xm1\n"
+                                         "  %ym = select i1 %ysub, i64 %ym0, i64 %ym1\n"
+                                         "  %xe = select i1 %xsub, i64 1, i64 %xe0\n"
+                                         "  %ye = select i1 %ysub, i64 1, i64 %ye0\n"
+                                         "  %steps = sub i64 %xe, %ye\n"
+                                         "  %first = urem i64 %xm, %ym\n"
+                                         "  br label %loop\n"
+                                         "loop:\n"
+                                         "  %m = phi i64 [ %first, %reduce ], [ %next, %more ]\n"
+                                         "  %left = phi i64 [ %steps, %reduce ], [ %rest, %more ]\n"
+                                         "  %done0 = icmp eq i64 %left, 0\n"
+                                         "  %done1 = icmp eq i64 %m, 0\n"
+                                         "  %done = or i1 %done0, %done1\n"
+                                         "  br i1 %done, label %build, label %more\n"
+                                         "more:\n"
+                                         "  %by = call i64 @llvm.umin.i64(i64 %left, i64 11)\n"
+                                         "  %high = shl i64 %m, %by\n"
+                                         "  %next = urem i64 %high, %ym\n"
+                                         "  %rest = sub i64 %left, %by\n"
+                                         "  br label %loop\n"
+                                         "build:\n" /* m < 2^53 in units of y's last place: exact */
+                                         "  %lz0 = call i64 @llvm.ctlz.i64(i64 %m, i1 false)\n"
+                                         "  %lz = sub i64 %lz0, 11\n"
+                                         "  %room = sub i64 %ye, 1\n"
+                                         "  %shift = call i64 @llvm.umin.i64(i64 %lz, i64 %room)\n"
+                                         "  %moved = shl i64 %m, %shift\n"
+                                         "  %exponent = sub i64 %room, %shift\n"
+                                         "  %ebits = shl i64 %exponent, 52\n"
+                                         "  %size = add i64 %ebits, %moved\n"
+                                         "  %zero = icmp eq i64 %m, 0\n"
+                                         "  %body = select i1 %zero, i64 0, i64 %size\n"
+                                         "  %sign = and i64 %xbits, -9223372036854775808\n"
+                                         "  %bits = or i64 %body, %sign\n"
+                                         "  %result = bitcast i64 %bits to double\n"
+                                         "  ret double %result\n"
+                                         "}\n",
+                                         NULL };
 
 /* One NUL-terminated text of all pieces, in the arena. */
 static char *join(cg_func *f, const char *const *pieces, size_t *size)
@@ -297,8 +295,7 @@ static LLVMValueRef soft_function(cg_func *f, const char *name, const char *cons
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args)
 {
     const uint32_t lanes = opjit_cg_lanes(args[0]);
-    LLVMValueRef fn = op == IR_FMA ? soft_function(f, "soft_fma", fma_text)
-                                   : soft_function(f, "soft_fmod", fmod_text);
+    LLVMValueRef fn = op == IR_FMA ? soft_function(f, "soft_fma", fma_text) : soft_function(f, "soft_fmod", fmod_text);
     LLVMTypeRef f64 = f->type.f64, type = LLVMFunctionType(f64, (LLVMTypeRef[]){ f64, f64, f64 }, count, 0);
     LLVMValueRef out = LLVMGetPoison(LLVMTypeOf(args[0]));
     if (!fn) {

@@ -1,6 +1,6 @@
-/* cg_state.c - what LLVM keeps between compiles: the backend's registration, once a process, and a target machine a level
- * for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU and features themselves,
- * so one machine serves all targets of its backend.  A thread's machines go with the thread. */
+/* cg_state.c - what LLVM keeps between compiles: the backend's registration, once a process, and a target machine a
+ * level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU and features
+ * themselves, so one machine serves all targets of its backend.  A thread's machines go with the thread. */
 #include "codegen/cg.h"
 
 #include <opjit/opjit.h>
@@ -13,7 +13,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t keys[LEVELS]; /* written by the once guard */
 static int key_errors;
 
-static void dispose(void *machine) { LLVMDisposeTargetMachine(machine); }
+static void dispose(void *machine)
+{
+    LLVMDisposeTargetMachine(machine);
+}
 
 static void initialise(void)
 {
@@ -34,8 +37,8 @@ opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMa
         LLVMTargetRef target = LLVMGetTargetFromName(cpu->name);
         if (!target)
             return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "LLVM was built without the backend %s", cpu->name);
-        machine = LLVMCreateTargetMachine(target, cpu->triple, cpu->name, "", levels[slot], LLVMRelocPIC,
-                                          LLVMCodeModelSmall);
+        machine =
+            LLVMCreateTargetMachine(target, cpu->triple, cpu->name, "", levels[slot], LLVMRelocPIC, LLVMCodeModelSmall);
         if (!machine || pthread_setspecific(keys[slot], machine) != 0) {
             if (machine)
                 LLVMDisposeTargetMachine(machine);

@@ -1,7 +1,7 @@
 /* cg_stmt.c - blocks of statements, and the basic blocks of loops and conditions. */
 #include "codegen/cg.h"
 
-/* --- control flow -------------------------------------------------------------------------------------------------------- */
+/* --- control flow ------------------------------------------------------------------------------------------------- */
 
 LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard)
 {
@@ -44,15 +44,16 @@ void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after)
     LLVMPositionBuilderAtEnd(f->b, after);
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------------ */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* An index let that is affine in the vectorised variable is looked through wherever it is read: no place is made for it. */
+/* An index let that is affine in the vectorised variable is looked through wherever it is read: no place is made for
+ * it. */
 static bool is_looked_through(const cg_func *f, ir_ref let)
 {
     const ir_ref value = ir_operand(f->ir, let, 0);
     int64_t factor;
-    return ir_at(f->ir, let)->type == IR_INDEX && opjit_cg_varies(f, value) && !f->info[value].fresh && !f->info[value].guarded
-           && opjit_cg_affine(f, value, f->loops[f->vec].var, &factor);
+    return ir_at(f->ir, let)->type == IR_INDEX && opjit_cg_varies(f, value) && !f->info[value].fresh &&
+           !f->info[value].guarded && opjit_cg_affine(f, value, f->loops[f->vec].var, &factor);
 }
 
 static void emit_statement(cg_func *f, ir_ref s)

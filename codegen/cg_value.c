@@ -1,4 +1,5 @@
-/* cg_value.c - types, constants, lanes and the memory of what was emitted already.  No operation on elements is here. */
+/* cg_value.c - types, constants, lanes and the memory of what was emitted already.  No operation on elements is
+ * here. */
 #include "codegen/cg.h"
 
 /* --- types -------------------------------------------------------------------------------------------------------- */
@@ -10,8 +11,11 @@ static LLVMTypeRef widen(LLVMTypeRef element, uint32_t lanes)
 
 LLVMTypeRef opjit_cg_int(const cg_func *f, uint32_t bits, uint32_t lanes)
 {
-    LLVMTypeRef t = bits == 1 ? f->type.i1 : bits == 8 ? f->type.i8 : bits == 16 ? f->type.i16 : bits == 32 ? f->type.i32
-                  : f->type.i64;
+    LLVMTypeRef t = bits == 1    ? f->type.i1
+                    : bits == 8  ? f->type.i8
+                    : bits == 16 ? f->type.i16
+                    : bits == 32 ? f->type.i32
+                                 : f->type.i64;
     return widen(t, lanes);
 }
 
@@ -20,7 +24,10 @@ LLVMTypeRef opjit_cg_float(const cg_func *f, ir_type type, uint32_t lanes)
     return widen(type == IR_F16 ? f->type.f16 : type == IR_F32 ? f->type.f32 : f->type.f64, lanes);
 }
 
-static bool is_vector(LLVMTypeRef t) { return LLVMGetTypeKind(t) == LLVMVectorTypeKind; }
+static bool is_vector(LLVMTypeRef t)
+{
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+}
 
 uint32_t opjit_cg_lanes(LLVMValueRef v)
 {
@@ -91,7 +98,10 @@ LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes)
     return LLVMBuildShuffleVector(f->b, one, none, LLVMConstNull(widen(f->type.i32, lanes)), "");
 }
 
-static bool is_float_value(LLVMValueRef v) { return LLVMGetTypeKind(element_of(v)) != LLVMIntegerTypeKind; }
+static bool is_float_value(LLVMValueRef v)
+{
+    return LLVMGetTypeKind(element_of(v)) != LLVMIntegerTypeKind;
+}
 
 LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v)
 {
@@ -131,15 +141,6 @@ LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, u
     return LLVMBuildInsertElement(f->b, v, element, LLVMConstInt(f->type.i32, lane, 0), "");
 }
 
-LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
-{
-    if (LLVMTypeOf(a) != LLVMTypeOf(b)) {
-        a = opjit_cg_as_bits(f, a);
-        b = opjit_cg_as_bits(f, b);
-    }
-    return LLVMBuildSelect(f->b, c, a, b, "");
-}
-
 LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
 {
     LLVMTypeRef overload = LLVMTypeOf(args[0]), type;
@@ -147,14 +148,20 @@ LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMVal
     return LLVMBuildCall2(f->b, type, callee, args, count, "");
 }
 
-static bool is_zero(LLVMValueRef v) { return LLVMIsConstant(v) && LLVMIsNull(v); }
+static bool is_zero(LLVMValueRef v)
+{
+    return LLVMIsConstant(v) && LLVMIsNull(v);
+}
 
 LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b)
 {
     return is_zero(a) ? b : is_zero(b) ? a : LLVMBuildAdd(f->b, a, b, "");
 }
 
-LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b) { return is_zero(b) ? a : LLVMBuildSub(f->b, a, b, ""); }
+LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b)
+{
+    return is_zero(b) ? a : LLVMBuildSub(f->b, a, b, "");
+}
 
 /* The same number, of which LLVM's loop analysis knows nothing: strength reduction looks at every way to write every
  * value of all loops around, and takes longer than all else where bounds hang together. */
@@ -167,20 +174,29 @@ LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v)
     return LLVMBuildFreeze(f->b, v, "");
 }
 
-LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type) { return LLVMBuildAlloca(f->entry, type, ""); }
+LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type)
+{
+    return LLVMBuildAlloca(f->entry, type, "");
+}
 
 LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef index)
 {
     return is_zero(index) ? pointer : LLVMBuildGEP2(f->b, element, pointer, &index, 1, "");
 }
 
-/* --- what is remembered -------------------------------------------------------------------------------------------- */
+/* --- what is remembered ------------------------------------------------------------------------------------------- */
 
 /* A scope is a stretch of code that dominates everything emitted until it is popped.  An entry is good while the scope
  * that it was made in is open; ids are never used twice. */
-void opjit_cg_scope_push(cg_func *f) { f->scopes[f->scope_count++] = ++f->next_scope; }
+void opjit_cg_scope_push(cg_func *f)
+{
+    f->scopes[f->scope_count++] = ++f->next_scope;
+}
 
-void opjit_cg_scope_pop(cg_func *f) { f->scope_count--; }
+void opjit_cg_scope_pop(cg_func *f)
+{
+    f->scope_count--;
+}
 
 cg_entry opjit_cg_entry(const cg_func *f, uint32_t depth, LLVMValueRef value)
 {
@@ -192,7 +208,10 @@ LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *e)
     return e->value && e->depth < f->scope_count && f->scopes[e->depth] == e->scope ? e->value : NULL;
 }
 
-LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node) { return opjit_cg_live(f, &f->cache[slot][node]); }
+LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node)
+{
+    return opjit_cg_live(f, &f->cache[slot][node]);
+}
 
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value)
 {

@@ -1,5 +1,6 @@
-/* cg_harness.h - what the tests of codegen share: compile a function for a target, run it, compare with the interpreter.
- * Every buffer ends, or begins, directly at a page that can't be touched, so that a wrong load is seen too. */
+/* cg_harness.h - what the tests of codegen share: compile a function for a target, run it, compare with the
+ * interpreter. Every buffer ends, or begins, directly at a page that can't be touched, so that a wrong load is seen
+ * too. */
 #ifndef OPJIT_TESTS_UNIT_CG_HARNESS_H
 #define OPJIT_TESTS_UNIT_CG_HARNESS_H
 
@@ -29,8 +30,13 @@ static inline codegen_result harness_emit(const ir_func *f, const char *target, 
     opjit_error error = { .status = OPJIT_OK };
     codegen_result out;
     ck_assert_msg(opjit_rt_target_parse(target, &t, &error) == OPJIT_OK, "%s", error.message);
-    const codegen_request request = { .variants = &f, .variant_count = 1, .target = &t, .level = level, .emit = what,
-                                      .name = f->name, .allocator = &opjit_rt_default_allocator };
+    const codegen_request request = { .variants = &f,
+                                      .variant_count = 1,
+                                      .target = &t,
+                                      .level = level,
+                                      .emit = what,
+                                      .name = f->name,
+                                      .allocator = &opjit_rt_default_allocator };
     const opjit_status status = opjit_codegen_query(CODEGEN_ABI)->compile(&request, &out, &error);
     ck_assert_msg(status == OPJIT_OK, "%s for %s: %s", f->name, target, error.message);
     return out;
@@ -67,9 +73,12 @@ static inline void harness_unload(harness_kernel *k)
     harness_free_result(&k->result);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
-typedef struct harness_buffer { uint8_t *data, *mapping; size_t bytes, mapped; } harness_buffer;
+typedef struct harness_buffer {
+    uint8_t *data, *mapping;
+    size_t bytes, mapped;
+} harness_buffer;
 
 static inline harness_buffer harness_buffer_new(size_t bytes, bool at_end)
 {
@@ -83,23 +92,50 @@ static inline harness_buffer harness_buffer_new(size_t bytes, bool at_end)
     return b;
 }
 
-static inline void harness_buffer_free(harness_buffer *b) { munmap(b->mapping, b->mapped); }
+static inline void harness_buffer_free(harness_buffer *b)
+{
+    munmap(b->mapping, b->mapped);
+}
 
-/* --- values ---------------------------------------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
 static inline uint64_t harness_special(ir_type type, test_random *r)
 {
-    static const uint64_t f64[] = { 0, 1, 0x8000000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
-        0xfff4000000000001, 0x000fffffffffffff, 0x0010000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x4330000000000000,
-        0x4340000000000001, 0x41dfffffffc00000, 0x43e0000000000000, 0x43f0000000000000, 0xc3e0000000000000, 0x7fefffffffffffff,
-        0x3fe0000000000000, 0x3ff8000000000000, 0x40efffe000000000, 0x3e60000000000000, 0x3e50000000000000, 0x3fdfffffffffffff };
-    static const uint64_t f32[] = { 0, 1, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffa00001, 0x007fffff, 0x00800000,
-        0x3f800000, 0xbf800000, 0x4b000000, 0x4b7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0x4f800000, 0x5f000000, 0x5f800000,
-        0x7f7fffff, 0x3f000000, 0x3fc00000, 0x477fefff, 0x477ff000, 0x33000000, 0x33000001, 0x38800000, 0x387fc000, 0x3effffff };
-    static const uint64_t f16[] = { 0, 1, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfd01, 0x03ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0x3800,
-        0x3e00, 0x6400, 0x63ff, 0x37ff };
-    static const uint64_t integers[] = { 0, 1, UINT64_MAX, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0x7fffffff, 0x80000000, 0xffffffff,
-        INT64_MAX, 0x8000000000000000, 2, 7, 31, 32, 63, 64 };
+    static const uint64_t f64[] = { 0,
+                                    1,
+                                    0x8000000000000000,
+                                    0x7ff0000000000000,
+                                    0xfff0000000000000,
+                                    0x7ff8000000000000,
+                                    0xfff4000000000001,
+                                    0x000fffffffffffff,
+                                    0x0010000000000000,
+                                    0x3ff0000000000000,
+                                    0xbff0000000000000,
+                                    0x4330000000000000,
+                                    0x4340000000000001,
+                                    0x41dfffffffc00000,
+                                    0x43e0000000000000,
+                                    0x43f0000000000000,
+                                    0xc3e0000000000000,
+                                    0x7fefffffffffffff,
+                                    0x3fe0000000000000,
+                                    0x3ff8000000000000,
+                                    0x40efffe000000000,
+                                    0x3e60000000000000,
+                                    0x3e50000000000000,
+                                    0x3fdfffffffffffff };
+    static const uint64_t f32[] = { 0,          1,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                    0xffa00001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x4b000000,
+                                    0x4b7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0x4f800000, 0x5f000000,
+                                    0x5f800000, 0x7f7fffff, 0x3f000000, 0x3fc00000, 0x477fefff, 0x477ff000,
+                                    0x33000000, 0x33000001, 0x38800000, 0x387fc000, 0x3effffff };
+    static const uint64_t f16[] = { 0,      1,      0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfd01, 0x03ff, 0x0400,
+                                    0x3c00, 0xbc00, 0x7bff, 0x3800, 0x3e00, 0x6400, 0x63ff, 0x37ff };
+    static const uint64_t integers[] = {
+        0,          1,         UINT64_MAX,         0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0x7fffffff, 0x80000000,
+        0xffffffff, INT64_MAX, 0x8000000000000000, 2,    7,    31,   32,     63,     64
+    };
 #define PICK(list) list[test_random_below(r, sizeof(list) / sizeof((list)[0]))]
     return type == IR_F64 ? PICK(f64) : type == IR_F32 ? PICK(f32) : type == IR_F16 ? PICK(f16) : PICK(integers);
 #undef PICK
@@ -133,21 +169,23 @@ static inline bool harness_is_nan(ir_type type, const uint8_t *p)
 {
     uint64_t bits = 0;
     memcpy(&bits, p, opjit_ir_type_size(type));
-    return type == IR_F16 ? (bits & 0x7fff) > 0x7c00 : type == IR_F32 ? (bits & 0x7fffffff) > 0x7f800000
-         : type == IR_F64 && (bits & INT64_MAX) > 0x7ff0000000000000;
+    return type == IR_F16   ? (bits & 0x7fff) > 0x7c00
+           : type == IR_F32 ? (bits & 0x7fffffff) > 0x7f800000
+                            : type == IR_F64 && (bits & INT64_MAX) > 0x7ff0000000000000;
 }
 
-/* --- runs ------------------------------------------------------------------------------------------------------------------- */
+/* --- runs --------------------------------------------------------------------------------------------------------- */
 
 typedef struct harness_run {
     uint64_t params[8];
-    uint64_t begin, end;    /* of every stage */
-    bool any_nan;           /* outputs may differ in which NaN they hold */
-    bool at_end;            /* buffers end at the page that can't be touched */
-    const char *what;       /* for messages */
+    uint64_t begin, end; /* of every stage */
+    bool any_nan;        /* outputs may differ in which NaN they hold */
+    bool at_end;         /* buffers end at the page that can't be touched */
+    const char *what;    /* for messages */
 } harness_run;
 
-static inline void harness_compare(const ir_func *f, const harness_run *run, uint32_t t, const uint8_t *want, const uint8_t *got)
+static inline void harness_compare(const ir_func *f, const harness_run *run, uint32_t t, const uint8_t *want,
+                                   const uint8_t *got)
 {
     const ir_tensor *tensor = &f->tensors[t];
     const size_t size = opjit_ir_type_size(tensor->type);
@@ -186,15 +224,22 @@ static inline void harness_check(const ir_func *f, const harness_kernel *k, cons
     }
     for (uint32_t side = 0; side < 2; side++) {
         memory[side][0] = harness_buffer_new(f->shared_size ? (f->shared_size + 63) / 64 * 64 : 64, run->at_end);
-        memory[side][HARNESS_TENSORS] = harness_buffer_new(f->scratch_size ? (f->scratch_size + 63) / 64 * 64 : 64, run->at_end);
+        memory[side][HARNESS_TENSORS] =
+            harness_buffer_new(f->scratch_size ? (f->scratch_size + 63) / 64 * 64 : 64, run->at_end);
     }
     uint32_t stage = 0;
     for (ir_ref s = f->body; s; s = ir_at(f, s)->next, stage++) {
         opjit_error error;
-        const ir_run interp = { .buffers = buffers[0], .params = run->params, .shared = memory[0][0].data,
-                                .scratch = memory[0][HARNESS_TENSORS].data, .stage = stage, .begin = run->begin, .end = run->end };
+        const ir_run interp = { .buffers = buffers[0],
+                                .params = run->params,
+                                .shared = memory[0][0].data,
+                                .scratch = memory[0][HARNESS_TENSORS].data,
+                                .stage = stage,
+                                .begin = run->begin,
+                                .end = run->end };
         ck_assert_msg(opjit_ir_interpret(f, &interp, &error) == OPJIT_OK, "%s: %s", run->what, error.message);
-        harness_stage(k, stage)(buffers[1], run->params, memory[1][0].data, memory[1][HARNESS_TENSORS].data, run->begin, run->end);
+        harness_stage(k, stage)(buffers[1], run->params, memory[1][0].data, memory[1][HARNESS_TENSORS].data, run->begin,
+                                run->end);
     }
     for (uint32_t t = 1; t < f->tensor_count; t++)
         if (memory[0][t].data)
@@ -205,11 +250,14 @@ static inline void harness_check(const ir_func *f, const harness_kernel *k, cons
                 harness_buffer_free(&memory[side][t]);
 }
 
-/* --- functions -------------------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
-static inline uint32_t harness_tensor(ir_func *f, ir_role role, ir_type type, uint64_t rows, uint64_t columns, uint32_t slot, const char *name)
+static inline uint32_t harness_tensor(ir_func *f, ir_role role, ir_type type, uint64_t rows, uint64_t columns,
+                                      uint32_t slot, const char *name)
 {
-    ir_tensor t = { .role = role, .type = type, .rank = rows ? 2 : 1, .slot = slot, .align = opjit_ir_type_size(type), .name = name };
+    ir_tensor t = {
+        .role = role, .type = type, .rank = rows ? 2 : 1, .slot = slot, .align = opjit_ir_type_size(type), .name = name
+    };
     t.sizes[0] = rows ? rows : columns;
     t.sizes[1] = rows ? columns : 0;
     t.bytes = (rows ? rows : 1) * columns * opjit_ir_type_size(type);

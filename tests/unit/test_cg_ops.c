@@ -1,4 +1,5 @@
-/* test_cg_ops.c - every op on every type, on every x86-64 level that this machine runs, bit for bit as the interpreter. */
+/* test_cg_ops.c - every op on every type, on every x86-64 level that this machine runs, bit for bit as the
+ * interpreter. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
@@ -6,7 +7,8 @@
 
 #define COUNT 333
 
-static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v3" }; /* the last one with 64-byte vectors, which LLVM splits */
+static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3",
+                                       "cpu:x86-64-v3" }; /* the last one with 64-byte vectors, which LLVM splits */
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 static bool runs(const char *text)
@@ -16,7 +18,13 @@ static bool runs(const char *text)
 }
 
 /* out[j] = op(in0[j], in1[j], in2[j]) for all j, vectors of lanes. */
-typedef struct sample { ir_op op; ir_type type, from; uint32_t lanes; const char *target; uint32_t level; } sample;
+typedef struct sample {
+    ir_op op;
+    ir_type type, from;
+    uint32_t lanes;
+    const char *target;
+    uint32_t level;
+} sample;
 
 static ir_ref operand(ir_func *f, const sample *s, uint32_t i, uint32_t tensor, ir_ref j)
 {
@@ -49,7 +57,11 @@ static void check_sample(const sample *s, test_random *r)
     f.stage = IR_SCHEDULED;
     const bool select = s->op == IR_SELECT, ldexp = s->op == IR_LDEXP;
     const uint32_t tensors[3] = { harness_tensor(&f, IR_IN, s->from, 0, COUNT, 0, "a"),
-                                  harness_tensor(&f, IR_IN, ldexp ? IR_I32 : select ? s->type : s->from, 0, COUNT, 1, "b"),
+                                  harness_tensor(&f, IR_IN,
+                                                 ldexp    ? IR_I32
+                                                 : select ? s->type
+                                                          : s->from,
+                                                 0, COUNT, 1, "b"),
                                   harness_tensor(&f, IR_IN, select ? s->type : s->from, 0, COUNT, 2, "c") };
     const uint32_t out = harness_tensor(&f, IR_OUT, s->type, 0, COUNT, 3, "out");
     const ir_ref stage = opjit_ir_stage(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, 1), 1);
@@ -60,11 +72,13 @@ static void check_sample(const sample *s, test_random *r)
     opjit_ir_append(&f, 0, &top, stage);
     opjit_ir_append(&f, stage, &tail, loop);
     opjit_ir_append(&f, loop, &inner, opjit_ir_store(&f, out, value(&f, s, tensors, j), &j));
-    snprintf(name, sizeof(name), "%s %s from %s", opjit_ir_op_infos[s->op].name, opjit_ir_type_name(s->type), opjit_ir_type_name(s->from));
+    snprintf(name, sizeof(name), "%s %s from %s", opjit_ir_op_infos[s->op].name, opjit_ir_type_name(s->type),
+             opjit_ir_type_name(s->from));
     snprintf(what, sizeof(what), "%s, %u lanes, %s, level %u", name, s->lanes, s->target, s->level);
     ck_assert(!f.failed);
     harness_kernel k = harness_compile(&f, s->target, s->level);
-    const bool copies = select || s->op == IR_NEG || s->op == IR_ABS || s->op == IR_BITS || s->op == IR_MIN || s->op == IR_MAX;
+    const bool copies =
+        select || s->op == IR_NEG || s->op == IR_ABS || s->op == IR_BITS || s->op == IR_MIN || s->op == IR_MAX;
     const harness_run run = { .end = 1, .any_nan = !copies, .at_end = true, .what = what };
     if (runs(s->target))
         for (uint32_t i = 0; i < 4; i++)
@@ -93,7 +107,8 @@ static bool letter_allows(char letter, ir_type t)
 {
     switch (letter) {
     case 'f': return ir_is_float(t);
-    case 'n': case 'l': return ir_is_integer(t);
+    case 'n':
+    case 'l': return ir_is_integer(t);
     default: return ir_is_element(t);
     }
 }
@@ -102,8 +117,9 @@ START_TEST(every_op)
 {
     const ir_op op = (ir_op)_i;
     const ir_op_info *info = &opjit_ir_op_infos[op];
-    const bool skipped = !(info->flags & IR_FLAG_P) || op <= IR_LOAD || info->result == 'I' || op == IR_CAST || op == IR_BITS
-                      || op == IR_ELEM || op == IR_SELECT;
+    const bool skipped = !(info->flags & IR_FLAG_P) || op <= IR_LOAD || info->result == 'I' || op == IR_CAST ||
+                         op == IR_BITS || op == IR_ELEM || op == IR_SELECT ||
+                         (info->flags & IR_FLAG_M); /* test_cg_math.c */
     if (skipped)
         return;
     for (ir_type t = IR_F16; t <= IR_U64; t++)

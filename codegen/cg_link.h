@@ -1,0 +1,16 @@
+/* cg_link.h - an object file in memory made one flat piece of code and constants.  Nothing in the file is trusted.
+ * Knows no LLVM. */
+#ifndef OPJIT_CODEGEN_CG_LINK_H
+#define OPJIT_CODEGEN_CG_LINK_H
+
+#include "runtime/base.h"
+
+/* Appends the code to *code, which must be empty and is freed by the caller, also after a failure. */
+opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
+/* Offset of a function's symbol in the code that opjit_cg_link makes. */
+opjit_status opjit_cg_link_symbol(const uint8_t *object, size_t size, const char *name, uint64_t *out,
+                                  opjit_error *error);
+/* The same checks, nothing made: no undefined symbol, no writable data. */
+opjit_status opjit_cg_link_check(const uint8_t *object, size_t size, opjit_error *error);
+
+#endif

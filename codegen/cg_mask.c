@@ -1,0 +1,130 @@
+/* cg_mask.c - conditions of lanes in two forms: vectors of i1, and, where compiling fast matters, integers of the
+ * data's width that are all ones or 0.  LLVM's fast instruction selection knows no vector comparison or select and
+ * leaves the whole block to the slow one; it knows loads and bit operations.  So a comparison of lane numbers with a
+ * scalar is a load from a window of ones, zeros and ones again, and a select is made of and, xor. */
+#include "codegen/cg.h"
+
+#include <stdio.h>
+
+LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c)
+{
+    const uint32_t bits = opjit_cg_bits(c);
+    return bits == 1 ? c : LLVMBuildICmp(f->b, LLVMIntNE, c, opjit_cg_number(f, bits, opjit_cg_lanes(c), 0), "");
+}
+
+/* --- constants ---------------------------------------------------------------------------------------------------- */
+
+/* A private constant of the module. */
+static LLVMValueRef constant_data(cg_func *f, const char *name, LLVMValueRef value)
+{
+    LLVMValueRef global = LLVMAddGlobal(f->module, LLVMTypeOf(value), name);
+    LLVMSetInitializer(global, value);
+    LLVMSetGlobalConstant(global, 1);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
+    LLVMSetAlignment(global, 64);
+    return global;
+}
+
+/* A vector constant in a register, loaded once in the entry block: in place it would take the slow way too. */
+LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
+{
+    if (f->peak || !LLVMIsConstant(v) || opjit_cg_lanes(v) == 1)
+        return v;
+    for (uint32_t i = 0; i < f->constant_count; i++)
+        if (f->constants[i].constant == v)
+            return f->constants[i].value;
+    if (f->constant_count == CG_MAX_CONSTANTS)
+        return v;
+    LLVMValueRef kept = LLVMBuildLoad2(f->entry, LLVMTypeOf(v), constant_data(f, "constant", v), "");
+    f->constants[f->constant_count++] = (cg_constant){ .constant = v, .value = kept };
+    return kept;
+}
+
+/* --- select ------------------------------------------------------------------------------------------------------- */
+
+static bool is_zero(LLVMValueRef v)
+{
+    return LLVMIsConstant(v) && LLVMIsNull(v);
+}
+
+LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
+{
+    if (opjit_cg_bits(a) != opjit_cg_bits(b)) { /* conditions of both forms */
+        a = opjit_cg_narrow(f, a);
+        b = opjit_cg_narrow(f, b);
+    }
+    if (LLVMTypeOf(a) != LLVMTypeOf(b) || opjit_cg_bits(c) > 1) {
+        a = opjit_cg_as_bits(f, a);
+        b = opjit_cg_as_bits(f, b);
+    }
+    if (opjit_cg_bits(c) == 1 || opjit_cg_bits(c) != opjit_cg_bits(a))
+        return LLVMBuildSelect(f->b, opjit_cg_narrow(f, c), a, b, "");
+    if (is_zero(b))
+        return LLVMBuildAnd(f->b, c, opjit_cg_kept(f, a), "");
+    b = opjit_cg_kept(f, b);
+    if (is_zero(a))
+        return LLVMBuildXor(f->b, LLVMBuildAnd(f->b, c, b, ""), b, "");
+    LLVMValueRef differ = LLVMBuildXor(f->b, opjit_cg_kept(f, a), b, "");
+    return LLVMBuildXor(f->b, LLVMBuildAnd(f->b, differ, c, ""), b, "");
+}
+
+/* AND, OR, XOR, NOT of conditions. */
+LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a)
+{
+    if (op != IR_NOT && opjit_cg_bits(a[0]) != opjit_cg_bits(a[1])) {
+        a[0] = opjit_cg_narrow(f, a[0]);
+        a[1] = opjit_cg_narrow(f, a[1]);
+    }
+    switch (op) {
+    case IR_AND: return LLVMBuildAnd(f->b, a[0], a[1], "");
+    case IR_OR: return LLVMBuildOr(f->b, a[0], a[1], "");
+    case IR_XOR: return LLVMBuildXor(f->b, a[0], a[1], "");
+    default: {
+        const uint32_t bits = opjit_cg_bits(a[0]), lanes = opjit_cg_lanes(a[0]);
+        LLVMValueRef ones = opjit_cg_number(f, bits, lanes, UINT64_MAX);
+        return LLVMBuildXor(f->b, a[0], bits > 1 ? opjit_cg_kept(f, ones) : ones, "");
+    }
+    }
+}
+
+/* --- lane numbers ------------------------------------------------------------------------------------------------- */
+
+/* Ones, zeros, ones, as many as there are lanes; or zeros, one, zeros. */
+static LLVMValueRef window(cg_func *f, uint32_t bits, bool point)
+{
+    char name[32];
+    LLVMValueRef all[3 * CG_MAX_LANES];
+    snprintf(name, sizeof(name), "%s_%u_%u", point ? "point" : "window", bits, f->lanes);
+    LLVMValueRef global = LLVMGetNamedGlobal(f->module, name);
+    if (global)
+        return global;
+    for (uint32_t i = 0; i < 3 * f->lanes; i++) {
+        const bool set = point ? i == f->lanes : i < f->lanes || i >= 2 * f->lanes;
+        all[i] = opjit_cg_number(f, bits, 1, set ? UINT64_MAX : 0);
+    }
+    return constant_data(f, name, LLVMConstArray2(opjit_cg_int(f, bits, 1), all, 3 * f->lanes));
+}
+
+LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
+{
+    if (LLVMIsConstant(a) && LLVMIsConstant(b))
+        return (LLVMConstIntGetSExtValue(a) > LLVMConstIntGetSExtValue(b)) == max ? a : b;
+    LLVMValueRef better = LLVMBuildICmp(f->b, max ? LLVMIntSGT : LLVMIntSLT, a, b, "");
+    return LLVMBuildSelect(f->b, better, a, b, "");
+}
+
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, ir_op op, LLVMValueRef d, bool swapped)
+{
+    const uint32_t bits = f->lane_bits;
+    const bool point = op == IR_EQ, after = swapped && !point;
+    /* l < d; l <= d is l < d + 1; d < l is not l < d + 1; d <= l is not l < d. */
+    LLVMValueRef e = !point && (op == IR_LE) != swapped ? LLVMBuildAdd(f->b, d, opjit_cg_number(f, 64, 1, 1), "") : d;
+    e = opjit_cg_limit(f, true, e, opjit_cg_number(f, 64, 1, point ? UINT64_MAX : 0));
+    e = opjit_cg_limit(f, false, e, opjit_cg_number(f, 64, 1, f->lanes));
+    LLVMValueRef at = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, after ? 2 * f->lanes : f->lanes), e, "");
+    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, bits, 1), window(f, bits, point), at);
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->lanes), p, "");
+    LLVMSetAlignment(v, bits / 8);
+    return v;
+}
