@@ -180,12 +180,23 @@ void opjit_rt_arena_init(rt_arena *arena, const opjit_allocator *allocator)
     *arena = (rt_arena){ .allocator = allocator };
 }
 
+_Static_assert(sizeof(rt_arena_block) == RT_ARENA_HEADER, "RT_ARENA_HEADER is the size of a block's header");
+
+void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, void *memory, size_t size)
+{
+    rt_arena_block *block = memory;
+
+    *block = (rt_arena_block){ .capacity = size - sizeof *block };
+    *arena = (rt_arena){ .allocator = allocator, .blocks = block, .borrowed = block };
+}
+
 void opjit_rt_arena_free(rt_arena *arena)
 {
     while (arena->blocks != NULL) {
         rt_arena_block *block = arena->blocks;
         arena->blocks = block->next;
-        opjit_rt_release(arena->allocator, block, sizeof *block + block->capacity);
+        if (block != arena->borrowed)
+            opjit_rt_release(arena->allocator, block, sizeof *block + block->capacity);
     }
     arena->used = 0;
 }
@@ -205,7 +216,8 @@ static rt_arena_block *arena_block(rt_arena *arena, size_t size)
     return block;
 }
 
-void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size)
+/* Memory for count elements, as it comes, and its size. */
+static void *arena_take(rt_arena *arena, size_t count, size_t size, size_t *out_bytes)
 {
     rt_arena_block *block = arena->blocks;
     uint64_t bytes;
@@ -224,7 +236,26 @@ void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size)
     }
     memory = (unsigned char *)(block + 1) + arena->used;
     arena->used += (size_t)bytes;
-    return memset(memory, 0, (size_t)bytes);
+    *out_bytes = (size_t)bytes;
+    return memory;
+}
+
+void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    void *memory = arena_take(arena, count, size, &bytes);
+
+    return memory == NULL ? NULL : memset(memory, 0, bytes);
+}
+
+void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size)
+{
+    size_t bytes;
+    void *memory = arena_take(arena, count, size, &bytes);
+
+    if (memory != NULL && count * size != 0)
+        memcpy(memory, from, count * size);
+    return memory;
 }
 
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length)
@@ -242,22 +273,29 @@ void opjit_rt_bytes_init(rt_bytes *b, const opjit_allocator *allocator)
     *b = (rt_bytes){ .allocator = allocator };
 }
 
+void opjit_rt_bytes_init_in(rt_bytes *b, const opjit_allocator *allocator, void *memory, size_t size)
+{
+    *b = (rt_bytes){ .allocator = allocator, .data = memory, .capacity = size, .borrowed = true };
+}
+
+static void bytes_release(const rt_bytes *b)
+{
+    if (!b->borrowed)
+        opjit_rt_release(b->allocator, b->data, b->capacity);
+}
+
 void opjit_rt_bytes_free(rt_bytes *b)
 {
-    opjit_rt_release(b->allocator, b->data, b->capacity);
+    bytes_release(b);
     opjit_rt_bytes_init(b, b->allocator);
 }
 
-/* Room for extra more bytes, or failed. */
-static bool bytes_reserve(rt_bytes *b, size_t extra)
+/* Moves to memory with room for extra more bytes, or fails. */
+static bool bytes_grow(rt_bytes *b, size_t extra)
 {
     size_t capacity;
     uint8_t *data;
 
-    if (b->failed)
-        return false;
-    if (extra <= b->capacity - b->size)
-        return true;
     if (extra > SIZE_MAX / 4 - b->size) {
         b->failed = true;
         return false;
@@ -272,23 +310,37 @@ static bool bytes_reserve(rt_bytes *b, size_t extra)
     }
     if (b->size != 0)
         memcpy(data, b->data, b->size);
-    opjit_rt_release(b->allocator, b->data, b->capacity);
+    bytes_release(b);
     b->data = data;
     b->capacity = capacity;
+    b->borrowed = false;
     return true;
 }
 
-void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size)
+/* Room for extra more bytes, or failed. */
+static inline bool bytes_reserve(rt_bytes *b, size_t extra)
 {
-    if (size != 0 && bytes_reserve(b, size)) {
+    return !b->failed && (extra <= b->capacity - b->size || bytes_grow(b, extra));
+}
+
+/* Inline, so that numbers are one store each: keys are written number by number. */
+static inline void bytes_put(rt_bytes *b, const void *data, size_t size)
+{
+    if (bytes_reserve(b, size)) {
         memcpy(b->data + b->size, data, size);
         b->size += size;
     }
 }
 
+void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size)
+{
+    if (size != 0)
+        bytes_put(b, data, size);
+}
+
 void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value)
 {
-    opjit_rt_bytes_append(b, &value, 1);
+    bytes_put(b, &value, 1);
 }
 
 void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value)
@@ -296,7 +348,7 @@ void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value)
     uint8_t bytes[4];
     for (unsigned i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(value >> (8 * i));
-    opjit_rt_bytes_append(b, bytes, sizeof bytes);
+    bytes_put(b, bytes, sizeof bytes);
 }
 
 void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value)
@@ -304,7 +356,7 @@ void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value)
     uint8_t bytes[8];
     for (unsigned i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(value >> (8 * i));
-    opjit_rt_bytes_append(b, bytes, sizeof bytes);
+    bytes_put(b, bytes, sizeof bytes);
 }
 
 void opjit_rt_bytes_str(rt_bytes *b, const char *text)
@@ -398,4 +450,9 @@ rt_hash opjit_rt_hash(const void *data, size_t size)
 {
     const XXH128_hash_t hash = XXH3_128bits(data, size);
     return (rt_hash){ hash.low64, hash.high64 };
+}
+
+uint64_t opjit_rt_hash64(const void *data, size_t size)
+{
+    return XXH3_64bits(data, size);
 }

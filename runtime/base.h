@@ -54,10 +54,15 @@ typedef struct rt_arena {
     const opjit_allocator *allocator;
     rt_arena_block *blocks; /* newest first */
     size_t used;            /* bytes of the newest block handed out */
+    const void *borrowed;   /* the block that is the caller's own memory, or NULL */
 } rt_arena;
 void opjit_rt_arena_init(rt_arena *arena, const opjit_allocator *allocator);
+/* Uses memory (16-byte aligned; size a multiple of 16, at least RT_ARENA_HEADER) up before it asks the allocator. */
+void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, void *memory, size_t size);
+#define RT_ARENA_HEADER 16u /* of memory's bytes, those that the arena itself takes */
 void opjit_rt_arena_free(rt_arena *arena);
 void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned; NULL: no memory or overflow */
+void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* the same, but not zeroed */
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */
 #define ARENA_ARRAY(arena, type, count) ((type *)opjit_rt_arena_allocate((arena), (count), sizeof(type)))
 #define ARENA_NEW(arena, type) ARENA_ARRAY(arena, type, 1)
@@ -68,9 +73,11 @@ typedef struct rt_bytes {
     const opjit_allocator *allocator;
     uint8_t *data;
     size_t size, capacity;
-    bool failed;
+    bool failed, borrowed; /* borrowed: data is memory of the caller's, still */
 } rt_bytes;
 void opjit_rt_bytes_init(rt_bytes *b, const opjit_allocator *allocator);
+/* Fills memory up before it asks the allocator; memory must live as long as *b. */
+void opjit_rt_bytes_init_in(rt_bytes *b, const opjit_allocator *allocator, void *memory, size_t size);
 void opjit_rt_bytes_free(rt_bytes *b);
 void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size);
 void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value);
@@ -96,8 +103,9 @@ uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type);
 const char *opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE type);  /* "FLOAT32"; "unknown" */
 const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
 
-/* --- hash: XXH3, 128 bits ------------------------------------------------------------------------------------------- */
+/* --- hash: XXH3 ----------------------------------------------------------------------------------------------------- */
 typedef struct rt_hash { uint64_t lo, hi; } rt_hash;
 rt_hash opjit_rt_hash(const void *data, size_t size);
+uint64_t opjit_rt_hash64(const void *data, size_t size); /* for tables: another hash, of half the cost */
 
 #endif

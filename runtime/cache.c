@@ -15,7 +15,7 @@ enum { SHARDS = 16, FIRST_BUCKETS = 64 };
 typedef enum entry_state { ENTRY_MAKING, ENTRY_READY, ENTRY_FAILED } entry_state;
 
 typedef struct entry {
-    struct entry *chain;         /* next in the bucket; in a list of victims: next victim */
+    alignas(64) struct entry *chain; /* next in the bucket; in a list of victims: next victim */
     struct entry *newer, *older; /* list by use, of ready entries in the table */
     opjit_kernel *kernel;
     uint64_t hash, bytes;

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
-#include <stdalign.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,9 @@ static rt_core *core_create(const opjit_context_options *options)
     if (core == NULL)
         return NULL;
     memset(core, 0, sizeof *core);
-    atomic_init(&core->references, 1);
+    atomic_init(&core->references, 1 + RT_CORE_COUNTERS);
+    for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
+        atomic_init(&core->counters[i].references, 1);
     core->allocator = allocator;
     core->event = options->event;
     core->event_user = options->event_user;
@@ -55,6 +57,30 @@ void opjit_rt_core_release(rt_core *core)
         const opjit_allocator allocator = core->allocator;
         opjit_rt_release(&allocator, core, sizeof *core);
     }
+}
+
+uint32_t opjit_rt_core_enter(rt_core *core)
+{
+    /* Any function of the thread will do.  Its number is the address of its block: multiplied, all bits reach the top. */
+    const uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15);
+    const uint32_t counter = (uint32_t)(mixed >> 32) % RT_CORE_COUNTERS;
+
+    atomic_fetch_add_explicit(&core->counters[counter].references, 1, memory_order_relaxed);
+    return counter;
+}
+
+void opjit_rt_core_leave(rt_core *core, uint32_t counter)
+{
+    if (atomic_fetch_sub_explicit(&core->counters[counter].references, 1, memory_order_acq_rel) == 1)
+        opjit_rt_core_release(core);
+}
+
+/* The context's own references. */
+static void core_close(rt_core *core)
+{
+    for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
+        opjit_rt_core_leave(core, i);
+    opjit_rt_core_release(core);
 }
 
 /* The library's only output: one write a line, so that lines of several threads do not mix. */
@@ -161,7 +187,7 @@ void opjit_context_destroy(opjit_context *context)
     release_text(&core->allocator, context->codegen_path);
     release_text(&core->allocator, context->cache_dir);
     opjit_rt_release(&core->allocator, context, sizeof *context);
-    opjit_rt_core_release(core);
+    core_close(core);
 }
 
 /* Fills a zeroed context that owns its core. */
@@ -194,7 +220,7 @@ opjit_status opjit_context_create(const opjit_context_options *options, opjit_co
         return opjit_rt_no_memory(error);
     context = opjit_rt_allocate(&core->allocator, sizeof *context, alignof(opjit_context));
     if (context == NULL) {
-        opjit_rt_core_release(core);
+        core_close(core);
         return opjit_rt_no_memory(error);
     }
     memset(context, 0, sizeof *context);

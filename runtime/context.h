@@ -4,6 +4,7 @@
 #ifndef OPJIT_RUNTIME_CONTEXT_H
 #define OPJIT_RUNTIME_CONTEXT_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 
 #include <opjit/opjit.h>
@@ -11,8 +12,17 @@
 #include "runtime/base.h"
 #include "runtime/target.h"
 
+/* References of a core that come and go all the time, operators', are counted apart for different threads: in one
+ * counter they would take its cache line from each other.  The context holds one of each counter, so that none of them
+ * is zero while new ones are taken; whoever brings one to zero later gives up one of `references`. */
+enum { RT_CORE_COUNTERS = 16 };
+typedef struct rt_core_counter {
+    alignas(64) atomic_uint references;
+} rt_core_counter;
+
 typedef struct rt_core {
-    atomic_uint references;
+    rt_core_counter counters[RT_CORE_COUNTERS];
+    atomic_uint references; /* kernels', caches', the context's, and one for each counter above zero */
     opjit_allocator allocator;
     opjit_event_fn event;     /* NULL: no sink */
     void *event_user;
@@ -22,6 +32,9 @@ typedef struct rt_core {
 
 rt_core *opjit_rt_core_retain(rt_core *core);
 void opjit_rt_core_release(rt_core *core);
+/* The same for what is made and gone within a microsecond, while the context lives.  Returns the counter, for leave. */
+uint32_t opjit_rt_core_enter(rt_core *core);
+void opjit_rt_core_leave(rt_core *core, uint32_t counter);
 /* Whether an event would reach anyone: skip formatting if not. */
 static inline bool rt_wants_events(const rt_core *core) { return core->event != NULL || core->verbose; }
 /* Sends "opjit,<format...>"; does nothing where nobody listens. */

@@ -3,6 +3,7 @@
 #define OPJIT_RUNTIME_KERNEL_OBJECT_H
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 
 #include "runtime/debug.h"
@@ -29,17 +30,18 @@ typedef struct slot {
     void *constant; /* bound by the kernel itself */
 } slot;
 
+/* What look-ups write, the reference count, has cache lines apart from what calls read and from other kernels'. */
 struct opjit_kernel {
-    _Atomic(program *) active; /* newest; the list through older only grows while the kernel lives */
+    alignas(64) _Atomic(program *) active; /* newest; the list through older only grows while the kernel lives */
     uint32_t bindings;         /* inputs and outputs */
     uint32_t inputs, buffers, params;
     rt_interpret_fn interpret;
     rt_kernel_hooks hooks;
     rt_core *core;
-    atomic_uint references;
-    pthread_mutex_t optimizing;
     rt_kernel_times times;
-    slot slots[]; /* one a buffer */
+    alignas(64) atomic_uint references;
+    pthread_mutex_t optimizing;
+    alignas(64) slot slots[]; /* one a buffer */
 };
 
 static inline const opjit_buffer_info *program_buffers(const program *p)

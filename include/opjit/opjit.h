@@ -202,6 +202,26 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel 
  * meanwhile finish with the old code.  Nothing to do for a peak or interpreted kernel: OPJIT_OK. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error);
 
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+/* An executor with threads of opjit's own, for opjit_call.executor.  They are started when work is first worth sharing,
+ * sleep where there is none, block all signals but those of faults, and are named "opjit"; where the system gives none,
+ * the caller works alone.
+ * Results are the same bytes for any number of threads.
+ * Any number of threads may call with one pool: while it is busy, others work alone on their own thread, and so does a
+ * body that runs something on the pool it is run by.  A forked child may use the pool that it inherits and gets threads
+ * of its own, unless it was forked inside of a body: it must not return from that. */
+typedef struct opjit_pool opjit_pool;
+#define OPJIT_POOL_MAX_THREADS 1024u
+
+/* threads counts the caller, up to OPJIT_POOL_MAX_THREADS; 0: one for each core that the calling thread may run on.
+ * allocator is copied; NULL: malloc and free.  The caller destroys the pool. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_pool_create(const opjit_allocator *allocator, uint32_t threads,
+                                                         opjit_pool **out_pool, opjit_error *error);
+/* Owned by the pool. */
+OPJIT_API const opjit_executor *opjit_pool_executor(const opjit_pool *pool);
+/* Ends its threads and frees it.  No call may be using it. */
+OPJIT_API void opjit_pool_destroy(opjit_pool *pool);
+
 /* --- typed access (libffi) ---------------------------------------------------------------------------------------- */
 /* A plain C function for a kernel whose bindings are fixed but for its pointers: void f(const void *in0, ..., void *out0).
  * Every buffer is taken to have exactly the bytes of its opjit_buffer_info.  Late parameters follow as int64_t, float,

@@ -161,7 +161,7 @@ END_TEST
 START_TEST(compiled_kernels_on_many_threads) { run_threads(false); }
 END_TEST
 
-/* --- one key, asked for by all at once -------------------------------------------------------------------------------- */
+/* --- one key, asked for by all at once ---------------------------------------------------------------------------- */
 typedef struct race {
     opjit_context *context;
     opjit_operator *op;
