@@ -1,12 +1,12 @@
-/* compile.c - makes the kernel of a key that no cache has: IR, code, image, kernel.  Which key that is, and whether a cache
- * has it, is driver.c's. */
+/* compile.c - makes the kernel of a key that no cache has: IR, code, image, kernel.  Which key that is, and whether a
+ * cache has it, is driver.c's. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "frontend/frontend.h"
 
-/* --- units ------------------------------------------------------------------------------------------------------------- */
+/* --- units -------------------------------------------------------------------------------------------------------- */
 
 static void unit_destroy(void *user)
 {
@@ -51,7 +51,7 @@ static fe_unit *unit_new(rt_core *core, opjit_operator *op, const fe_options *op
     return unit;
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------ */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
 fe_label opjit_fe_label(const opjit_operator *op, const rt_target *target)
 {
@@ -81,7 +81,7 @@ static void report(const fe_unit *unit, const char *how, const rt_kernel_times *
                        times->codegen_ms, times->compile_ms);
 }
 
-/* --- compiled kernels ----------------------------------------------------------------------------------------------------- */
+/* --- compiled kernels --------------------------------------------------------------------------------------------- */
 
 /* Code of unit->program, which is freed by the caller. */
 static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
@@ -177,14 +177,16 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, opjit_kernel 
     return status;
 }
 
-/* --- interpreted kernels ---------------------------------------------------------------------------------------------------- */
+/* --- interpreted kernels ------------------------------------------------------------------------------------------ */
 
 static opjit_status interpret(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
                               void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
 {
     const fe_program *program = &((const fe_unit *)user)->program;
     uint32_t variant = 0;
-    ir_run run = { .buffers = buffers, .params = params, .shared = shared, .scratch = scratch, .begin = begin, .end = end };
+    ir_run run = {
+        .buffers = buffers, .params = params, .shared = shared, .scratch = scratch, .begin = begin, .end = end
+    };
 
     for (run.stage = step; variant + 1 < program->count; variant++) { /* steps stand variant by variant */
         const uint32_t stages = opjit_fe_stage_count(&program->variants[variant]);

@@ -44,7 +44,7 @@ static opjit_status find_or_make(job *j, const rt_bytes *subject, uint64_t subje
 {
     uint8_t options_key[FE_OPTIONS_KEY_SIZE];
     const size_t options_size = opjit_fe_options_key(j->options, options_key);
-    const uint64_t options_hash = opjit_rt_hash(options_key, options_size).lo;
+    const uint64_t options_hash = opjit_rt_hash64(options_key, options_size);
     const rt_key key = {
         .subject = subject->data,
         .subject_size = subject->size,
@@ -66,15 +66,16 @@ static opjit_status find_or_make(job *j, const rt_bytes *subject, uint64_t subje
 /* With late fields the operator's key is that without their values: one kernel for all of them. */
 static opjit_status find_or_make_late(job *j, opjit_kernel **out, opjit_error *error)
 {
+    uint8_t room[512];
     rt_bytes subject;
     opjit_status status;
 
-    opjit_rt_bytes_init(&subject, &j->context->core->allocator);
+    opjit_rt_bytes_init_in(&subject, &j->context->core->allocator, room, sizeof room);
     opjit_fe_operator_key(j->op, j->options->late_mask, &subject);
     if (subject.failed)
         status = opjit_rt_no_memory(error);
     else
-        status = find_or_make(j, &subject, opjit_rt_hash(subject.data, subject.size).lo, out, error);
+        status = find_or_make(j, &subject, opjit_rt_hash64(subject.data, subject.size), out, error);
     opjit_rt_bytes_free(&subject);
     return status;
 }
@@ -107,7 +108,7 @@ opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)
     return codegen->warm(&context->target, &context->core->allocator, error);
 }
 
-/* --- explain -------------------------------------------------------------------------------------------------------------- */
+/* --- explain ------------------------------------------------------------------------------------------------------ */
 
 typedef struct explainer {
     opjit_explain_fn fn;
@@ -140,10 +141,12 @@ opjit_status opjit_operator_explain(opjit_context *context, opjit_operator *op, 
     opjit_rt_error_clear(error);
     if (context == NULL || op == NULL || fn == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  context == NULL ? "context" : op == NULL ? "op" : "fn");
+                                  context == NULL ? "context"
+                                  : op == NULL    ? "op"
+                                                  : "fn");
     TRY(opjit_fe_options_read(context, op, options, &read, error));
-    TRY(opjit_fe_program_make(op, &read, read.name == NULL ? "kernel" : read.name, &context->core->allocator, explain_pass,
-                              &e, &program, error));
+    TRY(opjit_fe_program_make(op, &read, read.name == NULL ? "kernel" : read.name, &context->core->allocator,
+                              explain_pass, &e, &program, error));
     opjit_fe_program_free(&program);
     return e.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }

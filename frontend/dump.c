@@ -1,6 +1,6 @@
 /* dump.c - OPJIT_DUMP=graph,ir,ir-all,llvm,asm,obj: writes what a compile went through into OPJIT_DUMP_DIR (else the
- * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, and llvm, asm and obj
- * cost a code generation each. */
+ * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, and llvm, asm and
+ * obj cost a code generation each. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <stdio.h>
@@ -9,12 +9,19 @@
 
 #include "frontend/frontend.h"
 
-static const struct { const char *name; uint32_t kind; } kinds[] = {
+static const struct {
+    const char *name;
+    uint32_t kind;
+} kinds[] = {
     { "graph", FE_DUMP_GRAPH }, { "ir", FE_DUMP_IR },   { "ir-all", FE_DUMP_IR_ALL },
     { "llvm", FE_DUMP_LLVM },   { "asm", FE_DUMP_ASM }, { "obj", FE_DUMP_OBJ },
 };
 
-static const struct { uint32_t kind; codegen_emit emit; const char *stage, *extension; } emits[] = {
+static const struct {
+    uint32_t kind;
+    codegen_emit emit;
+    const char *stage, *extension;
+} emits[] = {
     { FE_DUMP_LLVM, CODEGEN_LLVM, "llvm", "ll" },
     { FE_DUMP_ASM, CODEGEN_ASM, "asm", "s" },
     { FE_DUMP_OBJ, CODEGEN_OBJECT, "obj", "o" },

@@ -7,40 +7,43 @@
 #include "frontend/op.h"
 #include "runtime/kernel.h"
 
-/* --- tensors (overlap.c) --------------------------------------------------------------------------------------------- */
+/* --- tensors (overlap.c) ------------------------------------------------------------------------------------------ */
 #define FE_OVERLAP_STEPS 1000000u /* some 20 ms */
 typedef enum fe_overlap { FE_DISJOINT, FE_SHARED, FE_UNDECIDED } fe_overlap;
-/* Whether two coordinates of the layout have the same offset; UNDECIDED after FE_OVERLAP_STEPS.  strides of dimensions of
- * size 1 are not looked at; the span is below 2^32. */
+/* Whether two coordinates of the layout have the same offset; UNDECIDED after FE_OVERLAP_STEPS.  strides of dimensions
+ * of size 1 are not looked at; the span is below 2^32. */
 fe_overlap opjit_fe_layout_overlap(uint32_t rank, const uint64_t *sizes, const uint64_t *strides);
 
-/* --- operators (operator.c, op_key.c) -------------------------------------------------------------------------------- */
-/* opjit_operator_create for a row that need not be in the table: how tests reach field kinds that no operator has yet. */
+/* --- operators (operator.c, op_key.c) ----------------------------------------------------------------------------- */
+/* opjit_operator_create for a row that need not be in the table: how tests reach field kinds that no operator has
+ * yet. */
 opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const op_def *def, const void *desc,
                                     opjit_operator **out, opjit_error *error);
 /* "5.1" */
-typedef struct fe_level_text { char text[16]; } fe_level_text;
+typedef struct fe_level_text {
+    char text[16];
+} fe_level_text;
 fe_level_text opjit_fe_level_text(uint32_t feature_level);
 /* The value of a scalar field as bits of its type, zero-extended. */
 uint64_t opjit_fe_scalar_bits(const opjit_operator *op, uint32_t field);
 DML_TENSOR_DATA_TYPE opjit_fe_scalar_type(const opjit_operator *op, uint32_t field);
 
-/* Appends the canonical key: operators with equal keys lower to equal IR, if the fields whose bits are set in late become
- * parameters.  The values of those fields are not in it. */
+/* Appends the canonical key: operators with equal keys lower to equal IR, if the fields whose bits are set in late
+ * become parameters.  The values of those fields are not in it. */
 void opjit_fe_operator_key(const opjit_operator *op, uint64_t late, rt_bytes *out);
 
-/* --- compile options (options.c) --------------------------------------------------------------------------------------- */
+/* --- compile options (options.c) ---------------------------------------------------------------------------------- */
 #define FE_NAME_SIZE 96u /* bytes of a kernel's name, NUL included */
 
 typedef struct fe_options {
-    const rt_target *target;         /* the context's, or own */
-    uint32_t level;                  /* opjit_level, never AUTO */
-    uint32_t flags;                  /* OPJIT_COMPILE_... */
+    const rt_target *target; /* the context's, or own */
+    uint32_t level;          /* opjit_level, never AUTO */
+    uint32_t flags;          /* OPJIT_COMPILE_... */
     uint32_t late_count;
-    uint8_t late[OP_FIELDS_MAX];     /* field by parameter */
-    uint64_t late_mask;              /* the same as a set */
-    const char *name;                /* the caller's, or NULL */
-    rt_target own;                   /* set only where target points to it */
+    uint8_t late[OP_FIELDS_MAX]; /* field by parameter */
+    uint64_t late_mask;          /* the same as a set */
+    const char *name;            /* the caller's, or NULL */
+    rt_target own;               /* set only where target points to it */
 } fe_options;
 
 /* Checks *options (may be NULL) for compiling op in context.  *out borrows from all of them. */
@@ -50,20 +53,20 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
 #define FE_OPTIONS_KEY_SIZE 640u
 size_t opjit_fe_options_key(const fe_options *options, uint8_t key[static FE_OPTIONS_KEY_SIZE]);
 
-/* --- from operator to IR (lower.c, program.c) ---------------------------------------------------------------------------- */
+/* --- from operator to IR (lower.c, program.c) --------------------------------------------------------------------- */
 /* Writes op in value form into a fresh *out, whose name is name.  Verified. */
 opjit_status opjit_fe_lower(const opjit_operator *op, const fe_options *options, const char *name,
                             const opjit_allocator *allocator, ir_func *out, opjit_error *error);
 
 #define FE_VARIANTS_MAX 8u
 
-/* Scheduled and laid out IR of one operator: a step list for each pair of buffers that may be one and saves something by
- * it, then the one for all others. */
+/* Scheduled and laid out IR of one operator: a step list for each pair of buffers that may be one and saves something
+ * by it, then the one for all others. */
 typedef struct fe_program {
     ir_func variants[FE_VARIANTS_MAX];
     uint64_t masks[FE_VARIANTS_MAX]; /* opjit_variant_info.alias_mask; the last is 0 */
     uint32_t count;
-    uint32_t alias_inputs[8];        /* by output: opjit_buffer_info.alias_inputs */
+    uint32_t alias_inputs[8];                  /* by output: opjit_buffer_info.alias_inputs */
     uint64_t flops, bytes_read, bytes_written; /* estimates of one call of the last variant: program.c says which */
     double lower_ms, passes_ms;
 } fe_program;
@@ -78,16 +81,16 @@ uint32_t opjit_fe_stage_count(const ir_func *f);
 /* Milliseconds of a monotonic clock. */
 double opjit_fe_now(void);
 
-/* --- from IR to kernel (kernel_image.c, compile.c, provider.c, dump.c) ------------------------------------------------------------ */
+/* --- from IR to kernel (kernel_image.c, compile.c, provider.c, dump.c) -------------------------------------------- */
 /* What is compiled.  Owned by the kernel that comes out of it, for the interpreter and for its peak version. */
 typedef struct fe_unit {
     rt_core *core;
     opjit_operator *op;
-    fe_options options;             /* its target is own, its name is NULL or name */
-    char name[FE_NAME_SIZE];        /* the kernel's */
+    fe_options options;      /* its target is own, its name is NULL or name */
+    char name[FE_NAME_SIZE]; /* the kernel's */
     rt_hash key;
-    const opjit_codegen *codegen;   /* NULL: none was needed so far */
-    fe_program program;             /* interpreted kernels; else empty once the image is made */
+    const opjit_codegen *codegen; /* NULL: none was needed so far */
+    fe_program program;           /* interpreted kernels; else empty once the image is made */
 } fe_unit;
 
 /* Lays unit->program out as an image.  code: NULL for an interpreted kernel. */
@@ -97,21 +100,24 @@ opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code
 opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options, rt_hash key,
                               opjit_kernel **out, opjit_error *error);
 /* "diagonal_matrix1,f32,512x512,cpu:x86-64-v3": how events name an operator and a target. */
-typedef struct fe_label { char text[192]; } fe_label;
+typedef struct fe_label {
+    char text[192];
+} fe_label;
 fe_label opjit_fe_label(const opjit_operator *op, const rt_target *target);
 
 /* OPJIT_DUMP (dump.c): what a compile writes into files for its reader. */
 enum { FE_DUMP_GRAPH = 1, FE_DUMP_IR = 2, FE_DUMP_IR_ALL = 4, FE_DUMP_LLVM = 8, FE_DUMP_ASM = 16, FE_DUMP_OBJ = 32 };
 typedef struct fe_dump {
     const fe_unit *unit;
-    uint32_t kinds;      /* FE_DUMP_..., 0: nothing */
-    uint32_t number;     /* of the next file */
+    uint32_t kinds;  /* FE_DUMP_..., 0: nothing */
+    uint32_t number; /* of the next file */
 } fe_dump;
 void opjit_fe_dump_begin(fe_dump *dump, const fe_unit *unit); /* reads the environment */
 void opjit_fe_dump_pass(void *user, const char *pass, const ir_func *f);
 void opjit_fe_dump_end(fe_dump *dump);
 
-/* Refuses a table of another interface or build: other data structures behind the same names.  path: for the message. */
+/* Refuses a table of another interface or build: other data structures behind the same names.  path: for the
+ * message. */
 opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path, opjit_error *error);
 /* The codegen library, loaded where it isn't yet. */
 opjit_status opjit_fe_codegen(opjit_context *context, const opjit_codegen **out, opjit_error *error);

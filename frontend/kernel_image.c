@@ -48,7 +48,9 @@ static void describe_buffers(const fe_unit *unit, rt_meta_source *source, tables
 /* INT fields are INT32 with all of its values; scalars are their data type, with all of its values. */
 static void describe_param(const opjit_operator *op, uint32_t field, opjit_param_info *info)
 {
-    static const struct { int64_t lo, hi; } ranges[] = {
+    static const struct {
+        int64_t lo, hi;
+    } ranges[] = {
         [DML_TENSOR_DATA_TYPE_UINT32] = { 0, UINT32_MAX },
         [DML_TENSOR_DATA_TYPE_UINT16] = { 0, UINT16_MAX },
         [DML_TENSOR_DATA_TYPE_UINT8] = { 0, UINT8_MAX },
@@ -89,8 +91,8 @@ static opjit_status describe_steps(const ir_func *f, const uint64_t *entries, rt
     return OPJIT_OK;
 }
 
-static opjit_status describe_variants(const fe_unit *unit, const codegen_result *code, rt_meta_source *source, tables *out,
-                                      opjit_error *error)
+static opjit_status describe_variants(const fe_unit *unit, const codegen_result *code, rt_meta_source *source,
+                                      tables *out, opjit_error *error)
 {
     for (uint32_t i = 0; i < unit->program.count; i++) {
         const ir_func *f = &unit->program.variants[i];
@@ -98,14 +100,16 @@ static opjit_status describe_variants(const fe_unit *unit, const codegen_result 
         const uint64_t scratch = align_up(f->scratch_size, OPJIT_WORKSPACE_ALIGNMENT);
         const uint32_t first = source->steps;
         TRY(describe_steps(f, code == NULL ? NULL : code->entries, source, out, error));
-        out->variants[source->variants++] = (opjit_variant_info){ unit->program.masks[i], first, source->steps - first };
+        out->variants[source->variants++] =
+            (opjit_variant_info){ unit->program.masks[i], first, source->steps - first };
         source->shared_size = shared > source->shared_size ? shared : source->shared_size;
         source->scratch_size = scratch > source->scratch_size ? scratch : source->scratch_size;
     }
     return OPJIT_OK;
 }
 
-static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, rt_arena *arena, tables *out, opjit_error *error)
+static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, rt_arena *arena, tables *out,
+                                    opjit_error *error)
 {
     const uint32_t buffers = unit->op->input_count + unit->op->output_count, params = unit->options.late_count;
 
@@ -157,8 +161,8 @@ static opjit_status image_make(const fe_unit *unit, const codegen_result *code, 
     source.param_names = all.param_names;
     source.step_infos = all.steps;
     source.variant_infos = all.variants;
-    return opjit_rt_image_build(&source, code == NULL ? NULL : code->bytes.data, code == NULL ? 0 : code->bytes.size, out,
-                                error);
+    return opjit_rt_image_build(&source, code == NULL ? NULL : code->bytes.data, code == NULL ? 0 : code->bytes.size,
+                                out, error);
 }
 
 opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error)

@@ -4,7 +4,7 @@
 
 #include "frontend/frontend.h"
 
-/* --- for lowerings ----------------------------------------------------------------------------------------------------- */
+/* --- for lowerings ------------------------------------------------------------------------------------------------ */
 
 ir_ref opjit_fe_output(op_lowering *l, uint32_t i)
 {
@@ -70,10 +70,11 @@ ir_ref opjit_fe_scalar(op_lowering *l, const char *field)
 {
     const uint32_t i = field_index(l, field);
     const ir_type type = opjit_ir_type_of(opjit_fe_scalar_type(l->op, i));
-    return l->late[i] != 0 ? opjit_ir_param(l->f, l->late[i]) : opjit_ir_const(l->f, type, opjit_fe_scalar_bits(l->op, i));
+    return l->late[i] != 0 ? opjit_ir_param(l->f, l->late[i])
+                           : opjit_ir_const(l->f, type, opjit_fe_scalar_bits(l->op, i));
 }
 
-/* --- a function for one operator ------------------------------------------------------------------------------------------ */
+/* --- a function for one operator ---------------------------------------------------------------------------------- */
 
 static uint32_t declare_tensor(ir_func *f, const fe_tensor *t, ir_role role, const char *name, uint32_t slot)
 {
@@ -111,10 +112,8 @@ static uint32_t declare_param(ir_func *f, const opjit_operator *op, uint32_t fie
     const op_field *row = &op->def->fields[field];
 
     switch (row->kind) {
-    case OP_INT:
-        return opjit_ir_param_add(f, IR_INDEX, INT32_MIN, INT32_MAX, row->name);
-    case OP_FLOAT:
-        return opjit_ir_param_add(f, IR_F32, 0, 0, row->name);
+    case OP_INT: return opjit_ir_param_add(f, IR_INDEX, INT32_MIN, INT32_MAX, row->name);
+    case OP_FLOAT: return opjit_ir_param_add(f, IR_F32, 0, 0, row->name);
     default: /* OP_SCALAR: no other kind is ever marked OP_LATE */
         return opjit_ir_param_add(f, opjit_ir_type_of(opjit_fe_scalar_type(op, field)), 0, 0, row->name);
     }

@@ -1,6 +1,6 @@
-/* op.h - operators as data: one row an operator drives validation, deep copy, key, JSON reading, printing and
- * `opjit ops`.  Adding an operator: a line in operators.def, a file op_<name>.c with its row and lowering, its reference
- * and its golden (frontend/README.md).  The build names what is missing. */
+/* op.h - operators as data: one row an operator drives validation, deep copy, key, JSON reading, printing and `opjit
+ * ops`.  Adding an operator: a line in operators.def, a file op_<name>.c with its row and lowering, its reference and
+ * its golden (frontend/README.md).  The build names what is missing. */
 #ifndef OPJIT_FRONTEND_OP_H
 #define OPJIT_FRONTEND_OP_H
 
@@ -11,7 +11,7 @@
 #include "ir/ir.h"
 #include "runtime/context.h"
 
-/* --- fields -------------------------------------------------------------------------------------------------------- */
+/* --- fields ------------------------------------------------------------------------------------------------------- */
 typedef enum op_field_kind {
     OP_INPUT,        /* const DML_TENSOR_DESC * */
     OP_OUTPUT,       /* const DML_TENSOR_DESC * */
@@ -23,16 +23,18 @@ typedef enum op_field_kind {
     OP_ENUM,         /* int32_t; names in `names` */
     OP_UINTS, OP_INTS, OP_FLOATS, /* const T *, an array; count in the uint32_t at `count` */
     OP_SCALE_BIAS,   /* const DML_SCALE_BIAS * */
-    OP_ACTIVATION    /* const DML_OPERATOR_DESC *, a fused activation; only NULL as long as no activation is in the build */
+    OP_ACTIVATION    /* const DML_OPERATOR_DESC *, a fused activation: an operator with OP_FUSABLE, its tensors NULL */
 } op_field_kind;
 
 enum {
     OP_OPTIONAL = 1, /* pointer may be NULL; absent in JSON */
     OP_LATE = 2,     /* may be bound at the call (opjit_compile_options.late) */
-    OP_COUNT = 4     /* OP_UINT that counts an array: JSON may leave it out, the array's length is taken */
+    OP_COUNT = 4,    /* OP_UINT that counts an array: JSON may leave it out, the array's length is taken */
+    OP_NONZERO = 8   /* OP_FLOAT: 0 is refused */
 };
 
-typedef struct op_enum_name { const char *name; int32_t value; } op_enum_name; /* full DirectML spelling; ends with NULL */
+/* Full DirectML spelling; ends with NULL. */
+typedef struct op_enum_name { const char *name; int32_t value; } op_enum_name;
 typedef struct op_enum {
     const char *prefix;              /* "DML_PADDING_MODE_": JSON takes the name with and without it */
     const op_enum_name *names;
@@ -51,16 +53,17 @@ typedef struct op_field {
     { #member, offsetof(type, member), kind_, flags_, offsetof(type, count_member), NULL }
 #define OP_FIELD_ENUM(type, member, enum_) { #member, offsetof(type, member), OP_ENUM, 0, 0, enum_ }
 
-/* --- what is supported ------------------------------------------------------------------------------------------------ */
+/* --- what is supported -------------------------------------------------------------------------------------------- */
 #define OP_TYPES(t) (1u << DML_TENSOR_DATA_TYPE_##t)
 #define OP_TYPES_FLOAT (OP_TYPES(FLOAT32) | OP_TYPES(FLOAT16))
-#define OP_TYPES_INT_TO_32 (OP_TYPES(INT32) | OP_TYPES(INT16) | OP_TYPES(INT8) | OP_TYPES(UINT32) | OP_TYPES(UINT16) | OP_TYPES(UINT8))
+#define OP_TYPES_INT_TO_32 \
+    (OP_TYPES(INT32) | OP_TYPES(INT16) | OP_TYPES(INT8) | OP_TYPES(UINT32) | OP_TYPES(UINT16) | OP_TYPES(UINT8))
 #define OP_TYPES_INT_64 (OP_TYPES(INT64) | OP_TYPES(UINT64))
 #define OP_TYPES_ALL (OP_TYPES_FLOAT | OP_TYPES(FLOAT64) | OP_TYPES_INT_TO_32 | OP_TYPES_INT_64)
 
 /* From feature level `level` on: ranks and types of `field` (NULL: all tensors of the operator).  Rows of one field in
- * ascending order; the last one at or below the context's level holds.  level 0: without a feature level (the newest plus
- * opjit's extensions); where there is no such row the newest one holds. */
+ * ascending order; the last one at or below the context's level holds.  level 0: without a feature level (the newest
+ * plus opjit's extensions); where there is no such row the newest one holds. */
 typedef struct op_support {
     const char *field;
     uint32_t level;
@@ -68,7 +71,7 @@ typedef struct op_support {
     uint32_t types;                  /* bit DML_TENSOR_DATA_TYPE */
 } op_support;
 
-/* --- operators ---------------------------------------------------------------------------------------------------------- */
+/* --- operators ---------------------------------------------------------------------------------------------------- */
 /* A tensor of a descriptor, checked and resolved. */
 typedef struct fe_tensor {
     bool present;
@@ -85,21 +88,24 @@ typedef struct fe_tensor {
 
 typedef struct op_def op_def;
 
+/* One allocation: the arena's first block, for all that pointers lead to, lies behind the struct. */
 struct opjit_operator {
     atomic_uint references;
+    uint32_t core_counter;           /* of the reference to core */
     rt_core *core;
+    size_t size;                     /* of the allocation */
     const op_def *def;
     void *desc;                      /* deep copy of the descriptor struct, pointers into arena */
-    fe_tensor *inputs, *outputs;     /* positions among the descriptor's tensors, arrays expanded, absent optionals kept */
-    const char *const *input_names, *const *output_names; /* "InputTensor", "InputTensors[1]" */
+    fe_tensor *inputs, *outputs;     /* by position among the tensors: arrays expanded, absent optionals kept */
+    const char **input_names, **output_names; /* "InputTensor" (the row's), "InputTensors[1]" */
     uint32_t input_count, output_count;
-    rt_bytes key;                    /* canonical: equal keys lower to equal IR */
+    rt_bytes key;                    /* in the arena as long as it fits; canonical: equal keys lower to equal IR */
     uint64_t hash;
     rt_arena arena;
 };
 
-/* What a lowering works with.  Inputs are IN tensors, constants, or other nodes' DEFs; outputs are OUT tensors (YIELD) or
- * DEFs: the lowering need not know. */
+/* What a lowering works with.  Inputs are IN tensors, constants, or other nodes' DEFs; outputs are OUT tensors (YIELD)
+ * or DEFs: the lowering need not know. */
 typedef struct op_lowering {
     ir_func *f;
     const opjit_operator *op;
@@ -108,6 +114,20 @@ typedef struct op_lowering {
     const uint32_t *late;            /* by field index: IR param, 0: a constant */
     uint32_t flags;                  /* opjit_compile_options.flags */
 } op_lowering;
+
+/* What the formula of a pointwise operator works with (pointwise.h). */
+typedef struct op_element {
+    ir_func *f;
+    const void *desc;                /* the descriptor struct; a fused activation's own */
+    ir_type type;                    /* of the first input's values: FLOAT32 for FLOAT16 */
+    ir_type result;                  /* of the output tensor */
+} op_element;
+
+/* Traits of operators. */
+enum {
+    OP_FUSABLE = 1,                  /* may be a FusedActivation: pointwise, and its fields are tensors and OP_FLOATs */
+    OP_KEEPS_BITS = 2                /* rounds nothing, so FLOAT16 is not widened unless there is a ScaleBias */
+};
 
 struct op_def {
     DML_OPERATOR_TYPE type;
@@ -121,6 +141,9 @@ struct op_def {
     opjit_status (*validate)(const opjit_operator *op, opjit_error *error);
     /* Writes the documented formula literally.  Fails only for lack of memory (l->f->failed). */
     void (*lower)(op_lowering *l);
+    /* Pointwise operators: the formula for one element, x by input position (0: absent); else NULL. */
+    ir_ref (*element)(const op_element *e, const ir_ref *x);
+    uint32_t traits;                 /* OP_FUSABLE ... */
 };
 
 /* For rows: the arrays of that name with their counts. */
@@ -133,13 +156,18 @@ struct op_def {
 const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: not in this build */
 const op_def *opjit_fe_op_find_name(const char *name, size_t length);/* with or without DML_OPERATOR_; exact case */
 const op_def *opjit_fe_op_at(uint32_t index);                        /* in operators.def's order; NULL past the end */
-const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type);           /* of all DirectML operators, "GEMM"; NULL: no such number */
+const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type);           /* of all of DirectML's, "GEMM"; NULL: none */
 
-/* --- for rows' validate functions (operator.c) ------------------------------------------------------------------------------ */
+/* --- for rows' validate functions (operator.c) -------------------------------------------------------------------- */
 /* Input and output have the same DataType, DimensionCount and Sizes; the message is about the input. */
 opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
+/* The parts of it. */
+opjit_status opjit_fe_same_sizes(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
+opjit_status opjit_fe_same_type(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
+/* Two inputs of one DataType; absent ones have any. */
+opjit_status opjit_fe_same_input_type(const opjit_operator *op, uint32_t input, uint32_t as, opjit_error *error);
 
-/* --- for lowerings (lower.c) ----------------------------------------------------------------------------------------------- */
+/* --- for lowerings (lower.c) -------------------------------------------------------------------------------------- */
 /* The statement (DEF or YIELD) that makes output i, appended to the function; set its value with opjit_ir_set_value. */
 ir_ref opjit_fe_output(op_lowering *l, uint32_t i);
 ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i);
@@ -150,8 +178,10 @@ ir_ref opjit_fe_int(op_lowering *l, const char *field);              /* OP_INT: 
 ir_ref opjit_fe_float(op_lowering *l, const char *field);            /* OP_FLOAT: f32 */
 ir_ref opjit_fe_scalar(op_lowering *l, const char *field);           /* OP_SCALAR: of its data type */
 
-/* --- tensors (tensor.c) ------------------------------------------------------------------------------------------------------ */
-/* Checks one tensor descriptor completely and resolves it.  where: "DIAGONAL_MATRIX1 OutputTensor", the head of messages. */
-opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *where, fe_tensor *out, opjit_error *error);
+/* --- tensors (tensor.c) ------------------------------------------------------------------------------------------- */
+/* Checks one tensor descriptor completely and resolves it.  op and tensor: "DIAGONAL_MATRIX1" and "OutputTensor", the
+ * head of messages. */
+opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *op, const char *tensor,
+                                     fe_tensor *out, opjit_error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* op_diagonal_matrix.c - DIAGONAL_MATRIX: Value on one diagonal of every matrix of the last two dimensions, 0 elsewhere. */
+/* op_diagonal_matrix.c - DIAGONAL_MATRIX: Value on one diagonal of every matrix of the last two dimensions, 0
+ * elsewhere. */
 #include "frontend/op.h"
 
 #define DESC DML_DIAGONAL_MATRIX_OPERATOR_DESC

@@ -4,6 +4,7 @@
 
 #define DESC DML_DIAGONAL_MATRIX1_OPERATOR_DESC
 
+/* clang-format off */
 static const op_field fields[] = {
     OP_FIELD(DESC, InputTensor, OP_INPUT, OP_OPTIONAL),
     OP_FIELD(DESC, OutputTensor, OP_OUTPUT, 0),
@@ -12,6 +13,7 @@ static const op_field fields[] = {
     OP_FIELD(DESC, DiagonalFillBegin, OP_INT, OP_LATE),
     OP_FIELD(DESC, DiagonalFillEnd, OP_INT, OP_LATE),
 };
+/* clang-format on */
 
 static const op_support support[] = {
     { NULL, 0, 2, 8, OP_TYPES_ALL }, /* ranks above 4 are ours */

@@ -28,7 +28,8 @@ static ir_ref element_index(const op_lowering *l, ir_ref out)
     for (uint32_t i = tensor->rank - 1; i-- > 0;) {
         ir_ref scaled;
         weight *= tensor->sizes[i + 1]; /* a divisor of the element count, so below 2^32 */
-        scaled = ir_expr2(l->f, IR_IMUL, IR_INDEX, opjit_ir_coordinate(l->f, out, i), opjit_ir_index(l->f, (int64_t)weight));
+        scaled =
+            ir_expr2(l->f, IR_IMUL, IR_INDEX, opjit_ir_coordinate(l->f, out, i), opjit_ir_index(l->f, (int64_t)weight));
         index = ir_expr2(l->f, IR_IADD, IR_INDEX, scaled, index);
     }
     return index;
@@ -51,12 +52,8 @@ static void lower(op_lowering *l)
         delta = ir_expr1(f, IR_CAST, IR_F32, delta);
         value = ir_expr1(f, IR_CAST, IR_F16, ir_expr3(f, IR_FMA, IR_F32, e, delta, start));
         break;
-    case IR_F32:
-        value = ir_expr3(f, IR_FMA, IR_F32, e, delta, start);
-        break;
-    case IR_F64:
-        value = ir_expr2(f, IR_ADD, IR_F64, ir_expr2(f, IR_MUL, IR_F64, e, delta), start);
-        break;
+    case IR_F32: value = ir_expr3(f, IR_FMA, IR_F32, e, delta, start); break;
+    case IR_F64: value = ir_expr2(f, IR_ADD, IR_F64, ir_expr2(f, IR_MUL, IR_F64, e, delta), start); break;
     default: /* integers: modulo 2^N */
         value = ir_expr2(f, IR_ADD, type, start, ir_expr2(f, IR_MUL, type, e, delta));
         break;

@@ -1,9 +1,9 @@
 /* op_key.c - the canonical key of an operator, written field by field from its row.  Equal keys lower to equal IR.
  *
  * Canonical means: what does not reach the IR is not in the key (the stride of a dimension of size 1, whether packed
- * strides were given or left out, OWNED_BY_DML, bytes of a scalar behind its type, which non-zero value a BOOL has), and
- * floats stand as bits.  Values of late fields are parameters of the IR, so they are left out as well.
- * Layout, little endian: type u32, then every field; counts before contents. */
+ * strides were given or left out, OWNED_BY_DML, bytes of a scalar behind its type, which non-zero value a BOOL has),
+ * and floats stand as bits.  Values of late fields are parameters of the IR, so they are left out as well. Layout,
+ * little endian: type u32, then every field; counts before contents. */
 #include <string.h>
 
 #include "frontend/frontend.h"
@@ -44,6 +44,22 @@ static void numbers_key(const uint8_t *at, uint32_t count, rt_bytes *out)
         opjit_rt_bytes_u32(out, u32_at(numbers + 4 * (size_t)i));
 }
 
+/* Type and floats of a fused activation, which has no other fields. */
+static void activation_key(const uint8_t *at, rt_bytes *out)
+{
+    const DML_OPERATOR_DESC *activation;
+    const op_def *def;
+
+    memcpy(&activation, at, sizeof activation);
+    opjit_rt_bytes_u32(out, activation == NULL ? 0 : (uint32_t)activation->Type);
+    if (activation == NULL)
+        return;
+    def = opjit_fe_op_find(activation->Type);
+    for (uint32_t i = 0; i < def->field_count; i++)
+        if (def->fields[i].kind == OP_FLOAT)
+            opjit_rt_bytes_u32(out, u32_at((const uint8_t *)activation->Desc + def->fields[i].offset));
+}
+
 static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs, uint32_t *outputs, rt_bytes *out)
 {
     const op_field *field = &op->def->fields[index];
@@ -51,12 +67,8 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
     const uint8_t *count = (const uint8_t *)op->desc + field->count;
 
     switch ((op_field_kind)field->kind) {
-    case OP_INPUT:
-        tensor_key(&op->inputs[(*inputs)++], out);
-        break;
-    case OP_OUTPUT:
-        tensor_key(&op->outputs[(*outputs)++], out);
-        break;
+    case OP_INPUT: tensor_key(&op->inputs[(*inputs)++], out); break;
+    case OP_OUTPUT: tensor_key(&op->outputs[(*outputs)++], out); break;
     case OP_INPUTS:
         opjit_rt_bytes_u32(out, u32_at(count));
         for (uint32_t i = 0; i < u32_at(count); i++)
@@ -67,29 +79,18 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
         for (uint32_t i = 0; i < u32_at(count); i++)
             tensor_key(&op->outputs[(*outputs)++], out);
         break;
-    case OP_SCALAR:
-        opjit_rt_bytes_u64(out, opjit_fe_scalar_bits(op, index));
-        break;
-    case OP_BOOL:
-        opjit_rt_bytes_u8(out, u32_at(at) != 0);
-        break;
+    case OP_SCALAR: opjit_rt_bytes_u64(out, opjit_fe_scalar_bits(op, index)); break;
+    case OP_BOOL: opjit_rt_bytes_u8(out, u32_at(at) != 0); break;
     case OP_DTYPE:
     case OP_INT:
     case OP_UINT:
     case OP_FLOAT:
-    case OP_ENUM:
-        opjit_rt_bytes_u32(out, u32_at(at));
-        break;
+    case OP_ENUM: opjit_rt_bytes_u32(out, u32_at(at)); break;
     case OP_UINTS:
     case OP_INTS:
-    case OP_FLOATS:
-        numbers_key(at, u32_at(count), out);
-        break;
-    case OP_SCALE_BIAS:
-        numbers_key(at, sizeof(DML_SCALE_BIAS) / 4, out);
-        break;
-    case OP_ACTIVATION: /* always absent, see operator.c */
-        break;
+    case OP_FLOATS: numbers_key(at, u32_at(count), out); break;
+    case OP_SCALE_BIAS: numbers_key(at, sizeof(DML_SCALE_BIAS) / 4, out); break;
+    case OP_ACTIVATION: activation_key(at, out); break;
     }
 }
 

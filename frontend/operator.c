@@ -72,39 +72,51 @@ static void types_text(uint32_t types, char text[static 160])
     for (uint32_t t = 1; types >> t != 0; t++) {
         const bool last = types >> t == 1;
         if ((types >> t & 1) != 0)
-            used += (size_t)snprintf(text + used, 160 - used, "%s%s", used == 0 ? "" : last ? " or " : ", ",
+            used += (size_t)snprintf(text + used, 160 - used, "%s%s",
+                                     used == 0 ? ""
+                                     : last    ? " or "
+                                               : ", ",
                                      opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)t));
     }
 }
 
 /* What no level has is wrong; what another level or none has is unsupported. */
-static opjit_status check_support(const op_def *def, const char *field, const char *where, uint32_t level,
-                                  const fe_tensor *tensor, opjit_error *error)
+static opjit_status refuse_support(const op_def *def, const char *field, const char *name, uint32_t level,
+                                   const fe_tensor *tensor, opjit_error *error)
 {
     const op_support *row = support_of(def, field, level), *newest = support_of(def, field, 0);
     char at[48] = "", allowed[160];
+    bool legal;
 
     if (level != 0)
         snprintf(at, sizeof at, " at feature level %s", opjit_fe_level_text(level).text);
     if (tensor->rank < row->rank_min || tensor->rank > row->rank_max) {
-        const bool legal = tensor->rank >= newest->rank_min && tensor->rank <= newest->rank_max;
+        legal = tensor->rank >= newest->rank_min && tensor->rank <= newest->rank_max;
         if (row->rank_min == row->rank_max)
             snprintf(allowed, sizeof allowed, "%u", row->rank_min);
         else
             snprintf(allowed, sizeof allowed, "%u to %u", row->rank_min, row->rank_max);
         return opjit_rt_error_set(error, legal ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
-                                  "%s.DimensionCount: %u, must be %s%s", where, tensor->rank, allowed, at);
+                                  "%s %s.DimensionCount: %u, must be %s%s", def->name, name, tensor->rank, allowed, at);
     }
-    if ((row->types >> tensor->dtype & 1) == 0) {
-        const bool legal = (newest->types >> tensor->dtype & 1) != 0;
-        types_text(row->types, allowed);
-        return opjit_rt_error_set(error, legal ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
-                                  "%s.DataType: %s, must be %s%s", where, opjit_rt_dtype_name(tensor->dtype), allowed, at);
-    }
-    return OPJIT_OK;
+    legal = (newest->types >> tensor->dtype & 1) != 0;
+    types_text(row->types, allowed);
+    return opjit_rt_error_set(error, legal ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
+                              "%s %s.DataType: %s, must be %s%s", def->name, name, opjit_rt_dtype_name(tensor->dtype),
+                              allowed, at);
 }
 
-/* --- fields ---------------------------------------------------------------------------------------------------------- */
+static opjit_status check_support(const op_def *def, const char *field, const char *name, uint32_t level,
+                                  const fe_tensor *tensor, opjit_error *error)
+{
+    const op_support *row = support_of(def, field, level);
+
+    if (tensor->rank >= row->rank_min && tensor->rank <= row->rank_max && (row->types >> tensor->dtype & 1) != 0)
+        return OPJIT_OK;
+    return refuse_support(def, field, name, level, tensor, error);
+}
+
+/* --- fields ------------------------------------------------------------------------------------------------------- */
 
 /* State of the walk over an operator's fields. */
 typedef struct walk {
@@ -134,60 +146,43 @@ static opjit_status field_error(const walk *w, const op_field *field, const char
     return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %s", w->op->def->name, field->name, text);
 }
 
-/* Counts the tensors and makes room for them. */
-static opjit_status count_tensors(walk *w)
-{
-    opjit_operator *op = w->op;
+typedef struct tensor_counts {
+    uint32_t inputs, outputs;
+} tensor_counts;
 
-    for (uint32_t i = 0; i < op->def->field_count; i++) {
-        const op_field *field = &op->def->fields[i];
+static opjit_status count_tensors(const op_def *def, const void *desc, tensor_counts *out, opjit_error *error)
+{
+    *out = (tensor_counts){ 0, 0 };
+    for (uint32_t i = 0; i < def->field_count; i++) {
+        const op_field *field = &def->fields[i];
         uint32_t count = is_input(field) || is_output(field);
         if (is_tensor_array(field)) {
-            count = read_u32(op->desc, field->count);
+            count = read_u32(desc, field->count);
             if (count == 0 || count > TENSORS_MAX)
-                return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %u tensors, must be 1 to %u",
-                                          op->def->name, field->name, count, TENSORS_MAX);
+                return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: %u tensors, must be 1 to %u",
+                                          def->name, field->name, count, TENSORS_MAX);
         }
-        if (is_output(field))
-            op->output_count += count;
-        else
-            op->input_count += count;
+        *(is_output(field) ? &out->outputs : &out->inputs) += count;
     }
-    op->inputs = ARENA_ARRAY(&op->arena, fe_tensor, op->input_count);
-    op->outputs = ARENA_ARRAY(&op->arena, fe_tensor, op->output_count);
-    op->input_names = ARENA_ARRAY(&op->arena, const char *, op->input_count);
-    op->output_names = ARENA_ARRAY(&op->arena, const char *, op->output_count);
-    if (op->inputs == NULL || op->outputs == NULL || op->input_names == NULL || op->output_names == NULL)
-        return opjit_rt_no_memory(w->error);
     return OPJIT_OK;
 }
 
-/* A copy of count elements from the arena; an absent array stays absent. */
+/* A copy of count elements in the arena; an absent array stays absent. */
 static opjit_status copy_array(walk *w, const void *from, size_t count, size_t size, const void **out)
 {
-    void *copy;
-
-    *out = NULL;
-    if (from == NULL)
-        return OPJIT_OK;
-    copy = opjit_rt_arena_allocate(&w->op->arena, count, size);
-    if (copy == NULL)
-        return opjit_rt_no_memory(w->error);
-    memcpy(copy, from, count * size);
-    *out = copy;
-    return OPJIT_OK;
+    *out = from == NULL ? NULL : opjit_rt_arena_copy(&w->op->arena, from, count, size);
+    return from != NULL && *out == NULL ? opjit_rt_no_memory(w->error) : OPJIT_OK;
 }
 
 /* Turns *desc, a tensor that has been checked, into one that points into the arena only. */
 static opjit_status copy_tensor(walk *w, DML_TENSOR_DESC *desc)
 {
     const DML_BUFFER_TENSOR_DESC *from = desc->Desc;
-    DML_BUFFER_TENSOR_DESC *copy = ARENA_NEW(&w->op->arena, DML_BUFFER_TENSOR_DESC);
+    DML_BUFFER_TENSOR_DESC *copy = opjit_rt_arena_copy(&w->op->arena, from, 1, sizeof *from);
     const void *sizes, *strides;
 
     if (copy == NULL)
         return opjit_rt_no_memory(w->error);
-    *copy = *from;
     TRY(copy_array(w, from->Sizes, from->DimensionCount, sizeof *from->Sizes, &sizes));
     TRY(copy_array(w, from->Strides, from->DimensionCount, sizeof *from->Strides, &strides));
     copy->Sizes = sizes;
@@ -196,28 +191,34 @@ static opjit_status copy_tensor(walk *w, DML_TENSOR_DESC *desc)
     return OPJIT_OK;
 }
 
-/* One tensor, index of an array or -1, into the operator's next input or output.  desc is the operator's own copy of the
- * outer struct; NULL: absent. */
+/* The name of a tensor, index of an array or -1; NULL: no memory. */
+static const char *tensor_name(walk *w, const op_field *field, int64_t index)
+{
+    char text[80];
+    int length;
+
+    if (index < 0)
+        return field->name;
+    length = snprintf(text, sizeof text, "%s[%u]", field->name, (unsigned)index);
+    return opjit_rt_arena_string(&w->op->arena, text, (size_t)length);
+}
+
+/* One tensor, index of an array or -1, into the operator's next input or output.  desc is the operator's own copy of
+ * the outer struct; NULL: absent. */
 static opjit_status take_tensor(walk *w, const op_field *field, int64_t index, DML_TENSOR_DESC *desc)
 {
     opjit_operator *op = w->op;
     const uint32_t position = is_output(field) ? w->outputs++ : w->inputs++;
     fe_tensor *tensor = is_output(field) ? &op->outputs[position] : &op->inputs[position];
-    const char **names = (const char **)(is_output(field) ? op->output_names : op->input_names);
-    char name[80], where[128];
+    const char *name = tensor_name(w, field, index);
 
-    if (index < 0)
-        snprintf(name, sizeof name, "%s", field->name);
-    else
-        snprintf(name, sizeof name, "%s[%u]", field->name, (unsigned)index);
-    names[position] = opjit_rt_arena_string(&op->arena, name, strlen(name));
-    if (names[position] == NULL)
+    if (name == NULL)
         return opjit_rt_no_memory(w->error);
+    (is_output(field) ? op->output_names : op->input_names)[position] = name;
     if (desc == NULL && (field->flags & OP_OPTIONAL) != 0)
         return OPJIT_OK;
-    snprintf(where, sizeof where, "%s %s", op->def->name, name);
-    TRY(opjit_fe_tensor_resolve(desc, is_output(field), where, tensor, w->error));
-    TRY(check_support(op->def, field->name, where, w->level, tensor, w->error));
+    TRY(opjit_fe_tensor_resolve(desc, is_output(field), op->def->name, name, tensor, w->error));
+    TRY(check_support(op->def, field->name, name, w->level, tensor, w->error));
     return copy_tensor(w, desc);
 }
 
@@ -246,8 +247,8 @@ static opjit_status take_numbers(walk *w, const op_field *field)
     const void *copy;
 
     if (given == NULL && count != 0 && (field->flags & OP_OPTIONAL) == 0)
-        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be an array of %u", w->op->def->name,
-                                  field->name, count);
+        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be an array of %u",
+                                  w->op->def->name, field->name, count);
     TRY(copy_array(w, given, count, sizeof(uint32_t), &copy));
     write_pointer(w->op->desc, field, copy);
     return OPJIT_OK;
@@ -265,21 +266,63 @@ static opjit_status check_enum(const walk *w, const op_field *field)
         lo = n->value < lo ? n->value : lo;
         hi = n->value > hi ? n->value : hi;
     }
-    return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %d, must be a %.*s (%d to %d)", w->op->def->name,
-                              field->name, value, (int)strlen(field->enumeration->prefix) - 1, field->enumeration->prefix, lo,
-                              hi);
+    return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %d, must be a %.*s (%d to %d)",
+                              w->op->def->name, field->name, value, (int)strlen(field->enumeration->prefix) - 1,
+                              field->enumeration->prefix, lo, hi);
 }
 
-static opjit_status take_activation(const walk *w, const op_field *field)
+/* Which activation is legal where is said once, by OP_FUSABLE: every host takes the same ones. */
+static opjit_status find_activation(const walk *w, const op_field *field, DML_OPERATOR_TYPE type, const op_def **out)
 {
-    const DML_OPERATOR_DESC *activation = read_pointer(w->op->desc, field);
-    const char *name;
+    const char *name = opjit_fe_op_type_name(type);
 
-    if (activation == NULL)
+    *out = opjit_fe_op_find(type);
+    if (name == NULL || (*out != NULL && ((*out)->traits & OP_FUSABLE) == 0))
+        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT,
+                                  "%s %s: operator type %u (%s), must be an activation that can be fused",
+                                  w->op->def->name, field->name, (unsigned)type, name == NULL ? "unknown" : name);
+    if (*out == NULL)
+        return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: operator type %u (%s) is not in this build",
+                                  w->op->def->name, field->name, (unsigned)type, name);
+    if (w->level != 0 && w->level < (*out)->introduced)
+        return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: %s needs feature level %s, this context has %s",
+                                  w->op->def->name, field->name, name, opjit_fe_level_text((*out)->introduced).text,
+                                  opjit_fe_level_text(w->level).text);
+    return OPJIT_OK;
+}
+
+static opjit_status check_nonzero(const walk *w, const op_def *def, const op_field *field, const void *desc)
+{
+    if ((field->flags & OP_NONZERO) == 0 || read_u32(desc, field->offset) << 1 != 0)
+        return OPJIT_OK;
+    return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: 0, must not be 0", def->name, field->name);
+}
+
+/* A fused activation's descriptor has no tensors, and of its other fields a copy is kept. */
+static opjit_status take_activation(walk *w, const op_field *field)
+{
+    const DML_OPERATOR_DESC *given = read_pointer(w->op->desc, field);
+    const op_def *def;
+    const void *copy, *desc;
+
+    if (given == NULL)
         return (field->flags & OP_OPTIONAL) != 0 ? OPJIT_OK : field_error(w, field, "NULL, must be an activation");
-    name = opjit_fe_op_type_name(activation->Type);
-    return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: operator type %u (%s) is not in this build",
-                              w->op->def->name, field->name, (unsigned)activation->Type, name == NULL ? "unknown" : name);
+    TRY(find_activation(w, field, given->Type, &def));
+    if (given->Desc == NULL)
+        return field_error(w, field, "its Desc is NULL, must be its descriptor struct");
+    for (uint32_t i = 0; i < def->field_count; i++) {
+        const op_field *inner = &def->fields[i];
+        if (inner->kind != OP_FLOAT && read_pointer(given->Desc, inner) != NULL)
+            return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT,
+                                      "%s %s: its %s is a tensor, must be NULL in a fused %s", w->op->def->name,
+                                      field->name, inner->name, def->name);
+        if (inner->kind == OP_FLOAT)
+            TRY(check_nonzero(w, def, inner, given->Desc));
+    }
+    TRY(copy_array(w, given->Desc, 1, def->desc_size, &desc));
+    TRY(copy_array(w, &(DML_OPERATOR_DESC){ given->Type, desc }, 1, sizeof(DML_OPERATOR_DESC), &copy));
+    write_pointer(w->op->desc, field, copy);
+    return OPJIT_OK;
 }
 
 static opjit_status take_field(walk *w, const op_field *field)
@@ -290,29 +333,24 @@ static opjit_status take_field(walk *w, const op_field *field)
     case OP_INPUT:
     case OP_OUTPUT:
     case OP_INPUTS:
-    case OP_OUTPUTS:
-        return take_tensors(w, field);
+    case OP_OUTPUTS: return take_tensors(w, field);
     case OP_UINTS:
     case OP_INTS:
-    case OP_FLOATS:
-        return take_numbers(w, field);
+    case OP_FLOATS: return take_numbers(w, field);
     case OP_SCALE_BIAS:
         if (read_pointer(w->op->desc, field) == NULL && (field->flags & OP_OPTIONAL) == 0)
             return field_error(w, field, "NULL, must be a DML_SCALE_BIAS");
         TRY(copy_array(w, read_pointer(w->op->desc, field), 1, sizeof(DML_SCALE_BIAS), &copy));
         write_pointer(w->op->desc, field, copy);
         return OPJIT_OK;
-    case OP_ACTIVATION:
-        return take_activation(w, field);
-    case OP_ENUM:
-        return check_enum(w, field);
+    case OP_ACTIVATION: return take_activation(w, field);
+    case OP_ENUM: return check_enum(w, field);
+    case OP_FLOAT: return check_nonzero(w, w->op->def, field, w->op->desc);
     case OP_DTYPE: /* check_dtypes, once the outputs are known */
     case OP_SCALAR:
     case OP_INT:
     case OP_UINT:
-    case OP_FLOAT:
-    case OP_BOOL:
-        break;
+    case OP_BOOL: break;
     }
     return OPJIT_OK;
 }
@@ -324,35 +362,64 @@ static opjit_status check_dtypes(const walk *w)
     for (uint32_t i = 0; i < def->field_count; i++) {
         const op_field *field = &def->fields[i];
         const uint32_t dtype = read_u32(w->op->desc, field->offset), want = (uint32_t)w->op->outputs[0].dtype;
-        const char *name = opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)dtype);
         if (field->kind != OP_DTYPE || dtype == want)
             continue;
         return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %u (%s), must be %u (%s) as %s.DataType",
-                                  def->name, field->name, dtype, name, want,
+                                  def->name, field->name, dtype, opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)dtype), want,
                                   opjit_rt_dtype_name(w->op->outputs[0].dtype), w->op->output_names[0]);
     }
     return OPJIT_OK;
 }
 
-opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error)
+static opjit_status type_error(const opjit_operator *op, uint32_t input, DML_TENSOR_DATA_TYPE want, const char *as,
+                               opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DataType: %s, must be %s as %s.DataType",
+                              op->def->name, op->input_names[input], opjit_rt_dtype_name(op->inputs[input].dtype),
+                              opjit_rt_dtype_name(want), as);
+}
+
+opjit_status opjit_fe_same_type(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error)
+{
+    const DML_TENSOR_DATA_TYPE want = op->outputs[output].dtype;
+
+    if (op->inputs[input].dtype == want)
+        return OPJIT_OK;
+    return type_error(op, input, want, op->output_names[output], error);
+}
+
+opjit_status opjit_fe_same_input_type(const opjit_operator *op, uint32_t input, uint32_t as, opjit_error *error)
+{
+    const fe_tensor *a = &op->inputs[input], *b = &op->inputs[as];
+
+    if (!a->present || !b->present || a->dtype == b->dtype)
+        return OPJIT_OK;
+    return type_error(op, input, b->dtype, op->input_names[as], error);
+}
+
+opjit_status opjit_fe_same_sizes(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error)
 {
     const fe_tensor *in = &op->inputs[input], *out = &op->outputs[output];
     const char *what = op->def->name, *name = op->input_names[input], *as = op->output_names[output];
 
-    if (in->dtype != out->dtype)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DataType: %s, must be %s as %s.DataType", what, name,
-                                  opjit_rt_dtype_name(in->dtype), opjit_rt_dtype_name(out->dtype), as);
     if (in->rank != out->rank)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DimensionCount: %u, must be %u as %s.DimensionCount",
-                                  what, name, in->rank, out->rank, as);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "%s %s.DimensionCount: %u, must be %u as %s.DimensionCount", what, name, in->rank,
+                                  out->rank, as);
     for (uint32_t i = 0; i < in->rank; i++)
         if (in->sizes[i] != out->sizes[i])
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: %u, must be %u as %s.Sizes[%u]", what,
-                                      name, i, (unsigned)in->sizes[i], (unsigned)out->sizes[i], as, i);
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: %u, must be %u as %s.Sizes[%u]",
+                                      what, name, i, (unsigned)in->sizes[i], (unsigned)out->sizes[i], as, i);
     return OPJIT_OK;
 }
 
-/* --- scalars --------------------------------------------------------------------------------------------------------- */
+opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error)
+{
+    TRY(opjit_fe_same_type(op, input, output, error));
+    return opjit_fe_same_sizes(op, input, output, error);
+}
+
+/* --- scalars ------------------------------------------------------------------------------------------------------ */
 
 DML_TENSOR_DATA_TYPE opjit_fe_scalar_type(const opjit_operator *op, uint32_t field)
 {
@@ -367,34 +434,58 @@ uint64_t opjit_fe_scalar_bits(const opjit_operator *op, uint32_t field)
 
     memcpy(&value, field_at(op->desc, &op->def->fields[field]), sizeof value);
     switch (opjit_rt_dtype_size(opjit_fe_scalar_type(op, field))) {
-    case 1:
-        return value.UInt8;
-    case 2:
-        return value.UInt16;
-    case 4:
-        return value.UInt32;
-    default:
-        return value.UInt64;
+    case 1: return value.UInt8;
+    case 2: return value.UInt16;
+    case 4: return value.UInt32;
+    default: return value.UInt64;
     }
 }
 
-/* --- the object ------------------------------------------------------------------------------------------------------- */
+/* --- the object --------------------------------------------------------------------------------------------------- */
+
+/* Bytes for a tensor with its descriptor and its part of the key.  Ranks up to 4 fit with strides; where more is needed
+ * the arena and the key find it elsewhere. */
+#define TENSOR_ROOM (sizeof(fe_tensor) + sizeof(char *) + sizeof(DML_TENSOR_DESC) + sizeof(DML_BUFFER_TENSOR_DESC) + 32u)
+#define TENSOR_KEY_ROOM 80u
+
+static size_t key_room(const op_def *def, uint32_t tensors)
+{
+    return align_up(16 + 8 * (size_t)def->field_count + TENSOR_KEY_ROOM * (size_t)tensors, 16);
+}
+
+/* An operator of zeroed tensors, which owns its core. */
+static opjit_operator *operator_new(rt_core *core, const op_def *def, tensor_counts counts)
+{
+    const uint32_t tensors = counts.inputs + counts.outputs;
+    const size_t head = align_up(sizeof(opjit_operator), 16), keys = key_room(def, tensors);
+    const size_t arena = align_up(RT_ARENA_HEADER + def->desc_size + TENSOR_ROOM * (size_t)tensors + 4 * 16, 16);
+    const size_t size = head + keys + arena;
+    unsigned char *memory = opjit_rt_allocate(&core->allocator, size, 16);
+    opjit_operator *op = (opjit_operator *)memory;
+
+    if (op == NULL)
+        return NULL;
+    *op = (opjit_operator){ .core_counter = opjit_rt_core_enter(core), .core = core, .size = size, .def = def };
+    atomic_init(&op->references, 1);
+    opjit_rt_bytes_init_in(&op->key, &core->allocator, memory + head, keys);
+    opjit_rt_arena_init_in(&op->arena, &core->allocator, memory + head + keys, arena);
+    op->input_count = counts.inputs;
+    op->output_count = counts.outputs;
+    return op;
+}
 
 static opjit_status fill(opjit_operator *op, uint32_t level, const void *desc, opjit_error *error)
 {
     const op_def *def = op->def;
     walk w = { .op = op, .level = level, .error = error };
 
-    if (desc == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s Desc: NULL, must be its descriptor struct", def->name);
-    if (level != 0 && level < def->introduced)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s needs feature level %s, this context has %s", def->name,
-                                  opjit_fe_level_text(def->introduced).text, opjit_fe_level_text(level).text);
-    op->desc = opjit_rt_arena_allocate(&op->arena, 1, def->desc_size);
-    if (op->desc == NULL)
+    op->desc = opjit_rt_arena_copy(&op->arena, desc, 1, def->desc_size);
+    op->inputs = ARENA_ARRAY(&op->arena, fe_tensor, op->input_count + op->output_count);
+    op->input_names = ARENA_ARRAY(&op->arena, const char *, op->input_count + op->output_count);
+    if (op->desc == NULL || op->inputs == NULL || op->input_names == NULL)
         return opjit_rt_no_memory(error);
-    memcpy(op->desc, desc, def->desc_size);
-    TRY(count_tensors(&w));
+    op->outputs = op->inputs + op->input_count;
+    op->output_names = op->input_names + op->input_count;
     for (uint32_t i = 0; i < def->field_count; i++)
         TRY(take_field(&w, &def->fields[i]));
     TRY(check_dtypes(&w));
@@ -403,25 +494,28 @@ static opjit_status fill(opjit_operator *op, uint32_t level, const void *desc, o
     opjit_fe_operator_key(op, 0, &op->key);
     if (op->key.failed)
         return opjit_rt_no_memory(error);
-    op->hash = opjit_rt_hash(op->key.data, op->key.size).lo;
+    op->hash = opjit_rt_hash64(op->key.data, op->key.size);
     return OPJIT_OK;
 }
 
 opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const op_def *def, const void *desc,
                                     opjit_operator **out, opjit_error *error)
 {
-    opjit_operator *op = opjit_rt_allocate(&core->allocator, sizeof *op, _Alignof(opjit_operator));
+    tensor_counts counts;
+    opjit_operator *op;
     opjit_status status;
 
     *out = NULL;
+    if (desc == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s Desc: NULL, must be its descriptor struct",
+                                  def->name);
+    if (feature_level != 0 && feature_level < def->introduced)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s needs feature level %s, this context has %s", def->name,
+                                  opjit_fe_level_text(def->introduced).text, opjit_fe_level_text(feature_level).text);
+    TRY(count_tensors(def, desc, &counts, error));
+    op = operator_new(core, def, counts);
     if (op == NULL)
         return opjit_rt_no_memory(error);
-    memset(op, 0, sizeof *op);
-    atomic_init(&op->references, 1);
-    op->core = opjit_rt_core_retain(core);
-    op->def = def;
-    opjit_rt_arena_init(&op->arena, &core->allocator);
-    opjit_rt_bytes_init(&op->key, &core->allocator);
     status = fill(op, feature_level, desc, error);
     if (status != OPJIT_OK) {
         opjit_operator_release(op);
@@ -448,8 +542,9 @@ opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DE
     def = opjit_fe_op_find(desc->Type);
     name = opjit_fe_op_type_name(desc->Type);
     if (def == NULL && (name == NULL || desc->Type == DML_OPERATOR_INVALID))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "operator type %u, must be a DML_OPERATOR_TYPE (1 to %u)",
-                                  (unsigned)desc->Type, (unsigned)DML_OPERATOR_UNFOLD);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "operator type %u, must be a DML_OPERATOR_TYPE (1 to %u)", (unsigned)desc->Type,
+                                  (unsigned)DML_OPERATOR_UNFOLD);
     if (def == NULL)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "operator type %u (%s) is not in this build",
                                   (unsigned)desc->Type, name);
@@ -465,12 +560,14 @@ void opjit_operator_retain(opjit_operator *op)
 void opjit_operator_release(opjit_operator *op)
 {
     rt_core *core;
+    uint32_t counter;
 
     if (op == NULL || atomic_fetch_sub_explicit(&op->references, 1, memory_order_acq_rel) != 1)
         return;
     core = op->core;
+    counter = op->core_counter;
     opjit_rt_bytes_free(&op->key);
     opjit_rt_arena_free(&op->arena);
-    opjit_rt_release(&core->allocator, op, sizeof *op);
-    opjit_rt_core_release(core);
+    opjit_rt_release(&core->allocator, op, op->size);
+    opjit_rt_core_leave(core, counter);
 }

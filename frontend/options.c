@@ -25,12 +25,16 @@ static void late_names(const op_def *def, char text[static 160])
         if ((def->fields[i].flags & OP_LATE) == 0)
             continue;
         left--;
-        used += (size_t)snprintf(text + used, 160 - used, "%s%s", used == 0 ? "" : left == 0 ? " or " : ", ",
+        used += (size_t)snprintf(text + used, 160 - used, "%s%s",
+                                 used == 0   ? ""
+                                 : left == 0 ? " or "
+                                             : ", ",
                                  def->fields[i].name);
     }
 }
 
-static opjit_status read_late(const op_def *def, const opjit_compile_options *options, fe_options *out, opjit_error *error)
+static opjit_status read_late(const op_def *def, const opjit_compile_options *options, fe_options *out,
+                              opjit_error *error)
 {
     char allowed[160];
 
@@ -41,17 +45,19 @@ static opjit_status read_late(const op_def *def, const opjit_compile_options *op
         const char *name = options->late[i];
         uint32_t field = 0;
         if (name == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: NULL, must be a field's name", i);
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: NULL, must be a field's name",
+                                      i);
         while (field < def->field_count &&
                ((def->fields[field].flags & OP_LATE) == 0 || strcmp(def->fields[field].name, name) != 0))
             field++;
         if (field == def->field_count) {
             late_names(def, allowed);
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\", must be %s for %s", i, name,
-                                      allowed, def->name);
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\", must be %s for %s",
+                                      i, name, allowed, def->name);
         }
         if ((out->late_mask >> field & 1) != 0)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%s\" is there twice", i, name);
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%s\" is there twice", i,
+                                      name);
         out->late_mask |= UINT64_C(1) << field;
         out->late[out->late_count++] = (uint8_t)field; /* distinct fields, so at most OP_FIELDS_MAX */
     }
@@ -87,15 +93,15 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
         return OPJIT_OK;
     TRY(opjit_rt_struct_read(&given, sizeof given, options, "opjit_compile_options", error));
     if ((given.flags & ~KNOWN_FLAGS) != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.flags: 0x%x, must be a sum of flags out of 0x%x",
-                                  given.flags, KNOWN_FLAGS);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "options.flags: 0x%x, must be a sum of flags out of 0x%x", given.flags, KNOWN_FLAGS);
     if ((uint32_t)given.level > OPJIT_LEVEL_PEAK)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.level: %u, must be an opjit_level (0 to %u)",
                                   (unsigned)given.level, (unsigned)OPJIT_LEVEL_PEAK);
     if (given.name != NULL && !is_name(given.name))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "options.name: \"%.96s\", must be a C identifier of at most %u characters", given.name,
-                                  FE_NAME_SIZE - 1);
+                                  "options.name: \"%.96s\", must be a C identifier of at most %u characters",
+                                  given.name, FE_NAME_SIZE - 1);
     if (given.target != NULL) {
         TRY(opjit_rt_target_parse(given.target, &out->own, error));
         out->target = &out->own;
@@ -110,7 +116,7 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
     return read_late(op->def, &given, out, error);
 }
 
-/* --- key ---------------------------------------------------------------------------------------------------------------- */
+/* --- key ---------------------------------------------------------------------------------------------------------- */
 
 /* The key of options is bounded, so it is written on the stack: a cache hit allocates nothing. */
 typedef struct writer {
@@ -137,7 +143,8 @@ static void put_text(writer *w, const char *text)
     put(w, text == NULL ? "" : text, length);
 }
 
-_Static_assert(6 + 3 * 2 + sizeof OPJIT_BUILD_ID + RT_TARGET_TEXT_SIZE + FE_NAME_SIZE + OP_FIELDS_MAX <= FE_OPTIONS_KEY_SIZE,
+_Static_assert(6 + 3 * 2 + sizeof OPJIT_BUILD_ID + RT_TARGET_TEXT_SIZE + FE_NAME_SIZE + OP_FIELDS_MAX <=
+                   FE_OPTIONS_KEY_SIZE,
                "the longest key fits");
 
 size_t opjit_fe_options_key(const fe_options *options, uint8_t key[static FE_OPTIONS_KEY_SIZE])

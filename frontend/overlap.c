@@ -1,10 +1,10 @@
 /* overlap.c - decides exactly whether two coordinates of a strided layout share an element.  Integers only, no tensors.
  *
- * Two coordinates share one exactly if sum(d[i] * stride[i]) = 0 for a difference d that is not 0 with |d[i]| < size[i].
+ * Two coordinates share one exactly if sum(d[i] * stride[i]) = 0 for a difference d other than 0, |d[i]| < size[i].
  * Almost every layout in use is decided by the nesting test (each stride passes over everything below it); the others
- * by counting (more coordinates than elements in the span), or by a search over d, the largest stride first, where the
- * rest's reach bounds each d[i] and the rest's gcd fixes its residue.  In the worst case that is a knapsack, so the
- * search has a bound. */
+ * by counting (more coordinates than elements in the span), or by a search over d, the largest stride
+ * first, where the rest's reach bounds each d[i] and the rest's gcd fixes its residue.  In the worst case that is a
+ * knapsack, so the search has a bound. */
 #include "frontend/frontend.h"
 
 /* Dimensions of size above 1, the largest stride first.  What does not depend on the state of the search is computed
@@ -18,7 +18,7 @@ typedef struct dimension {
 } dimension;
 
 typedef struct search {
-    dimension dims[OPJIT_MAX_RANK + 1]; /* [count] is all zero */
+    dimension dims[OPJIT_MAX_RANK + 1]; /* [count] is all zero, those behind it are not set */
     uint32_t count, steps;
 } search;
 
@@ -50,8 +50,8 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Whether some d[i], d[i + 1], ... give target, which they can reach.  zero: everything before was 0, so all zeros is no
- * answer here. */
+/* Whether some d[i], d[i + 1], ... give target, which they can reach.  zero: everything before was 0, so all zeros is
+ * no answer here. */
 static fe_overlap find(search *s, uint32_t i, int64_t target, bool zero)
 {
     const dimension *here = &s->dims[i], *rest = here + 1;
@@ -71,7 +71,8 @@ static fe_overlap find(search *s, uint32_t i, int64_t target, bool zero)
     hi = hi > here->most ? here->most : hi;
     if (zero && lo < 0)
         lo = 0; /* d and -d are the same pair of coordinates */
-    if (here->step > 1) { /* ... and makes multiples of its gcd only; step is below 2^31, as two strides fit in the span */
+    /* ... and makes multiples of its gcd only; step is below 2^31, as two strides fit in the span */
+    if (here->step > 1) {
         const int64_t factor = target / here->gcd % here->step * here->inverse % here->step;
         lo += ((factor - lo) % here->step + here->step) % here->step;
     }
@@ -93,12 +94,25 @@ static void insert(search *s, uint64_t size, uint64_t stride)
     s->dims[at] = (dimension){ .stride = (int64_t)stride, .most = (int64_t)size - 1 };
 }
 
+/* What the search needs beyond reach: only few layouts get that far, and its divisions take longer than all else. */
+static void prepare(search *s)
+{
+    for (uint32_t i = s->count; i-- > 0;) {
+        dimension *here = &s->dims[i];
+        const dimension *rest = here + 1;
+        here->gcd = gcd(here->stride, rest->gcd);
+        here->step = rest->gcd / here->gcd;
+        here->inverse = here->step > 1 ? inverse(here->stride / here->gcd, here->step) : 0;
+    }
+}
+
 fe_overlap opjit_fe_layout_overlap(uint32_t rank, const uint64_t *sizes, const uint64_t *strides)
 {
-    search s = { .count = 0 };
+    search s;
     uint64_t elements = 1;
     bool nested = true;
 
+    s.count = s.steps = 0;
     for (uint32_t i = 0; i < rank; i++) {
         if (sizes[i] == 1)
             continue;
@@ -107,16 +121,17 @@ fe_overlap opjit_fe_layout_overlap(uint32_t rank, const uint64_t *sizes, const u
         insert(&s, sizes[i], strides[i]);
         elements *= sizes[i];
     }
+    s.dims[s.count] = (dimension){ 0 };
     for (uint32_t i = s.count; i-- > 0;) {
         dimension *here = &s.dims[i];
         const dimension *rest = here + 1;
         nested = nested && here->stride > rest->reach;
         here->reach = rest->reach + here->most * here->stride;
-        here->gcd = gcd(here->stride, rest->gcd);
-        here->step = rest->gcd / here->gcd;
-        here->inverse = here->step > 1 ? inverse(here->stride / here->gcd, here->step) : 0;
     }
     if (nested)
         return FE_DISJOINT;
-    return elements > (uint64_t)s.dims[0].reach + 1 ? FE_SHARED : find(&s, 0, 0, true);
+    if (elements > (uint64_t)s.dims[0].reach + 1)
+        return FE_SHARED;
+    prepare(&s);
+    return find(&s, 0, 0, true);
 }

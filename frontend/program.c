@@ -41,13 +41,12 @@ void opjit_fe_program_free(fe_program *program)
     program->count = 0;
 }
 
-/* --- what a call costs ---------------------------------------------------------------------------------------------------- */
+/* --- what a call costs -------------------------------------------------------------------------------------------- */
 
 static uint64_t flops_of(const ir_node *node)
 {
     switch ((ir_op)node->op) {
-    case IR_FMA:
-        return 2;
+    case IR_FMA: return 2;
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:
@@ -55,10 +54,8 @@ static uint64_t flops_of(const ir_node *node)
     case IR_REM:
     case IR_MIN:
     case IR_MAX:
-    case IR_SQRT:
-        return 1;
-    default:
-        return 0;
+    case IR_SQRT: return 1;
+    default: return 0;
     }
 }
 
@@ -112,7 +109,7 @@ static bool count_bytes(ir_func *f, uint64_t *read, uint64_t *written)
     return true;
 }
 
-/* --- variants -------------------------------------------------------------------------------------------------------------- */
+/* --- variants ----------------------------------------------------------------------------------------------------- */
 
 /* Enters every output that may share an input's memory, and a copy of the lowered function for each such pair. */
 static opjit_status add_alias_variants(fe_program *program, const ir_func *lowered, opjit_error *error)

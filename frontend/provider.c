@@ -1,9 +1,9 @@
-/* provider.c - finds and loads the codegen library at the first miss, so that a process that only hits its caches never
- * pays for LLVM.  Knows nothing of what the library does.
+/* provider.c - finds and loads the codegen library at the first miss, so that a process that only hits its caches
+ * never pays for LLVM.  Knows nothing of what the library does.
  *
- * There is no state here: the dynamic loader knows which libraries are loaded, and asking it again for one costs about a
- * microsecond a miss.  So a failed search may succeed later, and contexts may use different libraries.  The library is
- * never closed: LLVM can't be unloaded. */
+ * There is no state here: the dynamic loader knows which libraries are loaded, and asking it again for one costs about
+ * a microsecond a miss.  So a failed search may succeed later, and contexts may use different libraries.  The library
+ * is never closed: LLVM can't be unloaded. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
@@ -24,8 +24,8 @@ opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path
     if (table == NULL || table->abi != CODEGEN_ABI || table->size < sizeof *table)
         return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: has no codegen interface %u", path, CODEGEN_ABI);
     if (strcmp(table->build_id, OPJIT_BUILD_ID) != 0)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: its build id is %.40s, must be %s", path, table->build_id,
-                                  OPJIT_BUILD_ID);
+        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: its build id is %.40s, must be %s", path,
+                                  table->build_id, OPJIT_BUILD_ID);
     return OPJIT_OK;
 }
 
@@ -57,7 +57,8 @@ static opjit_status load(rt_core *core, const char *path, const opjit_codegen **
         return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "codegen library: %s", dlerror());
     symbol = dlsym(library, "opjit_codegen_query");
     if (symbol == NULL)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: is no codegen library, opjit_codegen_query is missing", path);
+        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: is no codegen library, opjit_codegen_query is missing",
+                                  path);
     memcpy(&query, &symbol, sizeof query); /* C has no cast from object to function pointers */
     *out = query(CODEGEN_ABI);
     TRY(opjit_fe_codegen_check(*out, path, error));
@@ -107,9 +108,10 @@ opjit_status opjit_fe_codegen(opjit_context *context, const opjit_codegen **out,
     }
     if (access(installed, F_OK) == 0)
         return load(context->core, installed, out, error);
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
-                              "no codegen library at %.80s or %.80s; name one in OPJIT_CODEGEN or the context's codegen_path",
-                              beside[0] == '\0' ? "(own directory unknown)" : beside, installed);
+    return opjit_rt_error_set(
+        error, OPJIT_UNAVAILABLE,
+        "no codegen library at %.80s or %.80s; name one in OPJIT_CODEGEN or the context's codegen_path",
+        beside[0] == '\0' ? "(own directory unknown)" : beside, installed);
 }
 
 #endif

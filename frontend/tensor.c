@@ -10,7 +10,7 @@
 
 /* Whose tensor it is, for messages. */
 typedef struct place {
-    const char *where;
+    const char *op, *tensor;
     opjit_error *error;
 } place;
 
@@ -31,23 +31,23 @@ static opjit_status check_head(const place *at, const DML_BUFFER_TENSOR_DESC *d,
 
     if (dtype == DML_TENSOR_DATA_TYPE_UINT4 || dtype == DML_TENSOR_DATA_TYPE_INT4)
         return opjit_rt_error_set(at->error, OPJIT_UNSUPPORTED,
-                                  "%s.DataType: %s, 4-bit types are not supported; must be of 8 to 64 bits", at->where,
+                                  "%s %s.DataType: %s, 4-bit types are not supported; must be of 8 to 64 bits", at->op, at->tensor,
                                   opjit_rt_dtype_name(d->DataType));
     if (opjit_rt_dtype_size(d->DataType) == 0)
         return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s.DataType: %u, must be a DML_TENSOR_DATA_TYPE (1 to 11)", at->where, dtype);
+                                  "%s %s.DataType: %u, must be a DML_TENSOR_DATA_TYPE (1 to 11)", at->op, at->tensor, dtype);
     if (is_output && flags == DML_TENSOR_FLAG_OWNED_BY_DML)
         return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s.Flags: 0x1 (OWNED_BY_DML), must be 0: an output can't be a constant", at->where);
+                                  "%s %s.Flags: 0x1 (OWNED_BY_DML), must be 0: an output can't be a constant", at->op, at->tensor);
     if ((flags & ~(is_output ? 0u : (uint32_t)DML_TENSOR_FLAG_OWNED_BY_DML)) != 0)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s.Flags: 0x%x, must be 0%s", at->where, flags,
+        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Flags: 0x%x, must be 0%s", at->op, at->tensor, flags,
                                   is_output ? "" : " or 0x1 (OWNED_BY_DML)");
     if (d->DimensionCount < 1 || d->DimensionCount > OPJIT_MAX_RANK)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s.DimensionCount: %u, must be 1 to %u", at->where,
-                                  d->DimensionCount, OPJIT_MAX_RANK);
+        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.DimensionCount: %u, must be 1 to %u",
+                                  at->op, at->tensor, d->DimensionCount, OPJIT_MAX_RANK);
     if (d->Sizes == NULL)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s.Sizes: NULL, must be an array of %u", at->where,
-                                  d->DimensionCount);
+        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes: NULL, must be an array of %u",
+                                  at->op, at->tensor, d->DimensionCount);
     return OPJIT_OK;
 }
 
@@ -58,12 +58,13 @@ static opjit_status resolve_sizes(const place *at, const DML_BUFFER_TENSOR_DESC 
     t->elements = 1;
     for (uint32_t i = 0; i < t->rank; i++) {
         if (d->Sizes[i] == 0)
-            return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s.Sizes[%u]: 0, must be at least 1", at->where, i);
+            return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: 0, must be at least 1",
+                                      at->op, at->tensor, i);
         t->sizes[i] = d->Sizes[i];
         t->elements *= d->Sizes[i]; /* two factors below 2^32 */
         if (t->elements > ELEMENTS_MAX)
             return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                      "%s.Sizes: %s is more than %u elements, the most that are allowed", at->where,
+                                      "%s %s.Sizes: %s is more than %u elements, the most that are allowed", at->op, at->tensor,
                                       list_text(d->Sizes, t->rank, text), ELEMENTS_MAX);
     }
     return OPJIT_OK;
@@ -81,15 +82,16 @@ static opjit_status resolve_strides(const place *at, const DML_BUFFER_TENSOR_DES
         if (t->sizes[i] == 1)
             continue; /* its stride is never multiplied by anything: 0, so that equal layouts look equal */
         if (is_output && stride == 0)
-            return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                      "%s.Strides[%u]: 0, must be at least 1 in an output where the size (%u) is above 1",
-                                      at->where, i, d->Sizes[i]);
+            return opjit_rt_error_set(
+                at->error, OPJIT_INVALID_ARGUMENT,
+                "%s %s.Strides[%u]: 0, must be at least 1 in an output where the size (%u) is above 1", at->op, at->tensor, i,
+                d->Sizes[i]);
         t->strides[i] = stride;
         t->span += (t->sizes[i] - 1) * stride; /* below 2^64: each is at most ELEMENTS_MAX before the check */
         if (t->span > ELEMENTS_MAX)
             return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                      "%s.Strides: %s puts the last element behind index %u, the last that is allowed",
-                                      at->where, list_text(d->Strides, t->rank, text), ELEMENTS_MAX - 1);
+                                      "%s %s.Strides: %s puts the last element behind index %u, the last that is allowed",
+                                      at->op, at->tensor, list_text(d->Strides, t->rank, text), ELEMENTS_MAX - 1);
     }
     return OPJIT_OK;
 }
@@ -101,12 +103,13 @@ static opjit_status resolve_memory(const place *at, const DML_BUFFER_TENSOR_DESC
 
     if (total != 0 && (total < implied || total % 4 != 0))
         return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s.TotalTensorSizeInBytes: %llu, must be 0 or a multiple of 4 that is at least %llu",
-                                  at->where, (unsigned long long)total, (unsigned long long)implied);
+                                  "%s %s.TotalTensorSizeInBytes: %llu, must be 0 or a multiple of 4 that is at least %llu",
+                                  at->op, at->tensor, (unsigned long long)total, (unsigned long long)implied);
     if (guaranteed != 0 && (!is_power_of_two(guaranteed) || guaranteed < element))
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s.GuaranteedBaseOffsetAlignment: %u, must be 0 or a power of two that is at least %u",
-                                  at->where, guaranteed, element);
+        return opjit_rt_error_set(
+            at->error, OPJIT_INVALID_ARGUMENT,
+            "%s %s.GuaranteedBaseOffsetAlignment: %u, must be 0 or a power of two that is at least %u", at->op, at->tensor,
+            guaranteed, element);
     t->bytes = total == 0 ? implied : total;
     t->align = guaranteed > element ? guaranteed : element;
     return OPJIT_OK;
@@ -119,19 +122,18 @@ static opjit_status check_overlap(const place *at, const DML_BUFFER_TENSOR_DESC 
     if (d->Strides == NULL)
         return OPJIT_OK;
     switch (opjit_fe_layout_overlap(t->rank, t->sizes, t->strides)) {
-    case FE_DISJOINT:
-        return OPJIT_OK;
+    case FE_DISJOINT: return OPJIT_OK;
     case FE_SHARED:
         return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s.Strides: %s with Sizes %s, two coordinates of an output may not share an element",
-                                  at->where, list_text(d->Strides, t->rank, strides), list_text(d->Sizes, t->rank, sizes));
-    case FE_UNDECIDED:
-        break;
+                                  "%s %s.Strides: %s with Sizes %s, two coordinates of an output may not share an element",
+                                  at->op, at->tensor, list_text(d->Strides, t->rank, strides),
+                                  list_text(d->Sizes, t->rank, sizes));
+    case FE_UNDECIDED: break;
     }
-    return opjit_rt_error_set(at->error, OPJIT_LIMIT,
-                              "%s.Strides: %s with Sizes %s, %u steps don't decide whether coordinates share an element",
-                              at->where, list_text(d->Strides, t->rank, strides), list_text(d->Sizes, t->rank, sizes),
-                              FE_OVERLAP_STEPS);
+    return opjit_rt_error_set(
+        at->error, OPJIT_LIMIT,
+        "%s %s.Strides: %s with Sizes %s, %u steps don't decide whether coordinates share an element", at->op, at->tensor,
+        list_text(d->Strides, t->rank, strides), list_text(d->Sizes, t->rank, sizes), FE_OVERLAP_STEPS);
 }
 
 static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool is_output, fe_tensor *t)
@@ -139,13 +141,13 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
     const DML_BUFFER_TENSOR_DESC *d;
 
     if (desc == NULL)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s: NULL, must be a tensor", at->where);
+        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be a tensor", at->op, at->tensor);
     if (desc->Type != DML_TENSOR_TYPE_BUFFER)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s.Type: %u, must be 1 (BUFFER)", at->where,
+        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Type: %u, must be 1 (BUFFER)", at->op, at->tensor,
                                   (unsigned)desc->Type);
     if (desc->Desc == NULL)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s.Desc: NULL, must be a DML_BUFFER_TENSOR_DESC",
-                                  at->where);
+        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Desc: NULL, must be a DML_BUFFER_TENSOR_DESC",
+                                  at->op, at->tensor);
     d = desc->Desc;
     TRY(check_head(at, d, is_output));
     t->present = true;
@@ -160,12 +162,14 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
     return is_output ? check_overlap(at, d, t) : OPJIT_OK;
 }
 
-opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *where, fe_tensor *out,
-                                     opjit_error *error)
+opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *op, const char *tensor,
+                                     fe_tensor *out, opjit_error *error)
 {
-    fe_tensor tensor = { 0 };
-    const opjit_status status = resolve(&(place){ where, error }, desc, is_output, &tensor);
+    opjit_status status;
 
-    *out = status == OPJIT_OK ? tensor : (fe_tensor){ 0 };
+    *out = (fe_tensor){ 0 };
+    status = resolve(&(place){ op, tensor, error }, desc, is_output, out);
+    if (status != OPJIT_OK)
+        *out = (fe_tensor){ 0 };
     return status;
 }

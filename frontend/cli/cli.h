@@ -29,7 +29,7 @@ int opjit_cli_ops(const cli_options *options);             /* cmd_list.c */
 int opjit_cli_targets(const cli_options *options);
 int opjit_cli_version(const cli_options *options);
 
-/* --- session.c ---------------------------------------------------------------------------------------------------- */
+/* --- common.c ----------------------------------------------------------------------------------------------------- */
 /* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */
 int opjit_cli_complain(const char *file, const char *place, const opjit_error *error);
 /* The context that the options ask for; the caller destroys it. */
@@ -38,9 +38,8 @@ opjit_compile_options opjit_cli_compile_options(const cli_options *options);
 /* Writes text to standard output and drops it from the buffer; false where that failed. */
 bool opjit_cli_put(rt_bytes *text);
 
-/* --- pool.c ------------------------------------------------------------------------------------------------------- */
-/* An executor that runs each stage on `threads` threads, started for it and joined after it. */
-opjit_executor opjit_cli_executor(uint32_t *threads);
+/* The pool that --threads asks for, which the caller destroys; NULL for one thread. */
+opjit_status opjit_cli_pool(const cli_options *options, opjit_pool **out, opjit_error *error);
 
 /* --- picture.c ---------------------------------------------------------------------------------------------------- */
 /* Appends what a generator writes: the filled ranges, and a matrix as characters.  Other operators have no picture. */

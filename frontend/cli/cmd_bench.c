@@ -1,6 +1,6 @@
-/* cmd_bench.c - `opjit bench`: compile time by phase, cache hit, call, and bytes a second beside memset and memcpy of as many
- * bytes in the same run.  With a model its dispatchables, else the generators: operator x type x size x alignment x threads.
- * Whether the numbers are good is not said here: tests/bench has the yardstick and the bars. */
+/* cmd_bench.c - `opjit bench`: compile time by phase, cache hit, call, and bytes a second beside memset and memcpy
+ * of as many bytes in the same run.  With a model its dispatchables, else the generators: operator x type x size x
+ * alignment x threads. Whether the numbers are good is not said here: tests/bench has the yardstick and the bars. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,24 +20,26 @@
 #define SAMPLE_US 200.0
 
 static const table_column columns[] = {
-    { "case", TABLE_TEXT, 20 },     { "type", TABLE_TEXT, 4 },     { "bytes", TABLE_BYTES, 9 },    { "align", TABLE_COUNT, 5 },
-    { "threads", TABLE_COUNT, 7 },  { "compile", TABLE_TIME, 9 },  { "lower", TABLE_TIME, 8 },     { "passes", TABLE_TIME, 8 },
-    { "codegen", TABLE_TIME, 9 },   { "load", TABLE_TIME, 8 },     { "hit", TABLE_TIME, 8 },       { "call", TABLE_TIME, 8 },
-    { "GB/s", TABLE_RATE, 6 },      { "x memset", TABLE_RATIO, 8 }, { "x zero", TABLE_RATIO, 7 },  { "x nt", TABLE_RATIO, 7 },
-    { "x memcpy", TABLE_RATIO, 8 },
+    { "case", TABLE_TEXT, 20 },  { "type", TABLE_TEXT, 4 },      { "bytes", TABLE_BYTES, 9 },
+    { "align", TABLE_COUNT, 5 }, { "threads", TABLE_COUNT, 7 },  { "compile", TABLE_TIME, 9 },
+    { "lower", TABLE_TIME, 8 },  { "passes", TABLE_TIME, 8 },    { "codegen", TABLE_TIME, 9 },
+    { "load", TABLE_TIME, 8 },   { "hit", TABLE_TIME, 8 },       { "call", TABLE_TIME, 8 },
+    { "GB/s", TABLE_RATE, 6 },   { "x memset", TABLE_RATIO, 8 }, { "x zero", TABLE_RATIO, 7 },
+    { "x nt", TABLE_RATIO, 7 },  { "x memcpy", TABLE_RATIO, 8 },
 };
 
 typedef struct bench {
     const cli_options *options;
     opjit_context *context;
     opjit_compile_options compile;  /* as asked for; flags are changed */
+    opjit_pool *pool;               /* NULL: one thread */
     table table;
     char *in, *out;                 /* `bytes` each */
     uint64_t bytes;
     opjit_error error;
 } bench;
 
-/* --- one row --------------------------------------------------------------------------------------------------------- */
+/* --- one row ------------------------------------------------------------------------------------------------------ */
 typedef struct row {
     const char *name, *type;
     double align, threads;
@@ -153,10 +155,23 @@ static opjit_status run_row(bench *b, row *r)
         TRY(r->status);
     }
     const table_cell cells[] = {
-        { r->name, 0 }, { r->type, 0 }, { NULL, (double)r->moved }, { NULL, r->align }, { NULL, r->threads },
-        { NULL, r->compile_ns }, { NULL, r->lower_ns }, { NULL, r->passes_ns }, { NULL, r->codegen_ns }, { NULL, r->load_ns },
-        { NULL, r->hit_ns }, { NULL, call_ns }, { NULL, (double)r->moved / call_ns }, { NULL, ratios[0] }, { NULL, ratios[1] },
-        { NULL, ratios[2] }, { NULL, ratios[3] },
+        { r->name, 0 },
+        { r->type, 0 },
+        { NULL, (double)r->moved },
+        { NULL, r->align },
+        { NULL, r->threads },
+        { NULL, r->compile_ns },
+        { NULL, r->lower_ns },
+        { NULL, r->passes_ns },
+        { NULL, r->codegen_ns },
+        { NULL, r->load_ns },
+        { NULL, r->hit_ns },
+        { NULL, call_ns },
+        { NULL, (double)r->moved / call_ns },
+        { NULL, ratios[0] },
+        { NULL, ratios[1] },
+        { NULL, ratios[2] },
+        { NULL, ratios[3] },
     };
     opjit_cli_table_row(&b->table, cells);
     return OPJIT_OK;
@@ -176,7 +191,7 @@ static void begin(bench *b, const char *name)
                           sizeof columns / sizeof *columns);
 }
 
-/* --- the generators ------------------------------------------------------------------------------------------------------ */
+/* --- the generators ----------------------------------------------------------------------------------------------- */
 enum { GENERATORS = 4 };
 
 static const char *describe(subject_desc *d, int generator, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns_)
@@ -193,8 +208,8 @@ static const char *describe(subject_desc *d, int generator, DML_TENSOR_DATA_TYPE
 static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE type, uint64_t bytes)
 {
     const uint32_t element = opjit_rt_dtype_size(type);
-    uint32_t height, width, threads = b->options->threads;
-    const opjit_executor executor = opjit_cli_executor(&threads);
+    const uint32_t threads = b->options->threads;
+    uint32_t height, width;
     subject_desc d;
     subject s;
     opjit_status status = OPJIT_OK;
@@ -203,7 +218,8 @@ static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE 
     subject_shape(bytes, element, &height, &width);
     name = describe(&d, generator, type, height, width);
     if (!subject_make(b->context, &d, b->compile.level, &b->compile, &s))
-        return opjit_rt_error_set(&b->error, OPJIT_INTERNAL, "%s %s can't be compiled", name, opjit_rt_dtype_name(type));
+        return opjit_rt_error_set(&b->error, OPJIT_INTERNAL, "%s %s can't be compiled", name,
+                                  opjit_rt_dtype_name(type));
     for (unsigned i = 0; i < 4 && status == OPJIT_OK; i++) {
         const uint64_t offset = (i & 1) != 0 ? element : 0;
         const bool many = (i & 2) != 0;
@@ -213,7 +229,8 @@ static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE 
 
         if ((many && threads == 1) || ((i & 1) != 0 && b->options->quick))
             continue;
-        subject_bind(&s, generator == 3 ? b->in + offset : NULL, b->out + offset, bytes, many ? &executor : NULL);
+        subject_bind(&s, generator == 3 ? b->in + offset : NULL, b->out + offset, bytes,
+                     many ? opjit_pool_executor(b->pool) : NULL);
         status = run_row(b, &r);
     }
     subject_free(&s);
@@ -237,7 +254,7 @@ static opjit_status run_generators(bench *b)
     return OPJIT_OK;
 }
 
-/* --- a model --------------------------------------------------------------------------------------------------------------- */
+/* --- a model ------------------------------------------------------------------------------------------------------ */
 /* The first command that runs it; NULL: none does. */
 static const cli_command *find_dispatch(const cli_model *m, const cli_dispatchable *d)
 {
@@ -251,11 +268,9 @@ static const cli_command *find_dispatch(const cli_model *m, const cli_dispatchab
 static opjit_status run_dispatchable(bench *b, const cli_model *m, const cli_dispatchable *d)
 {
     const cli_command *const c = find_dispatch(m, d);
-    uint32_t threads = b->options->threads;
-    const opjit_executor executor = opjit_cli_executor(&threads);
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     opjit_call bound = OPJIT_CALL_INIT;
-    row r = { .name = d->json->key, .align = NAN, .threads = threads, .op = d->op, .call = &bound };
+    row r = { .name = d->json->key, .align = NAN, .threads = b->options->threads, .op = d->op, .call = &bound };
 
     TRY(opjit_kernel_get_info(d->kernel, &info, &b->error));
     r.type = opjit_rt_dtype_short(d->op->outputs[0].dtype);
@@ -264,7 +279,7 @@ static opjit_status run_dispatchable(bench *b, const cli_model *m, const cli_dis
     if (c != NULL) {
         bound.bindings = c->bindings;
         bound.binding_count = c->binding_count;
-        bound.executor = threads > 1 ? &executor : NULL;
+        bound.executor = opjit_pool_executor(b->pool);
         r.kernel = d->kernel;
     }
     return run_row(b, &r);
@@ -298,7 +313,7 @@ static opjit_status run_model(bench *b, cli_model *m)
     return OPJIT_OK;
 }
 
-/* --- the command -------------------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 static int finish(bench *b, opjit_status status)
 {
     if (b->table.out != NULL)
@@ -315,8 +330,11 @@ int opjit_cli_bench(const cli_options *options)
     int result;
 
     without_disk.no_cache = true;
-    if (opjit_cli_context(&without_disk, &b.context, &b.error) != OPJIT_OK)
+    if (opjit_cli_context(&without_disk, &b.context, &b.error) != OPJIT_OK ||
+        opjit_cli_pool(options, &b.pool, &b.error) != OPJIT_OK) {
+        opjit_context_destroy(b.context);
         return opjit_cli_complain(NULL, NULL, &b.error);
+    }
     if (options->argument_count == 0) {
         result = finish(&b, run_generators(&b));
     } else {
@@ -329,6 +347,7 @@ int opjit_cli_bench(const cli_options *options)
             result = finish(&b, run_model(&b, &m));
         opjit_cli_model_free(&m);
     }
+    opjit_pool_destroy(b.pool);
     opjit_context_destroy(b.context);
     return result;
 }

@@ -124,14 +124,12 @@ static opjit_status dispatch(cli_model *m, const cli_command *c, const opjit_exe
     return opjit_cli_at(m, c->json, opjit_kernel_call(c->dispatchable->kernel, &call, &m->report.error));
 }
 
-static opjit_status run_commands(cli_model *m, const cli_options *options)
+static opjit_status run_commands(cli_model *m, const opjit_executor *executor)
 {
-    uint32_t threads = options->threads;
-    const opjit_executor executor = opjit_cli_executor(&threads);
     for (uint32_t i = 0; i < m->command_count; i++) {
         const cli_command *const c = &m->commands[i];
         switch (c->kind) {
-        case CLI_DISPATCH: TRY(dispatch(m, c, threads > 1 ? &executor : NULL)); break;
+        case CLI_DISPATCH: TRY(dispatch(m, c, executor)); break;
         case CLI_PRINT: TRY(print(m, c)); break;
         case CLI_WRITE_FILE: TRY(write_file(m, c)); break;
         }
@@ -143,6 +141,7 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
 {
     const opjit_compile_options compile = opjit_cli_compile_options(options);
     progress p;
+    opjit_pool *pool;
     opjit_status status;
     TRY(opjit_cli_model_load(m));
     TRY(opjit_cli_read_resources(m));
@@ -151,7 +150,11 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
     progress_begin(&p, options);
     status = opjit_cli_model_compile(m, &compile, show_progress, &p);
     progress_end(&p);
-    return status != OPJIT_OK ? status : run_commands(m, options);
+    TRY(status);
+    TRY(opjit_cli_pool(options, &pool, &m->report.error));
+    status = run_commands(m, opjit_pool_executor(pool));
+    opjit_pool_destroy(pool);
+    return status;
 }
 
 int opjit_cli_run(const cli_options *options)

@@ -2,7 +2,6 @@
 #include "frontend/cli/json.h"
 #include "frontend/cli/utf8.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct reader {
@@ -55,10 +54,8 @@ static opjit_status skip_space(reader *r)
 static long hex4(const char *s, const char *end)
 {
     long value = 0;
-    if (end - s < 4)
-        return -1;
     for (int i = 0; i < 4; i++) {
-        const char c = s[i];
+        const char c = s + i < end ? s[i] : '\0';
         if (c >= '0' && c <= '9')
             value = value * 16 + (c - '0');
         else if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))
@@ -149,7 +146,7 @@ static opjit_status read_number(reader *r, json_value *value)
     if (*s == '.') {
         if (!is_digit(s[1]))
             return refuse(r, "a digit has to follow the decimal point");
-        for (s++; is_digit(*s); s++)
+        while (is_digit(*++s))
             continue;
     }
     if (*s == 'e' || *s == 'E') {
@@ -280,7 +277,7 @@ opjit_status opjit_cli_json_read(const char *text, size_t length, rt_arena *aren
 {
     reader r = { text, text, text + length, arena, error };
     json_value *root = ARENA_NEW(arena, json_value);
-    opjit_status status = OPJIT_OK;
+    opjit_status status;
     *out_root = NULL;
     *where = (json_place){ 1, 1 };
     if (root == NULL)

@@ -71,8 +71,8 @@ void measure_median(double *samples, uint32_t n, double *median, double *lo, dou
     *hi = samples[n - 1 - k];
 }
 
-static void run_pairs(clockid_t clock, measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
-                      measure_pair *out)
+static void run_pairs(clockid_t clock, measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs,
+                      double sample_us, measure_pair *out)
 {
     double a_ns[MEASURE_MAX_PAIRS], b_ns[MEASURE_MAX_PAIRS], ratios[MEASURE_MAX_PAIRS];
     const uint32_t n = pairs < 9 ? 9 : pairs > MEASURE_MAX_PAIRS ? MEASURE_MAX_PAIRS : pairs;
@@ -104,12 +104,14 @@ static void run_pairs(clockid_t clock, measure_fn a, void *a_arg, measure_fn b, 
     measure_median(ratios, n, &out->ratio, &out->lo, &out->hi);
 }
 
-void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out)
+void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
+                 measure_pair *out)
 {
     run_pairs(CLOCK_THREAD_CPUTIME_ID, a, a_arg, b, b_arg, pairs, sample_us, out);
 }
 
-void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out)
+void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
+                      measure_pair *out)
 {
     run_pairs(CLOCK_MONOTONIC, a, a_arg, b, b_arg, pairs, sample_us, out);
 }

@@ -1,5 +1,5 @@
-/* measure.h - timing for `opjit bench` and tests/bench: interleaved pairs in one process, median ratio with a 95 % interval.
- * Only ratios of one run mean anything on a shared machine; absolute times are printed beside them. */
+/* measure.h - timing for `opjit bench` and tests/bench: interleaved pairs in one process, median ratio with a 95 %
+ * interval. Only ratios of one run mean anything on a shared machine; absolute times are printed beside them. */
 #ifndef OPJIT_CLI_MEASURE_H
 #define OPJIT_CLI_MEASURE_H
 
@@ -16,17 +16,19 @@ typedef struct measure_pair {
     uint32_t pairs, inner; /* pairs measured; calls a sample */
 } measure_pair;
 
-/* Runs a and b in turns, `pairs` times (at least 9, at most MEASURE_MAX_PAIRS), the order of the two alternating.  A sample
- * is as many calls as take at least sample_us; both sides get the same number.  Time is this thread's CPU time: what other
- * processes take from it in between is not counted. */
+/* Runs a and b in turns, `pairs` times (at least 9, at most MEASURE_MAX_PAIRS), the order of the two alternating.  A
+ * sample is as many calls as take at least sample_us; both sides get the same number.  Time is this thread's CPU
+ * time: what other processes take from it in between is not counted. */
 #define MEASURE_MAX_PAIRS 201
-void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out);
+void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
+                 measure_pair *out);
 
 /* Median of n samples (at least 9) and its 95 % interval.  Sorts them. */
 void measure_median(double *samples, uint32_t n, double *median, double *lo, double *hi);
 
 /* The same by the clock on the wall, for work that other threads share in. */
-void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us, measure_pair *out);
+void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
+                      measure_pair *out);
 
 double measure_now_ns(void); /* CLOCK_MONOTONIC */
 double measure_cpu_ns(void); /* CPU time of this thread */

@@ -8,9 +8,10 @@
 #include "runtime/base.h"
 
 const DML_TENSOR_DATA_TYPE subject_types[SUBJECT_TYPES] = {
-    DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT64, DML_TENSOR_DATA_TYPE_INT8,
-    DML_TENSOR_DATA_TYPE_INT16,   DML_TENSOR_DATA_TYPE_INT32,   DML_TENSOR_DATA_TYPE_INT64,   DML_TENSOR_DATA_TYPE_UINT8,
-    DML_TENSOR_DATA_TYPE_UINT16,  DML_TENSOR_DATA_TYPE_UINT32,  DML_TENSOR_DATA_TYPE_UINT64,
+    DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT64,
+    DML_TENSOR_DATA_TYPE_INT8,    DML_TENSOR_DATA_TYPE_INT16,   DML_TENSOR_DATA_TYPE_INT32,
+    DML_TENSOR_DATA_TYPE_INT64,   DML_TENSOR_DATA_TYPE_UINT8,   DML_TENSOR_DATA_TYPE_UINT16,
+    DML_TENSOR_DATA_TYPE_UINT32,  DML_TENSOR_DATA_TYPE_UINT64,
 };
 
 /* Exact for zero and normal halves, all that benchmarks use. */
@@ -67,7 +68,8 @@ void subject_constant(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows,
     d->fields.constant = (DML_FILL_VALUE_CONSTANT_OPERATOR_DESC){ &d->tensor, type, scalar(type, value) };
 }
 
-void subject_sequence(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, double start, double delta)
+void subject_sequence(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, double start,
+                      double delta)
 {
     link_tensor(d, type, rows, columns);
     d->op.Type = DML_OPERATOR_FILL_VALUE_SEQUENCE;
@@ -75,15 +77,16 @@ void subject_sequence(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows,
         (DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC){ &d->tensor, type, scalar(type, start), scalar(type, delta) };
 }
 
-void subject_eye(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t offset, double value)
+void subject_eye(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t offset,
+                 double value)
 {
     link_tensor(d, type, rows, columns);
     d->op.Type = DML_OPERATOR_DIAGONAL_MATRIX;
     d->fields.eye = (DML_DIAGONAL_MATRIX_OPERATOR_DESC){ &d->tensor, offset, (float)value };
 }
 
-void subject_band(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t begin, int32_t end,
-                  double value)
+void subject_band(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t begin,
+                  int32_t end, double value)
 {
     link_tensor(d, type, rows, columns);
     d->op.Type = DML_OPERATOR_DIAGONAL_MATRIX1;
@@ -97,8 +100,8 @@ bool subject_complain(const char *what, const opjit_error *error)
     return false;
 }
 
-bool subject_make(opjit_context *context, const subject_desc *d, opjit_level level, const opjit_compile_options *options,
-                  subject *out)
+bool subject_make(opjit_context *context, const subject_desc *d, opjit_level level,
+                  const opjit_compile_options *options, subject *out)
 {
     opjit_compile_options plain = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_error error;
@@ -108,7 +111,8 @@ bool subject_make(opjit_context *context, const subject_desc *d, opjit_level lev
     plain.flags = OPJIT_COMPILE_NO_CACHE;
     if (opjit_operator_create(context, &d->op, &out->op, &error) != OPJIT_OK)
         return subject_complain("operator", &error);
-    if (opjit_compile_operator(context, out->op, options != NULL ? options : &plain, &out->kernel, &error) != OPJIT_OK) {
+    if (opjit_compile_operator(context, out->op, options != NULL ? options : &plain, &out->kernel, &error) !=
+        OPJIT_OK) {
         opjit_operator_release(out->op);
         return subject_complain("compile", &error);
     }

@@ -1,5 +1,5 @@
-/* subject.h - the kernels that `opjit bench` and tests/bench measure: descriptors of the generators, compiled and bound.  Failures print one line
- * and give false: there is nothing to measure then. */
+/* subject.h - the kernels that `opjit bench` and tests/bench measure: descriptors of the generators, compiled and
+ * bound.  Failures print one line and give false: there is nothing to measure then. */
 #ifndef OPJIT_CLI_SUBJECT_H
 #define OPJIT_CLI_SUBJECT_H
 
@@ -26,10 +26,12 @@ typedef struct subject_desc {
 void subject_shape(uint64_t bytes, uint32_t element, uint32_t *rows, uint32_t *columns);
 /* Matrices of rows x columns.  Scalars are given as numbers and stored as the type has them. */
 void subject_constant(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, double value);
-void subject_sequence(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, double start, double delta);
-void subject_eye(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t offset, double value);
-void subject_band(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t begin, int32_t end,
-                  double value);
+void subject_sequence(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, double start,
+                      double delta);
+void subject_eye(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t offset,
+                 double value);
+void subject_band(subject_desc *d, DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int32_t begin,
+                  int32_t end, double value);
 /* Bits of the value in type. */
 uint64_t subject_bits(DML_TENSOR_DATA_TYPE type, double value);
 
@@ -42,8 +44,8 @@ typedef struct subject {
 } subject;
 
 /* Compiles it as options say; NULL: at that level without the caches. */
-bool subject_make(opjit_context *context, const subject_desc *d, opjit_level level, const opjit_compile_options *options,
-                  subject *out);
+bool subject_make(opjit_context *context, const subject_desc *d, opjit_level level,
+                  const opjit_compile_options *options, subject *out);
 /* in: NULL where the operator has no input.  executor NULL: this thread alone. */
 void subject_bind(subject *s, const void *in, void *out, uint64_t bytes, const opjit_executor *executor);
 void subject_run(void *s);            /* a measure_fn */

@@ -17,8 +17,8 @@ static void put_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-void opjit_cli_table_begin(table *t, FILE *out, bool json, const char *name, const char *target, const table_column *columns,
-                           uint32_t count)
+void opjit_cli_table_begin(table *t, FILE *out, bool json, const char *name, const char *target,
+                           const table_column *columns, uint32_t count)
 {
     *t = (table){ out, json, columns, count, 0 };
     if (json) {

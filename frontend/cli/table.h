@@ -35,8 +35,8 @@ typedef struct table {
 } table;
 
 /* Writes the head of a table called name, about the machine that `target` describes. */
-void opjit_cli_table_begin(table *t, FILE *out, bool json, const char *name, const char *target, const table_column *columns,
-                           uint32_t count);
+void opjit_cli_table_begin(table *t, FILE *out, bool json, const char *name, const char *target,
+                           const table_column *columns, uint32_t count);
 void opjit_cli_table_row(table *t, const table_cell *cells);
 void opjit_cli_table_end(table *t);
 

@@ -1,5 +1,6 @@
-/* test_oom_public.c - every public call that may allocate, with allocation 1, 2, 3 ... failing until none is left to fail:
- * each time OPJIT_OUT_OF_MEMORY, outputs NULL, nothing leaked and nothing broken.  LLVM's own memory is not the hook's. */
+/* test_oom_public.c - every public call that may allocate, with allocation 1, 2, 3 ... failing until none is left to
+ * fail: each time OPJIT_OUT_OF_MEMORY, outputs NULL, nothing leaked and nothing broken.  LLVM's own memory is not the
+ * hook's. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,10 +9,10 @@
 
 #include <opjit/opjit.h>
 
-/* --- an allocator that fails once ------------------------------------------------------------------------------------------- */
+/* --- an allocator that fails once --------------------------------------------------------------------------------- */
 
 static atomic_long live_blocks, live_bytes;
-static long countdown;  /* allocations until the one that fails; 0: none does */
+static long countdown; /* allocations until the one that fails; 0: none does */
 static bool has_failed;
 
 static void *allocate(void *user, size_t size, size_t alignment)
@@ -43,7 +44,7 @@ static void release(void *user, void *memory, size_t size)
 
 static const opjit_allocator allocator = { NULL, allocate, release };
 
-/* --- the objects that calls need ----------------------------------------------------------------------------------------------- */
+/* --- the objects that calls need ---------------------------------------------------------------------------------- */
 
 typedef struct world {
     opjit_context *context;
@@ -52,9 +53,12 @@ typedef struct world {
 } world;
 
 static const uint32_t sizes[] = { 5, 7 };
-static const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0 };
+static const DML_BUFFER_TENSOR_DESC buffer = {
+    DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0
+};
 static const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
-static const DML_DIAGONAL_MATRIX1_OPERATOR_DESC matrix = { &tensor, &tensor, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 3 }, 0, 2 };
+static const DML_DIAGONAL_MATRIX1_OPERATOR_DESC matrix = { &tensor,          &tensor, DML_TENSOR_DATA_TYPE_FLOAT32,
+                                                           { .Float32 = 3 }, 0,       2 };
 static const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX1, &matrix };
 static const char *const late[] = { "DiagonalFillEnd", "Value" };
 
@@ -84,7 +88,7 @@ static opjit_status compile(const world *w, uint32_t flags, uint32_t late_count,
     return opjit_compile_operator(w->context, w->op, &options, out, error);
 }
 
-/* --- one row a call: the status, after checking that what it gives is whole or NULL -------------------------------------------- */
+/* --- one row a call: the status, after checking that what it gives is whole or NULL ------------------------------- */
 
 static void check_output(opjit_status status, const void *out)
 {
@@ -122,14 +126,26 @@ static opjit_status compile_with(world *w, uint32_t flags, uint32_t late_count, 
     return status;
 }
 
-static opjit_status compile_interpreted(world *w, opjit_error *error) { return compile_with(w, OPJIT_COMPILE_INTERPRET, 0, error); }
-static opjit_status compile_late(world *w, opjit_error *error) { return compile_with(w, OPJIT_COMPILE_INTERPRET, 2, error); }
+static opjit_status compile_interpreted(world *w, opjit_error *error)
+{
+    return compile_with(w, OPJIT_COMPILE_INTERPRET, 0, error);
+}
+static opjit_status compile_late(world *w, opjit_error *error)
+{
+    return compile_with(w, OPJIT_COMPILE_INTERPRET, 2, error);
+}
 static opjit_status compile_uncached(world *w, opjit_error *error)
 {
     return compile_with(w, OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE, 0, error);
 }
-static opjit_status compile_code(world *w, opjit_error *error) { return compile_with(w, 0, 0, error); }
-static opjit_status compile_code_late(world *w, opjit_error *error) { return compile_with(w, 0, 1, error); }
+static opjit_status compile_code(world *w, opjit_error *error)
+{
+    return compile_with(w, 0, 0, error);
+}
+static opjit_status compile_code_late(world *w, opjit_error *error)
+{
+    return compile_with(w, 0, 1, error);
+}
 
 static opjit_status call(world *w, opjit_error *error)
 {
@@ -156,8 +172,14 @@ static opjit_status closure(world *w, opjit_error *error)
     return status;
 }
 
-static opjit_status optimize(world *w, opjit_error *error) { return opjit_kernel_optimize(w->kernel, error); }
-static opjit_status warm(world *w, opjit_error *error) { return opjit_context_warm(w->context, error); }
+static opjit_status optimize(world *w, opjit_error *error)
+{
+    return opjit_kernel_optimize(w->kernel, error);
+}
+static opjit_status warm(world *w, opjit_error *error)
+{
+    return opjit_context_warm(w->context, error);
+}
 
 static void count_stage(void *user, const char *stage, const char *text)
 {
@@ -186,6 +208,7 @@ static opjit_status statistics(world *w, opjit_error *error)
     return opjit_cache_get_stats(w->context, &out, error);
 }
 
+/* clang-format off */
 static const struct { const char *name; opjit_status (*run)(world *w, opjit_error *error); bool code; } rows[] = {
     { "context_create", context_create, false },
     { "operator_create", operator_create, false },
@@ -203,6 +226,7 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "kernel_call, code", call, true },
     { "kernel_optimize", optimize, true },
 };
+/* clang-format on */
 
 static void build(world *w, bool code)
 {
@@ -211,8 +235,9 @@ static void build(world *w, bool code)
     *w = (world){ NULL, NULL, NULL };
     ck_assert_msg(create_context(&w->context, &error) == OPJIT_OK, "%s", error.message);
     ck_assert_int_eq(opjit_operator_create(w->context, &desc, &w->op, NULL), OPJIT_OK);
-    ck_assert_msg(compile(w, code ? OPJIT_COMPILE_NO_CACHE : OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE, 0, &w->kernel,
-                          &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(compile(w, code ? OPJIT_COMPILE_NO_CACHE : OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE, 0,
+                          &w->kernel, &error) == OPJIT_OK,
+                  "%s", error.message);
 }
 
 static void tear_down(world *w)
@@ -251,15 +276,16 @@ START_TEST(fails_one_by_one)
         status = rows[_i].run(&w, &error);
         countdown = 0;
         failed = has_failed;
-        ck_assert_msg(status == (failed ? OPJIT_OUT_OF_MEMORY : OPJIT_OK), "%s, allocation %ld: %s, %s", rows[_i].name, fail_at,
-                      opjit_status_name(status), error.message);
-        ck_assert_msg(!failed || strstr(error.message, "out of memory") != NULL, "%s, allocation %ld: %s", rows[_i].name, fail_at,
-                      error.message);
+        ck_assert_msg(status == (failed ? OPJIT_OUT_OF_MEMORY : OPJIT_OK), "%s, allocation %ld: %s, %s", rows[_i].name,
+                      fail_at, opjit_status_name(status), error.message);
+        ck_assert_msg(!failed || strstr(error.message, "out of memory") != NULL, "%s, allocation %ld: %s",
+                      rows[_i].name, fail_at, error.message);
         /* Nothing is broken: the same call now works. */
-        ck_assert_msg(rows[_i].run(&w, &error) == OPJIT_OK, "%s after allocation %ld: %s", rows[_i].name, fail_at, error.message);
+        ck_assert_msg(rows[_i].run(&w, &error) == OPJIT_OK, "%s after allocation %ld: %s", rows[_i].name, fail_at,
+                      error.message);
         tear_down(&w);
-        ck_assert_msg(atomic_load(&live_blocks) == 0 && atomic_load(&live_bytes) == 0, "%s, allocation %ld: %ld blocks leaked",
-                      rows[_i].name, fail_at, atomic_load(&live_blocks));
+        ck_assert_msg(atomic_load(&live_blocks) == 0 && atomic_load(&live_bytes) == 0,
+                      "%s, allocation %ld: %ld blocks leaked", rows[_i].name, fail_at, atomic_load(&live_blocks));
         if (!failed) {
             printf("%s: %ld allocations\n", rows[_i].name, fail_at - 1);
             break;

@@ -1,6 +1,6 @@
-/* test_fe_driver.c - compiling: options, caches, late parameters, variants, names, events, and where the code generator
- * comes from.  Most kernels are interpreted, so that this runs without one; those that need it are skipped where it is not
- * there.  What kernels compute is the property tests' business. */
+/* test_fe_driver.c - compiling: options, caches, late parameters, variants, names, events, and where the code
+ * generator comes from.  Most kernels are interpreted, so that this runs without one; those that need it are skipped
+ * where it is not there.  What kernels compute is the property tests' business. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
@@ -47,7 +47,9 @@ static opjit_operator *make_operator(opjit_context *context, bool with_input, in
     static const uint32_t sizes[] = { HEIGHT, WIDTH };
     const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0 };
     const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
-    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC d = { with_input ? &tensor : NULL, &tensor, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 7 }, begin, end };
+    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC d = {
+        with_input ? &tensor : NULL, &tensor, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 7 }, begin, end
+    };
     const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX1, &d };
     opjit_operator *op = NULL;
     opjit_error error;
@@ -75,8 +77,8 @@ static opjit_kernel_info info_of(const opjit_kernel *kernel)
 }
 
 /* Runs the kernel and compares with the formula. */
-static void check_call(opjit_kernel *kernel, bool with_input, bool in_place, const uint64_t *params, uint32_t param_count,
-                       int64_t begin, int64_t end, float value)
+static void check_call(opjit_kernel *kernel, bool with_input, bool in_place, const uint64_t *params,
+                       uint32_t param_count, int64_t begin, int64_t end, float value)
 {
     float input[COUNT], output[COUNT];
     opjit_binding bindings[2] = { { input, sizeof input }, { in_place ? input : output, sizeof output } };
@@ -100,7 +102,7 @@ static void check_call(opjit_kernel *kernel, bool with_input, bool in_place, con
 
 static const opjit_compile_options interpreted = { .flags = OPJIT_COMPILE_INTERPRET };
 
-/* --- caches ------------------------------------------------------------------------------------------------------------------ */
+/* --- caches ------------------------------------------------------------------------------------------------------- */
 
 START_TEST(equal_operators_share_a_kernel)
 {
@@ -134,12 +136,14 @@ START_TEST(equal_operators_share_a_kernel)
 }
 END_TEST
 
-/* --- options ------------------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
-static const char *const late_unknown[] = { "Value", "Offset" }, *const late_twice[] = { "Value", "DiagonalFillEnd", "Value" },
-                  *const late_null[] = { NULL }, *const late_tensor[] = { "OutputTensor" };
+static const char *const late_unknown[] = { "Value", "Offset" },
+                         *const late_twice[] = { "Value", "DiagonalFillEnd", "Value" }, *const late_null[] = { NULL },
+                         *const late_tensor[] = { "OutputTensor" };
 #define LONG_NAME "abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwx"
 
+/* clang-format off */
 static const struct { opjit_compile_options options; const char *message; } wrong_options[] = {
     { { .flags = 8 }, "options.flags: 0x8, must be a sum of flags out of 0x7" },
     { { .flags = UINT32_MAX }, "options.flags: 0xffffffff, must be a sum of flags out of 0x7" },
@@ -154,6 +158,7 @@ static const struct { opjit_compile_options options; const char *message; } wron
     { { .name = "1a" }, "options.name: \"1a\", must be a C identifier of at most 95 characters" },
     { { .name = LONG_NAME }, "options.name: \"" LONG_NAME "\", must be a C identifier of at most 95 characters" },
 };
+/* clang-format on */
 
 START_TEST(wrong_option)
 {
@@ -176,7 +181,10 @@ START_TEST(option_sizes)
 {
     opjit_context *context = make_context(NULL, 0);
     opjit_operator *op = make_operator(context, true, 0, 1);
-    struct { opjit_compile_options options; uint32_t more; } newer = { { .flags = OPJIT_COMPILE_INTERPRET }, 0 };
+    struct {
+        opjit_compile_options options;
+        uint32_t more;
+    } newer = { { .flags = OPJIT_COMPILE_INTERPRET }, 0 };
     opjit_kernel *kernel;
     opjit_error error;
 
@@ -225,7 +233,7 @@ START_TEST(null_arguments)
 }
 END_TEST
 
-/* --- late parameters --------------------------------------------------------------------------------------------------------------- */
+/* --- late parameters ---------------------------------------------------------------------------------------------- */
 
 START_TEST(late_fields)
 {
@@ -243,7 +251,8 @@ START_TEST(late_fields)
     ck_assert_ptr_eq(kernel, again);
     info = info_of(kernel);
     ck_assert_uint_eq(info.param_count, 3);
-    ck_assert(info.params[0].dtype == DML_TENSOR_DATA_TYPE_INT32 && info.params[1].dtype == DML_TENSOR_DATA_TYPE_FLOAT32);
+    ck_assert(info.params[0].dtype == DML_TENSOR_DATA_TYPE_INT32 &&
+              info.params[1].dtype == DML_TENSOR_DATA_TYPE_FLOAT32);
     ck_assert(info.params[0].lo == INT32_MIN && info.params[0].hi == INT32_MAX);
     ck_assert_str_eq((const char *)info.meta + info.params[2].name, "DiagonalFillBegin");
     for (int begin = -4; begin <= 5; begin++) {
@@ -266,12 +275,20 @@ END_TEST
 /* One late scalar of each type has its type's interval. */
 START_TEST(late_scalar_types)
 {
-    static const struct { DML_TENSOR_DATA_TYPE dtype; int64_t lo, hi; } types[] = {
-        { DML_TENSOR_DATA_TYPE_FLOAT32, 0, 0 },          { DML_TENSOR_DATA_TYPE_FLOAT16, 0, 0 },
-        { DML_TENSOR_DATA_TYPE_UINT32, 0, UINT32_MAX },  { DML_TENSOR_DATA_TYPE_UINT16, 0, UINT16_MAX },
-        { DML_TENSOR_DATA_TYPE_UINT8, 0, UINT8_MAX },    { DML_TENSOR_DATA_TYPE_INT32, INT32_MIN, INT32_MAX },
-        { DML_TENSOR_DATA_TYPE_INT16, INT16_MIN, INT16_MAX }, { DML_TENSOR_DATA_TYPE_INT8, INT8_MIN, INT8_MAX },
-        { DML_TENSOR_DATA_TYPE_FLOAT64, 0, 0 },          { DML_TENSOR_DATA_TYPE_UINT64, INT64_MIN, INT64_MAX },
+    static const struct {
+        DML_TENSOR_DATA_TYPE dtype;
+        int64_t lo, hi;
+    } types[] = {
+        { DML_TENSOR_DATA_TYPE_FLOAT32, 0, 0 },
+        { DML_TENSOR_DATA_TYPE_FLOAT16, 0, 0 },
+        { DML_TENSOR_DATA_TYPE_UINT32, 0, UINT32_MAX },
+        { DML_TENSOR_DATA_TYPE_UINT16, 0, UINT16_MAX },
+        { DML_TENSOR_DATA_TYPE_UINT8, 0, UINT8_MAX },
+        { DML_TENSOR_DATA_TYPE_INT32, INT32_MIN, INT32_MAX },
+        { DML_TENSOR_DATA_TYPE_INT16, INT16_MIN, INT16_MAX },
+        { DML_TENSOR_DATA_TYPE_INT8, INT8_MIN, INT8_MAX },
+        { DML_TENSOR_DATA_TYPE_FLOAT64, 0, 0 },
+        { DML_TENSOR_DATA_TYPE_UINT64, INT64_MIN, INT64_MAX },
         { DML_TENSOR_DATA_TYPE_INT64, INT64_MIN, INT64_MAX },
     };
     static const char *const names[] = { "Value" };
@@ -297,7 +314,8 @@ START_TEST(late_scalar_types)
     options.late_count = 1;
     kernel = compile(context, op, options);
     info = info_of(kernel);
-    ck_assert(info.params[0].dtype == (uint32_t)types[_i].dtype && info.params[0].lo == types[_i].lo && info.params[0].hi == types[_i].hi);
+    ck_assert(info.params[0].dtype == (uint32_t)types[_i].dtype && info.params[0].lo == types[_i].lo &&
+              info.params[0].hi == types[_i].hi);
     binding = (opjit_binding){ output, sizeof output };
     call.bindings = &binding;
     call.binding_count = 1;
@@ -312,7 +330,7 @@ START_TEST(late_scalar_types)
 }
 END_TEST
 
-/* --- what a kernel is ------------------------------------------------------------------------------------------------------------------ */
+/* --- what a kernel is --------------------------------------------------------------------------------------------- */
 
 START_TEST(names_and_metadata)
 {
@@ -386,7 +404,7 @@ START_TEST(explain_names_every_pass)
 }
 END_TEST
 
-/* --- targets --------------------------------------------------------------------------------------------------------------------------- */
+/* --- targets ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(foreign_targets_are_interpreted_only)
 {
@@ -418,7 +436,7 @@ START_TEST(foreign_targets_are_interpreted_only)
 }
 END_TEST
 
-/* --- the code generator ------------------------------------------------------------------------------------------------------------------ */
+/* --- the code generator ------------------------------------------------------------------------------------------- */
 
 #ifndef OPJIT_STATIC_CODEGEN
 START_TEST(wrong_codegen_paths)
@@ -506,7 +524,8 @@ START_TEST(compiled_kernels)
     late = compile(context, op, options);
     opjit_operator_release(op);
     opjit_context_destroy(context);
-    ck_assert(info_of(kernel).flags == 0 && info_of(kernel).level == OPJIT_LEVEL_QUICK && info_of(kernel).code_bytes > 0);
+    ck_assert(info_of(kernel).flags == 0 && info_of(kernel).level == OPJIT_LEVEL_QUICK &&
+              info_of(kernel).code_bytes > 0);
     ck_assert(info_of(kernel).codegen_ms > 0 && info_of(kernel).compile_ms >= info_of(kernel).codegen_ms);
     for (int round = 0; round < 2; round++) { /* before and after the peak version */
         check_call(kernel, _i != 0, false, NULL, 0, 0, 1, 7);

@@ -1,5 +1,5 @@
-/* test_fe_key.c - the canonical key: operators with equal keys lower to equal IR, whatever one field is changed; and what
- * does not reach the IR is not in the key. */
+/* test_fe_key.c - the canonical key: operators with equal keys lower to equal IR, whatever one field is changed; and
+ * what does not reach the IR is not in the key. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ static bool key_and_text(const test_case *c, uint64_t late, rt_bytes *key, rt_by
     opjit_fe_operator_key(op, options.late_mask, key);
     for (uint32_t i = 0; i < options.late_count; i++)
         opjit_rt_bytes_u8(key, options.late[i]);
-    ck_assert_msg(opjit_fe_lower(op, &options, "k", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_fe_lower(op, &options, "k", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
+                  error.message);
     opjit_ir_print(&f, text);
     opjit_ir_free(&f);
     if (options.late_mask == 0)
@@ -57,7 +58,7 @@ static bool equal(const rt_bytes *a, const rt_bytes *b)
     return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
 }
 
-/* --- one change ------------------------------------------------------------------------------------------------------------- */
+/* --- one change --------------------------------------------------------------------------------------------------- */
 
 static uint32_t small(test_random *r)
 {
@@ -105,9 +106,7 @@ static void change_field(test_random *r, test_case *c)
         else
             c->desc.diagonal_matrix1.DiagonalFillEnd ^= 1 << small(r);
         break;
-    case DML_OPERATOR_FILL_VALUE_CONSTANT:
-        change_scalar(r, &c->desc.fill_value_constant.Value);
-        break;
+    case DML_OPERATOR_FILL_VALUE_CONSTANT: change_scalar(r, &c->desc.fill_value_constant.Value); break;
     default:
         change_scalar(r, first ? &c->desc.fill_value_sequence.ValueStart : &c->desc.fill_value_sequence.ValueDelta);
         break;
@@ -138,8 +137,9 @@ START_TEST(one_change)
             const bool same_keys = equal(&keys[0], &keys[1]), same_texts = equal(&texts[0], &texts[1]);
             if (same_keys && !same_texts)
                 test_case_print(stderr, &c);
-            ck_assert_msg(!same_keys || same_texts, "case %llu: equal keys, but\n%.*s\n%.*s", (unsigned long long)number,
-                          (int)texts[0].size, texts[0].data, (int)texts[1].size, texts[1].data);
+            ck_assert_msg(!same_keys || same_texts, "case %llu: equal keys, but\n%.*s\n%.*s",
+                          (unsigned long long)number, (int)texts[0].size, texts[0].data, (int)texts[1].size,
+                          texts[1].data);
             same += same_keys;
             differ += !same_keys;
             opjit_rt_bytes_free(&keys[1]);
@@ -148,11 +148,12 @@ START_TEST(one_change)
         opjit_rt_bytes_free(&keys[0]);
         opjit_rt_bytes_free(&texts[0]);
     }
-    ck_assert_msg(cases.end - cases.first < 3000 || (same > 100 && differ > 100), "one-sided: %u equal, %u differ", same, differ);
+    ck_assert_msg(cases.end - cases.first < 3000 || (same > 100 && differ > 100), "one-sided: %u equal, %u differ",
+                  same, differ);
 }
 END_TEST
 
-/* --- what is not in the key ------------------------------------------------------------------------------------------------- */
+/* --- what is not in the key --------------------------------------------------------------------------------------- */
 
 static void make(test_case *c, DML_TENSOR_DATA_TYPE dtype)
 {
@@ -165,26 +166,80 @@ static void make(test_case *c, DML_TENSOR_DATA_TYPE dtype)
         t->strides[0] = 9, t->strides[1] = 3, t->strides[2] = 1;
         t->buffer.Strides = t->strides;
     }
-    c->desc.diagonal_matrix1 = (DML_DIAGONAL_MATRIX1_OPERATOR_DESC){ &c->input.desc, &c->output.desc, dtype, { .UInt64 = 0x3c00 }, 0, 1 };
+    c->desc.diagonal_matrix1 =
+        (DML_DIAGONAL_MATRIX1_OPERATOR_DESC){ &c->input.desc, &c->output.desc, dtype, { .UInt64 = 0x3c00 }, 0, 1 };
 }
 
-static void nothing(test_case *c) { (void)c; }
-static void stride_of_one(test_case *c) { c->output.strides[0] = 77; }
-static void packed(test_case *c) { c->output.buffer.Strides = NULL; }
-static void owned(test_case *c) { c->input.buffer.Flags = DML_TENSOR_FLAG_OWNED_BY_DML; }
-static void hidden_bytes(test_case *c) { c->desc.diagonal_matrix1.Value.Bytes[2] = 0xff; }
-static void implied_total(test_case *c) { c->output.buffer.TotalTensorSizeInBytes = 12; }
-static void implied_align(test_case *c) { c->output.buffer.GuaranteedBaseOffsetAlignment = 2; }
-static void value(test_case *c) { c->desc.diagonal_matrix1.Value.UInt16 = 0x3c01; }
-static void minus_zero(test_case *c) { c->desc.diagonal_matrix1.Value.UInt16 = 0x8000; }
-static void begin(test_case *c) { c->desc.diagonal_matrix1.DiagonalFillBegin = -1; }
-static void no_input(test_case *c) { c->desc.diagonal_matrix1.InputTensor = NULL; }
-static void total(test_case *c) { c->output.buffer.TotalTensorSizeInBytes = 16; }
-static void align(test_case *c) { c->output.buffer.GuaranteedBaseOffsetAlignment = 64; }
-static void stride(test_case *c) { c->output.strides[1] = 4; }
-static void input_stride(test_case *c) { c->input.strides[1] = 0; }
-static void rank(test_case *c) { c->input.buffer.DimensionCount = c->output.buffer.DimensionCount = 2; c->input.sizes[0] = c->output.sizes[0] = 3; c->input.sizes[1] = c->output.sizes[1] = 3; c->input.strides[0] = c->output.strides[0] = 3; c->input.strides[1] = c->output.strides[1] = 1; }
+static void nothing(test_case *c)
+{
+    (void)c;
+}
+static void stride_of_one(test_case *c)
+{
+    c->output.strides[0] = 77;
+}
+static void packed(test_case *c)
+{
+    c->output.buffer.Strides = NULL;
+}
+static void owned(test_case *c)
+{
+    c->input.buffer.Flags = DML_TENSOR_FLAG_OWNED_BY_DML;
+}
+static void hidden_bytes(test_case *c)
+{
+    c->desc.diagonal_matrix1.Value.Bytes[2] = 0xff;
+}
+static void implied_total(test_case *c)
+{
+    c->output.buffer.TotalTensorSizeInBytes = 12;
+}
+static void implied_align(test_case *c)
+{
+    c->output.buffer.GuaranteedBaseOffsetAlignment = 2;
+}
+static void value(test_case *c)
+{
+    c->desc.diagonal_matrix1.Value.UInt16 = 0x3c01;
+}
+static void minus_zero(test_case *c)
+{
+    c->desc.diagonal_matrix1.Value.UInt16 = 0x8000;
+}
+static void begin(test_case *c)
+{
+    c->desc.diagonal_matrix1.DiagonalFillBegin = -1;
+}
+static void no_input(test_case *c)
+{
+    c->desc.diagonal_matrix1.InputTensor = NULL;
+}
+static void total(test_case *c)
+{
+    c->output.buffer.TotalTensorSizeInBytes = 16;
+}
+static void align(test_case *c)
+{
+    c->output.buffer.GuaranteedBaseOffsetAlignment = 64;
+}
+static void stride(test_case *c)
+{
+    c->output.strides[1] = 4;
+}
+static void input_stride(test_case *c)
+{
+    c->input.strides[1] = 0;
+}
+static void rank(test_case *c)
+{
+    c->input.buffer.DimensionCount = c->output.buffer.DimensionCount = 2;
+    c->input.sizes[0] = c->output.sizes[0] = 3;
+    c->input.sizes[1] = c->output.sizes[1] = 3;
+    c->input.strides[0] = c->output.strides[0] = 3;
+    c->input.strides[1] = c->output.strides[1] = 1;
+}
 
+/* clang-format off */
 static const struct { const char *name; void (*change)(test_case *c); bool same; } rows[] = {
     { "nothing", nothing, true },           { "stride of size 1", stride_of_one, true },
     { "packed strides left out", packed, true }, { "OWNED_BY_DML", owned, true },
@@ -195,6 +250,7 @@ static const struct { const char *name; void (*change)(test_case *c); bool same;
     { "alignment", align, false },          { "stride", stride, false },
     { "input's stride", input_stride, false }, { "rank", rank, false },
 };
+/* clang-format on */
 
 START_TEST(canonical_row)
 {
@@ -214,11 +270,12 @@ START_TEST(canonical_row)
 }
 END_TEST
 
-/* --- options ----------------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static const char *const end_only[] = { "DiagonalFillEnd" }, *const both[] = { "DiagonalFillEnd", "Value" },
-                  *const turned[] = { "Value", "DiagonalFillEnd" };
+                         *const turned[] = { "Value", "DiagonalFillEnd" };
 
+/* clang-format off */
 static const struct { const char *name; opjit_compile_options options; bool same; } option_rows[] = {
     { "plain", { .level = OPJIT_LEVEL_AUTO }, true },
     { "quick is auto", { .level = OPJIT_LEVEL_QUICK }, true },
@@ -231,6 +288,7 @@ static const struct { const char *name; opjit_compile_options options; bool same
     { "name", { .name = "n" }, false },
     { "late", { .late_count = 1, .late = end_only }, false },
 };
+/* clang-format on */
 
 static size_t options_key(opjit_operator *op, opjit_compile_options options, uint8_t key[static FE_OPTIONS_KEY_SIZE])
 {
@@ -244,7 +302,8 @@ static size_t options_key(opjit_operator *op, opjit_compile_options options, uin
 START_TEST(option_row)
 {
     uint8_t plain[FE_OPTIONS_KEY_SIZE], other[FE_OPTIONS_KEY_SIZE];
-    const opjit_compile_options in_order = { .late_count = 2, .late = both }, turned_round = { .late_count = 2, .late = turned };
+    const opjit_compile_options in_order = { .late_count = 2, .late = both },
+                                turned_round = { .late_count = 2, .late = turned };
     fe_options read;
     opjit_operator *op;
     test_case c;

@@ -1,5 +1,5 @@
-/* test_fe_tensor.c - the rules for one tensor descriptor, a row each, with the exact message or the exact result; and the
- * overlap test against an enumeration of all coordinates. */
+/* test_fe_tensor.c - the rules for one tensor descriptor, a row each, with the exact message or the exact result; and
+ * the overlap test against an enumeration of all coordinates. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,12 @@ typedef struct row {
 #define GOOD .status = OPJIT_OK, .want =
 #define BAD .status = OPJIT_INVALID_ARGUMENT, .want =
 #define NOT_YET .status = OPJIT_UNSUPPORTED, .want =
-#define AT(...) { __VA_ARGS__ }
+#define AT(...)     \
+    {               \
+        __VA_ARGS__ \
+    }
 
+/* clang-format off */
 static const row rows[] = {
     /* pointers, type, data type, flags */
     { "no tensor", NO_TENSOR, F32, 0, 1, AT(1), AT(0), BAD ": NULL, must be a tensor" },
@@ -128,6 +132,7 @@ static const row rows[] = {
     { "align 2^31", PACKED, F32, 0, 1, AT(1), AT(0), .align = 0x80000000, GOOD "4/1/1/2147483648 0" },
     { "align 2^32 - 1", PACKED, F32, 0, 1, AT(1), AT(0), .align = M, BAD ".GuaranteedBaseOffsetAlignment: 4294967295, must be 0 or a power of two that is at least 4" },
 };
+/* clang-format on */
 
 static void describe(const fe_tensor *t, char text[static 256])
 {
@@ -135,7 +140,8 @@ static void describe(const fe_tensor *t, char text[static 256])
                         (unsigned long long)t->elements, t->align);
 
     for (uint32_t i = 0; i < t->rank; i++)
-        used += snprintf(text + used, 256 - (size_t)used, "%s%llu", i == 0 ? "" : ",", (unsigned long long)t->strides[i]);
+        used +=
+            snprintf(text + used, 256 - (size_t)used, "%s%llu", i == 0 ? "" : ",", (unsigned long long)t->strides[i]);
 }
 
 START_TEST(tensor_row)
@@ -158,7 +164,8 @@ START_TEST(tensor_row)
     opjit_status status;
 
     memset(&tensor, 0x5a, sizeof tensor);
-    status = opjit_fe_tensor_resolve((r->how & NO_TENSOR) != 0 ? NULL : &desc, (r->how & OUT) != 0, where, &tensor, &error);
+    status = opjit_fe_tensor_resolve((r->how & NO_TENSOR) != 0 ? NULL : &desc, (r->how & OUT) != 0, "OP", "Tensor",
+                                     &tensor, &error);
     ck_assert_msg(status == r->status, "%s: %s, %s", r->name, opjit_status_name(status), error.message);
     if (status == OPJIT_OK) {
         describe(&tensor, text);
@@ -167,13 +174,14 @@ START_TEST(tensor_row)
             ck_assert_msg(tensor.sizes[i] == 1 && tensor.strides[i] == 0, "%s: dimension %u", r->name, i);
         return;
     }
-    ck_assert_msg(strncmp(error.message, where, strlen(where)) == 0 && strcmp(error.message + strlen(where), r->want) == 0,
+    ck_assert_msg(strncmp(error.message, where, strlen(where)) == 0 &&
+                      strcmp(error.message + strlen(where), r->want) == 0,
                   "%s: %s", r->name, error.message);
     ck_assert_msg(memcmp(&tensor, &zero, sizeof zero) == 0, "%s: the result is not zero", r->name);
 }
 END_TEST
 
-/* --- overlap ----------------------------------------------------------------------------------------------------------- */
+/* --- overlap ------------------------------------------------------------------------------------------------------ */
 
 #define SPAN_MAX 4096
 
@@ -217,7 +225,8 @@ START_TEST(overlap_is_exact)
 
     test_random_init(&random, (uint64_t)_i, 0, 0);
     while (shared + disjoint < 20000) {
-        const uint32_t rank = 1 + (uint32_t)test_random_below(&random, 5), most = 1 + (uint32_t)test_random_below(&random, 6);
+        const uint32_t rank = 1 + (uint32_t)test_random_below(&random, 5),
+                       most = 1 + (uint32_t)test_random_below(&random, 6);
         const uint32_t reach = 1 + (uint32_t)test_random_below(&random, 40);
         uint64_t sizes[8], strides[8];
         bool truth;

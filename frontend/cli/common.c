@@ -1,5 +1,5 @@
-/* session.c - what commands share: errors as one line, output, the context and compile options that the options
- * mean. */
+/* common.c - what commands share: errors as one line, output, the context, pool and compile options that the
+ * options mean. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +31,12 @@ opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, 
     context.target = options->target;
     context.cache_dir = options->no_cache ? NULL : options->cache_dir;
     return opjit_context_create(&context, out, error);
+}
+
+opjit_status opjit_cli_pool(const cli_options *options, opjit_pool **out, opjit_error *error)
+{
+    *out = NULL;
+    return options->threads > 1 ? opjit_pool_create(NULL, options->threads, out, error) : OPJIT_OK;
 }
 
 opjit_compile_options opjit_cli_compile_options(const cli_options *options)
