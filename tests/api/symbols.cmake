@@ -54,7 +54,8 @@ endforeach()
 # Sets <out> to the exported names of a shared library and checks that it has no need of LLVM.
 function(read_exports library out)
     execute_process(COMMAND ${NM} -D --defined-only ${library} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
-    string(REGEX MATCHALL "[A-Za-z] [A-Za-z0-9_]+(@@[^\n]*)?\n" lines "${text}")
+    # Capital letters are global; ld may leave a local name of a merged section in the table, which binds nothing.
+    string(REGEX MATCHALL "[A-Zu] [A-Za-z0-9_]+(@@[^\n]*)?\n" lines "${text}")
     set(names "")
     foreach(line IN LISTS lines)
         string(REGEX REPLACE "^[A-Za-z] ([A-Za-z0-9_]+).*" "\\1" name "${line}")

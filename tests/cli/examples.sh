@@ -29,7 +29,7 @@ if [ -d "${OPJIT_DXDISPATCH_MODELS:-/nonexistent}" ]; then
     sample dml_fill_value_sequence "Resource 'Out': 3.2, 4.7, 6.2, 7.7, 9.2"
     sample dml_scalar_union_fp16 "Resource 'output': 2, 2, 3, 4, 4"
     sample dml_element_wise_clip "Resource 'A': -2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5"
-    sample dml_element_wise_identity "Resource 'output': 12, 14, 16"
+    sample dml_element_wise_identity "Resource 'Out': 12, 14, 16"
     sample dml_element_wise_add "Resource 'Out': 6, 10, -2"
     sample dml_owned_tensors "Resource 'Out': 6, 10, -2"
     sample dml_element_wise_add1 "Resource 'Out': 6, 10, -0.432332"

@@ -132,7 +132,7 @@ START_TEST(an_example_of_the_documents)
 }
 END_TEST
 
-/* --- the reference's conversions -------------------------------------------------------------------------------------- */
+/* --- the reference's conversions ---------------------------------------------------------------------------------- */
 START_TEST(every_half_survives_the_way_to_float_and_back)
 {
     for (uint32_t h = 0; h < 0x10000; h++) {

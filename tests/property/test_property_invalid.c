@@ -71,7 +71,7 @@ static void expect_refused(opjit_context *context, const test_case *c, const cha
     refusals++;
 }
 
-/* --- one tensor field at a time --------------------------------------------------------------------------------------- */
+/* --- one tensor field at a time ----------------------------------------------------------------------------------- */
 static void wrong_head(opjit_context *context, const test_case *c, test_tensor *t, bool is_output)
 {
     static const uint32_t types[] = { 0, 2, 77, 0x80000000 };
@@ -192,7 +192,7 @@ START_TEST(a_wrong_tensor_field_is_refused)
 }
 END_TEST
 
-/* --- fields that must fit each other ---------------------------------------------------------------------------------- */
+/* --- fields that must fit each other ------------------------------------------------------------------------------ */
 static DML_TENSOR_DATA_TYPE *value_type(test_case *c)
 {
     switch (c->op.Type) {
@@ -285,7 +285,7 @@ START_TEST(unknown_operators_are_refused)
 }
 END_TEST
 
-/* --- random bytes ----------------------------------------------------------------------------------------------------- */
+/* --- random bytes ------------------------------------------------------------------------------------------------- */
 /* Number of bytes that are random: few, so that some descriptors get past the first check. */
 static void scramble(test_random *r, void *memory, size_t bytes)
 {

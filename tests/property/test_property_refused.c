@@ -62,7 +62,7 @@ static void expect_invalid(opjit_status status, const opjit_error *error, const 
                   "%s: the message is \"%s\"", what, error->message);
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 /* A call that is right until a row of the table below spoils it. */
 typedef struct spoiled {
     _Alignas(64) unsigned char input[BYTES + 64], output[BYTES + 64], workspace[4096];
@@ -146,7 +146,7 @@ START_TEST(a_wrong_call_leaves_the_output_alone)
 }
 END_TEST
 
-/* --- options ---------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 static const char *const late_unknown[] = { "NoSuchField" };
 static const char *const late_tensor[] = { "OutputTensor" };
 static const char *const late_type[] = { "ValueDataType" };
@@ -208,7 +208,7 @@ START_TEST(wrong_context_options_are_refused)
 }
 END_TEST
 
-/* --- NULL ------------------------------------------------------------------------------------------------------------- */
+/* --- NULL --------------------------------------------------------------------------------------------------------- */
 #define REFUSED(call)                                                                                                  \
     do {                                                                                                               \
         error = (opjit_error){ OPJIT_OK, "" };                                                                         \

@@ -10,13 +10,13 @@
 
 #include <opjit/dml.h>
 
-/* --- operators: output is the start of the binding, and so is input, which is NULL where the tensor is absent ---------- */
+/* --- operators: output is the start of the binding, and so is input, which is NULL where the tensor is absent ----- */
 void ref_diagonal_matrix(const DML_DIAGONAL_MATRIX_OPERATOR_DESC *desc, void *output);
 void ref_diagonal_matrix1(const DML_DIAGONAL_MATRIX1_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_fill_value_constant(const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC *desc, void *output);
 void ref_fill_value_sequence(const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC *desc, void *output);
 
-/* --- tensors (ref_tensor.c) --------------------------------------------------------------------------------------------- */
+/* --- tensors (ref_tensor.c) --------------------------------------------------------------------------------------- */
 typedef struct ref_tensor {
     DML_TENSOR_DATA_TYPE dtype;
     uint32_t rank;
@@ -35,7 +35,7 @@ uint64_t ref_tensor_offset(const ref_tensor *t, const uint32_t coordinates[8]);
 uint64_t ref_load(const ref_tensor *t, const void *base, uint64_t offset);
 void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits);
 
-/* --- scalars (ref_scalar.c) --------------------------------------------------------------------------------------------- */
+/* --- scalars (ref_scalar.c) --------------------------------------------------------------------------------------- */
 uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype);
 bool ref_dtype_is_float(DML_TENSOR_DATA_TYPE dtype);
 bool ref_is_nan(DML_TENSOR_DATA_TYPE dtype, uint64_t bits);

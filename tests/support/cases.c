@@ -19,7 +19,7 @@ const DML_OPERATOR_TYPE test_operators[TEST_OPERATOR_COUNT] = {
     DML_OPERATOR_FILL_VALUE_SEQUENCE,
 };
 
-/* --- scalars ---------------------------------------------------------------------------------------------------------- */
+/* --- scalars ------------------------------------------------------------------------------------------------------ */
 /* Zeros, ones, the least and greatest, subnormals, infinities, NaNs with payload, quiet and signalling. */
 static const uint64_t corners16[] = { 0x0000, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x83ff, 0x0400, 0x7bff, 0xfbff,
                                       0x7c00, 0xfc00, 0x7e00, 0xfe12, 0x7c01, 0xfd55, 0x2e66, 0x4200 };
@@ -90,7 +90,7 @@ static int32_t random_diagonal(test_random *r, uint32_t height, uint32_t width)
     }
 }
 
-/* --- cases ------------------------------------------------------------------------------------------------------------ */
+/* --- cases -------------------------------------------------------------------------------------------------------- */
 static void random_diagonal_matrix(test_random *r, test_case *c)
 {
     DML_DIAGONAL_MATRIX_OPERATOR_DESC *desc = &c->desc.diagonal_matrix;
@@ -203,7 +203,7 @@ bool test_case_any_nan(const test_case *c)
            (c->op.Type == DML_OPERATOR_DIAGONAL_MATRIX && type != DML_TENSOR_DATA_TYPE_FLOAT32);
 }
 
-/* --- late parameters -------------------------------------------------------------------------------------------------- */
+/* --- late parameters ---------------------------------------------------------------------------------------------- */
 uint32_t test_case_scalars(const test_case *c)
 {
     switch (c->op.Type) {

@@ -19,7 +19,7 @@ const char *test_type_name(DML_TENSOR_DATA_TYPE type); /* "FLOAT32" */
 extern const DML_OPERATOR_TYPE test_operators[TEST_OPERATOR_COUNT];
 const char *test_operator_name(DML_OPERATOR_TYPE type); /* "DIAGONAL_MATRIX1" */
 
-/* --- tensors (layout.c) --------------------------------------------------------------------------------------------- */
+/* --- tensors (layout.c) ------------------------------------------------------------------------------------------- */
 /* A descriptor with the arrays it points to: don't copy, the pointers would stay behind. */
 typedef struct test_tensor {
     DML_TENSOR_DESC desc;
@@ -38,7 +38,7 @@ void test_tensor_measure(test_tensor *t);
 void test_tensor_random_sizes(test_random *r, test_tensor *t, uint64_t most_elements);
 void test_tensor_random_layout(test_random *r, test_tensor *t, bool is_output);
 
-/* --- operators (cases.c) -------------------------------------------------------------------------------------------- */
+/* --- operators (cases.c) ------------------------------------------------------------------------------------------ */
 typedef union test_desc {
     DML_DIAGONAL_MATRIX_OPERATOR_DESC diagonal_matrix;
     DML_DIAGONAL_MATRIX1_OPERATOR_DESC diagonal_matrix1;
@@ -64,7 +64,7 @@ bool test_case_any_nan(const test_case *c);
 /* As C that can be put into a test. */
 void test_case_print(FILE *file, const test_case *c);
 
-/* --- late parameters ------------------------------------------------------------------------------------------------ */
+/* --- late parameters ---------------------------------------------------------------------------------------------- */
 #define TEST_LATE_MAX 3
 typedef struct test_late {
     uint32_t count;

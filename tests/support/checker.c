@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static test_outcome fail(run_state *s, con
     return TEST_FAILED;
 }
 
-/* --- kernel ----------------------------------------------------------------------------------------------------------- */
+/* --- kernel ------------------------------------------------------------------------------------------------------- */
 static test_outcome make_kernel(run_state *s, opjit_context *context)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
@@ -77,7 +77,7 @@ static test_outcome check_info(run_state *s)
     return TEST_PASSED;
 }
 
-/* --- buffers ---------------------------------------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
 static test_outcome make_buffers(run_state *s)
 {
     const test_case *c = s->c;
@@ -136,7 +136,7 @@ static test_outcome compare(run_state *s, const char *when)
                 when, at, offset, ref_load(&t, s->output.data, offset), ref_load(&t, s->output.expected, offset));
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 static test_outcome call_kernel(run_state *s)
 {
     opjit_call call = OPJIT_CALL_INIT;
@@ -218,7 +218,7 @@ static test_outcome run_all(run_state *s)
 }
 
 test_outcome test_check(opjit_context *context, test_random *r, test_case *c, const test_mode *mode, char *message,
-                       size_t message_size)
+                        size_t message_size)
 {
     run_state s = { .c = c, .mode = mode, .random = r, .message = message, .message_size = message_size };
     const test_desc truth = c->desc;

@@ -8,7 +8,7 @@
 #include "tests/support/cases.h"
 #include "tests/support/guarded.h"
 
-/* --- ways to run ------------------------------------------------------------------------------------------------------ */
+/* --- ways to run -------------------------------------------------------------------------------------------------- */
 typedef enum test_how {
     TEST_CALL,                       /* opjit_kernel_call on this thread */
     TEST_PIECES,                     /* ... with an executor that runs random pieces in random order */
@@ -32,11 +32,11 @@ typedef enum test_outcome {
     TEST_REFUSED                     /* opjit says it can't do this layout or closure, and may say so */
 } test_outcome;
 
-/* Runs the case, which is changed where scalars are taken out as late ones. */
+/* Runs the case; it is the same afterwards, though scalars are taken out meanwhile where mode binds them late. */
 test_outcome test_check(opjit_context *context, test_random *r, test_case *c, const test_mode *mode, char *message,
-                       size_t message_size);
+                        size_t message_size);
 
-/* --- random properties ------------------------------------------------------------------------------------------------ */
+/* --- random properties -------------------------------------------------------------------------------------------- */
 typedef struct test_suite {
     const char *name;
     opjit_context *context;
@@ -52,7 +52,7 @@ typedef struct test_suite {
  * and the descriptor as C. */
 void test_suite_run(const test_suite *suite);
 
-/* --- environment ------------------------------------------------------------------------------------------------------ */
+/* --- environment -------------------------------------------------------------------------------------------------- */
 /* Ends the Check test where there is none. */
 opjit_context *test_context_create(void);
 /* Whether code can be made; says on standard output why not. */

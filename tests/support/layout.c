@@ -40,7 +40,7 @@ void test_tensor_measure(test_tensor *t)
         t->alignment = t->buffer.GuaranteedBaseOffsetAlignment;
 }
 
-/* --- sizes ------------------------------------------------------------------------------------------------------------ */
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
 static uint32_t random_size(test_random *r, uint64_t most)
 {
     static const uint32_t primes[] = { 2, 3, 5, 7, 11, 13, 17, 31, 61, 67, 127, 251, 509, 1021, 2039 };
@@ -82,7 +82,7 @@ void test_tensor_random_sizes(test_random *r, test_tensor *t, uint64_t most_elem
     }
 }
 
-/* --- strides ---------------------------------------------------------------------------------------------------------- */
+/* --- strides ------------------------------------------------------------------------------------------------------ */
 /* Packed in the given order of dimensions, order[0] outermost; each dimension's stride may be up to pad percent more.
  * What doesn't fit 32 bits is cut to a stride that is too large for a binding. */
 static void strides_in_order(test_random *r, test_tensor *t, const uint32_t *order, uint32_t pad)

@@ -23,7 +23,7 @@ int64_t test_random_between(test_random *r, int64_t lo, int64_t hi);
 bool test_random_chance(test_random *r, unsigned percent);
 void test_random_fill(test_random *r, void *memory, size_t bytes);
 
-/* --- the loop over cases -------------------------------------------------------------------------------------------- */
+/* --- the loop over cases ------------------------------------------------------------------------------------------ */
 typedef struct test_cases {
     uint64_t seed;
     uint64_t first, end;             /* numbers of the cases to run */

@@ -1,0 +1,228 @@
+/* bench_compile.c - compile time by phase, as a multiple of emitting an empty function; and how fast the code is,
+ * against the same loops through default<O2>.  All compiles are warm and pass by the caches; bench_calls.c has the
+ * first one. */
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/bench/bare.h"
+#include "tests/bench/loops.h"
+#include "tests/bench/report.h"
+#include "frontend/cli/subject.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define LARGEST (64 * MIB)
+#define COMPILE_US 2000.0 /* shortest sample, of compiling */
+#define RUN_US 200.0      /* of running */
+
+typedef struct bench {
+    report report;
+    opjit_context *context;
+    float *in, *out;
+    bool broken;
+} bench;
+
+/* --- cases -------------------------------------------------------------------------------------------------------- */
+static const struct kind {
+    const char *name;
+    double limit;          /* compile time over that of an empty function; 0: no bar */
+} kinds[LOOPS_KINDS] = {
+    [LOOPS_CONSTANT] = { "constant", 0 }, [LOOPS_SEQUENCE] = { "sequence", 4 },
+    [LOOPS_EYE] = { "eye", 3 },           [LOOPS_TRIANGLE] = { "triangle", 0 },
+};
+
+static void describe(subject_desc *d, loops_kind kind, uint32_t rows, uint32_t columns)
+{
+    const DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_FLOAT32;
+
+    switch (kind) {
+    case LOOPS_CONSTANT: subject_constant(d, type, rows, columns, 3); break;
+    case LOOPS_SEQUENCE: subject_sequence(d, type, rows, columns, 3, 2); break;
+    case LOOPS_EYE: subject_eye(d, type, rows, columns, 1, 1); break;
+    case LOOPS_TRIANGLE:
+    case LOOPS_KINDS: subject_band(d, type, rows, columns, 1, INT32_MAX, 0); break;
+    }
+}
+
+/* --- compile time ------------------------------------------------------------------------------------------------- */
+typedef struct compilation {
+    opjit_context *context;
+    const subject_desc *desc;
+    opjit_level level;
+    bool failed;
+} compilation;
+
+/* Descriptor to callable, and back to nothing. */
+static void compile(void *arg)
+{
+    compilation *const c = arg;
+    subject s;
+
+    if (!subject_make(c->context, c->desc, c->level, NULL, &s))
+        c->failed = true;
+    else
+        subject_free(&s);
+}
+
+static void put_compile(bench *b, const char *name, const char *reference, const measure_pair *p, double limit)
+{
+    report_put(&b->report, &(report_row){ .name = name,
+                                          .ns = p->a_ns,
+                                          .bytes = NAN,
+                                          .memset_ratio = NAN,
+                                          .reference = reference,
+                                          .ratio = p->ratio,
+                                          .lo = p->lo,
+                                          .hi = p->hi,
+                                          .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE,
+                                          .limit = limit });
+}
+
+/* The phases as the kernel tells them, medians over compiles. */
+static void put_phases(bench *b, const char *kind, compilation *c)
+{
+    static const char *const names[] = { "lower", "passes", "codegen", "load" };
+    double samples[4][REPORT_PAIRS];
+
+    for (unsigned i = 0; i < REPORT_PAIRS; i++) {
+        opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+        opjit_error error;
+        subject s;
+
+        if (!subject_make(c->context, c->desc, c->level, NULL, &s)) {
+            c->failed = true;
+            return;
+        }
+        if (opjit_kernel_get_info(s.kernel, &info, &error) != OPJIT_OK)
+            c->failed = !subject_complain("info", &error);
+        samples[0][i] = info.lower_ms * 1e6;
+        samples[1][i] = info.passes_ms * 1e6;
+        samples[2][i] = info.codegen_ms * 1e6;
+        samples[3][i] = info.load_ms * 1e6;
+        subject_free(&s);
+    }
+    for (int i = 0; i < 4; i++) {
+        char name[64];
+        report_row row = { .name = name, .bytes = NAN, .memset_ratio = NAN, .ratio = NAN, .lo = NAN, .hi = NAN };
+
+        snprintf(name, sizeof name, "phase %s %s", names[i], kind);
+        measure_median(samples[i], REPORT_PAIRS, &row.ns, &row.ns_lo, &row.ns_hi);
+        report_put(&b->report, &row);
+    }
+}
+
+static void compile_times(bench *b, loops_kind kind)
+{
+    char name[64];
+    subject_desc d;
+    compilation quick = { b->context, &d, OPJIT_LEVEL_QUICK, false },
+                peak = { b->context, &d, OPJIT_LEVEL_PEAK, false };
+    measure_pair pair;
+    double ms[9], lo, hi;
+
+    describe(&d, kind, 512, 512);
+    snprintf(name, sizeof name, "compile %s quick", kinds[kind].name);
+    if (!report_wants(&b->report, name))
+        return;
+    measure_run(compile, &quick, loops_emit_empty, NULL, b->report.pairs, COMPILE_US, &pair);
+    put_compile(b, name, "empty function", &pair, kinds[kind].limit);
+    put_phases(b, kinds[kind].name, &quick);
+    snprintf(name, sizeof name, "compile %s peak", kinds[kind].name);
+    measure_run(compile, &peak, compile, &quick, b->report.pairs, COMPILE_US, &pair);
+    put_compile(b, name, "quick", &pair, 8);
+    for (int i = 0; i < 9; i++)
+        loops_compile(kind, 512, 512, &ms[i]);
+    measure_median(ms, 9, &pair.a_ns, &lo, &hi);
+    snprintf(name, sizeof name, "compile %s default<O2>", kinds[kind].name);
+    pair.a_ns *= 1e6;
+    pair.ratio = pair.a_ns / pair.b_ns;
+    pair.lo = lo * 1e6 / pair.b_ns;
+    pair.hi = hi * 1e6 / pair.b_ns;
+    put_compile(b, name, "quick", &pair, 0);
+    b->broken = b->broken || quick.failed || peak.failed;
+}
+
+/* --- code quality ------------------------------------------------------------------------------------------------- */
+typedef struct loop {
+    loops_fn fn;
+    float *out;
+    const float *in;
+} loop;
+
+static void run_loop(void *arg)
+{
+    const loop *const l = arg;
+
+    l->fn(l->out, l->in);
+}
+
+static void code_quality(bench *b, loops_kind kind, uint64_t bytes, opjit_level level)
+{
+    const bool quick = level == OPJIT_LEVEL_QUICK;
+    loop l = { NULL, b->out, b->in };
+    char name[64];
+    uint32_t rows, columns;
+    measure_pair pair;
+    double ms;
+    subject_desc d;
+    subject s;
+    bare code;
+
+    snprintf(name, sizeof name, "speed %s %s %u KiB", kinds[kind].name, quick ? "quick" : "peak",
+             (unsigned)(bytes / 1024));
+    if (!report_wants(&b->report, name))
+        return;
+    subject_shape(bytes, 4, &rows, &columns);
+    describe(&d, kind, rows, columns);
+    l.fn = loops_compile(kind, rows, columns, &ms);
+    if (l.fn == NULL || !subject_make(b->context, &d, level, NULL, &s)) {
+        b->broken = true;
+        return;
+    }
+    subject_bind(&s, kind == LOOPS_TRIANGLE ? b->in : NULL, b->out, bytes, NULL);
+    code = bare_of(s.kernel, &s.call); /* at 16 KiB opjit_kernel_call would be a tenth of it */
+    measure_run(run_loop, &l, bare_run, &code, b->report.pairs, RUN_US, &pair);
+    report_put(&b->report, &(report_row){ .name = name,
+                                          .ns = pair.b_ns,
+                                          .bytes = (double)bytes,
+                                          .memset_ratio = NAN,
+                                          .reference = "default<O2>, speed",
+                                          .ratio = pair.ratio,
+                                          .lo = pair.lo,
+                                          .hi = pair.hi,
+                                          .bar = BAR_AT_LEAST,
+                                          .limit = quick ? (bytes <= 256 * 1024 ? 0.8 : 0.95) : 0.97 });
+    subject_free(&s);
+}
+
+int main(int argc, char **argv)
+{
+    static const uint64_t sizes[] = { 16384, 256 * 1024, 8 * MIB, LARGEST };
+    bench b = { .broken = false };
+    opjit_error error;
+    const int status = report_options(&b.report, argc, argv);
+
+    if (status != 0)
+        return status;
+    if (!loops_start() || opjit_context_create(NULL, &b.context, &error) != OPJIT_OK)
+        return 1;
+    if (opjit_context_warm(b.context, &error) != OPJIT_OK)
+        return !subject_complain("warm", &error);
+    b.in = measure_buffer(LARGEST);
+    b.out = measure_buffer(LARGEST);
+    if (b.in == NULL || b.out == NULL)
+        return 1;
+    report_begin(&b.report, "compile", opjit_context_target(b.context));
+    for (int kind = 0; kind < LOOPS_KINDS; kind++)
+        compile_times(&b, (loops_kind)kind);
+    for (int kind = 0; kind < LOOPS_KINDS; kind++) {
+        for (unsigned i = 0; i < (b.report.quick ? 2u : 4u); i++) {
+            code_quality(&b, (loops_kind)kind, sizes[i], OPJIT_LEVEL_QUICK);
+            code_quality(&b, (loops_kind)kind, sizes[i], OPJIT_LEVEL_PEAK);
+        }
+    }
+    measure_buffer_free(b.in, LARGEST);
+    measure_buffer_free(b.out, LARGEST);
+    opjit_context_destroy(b.context);
+    loops_stop();
+    return report_end(&b.report) | b.broken;
+}

@@ -1,0 +1,16 @@
+/* pool.h - an executor of two threads for benchmarks, with a helper that waits spinning: handing work over costs
+ * well below a microsecond, so that what is measured is the work.  Kernels and the yardstick are run by the same
+ * one.  Not for applications: an idle helper burns a core. */
+#ifndef OPJIT_TESTS_BENCH_POOL_H
+#define OPJIT_TESTS_BENCH_POOL_H
+
+#include <opjit/abi.h>
+
+typedef struct pool pool;
+
+/* Starts the helper; NULL: that failed.  One pool a process. */
+pool *pool_start(void);
+void pool_stop(pool *p);
+const opjit_executor *pool_executor(const pool *p);
+
+#endif

@@ -1,0 +1,96 @@
+/* report.c - see report.h. */
+#include "tests/bench/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const table_column columns[] = {
+    { "case", TABLE_TEXT, 34 },  { "bytes", TABLE_BYTES, 9 },    { "time", TABLE_TIME, 10 },
+    { "GB/s", TABLE_RATE, 7 },   { "x memset", TABLE_RATIO, 8 }, { "reference", TABLE_TEXT, 22 },
+    { "ratio", TABLE_RATIO, 7 }, { "lo", TABLE_RATIO, 7 },       { "hi", TABLE_RATIO, 7 },
+    { "bar", TABLE_TEXT, 10 },   { "verdict", TABLE_TEXT, 7 },
+};
+
+int report_options(report *r, int argc, char **argv)
+{
+    *r = (report){ .pairs = REPORT_PAIRS };
+    for (int i = 1; i < argc; i++) {
+        const char **value = strcmp(argv[i], "--only") == 0        ? &r->only
+                             : strcmp(argv[i], "--yardstick") == 0 ? &r->yardstick
+                             : strcmp(argv[i], "--child") == 0     ? &r->child
+                                                                   : NULL;
+
+        if (value != NULL && i + 1 < argc) {
+            *value = argv[++i];
+        } else if (strcmp(argv[i], "--json") == 0) {
+            r->json = true;
+        } else if (strcmp(argv[i], "--quick") == 0) {
+            r->quick = true;
+        } else if (strcmp(argv[i], "--strict") == 0) {
+            r->strict = true;
+        } else {
+            fprintf(stderr, "usage: %s [--json] [--quick] [--strict] [--only TEXT] [--yardstick FILE]\n", argv[0]);
+            return 2;
+        }
+    }
+    return 0;
+}
+
+void report_begin(report *r, const char *name, const char *target)
+{
+    opjit_cli_table_begin(&r->table, stdout, r->json, name, target, columns, sizeof columns / sizeof *columns);
+}
+
+bool report_wants(const report *r, const char *name)
+{
+    return r->only == NULL || strstr(name, r->only) != NULL;
+}
+
+static const char *verdict(report *r, const report_row *row)
+{
+    const double value = row->in_ns ? row->ns : row->ratio;
+    const double reach =
+        row->bar == BAR_AT_MOST ? (row->in_ns ? row->ns_lo : row->lo) : (row->in_ns ? row->ns_hi : row->hi);
+
+    if (row->note != NULL)
+        return row->note;
+    if (row->bar == BAR_NONE)
+        return "";
+    if (row->bar == BAR_AT_MOST ? value <= row->limit : value >= row->limit) {
+        r->passed++;
+        return "ok";
+    }
+    if (row->bar == BAR_AT_MOST ? reach <= row->limit : reach >= row->limit) {
+        r->open++;
+        return "open";
+    }
+    r->failed++;
+    return "FAIL";
+}
+
+void report_put(report *r, const report_row *row)
+{
+    char bar[32] = "";
+
+    if (row->bar != BAR_NONE && row->in_ns)
+        snprintf(bar, sizeof bar, "%s %g %s",
+                 row->bar == BAR_AT_MOST ? "<=" : ">=", row->limit >= 1e6 ? row->limit / 1e6 : row->limit,
+                 row->limit >= 1e6 ? "ms" : "ns");
+    else if (row->bar != BAR_NONE)
+        snprintf(bar, sizeof bar, "%s %g", row->bar == BAR_AT_MOST ? "<=" : ">=", row->limit);
+    const table_cell cells[] = {
+        { row->name, 0 }, { NULL, row->bytes }, { NULL, row->ns }, { NULL, row->bytes / row->ns },
+        { NULL, row->memset_ratio }, { row->reference, 0 }, { NULL, row->ratio }, { NULL, row->lo }, { NULL, row->hi },
+        { bar, 0 }, { verdict(r, row), 0 },
+    };
+    opjit_cli_table_row(&r->table, cells);
+}
+
+int report_end(report *r)
+{
+    opjit_cli_table_end(&r->table);
+    if (!r->json)
+        printf("%u bars kept, %u open, %u failed\n", (unsigned)r->passed, (unsigned)r->open, (unsigned)r->failed);
+    return r->strict && r->failed != 0;
+}

@@ -1,0 +1,46 @@
+/* report.h - what the programs of this folder share: options, rows, bars and verdicts. */
+#ifndef OPJIT_TESTS_BENCH_REPORT_H
+#define OPJIT_TESTS_BENCH_REPORT_H
+
+#include "frontend/cli/measure.h"
+#include "frontend/cli/table.h"
+
+#define REPORT_PAIRS 21u
+
+typedef struct report {
+    table table;
+    bool json, quick, strict;
+    const char *only;            /* run the cases whose names contain it; NULL: all */
+    const char *yardstick;       /* path of a yardstick from elsewhere; NULL: ours alone */
+    const char *child;           /* what a program started by itself is to do */
+    uint32_t pairs;
+    uint32_t passed, open, failed;
+} report;
+
+/* Reads --json --quick --strict --only TEXT --yardstick FILE.  0, or the exit status after a usage message. */
+int report_options(report *r, int argc, char **argv);
+void report_begin(report *r, const char *name, const char *target);
+bool report_wants(const report *r, const char *name);
+
+typedef enum report_bar { BAR_NONE, BAR_AT_MOST, BAR_AT_LEAST } report_bar;
+
+typedef struct report_row {
+    const char *name;
+    double ns, bytes;            /* NAN: has none */
+    double memset_ratio;         /* time / that of memset over the same buffer; NAN: not measured */
+    const char *reference;       /* what ratio is against */
+    double ratio, lo, hi;        /* with its 95 % interval */
+    report_bar bar;
+    double limit;                /* of ratio, or of ns where in_ns is set */
+    bool in_ns;
+    double ns_lo, ns_hi;         /* interval of ns, where in_ns is set */
+    const char *note;            /* in place of a verdict */
+} report_row;
+
+/* Verdicts: "ok" where the median keeps the bar; "open" where it does not but the interval reaches it, so that the
+ * run decides nothing; else "FAIL". */
+void report_put(report *r, const report_row *row);
+/* Ends the table; prints the counts.  The exit status: 1 for a failed bar with --strict. */
+int report_end(report *r);
+
+#endif
