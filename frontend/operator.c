@@ -277,7 +277,7 @@ static opjit_status find_activation(const walk *w, const op_field *field, DML_OP
     const char *name = opjit_fe_op_type_name(type);
 
     *out = opjit_fe_op_find(type);
-    if (name == NULL || (*out != NULL && ((*out)->traits & OP_FUSABLE) == 0))
+    if (name == NULL || type == DML_OPERATOR_INVALID || (*out != NULL && ((*out)->traits & OP_FUSABLE) == 0))
         return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT,
                                   "%s %s: operator type %u (%s), must be an activation that can be fused",
                                   w->op->def->name, field->name, (unsigned)type, name == NULL ? "unknown" : name);

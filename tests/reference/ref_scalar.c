@@ -69,9 +69,9 @@ static double half_value(uint16_t half)
     return half == HALF_INFINITY ? 65536.0 : (double)ref_float_of_half(half);
 }
 
-uint16_t ref_half_of_float(float value)
+uint16_t ref_half_of_double(double value)
 {
-    const double magnitude = fabs((double)value);
+    const double magnitude = fabs(value);
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
     uint16_t below = 0;              /* the largest half that is not above magnitude */
     uint16_t above = HALF_INFINITY;
@@ -86,12 +86,17 @@ uint16_t ref_half_of_float(float value)
         else
             above = middle;
     }
-    /* All three are multiples of 2^-150 below 2^17: the differences are exact where they are close. */
+    /* The differences are exact where they are close: then neither number is above twice the other. */
     const double down = magnitude - half_value(below);
     const double up = half_value(above) - magnitude;
     if (down < up || (down == up && below % 2 == 0))
         return sign | below;
     return sign | above;
+}
+
+uint16_t ref_half_of_float(float value)
+{
+    return ref_half_of_double((double)value);
 }
 
 static uint64_t integer_of_float(double value, double lowest, double highest_plus_1, uint64_t lowest_bits,

@@ -44,6 +44,7 @@ uint64_t ref_scalar_bits(DML_TENSOR_DATA_TYPE dtype, const DML_SCALAR_UNION *sca
 float ref_float_of_half(uint16_t half);
 /* Nearest, ties to even; the NaN is some quiet one. */
 uint16_t ref_half_of_float(float value);
+uint16_t ref_half_of_double(double value);
 /* A FLOAT field as an element: nearest even to floats; toward zero, saturating, NaN to 0 to integers. */
 uint64_t ref_element_of_float(DML_TENSOR_DATA_TYPE dtype, float value);
 

@@ -43,7 +43,7 @@ static const float corners_float[] = { 10.6f, -10.6f, 0.5f, 127.0f, 128.0f, -128
 #define PICK(r, array) ((array)[test_random_below(r, sizeof(array) / sizeof *(array))])
 
 /* All eight bytes are set, and those behind the element stay what they are: nobody may look at them. */
-static DML_SCALAR_UNION random_scalar(test_random *r, DML_TENSOR_DATA_TYPE type)
+DML_SCALAR_UNION test_scalar_random(test_random *r, DML_TENSOR_DATA_TYPE type)
 {
     DML_SCALAR_UNION scalar;
     uint64_t bits = test_random_u64(r);
@@ -71,7 +71,7 @@ static float random_float(test_random *r)
     DML_SCALAR_UNION scalar;
     if (test_random_chance(r, 50))
         return PICK(r, corners_float);
-    scalar = random_scalar(r, DML_TENSOR_DATA_TYPE_FLOAT32);
+    scalar = test_scalar_random(r, DML_TENSOR_DATA_TYPE_FLOAT32);
     return scalar.Float32;
 }
 
@@ -129,7 +129,7 @@ static void random_diagonal_matrix1(test_random *r, test_case *c)
     desc->InputTensor = c->has_input ? &c->input.desc : NULL;
     desc->OutputTensor = &c->output.desc;
     desc->ValueDataType = c->output.buffer.DataType;
-    desc->Value = random_scalar(r, desc->ValueDataType);
+    desc->Value = test_scalar_random(r, desc->ValueDataType);
     if (test_random_chance(r, 20))
         desc->Value.UInt64 = 0;
     desc->DiagonalFillBegin = random_diagonal(r, height, width);
@@ -145,7 +145,7 @@ static void random_fill_value_constant(test_random *r, test_case *c)
     DML_FILL_VALUE_CONSTANT_OPERATOR_DESC *desc = &c->desc.fill_value_constant;
     desc->OutputTensor = &c->output.desc;
     desc->ValueDataType = c->output.buffer.DataType;
-    desc->Value = random_scalar(r, desc->ValueDataType);
+    desc->Value = test_scalar_random(r, desc->ValueDataType);
 }
 
 static void random_fill_value_sequence(test_random *r, test_case *c)
@@ -153,8 +153,8 @@ static void random_fill_value_sequence(test_random *r, test_case *c)
     DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC *desc = &c->desc.fill_value_sequence;
     desc->OutputTensor = &c->output.desc;
     desc->ValueDataType = c->output.buffer.DataType;
-    desc->ValueStart = random_scalar(r, desc->ValueDataType);
-    desc->ValueDelta = random_scalar(r, desc->ValueDataType);
+    desc->ValueStart = test_scalar_random(r, desc->ValueDataType);
+    desc->ValueDelta = test_scalar_random(r, desc->ValueDataType);
 }
 
 void test_case_random(test_random *r, DML_OPERATOR_TYPE type, uint64_t most_elements, test_case *c)

@@ -55,6 +55,8 @@ typedef struct test_case {
     uint64_t elements;
 } test_case;
 
+/* A value of the type, from the corners more often than not; the bytes behind it are random as well. */
+DML_SCALAR_UNION test_scalar_random(test_random *r, DML_TENSOR_DATA_TYPE type);
 /* most_elements: bound of most cases; a few in a thousand are larger, up to 2^20. */
 void test_case_random(test_random *r, DML_OPERATOR_TYPE type, uint64_t most_elements, test_case *out);
 /* The result as the documents say, into output; input is NULL where the case has none. */

@@ -163,6 +163,11 @@ static void all_scale_null(all_built *a)
 }
 static void all_activation(all_built *a)
 {
+    a->activation.Type = DML_OPERATOR_ACTIVATION_SOFTMAX1;
+    a->desc.FusedActivation = &a->activation;
+}
+static void all_activation_desc(all_built *a)
+{
     a->desc.FusedActivation = &a->activation;
 }
 static void all_optional_rank(all_built *a)
@@ -186,7 +191,8 @@ static const struct { void (*spoil)(all_built *); opjit_status status; const cha
     { all_outputs_null, OPJIT_INVALID_ARGUMENT, "ALL_KINDS OutputTensors: NULL, must be an array of tensors" },
     { all_axes_null, OPJIT_INVALID_ARGUMENT, "ALL_KINDS Axes: NULL, must be an array of 2" },
     { all_scale_null, OPJIT_INVALID_ARGUMENT, "ALL_KINDS OtherScaleBias: NULL, must be a DML_SCALE_BIAS" },
-    { all_activation, OPJIT_UNSUPPORTED, "ALL_KINDS FusedActivation: operator type 44 (ACTIVATION_RELU) is not in this build" },
+    { all_activation, OPJIT_UNSUPPORTED, "ALL_KINDS FusedActivation: operator type 158 (ACTIVATION_SOFTMAX1) is not in this build" },
+    { all_activation_desc, OPJIT_INVALID_ARGUMENT, "ALL_KINDS FusedActivation: its Desc is NULL, must be its descriptor struct" },
     { all_optional_rank, OPJIT_INVALID_ARGUMENT, "ALL_KINDS OptionalTensor.DimensionCount: 1, must be 2" },
     { all_optional_type, OPJIT_INVALID_ARGUMENT, "ALL_KINDS OptionalTensor.DataType: FLOAT32, must be INT32" },
 };

@@ -1,0 +1,276 @@
+/* test_property_pointwise.c - random descriptors of every pointwise operator: the interpreter's result is what the
+ * reference allows, bit for bit where the formula has no function of mathematics in it, and compiled code of any target,
+ * level and split leaves the same bits as the interpreter.  Nothing outside of the output's elements is written.
+ * One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_pointwise. */
+#include <check.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/frontend.h"
+#include "runtime/target.h"
+#include "tests/support/checker.h"
+#include "tests/support/executors.h"
+#include "tests/support/pointwise_case.h"
+
+#define CASES 100
+#define MOST_ELEMENTS 2048
+
+static const test_mode interpreted = { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET };
+static const test_mode modes[] = {
+    { .name = "interpreted, pieces", .flags = OPJIT_COMPILE_INTERPRET, .how = TEST_PIECES },
+    { .name = "quick", .level = OPJIT_LEVEL_QUICK },
+    { .name = "peak, pieces", .level = OPJIT_LEVEL_PEAK, .how = TEST_PIECES },
+    { .name = "x86-64-v1", .target = "cpu:x86-64-v1", .level = OPJIT_LEVEL_QUICK },
+    { .name = "x86-64-v1 peak", .target = "cpu:x86-64-v1", .level = OPJIT_LEVEL_PEAK, .how = TEST_PIECES },
+    { .name = "x86-64-v2", .target = "cpu:x86-64-v2", .level = OPJIT_LEVEL_QUICK },
+    { .name = "x86-64-v3", .target = "cpu:x86-64-v3", .level = OPJIT_LEVEL_QUICK, .how = TEST_THREADS },
+    { .name = "x86-64-v4", .target = "cpu:x86-64-v4", .level = OPJIT_LEVEL_QUICK },
+    { .name = "v3, 16 bytes", .target = "cpu:x86-64-v3,vec=16", .level = OPJIT_LEVEL_QUICK },
+    { .name = "v3, no caches", .target = "cpu:x86-64-v3,l1=1024,l2=1024,l3=0", .level = OPJIT_LEVEL_QUICK },
+};
+#define MODE_COUNT (sizeof modes / sizeof *modes)
+
+/* One case between guards, and what all of its runs begin with. */
+typedef struct trial {
+    const pointwise_case *c;
+    test_random *random;
+    opjit_context *context;
+    opjit_operator *op;
+    test_buffer inputs[REF_INPUTS_MAX], output;
+    uint8_t *before[REF_INPUTS_MAX], *output_before; /* the buffers' whole memory */
+    uint8_t *interpreted;                            /* the output's binding, NaNs made equal */
+    char where[256];                                 /* for messages */
+} trial;
+
+static bool shared(const pointwise_case *c, uint32_t input)
+{
+    return (c->in_place >> input & 1) != 0;
+}
+
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
+
+static uint8_t *snapshot(const test_buffer *b)
+{
+    uint8_t *copy = malloc(b->size);
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, b->memory, b->size);
+    return copy;
+}
+
+static void make_buffers(trial *t)
+{
+    const pointwise_case *c = t->c;
+    ck_assert(test_buffer_create(&t->output, t->random, c->output.bytes, c->output.alignment));
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        if (!c->present[i])
+            continue;
+        if (shared(c, i)) {
+            pointwise_case_fill(t->random, c, i, t->output.data);
+            continue;
+        }
+        ck_assert(test_buffer_create(&t->inputs[i], t->random, c->inputs[i].bytes, c->inputs[i].alignment));
+        pointwise_case_fill(t->random, c, i, t->inputs[i].data);
+        test_buffer_expect_unchanged(&t->inputs[i]);
+    }
+    t->output_before = snapshot(&t->output);
+    t->interpreted = malloc(t->output.bytes);
+    ck_assert_ptr_nonnull(t->interpreted);
+}
+
+static void free_trial(trial *t)
+{
+    for (uint32_t i = 0; i < t->c->input_count; i++)
+        test_buffer_destroy(&t->inputs[i]);
+    test_buffer_destroy(&t->output);
+    free(t->output_before);
+    free(t->interpreted);
+    opjit_operator_release(t->op);
+}
+
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
+
+static void unify_nans(const pointwise_case *c, void *base)
+{
+    const ref_tensor t = ref_tensor_of(&c->output.desc);
+    for (uint64_t e = 0; c->any_nan && ref_dtype_is_float(t.dtype) && e < ref_tensor_elements(&t); e++) {
+        uint32_t at[8];
+        ref_tensor_coordinates(&t, e, at);
+        const uint64_t offset = ref_tensor_offset(&t, at);
+        if (ref_is_nan(t.dtype, ref_load(&t, base, offset)))
+            ref_store(&t, base, offset, UINT64_MAX);
+    }
+}
+
+/* The element whose byte is at `at`, with the inputs that it was made of. */
+static void report_element(const trial *t, int64_t at)
+{
+    const ref_tensor out = ref_tensor_of(&t->c->output.desc);
+    for (uint64_t e = 0; e < ref_tensor_elements(&out); e++) {
+        uint32_t c[8];
+        ref_tensor_coordinates(&out, e, c);
+        const uint64_t offset = ref_tensor_offset(&out, c);
+        if ((int64_t)offset != at / (int64_t)ref_dtype_size(out.dtype))
+            continue;
+        fprintf(stderr, "  element %" PRIu64 ": 0x%" PRIx64 ", expected 0x%" PRIx64 ", of", e,
+                ref_load(&out, t->output.data, offset), ref_load(&out, t->output.expected, offset));
+        for (uint32_t i = 0; i < t->c->input_count; i++) {
+            if (!t->c->present[i])
+                continue;
+            const ref_tensor in = ref_tensor_of(&t->c->inputs[i].desc);
+            const void *base =
+                shared(t->c, i) ? t->output_before + (t->output.data - t->output.memory) : t->inputs[i].data;
+            fprintf(stderr, " 0x%" PRIx64, ref_load(&in, base, ref_tensor_offset(&in, c)));
+        }
+        fputs("\n", stderr);
+    }
+}
+
+static void wrong(const trial *t, const char *text)
+{
+    fprintf(stderr, "%s: %s\n", t->where, text);
+    pointwise_case_print(stderr, t->c);
+    ck_abort_msg("%s: %s", t->where, text);
+}
+
+/* The copy of the output gets what the reference makes of the buffers as they were. */
+static void expect(trial *t)
+{
+    const size_t binding = (size_t)(t->output.data - t->output.memory);
+    ref_argument arguments[REF_INPUTS_MAX] = { { NULL, NULL } };
+    for (uint32_t i = 0; i < t->c->input_count; i++)
+        if (t->c->present[i])
+            arguments[i] = (ref_argument){ &t->c->inputs[i].desc,
+                                           shared(t->c, i) ? t->output_before + binding : t->inputs[i].data };
+    memcpy(t->output.copy, t->output_before, t->output.size);
+    ref_pointwise(&t->c->op, arguments, &t->c->output.desc, t->output.data, t->output.expected);
+}
+
+static void compare(trial *t, const char *text)
+{
+    int64_t at;
+    for (uint32_t i = 0; i < t->c->input_count; i++)
+        if (t->inputs[i].data != NULL && !test_buffer_compare(&t->inputs[i], &at))
+            wrong(t, "an input was changed");
+    unify_nans(t->c, t->output.data);
+    unify_nans(t->c, t->output.expected);
+    if (test_buffer_compare(&t->output, &at))
+        return;
+    report_element(t, at);
+    wrong(t, text);
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static void check_info(const trial *t, const opjit_kernel *kernel)
+{
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    uint32_t slot = 0;
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    for (uint32_t i = 0; i < t->c->input_count; i++) {
+        if (t->c->present[i] && shared(t->c, i) && (info.buffers[info.inputs].alias_inputs >> slot & 1) == 0)
+            wrong(t, "the output may not be an input of its type and layout");
+        slot += t->c->present[i];
+    }
+    ck_assert_uint_eq(info.inputs, slot);
+}
+
+static void call(trial *t, const opjit_kernel *kernel, const test_mode *mode)
+{
+    opjit_binding bindings[REF_INPUTS_MAX + 1];
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_error error = { OPJIT_OK, "" };
+    test_executor executor;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < t->c->input_count; i++)
+        if (t->c->present[i])
+            bindings[count++] =
+                (opjit_binding){ shared(t->c, i) ? t->output.data : t->inputs[i].data, t->c->inputs[i].bytes };
+    bindings[count++] = (opjit_binding){ t->output.data, t->c->output.bytes };
+    call.binding_count = count;
+    call.bindings = bindings;
+    test_executor_init(&executor, t->random, mode->how == TEST_THREADS);
+    if (mode->how != TEST_CALL)
+        call.executor = &executor.executor;
+    memcpy(t->output.memory, t->output_before, t->output.size);
+    if (opjit_kernel_call(kernel, &call, &error) != OPJIT_OK)
+        wrong(t, error.message);
+}
+
+/* False: this machine can't run the mode's code. */
+static bool run(trial *t, const test_mode *mode)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_error error = { OPJIT_OK, "" };
+    opjit_kernel *kernel = NULL;
+    options.flags = mode->flags;
+    options.level = mode->level;
+    options.target = mode->target;
+    const opjit_status status = opjit_compile_operator(t->context, t->op, &options, &kernel, &error);
+    if (status == OPJIT_UNAVAILABLE)
+        return false;
+    if (status != OPJIT_OK)
+        wrong(t, error.message);
+    check_info(t, kernel);
+    call(t, kernel, mode);
+    opjit_kernel_release(kernel);
+    return true;
+}
+
+static void check_case(opjit_context *context, const ref_pointwise_row *row, test_cases cases, uint64_t n)
+{
+    opjit_error error = { OPJIT_OK, "" };
+    pointwise_case c;
+    test_random r;
+    test_random_init(&r, cases.seed, 1000 + (uint64_t)row->type, n);
+    pointwise_case_random(&r, row, MOST_ELEMENTS, &c);
+    trial t = { .c = &c, .random = &r, .context = context };
+    snprintf(t.where, sizeof t.where, "OPJIT_SEED=0x%" PRIx64 " OPJIT_CASE=%" PRIu64 " %s", cases.seed, n,
+             opjit_fe_op_type_name(row->type));
+    const opjit_status status = opjit_operator_create(context, &c.op, &t.op, &error);
+    if (status == OPJIT_LIMIT && c.output.interleaved)
+        return;
+    if (status != OPJIT_OK)
+        wrong(&t, error.message);
+    make_buffers(&t);
+    ck_assert(run(&t, &interpreted));
+    expect(&t);
+    compare(&t, "interpreted, unlike the reference");
+    memcpy(t.interpreted, t.output.data, t.output.bytes);
+    const test_mode *mode = &modes[test_random_below(&r, MODE_COUNT)];
+    if (run(&t, mode)) {
+        memcpy(t.output.copy, t.output_before, t.output.size);
+        memcpy(t.output.expected, t.interpreted, t.output.bytes);
+        compare(&t, mode->name);
+    }
+    free_trial(&t);
+}
+
+START_TEST(results)
+{
+    const ref_pointwise_row *row = &ref_pointwise_rows[_i];
+    const test_cases cases = test_cases_init(opjit_fe_op_type_name(row->type), CASES);
+    opjit_context *context;
+    if (ref_pointwise_row_of(row->type, 0) != row) /* an older row of the same operator */
+        return;
+    context = test_context_create();
+    test_have_codegen(context);
+    for (uint64_t n = cases.first; n < cases.end; n++)
+        check_case(context, row, cases, n);
+    opjit_context_destroy(context);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("property.pointwise");
+    TCase *tcase = tcase_create("random descriptors");
+    SRunner *runner = srunner_create(suite);
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, results, 0, (int)ref_pointwise_row_count);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,31 @@
+/* range.h - floats of which more than one is right.  A formula's operations round once each and have one result; a
+ * function of mathematics may be off by its bound, and what is computed from it by a little more.  A range holds all
+ * results that are allowed; it is one number as long as only operations made it. */
+#ifndef OPJIT_TESTS_REFERENCE_RANGE_H
+#define OPJIT_TESTS_REFERENCE_RANGE_H
+
+#include <stdbool.h>
+
+typedef struct ref_range {
+    double lo, hi; /* both NaN: NaN */
+} ref_range;
+
+/* What it is computed in: FLOAT32, where doubles are rounded after each operation, or FLOAT64. */
+typedef struct ref_floats {
+    bool is_double;
+} ref_floats;
+
+double ref_round(ref_floats f, double value);
+ref_range ref_exactly(double value);
+ref_range ref_add(ref_floats f, ref_range a, ref_range b);
+ref_range ref_sub(ref_floats f, ref_range a, ref_range b);
+ref_range ref_mul(ref_floats f, ref_range a, ref_range b);
+ref_range ref_div(ref_floats f, ref_range a, ref_range b);
+/* (a > b or a is NaN) ? a : b, and with < */
+ref_range ref_max(ref_range a, ref_range b);
+ref_range ref_min(ref_range a, ref_range b);
+/* function(x), which grows where x is more than one number, to one unit in the last place. */
+ref_range ref_function(ref_floats f, long double (*function)(long double), ref_range x);
+ref_range ref_function2(ref_floats f, long double (*function)(long double, long double), double x, double y);
+
+#endif

@@ -1,0 +1,103 @@
+/* ref_range.c - arithmetic on ranges of floats.  A float operation done in double and rounded to float is rounded right,
+ * for doubles have more than twice the digits. */
+#include "tests/reference/range.h"
+
+#include <math.h>
+
+double ref_round(ref_floats f, double value)
+{
+    return f.is_double ? value : (double)(float)value;
+}
+
+ref_range ref_exactly(double value)
+{
+    return (ref_range){ value, value };
+}
+
+/* The range from the least to the greatest of four results; equal ones keep the first one's sign of zero. */
+static ref_range around(ref_floats f, const double results[4])
+{
+    ref_range range = ref_exactly(ref_round(f, results[0]));
+    for (int i = 0; i < 4; i++) {
+        const double value = ref_round(f, results[i]);
+        if (isnan(value))
+            return ref_exactly(value);
+        if (value < range.lo)
+            range.lo = value;
+        if (value > range.hi)
+            range.hi = value;
+    }
+    return range;
+}
+
+ref_range ref_add(ref_floats f, ref_range a, ref_range b)
+{
+    const double results[4] = { a.lo + b.lo, a.lo + b.hi, a.hi + b.lo, a.hi + b.hi };
+    return around(f, results);
+}
+
+ref_range ref_sub(ref_floats f, ref_range a, ref_range b)
+{
+    const double results[4] = { a.lo - b.lo, a.lo - b.hi, a.hi - b.lo, a.hi - b.hi };
+    return around(f, results);
+}
+
+ref_range ref_mul(ref_floats f, ref_range a, ref_range b)
+{
+    const double results[4] = { a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi };
+    return around(f, results);
+}
+
+ref_range ref_div(ref_floats f, ref_range a, ref_range b)
+{
+    const double results[4] = { a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi };
+    return around(f, results);
+}
+
+static double greater(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
+static double less(double a, double b)
+{
+    return a < b || isnan(a) ? a : b;
+}
+
+ref_range ref_max(ref_range a, ref_range b)
+{
+    return (ref_range){ greater(a.lo, b.lo), greater(a.hi, b.hi) };
+}
+
+ref_range ref_min(ref_range a, ref_range b)
+{
+    return (ref_range){ less(a.lo, b.lo), less(a.hi, b.hi) };
+}
+
+/* The neighbour of value in the direction of to, but on the same side of zero. */
+static double next(ref_floats f, double value, double to)
+{
+    if (value == 0 && signbit(value) != signbit(to))
+        return value;
+    return f.is_double ? nextafter(value, to) : (double)nextafterf((float)value, (float)to);
+}
+
+static ref_range one_unit(ref_floats f, long double least, long double greatest)
+{
+    const double lo = f.is_double ? (double)least : (double)(float)least;
+    const double hi = f.is_double ? (double)greatest : (double)(float)greatest;
+    if (isnan(lo) || isnan(hi))
+        return ref_exactly(NAN);
+    return (ref_range){ next(f, lo, -INFINITY), next(f, hi, INFINITY) };
+}
+
+ref_range ref_function(ref_floats f, long double (*function)(long double), ref_range x)
+{
+    return one_unit(f, function(x.lo), function(x.hi));
+}
+
+ref_range ref_function2(ref_floats f, long double (*function)(long double, long double), double x, double y)
+{
+    const long double value = function(x, y);
+    return one_unit(f, value, value);
+}
