@@ -13,7 +13,7 @@
 #include "tests/support/executors.h"
 #include "tests/support/pointwise_case.h"
 
-#define CASES 100
+#define CASES 60
 #define MOST_ELEMENTS 2048
 
 static const test_mode interpreted = { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET };
