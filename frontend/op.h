@@ -157,6 +157,11 @@ const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: no
 const op_def *opjit_fe_op_find_name(const char *name, size_t length);/* with or without DML_OPERATOR_; exact case */
 const op_def *opjit_fe_op_at(uint32_t index);                        /* in operators.def's order; NULL past the end */
 const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type);           /* of all of DirectML's, "GEMM"; NULL: none */
+/* What holds for field (NULL: all tensors) at a feature level, 0: without one; NULL: the operator is not there. */
+const op_support *opjit_fe_op_support(const op_def *def, const char *field, uint32_t level);
+/* A set of types for readers: "FLOAT32/16, UINT8", "all eleven". */
+#define FE_TYPES_TEXT 80u
+void opjit_fe_types_text(uint32_t types, char text[static FE_TYPES_TEXT]);
 
 /* --- for rows' validate functions (operator.c) -------------------------------------------------------------------- */
 /* Input and output have the same DataType, DimensionCount and Sizes; the message is about the input. */

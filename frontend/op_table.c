@@ -1,5 +1,6 @@
 /* op_table.c - which operators there are: those of this build by number and by name, and the names of all that DirectML
- * has, for messages.  What an operator does is in its own file. */
+ * has, for messages; what their rows say of types.  What an operator does is in its own file. */
+#include <stdio.h>
 #include <string.h>
 
 #include "frontend/op.h"
@@ -232,4 +233,56 @@ const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type)
 {
     const size_t index = (size_t)type;
     return index < sizeof type_names / sizeof *type_names ? type_names[index] : NULL;
+}
+
+/* --- support ------------------------------------------------------------------------------------------------------ */
+
+static bool row_is_for(const op_support *row, const char *field)
+{
+    return row->field == NULL ? field == NULL : field != NULL && strcmp(row->field, field) == 0;
+}
+
+const op_support *opjit_fe_op_support(const op_def *def, const char *field, uint32_t level)
+{
+    const op_support *best = NULL;
+
+    for (uint32_t i = 0; i < def->support_count; i++) {
+        const op_support *row = &def->support[i];
+        if (!row_is_for(row, field))
+            continue;
+        if (level == 0 && row->level == 0)
+            return row;
+        if (row->level != 0 && (level == 0 || row->level <= level))
+            best = row;
+    }
+    return best != NULL || field == NULL ? best : opjit_fe_op_support(def, NULL, level);
+}
+
+void opjit_fe_types_text(uint32_t types, char text[static FE_TYPES_TEXT])
+{
+    static const char *const prefixes[] = { "FLOAT", "INT", "UINT" };
+    const char *last = "";
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (types == OP_TYPES_ALL) {
+        snprintf(text, FE_TYPES_TEXT, "all eleven");
+        return;
+    }
+    for (int p = 0; p < 3; p++) {
+        for (int width = 64; width >= 8; width /= 2) {
+            char name[16];
+            uint32_t t = DML_TENSOR_DATA_TYPE_FLOAT32;
+            snprintf(name, sizeof name, "%s%d", prefixes[p], width);
+            while (t <= DML_TENSOR_DATA_TYPE_INT64 && strcmp(opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)t), name) != 0)
+                t++;
+            if (t > DML_TENSOR_DATA_TYPE_INT64 || (types >> t & 1) == 0)
+                continue;
+            if (last == prefixes[p])
+                used += (size_t)snprintf(text + used, FE_TYPES_TEXT - used, "/%d", width);
+            else
+                used += (size_t)snprintf(text + used, FE_TYPES_TEXT - used, "%s%s", used == 0 ? "" : ", ", name);
+            last = prefixes[p];
+        }
+    }
 }

@@ -41,28 +41,6 @@ fe_level_text opjit_fe_level_text(uint32_t feature_level)
 
 /* --- what the level allows ---------------------------------------------------------------------------------------- */
 
-static bool row_is_for(const op_support *row, const char *field)
-{
-    return row->field == NULL ? field == NULL : field != NULL && strcmp(row->field, field) == 0;
-}
-
-/* The row that holds for field at level, by op_support's rule; NULL: none. */
-static const op_support *support_of(const op_def *def, const char *field, uint32_t level)
-{
-    const op_support *best = NULL;
-
-    for (uint32_t i = 0; i < def->support_count; i++) {
-        const op_support *row = &def->support[i];
-        if (!row_is_for(row, field))
-            continue;
-        if (level == 0 && row->level == 0)
-            return row;
-        if (row->level != 0 && (level == 0 || row->level <= level))
-            best = row;
-    }
-    return best != NULL || field == NULL ? best : support_of(def, NULL, level);
-}
-
 /* "FLOAT32, FLOAT16 or UINT8" of a set of types. */
 static void types_text(uint32_t types, char text[static 160])
 {
@@ -84,7 +62,7 @@ static void types_text(uint32_t types, char text[static 160])
 static opjit_status refuse_support(const op_def *def, const char *field, const char *name, uint32_t level,
                                    const fe_tensor *tensor, opjit_error *error)
 {
-    const op_support *row = support_of(def, field, level), *newest = support_of(def, field, 0);
+    const op_support *row = opjit_fe_op_support(def, field, level), *newest = opjit_fe_op_support(def, field, 0);
     char at[48] = "", allowed[160];
     bool legal;
 
@@ -109,7 +87,7 @@ static opjit_status refuse_support(const op_def *def, const char *field, const c
 static opjit_status check_support(const op_def *def, const char *field, const char *name, uint32_t level,
                                   const fe_tensor *tensor, opjit_error *error)
 {
-    const op_support *row = support_of(def, field, level);
+    const op_support *row = opjit_fe_op_support(def, field, level);
 
     if (tensor->rank >= row->rank_min && tensor->rank <= row->rank_max && (row->types >> tensor->dtype & 1) != 0)
         return OPJIT_OK;

@@ -62,13 +62,35 @@ static void put_support(const op_def *def)
     }
 }
 
+static int count_bits(uint32_t set)
+{
+    int count = 0;
+    for (; set != 0; set &= set - 1)
+        count++;
+    return count;
+}
+
+/* Name, types of the tensor that has most of them, without a feature level, formula. */
+static void put_line(const op_def *def)
+{
+    char types[FE_TYPES_TEXT];
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < def->field_count && def->fields[i].kind <= OP_OUTPUTS; i++) {
+        const uint32_t own = opjit_fe_op_support(def, def->fields[i].name, 0)->types;
+        most = count_bits(own) > count_bits(most) ? own : most;
+    }
+    opjit_fe_types_text(most, types);
+    printf("%-43s %-40s %s\n", def->name, types, def->formula);
+}
+
 int opjit_cli_ops(const cli_options *options)
 {
     const char *const name = options->argument_count != 0 ? options->arguments[0] : NULL;
     const op_def *def;
     opjit_error error;
     for (uint32_t i = 0; name == NULL && (def = opjit_fe_op_at(i)) != NULL; i++)
-        printf("%-24s %s\n", def->name, def->formula);
+        put_line(def);
     if (name == NULL)
         return EXIT_DONE;
     def = opjit_fe_op_find_name(name, strlen(name));

@@ -13,11 +13,16 @@ expect_status ops 0
 for name in DIAGONAL_MATRIX DIAGONAL_MATRIX1 FILL_VALUE_CONSTANT FILL_VALUE_SEQUENCE; do
     has ops "$name "
 done
+has ops 'ELEMENT_WISE_IF                             all eleven                               condition ? a : b'
+has ops 'ELEMENT_WISE_LOGICAL_NOT                    UINT32/8                                 !x'
 run ops DML_OPERATOR_FILL_VALUE_SEQUENCE
 expect_status 'ops NAME' 0
 has 'ops NAME' 'number 104, since feature level 2.1'
 has 'ops NAME' 'ValueDelta'
 has 'ops NAME' 'from feature level 5.0'
+run ops ELEMENT_WISE_ROUND
+expect_status 'ops with an enum' 0
+has 'ops with an enum' '      HALVES_TO_NEAREST_EVEN'
 run ops GEMV
 expect_error 'ops of nothing' 1 'opjit: the operator GEMV is not in this build'
 
