@@ -2,25 +2,37 @@
  *
  * Canonical means: what does not reach the IR is not in the key (the stride of a dimension of size 1, whether packed
  * strides were given or left out, OWNED_BY_DML, bytes of a scalar behind its type, which non-zero value a BOOL has),
- * and floats stand as bits.  Values of late fields are parameters of the IR, so they are left out as well. Layout,
- * little endian: type u32, then every field; counts before contents. */
+ * and floats stand as bits.  Values of late fields are parameters of the IR, so they are left out as well. Layout:
+ * type u32, then every field; counts before contents. */
 #include <string.h>
 
 #include "frontend/frontend.h"
 
+static uint8_t *put_u32(uint8_t *at, uint32_t value)
+{
+    memcpy(at, &value, sizeof value);
+    return at + sizeof value;
+}
+
+/* Sizes and strides are below 2^32, as the span is. */
 static void tensor_key(const fe_tensor *t, rt_bytes *out)
 {
-    opjit_rt_bytes_u8(out, t->present);
-    if (!t->present)
+    uint8_t key[3 + OPJIT_MAX_RANK * 2 * sizeof(uint32_t) + sizeof t->bytes + sizeof t->align] = { t->present };
+    uint8_t *at = key + 3;
+
+    if (!t->present) {
+        opjit_rt_bytes_append(out, key, 1);
         return;
-    opjit_rt_bytes_u8(out, (uint8_t)t->dtype);
-    opjit_rt_bytes_u8(out, (uint8_t)t->rank);
-    for (uint32_t i = 0; i < t->rank; i++) {
-        opjit_rt_bytes_u64(out, t->sizes[i]);
-        opjit_rt_bytes_u64(out, t->strides[i]);
     }
-    opjit_rt_bytes_u64(out, t->bytes);
-    opjit_rt_bytes_u32(out, t->align);
+    key[1] = (uint8_t)t->dtype;
+    key[2] = (uint8_t)t->rank;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        at = put_u32(at, (uint32_t)t->sizes[i]);
+        at = put_u32(at, (uint32_t)t->strides[i]);
+    }
+    memcpy(at, &t->bytes, sizeof t->bytes);
+    at = put_u32(at + sizeof t->bytes, t->align);
+    opjit_rt_bytes_append(out, key, (size_t)(at - key));
 }
 
 static uint32_t u32_at(const uint8_t *at)

@@ -152,20 +152,31 @@ static opjit_status copy_array(walk *w, const void *from, size_t count, size_t s
     return from != NULL && *out == NULL ? opjit_rt_no_memory(w->error) : OPJIT_OK;
 }
 
+/* A tensor's descriptor with its lists behind it: sizes, then strides if there are any. */
+typedef struct tensor_copy {
+    DML_BUFFER_TENSOR_DESC desc;
+    uint32_t lists[];
+} tensor_copy;
+
 /* Turns *desc, a tensor that has been checked, into one that points into the arena only. */
 static opjit_status copy_tensor(walk *w, DML_TENSOR_DESC *desc)
 {
     const DML_BUFFER_TENSOR_DESC *from = desc->Desc;
-    DML_BUFFER_TENSOR_DESC *copy = opjit_rt_arena_copy(&w->op->arena, from, 1, sizeof *from);
-    const void *sizes, *strides;
+    const uint32_t rank = from->DimensionCount;
+    tensor_copy *copy = opjit_rt_arena_allocate(&w->op->arena, 1, sizeof *copy + 2 * rank * sizeof *copy->lists);
 
     if (copy == NULL)
         return opjit_rt_no_memory(w->error);
-    TRY(copy_array(w, from->Sizes, from->DimensionCount, sizeof *from->Sizes, &sizes));
-    TRY(copy_array(w, from->Strides, from->DimensionCount, sizeof *from->Strides, &strides));
-    copy->Sizes = sizes;
-    copy->Strides = strides;
-    desc->Desc = copy;
+    copy->desc = *from;
+    copy->desc.Sizes = copy->lists;
+    for (uint32_t i = 0; i < rank; i++)
+        copy->lists[i] = from->Sizes[i];
+    if (from->Strides != NULL) {
+        copy->desc.Strides = copy->lists + rank;
+        for (uint32_t i = 0; i < rank; i++)
+            copy->lists[rank + i] = from->Strides[i];
+    }
+    desc->Desc = &copy->desc;
     return OPJIT_OK;
 }
 
@@ -193,8 +204,10 @@ static opjit_status take_tensor(walk *w, const op_field *field, int64_t index, D
     if (name == NULL)
         return opjit_rt_no_memory(w->error);
     (is_output(field) ? op->output_names : op->input_names)[position] = name;
-    if (desc == NULL && (field->flags & OP_OPTIONAL) != 0)
+    if (desc == NULL && (field->flags & OP_OPTIONAL) != 0) {
+        *tensor = (fe_tensor){ 0 };
         return OPJIT_OK;
+    }
     TRY(opjit_fe_tensor_resolve(desc, is_output(field), op->def->name, name, tensor, w->error));
     TRY(check_support(op->def, field->name, name, w->level, tensor, w->error));
     return copy_tensor(w, desc);
@@ -421,49 +434,60 @@ uint64_t opjit_fe_scalar_bits(const opjit_operator *op, uint32_t field)
 
 /* --- the object --------------------------------------------------------------------------------------------------- */
 
-/* Bytes for a tensor with its descriptor and its part of the key.  Ranks up to 4 fit with strides; where more is needed
- * the arena and the key find it elsewhere. */
-#define TENSOR_ROOM (sizeof(fe_tensor) + sizeof(char *) + sizeof(DML_TENSOR_DESC) + sizeof(DML_BUFFER_TENSOR_DESC) + 32u)
-#define TENSOR_KEY_ROOM 80u
+/* Bytes for a tensor's descriptor and for its part of the key, at rank 4 with strides; where more is needed the arena
+ * and the key find it elsewhere. */
+#define TENSOR_ROOM (align_up(sizeof(DML_TENSOR_DESC), 16) + align_up(sizeof(tensor_copy) + 32, 16))
+#define TENSOR_KEY_ROOM 48u
 
-static size_t key_room(const op_def *def, uint32_t tensors)
+/* Where the parts of an operator's one allocation begin. */
+typedef struct parts {
+    size_t desc, tensors, names, key, arena, size;
+} parts;
+
+static parts parts_of(const op_def *def, uint32_t tensors)
 {
-    return align_up(16 + 8 * (size_t)def->field_count + TENSOR_KEY_ROOM * (size_t)tensors, 16);
+    parts p;
+
+    p.desc = align_up(sizeof(opjit_operator), 16);
+    p.tensors = p.desc + align_up(def->desc_size, 16);
+    p.names = p.tensors + sizeof(fe_tensor) * (size_t)tensors;
+    p.key = p.names + align_up(sizeof(char *) * (size_t)tensors, 16);
+    p.arena = p.key + align_up(16 + 8 * (size_t)def->field_count + TENSOR_KEY_ROOM * (size_t)tensors, 16);
+    p.size = p.arena + RT_ARENA_HEADER + TENSOR_ROOM * (size_t)tensors;
+    return p;
 }
 
-/* An operator of zeroed tensors, which owns its core. */
-static opjit_operator *operator_new(rt_core *core, const op_def *def, tensor_counts counts)
+/* An operator with a copy of the outer struct, which owns its core.  Its tensors are the walk's to fill. */
+static opjit_operator *operator_new(rt_core *core, const op_def *def, tensor_counts counts, const void *desc)
 {
-    const uint32_t tensors = counts.inputs + counts.outputs;
-    const size_t head = align_up(sizeof(opjit_operator), 16), keys = key_room(def, tensors);
-    const size_t arena = align_up(RT_ARENA_HEADER + def->desc_size + TENSOR_ROOM * (size_t)tensors + 4 * 16, 16);
-    const size_t size = head + keys + arena;
-    unsigned char *memory = opjit_rt_allocate(&core->allocator, size, 16);
+    const parts at = parts_of(def, counts.inputs + counts.outputs);
+    unsigned char *memory = opjit_rt_allocate(&core->allocator, at.size, 16);
     opjit_operator *op = (opjit_operator *)memory;
 
     if (op == NULL)
         return NULL;
-    *op = (opjit_operator){ .core_counter = opjit_rt_core_enter(core), .core = core, .size = size, .def = def };
     atomic_init(&op->references, 1);
-    opjit_rt_bytes_init_in(&op->key, &core->allocator, memory + head, keys);
-    opjit_rt_arena_init_in(&op->arena, &core->allocator, memory + head + keys, arena);
+    op->core_counter = opjit_rt_core_enter(core);
+    op->core = core;
+    op->size = at.size;
+    op->def = def;
+    op->desc = memcpy(memory + at.desc, desc, def->desc_size);
     op->input_count = counts.inputs;
     op->output_count = counts.outputs;
+    op->inputs = (fe_tensor *)(memory + at.tensors);
+    op->outputs = op->inputs + counts.inputs;
+    op->input_names = (const char **)(memory + at.names);
+    op->output_names = op->input_names + counts.inputs;
+    opjit_rt_bytes_init_in(&op->key, &core->allocator, memory + at.key, at.arena - at.key);
+    opjit_rt_arena_init_in(&op->arena, &core->allocator, memory + at.arena, at.size - at.arena);
     return op;
 }
 
-static opjit_status fill(opjit_operator *op, uint32_t level, const void *desc, opjit_error *error)
+static opjit_status fill(opjit_operator *op, uint32_t level, opjit_error *error)
 {
     const op_def *def = op->def;
     walk w = { .op = op, .level = level, .error = error };
 
-    op->desc = opjit_rt_arena_copy(&op->arena, desc, 1, def->desc_size);
-    op->inputs = ARENA_ARRAY(&op->arena, fe_tensor, op->input_count + op->output_count);
-    op->input_names = ARENA_ARRAY(&op->arena, const char *, op->input_count + op->output_count);
-    if (op->desc == NULL || op->inputs == NULL || op->input_names == NULL)
-        return opjit_rt_no_memory(error);
-    op->outputs = op->inputs + op->input_count;
-    op->output_names = op->input_names + op->input_count;
     for (uint32_t i = 0; i < def->field_count; i++)
         TRY(take_field(&w, &def->fields[i]));
     TRY(check_dtypes(&w));
@@ -491,10 +515,10 @@ opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s needs feature level %s, this context has %s", def->name,
                                   opjit_fe_level_text(def->introduced).text, opjit_fe_level_text(feature_level).text);
     TRY(count_tensors(def, desc, &counts, error));
-    op = operator_new(core, def, counts);
+    op = operator_new(core, def, counts, desc);
     if (op == NULL)
         return opjit_rt_no_memory(error);
-    status = fill(op, feature_level, desc, error);
+    status = fill(op, feature_level, error);
     if (status != OPJIT_OK) {
         opjit_operator_release(op);
         return status;
@@ -540,7 +564,9 @@ void opjit_operator_release(opjit_operator *op)
     rt_core *core;
     uint32_t counter;
 
-    if (op == NULL || atomic_fetch_sub_explicit(&op->references, 1, memory_order_acq_rel) != 1)
+    /* The only reference is the caller's, so nobody can be taking another: no need to write. */
+    if (op == NULL || (atomic_load_explicit(&op->references, memory_order_acquire) != 1 &&
+                       atomic_fetch_sub_explicit(&op->references, 1, memory_order_acq_rel) != 1))
         return;
     core = op->core;
     counter = op->core_counter;

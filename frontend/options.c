@@ -7,7 +7,7 @@
 #include "opjit_build_id.h"
 
 /* Changes whenever the bytes of a key mean something else. */
-#define KEY_FORMAT 1u
+#define KEY_FORMAT 2u
 #define KNOWN_FLAGS (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE)
 /* Flags that decide what the kernel is. */
 #define KEY_FLAGS (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET)

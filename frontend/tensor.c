@@ -154,8 +154,10 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
     t->dtype = d->DataType;
     t->flags = d->Flags;
     t->rank = d->DimensionCount;
-    for (uint32_t i = t->rank; i < OPJIT_MAX_RANK; i++)
+    for (uint32_t i = 0; i < OPJIT_MAX_RANK; i++) {
         t->sizes[i] = 1;
+        t->strides[i] = 0;
+    }
     TRY(resolve_sizes(at, d, t));
     TRY(resolve_strides(at, d, is_output, t));
     TRY(resolve_memory(at, d, t));
@@ -165,10 +167,9 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
 opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *op, const char *tensor,
                                      fe_tensor *out, opjit_error *error)
 {
-    opjit_status status;
+    /* On success every field is set, so nothing is cleared before: that would take as long as the checks. */
+    const opjit_status status = resolve(&(place){ op, tensor, error }, desc, is_output, out);
 
-    *out = (fe_tensor){ 0 };
-    status = resolve(&(place){ op, tensor, error }, desc, is_output, out);
     if (status != OPJIT_OK)
         *out = (fe_tensor){ 0 };
     return status;

@@ -93,9 +93,10 @@ opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
 
 /* --- aliasing ----------------------------------------------------------------------------------------------------- */
 
+/* Where the elements lie; how much memory follows the last one does not matter. */
 static bool same_layout(const ir_tensor *a, const ir_tensor *b)
 {
-    if (a->type != b->type || a->rank != b->rank || a->bytes != b->bytes)
+    if (a->type != b->type || a->rank != b->rank)
         return false;
     for (uint32_t d = 0; d < a->rank; d++)
         if (a->sizes[d] != b->sizes[d] || (a->sizes[d] > 1 && a->strides[d] != b->strides[d]))

@@ -4,30 +4,7 @@
  * every tensor and the use in every expression allow it, and the tensors are declared with the merged rank.  A coordinate
  * that is still needed by itself is a quotient or remainder of the parallel loop's variable, in a let.
  * A nest that is already of that form, or of no form known here, stays as it is. */
-#include "ir/pass.h"
-
-enum {
-    MAX_RANK = 8,
-    PIECE_BYTES = 64 * 1024, /* least output of one call of a stage: above it the cost of a call is below 1 % */
-};
-
-typedef struct nest {
-    ir_func *f;
-    ir_ref stage, store;
-    uint32_t rank;
-    ir_ref vars[MAX_RANK];     /* by coordinate of the store */
-    int64_t extents[MAX_RANK];
-    ir_ref *loads, *roots;     /* of the stored value: its loads; its index expressions that are not part of larger ones */
-    uint32_t load_count, root_count;
-    bool regular;              /* tensors are only read at the stored coordinate: their layouts may change */
-    uint32_t count;            /* coordinates that have more than one value */
-    uint32_t order[MAX_RANK];  /* these, outermost first */
-    uint32_t inner;            /* position in order from which on all are one inner loop; before: the parallel loop */
-    uint32_t groups, group_end[MAX_RANK]; /* merged coordinates: positions up to group_end, exclusive */
-    block body;                /* of the new stage */
-    ir_ref outer_var, inner_var;
-    ir_ref runs[MAX_RANK][MAX_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */
-} nest;
+#include "ir/pass_nest.h"
 
 /* --- recognise ------------------------------------------------------------------------------------------------------ */
 
@@ -35,7 +12,7 @@ static bool match_loop(nest *n, ir_ref loop)
 {
     const ir_func *f = n->f;
     const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
-    if (n->rank == MAX_RANK || !ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0 ||
+    if (n->rank == NEST_RANK || !ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0 ||
         ir_index_value(f, hi) < 1 || (ir_at(f, loop)->op == IR_FOR && ir_at(f, loop)->imm != 1))
         return false;
     n->vars[n->rank] = ir_at(f, loop)->ref;
@@ -109,56 +86,54 @@ static bool find_uses(nest *n)
 
 /* --- decide --------------------------------------------------------------------------------------------------------- */
 
-static uint64_t stride(const nest *n, uint32_t tensor, uint32_t d)
-{
-    const ir_tensor *t = &n->f->tensors[tensor];
-    return t->sizes[d] == 1 ? 0 : t->strides[d];
-}
-
 /* Outermost is what has the largest stride in the output; equal ones stay in order. */
 static void sort_loops(nest *n)
 {
-    const uint32_t out = ir_at(n->f, n->store)->ref;
+    const uint32_t out = nest_output(n);
     for (uint32_t d = 0; d < n->rank; d++) {
         if (n->extents[d] == 1)
             continue;
         uint32_t at = n->count++;
-        for (; at > 0 && stride(n, out, n->order[at - 1]) < stride(n, out, d); at--)
+        for (; at > 0 && nest_stride(n, out, n->order[at - 1]) < nest_stride(n, out, d); at--)
             n->order[at] = n->order[at - 1];
         n->order[at] = d;
     }
 }
 
-/* Whether coordinate a steps over coordinate b's whole range in every tensor, so that both are one. */
-static bool layouts_join(const nest *n, uint32_t a, uint32_t b)
+bool opjit_ir_nest_joins(const nest *n, uint32_t tensor, uint32_t a, uint32_t b)
 {
-    if (!n->regular)
-        return false;
-    for (uint32_t i = 0; i <= n->load_count; i++) {
-        const uint32_t t = ir_at(n->f, i == 0 ? n->store : n->loads[i - 1])->ref;
-        uint64_t whole;
-        if (!checked_mul(stride(n, t, b), (uint64_t)n->extents[b], &whole) || stride(n, t, a) != whole)
-            return false;
-    }
-    return true;
+    uint64_t whole;
+    return checked_mul(nest_stride(n, tensor, b), (uint64_t)n->extents[b], &whole) && nest_stride(n, tensor, a) == whole;
 }
 
-/* The affine form of root with the variables' factors taken out of it; false where one of them is inside an atom. */
-static bool take_factors(const nest *n, ir_ref root, affine *rest, int64_t factors[MAX_RANK])
+/* Whether both coordinates are one in every tensor. */
+static bool layouts_join(const nest *n, uint32_t a, uint32_t b)
 {
-    *rest = (affine){ 0 };
-    if (!opjit_ir_affine_add(n->f, rest, root, 1))
-        return false;
+    bool join = n->regular && opjit_ir_nest_joins(n, nest_output(n), a, b);
+    for (uint32_t i = 0; join && i < n->load_count; i++)
+        join = opjit_ir_nest_joins(n, ir_at(n->f, n->loads[i])->ref, a, b);
+    return join;
+}
+
+bool opjit_ir_nest_factors(const nest *n, affine *form, int64_t factors[NEST_RANK])
+{
     for (uint32_t d = 0; d < n->rank; d++)
-        factors[d] = opjit_ir_affine_take(n->f, rest, n->vars[d]);
-    for (uint32_t i = 0; i < rest->count; i++)
+        factors[d] = opjit_ir_affine_take(n->f, form, n->vars[d]);
+    for (uint32_t i = 0; i < form->count; i++)
         for (uint32_t d = 0; d < n->rank; d++)
-            if (opjit_ir_uses(n->f, rest->atoms[i], n->vars[d]))
+            if (opjit_ir_uses(n->f, form->atoms[i], n->vars[d]))
                 return false;
     return true;
 }
 
-static bool factors_join(const nest *n, const int64_t factors[MAX_RANK], uint32_t a, uint32_t b)
+/* The affine form of root with the variables' factors taken out of it; false where one of them is inside an atom. */
+static bool take_factors(const nest *n, ir_ref root, affine *rest, int64_t factors[NEST_RANK])
+{
+    *rest = (affine){ 0 };
+    return opjit_ir_affine_add(n->f, rest, root, 1) && opjit_ir_nest_factors(n, rest, factors);
+}
+
+static bool factors_join(const nest *n, const int64_t factors[NEST_RANK], uint32_t a, uint32_t b)
 {
     int64_t whole;
     return checked_muli(factors[b], n->extents[b], &whole) && factors[a] == whole;
@@ -168,7 +143,7 @@ static bool uses_join(const nest *n, uint32_t a, uint32_t b)
 {
     for (uint32_t i = 0; i < n->root_count; i++) {
         affine rest;
-        int64_t factors[MAX_RANK];
+        int64_t factors[NEST_RANK];
         if (take_factors(n, n->roots[i], &rest, factors) ? !factors_join(n, factors, a, b)
                                                          : opjit_ir_uses(n->f, n->roots[i], n->vars[a]) ||
                                                                opjit_ir_uses(n->f, n->roots[i], n->vars[b]))
@@ -189,7 +164,7 @@ static void group_loops(nest *n)
     n->group_end[n->groups++] = n->count;
 }
 
-static int64_t extent_of(const nest *n, uint32_t first, uint32_t end)
+int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end)
 {
     int64_t product = 1; /* of sizes of one tensor: at most its elements */
     for (uint32_t i = first; i < end; i++)
@@ -207,10 +182,10 @@ static ir_ref coordinate(nest *n, uint32_t first, uint32_t end)
         return n->inner_var; /* the inner loop's positions are never taken apart: uses_join */
     ir_ref *known = &n->runs[first][end - 1];
     if (*known == 0) {
-        const ir_ref below = opjit_ir_index(f, extent_of(n, end, n->inner));
+        const ir_ref below = opjit_ir_index(f, opjit_ir_nest_extent(n, end, n->inner));
         ir_ref value = ir_make2(f, IR_IDIV, IR_INDEX, n->outer_var, below);
         if (first > 0)
-            value = ir_make2(f, IR_IMOD, IR_INDEX, value, opjit_ir_index(f, extent_of(n, first, end)));
+            value = ir_make2(f, IR_IMOD, IR_INDEX, value, opjit_ir_index(f, opjit_ir_nest_extent(n, first, end)));
         *known = opjit_ir_block_let(f, &n->body, value);
     }
     return *known;
@@ -221,7 +196,7 @@ static void map_root(nest *n, ir_map *map, ir_ref root)
 {
     ir_func *f = n->f;
     affine form;
-    int64_t factors[MAX_RANK];
+    int64_t factors[NEST_RANK];
     if (!take_factors(n, root, &form, factors)) {
         for (uint32_t i = 0; i < n->count; i++)
             if (opjit_ir_uses(f, root, n->vars[n->order[i]]))
@@ -249,7 +224,7 @@ static void merge_layout(const nest *n, uint32_t tensor)
     const ir_tensor old = *t;
     t->rank = n->groups;
     for (uint32_t g = 0, first = 0; g < n->groups; first = n->group_end[g++]) {
-        t->sizes[g] = (uint64_t)extent_of(n, first, n->group_end[g]);
+        t->sizes[g] = (uint64_t)opjit_ir_nest_extent(n, first, n->group_end[g]);
         t->strides[g] = 0;
         if (t->sizes[g] > 1) {
             const uint32_t last = n->order[n->group_end[g] - 1];
@@ -260,7 +235,7 @@ static void merge_layout(const nest *n, uint32_t tensor)
 
 static void merge_layouts(const nest *n, uint8_t *done)
 {
-    const uint32_t out = ir_at(n->f, n->store)->ref;
+    const uint32_t out = nest_output(n);
     merge_layout(n, out);
     done[out] = 1;
     for (uint32_t i = 0; i <= n->load_count; i++) { /* an aliased input keeps the output's layout, read or not */
@@ -272,7 +247,7 @@ static void merge_layouts(const nest *n, uint8_t *done)
 }
 
 /* The coordinates that a load or the store is rewritten to. */
-static void new_coordinates(nest *n, ir_ref out[MAX_RANK])
+static void new_coordinates(nest *n, ir_ref out[NEST_RANK])
 {
     ir_func *f = n->f;
     if (n->regular) {
@@ -287,18 +262,35 @@ static void new_coordinates(nest *n, ir_ref out[MAX_RANK])
         out[n->order[i]] = coordinate(n, i, i + 1);
 }
 
+static uint64_t rows_until(uint64_t row, uint64_t unit)
+{
+    uint64_t a = row, b = unit;
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return unit / a;
+}
+
+uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations)
+{
+    const uint64_t all = (uint64_t)iterations, least = (NEST_PIECE_BYTES + row - 1) / row;
+    const uint64_t page = rows_until(row, 4096), unit = page <= least ? page : rows_until(row, NEST_LINE);
+    const uint64_t grain = (least + unit - 1) / unit * unit;
+    return grain > all ? all : grain;
+}
+
 /* The stage and its inner loop, still empty. */
 static ir_ref make_loops(nest *n, ir_ref *out_loop)
 {
     ir_func *f = n->f;
     const ir_ref zero = opjit_ir_index(f, 0);
-    const uint64_t size = opjit_ir_type_size(f->tensors[ir_at(f, n->store)->ref].type);
-    const int64_t inner = extent_of(n, n->inner, n->count), tile = (int64_t)(PIECE_BYTES / size);
-    const int64_t outer = n->inner > 0 ? extent_of(n, 0, n->inner) : (inner + tile - 1) / tile;
-    const uint64_t row = (uint64_t)inner * size;
-    int64_t grain = n->inner > 0 ? (int64_t)((PIECE_BYTES + row - 1) / row) : 1;
-    grain = grain > outer ? outer : grain;
-    const ir_ref stage = opjit_ir_stage(f, zero, opjit_ir_index(f, outer), (uint64_t)grain);
+    const uint64_t size = opjit_ir_type_size(f->tensors[nest_output(n)].type);
+    const int64_t inner = opjit_ir_nest_extent(n, n->inner, n->count), tile = (int64_t)(NEST_PIECE_BYTES / size);
+    const int64_t outer = n->inner > 0 ? opjit_ir_nest_extent(n, 0, n->inner) : (inner + tile - 1) / tile;
+    const uint64_t grain = n->inner > 0 ? opjit_ir_nest_grain((uint64_t)inner * size, outer) : 1;
+    const ir_ref stage = opjit_ir_stage(f, zero, opjit_ir_index(f, outer), grain);
     ir_ref lo = zero, hi = opjit_ir_index(f, inner);
     if (n->inner == 0 && outer > 1) {
         lo = opjit_ir_expr(f, IR_IMUL, IR_INDEX, 2, (ir_ref[2]){ ir_at(f, stage)->ref, opjit_ir_index(f, tile) });
@@ -311,7 +303,7 @@ static ir_ref make_loops(nest *n, ir_ref *out_loop)
 static ir_ref rewrite_nest(nest *n)
 {
     ir_func *f = n->f;
-    ir_ref loop, at[MAX_RANK] = { 0 };
+    ir_ref loop, at[NEST_RANK] = { 0 };
     ir_map map;
     uint8_t *done = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
     const ir_ref stage = make_loops(n, &loop);
@@ -343,23 +335,23 @@ static ir_ref rewrite_nest(nest *n)
 opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
     block stages = { 0 };
-    (void)env;
     *out_changed = false;
     for (ir_ref s = f->body, next; s != 0 && !f->failed; s = next) {
         nest *n = ARENA_NEW(&f->arena, nest);
-        ir_ref made = s;
         next = ir_at(f, s)->next;
         if (n == NULL)
             return opjit_rt_no_memory(error);
         n->f = f;
         n->stage = s;
-        if (match_nest(n) && find_uses(n)) {
-            sort_loops(n);
-            group_loops(n);
-            made = rewrite_nest(n);
-            *out_changed = true;
+        if (!match_nest(n) || !find_uses(n)) {
+            opjit_ir_block_add(f, &stages, s);
+            continue;
         }
-        opjit_ir_block_add(f, &stages, made);
+        sort_loops(n);
+        group_loops(n);
+        if (!opjit_ir_flatten(n, env, &stages))
+            opjit_ir_block_add(f, &stages, rewrite_nest(n));
+        *out_changed = true;
     }
     f->body = stages.first;
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;

@@ -11,7 +11,12 @@
 
 #include <string.h>
 
-enum { MAX_CHAIN = 16, MAX_LOOPS = 24 /* of a stage, rule V16 */ };
+enum {
+    MAX_CHAIN = 16,
+    MAX_LOOPS = 24,      /* of a stage, rule V16 */
+    MAX_UNROLL = 16,     /* rule V18 */
+    SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
+};
 
 typedef struct scheduler {
     ir_func *f;
@@ -62,8 +67,16 @@ static bool is_affine_in(const ir_func *f, ir_ref index, ir_ref var)
     return true;
 }
 
-/* The one store of a loop that makes vectors: unit steps in memory, everything else the same or in equal steps; 0: none.
- * *out_cost is the number of operations on elements. */
+/* Bounds that are numbers and not far apart: code generation spells the loop out, and knows every index in it. */
+static bool is_short(const ir_func *f, ir_ref loop)
+{
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    return ir_is_index_const(f, lo) && ir_is_index_const(f, hi) && ir_index_value(f, lo) >= 0 &&
+           ir_index_value(f, hi) - ir_index_value(f, lo) <= 4096;
+}
+
+/* The one store of a loop that makes vectors: unit steps in memory, everything else the same or in equal steps, or known
+ * where the loop is short; 0: none.  *out_cost is the number of operations on elements. */
 static ir_ref vector_store(ir_func *f, ir_ref loop, uint32_t *out_cost)
 {
     const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;
@@ -83,9 +96,13 @@ static ir_ref vector_store(ir_func *f, ir_ref loop, uint32_t *out_cost)
         ++*out_cost;
         if (n->op == IR_LOAD && (!step_of(f, r, 0, var, &step) || (step != 0 && step != 1)))
             return 0;
-        for (uint32_t i = 0; i < n->count && n->op != IR_LOAD; i++)
-            if (ir_at(f, ir_operand(f, r, i))->type == IR_INDEX && !is_affine_in(f, ir_operand(f, r, i), var))
+        for (uint32_t i = 0; i < n->count && n->op != IR_LOAD; i++) {
+            if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || is_affine_in(f, ir_operand(f, r, i), var))
+                continue;
+            if (!is_short(f, loop))
                 return 0;
+            *out_cost |= SPELLED_OUT;
+        }
     }
     return store;
 }
@@ -151,7 +168,7 @@ static bool has_masks(const rt_target *t)
 static uint16_t unroll_of(const ir_func *f, ir_ref loop, uint32_t cost, int64_t lanes)
 {
     const ir_interval lo = opjit_ir_interval(f, ir_operand(f, loop, 0)), hi = opjit_ir_interval(f, ir_operand(f, loop, 1));
-    int64_t longest, unroll = cost <= 4 ? 4 : cost <= 8 ? 2 : 1;
+    int64_t longest, unroll = cost >= SPELLED_OUT ? MAX_UNROLL : cost <= 4 ? 4 : cost <= 8 ? 2 : 1;
     if (!checked_subi(hi.hi, lo.lo, &longest))
         longest = INT64_MAX;
     while (unroll > 1 && longest / lanes < unroll)

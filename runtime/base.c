@@ -345,17 +345,17 @@ void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value)
 
 void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value)
 {
-    uint8_t bytes[4];
-    for (unsigned i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(value >> (8 * i));
+    const uint8_t bytes[] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24) };
+
     bytes_put(b, bytes, sizeof bytes);
 }
 
 void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value)
 {
-    uint8_t bytes[8];
-    for (unsigned i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(value >> (8 * i));
+    /* written out, so that the compiler makes one store of it */
+    const uint8_t bytes[] = { (uint8_t)value,         (uint8_t)(value >> 8),  (uint8_t)(value >> 16), (uint8_t)(value >> 24),
+                              (uint8_t)(value >> 32), (uint8_t)(value >> 40), (uint8_t)(value >> 48), (uint8_t)(value >> 56) };
+
     bytes_put(b, bytes, sizeof bytes);
 }
 
