@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "frontend/frontend.h"
+#include "runtime/cache.h"
+#include "runtime/disk.h"
 
 /* --- units -------------------------------------------------------------------------------------------------------- */
 
@@ -139,6 +141,8 @@ static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
     fe_unit peak = *unit; /* borrows what the kernel's unit owns; a compiled kernel's program is empty */
     opjit_status status;
 
+    if (peak.codegen == NULL)
+        TRY(opjit_fe_codegen(unit->core, &peak.codegen, error));
     peak.options.target = &peak.options.own;
     peak.options.level = OPJIT_LEVEL_PEAK;
     status = make_image(&peak, image, &times, error);
@@ -157,22 +161,45 @@ static opjit_status check_runs_here(const rt_target *target, opjit_error *error)
     return status == OPJIT_OK ? OPJIT_OK : OPJIT_UNAVAILABLE;
 }
 
-static opjit_status compile(opjit_context *context, fe_unit *unit, opjit_kernel **out, opjit_error *error)
+/* From the disk cache into *image, or a new one. */
+static opjit_status find_or_make_image(opjit_context *context, fe_unit *unit, const rt_bytes *key, rt_bytes *image,
+                                       bool *out_found, rt_kernel_times *times, opjit_error *error)
+{
+    rt_disk *disk = (unit->options.flags & OPJIT_COMPILE_NO_CACHE) != 0 ? NULL : context->disk;
+    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT
+                                              : opjit_rt_disk_load(disk, key->data, key->size, image);
+
+    *out_found = found == RT_DISK_FOUND;
+    if (found != RT_DISK_ABSENT)
+        opjit_rt_cache_count(context->cache, *out_found ? RT_CACHE_DISK_HIT : RT_CACHE_DISK_REJECT);
+    if (*out_found)
+        return OPJIT_OK;
+    TRY(opjit_fe_codegen(unit->core, &unit->codegen, error));
+    TRY(make_image(unit, image, times, error));
+    if (disk != NULL && opjit_rt_disk_store(disk, key->data, key->size, image->data, image->size))
+        opjit_rt_cache_count(context->cache, RT_CACHE_DISK_WRITE);
+    return OPJIT_OK;
+}
+
+static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_bytes *key, opjit_kernel **out,
+                            opjit_error *error)
 {
     const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
-    const rt_kernel_hooks hooks = { .user = unit, .destroy = unit_destroy, .optimize = quick ? optimize : NULL };
+    rt_kernel_hooks hooks = { .user = unit, .destroy = unit_destroy, .optimize = quick ? optimize : NULL };
     rt_kernel_times times = { 0 };
     rt_bytes image;
     opjit_status status;
 
     TRY(check_runs_here(unit->options.target, error));
-    TRY(opjit_fe_codegen(context, &unit->codegen, error));
     opjit_rt_bytes_init(&image, &unit->core->allocator);
-    status = make_image(unit, &image, &times, error);
+    status = find_or_make_image(context, unit, key, &image, &hooks.from_disk, &times, error);
     if (status == OPJIT_OK)
         status = opjit_rt_kernel_create(unit->core, image.data, image.size, NULL, &hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
-    if (status == OPJIT_OK)
+    if (status == OPJIT_OK && hooks.from_disk && rt_wants_events(unit->core))
+        opjit_rt_event(unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
+                       opjit_fe_label(unit->op, unit->options.target).text);
+    else if (status == OPJIT_OK)
         report(unit, quick ? "quick" : "peak", &times);
     return status;
 }
@@ -219,10 +246,10 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     return status;
 }
 
-opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options, rt_hash key,
-                              opjit_kernel **out, opjit_error *error)
+opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options,
+                              const rt_bytes *key, opjit_kernel **out, opjit_error *error)
 {
-    fe_unit *unit = unit_new(context->core, op, options, key);
+    fe_unit *unit = unit_new(context->core, op, options, opjit_rt_hash(key->data, key->size));
     opjit_error reason = { 0 };
     opjit_status status;
 
@@ -232,7 +259,7 @@ opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const 
     if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
         status = make_interpreted(unit, out, error);
     } else {
-        status = compile(context, unit, out, &reason);
+        status = compile(context, unit, key, out, &reason);
         if (status == OPJIT_UNAVAILABLE && (context->core->flags & OPJIT_CONTEXT_ALLOW_INTERPRETER) != 0) {
             opjit_rt_event(context->core, OPJIT_EVENT_WARNING, "warning,%s,interpreted,%s", unit->name, reason.message);
             status = make_interpreted(unit, out, error);

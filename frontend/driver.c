@@ -12,30 +12,21 @@ typedef struct job {
     const rt_key *key;
 } job;
 
-/* The name of the key for metadata and kernel name: of its whole bytes. */
-static opjit_status key_hash(const opjit_context *context, const rt_key *key, rt_hash *out, opjit_error *error)
-{
-    rt_bytes whole;
-    bool failed;
-
-    opjit_rt_bytes_init(&whole, &context->core->allocator);
-    opjit_rt_bytes_append(&whole, key->subject, key->subject_size);
-    opjit_rt_bytes_append(&whole, key->options, key->options_size);
-    *out = opjit_rt_hash(whole.data, whole.size);
-    failed = whole.failed;
-    opjit_rt_bytes_free(&whole);
-    return failed ? opjit_rt_no_memory(error) : OPJIT_OK;
-}
-
 static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *error)
 {
     const job *j = user;
-    rt_hash hash;
+    rt_bytes key;
+    opjit_status status;
 
     if (rt_wants_events(j->context->core) && (j->options->flags & OPJIT_COMPILE_NO_CACHE) == 0)
         opjit_rt_event(j->context->core, OPJIT_EVENT_MISS, "miss,%s", opjit_fe_label(j->op, j->options->target).text);
-    TRY(key_hash(j->context, j->key, &hash, error));
-    return opjit_fe_compile(j->context, j->op, j->options, hash, out_kernel, error);
+    opjit_rt_bytes_init(&key, &j->context->core->allocator);
+    opjit_rt_bytes_append(&key, j->key->subject, j->key->subject_size);
+    opjit_rt_bytes_append(&key, j->key->options, j->key->options_size);
+    status = key.failed ? opjit_rt_no_memory(error)
+                        : opjit_fe_compile(j->context, j->op, j->options, &key, out_kernel, error);
+    opjit_rt_bytes_free(&key);
+    return status;
 }
 
 /* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator. */
@@ -104,7 +95,7 @@ opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)
     opjit_rt_error_clear(error);
     if (context == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
-    TRY(opjit_fe_codegen(context, &codegen, error));
+    TRY(opjit_fe_codegen(context->core, &codegen, error));
     return codegen->warm(&context->target, &context->core->allocator, error);
 }
 

@@ -96,9 +96,9 @@ typedef struct fe_unit {
 /* Lays unit->program out as an image.  code: NULL for an interpreted kernel. */
 opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error);
 
-/* Makes the kernel of a key that the caches don't have. */
-opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options, rt_hash key,
-                              opjit_kernel **out, opjit_error *error);
+/* Makes the kernel of a key that the memory cache doesn't have: from the disk cache, or new. */
+opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options,
+                              const rt_bytes *key, opjit_kernel **out, opjit_error *error);
 /* "diagonal_matrix1,f32,512x512,cpu:x86-64-v3": how events name an operator and a target. */
 typedef struct fe_label {
     char text[192];
@@ -120,6 +120,6 @@ void opjit_fe_dump_end(fe_dump *dump);
  * message. */
 opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path, opjit_error *error);
 /* The codegen library, loaded where it isn't yet. */
-opjit_status opjit_fe_codegen(opjit_context *context, const opjit_codegen **out, opjit_error *error);
+opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error);
 
 #endif

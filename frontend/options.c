@@ -154,7 +154,7 @@ size_t opjit_fe_options_key(const fe_options *options, uint8_t key[static FE_OPT
     put_u8(&w, KEY_FORMAT);
     put_u8(&w, OPJIT_NUMERICS);
     put_u8(&w, OPJIT_KERNEL_ABI);
-    put_text(&w, OPJIT_BUILD_ID); /* IR and LLVM version */
+    put_text(&w, OPJIT_BUILD_ID); /* sources and LLVM version */
     put_u8(&w, options->level);
     put_u8(&w, options->flags & KEY_FLAGS);
     put_text(&w, options->target->text);

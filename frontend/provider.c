@@ -31,9 +31,9 @@ opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path
 
 #ifdef OPJIT_STATIC_CODEGEN
 
-opjit_status opjit_fe_codegen(opjit_context *context, const opjit_codegen **out, opjit_error *error)
+opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
 {
-    (void)context;
+    (void)core;
     *out = opjit_codegen_query(CODEGEN_ABI);
     return opjit_fe_codegen_check(*out, "linked codegen", error);
 }
@@ -93,21 +93,21 @@ static bool own_directory(char path[static PATH_MAX])
     return true;
 }
 
-opjit_status opjit_fe_codegen(opjit_context *context, const opjit_codegen **out, opjit_error *error)
+opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
 {
-    const char *named = context->codegen_path != NULL ? context->codegen_path : secure_getenv("OPJIT_CODEGEN");
+    const char *named = core->codegen_path != NULL ? core->codegen_path : secure_getenv("OPJIT_CODEGEN");
     char beside[PATH_MAX + sizeof LIBRARY_NAME] = "", installed[] = OPJIT_LIBDIR "/" LIBRARY_NAME;
 
     *out = NULL;
     if (named != NULL && named[0] != '\0') /* that one and no other: a typing error should not pass unnoticed */
-        return load(context->core, named, out, error);
+        return load(core, named, out, error);
     if (own_directory(beside)) {
         strcat(beside, LIBRARY_NAME);
         if (access(beside, F_OK) == 0)
-            return load(context->core, beside, out, error);
+            return load(core, beside, out, error);
     }
     if (access(installed, F_OK) == 0)
-        return load(context->core, installed, out, error);
+        return load(core, installed, out, error);
     return opjit_rt_error_set(
         error, OPJIT_UNAVAILABLE,
         "no codegen library at %.80s or %.80s; name one in OPJIT_CODEGEN or the context's codegen_path",

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "runtime/cache.h"
+#include "runtime/disk.h"
 
 #define DEFAULT_CACHE_BYTES (UINT64_C(64) << 20)
+#define DEFAULT_DISK_BYTES (UINT64_C(256) << 20)
 #define KNOWN_FLAGS (OPJIT_CONTEXT_ALLOW_INTERPRETER | OPJIT_CONTEXT_PERF_MAP | OPJIT_CONTEXT_GDB)
 
 /* --- core --------------------------------------------------------------------------------------------------------- */
@@ -20,6 +22,12 @@ static bool environment_says(const char *name)
 {
     const char *value = secure_getenv(name); /* a set-user-id program takes no orders from its caller */
     return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+static void release_text(const opjit_allocator *a, char *text)
+{
+    if (text != NULL)
+        opjit_rt_release(a, text, strlen(text) + 1);
 }
 
 static rt_core *core_create(const opjit_context_options *options)
@@ -55,6 +63,7 @@ void opjit_rt_core_release(rt_core *core)
 {
     if (core != NULL && atomic_fetch_sub_explicit(&core->references, 1, memory_order_acq_rel) == 1) {
         const opjit_allocator allocator = core->allocator;
+        release_text(&allocator, core->codegen_path);
         opjit_rt_release(&allocator, core, sizeof *core);
     }
 }
@@ -170,12 +179,6 @@ static opjit_status copy_text(const opjit_allocator *a, const char *text, char *
     return OPJIT_OK;
 }
 
-static void release_text(const opjit_allocator *a, char *text)
-{
-    if (text != NULL)
-        opjit_rt_release(a, text, strlen(text) + 1);
-}
-
 void opjit_context_destroy(opjit_context *context)
 {
     rt_core *core;
@@ -184,8 +187,7 @@ void opjit_context_destroy(opjit_context *context)
         return;
     core = context->core;
     opjit_rt_cache_destroy(context->cache);
-    release_text(&core->allocator, context->codegen_path);
-    release_text(&core->allocator, context->cache_dir);
+    opjit_rt_disk_destroy(context->disk);
     opjit_rt_release(&core->allocator, context, sizeof *context);
     core_close(core);
 }
@@ -197,8 +199,11 @@ static opjit_status context_fill(opjit_context *context, const opjit_context_opt
 
     TRY(opjit_rt_target_parse(options->target, &context->target, error));
     context->feature_level = options->feature_level;
-    TRY(copy_text(a, options->codegen_path, &context->codegen_path, error));
-    TRY(copy_text(a, options->cache_dir, &context->cache_dir, error));
+    TRY(copy_text(a, options->codegen_path, &context->core->codegen_path, error));
+    if (options->cache_dir != NULL)
+        TRY(opjit_rt_disk_create(context->core, options->cache_dir,
+                                 options->disk_bytes == 0 ? DEFAULT_DISK_BYTES : options->disk_bytes, &context->disk,
+                                 error));
     return opjit_rt_cache_create(context->core, options->cache_bytes == 0 ? DEFAULT_CACHE_BYTES : options->cache_bytes,
                                  &context->cache, error);
 }

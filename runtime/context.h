@@ -28,6 +28,7 @@ typedef struct rt_core {
     void *event_user;
     bool verbose;             /* OPJIT_VERBOSE=1 and no sink: lines go to standard error */
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
+    char *codegen_path;       /* option, or NULL; owned.  Kernels from the disk cache need it for their peak version */
 } rt_core;
 
 rt_core *opjit_rt_core_retain(rt_core *core);
@@ -41,14 +42,14 @@ static inline bool rt_wants_events(const rt_core *core) { return core->event != 
 void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
 
 typedef struct rt_cache rt_cache;
+typedef struct rt_disk rt_disk;
 
 struct opjit_context {
     rt_core *core;
     rt_target target;
     uint32_t feature_level;
     rt_cache *cache;
-    char *codegen_path;       /* option, or NULL; owned */
-    char *cache_dir;          /* owned */
+    rt_disk *disk;            /* NULL: none */
 };
 
 /* opjit_context_create, _destroy, _target, opjit_cache_get_stats and _clear are in context.c. */

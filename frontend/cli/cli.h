@@ -25,6 +25,7 @@ typedef int (*cli_command_fn)(const cli_options *options); /* gives the exit sta
 int opjit_cli_run(const cli_options *options);             /* cmd_run.c */
 int opjit_cli_explain(const cli_options *options);         /* cmd_explain.c */
 int opjit_cli_bench(const cli_options *options);           /* cmd_bench.c */
+int opjit_cli_cache(const cli_options *options);           /* cmd_cache.c */
 int opjit_cli_ops(const cli_options *options);             /* cmd_list.c */
 int opjit_cli_targets(const cli_options *options);
 int opjit_cli_version(const cli_options *options);

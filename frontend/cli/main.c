@@ -29,7 +29,7 @@ static const command commands[] = {
     { "compile", NULL, 1, UINT32_MAX, "MODEL.json... -o DIR", "not in this version: ahead-of-time compilation" },
     { "bench", opjit_cli_bench, 0, 1, "[MODEL.json] [--json] [--quick] [--threads N]",
       "measure a model's dispatchables, or the generators, beside memset and memcpy" },
-    { "cache", NULL, 1, 1, "list|verify|clear", "not in this version: look after the disk cache" },
+    { "cache", opjit_cli_cache, 1, 1, "list|verify|clear", "look after the disk cache" },
 };
 
 static const command *find_command(const char *name)

@@ -68,14 +68,16 @@ typedef struct opjit_context_options {
     const opjit_allocator *allocator; /* copied; NULL: malloc and free */
     const char *target;               /* "cpu:x86-64-v3[,tune=...][,l1=...]"; NULL: this CPU */
     const char *codegen_path;         /* absolute path of the codegen library; NULL: searched for */
-    const char *cache_dir;            /* disk cache; NULL: none */
+    const char *cache_dir;            /* folder of the disk cache, made where it is missing; NULL: none.  One that is
+                                         not this user's alone is not used: a warning event says so */
     uint64_t cache_bytes;             /* bound of the memory cache (code and metadata); 0: 64 MiB */
     opjit_event_fn event;             /* NULL: none, or standard error where OPJIT_VERBOSE=1 */
     void *event_user;
     uint32_t flags;                   /* OPJIT_CONTEXT_... */
     uint32_t reserved;                /* 0 */
+    uint64_t disk_bytes;              /* bound of the disk cache's files; 0: 256 MiB */
 } opjit_context_options;
-#define OPJIT_CONTEXT_OPTIONS_INIT { sizeof(opjit_context_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0 }
+#define OPJIT_CONTEXT_OPTIONS_INIT { sizeof(opjit_context_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, 0 }
 
 #define OPJIT_CONTEXT_ALLOW_INTERPRETER 1u /* run kernels in the IR interpreter where code can't be made or mapped */
 #define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */

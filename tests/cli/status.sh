@@ -50,7 +50,7 @@ for executor in cuda hip; do
     run run "$model" --executor $executor
     expect_error "executor $executor" 1 "$model: executor $executor: this version runs kernels on the CPU only"
 done
-for late in "compile $model -o $work --emit obj,header" 'cache list'; do
+for late in "compile $model -o $work --emit obj,header"; do
     run $late
     expect_error "$late" 1 "opjit: opjit ${late%% *} is not in this version"
 done

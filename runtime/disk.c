@@ -1,0 +1,402 @@
+/* disk.c - the disk cache's folder: finding, making and removing its files among processes that do the same.  What is in
+ * a file is disk_file.c's.
+ *
+ * A file appears under its name whole, by linkat or rename, and never changes afterwards; so readers need no locks, and
+ * whoever loses a race has written the same bytes.  Its modification time is when it was last used, to a minute. */
+#define _GNU_SOURCE
+#include "runtime/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/disk_file.h"
+#include "runtime/image.h"
+
+enum { FOLDER_UNKNOWN = -1, FOLDER_REFUSED = -2, LEFTOVER_SECONDS = 60, USED_SECONDS = 60 };
+
+struct rt_disk {
+    rt_core *core;
+    char *path;
+    uint64_t capacity;
+    pthread_mutex_t mutex; /* of all below */
+    int folder;            /* descriptor, or FOLDER_... */
+    bool measured;         /* bytes is known */
+    bool warned;           /* that nothing can be written */
+    uint64_t bytes;        /* of all files, as far as this process knows */
+    uint32_t temporaries;  /* names made */
+};
+
+static void warn(rt_disk *disk, const char *file, const char *reason)
+{
+    opjit_rt_event(disk->core, OPJIT_EVENT_WARNING, "warning,disk cache,%s%s%s,%s", disk->path, file[0] ? "/" : "",
+                   file, reason);
+}
+
+/* --- the folder --------------------------------------------------------------------------------------------------- */
+
+/* Makes the folders of path that are missing, for the user alone; those that are there stay as they are. */
+static void make_folders(char *path)
+{
+    for (char *c = path + 1; *c != '\0'; c++) {
+        if (*c != '/')
+            continue;
+        *c = '\0';
+        mkdir(path, 0700);
+        *c = '/';
+    }
+    mkdir(path, 0700);
+}
+
+/* Why the open folder is not to be used; NULL: it is. */
+static const char *folder_stranger(int folder)
+{
+    struct stat info;
+
+    if (fstat(folder, &info) != 0)
+        return strerror(errno);
+    if (info.st_uid != geteuid())
+        return "not used: another user owns it";
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return "not used: others may write to it";
+    return NULL;
+}
+
+static int open_folder(rt_disk *disk, bool make, const char **out_reason)
+{
+    const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int folder = open(disk->path, how);
+
+    *out_reason = NULL;
+    if (folder < 0 && errno == ENOENT) {
+        if (!make)
+            return FOLDER_UNKNOWN;
+        make_folders(disk->path);
+        folder = open(disk->path, how);
+    }
+    if (folder >= 0)
+        *out_reason = folder_stranger(folder);
+    else
+        *out_reason = errno == ELOOP || errno == ENOTDIR ? "not used: it is no folder" : strerror(errno);
+    if (*out_reason != NULL && folder >= 0)
+        close(folder);
+    return *out_reason != NULL ? FOLDER_REFUSED : folder;
+}
+
+/* The folder's descriptor, negative where there is none; make: it is made where it is missing. */
+static int folder_of(rt_disk *disk, bool make)
+{
+    const char *reason = NULL;
+    int folder;
+
+    pthread_mutex_lock(&disk->mutex);
+    if (disk->folder == FOLDER_UNKNOWN)
+        disk->folder = open_folder(disk, make, &reason);
+    folder = disk->folder;
+    pthread_mutex_unlock(&disk->mutex);
+    if (reason != NULL)
+        warn(disk, "", reason);
+    return folder;
+}
+
+opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capacity, rt_disk **out, opjit_error *error)
+{
+    const size_t length = strlen(path);
+    rt_disk *disk = opjit_rt_allocate(&core->allocator, sizeof *disk, _Alignof(rt_disk));
+
+    *out = NULL;
+    if (disk == NULL)
+        return opjit_rt_no_memory(error);
+    *disk = (rt_disk){ .core = core, .capacity = capacity, .folder = FOLDER_UNKNOWN };
+    disk->path = opjit_rt_allocate(&core->allocator, length + 1, 1);
+    if (disk->path == NULL || pthread_mutex_init(&disk->mutex, NULL) != 0) {
+        opjit_rt_release(&core->allocator, disk->path, length + 1);
+        opjit_rt_release(&core->allocator, disk, sizeof *disk);
+        return opjit_rt_no_memory(error);
+    }
+    memcpy(disk->path, path, length + 1);
+    *out = disk;
+    return OPJIT_OK;
+}
+
+void opjit_rt_disk_destroy(rt_disk *disk)
+{
+    rt_core *core;
+
+    if (disk == NULL)
+        return;
+    core = disk->core;
+    if (disk->folder >= 0)
+        close(disk->folder);
+    pthread_mutex_destroy(&disk->mutex);
+    opjit_rt_release(&core->allocator, disk->path, strlen(disk->path) + 1);
+    opjit_rt_release(&core->allocator, disk, sizeof *disk);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+/* Reads and checks one file of the folder; out's bytes hold *out_image.  absent: there is none. */
+static const char *read_file(int folder, const char *name, const void *key, size_t key_size, rt_bytes *out,
+                             struct stat *info, const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
+{
+    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    const char *reason;
+
+    memset(info, 0, sizeof *info);
+    *out_absent = file < 0 && errno == ENOENT;
+    if (file < 0)
+        return errno == ELOOP ? "it is a link" : "it can't be opened";
+    reason = fstat(file, info) == 0 ? opjit_rt_disk_stranger(info) : "it can't be read";
+    if (reason == NULL)
+        reason = opjit_rt_disk_file_read(file, info, out);
+    if (reason == NULL)
+        reason = opjit_rt_disk_file_check(out->data, out->size, key, key_size, out_image, out_image_size);
+    if (reason == NULL && key != NULL && time(NULL) - info->st_mtime > USED_SECONDS)
+        futimens(file, NULL); /* for those that look for the least recently used; no matter if it fails */
+    close(file);
+    return reason;
+}
+
+rt_disk_result opjit_rt_disk_load(rt_disk *disk, const void *key, size_t key_size, rt_bytes *image)
+{
+    const int folder = folder_of(disk, false);
+    char name[DISK_FILE_NAME_SIZE];
+    const uint8_t *start = NULL;
+    const char *reason;
+    struct stat info;
+    rt_bytes bytes;
+    size_t size = 0;
+    bool absent;
+
+    if (folder < 0)
+        return RT_DISK_ABSENT;
+    opjit_rt_disk_file_name(key, key_size, name);
+    opjit_rt_bytes_init(&bytes, &disk->core->allocator);
+    reason = read_file(folder, name, key, key_size, &bytes, &info, &start, &size, &absent);
+    if (reason == NULL)
+        opjit_rt_bytes_append(image, start, size);
+    absent = absent || bytes.failed || image->failed; /* a good file must not go for lack of memory */
+    opjit_rt_bytes_free(&bytes);
+    if (absent)
+        return RT_DISK_ABSENT;
+    if (reason == NULL)
+        return RT_DISK_FOUND;
+    unlinkat(folder, name, 0);
+    warn(disk, name, reason);
+    return RT_DISK_REJECTED;
+}
+
+/* --- room --------------------------------------------------------------------------------------------------------- */
+
+typedef struct listed {
+    char name[DISK_FILE_NAME_SIZE];
+    uint64_t bytes;
+    int64_t used;
+} listed;
+
+/* Appends a `listed` for each file of the cache; leftovers of writers that died go on the way.  false: not readable or
+ * no memory. */
+static bool list_files(int folder, rt_bytes *out)
+{
+    const int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
+    DIR *directory = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+
+    if (directory == NULL) {
+        if (own >= 0)
+            close(own);
+        return false;
+    }
+    while ((entry = readdir(directory)) != NULL) {
+        const bool left = strncmp(entry->d_name, DISK_TEMPORARY, strlen(DISK_TEMPORARY)) == 0;
+        struct stat info;
+        listed file;
+        if ((!left && !opjit_rt_disk_is_file_name(entry->d_name)) ||
+            fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (left) {
+            if (time(NULL) - info.st_mtime > LEFTOVER_SECONDS)
+                unlinkat(folder, entry->d_name, 0);
+            continue;
+        }
+        memcpy(file.name, entry->d_name, sizeof file.name);
+        file.bytes = (uint64_t)info.st_size;
+        file.used = info.st_mtime;
+        opjit_rt_bytes_append(out, &file, sizeof file);
+    }
+    closedir(directory);
+    return !out->failed;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const listed *)a)->name, ((const listed *)b)->name);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+    return x->used != y->used ? (x->used > y->used) - (x->used < y->used) : by_name(a, b);
+}
+
+/* Counts the files' bytes and, where they are above the bound, removes the least recently used ones until a quarter of
+ * it is free, so that it does not happen at every store.  How many went.  Called with the mutex held. */
+static uint32_t make_room(rt_disk *disk)
+{
+    rt_bytes files;
+    uint64_t bytes = 0;
+    uint32_t gone = 0;
+
+    opjit_rt_bytes_init(&files, &disk->core->allocator);
+    if (list_files(disk->folder, &files) && files.size != 0) {
+        listed *const list = (listed *)(void *)files.data;
+        const size_t count = files.size / sizeof *list;
+        for (size_t i = 0; i < count; i++)
+            bytes += list[i].bytes;
+        if (bytes > disk->capacity) {
+            qsort(list, count, sizeof *list, by_use);
+            for (size_t i = 0; i < count && bytes > disk->capacity - disk->capacity / 4; i++) {
+                gone += unlinkat(disk->folder, list[i].name, 0) == 0;
+                bytes -= list[i].bytes;
+            }
+        }
+    }
+    disk->bytes = bytes;
+    disk->measured = true;
+    opjit_rt_bytes_free(&files);
+    return gone;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+/* A file without a name gets one once it is whole; a writer that dies leaves nothing.  false with errno. */
+static bool store_unnamed(int folder, const char *name, const void *key, size_t key_size, const void *image,
+                          size_t image_size)
+{
+    const int file = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    char self[40];
+    bool good;
+    int reason;
+
+    if (file < 0)
+        return false;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", file);
+    good = opjit_rt_disk_file_write(file, key, key_size, image, image_size) &&
+           (linkat(AT_FDCWD, self, folder, name, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST);
+    reason = errno;
+    close(file);
+    errno = reason;
+    return good;
+}
+
+/* Where the file system has no such files.  false with errno. */
+static bool store_renamed(int folder, const char *name, const char *temporary, const void *key, size_t key_size,
+                          const void *image, size_t image_size)
+{
+    const int file = openat(folder, temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool good;
+    int reason;
+
+    if (file < 0)
+        return false;
+    good = opjit_rt_disk_file_write(file, key, key_size, image, image_size) &&
+           renameat(folder, temporary, folder, name) == 0;
+    reason = errno;
+    if (!good)
+        unlinkat(folder, temporary, 0);
+    close(file);
+    errno = reason;
+    return good;
+}
+
+bool opjit_rt_disk_store(rt_disk *disk, const void *key, size_t key_size, const void *image, size_t image_size)
+{
+    const int folder = folder_of(disk, true);
+    char name[DISK_FILE_NAME_SIZE], temporary[sizeof DISK_TEMPORARY + 32];
+    uint32_t gone = 0;
+    bool good, first;
+    int reason;
+
+    if (folder < 0)
+        return false;
+    opjit_rt_disk_file_name(key, key_size, name);
+    pthread_mutex_lock(&disk->mutex);
+    snprintf(temporary, sizeof temporary, DISK_TEMPORARY "%ld-%u", (long)getpid(), disk->temporaries++);
+    pthread_mutex_unlock(&disk->mutex);
+    good = store_unnamed(folder, name, key, key_size, image, image_size);
+    if (!good && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL))
+        good = store_renamed(folder, name, temporary, key, key_size, image, image_size);
+    reason = errno;
+
+    pthread_mutex_lock(&disk->mutex);
+    disk->bytes += good ? image_size + key_size : 0;
+    if (good && (!disk->measured || disk->bytes > disk->capacity))
+        gone = make_room(disk);
+    first = !good && !disk->warned;
+    disk->warned = disk->warned || first;
+    pthread_mutex_unlock(&disk->mutex);
+    if (gone != 0)
+        opjit_rt_event(disk->core, OPJIT_EVENT_EVICT, "evict,disk cache,%s,files=%u", disk->path, gone);
+    if (first)
+        warn(disk, "", strerror(reason));
+    return good;
+}
+
+/* --- looking after it --------------------------------------------------------------------------------------------- */
+
+static void visit_file(rt_disk *disk, int folder, const listed *file, rt_disk_visit_fn visit, void *user)
+{
+    rt_disk_entry entry = { .file = file->name, .name = "", .target = "", .bytes = file->bytes, .used = file->used };
+    const opjit_kernel_meta *meta;
+    const uint8_t *image = NULL, *code;
+    struct stat info;
+    size_t size = 0, code_size;
+    rt_bytes bytes;
+    bool absent;
+
+    opjit_rt_bytes_init(&bytes, &disk->core->allocator);
+    entry.damaged = read_file(folder, file->name, NULL, 0, &bytes, &info, &image, &size, &absent);
+    if (entry.damaged == NULL && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
+        entry.name = meta->name == 0 ? "" : (const char *)meta + meta->name;
+        entry.target = meta->target == 0 ? "" : (const char *)meta + meta->target;
+    }
+    if (!absent)
+        visit(user, &entry);
+    opjit_rt_bytes_free(&bytes);
+}
+
+opjit_status opjit_rt_disk_visit(rt_disk *disk, rt_disk_visit_fn visit, void *user, opjit_error *error)
+{
+    const int folder = folder_of(disk, false);
+    const listed *list;
+    rt_bytes files;
+    bool good;
+
+    if (folder == FOLDER_UNKNOWN)
+        return OPJIT_OK;
+    if (folder < 0)
+        return opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it is no folder of this user's alone",
+                                  disk->path);
+    opjit_rt_bytes_init(&files, &disk->core->allocator);
+    good = list_files(folder, &files);
+    if (good && files.size != 0)
+        qsort(files.data, files.size / sizeof *list, sizeof *list, by_name);
+    list = (const listed *)(const void *)files.data;
+    for (size_t i = 0; good && i < files.size / sizeof *list; i++)
+        visit_file(disk, folder, &list[i], visit, user);
+    opjit_rt_bytes_free(&files);
+    return good ? OPJIT_OK : opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it can't be listed", disk->path);
+}
+
+bool opjit_rt_disk_remove(rt_disk *disk, const char *file)
+{
+    const int folder = folder_of(disk, false);
+
+    return folder >= 0 && opjit_rt_disk_is_file_name(file) && unlinkat(folder, file, 0) == 0;
+}

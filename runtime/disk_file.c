@@ -1,0 +1,151 @@
+/* disk_file.c - how a file of the disk cache is laid out, checked and written.  Which files there are is disk.c's. */
+#define _GNU_SOURCE
+#include "runtime/disk_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/image.h"
+
+enum { FORMAT = 1, MOST_BYTES = 64 << 20 };
+
+typedef struct file_header {
+    char magic[8];
+    uint32_t format, key_size;
+    uint64_t image_size;
+    uint64_t checksum_lo, checksum_hi; /* of the fields above and the key */
+} file_header;
+_Static_assert(sizeof(file_header) == 40, "the header is written as it lies in memory");
+
+static const char magic[8] = "opjitkc";
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+void opjit_rt_disk_file_name(const void *key, size_t key_size, char name[static DISK_FILE_NAME_SIZE])
+{
+    const rt_hash hash = opjit_rt_hash(key, key_size);
+
+    snprintf(name, DISK_FILE_NAME_SIZE, "%016llx%016llx" DISK_FILE_END, (unsigned long long)hash.hi,
+             (unsigned long long)hash.lo);
+}
+
+bool opjit_rt_disk_is_file_name(const char *name)
+{
+    return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, DISK_FILE_END) == 0;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+const char *opjit_rt_disk_stranger(const struct stat *info)
+{
+    if (!S_ISREG(info->st_mode))
+        return "it is no plain file";
+    if (info->st_uid != geteuid())
+        return "another user owns it";
+    if ((info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return "others may write to it";
+    if (info->st_nlink != 1)
+        return "it has another name elsewhere";
+    if (info->st_size < (off_t)sizeof(file_header) || info->st_size > MOST_BYTES)
+        return "its size is that of no kernel";
+    return NULL;
+}
+
+const char *opjit_rt_disk_file_read(int file, const struct stat *info, rt_bytes *out)
+{
+    uint8_t piece[16384];
+
+    while (out->size < (size_t)info->st_size) {
+        const size_t left = (size_t)info->st_size - out->size;
+        const ssize_t n = pread(file, piece, left < sizeof piece ? left : sizeof piece, (off_t)out->size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0 ? "it ends too early" : "it can't be read";
+        opjit_rt_bytes_append(out, piece, (size_t)n);
+        if (out->failed)
+            return "there is no memory for it";
+    }
+    return NULL;
+}
+
+/* Images are read as structures, so they begin at a multiple of 64; the bytes between are zero. */
+static size_t image_offset(size_t key_size)
+{
+    return (size_t)align_up(sizeof(file_header) + key_size, 64);
+}
+
+static file_header header_of(const void *key, size_t key_size, size_t image_size)
+{
+    file_header header = { .format = FORMAT, .key_size = (uint32_t)key_size, .image_size = image_size };
+    rt_hash fields, name;
+
+    memcpy(header.magic, magic, sizeof magic);
+    fields = opjit_rt_hash(&header, offsetof(file_header, checksum_lo));
+    name = opjit_rt_hash(key, key_size);
+    header.checksum_lo = fields.lo ^ name.hi; /* crossed: equal halves must not cancel out */
+    header.checksum_hi = fields.hi ^ name.lo;
+    return header;
+}
+
+const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const void *key, size_t key_size,
+                                     const uint8_t **out_image, size_t *out_image_size)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    file_header header, expected;
+    size_t code_size, offset;
+
+    if (size < sizeof header)
+        return "it ends too early";
+    memcpy(&header, bytes, sizeof header);
+    if (memcmp(header.magic, magic, sizeof magic) != 0 || header.format != FORMAT)
+        return "it is of another format";
+    offset = image_offset(header.key_size);
+    if (offset > size || header.image_size != size - offset)
+        return "its size is not what it says";
+    expected = header_of(bytes + sizeof header, header.key_size, (size_t)header.image_size);
+    if (memcmp(&header, &expected, sizeof header) != 0)
+        return "its checksum is wrong";
+    if (key != NULL && (header.key_size != key_size || memcmp(bytes + sizeof header, key, key_size) != 0))
+        return "it was made for another key";
+    for (size_t i = sizeof header + header.key_size; i < offset; i++)
+        if (bytes[i] != 0)
+            return "its padding is not empty";
+    *out_image = bytes + offset;
+    *out_image_size = (size_t)header.image_size;
+    if (opjit_rt_image_check(*out_image, *out_image_size, &meta, &code, &code_size, NULL) != OPJIT_OK)
+        return "its image is damaged";
+    return NULL;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+bool opjit_rt_disk_file_write(int file, const void *key, size_t key_size, const void *image, size_t image_size)
+{
+    file_header header = header_of(key, key_size, image_size);
+    char zeros[64] = { 0 };
+    struct iovec parts[] = { { &header, sizeof header },
+                             { (void *)(uintptr_t)key, key_size },
+                             { zeros, image_offset(key_size) - sizeof header - key_size },
+                             { (void *)(uintptr_t)image, image_size } };
+    size_t first = 0;
+
+    while (first < sizeof parts / sizeof *parts) {
+        ssize_t n = writev(file, parts + first, (int)(sizeof parts / sizeof *parts - first));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        for (; first < sizeof parts / sizeof *parts && (size_t)n >= parts[first].iov_len; first++)
+            n -= (ssize_t)parts[first].iov_len;
+        if (n > 0) {
+            parts[first].iov_base = (char *)parts[first].iov_base + n;
+            parts[first].iov_len -= (size_t)n;
+        }
+    }
+    return true;
+}

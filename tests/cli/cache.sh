@@ -1,0 +1,99 @@
+#!/bin/sh
+# cache.sh - the disk cache from outside: what a second process takes from it, what it does about damage, and `opjit cache`.
+. "$(dirname "$0")/common.inc"
+case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
+cp "$tests/examples/models/causal_mask.json" "$work/m.json"
+expected=$(cat "$tests/examples/models/causal_mask.out")
+folder=$work/cache/deep
+verbose() { OPJIT_VERBOSE=1 "$OPJIT" "$@" 2>&1 >"$work/verbose.out"; }
+
+# expect_line NAME PATTERN TEXT
+expect_line() {
+    count=$((count + 1))
+    printf '%s\n' "$3" | grep -q "$2" || fail "$1: no line like $2 in: $3"
+}
+
+run cache list --cache-dir "$folder"
+expect_out 'no folder yet' '0 kernels, 0 bytes'
+run run "$work/m.json" --cache-dir "$folder"
+expect_out 'first run' "$expected"
+[ "$(stat -c %a "$folder")" = 700 ] || fail 'the folder is for others too'
+[ "$(ls "$folder" | wc -l)" = 1 ] || fail 'one file'
+file=$folder/$(ls "$folder")
+
+lines=$(verbose run "$work/m.json" --cache-dir "$folder")
+expect_line 'second run' '^opjit,hit,.*,disk$' "$lines"
+count=$((count + 1))
+! printf '%s\n' "$lines" | grep -q 'opjit,\(compile\|load,codegen\)' || fail "LLVM was asked: $lines"
+run run "$work/m.json" --cache-dir "$folder"
+expect_out 'third run' "$expected"
+lines=$(verbose run "$work/m.json" --cache-dir "$folder" --no-cache)
+expect_line '--no-cache' '^opjit,compile,' "$lines"
+run cache list --cache-dir "$folder"
+expect_status 'list' 0
+expect_line 'list' "$(basename "$file")  diagonal_matrix1_" "$(cat "$work/out")"
+run cache verify --cache-dir "$folder"
+expect_status 'verify' 0
+
+# spoil NAME REASON COMMAND...: what COMMAND does to the file is noticed, mended and no longer there afterwards
+spoil() {
+    name=$1 reason=$2
+    shift 2
+    "$@"
+    run cache verify --cache-dir "$folder"
+    expect_status "$name: verify" 1
+    expect_line "$name: verify" "$reason" "$(cat "$work/out")"
+    lines=$(verbose run "$work/m.json" --cache-dir "$folder")
+    expect_line "$name: warning" "^opjit,warning,disk cache,.*$reason" "$lines"
+    expect_line "$name: compiled" '^opjit,compile,' "$lines"
+    run run "$work/m.json" --cache-dir "$folder"
+    expect_out "$name" "$expected"
+    run cache verify --cache-dir "$folder"
+    expect_status "$name: mended" 0
+}
+flip() { printf '\377' | dd of="$file" bs=1 seek="$1" conv=notrunc status=none; }
+as_link() { mv "$file" "$work/elsewhere" && ln -s "$work/elsewhere" "$file"; }
+as_hard_link() { ln "$file" "$work/second"; }
+spoil 'truncated' 'its size is not what it says' truncate -s -1 "$file"
+spoil 'emptied' 'its size is that of no kernel' truncate -s 0 "$file"
+spoil 'magic' 'it is of another format' flip 0
+spoil 'version' 'it is of another format' flip 9
+spoil 'key' 'its checksum is wrong' flip 60
+spoil 'code' 'its image is damaged' flip 4400
+spoil 'writable' 'others may write to it' chmod 666 "$file"
+spoil 'link' 'it is a link' as_link
+[ -s "$work/elsewhere" ] || fail 'what a link led to was touched'
+spoil 'hard link' 'it has another name elsewhere' as_hard_link
+[ -s "$work/second" ] || fail 'what a hard link named was touched'
+spoil 'folder for a file' 'it is no plain file' sh -c "rm '$file' && mkfifo '$file'"
+
+# folders that are not to be used, and a full disk
+chmod 777 "$folder"
+lines=$(verbose run "$work/m.json" --cache-dir "$folder")
+expect_line 'open folder' '^opjit,warning,disk cache,.*not used: others may write to it' "$lines"
+run run "$work/m.json" --cache-dir "$folder"
+expect_out 'open folder' "$expected"
+chmod 700 "$folder"
+ln -s "$folder" "$work/link"
+lines=$(verbose run "$work/m.json" --cache-dir "$work/link")
+expect_line 'linked folder' '^opjit,warning,disk cache,.*not used: it is no folder' "$lines"
+lines=$(verbose run "$work/m.json" --cache-dir "$file")
+expect_line 'a file as folder' '^opjit,warning,disk cache,.*not used: it is no folder' "$lines"
+lines=$(verbose run "$work/m.json" --cache-dir /proc/opjit)
+expect_line 'no such place' '^opjit,warning,disk cache,/proc/opjit,No such file' "$lines"
+
+# leftovers of writers that died; what is no file of the cache stays
+touch -d '2 minutes ago' "$folder/.opjit-new-1-2"
+touch "$folder/.opjit-new-1-3" "$folder/notes.txt"
+rm "$file"
+run run "$work/m.json" --cache-dir "$folder"
+expect_out 'leftovers' "$expected"
+[ ! -e "$folder/.opjit-new-1-2" ] && [ -e "$folder/.opjit-new-1-3" ] && [ -e "$folder/notes.txt" ] || fail 'leftovers'
+run cache clear --cache-dir "$folder"
+expect_status 'clear' 0
+[ ! -e "$file" ] && [ -e "$folder/notes.txt" ] || fail 'clear'
+run cache list --cache-dir "$folder"
+expect_out 'cleared' '0 kernels, 0 bytes'
+run cache polish --cache-dir "$folder"
+expect_error 'unknown' 1 'opjit: cache polish: must be list, verify or clear'
+finish

@@ -1,0 +1,314 @@
+/* test_rt_disk.c - the disk cache's files: what is read back, what is refused, what goes when there is no room, and many
+ * processes at once that are killed. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/disk.h"
+#include "tests/unit/rt_sample.h"
+
+static char folder[64];
+static counting memory;
+static opjit_context *context;
+static rt_disk *disk;
+static rt_bytes image;
+static uint32_t warnings;
+
+static void on_event(void *user, const opjit_event *event)
+{
+    (void)user;
+    warnings += event->kind == OPJIT_EVENT_WARNING;
+}
+
+static void open_disk(uint64_t capacity)
+{
+    ck_assert_int_eq(opjit_rt_disk_create(context->core, folder, capacity, &disk, NULL), OPJIT_OK);
+}
+
+static void setup(void)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    const opjit_allocator a = counting_allocator(&memory, 0);
+    sample s;
+    options.allocator = &a;
+    options.event = on_event;
+    warnings = 0;
+    ck_assert_int_eq(opjit_context_create(&options, &context, NULL), OPJIT_OK);
+    strcpy(folder, "/tmp/opjit-disk-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    open_disk(UINT64_MAX);
+    sample_init(&s);
+    opjit_rt_bytes_init(&image, &context->core->allocator);
+    ck_assert_int_eq(sample_build(&s, &image, &context->core->allocator, NULL), OPJIT_OK);
+}
+
+static void remove_folder(void)
+{
+    DIR *directory = opendir(folder);
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory != NULL)
+        closedir(directory);
+    rmdir(folder);
+}
+
+static void teardown(void)
+{
+    opjit_rt_bytes_free(&image);
+    opjit_rt_disk_destroy(disk);
+    opjit_context_destroy(context);
+    remove_folder();
+    ck_assert_int_eq(memory.live, 0);
+    ck_assert_int_eq(memory.bytes, 0);
+}
+
+/* What the cache has for a key is the image or nothing. */
+static rt_disk_result load(const void *key, size_t key_size)
+{
+    rt_disk_result result;
+    rt_bytes out;
+    opjit_rt_bytes_init(&out, &context->core->allocator);
+    result = opjit_rt_disk_load(disk, key, key_size, &out);
+    ck_assert_uint_eq(out.size, result == RT_DISK_FOUND ? image.size : 0);
+    ck_assert(out.size == 0 || memcmp(out.data, image.data, image.size) == 0);
+    opjit_rt_bytes_free(&out);
+    return result;
+}
+
+static bool store(const void *key, size_t key_size)
+{
+    return opjit_rt_disk_store(disk, key, key_size, image.data, image.size);
+}
+
+/* The one file of the folder. */
+static void only_file(char path[static 512])
+{
+    DIR *directory = opendir(folder);
+    const struct dirent *entry;
+    int count = 0;
+    while ((entry = readdir(directory)) != NULL)
+        if (entry->d_name[0] != '.' && ++count == 1)
+            snprintf(path, 512, "%s/%s", folder, entry->d_name);
+    closedir(directory);
+    ck_assert_int_eq(count, 1);
+}
+
+START_TEST(a_stored_image_comes_back)
+{
+    char key[300];
+    for (size_t size = 0; size < sizeof key; size += 37) {
+        memset(key, (int)size, sizeof key);
+        ck_assert_int_eq(load(key, size), RT_DISK_ABSENT);
+        ck_assert(store(key, size) && store(key, size));
+        ck_assert_int_eq(load(key, size), RT_DISK_FOUND);
+    }
+    ck_assert_uint_eq(warnings, 0);
+}
+END_TEST
+
+/* Whatever is done to a file, the image is the right one or there is none. */
+START_TEST(no_mutation_is_served)
+{
+    uint32_t rejected = 0, state = 12345;
+    uint8_t bytes[16384];
+    char path[512];
+    ssize_t size;
+    int file;
+    ck_assert(store("key", 3));
+    only_file(path);
+    file = open(path, O_RDONLY);
+    size = read(file, bytes, sizeof bytes);
+    ck_assert(size > (ssize_t)image.size && size < (ssize_t)sizeof bytes);
+    close(file);
+    for (int round = 0; round < 10000; round++) {
+        uint8_t copy[sizeof bytes];
+        ssize_t length = size;
+        memcpy(copy, bytes, sizeof bytes);
+        state = state * 1664525 + 1013904223;
+        for (uint32_t i = 0; i <= (state >> 24) % 4; i++) {
+            const uint32_t at = (state >> 8) * (i + 1) % (uint32_t)(i % 2 == 0 ? size : 200);
+            copy[at] ^= (uint8_t)(1u << (state >> 29));
+        }
+        if (state % 5 == 0)
+            length = (ssize_t)((state >> 7) % (uint32_t)(size + 100));
+        file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        ck_assert_int_eq(write(file, copy, (size_t)length), length);
+        close(file);
+        if (load("key", 3) == RT_DISK_REJECTED) {
+            ck_assert_int_ne(access(path, F_OK), 0);
+            rejected++;
+        } else {
+            ck_assert(length == size && memcmp(copy, bytes, (size_t)size) == 0);
+        }
+    }
+    ck_assert_uint_gt(rejected, 9000);
+    ck_assert_uint_eq(warnings, rejected);
+}
+END_TEST
+
+/* A file under the name of one key that holds another one's. */
+START_TEST(the_whole_key_counts)
+{
+    char first[512], second[512];
+    ck_assert(store("one", 3));
+    only_file(first);
+    ck_assert(rename(first, strcpy(second, "/tmp/opjit-disk-file")) == 0);
+    ck_assert(store("two", 3));
+    only_file(first);
+    ck_assert(rename(second, first) == 0);
+    ck_assert_int_eq(load("two", 3), RT_DISK_REJECTED);
+    ck_assert_int_eq(load("two", 3), RT_DISK_ABSENT);
+}
+END_TEST
+
+static void age(void *user, const rt_disk_entry *entry)
+{
+    char path[512];
+    const struct timespec times[2] = { { 1000 + *(int *)user, 0 }, { 1000 + *(int *)user, 0 } };
+    ck_assert_ptr_null(entry->damaged);
+    ck_assert_str_eq(entry->name, "sample");
+    snprintf(path, sizeof path, "%s/%s", folder, entry->file);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+    ++*(int *)user;
+}
+
+static void count_files(void *user, const rt_disk_entry *entry)
+{
+    (void)entry;
+    ++*(uint32_t *)user;
+}
+
+START_TEST(the_least_recently_used_go)
+{
+    uint32_t files = 0;
+    int seconds = 0;
+    for (uint32_t key = 0; key < 8; key++)
+        ck_assert(store(&key, sizeof key));
+    ck_assert_int_eq(opjit_rt_disk_visit(disk, age, &seconds, NULL), OPJIT_OK);
+    ck_assert_int_eq(seconds, 8);
+    for (uint32_t key = 0; key < 4; key++)
+        ck_assert_int_eq(load(&key, sizeof key), RT_DISK_FOUND); /* used now */
+    opjit_rt_disk_destroy(disk);
+    open_disk(8 * (image.size + 200)); /* eight fit, nine do not */
+    for (uint32_t key = 8; key < 10; key++)
+        ck_assert(store(&key, sizeof key));
+    ck_assert_int_eq(opjit_rt_disk_visit(disk, count_files, &files, NULL), OPJIT_OK);
+    ck_assert_uint_le(files, 8);
+    ck_assert_uint_ge(files, 6);
+    for (uint32_t key = 0; key < 4; key++)
+        ck_assert_int_eq(load(&key, sizeof key), RT_DISK_FOUND);
+}
+END_TEST
+
+START_TEST(nothing_can_be_written)
+{
+    const struct rlimit none = { 100, RLIM_INFINITY };
+    struct rlimit old;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &old);
+    setrlimit(RLIMIT_FSIZE, &none);
+    ck_assert(!store("key", 3) && !store("other", 5));
+    setrlimit(RLIMIT_FSIZE, &old);
+    ck_assert_uint_eq(warnings, 1); /* not one a kernel */
+    ck_assert_int_eq(load("key", 3), RT_DISK_ABSENT);
+    ck_assert(store("key", 3));
+}
+END_TEST
+
+START_TEST(without_memory)
+{
+    ck_assert(store("key", 3));
+    for (int fail_at = 1; fail_at < 8; fail_at++) {
+        rt_bytes out;
+        rt_disk_result result;
+        opjit_rt_bytes_init(&out, &context->core->allocator);
+        memory.calls = 0;
+        memory.fail_at = fail_at;
+        result = opjit_rt_disk_load(disk, "key", 3, &out);
+        memory.fail_at = 0;
+        ck_assert(result == RT_DISK_ABSENT || (result == RT_DISK_FOUND && out.size == image.size));
+        opjit_rt_bytes_free(&out);
+    }
+    ck_assert_int_eq(load("key", 3), RT_DISK_FOUND); /* it did not go for lack of memory */
+    ck_assert_uint_eq(warnings, 0);
+}
+END_TEST
+
+/* --- processes ---------------------------------------------------------------------------------------------------- */
+enum { PROCESSES = 8, KEYS = 1000, ROUNDS = 3 };
+
+/* Loads or stores every key, from one of its own on, until it is killed or done. */
+static void work(uint32_t first)
+{
+    for (uint32_t i = 0; i < KEYS; i++) {
+        const uint32_t key = (first + i) % KEYS;
+        rt_bytes out;
+        rt_disk_result result;
+        opjit_rt_bytes_init(&out, &context->core->allocator);
+        result = opjit_rt_disk_load(disk, &key, sizeof key, &out);
+        if (result == RT_DISK_REJECTED || (result == RT_DISK_FOUND && memcmp(out.data, image.data, image.size) != 0))
+            _exit(1);
+        if (result == RT_DISK_ABSENT && !store(&key, sizeof key))
+            _exit(2);
+        opjit_rt_bytes_free(&out);
+    }
+    _exit(0);
+}
+
+START_TEST(processes_that_are_killed_leave_whole_files)
+{
+    pid_t children[PROCESSES];
+    uint32_t files = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < PROCESSES; i++) {
+            children[i] = fork();
+            ck_assert_int_ge(children[i], 0);
+            if (children[i] == 0)
+                work(i * (KEYS / PROCESSES) / 2);
+        }
+        for (uint32_t i = 0; i < PROCESSES; i++) {
+            int status;
+            if (round + 1 < ROUNDS) {
+                usleep(2000 * (i + 1));
+                kill(children[i], SIGKILL);
+            }
+            ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+            ck_assert_msg(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "child: %d", WEXITSTATUS(status));
+        }
+    }
+    ck_assert_int_eq(opjit_rt_disk_visit(disk, count_files, &files, NULL), OPJIT_OK);
+    ck_assert_uint_eq(files, KEYS);
+    for (uint32_t key = 0; key < KEYS; key++)
+        ck_assert_int_eq(load(&key, sizeof key), RT_DISK_FOUND);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *const suite = suite_create("rt.disk");
+    TCase *const tcase = tcase_create("disk");
+    SRunner *const runner = srunner_create(suite);
+    int failed;
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, a_stored_image_comes_back);
+    tcase_add_test(tcase, no_mutation_is_served);
+    tcase_add_test(tcase, the_whole_key_counts);
+    tcase_add_test(tcase, the_least_recently_used_go);
+    tcase_add_test(tcase, nothing_can_be_written);
+    tcase_add_test(tcase, without_memory);
+    tcase_add_test(tcase, processes_that_are_killed_leave_whole_files);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
