@@ -167,6 +167,25 @@ static LLVMValueRef emit_node(cg_func *f, ir_ref node)
     case IR_CAST:
     case IR_BITS: return emit_unary(f, node);
     case IR_SELECT: return emit_select(f, node);
+    case IR_EXP:
+    case IR_EXPM1:
+    case IR_LOG:
+    case IR_LOG1P:
+    case IR_SIN:
+    case IR_COS:
+    case IR_TAN:
+    case IR_ASIN:
+    case IR_ACOS:
+    case IR_ATAN:
+    case IR_SINH:
+    case IR_COSH:
+    case IR_TANH:
+    case IR_ASINH:
+    case IR_ACOSH:
+    case IR_ATANH:
+    case IR_ERF:
+    case IR_POW:
+    case IR_ATAN2:
     case IR_OP_NONE:
     case IR_DEF:
     case IR_YIELD:
@@ -176,7 +195,7 @@ static LLVMValueRef emit_node(cg_func *f, ir_ref node)
     case IR_ACC:
     case IR_UPD:
     case IR_STORE:
-    case IR_OP_COUNT: break; /* no expressions: the plan refuses them */
+    case IR_OP_COUNT: break; /* written as others by pass expand, or no expressions: the plan refuses them */
     }
     return LLVMGetPoison(f->type.i64);
 }

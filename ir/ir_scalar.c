@@ -5,6 +5,7 @@
  * correctly rounded f16 result for + - * / sqrt (24 >= 2 * 11 + 2); fma and ldexp take their own care.  Needs the
  * default float environment and no contraction. */
 #include "ir/ir_internal.h"
+#include "ir/ir_math.h"
 
 #include <math.h>
 #include <string.h>
@@ -439,6 +440,13 @@ bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args,
     case IR_BITS: *out = own[0]; return true;
     case IR_SELECT: *out = own[0] ? own[1] : own[2]; return true;
     default: break;
+    }
+    if (opjit_ir_op_infos[op].flags & IR_FLAG_M) {
+        math m = { .steps = NULL };
+        if (!ir_is_float(from))
+            return false;
+        *out = opjit_ir_math(&m, op, (val){ own[0], from }, (val){ own[1], from }).bits;
+        return true;
     }
     if (index_op(op, own, out))
         return true;

@@ -1,0 +1,224 @@
+/* test_ir_math.c - math functions as the interpreter and folding compute them: within the bounds of ir/README.md,
+ * by sample and at every corner.  test_cg_math.c compares compiled code with them, and can try every f32. */
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/math.h"
+#include "tests/support/random.h"
+
+static float call_f32(ir_op op, float x, float y)
+{
+    uint32_t a, b, c;
+    memcpy(&a, &x, sizeof(a));
+    memcpy(&b, &y, sizeof(b));
+    uint64_t out;
+    ck_assert(opjit_ir_scalar(op, IR_F32, IR_F32, (uint64_t[]){ a, b }, &out));
+    c = (uint32_t)out;
+    memcpy(&x, &c, sizeof(x));
+    return x;
+}
+
+static double call_f64(ir_op op, double x, double y)
+{
+    uint64_t a, b, out;
+    memcpy(&a, &x, sizeof(a));
+    memcpy(&b, &y, sizeof(b));
+    ck_assert(opjit_ir_scalar(op, IR_F64, IR_F64, (uint64_t[]){ a, b }, &out));
+    memcpy(&x, &out, sizeof(x));
+    return x;
+}
+
+static bool is_binary(const test_math *f)
+{
+    return f->op == IR_POW || f->op == IR_ATAN2;
+}
+
+/* A third any bits, a third where the function bends, a third near powers of two and small numbers. */
+static double sample(const test_math *f, test_random *r, bool single)
+{
+    const uint64_t bits = test_random_u64(r);
+    const double part = (double)(bits >> 11) * 0x1p-53, sign = bits & 1 ? -1 : 1;
+    uint32_t word = (uint32_t)bits;
+    float x;
+    double y;
+    switch (test_random_below(r, 3)) {
+    case 0:
+        memcpy(&x, &word, sizeof(x));
+        memcpy(&y, &bits, sizeof(y));
+        return single ? x : y;
+    case 1: return f->lo + (f->hi - f->lo) * part;
+    default: return sign * ldexp(1 + ldexp(part, (int)(bits >> 1 & 15) - 15), (int)(bits >> 5 & 63) - 40);
+    }
+}
+
+static const double corners[] = {
+    0,
+    0x1p-149,
+    0x1p-126,
+    0x1p-127,
+    0x1.fffffep-127,
+    0x1p-1074,
+    0x1p-1022,
+    0x1p-60,
+    0x1p-25,
+    0x1p-14,
+    0x1p-13,
+    0.25,
+    0.3465736,
+    0.5,
+    0x1.fffffep-1,
+    0x1.fffffffffffffp-1,
+    0.98,
+    1,
+    0x1.000002p0,
+    0x1.0000000000001p0,
+    1.5,
+    2,
+    3,
+    3.9,
+    4,
+    5.9,
+    6,
+    9.01,
+    17.3,
+    18.4,
+    22,
+    37,
+    87.3365,
+    88.02969,
+    88.72283,
+    88.72284,
+    89.4,
+    89.41599,
+    90,
+    103.97208,
+    103.972084,
+    104.5,
+    709.782712893384,
+    709.7827128933841,
+    710.4758,
+    745.1332191019411,
+    745.1332191019412,
+    746,
+    0x1p23,
+    0x1.000002p24,
+    0x1p40,
+    0x1p53,
+    0x1p80,
+    0x1.f9cbe2p7,
+    0x1.6ac5b262ca1ffp849,
+    0x1p120,
+    0x1.fffffep127,
+    DBL_MAX,
+    1.57079637,
+    1.5707963267948966,
+    3.14159274,
+    3.141592653589793,
+    6.28318548,
+    INFINITY,
+    NAN,
+};
+enum { CORNERS = sizeof(corners) / sizeof(corners[0]) };
+
+static void expect_f32(const test_math *f, float x, float y, double *worst)
+{
+    const float got = call_f32(f->op, x, y);
+    double error = test_math_estimate_f32(f, x, y, got);
+    if (error > f->bound_f32 - 0.01)
+        error = test_math_error_f32(f, x, y, got);
+    *worst = error > *worst ? error : *worst;
+    ck_assert_msg(error <= f->bound_f32, "%s f32 (%a, %a) is %a: %g ulp", opjit_ir_op_infos[f->op].name, (double)x,
+                  (double)y, (double)got, error);
+}
+
+static void expect_f64(const test_math *f, double x, double y, double *worst)
+{
+    if ((f->op == IR_SIN || f->op == IR_COS || f->op == IR_TAN) && fabs(x) > 0x1p45) {
+        ck_assert(isnan(call_f64(f->op, x, y)));
+        return;
+    }
+    const double got = call_f64(f->op, x, y), error = test_math_error_f64(f, x, y, got);
+    *worst = error > *worst ? error : *worst;
+    ck_assert_msg(error <= f->bound_f64, "%s f64 (%a, %a) is %a: %g ulp", opjit_ir_op_infos[f->op].name, x, y, got,
+                  error);
+}
+
+START_TEST(every_corner)
+{
+    const test_math *f = &test_math_functions[_i];
+    double worst = 0;
+    for (uint32_t i = 0; i < 2 * CORNERS; i++)
+        for (uint32_t k = 0; k < (is_binary(f) ? 2 * CORNERS : 1); k++) {
+            const double x = i & 1 ? -corners[i / 2] : corners[i / 2], y = k & 1 ? -corners[k / 2] : corners[k / 2];
+            if (x == (double)(float)x || isnan(x) || !is_binary(f))
+                expect_f32(f, (float)x, (float)y, &worst);
+            expect_f64(f, x, y, &worst);
+        }
+}
+END_TEST
+
+static uint32_t samples(uint32_t count)
+{
+    const char *text = getenv("OPJIT_MATH_SAMPLES"); /* how many times the usual count */
+    return text ? count * (uint32_t)strtoul(text, NULL, 10) : count;
+}
+
+START_TEST(sample_f32)
+{
+    const test_math *f = &test_math_functions[_i];
+    test_random r;
+    double worst = 0;
+    test_random_init(&r, 1, (uint64_t)f->op, 32);
+    for (uint32_t i = samples(20000); i-- > 0;)
+        expect_f32(f, (float)sample(f, &r, true), (float)sample(f, &r, true), &worst);
+    printf("%s f32 %.3f ulp\n", opjit_ir_op_infos[f->op].name, worst);
+}
+END_TEST
+
+START_TEST(sample_f64)
+{
+    const test_math *f = &test_math_functions[_i];
+    test_random r;
+    double worst = 0;
+    test_random_init(&r, 1, (uint64_t)f->op, 64);
+    for (uint32_t i = samples(2000); i-- > 0;)
+        expect_f64(f, sample(f, &r, false), sample(f, &r, false), &worst);
+    printf("%s f64 %.3f ulp\n", opjit_ir_op_infos[f->op].name, worst);
+}
+END_TEST
+
+/* f16 goes through f32 and is rounded once more. */
+START_TEST(halves_go_through_f32)
+{
+    for (uint32_t h = 0; h < 0x10000; h += 7)
+        for (uint32_t i = 0; i < TEST_MATH_COUNT; i++) {
+            uint64_t out;
+            const uint16_t other = (uint16_t)(h * 40503u);
+            const float x = opjit_ir_f16_to_f32((uint16_t)h), y = opjit_ir_f16_to_f32(other);
+            const float wide = call_f32(test_math_functions[i].op, x, y);
+            ck_assert(opjit_ir_scalar(test_math_functions[i].op, IR_F16, IR_F16, (uint64_t[]){ h, other }, &out));
+            const float got = opjit_ir_f16_to_f32((uint16_t)out), want = opjit_ir_f16_to_f32(opjit_ir_f32_to_f16(wide));
+            ck_assert(got == want || (isnan(got) && isnan(want)));
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ir.math");
+    TCase *t = tcase_create("math");
+    tcase_add_loop_test(t, every_corner, 0, TEST_MATH_COUNT);
+    tcase_add_loop_test(t, sample_f32, 0, TEST_MATH_COUNT);
+    tcase_add_loop_test(t, sample_f64, 0, TEST_MATH_COUNT);
+    tcase_add_test(t, halves_go_through_f32);
+    suite_add_tcase(s, t);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
