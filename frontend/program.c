@@ -83,7 +83,7 @@ static bool count_flops(ir_func *f, uint64_t *out)
 static bool is_loaded(const ir_func *f, const uint8_t *reached, uint32_t node_count, uint32_t tensor)
 {
     for (ir_ref r = 1; r < node_count; r++)
-        if (reached[r] != 0 && ir_at(f, r)->op == IR_LOAD && ir_at(f, r)->ref == tensor)
+        if (reached[r] != 0 && ir_at(f, r)->op == IR_LOAD && opjit_ir_root(f, ir_at(f, r)->ref) == tensor)
             return true;
     return false;
 }

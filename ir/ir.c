@@ -179,6 +179,14 @@ void opjit_ir_dense_strides(ir_tensor *tensor)
     }
 }
 
+/* A view is of an older tensor; one that is not (text may say so) is its own root, for the verifier to refuse. */
+uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor)
+{
+    while (f->tensors[tensor].role == IR_VIEW && f->tensors[tensor].of < tensor)
+        tensor = f->tensors[tensor].of;
+    return tensor;
+}
+
 bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out)
 {
     uint64_t last = 0, reach;
@@ -246,10 +254,14 @@ static ir_ref new_var(ir_func *f, ir_ref owner, uint32_t which)
     return opjit_ir_node_new(f, &(ir_node){ .op = IR_VAR, .type = IR_INDEX, .ref = owner, .imm = which }, 0, NULL);
 }
 
-static ir_ref new_definition(ir_func *f, ir_op op, uint32_t tensor)
+/* box: 3 operands a dimension, or NULL. */
+static ir_ref new_definition(ir_func *f, ir_op op, uint32_t tensor, const ir_ref *box)
 {
     const uint32_t rank = f->tensors[tensor].rank;
-    const ir_ref statement = opjit_ir_node_new(f, &(ir_node){ .op = (uint8_t)op, .ref = tensor }, 1 + rank, NULL);
+    const ir_node node = { .op = (uint8_t)op, .ref = tensor, .imm = box != NULL };
+    const ir_ref statement = opjit_ir_node_new(f, &node, 1 + rank + (box ? 3 * rank : 0), NULL);
+    if (statement && box)
+        memcpy(&f->operands[f->nodes[statement].first + 1 + rank], box, 3 * rank * sizeof(ir_ref));
     for (uint32_t d = 0; statement && d < rank; d++) {
         const ir_ref var = new_var(f, statement, d);
         f->operands[f->nodes[statement].first + 1 + d] = var;
@@ -259,12 +271,17 @@ static ir_ref new_definition(ir_func *f, ir_op op, uint32_t tensor)
 
 ir_ref opjit_ir_def(ir_func *f, uint32_t tensor)
 {
-    return new_definition(f, IR_DEF, tensor);
+    return new_definition(f, IR_DEF, tensor, NULL);
 }
 
 ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor)
 {
-    return new_definition(f, IR_YIELD, tensor);
+    return new_definition(f, IR_YIELD, tensor, NULL);
+}
+
+ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box)
+{
+    return new_definition(f, IR_YIELD, tensor, box);
 }
 
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension)

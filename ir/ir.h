@@ -123,6 +123,8 @@ opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error);
 
 uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor, name and data included; 0: no memory */
 uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, const char *name);
+/* The tensor whose bytes `tensor` shows, itself if it is no view. */
+uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor);
 /* Dense row-major strides for sizes; strides of dimensions of size 1 are 0. */
 void opjit_ir_dense_strides(ir_tensor *tensor);
 
@@ -140,6 +142,8 @@ static inline ir_ref ir_expr3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref 
 /* Statements are made detached; opjit_ir_append links them. */
 ir_ref opjit_ir_def(ir_func *f, uint32_t tensor);   /* makes a VAR a dimension; set the value with opjit_ir_set_value */
 ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor); /* unboxed, over the whole tensor; likewise */
+/* Of a box: an offset (index), a size and a step (constants) a dimension; the variables count from 0 to the size. */
+ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box);
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension); /* its VAR */
 void opjit_ir_set_value(ir_func *f, ir_ref def_or_yield, ir_ref value);
 ir_ref opjit_ir_stage(ir_func *f, ir_ref lo, ir_ref hi, uint64_t grain);       /* makes its VAR (node.ref) */

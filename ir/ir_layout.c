@@ -30,7 +30,7 @@ static void touch_expr(span_walk *w, ir_ref expr)
         return;
     w->seen[expr] = w->stage + 1;
     if (node->op == IR_LOAD || node->op == IR_STORE)
-        touch(&w->spans[node->ref], w->stage);
+        touch(&w->spans[opjit_ir_root(w->f, node->ref)], w->stage);
     for (uint32_t i = 0; i < node->count; i++)
         touch_expr(w, ir_operand(w->f, expr, i));
 }

@@ -10,7 +10,7 @@
  *   V10 get of an accumulator inside its loop only with one lane                    V11 index arithmetic fits in 64 bits
  *   V12 vec only where iterations are independent or feed the lanes of accumulators V13 store nt: one store, unit stride
  *   V14 no dead def; after identity no dead let and acc                             V15 aliased loads come before their store
- *   V16 at most 24 loops in a stage and 64 in a kernel                              V17 lanes are 1 or 32
+ *   V16 at most 24 loops in a stage                                                 V17 lanes are 1 or 32
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64 and 16
  * V6 and V7 are in ir_verify_cover.c, V8 in ir_verify_bounds.c, V12 and V13 in ir_verify_vector.c. */
 #include "ir/ir_verify.h"
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FOR_LIMIT_STAGE = 24, FOR_LIMIT_KERNEL = 64, VEC_LIMIT = 64, UNROLL_LIMIT = 16 };
+enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 16 };
 
 opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...)
 {
@@ -177,11 +177,6 @@ static bool updates(const ir_func *f, ir_ref first, ir_ref acc)
 static opjit_status check_tensor_read(verifier *v, ir_ref expr)
 {
     uint32_t t = ir_at(v->f, expr)->ref;
-    const ir_role role = v->f->tensors[t].role;
-    if (v->loops && (role == IR_VALUE || role == IR_VIEW))
-        FAIL(4, expr, "a def or view is read in loop form");
-    if (!v->loops && (role == IR_TEMP || role == IR_SCRATCH || role == IR_OUT))
-        FAIL(4, expr, "memory that is written is read in value form");
     for (uint32_t steps = 0; v->f->tensors[t].role == IR_VIEW; steps++) {
         v->used_tensor[t] = 1;
         t = v->f->tensors[t].of;
@@ -189,7 +184,12 @@ static opjit_status check_tensor_read(verifier *v, ir_ref expr)
             FAIL(1, expr, "the view is of no tensor");
     }
     v->used_tensor[t] = 1;
-    if (v->f->tensors[t].role == IR_VALUE && !v->defined[t])
+    const ir_role role = v->f->tensors[t].role;
+    if (v->loops && role == IR_VALUE)
+        FAIL(4, expr, "a def is read in loop form");
+    if (!v->loops && (role == IR_TEMP || role == IR_SCRATCH || role == IR_OUT))
+        FAIL(4, expr, "memory that is written is read in value form");
+    if (role == IR_VALUE && !v->defined[t])
         FAIL(5, expr, "its def is not an earlier one");
     return OPJIT_OK;
 }
@@ -305,9 +305,8 @@ static opjit_status check_loop(verifier *v, ir_ref s)
         v->for_stage = 0;
     } else {
         v->for_stage++;
-        v->for_kernel++;
-        if (v->for_stage > FOR_LIMIT_STAGE || v->for_kernel > FOR_LIMIT_KERNEL)
-            FAIL(16, s, "more than %d loops in a stage or %d in a kernel", FOR_LIMIT_STAGE, FOR_LIMIT_KERNEL);
+        if (v->for_stage > FOR_LIMIT_STAGE)
+            FAIL(16, s, "more than %d loops in a stage", FOR_LIMIT_STAGE);
     }
     if (v->open_count == sizeof(v->open) / sizeof(v->open[0]))
         FAIL(16, s, "loops are nested too deep");

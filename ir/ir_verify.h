@@ -18,7 +18,7 @@ typedef struct verifier {
     uint32_t *stamp, now; /* by node: visited in this walk */
     ir_ref open[300];     /* loops around the position, stage first */
     uint32_t open_count;
-    uint32_t for_stage, for_kernel;
+    uint32_t for_stage;
 } verifier;
 
 /* "V<rule> <node>: <message>", status INTERNAL. */

@@ -457,8 +457,10 @@ static bool read_is_own(const stage_reads *w, ir_ref first, ir_ref load)
         const ir_node *node = ir_at(f, s);
         if (!read_is_own(w, node->body, load))
             return false;
-        if (node->op != IR_STORE || node->ref != ir_at(f, load)->ref)
+        if (node->op != IR_STORE || node->ref != opjit_ir_root(f, ir_at(f, load)->ref))
             continue;
+        if (node->ref != ir_at(f, load)->ref)
+            return false; /* through a view: not followed */
         bool all = true, apart = false;
         for (uint32_t d = 0; d < ir_at(f, load)->count; d++) {
             const ir_ref x = ir_operand(f, load, d);
@@ -479,7 +481,8 @@ static opjit_status check_stage_reads(stage_reads *w, ir_ref expr)
     if (w->seen[expr % 256] == expr)
         return OPJIT_OK;
     w->seen[expr % 256] = expr;
-    if (node->op == IR_LOAD && (f->tensors[node->ref].role == IR_TEMP || f->tensors[node->ref].role == IR_OUT) &&
+    const ir_role role = f->tensors[node->op == IR_LOAD ? opjit_ir_root(f, node->ref) : 0].role;
+    if (node->op == IR_LOAD && (role == IR_TEMP || role == IR_OUT) &&
         !read_is_own(w, ir_at(f, w->stage)->body, expr))
         return opjit_ir_verify_fail(w->v, 7, expr, "another iteration of the stage may store what it reads");
     for (uint32_t i = 0; i < node->count; i++)

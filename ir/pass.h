@@ -30,6 +30,8 @@ bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
 uint8_t *opjit_ir_reach(ir_func *f, ir_ref first);
 /* As opjit_ir_reach for one statement or expression. */
 uint8_t *opjit_ir_reach_one(ir_func *f, ir_ref node);
+/* By tensor: how many stages load, store or (an input) share memory with it, 2 standing for more.  NULL: no memory. */
+uint8_t *opjit_ir_stages_of(ir_func *f);
 
 /* expr under the map, rebuilt with opjit_ir_make where anything in it changes or can be simplified. */
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
@@ -40,6 +42,41 @@ bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
 /* As opjit_ir_make, but 0 where nothing can be simplified. */
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 
+/* --- tables ----------------------------------------------------------------------------------------------------------- */
+/* Keys of 64 bits to numbers above 0; zeroed: empty.  In the function's arena. */
+typedef struct pass_table {
+    uint64_t *keys;
+    uint32_t *values, count, capacity;
+} pass_table;
+uint32_t opjit_ir_table_get(const pass_table *t, uint64_t key); /* 0: none */
+void opjit_ir_table_set(ir_func *f, pass_table *t, uint64_t key, uint32_t value);
+uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
+
+/* --- definitions written where they are read (pass_inline.c) ---------------------------------------------------------- */
+/* What place decided of a tensor, for the writing of values. */
+typedef struct inline_source {
+    ir_ref def; /* its DEF, to be written where the tensor is read; 0: it is read from memory */
+} inline_source;
+
+typedef struct inliner {
+    ir_func *f;
+    const inline_source *sources; /* by tensor */
+    bool private_views;           /* memory is read through a view of the stage's own, so that collapse may change it */
+    ir_ref loops[8];              /* variables around the store, outermost first */
+    uint64_t extents[8];
+    uint32_t loop_count;
+    pass_table memo, known, instances, views; /* see pass_inline.c */
+    struct inline_instance *instance;
+    uint32_t instance_count, instance_capacity;
+    uint64_t *stack;
+    uint32_t depth, capacity;
+} inliner;
+/* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
+ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_ref *at);
+/* Where an element of view lies in the tensor whose bytes it shows, by coordinates; *out_divided: quotients and
+ * remainders were needed.  false: the layouts don't allow it.  coordinates NULL: only asks. */
+bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordinates, ir_ref *out, bool *out_divided);
+
 /* --- lists of statements ---------------------------------------------------------------------------------------------- */
 /* A list in the making, the block of parent (0: a detached list, whose head is first). */
 typedef struct block { ir_ref parent, first, tail; } block;
@@ -47,6 +84,8 @@ void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it 
 /* A read of a let of expr in the list, made at its end where there is none yet; constants, variables and reads of lets
  * need none and come back as they are. */
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
+/* Puts what is dear and used again, and what is nested too deep, into lets at the end of list; gives what is left. */
+ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value);
 /* Whether [lo, hi) is empty by intervals. */
 bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi);
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */

@@ -1,5 +1,5 @@
 /* pass_collapse.c - few long loops instead of many short ones.
- * Needs: stages as place leaves them, a full nest around one store.  Leaves: the parallel loop made of all outer
+ * Needs: stages as place leaves them, a full nest around lets and one store.  Leaves: the parallel loop made of all outer
  * coordinates, and one inner loop along the output's smallest stride; adjacent coordinates are one where the layout of
  * every tensor and the use in every expression allow it, and the tensors are declared with the merged rank.  A coordinate
  * that is still needed by itself is a quotient or remainder of the parallel loop's variable, in a let.
@@ -20,18 +20,35 @@ static bool match_loop(nest *n, ir_ref loop)
     return true;
 }
 
+/* The coordinate is the variable, or that and a constant. */
+static bool match_coordinate(nest *n, uint32_t d)
+{
+    const ir_func *f = n->f;
+    const ir_ref at = ir_operand(f, n->store, 1 + d);
+    if (at == n->vars[d])
+        return true;
+    if (ir_at(f, at)->op != IR_IADD || ir_operand(f, at, 0) != n->vars[d] || !ir_is_index_const(f, ir_operand(f, at, 1)))
+        return false;
+    n->offsets[d] = ir_index_value(f, ir_operand(f, at, 1));
+    return true;
+}
+
 static bool match_nest(nest *n)
 {
     const ir_func *f = n->f;
-    ir_ref s = n->stage;
-    for (; s != 0 && ir_at(f, s)->op != IR_STORE; s = ir_only(f, ir_at(f, s)->body))
-        if ((ir_at(f, s)->op != IR_STAGE && ir_at(f, s)->op != IR_FOR) || !match_loop(n, s))
+    n->first = n->stage;
+    while (n->first != 0 && (ir_at(f, n->first)->op == IR_STAGE || ir_at(f, n->first)->op == IR_FOR)) {
+        if (!match_loop(n, n->first) || (ir_at(f, n->first)->op == IR_FOR && ir_at(f, n->first)->next != 0))
             return false;
-    if (s == 0 || ir_at(f, s)->count != 1 + n->rank)
+        n->first = ir_at(f, n->first)->body;
+    }
+    for (n->store = n->first; n->store != 0 && ir_at(f, n->store)->op == IR_LET;)
+        n->store = ir_at(f, n->store)->next;
+    if (n->store == 0 || ir_at(f, n->store)->op != IR_STORE || ir_at(f, n->store)->next != 0 ||
+        ir_at(f, n->store)->count != 1 + n->rank)
         return false;
-    n->store = s;
     for (uint32_t d = 0; d < n->rank; d++)
-        if (ir_operand(f, s, 1 + d) != n->vars[d])
+        if (!match_coordinate(n, d))
             return false;
     return true;
 }
@@ -60,7 +77,7 @@ static bool find_uses(nest *n)
 {
     ir_func *f = n->f;
     const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
+    const uint8_t *seen = opjit_ir_reach(f, n->first);
     uint8_t *listed = ARENA_ARRAY(&f->arena, uint8_t, count);
     n->loads = ARENA_ARRAY(&f->arena, ir_ref, count);
     n->roots = ARENA_ARRAY(&f->arena, ir_ref, count);
@@ -68,16 +85,18 @@ static bool find_uses(nest *n)
         f->failed = true;
         return false;
     }
-    n->regular = ir_only(f, f->body) != 0; /* another stage may read a tensor in another way */
+    n->regular = n->stages[ir_at(f, n->store)->ref] == 1; /* another stage may use a tensor in another way */
+    for (uint32_t d = 0; d < n->rank; d++)
+        n->regular = n->regular && n->offsets[d] == 0;
     for (ir_ref r = 1; r < count; r++) {
         if (seen[r] && ir_at(f, r)->op == IR_LOAD) {
             n->loads[n->load_count++] = r;
-            n->regular = n->regular && at_store(n, r);
+            n->regular = n->regular && at_store(n, r) && n->stages[ir_at(f, r)->ref] == 1;
         }
     }
     for (ir_ref r = 1; r < count; r++) {
         const ir_node *node = ir_at(f, r);
-        if (seen[r] && node->type != IR_INDEX && !(node->op == IR_LOAD && n->regular))
+        if (seen[r] && node->type != IR_INDEX && node->op != IR_STORE && !(node->op == IR_LOAD && n->regular))
             for (uint32_t i = 0; i < node->count; i++)
                 add_root(n, seen, listed, ir_operand(f, r, i));
     }
@@ -260,6 +279,8 @@ static void new_coordinates(nest *n, ir_ref out[NEST_RANK])
             out[d] = opjit_ir_index(f, 0);
     for (uint32_t i = 0; i < n->count; i++)
         out[n->order[i]] = coordinate(n, i, i + 1);
+    for (uint32_t d = 0; d < n->rank; d++)
+        out[d] = ir_make2(f, IR_IADD, IR_INDEX, out[d], opjit_ir_index(f, n->offsets[d]));
 }
 
 static uint64_t rows_until(uint64_t row, uint64_t unit)
@@ -300,6 +321,22 @@ static ir_ref make_loops(nest *n, ir_ref *out_loop)
     return stage;
 }
 
+/* The lets before the store, under the map, at the end of list. */
+static void rewrite_lets(nest *n, ir_map *map, block *list)
+{
+    ir_func *f = n->f;
+    ir_ref last = 0, next;
+    for (ir_ref s = n->first; s != n->store; s = ir_at(f, s)->next)
+        last = s;
+    if (last == 0)
+        return;
+    f->nodes[last].next = 0;
+    for (ir_ref s = opjit_ir_remake_block(f, map, n->first); s != 0; s = next) {
+        next = ir_at(f, s)->next;
+        opjit_ir_block_add(f, list, s);
+    }
+}
+
 static ir_ref rewrite_nest(nest *n)
 {
     ir_func *f = n->f;
@@ -325,8 +362,9 @@ static ir_ref rewrite_nest(nest *n)
         for (uint32_t i = 0; i < n->load_count; i++)
             opjit_ir_map_set(f, &map, n->loads[i], opjit_ir_load(f, ir_at(f, n->loads[i])->ref, at));
     }
-    const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, n->store, 0));
     block inside = { .parent = loop };
+    rewrite_lets(n, &map, &inside);
+    const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, n->store, 0));
     opjit_ir_block_add(f, &inside, opjit_ir_store(f, ir_at(f, n->store)->ref, value, at));
     opjit_ir_block_add(f, &n->body, loop);
     return f->failed ? 0 : stage;
@@ -335,7 +373,10 @@ static ir_ref rewrite_nest(nest *n)
 opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
     block stages = { 0 };
+    const uint8_t *uses = opjit_ir_stages_of(f);
     *out_changed = false;
+    if (uses == NULL)
+        return opjit_rt_no_memory(error);
     for (ir_ref s = f->body, next; s != 0 && !f->failed; s = next) {
         nest *n = ARENA_NEW(&f->arena, nest);
         next = ir_at(f, s)->next;
@@ -343,6 +384,7 @@ opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *ou
             return opjit_rt_no_memory(error);
         n->f = f;
         n->stage = s;
+        n->stages = uses;
         if (!match_nest(n) || !find_uses(n)) {
             opjit_ir_block_add(f, &stages, s);
             continue;

@@ -164,7 +164,7 @@ static bool make_plan(flat *s, const ir_pass_env *env)
     ir_func *f = n->f;
     const uint32_t out = nest_output(n), count = f->node_count;
     bool used[NEST_RANK] = { false };
-    if (n->inner == 0 || !n->regular || nest_stride(n, out, n->order[n->count - 1]) != 1)
+    if (n->first != n->store || n->inner == 0 || !n->regular || nest_stride(n, out, n->order[n->count - 1]) != 1)
         return false;
     const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
     if (seen == NULL || !find_used(n, seen, count, used))

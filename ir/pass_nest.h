@@ -1,4 +1,4 @@
-/* pass_nest.h - what collapse and the shapes that it treats by themselves know of a full nest around one store. */
+/* pass_nest.h - what collapse and the shapes that it treats by themselves know of a full nest around lets and one store. */
 #ifndef OPJIT_IR_PASS_NEST_H
 #define OPJIT_IR_PASS_NEST_H
 
@@ -12,12 +12,14 @@ enum {
 
 typedef struct nest {
     ir_func *f;
-    ir_ref stage, store;
+    ir_ref stage, first, store; /* first: of the innermost block, lets before the store, which is the last */
     uint32_t rank;
     ir_ref vars[NEST_RANK];    /* by coordinate of the store */
+    int64_t offsets[NEST_RANK]; /* of a box: what the coordinate is more than the variable */
     int64_t extents[NEST_RANK];
     ir_ref *loads, *roots;     /* of the stored value: its loads; its index expressions that are not part of larger ones */
     uint32_t load_count, root_count;
+    const uint8_t *stages;     /* by tensor: in how many stages it is named, 2 for more */
     bool regular;              /* tensors are only read at the stored coordinate: their layouts may change */
     uint32_t count;            /* coordinates that have more than one value */
     uint32_t order[NEST_RANK]; /* these, outermost first */

@@ -1,139 +1,396 @@
-/* pass_place.c - from value form to loop form: every output becomes a stage of its own.
- * Needs: value form.  Leaves: stages, each a full nest of loops in the order of the coordinates around one store; the
- * stage's own loop is the first coordinate.  A definition with one reader is computed where it is read; whatever would
- * need memory between stages is refused. */
+/* pass_place.c - from value form to loop form: which definitions are computed where they are read, which get memory.
+ * Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that gets memory, each a
+ * full nest of loops in the order of the coordinates; in it lets for what is dear and shared, and one store.
+ *
+ * A definition is computed where it is read if that happens once an element (at the reader's own coordinates, for all of
+ * its readers), or if it is cheap.  It gets memory (a temp, written by a stage before its readers') where it is dear
+ * and read at several places, or read again by each row of a larger reader, or seen through a view whose coordinates
+ * are no function of its own. */
 #include "ir/pass.h"
+
+#include <string.h>
+
+enum {
+    CHEAP = 12,          /* operations on elements that may be computed again */
+    MAX_INSTANCES = 32,  /* of a cheap definition in all stages */
+    MAX_WEIGHT = 1000000,
+    MAX_UNSAFE = 200,    /* weight of a value that may only be computed under a select, so can't be shared by lets */
+};
+
+/* A load of a definition in the value of an item. */
+typedef struct site {
+    ir_ref load;
+    uint32_t def; /* item */
+    bool identity, unsafe, spread, divided, opaque;
+} site;
+
+/* A DEF or YIELD, and what is known of its readers, all of which come after it. */
+typedef struct item {
+    ir_ref statement;
+    uint32_t first_site, site_count;
+    uint32_t weight;    /* operations on elements, with those of the definitions in it */
+    bool dear, plain;   /* plain: nothing but elements of dense memory at its own coordinates */
+    /* from readers, last to first */
+    uint32_t reads, root, instances;
+    ir_ref load;        /* the first of them */
+    uint32_t reader;
+    bool same, aligned, mixed, unsafe, spread, divided, opaque;
+    bool temp, is_root; /* gets memory; gets a stage */
+} item;
 
 typedef struct placer {
     ir_func *f;
     opjit_error *error;
-    ir_ref *def_of;    /* by tensor: its DEF, 0 for memory */
-    uint32_t *readers; /* by tensor: loads of it */
+    item *items;
+    uint32_t count;
+    site *sites;
+    uint32_t site_count, site_capacity;
+    uint32_t *item_of; /* by tensor: its DEF's item + 1 */
+    uint32_t *seen;    /* by node: item + 1 of the last visit */
+    ir_ref *stack;
+    inline_source *sources;
+    uint32_t roots;
 } placer;
 
-/* Counts the loads of every tensor in the values of the kernel's statements. */
-static opjit_status count_readers(placer *p)
+/* --- what an item reads --------------------------------------------------------------------------------------------- */
+
+static bool is_dear(ir_op op)
+{
+    return op == IR_DIV || op == IR_REM || op == IR_SQRT || op == IR_IPOW || op == IR_TO_INDEX /* a gather's */ ||
+           (opjit_ir_op_infos[op].flags & IR_FLAG_M) != 0;
+}
+
+static site *new_site(placer *p)
+{
+    if (p->site_count == p->site_capacity) {
+        const uint32_t capacity = p->site_capacity == 0 ? 64 : 2 * p->site_capacity;
+        site *more = ARENA_ARRAY(&p->f->arena, site, capacity);
+        if (more == NULL) {
+            p->f->failed = true;
+            return NULL;
+        }
+        if (p->site_count > 0)
+            memcpy(more, p->sites, p->site_count * sizeof *more);
+        p->sites = more;
+        p->site_capacity = capacity;
+    }
+    return &p->sites[p->site_count++];
+}
+
+/* Whether the load is at the item's own coordinates, but for dimensions of one element. */
+static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref], *own = &f->tensors[ir_at(f, statement)->ref];
+    if (t->rank != own->rank)
+        return false;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->sizes[d] != 1 && ir_operand(f, load, d) != opjit_ir_coordinate(f, statement, d))
+            return false;
+    return true;
+}
+
+/* Whether some coordinate of the item, with more than one value, is in none of the load's: it is read again and again. */
+static bool is_spread(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++) {
+        const ir_ref var = opjit_ir_coordinate(f, statement, d);
+        const ir_interval range = opjit_ir_interval(f, var);
+        bool used = range.lo == range.hi;
+        for (uint32_t i = 0; !used && i < ir_at(f, load)->count; i++)
+            used = opjit_ir_uses(f, ir_operand(f, load, i), var);
+        if (!used)
+            return true;
+    }
+    return false;
+}
+
+static bool is_inside(const ir_func *f, ir_ref load)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    for (uint32_t d = 0; d < t->rank; d++) {
+        const ir_interval range = opjit_ir_interval(f, ir_operand(f, load, d));
+        if (range.lo < 0 || range.hi >= (int64_t)t->sizes[d])
+            return false;
+    }
+    return true;
+}
+
+static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
+{
+    return a->rank == b->rank && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
+           memcmp(a->strides, b->strides, sizeof a->strides) == 0;
+}
+
+/* Whether all dimensions are one in memory. */
+static bool is_row_major(const ir_tensor *t)
+{
+    uint64_t stride = 1;
+    for (uint32_t d = t->rank; d-- > 0; stride *= t->sizes[d])
+        if (t->sizes[d] > 1 && t->strides[d] != stride)
+            return false;
+    return true;
+}
+
+static void add_site(placer *p, item *reader, ir_ref load)
 {
     ir_func *f = p->f;
-    const uint8_t *seen = opjit_ir_reach(f, f->body);
-    const uint32_t count = f->node_count;
-    if (seen == NULL)
-        return opjit_rt_no_memory(p->error);
-    for (ir_ref r = 1; r < count; r++)
-        if (seen[r] && ir_at(f, r)->op == IR_LOAD)
-            p->readers[ir_at(f, r)->ref]++;
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        if (p->readers[t] > 0 && f->tensors[t].role == IR_VIEW)
-            return opjit_rt_error_set(p->error, OPJIT_UNSUPPORTED, "tensor %u is a view; views are not placed", t);
+    const uint32_t tensor = ir_at(f, load)->ref, root = opjit_ir_root(f, tensor);
+    const bool own = at_own(f, reader->statement, load);
+    if (p->item_of[root] == 0) {
+        reader->plain = reader->plain && own && is_row_major(&f->tensors[tensor]);
+        return;
+    }
+    site *s = new_site(p);
+    if (s == NULL)
+        return;
+    *s = (site){ .load = load, .def = p->item_of[root] - 1, .identity = own, .spread = is_spread(f, reader->statement, load),
+                 .unsafe = !is_inside(f, load) };
+    if (tensor != root) {
+        const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;
+        s->identity = own && !shifted && same_bytes(&f->tensors[tensor], &f->tensors[root]);
+        s->opaque = !opjit_ir_view_coordinates(f, tensor, NULL, NULL, &s->divided);
+    }
+    reader->plain = reader->plain && own && !s->divided;
+    reader->site_count++;
+}
+
+static void visit_node(placer *p, item *x, ir_ref r)
+{
+    const ir_func *f = p->f;
+    const ir_node *n = ir_at(f, r);
+    x->dear = x->dear || is_dear((ir_op)n->op);
+    if (n->op == IR_LOAD)
+        add_site(p, x, r);
+    if (n->op == IR_LOAD || n->type == IR_INDEX || n->count == 0)
+        return;
+    x->weight++;
+    for (uint32_t i = 0; i < n->count; i++)
+        x->plain = x->plain && ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
+}
+
+/* Visits every node of the value once. */
+static void read_item(placer *p, uint32_t number)
+{
+    ir_func *f = p->f;
+    item *x = &p->items[number];
+    uint32_t depth = 0;
+    x->first_site = p->site_count;
+    x->plain = true;
+    p->stack[depth++] = ir_operand(f, x->statement, 0);
+    while (depth > 0 && !f->failed) {
+        const ir_ref r = p->stack[--depth];
+        if (p->seen[r] == number + 1)
+            continue;
+        p->seen[r] = number + 1;
+        visit_node(p, x, r);
+        for (uint32_t i = 0; i < ir_at(f, r)->count; i++)
+            if (p->seen[ir_operand(f, r, i)] != number + 1)
+                p->stack[depth++] = ir_operand(f, r, i);
+    }
+}
+
+/* Adds what its definitions weigh, but for those that will get memory, as far as that can be said now. */
+static void weigh_item(placer *p, item *x)
+{
+    for (uint32_t i = 0; i < x->site_count; i++) {
+        const item *d = &p->items[p->sites[x->first_site + i].def];
+        const bool apart = !d->same && !d->aligned && d->weight > CHEAP;
+        x->weight += apart ? 1 : d->weight;
+        x->dear = x->dear || (!apart && d->dear);
+        x->plain = x->plain && d->plain;
+    }
+    x->weight = x->weight < MAX_WEIGHT ? x->weight : MAX_WEIGHT;
+}
+
+/* --- decisions ------------------------------------------------------------------------------------------------------ */
+
+static bool same_coordinates(const ir_func *f, ir_ref a, ir_ref b)
+{
+    if (ir_at(f, a)->ref != ir_at(f, b)->ref)
+        return false;
+    for (uint32_t d = 0; d < ir_at(f, a)->count; d++)
+        if (!opjit_ir_same(f, ir_operand(f, a, d), ir_operand(f, b, d)))
+            return false;
+    return true;
+}
+
+/* First walk: how the definition is read, item by item. */
+static void note_reader(const placer *p, item *d, const site *s, uint32_t reader)
+{
+    const bool first = d->reads++ == 0;
+    if (first) {
+        d->load = s->load;
+        d->reader = reader;
+        d->same = d->aligned = true;
+    }
+    d->same = d->same && d->reader == reader && (first || same_coordinates(p->f, d->load, s->load));
+    d->aligned = d->aligned && s->identity;
+    d->unsafe = d->unsafe || s->unsafe;
+    d->divided = d->divided || s->divided;
+    d->opaque = d->opaque || s->opaque;
+}
+
+/* Second walk, last item first: from an item that is decided to what it reads. */
+static void note_root(item *d, const site *s, const item *reader)
+{
+    d->mixed = d->mixed || (d->instances > 0 && d->root != reader->root);
+    d->root = reader->root;
+    d->aligned = d->aligned && reader->aligned;
+    d->spread = d->spread || s->spread || (reader->spread && !reader->temp);
+    d->instances += reader->instances;
+    d->instances = d->instances < MAX_WEIGHT ? d->instances : MAX_WEIGHT;
+}
+
+static bool gets_memory(const item *d, uint32_t reader_instances)
+{
+    const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
+    if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
+        return true;
+    if (single)
+        return d->dear && d->spread;
+    return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
+}
+
+static void decide(placer *p, uint32_t number)
+{
+    item *x = &p->items[number];
+    const bool is_def = ir_at(p->f, x->statement)->op == IR_DEF;
+    const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
+    x->temp = is_def && x->reads > 0 && gets_memory(x, above);
+    x->is_root = !is_def || x->temp;
+    if (x->is_root) {
+        x->root = number;
+        x->aligned = true;
+        x->mixed = x->spread = false;
+        x->instances = 1;
+        p->roots++;
+    } else if ((x->aligned && !x->mixed) || (x->same && above == 1)) {
+        x->aligned = x->aligned && !x->mixed;
+        x->instances = 1;
+    } else {
+        x->aligned = false;
+    }
+    for (uint32_t i = 0; i < x->site_count; i++) {
+        const site *s = &p->sites[x->first_site + i];
+        note_root(&p->items[s->def], s, x);
+    }
+}
+
+/* --- stages --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t box_size(const ir_func *f, ir_ref statement, uint32_t d)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, statement)->ref];
+    return ir_at(f, statement)->imm != 0 ? (uint64_t)ir_index_value(f, ir_operand(f, statement, 1 + t->rank + 3 * d + 1))
+                                         : t->sizes[d];
+}
+
+/* Where the element with these coordinates is stored: in a box, from its offset on. */
+static opjit_status stored_at(placer *p, ir_ref statement, const ir_ref *vars, ir_ref *out)
+{
+    ir_func *f = p->f;
+    const uint32_t tensor = ir_at(f, statement)->ref, rank = f->tensors[tensor].rank;
+    memcpy(out, vars, rank * sizeof *out);
+    for (uint32_t d = 0; d < rank && ir_at(f, statement)->imm != 0; d++) {
+        const ir_ref offset = ir_operand(f, statement, 1 + rank + 3 * d), step = ir_operand(f, statement, 1 + rank + 3 * d + 2);
+        if (ir_index_value(f, step) != 1)
+            return opjit_rt_error_set(p->error, OPJIT_UNSUPPORTED,
+                                      "output %u is written in steps of %lld; boxes of whole rows are placed", tensor,
+                                      (long long)ir_index_value(f, step));
+        out[d] = ir_make2(f, IR_IADD, IR_INDEX, vars[d], offset);
+    }
     return OPJIT_OK;
 }
 
-/* The value of the definition that `load` reads, at the coordinates of the load under the map. */
-static ir_ref inlined(placer *p, ir_map *map, ir_ref load)
+static opjit_status place_root(placer *p, const item *x, block *stages)
 {
     ir_func *f = p->f;
-    const uint32_t tensor = ir_at(f, load)->ref;
-    const ir_ref def = p->def_of[tensor];
-    ir_map at;
-    if (opjit_ir_map_init(f, &at) != OPJIT_OK) {
-        f->failed = true;
-        return 0;
-    }
-    for (uint32_t d = 0; d < f->tensors[tensor].rank; d++) {
-        const ir_ref coordinate = opjit_ir_remake(f, map, ir_operand(f, load, d));
-        opjit_ir_map_set(f, &at, opjit_ir_coordinate(f, def, d), coordinate);
-    }
-    return opjit_ir_remake(f, &at, ir_operand(f, def, 0));
-}
-
-/* The value of a DEF or YIELD under the map, with the definitions that it reads written in its place. */
-static opjit_status place_value(placer *p, ir_map *map, ir_ref statement, ir_ref *out)
-{
-    ir_func *f = p->f;
-    const ir_ref value = ir_operand(f, statement, 0);
-    const uint8_t *seen = opjit_ir_reach_one(f, value);
-    const uint32_t count = f->node_count;
-    if (seen == NULL)
-        return opjit_rt_no_memory(p->error);
-    for (ir_ref r = 1; r < count && !f->failed; r++) { /* operands first, so loads inside coordinates are done */
-        if (!seen[r] || ir_at(f, r)->op != IR_LOAD || p->def_of[ir_at(f, r)->ref] == 0)
-            continue;
-        if (p->readers[ir_at(f, r)->ref] > 1)
-            return opjit_rt_error_set(p->error, OPJIT_UNSUPPORTED,
-                                      "tensor %u has %u readers; a value between operators may have one",
-                                      ir_at(f, r)->ref, p->readers[ir_at(f, r)->ref]);
-        opjit_ir_map_set(f, map, r, inlined(p, map, r));
-    }
-    *out = opjit_ir_remake(f, map, value);
-    return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
-}
-
-static opjit_status place_yield(placer *p, ir_ref yield, ir_ref *out_stage)
-{
-    ir_func *f = p->f;
-    const uint32_t tensor = ir_at(f, yield)->ref, rank = f->tensors[tensor].rank;
-    ir_map map;
-    ir_ref vars[8], parent = 0, value;
-    if (ir_at(f, yield)->imm != 0)
-        return opjit_rt_error_set(p->error, OPJIT_UNSUPPORTED, "output %u is written in parts; that is not placed", tensor);
-    if (opjit_ir_map_init(f, &map) != OPJIT_OK)
-        return opjit_rt_no_memory(p->error);
+    const ir_ref statement = x->statement;
+    const uint32_t tensor = ir_at(f, statement)->ref, rank = f->tensors[tensor].rank;
+    inliner in = { .f = f, .sources = p->sources, .private_views = p->roots > 1, .loop_count = rank };
+    ir_ref parent = 0, at[8];
     for (uint32_t d = 0; d < rank; d++) {
-        const ir_ref lo = opjit_ir_index(f, 0), hi = opjit_ir_index(f, (int64_t)f->tensors[tensor].sizes[d]);
+        in.extents[d] = box_size(f, statement, d);
+        const ir_ref lo = opjit_ir_index(f, 0), hi = opjit_ir_index(f, (int64_t)in.extents[d]);
         const ir_ref loop = d == 0 ? opjit_ir_stage(f, lo, hi, 1) : opjit_ir_for(f, lo, hi, 1);
         block inside = { .parent = parent };
-        if (d == 0)
-            *out_stage = loop;
-        else
-            opjit_ir_block_add(f, &inside, loop);
+        opjit_ir_block_add(f, d == 0 ? stages : &inside, loop);
         parent = loop;
-        vars[d] = ir_at(f, loop)->ref;
-        opjit_ir_map_set(f, &map, opjit_ir_coordinate(f, yield, d), vars[d]);
+        in.loops[d] = f->failed ? 0 : ir_at(f, loop)->ref;
     }
-    TRY(place_value(p, &map, yield, &value));
+    if (f->failed)
+        return opjit_rt_no_memory(p->error);
+    TRY(stored_at(p, statement, in.loops, at));
     block innermost = { .parent = parent };
-    opjit_ir_block_add(f, &innermost, opjit_ir_store(f, tensor, value, vars));
+    const ir_ref value = opjit_ir_share(f, &innermost, opjit_ir_inline(&in, statement, rank, in.loops));
+    if (!f->failed)
+        opjit_ir_block_add(f, &innermost, opjit_ir_store(f, tensor, value, at));
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
 }
 
-/* Writes what a definition reads into it, so that its readers find a value that loads memory only. */
-static opjit_status place_def(placer *p, ir_ref def)
+/* The stages in the order of the items, so that memory is written before it is read. */
+static opjit_status place_all(placer *p)
 {
     ir_func *f = p->f;
-    ir_map map;
-    ir_ref value;
-    if (opjit_ir_map_init(f, &map) != OPJIT_OK)
+    block stages = { 0 };
+    for (uint32_t i = 0; i < p->count; i++) {
+        const item *x = &p->items[i];
+        const uint32_t tensor = ir_at(f, x->statement)->ref;
+        if (ir_at(f, x->statement)->op != IR_DEF)
+            continue;
+        p->sources[tensor].def = x->temp ? 0 : x->statement;
+        if (x->temp) {
+            f->tensors[tensor].role = IR_TEMP;
+            f->tensors[tensor].align = 64; /* as layout makes it */
+        }
+    }
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->items[i].is_root)
+            TRY(place_root(p, &p->items[i], &stages));
+    f->body = stages.first;
+    return OPJIT_OK;
+}
+
+static opjit_status begin(placer *p)
+{
+    ir_func *f = p->f;
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        p->count++;
+    p->items = ARENA_ARRAY(&f->arena, item, p->count);
+    p->item_of = ARENA_ARRAY(&f->arena, uint32_t, f->tensor_count);
+    p->sources = ARENA_ARRAY(&f->arena, inline_source, f->tensor_count);
+    p->seen = ARENA_ARRAY(&f->arena, uint32_t, f->node_count);
+    p->stack = ARENA_ARRAY(&f->arena, ir_ref, f->operand_count + 1);
+    if (p->items == NULL || p->item_of == NULL || p->sources == NULL || p->seen == NULL || p->stack == NULL)
         return opjit_rt_no_memory(p->error);
-    TRY(place_value(p, &map, def, &value));
-    opjit_ir_set_value(f, def, value);
-    p->def_of[ir_at(f, def)->ref] = def;
+    p->count = 0;
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        p->items[p->count++].statement = s;
     return OPJIT_OK;
 }
 
 opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
-    placer p = { .f = f, .error = error, .def_of = ARENA_ARRAY(&f->arena, ir_ref, f->tensor_count),
-                 .readers = ARENA_ARRAY(&f->arena, uint32_t, f->tensor_count) };
+    placer p = { .f = f, .error = error };
     (void)env;
     *out_changed = false;
-    if (p.def_of == NULL || p.readers == NULL)
-        return opjit_rt_no_memory(error);
-    TRY(count_readers(&p));
-    block stages = { 0 };
-    for (ir_ref s = f->body, next; s != 0; s = next) {
-        ir_ref stage = s;
-        next = ir_at(f, s)->next;
-        if (ir_at(f, s)->op == IR_DEF) {
-            *out_changed = true;
-            TRY(place_def(&p, s));
-            continue;
-        }
-        if (ir_at(f, s)->op == IR_YIELD) {
-            *out_changed = true;
-            TRY(place_yield(&p, s, &stage));
-        }
-        opjit_ir_block_add(f, &stages, stage);
+    if (f->body == 0 || ir_at(f, f->body)->op == IR_STAGE)
+        return OPJIT_OK;
+    *out_changed = true;
+    TRY(begin(&p));
+    for (uint32_t i = 0; i < p.count && !f->failed; i++) {
+        item *x = &p.items[i];
+        read_item(&p, i);
+        for (uint32_t k = 0; k < x->site_count; k++)
+            note_reader(&p, &p.items[p.sites[x->first_site + k].def], &p.sites[x->first_site + k], i);
+        if (ir_at(f, x->statement)->op == IR_DEF)
+            p.item_of[ir_at(f, x->statement)->ref] = i + 1;
     }
-    f->body = stages.first;
-    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    for (uint32_t i = 0; i < p.count && !f->failed; i++)
+        weigh_item(&p, &p.items[i]);
+    for (uint32_t i = p.count; i-- > 0 && !f->failed;)
+        decide(&p, i);
+    if (f->failed)
+        return opjit_rt_no_memory(error);
+    return place_all(&p);
 }

@@ -65,6 +65,51 @@ uint8_t *opjit_ir_reach_one(ir_func *f, ir_ref node)
     return w.seen;
 }
 
+static void note_stage(uint8_t *count, uint32_t *last, uint32_t tensor, uint32_t stage)
+{
+    if (last[tensor] == stage)
+        return;
+    last[tensor] = stage;
+    count[tensor] = (uint8_t)(count[tensor] < 2 ? count[tensor] + 1 : 2);
+}
+
+static void push_stamped(ir_ref *stack, uint32_t *depth, uint32_t *stamp, uint32_t stage, ir_ref node)
+{
+    if (node == 0 || stamp[node] == stage)
+        return;
+    stamp[node] = stage;
+    stack[(*depth)++] = node; /* once a stage at most */
+}
+
+uint8_t *opjit_ir_stages_of(ir_func *f)
+{
+    uint8_t *count = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
+    uint32_t *last = ARENA_ARRAY(&f->arena, uint32_t, f->tensor_count), stage = 0;
+    uint32_t *stamp = ARENA_ARRAY(&f->arena, uint32_t, f->node_count);
+    ir_ref *stack = ARENA_ARRAY(&f->arena, ir_ref, f->node_count);
+    if (count == NULL || last == NULL || stamp == NULL || stack == NULL) {
+        f->failed = true;
+        return NULL;
+    }
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
+        uint32_t depth = 0;
+        push_stamped(stack, &depth, stamp, ++stage, s);
+        while (depth > 0) {
+            const ir_ref r = stack[--depth];
+            const ir_node *n = ir_at(f, r);
+            if (n->op == IR_LOAD || n->op == IR_STORE) {
+                note_stage(count, last, n->ref, stage);
+                note_stage(count, last, f->tensors[n->ref].alias, stage);
+            }
+            for (uint32_t i = 0; i < n->count; i++)
+                push_stamped(stack, &depth, stamp, stage, ir_operand(f, r, i));
+            for (ir_ref b = n->body; b != 0; b = ir_at(f, b)->next)
+                push_stamped(stack, &depth, stamp, stage, b);
+        }
+    }
+    return count;
+}
+
 bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi)
 {
     return opjit_ir_same(f, lo, hi) || opjit_ir_interval(f, hi).hi <= opjit_ir_interval(f, lo).lo;

@@ -15,6 +15,7 @@ enum {
     MAX_CHAIN = 16,
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* rule V18 */
+    MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
     SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
 };
 
@@ -75,36 +76,79 @@ static bool is_short(const ir_func *f, ir_ref loop)
            ir_index_value(f, hi) - ir_index_value(f, lo) <= 4096;
 }
 
-/* The one store of a loop that makes vectors: unit steps in memory, everything else the same or in equal steps, or known
- * where the loop is short; 0: none.  *out_cost is the number of operations on elements. */
-static ir_ref vector_store(ir_func *f, ir_ref loop, uint32_t *out_cost)
+/* What a loop that makes vectors does. */
+typedef struct work {
+    ir_ref store;  /* its only statement; 0: there is more */
+    uint32_t size; /* bytes of the largest element that it stores or accumulates */
+    uint32_t cost; /* operations on elements */
+} work;
+
+/* Whether the operands of r are the same in all lanes or move in equal steps, loads by 0 or 1 element; or, in a short
+ * loop, are known. */
+static bool steps_equally(const ir_func *f, ir_ref r, ir_ref loop, work *out)
 {
-    const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;
+    const ir_node *n = ir_at(f, r);
+    const ir_ref var = ir_at(f, loop)->ref;
     int64_t step;
-    *out_cost = 0;
-    if (store == 0 || ir_at(f, store)->op != IR_STORE || ir_at(f, loop)->imm != 1 ||
-        !step_of(f, store, 1, var, &step) || step != 1)
-        return 0;
+    if (n->op == IR_LOAD)
+        return step_of(f, r, 0, var, &step) && (step == 0 || step == 1);
+    for (uint32_t i = 0; i < n->count; i++) {
+        if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || is_affine_in(f, ir_operand(f, r, i), var))
+            continue;
+        if (!is_short(f, loop))
+            return false;
+        out->cost |= SPELLED_OUT;
+    }
+    return true;
+}
+
+/* Stores of neighbouring elements, updates of lanes, and lets. */
+static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *out)
+{
+    const ir_node *n = ir_at(f, statement);
+    ir_type type = (ir_type)n->type;
+    int64_t step;
+    if (n->op == IR_STORE) {
+        type = f->tensors[n->ref].type;
+        if (!step_of(f, statement, 1, var, &step) || step != 1)
+            return false;
+    } else if (n->op == IR_UPD) {
+        type = (ir_type)ir_at(f, ir_operand(f, statement, 0))->type;
+        if (ir_at(f, n->ref)->imm == 1 || (n->count > 1 && !is_affine_in(f, ir_operand(f, statement, 1), var)))
+            return false;
+    } else {
+        return n->op == IR_LET && n->type != IR_INDEX;
+    }
+    out->size = opjit_ir_type_size(type) > out->size ? opjit_ir_type_size(type) : out->size;
+    return true;
+}
+
+/* Whether the loop makes vectors: unit steps in memory, everything else the same or in equal steps, or known. */
+static bool find_work(ir_func *f, ir_ref loop, work *out)
+{
+    const ir_ref first = ir_at(f, loop)->body, var = ir_at(f, loop)->ref, only = ir_only(f, first);
+    *out = (work){ .store = only != 0 && ir_at(f, only)->op == IR_STORE ? only : 0 };
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (!makes_vectors(f, s, var, out))
+            return false;
+    if (out->size == 0 || ir_at(f, loop)->imm != 1)
+        return false;
     const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, store, 0));
+    const uint8_t *seen = opjit_ir_reach(f, first);
     if (seen == NULL)
-        return 0;
+        return false;
     for (ir_ref r = 1; r < count; r++) {
         const ir_node *n = ir_at(f, r);
-        if (!seen[r] || n->type == IR_INDEX || n->count == 0)
+        if (!seen[r] || n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
             continue;
-        ++*out_cost;
-        if (n->op == IR_LOAD && (!step_of(f, r, 0, var, &step) || (step != 0 && step != 1)))
-            return 0;
-        for (uint32_t i = 0; i < n->count && n->op != IR_LOAD; i++) {
-            if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || is_affine_in(f, ir_operand(f, r, i), var))
-                continue;
-            if (!is_short(f, loop))
-                return 0;
-            *out_cost |= SPELLED_OUT;
-        }
+        ++out->cost;
+        if (!steps_equally(f, r, loop, out))
+            return false;
     }
-    return store;
+    if (out->cost < SPELLED_OUT)
+        return true;
+    const int64_t trips = ir_index_value(f, ir_operand(f, loop, 1)) - ir_index_value(f, ir_operand(f, loop, 0));
+    return (int64_t)(out->cost - SPELLED_OUT) * trips <= MOST_SPELLED_OUT;
 }
 
 /* --- stores past the caches ----------------------------------------------------------------------------------------- */
@@ -154,10 +198,7 @@ static bool store_past_caches(scheduler *s, ir_ref store)
 
 /* --- attributes ----------------------------------------------------------------------------------------------------- */
 
-static int64_t lanes_of(const scheduler *s, ir_ref store)
-{
-    return s->target->vector_bytes / opjit_ir_type_size(s->f->tensors[ir_at(s->f, store)->ref].type);
-}
+static int64_t lanes_of(const scheduler *s, const work *w) { return s->target->vector_bytes / w->size; }
 
 static bool has_masks(const rt_target *t)
 {
@@ -177,26 +218,26 @@ static uint16_t unroll_of(const ir_func *f, ir_ref loop, uint32_t cost, int64_t 
 }
 
 /* Lanes of the loop: what a vector holds, or less for a loop that is known to be shorter and has no masks to make up. */
-static int64_t lanes_for(const scheduler *s, ir_ref loop, ir_ref store)
+static int64_t lanes_for(const scheduler *s, ir_ref loop, const work *w)
 {
-    int64_t lanes = lanes_of(s, store), trips;
+    int64_t lanes = lanes_of(s, w), trips;
     if (opjit_ir_distance(s->f, ir_operand(s->f, loop, 1), ir_operand(s->f, loop, 0), &trips) && !has_masks(s->target))
         while (lanes > 1 && lanes > trips)
             lanes /= 2;
     return lanes;
 }
 
-static void set_vector(scheduler *s, ir_ref loop, ir_ref store, uint32_t cost, bool unrolled)
+static void set_vector(scheduler *s, ir_ref loop, const work *w, bool unrolled)
 {
     ir_func *f = s->f;
-    const int64_t lanes = lanes_for(s, loop, store);
+    const int64_t lanes = lanes_for(s, loop, w);
     if (lanes < 2)
         return;
     const uint64_t lo = opjit_ir_divisor(f, ir_operand(f, loop, 0)), hi = opjit_ir_divisor(f, ir_operand(f, loop, 1));
     const bool whole = lo >= (uint64_t)lanes && hi >= (uint64_t)lanes;
-    const bool past = lo >= (uint64_t)lanes_of(s, store) && store_past_caches(s, store);
+    const bool past = w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store);
     f->nodes[loop].vec = (uint16_t)lanes;
-    f->nodes[loop].unroll = unrolled ? unroll_of(f, loop, cost, lanes) : 1;
+    f->nodes[loop].unroll = unrolled ? unroll_of(f, loop, w->cost, lanes) : 1;
     f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (!whole && has_masks(s->target) ? IR_FOR_TAIL_MASK : 0));
 }
 
@@ -220,17 +261,16 @@ static bool continues(ir_func *f, ir_ref a, ir_ref b)
     return true;
 }
 
-/* The longest chain that begins with `loop`; count 0 where the loop makes no vectors. */
+/* The longest chain of single stores that begins with `loop`. */
 static void find_chain(scheduler *s, ir_ref loop, chain *c)
 {
     ir_func *f = s->f;
-    uint32_t cost;
+    work w;
     *c = (chain){ 0 };
     for (ir_ref r = loop; r != 0 && ir_at(f, r)->op == IR_FOR && c->count < MAX_CHAIN; r = ir_at(f, r)->next) {
-        const ir_ref store = vector_store(f, r, &cost);
-        if (store == 0 || (c->count > 0 && !continues(f, c->loops[c->count - 1], r)))
+        if (!find_work(f, r, &w) || w.store == 0 || (c->count > 0 && !continues(f, c->loops[c->count - 1], r)))
             break;
-        c->lanes = lanes_of(s, store);
+        c->lanes = lanes_of(s, &w);
         c->loops[c->count++] = r;
         c->bounds[c->count - 1] = ir_operand(f, r, 0);
         c->bounds[c->count] = ir_operand(f, r, 1);
@@ -301,11 +341,11 @@ static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref
         return;
     const ir_ref store = opjit_ir_store(f, ir_at(f, old)->ref, value, at);
     block inside = { .parent = loop };
-    uint32_t cost;
+    work w;
     opjit_ir_block_add(f, &inside, store);
     opjit_ir_block_add(f, out, loop);
-    if (vector_store(f, loop, &cost) != 0)
-        set_vector(s, loop, store, cost, first == last);
+    if (find_work(f, loop, &w))
+        set_vector(s, loop, &w, first == last);
 }
 
 static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref bound, ir_ref lower)
@@ -355,10 +395,9 @@ static void schedule_block(scheduler *s, ir_ref parent)
             add_seams(s, &out, &c);
             continue;
         }
-        uint32_t cost;
-        const ir_ref store = c.count > 0 ? vector_store(f, r, &cost) : 0;
-        if (store != 0)
-            set_vector(s, r, store, cost, true);
+        work w;
+        if (ir_at(f, r)->op == IR_FOR && find_work(f, r, &w))
+            set_vector(s, r, &w, true);
         else if (ir_at(f, r)->op == IR_FOR)
             schedule_block(s, r); /* as deep as loops nest: rule V16 */
         opjit_ir_block_add(f, &out, r);
