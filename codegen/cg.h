@@ -211,6 +211,7 @@ LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValue
 LLVMValueRef opjit_cg_expand_fma_f32(cg_func *f, LLVMValueRef *a);
 LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n);
 LLVMValueRef opjit_cg_expand_ctpop(cg_func *f, LLVMValueRef x);
+LLVMValueRef opjit_cg_expand_quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);                     /* from f32 */
 LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x);                   /* to f32 */
 LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error); /* f64 */

@@ -9,6 +9,14 @@ static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)
 
 /* --- integers ----------------------------------------------------------------------------------------------------- */
 
+/* There is no division of vectors of integers: a float has room for 32 bits, the rest is done one by one. */
+static LLVMValueRef quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef by)
+{
+    if (opjit_cg_lanes(a) > 1 && opjit_cg_bits(a) <= 32)
+        return opjit_cg_expand_quotient(f, is_signed, a, by);
+    return is_signed ? LLVMBuildSDiv(f->b, a, by, "") : LLVMBuildUDiv(f->b, a, by, "");
+}
+
 /* x / 0 is all ones, x rem 0 is x, and INT_MIN by -1 wraps: the divisor is made 1 where the processor would trap. */
 static LLVMValueRef divide(cg_func *f, bool remainder, bool is_signed, LLVMValueRef a, LLVMValueRef b)
 {
@@ -18,11 +26,11 @@ static LLVMValueRef divide(cg_func *f, bool remainder, bool is_signed, LLVMValue
         unsafe = LLVMBuildOr(f->b, zero, minus, "");
     }
     LLVMValueRef by = LLVMBuildSelect(f->b, unsafe, number(f, b, 1), b, "");
+    LLVMValueRef q = quotient(f, is_signed, a, by);
     if (remainder) { /* by 1 it is 0, which is right for -1 too */
-        LLVMValueRef r = is_signed ? LLVMBuildSRem(f->b, a, by, "") : LLVMBuildURem(f->b, a, by, "");
+        LLVMValueRef r = LLVMBuildSub(f->b, a, LLVMBuildMul(f->b, q, by, ""), "");
         return LLVMBuildSelect(f->b, zero, a, r, "");
     }
-    LLVMValueRef q = is_signed ? LLVMBuildSDiv(f->b, a, by, "") : LLVMBuildUDiv(f->b, a, by, "");
     if (is_signed)
         q = LLVMBuildSelect(f->b, minus, LLVMBuildNeg(f->b, a, ""), q, "");
     return LLVMBuildSelect(f->b, zero, number(f, a, UINT64_MAX), q, "");

@@ -173,6 +173,52 @@ LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLV
     return LLVMBuildFMul(f->b, x, power(f, IR_F64, clamp(f, n, -1022, 1023)), "");
 }
 
+/* --- quotients of vectors of integers of up to 32 bits, divisors not 0 and no INT_MIN by -1 --------------------------- */
+
+/* Of up to 16 bits in f32: the quotient is below 2^16 in size and 2^-16 off a whole number at least, or is one. */
+static LLVMValueRef short_quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef b)
+{
+    const uint32_t lanes = opjit_cg_lanes(a), width = opjit_cg_bits(a);
+    LLVMTypeRef type = opjit_cg_float(f, IR_F32, lanes);
+    LLVMValueRef x = LLVMBuildSIToFP(f->b, opjit_cg_resize(f, a, 32, is_signed), type, "");
+    LLVMValueRef y = LLVMBuildSIToFP(f->b, opjit_cg_resize(f, b, 32, is_signed), type, "");
+    LLVMValueRef q = LLVMBuildFDiv(f->b, x, y, "");
+    return opjit_cg_resize(f, LLVMBuildFPToSI(f->b, q, opjit_cg_int(f, 32, lanes), ""), width, false);
+}
+
+/* As a number on top of 2^52. */
+static LLVMValueRef unsigned_to_f64(cg_func *f, LLVMValueRef n)
+{
+    LLVMValueRef wide = opjit_cg_resize(f, n, 64, false);
+    LLVMValueRef lifted =
+        opjit_cg_as_float(f, LLVMBuildOr(f->b, wide, number(f, wide, UINT64_C(0x4330000000000000)), ""));
+    return LLVMBuildFSub(f->b, lifted, real(f, lifted, 0x1p52), "");
+}
+
+/* The nearest whole number, one less where that is too large: its product with b is exact. */
+static LLVMValueRef unsigned_quotient(cg_func *f, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef x = unsigned_to_f64(f, a), y = unsigned_to_f64(f, b), whole = real(f, x, 0x1p52);
+    LLVMValueRef lifted = LLVMBuildFAdd(f->b, LLVMBuildFDiv(f->b, x, y, ""), whole, "");
+    LLVMValueRef product = LLVMBuildFMul(f->b, LLVMBuildFSub(f->b, lifted, whole, ""), y, "");
+    LLVMValueRef above = LLVMBuildFCmp(f->b, LLVMRealOGT, product, x, "");
+    LLVMValueRef bits = opjit_cg_as_bits(f, lifted);
+    bits = select(f, above, add(f, bits, UINT64_MAX), bits);
+    return opjit_cg_resize(f, bits, 32, false);
+}
+
+LLVMValueRef opjit_cg_expand_quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef b)
+{
+    const uint32_t lanes = opjit_cg_lanes(a);
+    LLVMTypeRef type = opjit_cg_float(f, IR_F64, lanes);
+    if (opjit_cg_bits(a) < 32)
+        return short_quotient(f, is_signed, a, b);
+    if (!is_signed)
+        return unsigned_quotient(f, a, b);
+    LLVMValueRef q = LLVMBuildFDiv(f->b, LLVMBuildSIToFP(f->b, a, type, ""), LLVMBuildSIToFP(f->b, b, type, ""), "");
+    return LLVMBuildFPToSI(f->b, q, opjit_cg_int(f, 32, lanes), "");
+}
+
 /* --- bits --------------------------------------------------------------------------------------------------------- */
 
 /* Sums of neighbouring fields of 1, 2, 4 bits, then of bytes by doubling shifts. */
