@@ -95,6 +95,7 @@ struct opjit_operator {
     rt_core *core;
     size_t size;                     /* of the allocation */
     const op_def *def;
+    uint32_t level;                  /* DML_FEATURE_LEVEL it was checked for, 0: without one; for validate */
     void *desc;                      /* deep copy of the descriptor struct, pointers into arena */
     fe_tensor *inputs, *outputs;     /* by position among the tensors: arrays expanded, absent optionals kept */
     const char **input_names, **output_names; /* "InputTensor" (the row's), "InputTensors[1]" */

@@ -7,6 +7,8 @@
 
 /* Tensors of one array field; a count beyond it is an uninitialised field and no operator. */
 #define TENSORS_MAX 1024u
+/* Numbers of one array field, likewise. */
+#define NUMBERS_MAX 65536u
 
 static const void *field_at(const void *desc, const op_field *field)
 {
@@ -240,6 +242,9 @@ static opjit_status take_numbers(walk *w, const op_field *field)
     if (given == NULL && count != 0 && (field->flags & OP_OPTIONAL) == 0)
         return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be an array of %u",
                                   w->op->def->name, field->name, count);
+    if (given != NULL && count > NUMBERS_MAX)
+        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: an array of %u, must be at most %u",
+                                  w->op->def->name, field->name, count, NUMBERS_MAX);
     TRY(copy_array(w, given, count, sizeof(uint32_t), &copy));
     write_pointer(w->op->desc, field, copy);
     return OPJIT_OK;
@@ -488,6 +493,7 @@ static opjit_status fill(opjit_operator *op, uint32_t level, opjit_error *error)
     const op_def *def = op->def;
     walk w = { .op = op, .level = level, .error = error };
 
+    op->level = level;
     for (uint32_t i = 0; i < def->field_count; i++)
         TRY(take_field(&w, &def->fields[i]));
     TRY(check_dtypes(&w));

@@ -53,14 +53,15 @@ static bool match_nest(nest *n)
     return true;
 }
 
-/* Whether the load is at the stored coordinate, but for coordinates of size 1. */
+/* Whether the load is at the stored coordinate and of a tensor as large, but for coordinates of size 1.  A smaller one is
+ * only read where a select says so. */
 static bool at_store(const nest *n, ir_ref load)
 {
     const ir_tensor *t = &n->f->tensors[ir_at(n->f, load)->ref];
     if (t->rank != n->rank)
         return false;
     for (uint32_t d = 0; d < n->rank; d++)
-        if (ir_operand(n->f, load, d) != n->vars[d] && t->sizes[d] != 1)
+        if (t->sizes[d] != 1 && (ir_operand(n->f, load, d) != n->vars[d] || t->sizes[d] != (uint64_t)n->extents[d]))
             return false;
     return true;
 }

@@ -61,3 +61,13 @@ void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits)
     const uint32_t size = ref_dtype_size(t->dtype);
     memcpy((uint8_t *)base + offset * size, &bits, size);
 }
+
+uint64_t ref_get(const ref_tensor *t, const void *base, const uint32_t coordinates[8])
+{
+    return ref_load(t, base, ref_tensor_offset(t, coordinates));
+}
+
+void ref_set(const ref_tensor *t, void *base, const uint32_t coordinates[8], uint64_t bits)
+{
+    ref_store(t, base, ref_tensor_offset(t, coordinates), bits);
+}

@@ -16,6 +16,26 @@ void ref_diagonal_matrix1(const DML_DIAGONAL_MATRIX1_OPERATOR_DESC *desc, const 
 void ref_fill_value_constant(const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC *desc, void *output);
 void ref_fill_value_sequence(const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC *desc, void *output);
 
+/* --- operators that move elements: bindings by position among the descriptor's tensors, arrays expanded ------------ */
+typedef const void *const *ref_inputs;
+typedef void *const *ref_outputs;
+void ref_slice(const DML_SLICE_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_slice1(const DML_SLICE1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_slice_grad(const DML_SLICE_GRAD_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_join(const DML_JOIN_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_split(const DML_SPLIT_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_tile(const DML_TILE_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_padding(const DML_PADDING_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_padding1(const DML_PADDING1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_reverse_subsequences(const DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC *desc, ref_inputs inputs,
+                              ref_outputs outputs);
+void ref_space_to_depth1(const DML_SPACE_TO_DEPTH1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_depth_to_space1(const DML_DEPTH_TO_SPACE1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_gather(const DML_GATHER_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_gather_elements(const DML_GATHER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_gather_nd1(const DML_GATHER_ND1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_one_hot(const DML_ONE_HOT_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+
 /* --- tensors (ref_tensor.c) --------------------------------------------------------------------------------------- */
 typedef struct ref_tensor {
     DML_TENSOR_DATA_TYPE dtype;
@@ -34,6 +54,9 @@ void ref_tensor_coordinates(const ref_tensor *t, uint64_t element, uint32_t coor
 uint64_t ref_tensor_offset(const ref_tensor *t, const uint32_t coordinates[8]);
 uint64_t ref_load(const ref_tensor *t, const void *base, uint64_t offset);
 void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits);
+/* The element at these coordinates. */
+uint64_t ref_get(const ref_tensor *t, const void *base, const uint32_t coordinates[8]);
+void ref_set(const ref_tensor *t, void *base, const uint32_t coordinates[8], uint64_t bits);
 
 /* --- scalars (ref_scalar.c) --------------------------------------------------------------------------------------- */
 uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype);

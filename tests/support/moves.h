@@ -1,0 +1,53 @@
+/* moves.h - random, always legal descriptors of the operators that move elements: several inputs, several outputs, index
+ * tensors. */
+#ifndef OPJIT_TESTS_SUPPORT_MOVES_H
+#define OPJIT_TESTS_SUPPORT_MOVES_H
+
+#include "tests/reference/reference.h"
+#include "tests/support/cases.h"
+
+#define MOVE_TENSORS 24
+#define MOVE_OPERATOR_COUNT 18
+extern const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT];
+const char *move_operator_name(DML_OPERATOR_TYPE type);
+
+typedef struct move_case {
+    DML_OPERATOR_DESC op;
+    union {
+        DML_SLICE_OPERATOR_DESC slice;
+        DML_SLICE1_OPERATOR_DESC slice1;
+        DML_SLICE_GRAD_OPERATOR_DESC slice_grad;
+        DML_JOIN_OPERATOR_DESC join;
+        DML_SPLIT_OPERATOR_DESC split;
+        DML_TILE_OPERATOR_DESC tile;
+        DML_PADDING_OPERATOR_DESC padding;
+        DML_PADDING1_OPERATOR_DESC padding1;
+        DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC reverse;
+        DML_SPACE_TO_DEPTH_OPERATOR_DESC to_depth;
+        DML_SPACE_TO_DEPTH1_OPERATOR_DESC to_depth1;
+        DML_DEPTH_TO_SPACE_OPERATOR_DESC to_space;
+        DML_DEPTH_TO_SPACE1_OPERATOR_DESC to_space1;
+        DML_GATHER_OPERATOR_DESC gather;
+        DML_GATHER_ELEMENTS_OPERATOR_DESC gather_elements;
+        DML_GATHER_ND_OPERATOR_DESC gather_nd;
+        DML_GATHER_ND1_OPERATOR_DESC gather_nd1;
+        DML_ONE_HOT_OPERATOR_DESC one_hot;
+    } desc;
+    test_tensor inputs[MOVE_TENSORS], outputs[MOVE_TENSORS];
+    uint32_t input_count, output_count;
+    DML_TENSOR_DESC array[MOVE_TENSORS]; /* of JOIN's inputs or SPLIT's outputs */
+    uint32_t offsets[8], windows[8], strides[8];
+    int32_t signed_strides[8];
+    int index_input;      /* the input that holds indices or lengths; -1: none */
+    uint32_t index_limit; /* the dimension that they are for */
+} move_case;
+
+/* The case points into itself: don't copy. */
+void move_case_random(test_random *r, DML_OPERATOR_TYPE type, uint64_t most_elements, move_case *out);
+/* Puts numbers into the index tensor's binding: inside, at the ends, outside, anything. */
+void move_case_indices(test_random *r, const move_case *c, void *binding);
+void move_case_reference(const move_case *c, ref_inputs inputs, ref_outputs outputs);
+/* Shapes, layouts and fields, for a person. */
+void move_case_print(FILE *file, const move_case *c);
+
+#endif
