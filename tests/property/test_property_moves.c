@@ -164,13 +164,13 @@ static void run_cases(DML_OPERATOR_TYPE type, const char *how, uint64_t count, c
 
 START_TEST(interpreted_results)
 {
-    run_cases(move_operators[_i], "interpreted", 300, interpreted, sizeof interpreted / sizeof *interpreted);
+    run_cases(move_operators[_i], "interpreted", 200, interpreted, sizeof interpreted / sizeof *interpreted);
 }
 END_TEST
 
 START_TEST(compiled_results)
 {
-    run_cases(move_operators[_i], "compiled", 400, compiled, sizeof compiled / sizeof *compiled);
+    run_cases(move_operators[_i], "compiled", 250, compiled, sizeof compiled / sizeof *compiled);
 }
 END_TEST
 
