@@ -24,7 +24,8 @@ typedef struct nest {
     uint32_t inner;            /* position in order from which on all are one inner loop; before: the parallel loop */
     uint32_t groups, group_end[NEST_RANK]; /* merged coordinates: positions up to group_end, exclusive */
     block body;                /* of the new stage */
-    ir_ref outer_var, inner_var;
+    bool tiled;                /* pass_tile.c: the inner loop's position and the one before it are walked in tiles */
+    ir_ref outer_var, row_var, inner_var;
     ir_ref runs[NEST_RANK][NEST_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */
 } nest;
 
@@ -48,5 +49,10 @@ uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations);
 
 /* pass_flatten.c: the nest as blocks of whole vectors, put in stages; false: it has another shape, and nothing changed. */
 bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages);
+
+/* pass_tile.c: whether an input is better read in tiles; the nest's two innermost positions are then these. */
+bool opjit_ir_tile_plan(nest *n);
+/* The stage of such a nest, the loop that goes into it, and the innermost one, still empty. */
+ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop);
 
 #endif
