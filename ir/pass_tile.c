@@ -1,15 +1,16 @@
 /* pass_tile.c - inputs that are stored the other way round than the output: tiles instead of columns.
  * Part of collapse: reorders its nest, and makes the loops.
  *
- * A row of the output reads an element of each of many lines of such an input, and the next row the elements beside them:
+ * A row of the output reads an element of each of many lines of such an input, the next row the elements beside them:
  * by then the lines may be gone.  So the two coordinates are walked in tiles: some lines of input wide, so that what is
  * fetched is used while it is there, and some lines of output long, so that stores finish them. */
 #include "ir/pass_nest.h"
 
 enum {
-    TILE_LINES = 4,       /* of input that a tile is wide: neighbours share a page, and are fetched together */
-    WAYS = 8, WAY = 4096, /* of the first cache, on most machines: lines at one place of it, bytes from one such place to the next */
-    WORTH_BYTES = 4096,   /* of output: less stays in the cache whatever the order */
+    TILE_LINES = 4,     /* of input that a tile is wide: neighbours share a page, and are fetched together */
+    WAYS = 8,           /* lines at one place of the first cache, on most machines */
+    WAY = 4096,         /* bytes from one such place to the next */
+    WORTH_BYTES = 4096, /* of output: less stays in the cache whatever the order */
 };
 
 /* Position of the coordinate that some input has its smallest stride in, where that isn't the output's; count: none. */
@@ -38,8 +39,8 @@ static int64_t line_elements(const nest *n)
     return NEST_LINE / opjit_ir_type_size(n->f->tensors[nest_output(n)].type);
 }
 
-/* Elements of output that a tile is long: at most a line, and no more lines of any input than the cache holds, which are
- * few where their distance is a large power of two. */
+/* Elements of output that a tile is long: at most a line, and no more lines of any input than the cache holds, which
+ * are few where their distance is a large power of two. */
 static int64_t tile_length(const nest *n)
 {
     const int64_t line = line_elements(n);
