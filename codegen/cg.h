@@ -232,6 +232,8 @@ bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor)
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                              /* lane 0 of copy 0, as i64 */
 /* The remainder of an index expression modulo m where it is the same for all iterations. */
 bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
+/* Whether a <= b, always. */
+bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b);
 /* Largest value of hi - lo by intervals and by form; false: nothing is known. */
 bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out);
 /* cg_memory.c */

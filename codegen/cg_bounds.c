@@ -194,6 +194,13 @@ static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t
     }
     if (depth == 0)
         return known;
+    /* What stands below rounding and constants may be a choice that says more. */
+    if ((ir_at(f->ir, base_lo)->op != ir_at(f->ir, lo)->op || ir_at(f->ir, base_hi)->op != ir_at(f->ir, hi)->op) &&
+        span(f, base_lo, base_hi, depth - 1, &d) && checked_subi(d, slack_lo, &d) && checked_addi(d, slack_hi, &d) &&
+        (!known || d < *out)) {
+        known = true;
+        *out = d;
+    }
     /* Cutting both at the same place brings them no further apart. */
     const ir_node *x = ir_at(f->ir, lo), *y = ir_at(f->ir, hi);
     if (x->op == IR_CLAMP && y->op == IR_CLAMP &&
@@ -207,6 +214,18 @@ static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t
     open_hi(f, lo, hi, depth - 1, &known, out);
     open_lo(f, lo, hi, depth - 1, &known, out);
     return known;
+}
+
+bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b)
+{
+    uint64_t x, y, m = 2;
+    int64_t d;
+    if (!span(f, b, a, SPAN_DEPTH, &d))
+        return false;
+    while (m <= 64 && (int64_t)m <= d)
+        m *= 2;
+    /* Two multiples of 8 that are at most 7 apart are not apart. */
+    return d <= 0 || (d < (int64_t)m && residue(f, a, m, WALK_LIMIT, &x) && residue(f, b, m, WALK_LIMIT, &y) && x == y);
 }
 
 bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out)

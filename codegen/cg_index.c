@@ -188,7 +188,10 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
     LLVMValueRef x = opjit_cg_index_lanes(f, x_ref, bits, lanes), v;
     if (k <= 0)
         return number(f, x, 0); /* as the interpreter; can't stand in a valid function */
-    if (op == IR_DOWN)
+    /* A sum that is too large loses only bits that the result doesn't have either. */
+    if ((op == IR_DOWN || op == IR_UP) && is_power_of_two((uint64_t)k))
+        v = LLVMBuildAnd(f->b, op == IR_UP ? opjit_cg_add(f, x, number(f, x, k - 1)) : x, number(f, x, -k), "");
+    else if (op == IR_DOWN)
         v = LLVMBuildSub(f->b, x, floor_mod(f, x, k, i.lo >= 0), "");
     else if (op == IR_UP)
         v = LLVMBuildAdd(f->b, x, floor_mod(f, LLVMBuildNeg(f->b, x, ""), k, false), "");
@@ -204,12 +207,29 @@ static LLVMValueRef choice(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
     return opjit_cg_call(f, max ? "llvm.smax" : "llvm.smin", 2, (LLVMValueRef[]){ a, b });
 }
 
+/* The operand that IMIN, IMAX or CLAMP always is, or its one comparison that is left; NULL: all are needed.  Each
+ * comparison takes time to compile, and there are two in each bound that split makes. */
+static LLVMValueRef decided(cg_func *f, ir_op op, ir_ref node)
+{
+    const ir_ref x = ir_operand(f->ir, node, 0), y = ir_operand(f->ir, node, 1);
+    const bool over = opjit_cg_at_most(f, y, x), under = !over && opjit_cg_at_most(f, x, y);
+    if (!over && !under)
+        return NULL;
+    if (op != IR_CLAMP)
+        return opjit_cg_emit(f, over == (op == IR_IMAX) ? x : y);
+    const ir_ref inner = over ? x : y, limit = ir_operand(f->ir, node, 2);
+    LLVMValueRef v = opjit_cg_emit(f, inner);
+    return opjit_cg_at_most(f, inner, limit) ? v : choice(f, false, v, opjit_cg_emit(f, limit));
+}
+
 /* IMIN, IMAX, CLAMP: lanes that hold every operand. */
 static LLVMValueRef bounded(cg_func *f, ir_op op, ir_ref node, uint32_t lanes)
 {
     const uint32_t count = ir_at(f->ir, node)->count;
     uint32_t bits = 64;
     LLVMValueRef a[3] = { NULL };
+    if (lanes == 1 && (a[0] = decided(f, op, node)) != NULL)
+        return a[0];
     if (lanes > 1) {
         bits = opjit_cg_lane_bits(f, node);
         for (uint32_t i = 0; i < count; i++)

@@ -7,12 +7,13 @@
 typedef struct range {
     LLVMValueRef pos;   /* value of the variable */
     LLVMValueRef count; /* i64 */
+    LLVMValueRef end;   /* pos + count * step, where that is at hand; else NULL */
     int64_t min, max;   /* of count */
 } range;
 
 typedef struct pieces {
     cg_func *f;
-    ir_ref body;
+    ir_ref body, lo, hi;
     uint32_t lanes, unroll;
     int64_t step;
     bool mask;    /* the remainder is one masked vector */
@@ -63,23 +64,40 @@ static LLVMValueRef advance(const pieces *p, LLVMValueRef pos, LLVMValueRef coun
 
 /* --- whole vectors ------------------------------------------------------------------------------------------------ */
 
+/* The remainder after whole vectors of `size` iterations, if it is the same for all runs of the loop; else -1. */
+static int64_t known_rest(const pieces *p, uint64_t size)
+{
+    uint64_t a, b;
+    if (p->step != 1 || !opjit_cg_residue(p->f, p->lo, size, &a) || !opjit_cg_residue(p->f, p->hi, size, &b))
+        return -1;
+    const int64_t rest = (int64_t)((b + size - a) % size);
+    return rest == 0 || p->ordered ? rest : -1; /* an empty loop has no remainder */
+}
+
 /* As many times lanes x copies iterations as there are; the rest stays in *r. */
 static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *r)
 {
     cg_func *f = p->f;
     const int64_t size = (int64_t)lanes * copies;
-    if (r->max < size)
+    const int64_t known = r->min == r->max ? r->min % size : known_rest(p, (uint64_t)size);
+    if (r->max < size) {
+        if (known >= 0)
+            *r = (range){ r->pos, number(f, known), r->end, known, known };
         return;
-    LLVMValueRef rest = NULL, whole = r->count;
+    }
+    LLVMValueRef rest, whole;
     if (r->min == r->max) {
-        whole = number(f, r->min - r->min % size);
-        rest = number(f, r->min % size);
-    } else if (size > 1) {
+        rest = number(f, known);
+        whole = number(f, r->min - known);
+    } else if (known >= 0) {
+        rest = number(f, known);
+        whole = opjit_cg_sub(f, r->count, rest);
+    } else {
         rest = is_power_of_two((uint64_t)size) ? LLVMBuildAnd(f->b, r->count, number(f, size - 1), "")
                                                : LLVMBuildURem(f->b, r->count, number(f, size), "");
         whole = LLVMBuildSub(f->b, r->count, rest, "");
     }
-    LLVMValueRef end = opjit_cg_opaque(f, advance(p, r->pos, whole));
+    LLVMValueRef end = opjit_cg_opaque(f, known == 0 && r->end ? r->end : advance(p, r->pos, whole));
     LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
     if (r->max >= 2 * size) {
         cg_count c;
@@ -91,11 +109,7 @@ static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *
         if (after)
             opjit_cg_if_end(f, after);
     }
-    const bool fixed = r->min == r->max;
-    r->pos = end;
-    r->count = rest ? rest : number(f, 0);
-    r->min = fixed ? r->min % size : 0;
-    r->max = fixed ? r->max % size : size - 1;
+    *r = (range){ end, rest, r->end, known >= 0 ? known : 0, known >= 0 ? known : size - 1 };
 }
 
 /* --- the remainder ------------------------------------------------------------------------------------------------ */
@@ -160,16 +174,6 @@ static int64_t steps_in(int64_t distance, int64_t step)
     return distance <= 0 ? 0 : (distance - 1) / step + 1;
 }
 
-/* A remainder that is the same for all runs of the loop: *r after whole vectors of `size` iterations then has that. */
-static bool known_rest(const cg_func *f, ir_ref lo, ir_ref hi, uint64_t size, bool ordered, int64_t *rest)
-{
-    uint64_t a, b;
-    if (!opjit_cg_residue(f, lo, size, &a) || !opjit_cg_residue(f, hi, size, &b))
-        return false;
-    *rest = (int64_t)((b + size - a) % size);
-    return *rest == 0 || ordered; /* an empty loop has no remainder */
-}
-
 static bool has_loop(const cg_func *f, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
@@ -206,26 +210,16 @@ static bool can_mask(const cg_func *f, const ir_node *loop)
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
 
-static void emit_pieces(const pieces *p, ir_ref lo, ir_ref hi, range *r)
+static void emit_pieces(const pieces *p, range *r)
 {
-    cg_func *f = p->f;
     const uint32_t vectors = p->lanes * p->unroll;
-    const bool fixed = r->min == r->max;
-    int64_t rest;
-    const bool straight = !has_loop(f, p->body);
-    if (fixed && straight && r->max <= 4 * (int64_t)vectors && r->max >= p->lanes)
+    const bool straight = !has_loop(p->f, p->body);
+    const bool few = r->min == r->max && straight;
+    if (few && r->max <= 4 * (int64_t)vectors && r->max >= p->lanes)
         emit_whole(p, p->lanes, (uint32_t)(r->max / p->lanes), r);
     else
         emit_whole(p, p->lanes, p->unroll, r);
-    const bool stepless = p->step == 1 && !fixed;
-    if (stepless && p->unroll > 1 && known_rest(f, lo, hi, vectors, p->ordered, &rest) && r->max < vectors)
-        *r = (range){ r->pos, number(f, rest), rest, rest };
-    if (r->max >= p->lanes) {
-        const bool few = r->min == r->max && straight;
-        emit_whole(p, p->lanes, few ? (uint32_t)(r->max / p->lanes) : 1, r);
-    }
-    if (stepless && known_rest(f, lo, hi, p->lanes, p->ordered, &rest) && r->max < p->lanes)
-        *r = (range){ r->pos, number(f, rest), rest, rest };
+    emit_whole(p, p->lanes, r->min == r->max && r->max >= p->lanes && straight ? (uint32_t)(r->max / p->lanes) : 1, r);
     if (p->lanes == 1 || r->max == 0)
         return;
     if (p->mask)
@@ -241,7 +235,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     const bool vectors =
         n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1 && !has_loop(f, n->body);
     const int64_t step = n->imm > 0 && n->imm <= INT64_MAX ? (int64_t)n->imm : 1;
-    pieces p = { .f = f, .body = n->body, .step = step, .lanes = vectors ? n->vec : 1 };
+    pieces p = { .f = f, .body = n->body, .lo = lo, .hi = hi, .step = step, .lanes = vectors ? n->vec : 1 };
     p.unroll = n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
     p.mask = vectors && can_mask(f, n);
     range r;
@@ -252,10 +246,13 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     if (r.max == 0)
         return;
     r.pos = opjit_cg_emit(f, lo);
+    r.end = NULL;
     if (r.min == r.max) {
         r.count = number(f, r.min);
     } else {
-        r.count = opjit_cg_sub(f, opjit_cg_emit(f, hi), r.pos);
+        LLVMValueRef end = opjit_cg_emit(f, hi);
+        r.count = opjit_cg_sub(f, end, r.pos);
+        r.end = p.ordered && step == 1 ? end : NULL;
         if (!p.ordered)
             r.count = opjit_cg_limit(f, true, r.count, number(f, 0));
         if (step > 1)
@@ -268,7 +265,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
     opjit_cg_scope_push(f);
     opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
-    emit_pieces(&p, lo, hi, &r);
+    emit_pieces(&p, &r);
     opjit_cg_scope_pop(f);
     f->loop_count--;
     f->nontemporal = nontemporal;

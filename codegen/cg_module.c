@@ -134,9 +134,11 @@ static opjit_status build(job *j, const cg_target *cpu)
 {
     for (uint32_t v = 0; v < j->request->variant_count; v++)
         TRY(build_variant(j, cpu, v));
-    char *text = NULL;
-    const bool broken = LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
-    TRY(take_message(j, broken, "LLVM's verifier", text));
+    if (j->request->verify) {
+        char *text = NULL;
+        const bool broken = LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
+        TRY(take_message(j, broken, "LLVM's verifier", text));
+    }
     return run_passes(j);
 }
 

@@ -21,7 +21,7 @@ LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVM
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi)
 {
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
-    LLVMValueRef next = LLVMBuildAdd(f->b, c->iv, opjit_cg_number(f, 64, 1, (uint64_t)step), "");
+    LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_opaque(f, c->iv), opjit_cg_number(f, 64, 1, (uint64_t)step), "");
     LLVMAddIncoming(c->iv, &next, &latch, 1);
     LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, hi, ""), c->body, c->after);
     LLVMMoveBasicBlockAfter(c->after, latch);

@@ -18,6 +18,7 @@ typedef struct codegen_request {
     codegen_emit emit;
     const char *name;               /* [A-Za-z0-9_]+; stage functions are NAME_v<variant>_s<stage> */
     const opjit_allocator *allocator;
+    bool verify;                    /* LLVM's verifier reads the module before anything else does: for tests */
 } codegen_request;
 
 typedef struct codegen_result {

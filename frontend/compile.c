@@ -98,6 +98,7 @@ static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_tim
         .emit = CODEGEN_CODE,
         .name = unit->name,
         .allocator = &unit->core->allocator,
+        .verify = opjit_fe_wants_verify(),
     };
     codegen_result code;
     opjit_status status;

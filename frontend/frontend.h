@@ -78,6 +78,9 @@ opjit_status opjit_fe_program_make(const opjit_operator *op, const fe_options *o
                                    opjit_error *error);
 void opjit_fe_program_free(fe_program *program);
 uint32_t opjit_fe_stage_count(const ir_func *f);
+/* Whether the IR is verified after every pass, and LLVM's after it: in builds with assertions, else where OPJIT_VERIFY=1
+ * asks for it. */
+bool opjit_fe_wants_verify(void);
 /* Milliseconds of a monotonic clock. */
 double opjit_fe_now(void);
 

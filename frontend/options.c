@@ -123,24 +123,26 @@ typedef struct writer {
     uint8_t *at;
 } writer;
 
-static void put(writer *w, const void *data, size_t size)
+static inline void put(writer *w, const void *data, size_t size)
 {
     memcpy(w->at, data, size);
     w->at += size;
 }
 
-static void put_u8(writer *w, uint32_t value)
+static inline void put_u8(writer *w, uint32_t value)
 {
     *w->at++ = (uint8_t)value;
 }
 
-/* Texts here are shorter than 65536 bytes, each by its own bound. */
-static void put_text(writer *w, const char *text)
+/* Texts here are shorter than 65536 bytes, each by its own bound.  Inline: the build id's length is a constant, and most
+ * kernels have no name. */
+static inline void put_text(writer *w, const char *text)
 {
     const size_t length = text == NULL ? 0 : strlen(text);
     put_u8(w, length & 0xff);
     put_u8(w, (uint32_t)(length >> 8));
-    put(w, text == NULL ? "" : text, length);
+    if (length != 0)
+        put(w, text, length);
 }
 
 _Static_assert(6 + 3 * 2 + sizeof OPJIT_BUILD_ID + RT_TARGET_TEXT_SIZE + FE_NAME_SIZE + OP_FIELDS_MAX <=
@@ -160,6 +162,7 @@ size_t opjit_fe_options_key(const fe_options *options, uint8_t key[static FE_OPT
     put_text(&w, options->target->text);
     put_text(&w, options->name);
     put_u8(&w, options->late_count);
-    put(&w, options->late, options->late_count);
+    if (options->late_count != 0)
+        put(&w, options->late, options->late_count);
     return (size_t)(w.at - key);
 }

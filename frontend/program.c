@@ -14,8 +14,7 @@ double opjit_fe_now(void)
     return clock_gettime(CLOCK_MONOTONIC, &now) != 0 ? 0 : (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* Verified after every pass in builds with assertions, else where OPJIT_VERIFY=1 asks for it. */
-static bool wants_verify(void)
+bool opjit_fe_wants_verify(void)
 {
 #ifdef NDEBUG
     const char *value = secure_getenv("OPJIT_VERIFY");
@@ -229,7 +228,7 @@ opjit_status opjit_fe_program_make(const opjit_operator *op, const fe_options *o
 {
     const ir_pass_env env = {
         .target = options->target,
-        .verify = wants_verify(),
+        .verify = opjit_fe_wants_verify(),
         .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0,
         .trace = trace,
         .user = user,

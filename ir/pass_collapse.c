@@ -175,12 +175,15 @@ static bool uses_join(const nest *n, uint32_t a, uint32_t b)
 static void group_loops(nest *n)
 {
     n->inner = n->count == 0 ? 0 : n->count - 1;
-    while (n->inner > 0 && layouts_join(n, n->order[n->inner - 1], n->order[n->inner]) &&
+    const bool tiled = opjit_ir_tile_plan(n);
+    while (!tiled && n->inner > 0 && layouts_join(n, n->order[n->inner - 1], n->order[n->inner]) &&
            uses_join(n, n->order[n->inner - 1], n->order[n->inner]))
         n->inner--;
     for (uint32_t i = 1; i <= n->inner; i++)
         if (i == n->inner || !layouts_join(n, n->order[i - 1], n->order[i]))
             n->group_end[n->groups++] = i;
+    if (tiled)
+        n->group_end[n->groups++] = n->count - 1;
     n->group_end[n->groups++] = n->count;
 }
 
@@ -199,7 +202,7 @@ static ir_ref coordinate(nest *n, uint32_t first, uint32_t end)
 {
     ir_func *f = n->f;
     if (first >= n->inner)
-        return n->inner_var; /* the inner loop's positions are never taken apart: uses_join */
+        return n->tiled && first == n->inner ? n->row_var : n->inner_var; /* not taken apart: uses_join */
     ir_ref *known = &n->runs[first][end - 1];
     if (*known == 0) {
         const ir_ref below = opjit_ir_index(f, opjit_ir_nest_extent(n, end, n->inner));
@@ -224,7 +227,7 @@ static void map_root(nest *n, ir_map *map, ir_ref root)
         return;
     }
     for (uint32_t first = 0, end; first < n->count; first = end) {
-        const uint32_t stop = first < n->inner ? n->inner : n->count;
+        const uint32_t stop = first < n->inner ? n->inner : n->tiled ? first + 1 : n->count;
         for (end = first + 1; end < stop && factors_join(n, factors, n->order[end - 1], n->order[end]); end++)
             ;
         if (factors[n->order[end - 1]] != 0 &&
@@ -303,8 +306,8 @@ uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations)
     return grain > all ? all : grain;
 }
 
-/* The stage and its inner loop, still empty. */
-static ir_ref make_loops(nest *n, ir_ref *out_loop)
+/* The stage, the loop that goes into it, and the innermost one, still empty. */
+static ir_ref make_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
 {
     ir_func *f = n->f;
     const ir_ref zero = opjit_ir_index(f, 0);
@@ -318,7 +321,7 @@ static ir_ref make_loops(nest *n, ir_ref *out_loop)
         lo = opjit_ir_expr(f, IR_IMUL, IR_INDEX, 2, (ir_ref[2]){ ir_at(f, stage)->ref, opjit_ir_index(f, tile) });
         hi = ir_make2(f, IR_IMIN, IR_INDEX, ir_make2(f, IR_IADD, IR_INDEX, lo, opjit_ir_index(f, tile)), hi);
     }
-    *out_loop = opjit_ir_for(f, lo, hi, 1);
+    *out_top = *out_loop = opjit_ir_for(f, lo, hi, 1);
     return stage;
 }
 
@@ -341,10 +344,10 @@ static void rewrite_lets(nest *n, ir_map *map, block *list)
 static ir_ref rewrite_nest(nest *n)
 {
     ir_func *f = n->f;
-    ir_ref loop, at[NEST_RANK] = { 0 };
+    ir_ref top = 0, loop = 0, at[NEST_RANK] = { 0 };
     ir_map map;
     uint8_t *done = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
-    const ir_ref stage = make_loops(n, &loop);
+    const ir_ref stage = n->tiled ? opjit_ir_tile_loops(n, &top, &loop) : make_loops(n, &top, &loop);
     if (done == NULL || opjit_ir_map_init(f, &map) != OPJIT_OK || f->failed) {
         f->failed = true;
         return 0;
@@ -367,7 +370,7 @@ static ir_ref rewrite_nest(nest *n)
     rewrite_lets(n, &map, &inside);
     const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, n->store, 0));
     opjit_ir_block_add(f, &inside, opjit_ir_store(f, ir_at(f, n->store)->ref, value, at));
-    opjit_ir_block_add(f, &n->body, loop);
+    opjit_ir_block_add(f, &n->body, top);
     return f->failed ? 0 : stage;
 }
 
@@ -392,7 +395,7 @@ opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *ou
         }
         sort_loops(n);
         group_loops(n);
-        if (!opjit_ir_flatten(n, env, &stages))
+        if (n->tiled || !opjit_ir_flatten(n, env, &stages))
             opjit_ir_block_add(f, &stages, rewrite_nest(n));
         *out_changed = true;
     }

@@ -1,33 +1,33 @@
 /* pass_flatten.c - small matrices as blocks of whole vectors.
  * Part of collapse: gets its nest and gives the stages that take its place.
  *
- * Rows shorter than a line, stored one by one, are mostly remainders.  Where the output's inner coordinates are one run of
- * memory, the run is cut into blocks of `length` elements and a loop over constant bounds stores one, element e of it with
- * the coordinates idiv(e, c) and imod(e, c): with these bounds code generation knows them for every lane.  Two plans:
+ * Rows shorter than a line, stored one by one, are mostly remainders.  Where the output's inner coordinates are one run
+ * of memory, the run is cut into blocks of `length` elements and a loop over constant bounds stores one, element e of it
+ * with the coordinates idiv(e, c) and imod(e, c): with these bounds code generation knows them for every lane.  Plans:
  *
  * free   what is computed repeats: no coordinate outside of the run's last `period` elements is used (a batch of small
  *        matrices, or a matrix that is small as a whole).  A block is some periods, all blocks are alike.
  * rows   it depends on the row too: a block is `rows` rows, and row `rows * p + idiv(e, period)` moves with block p.
  *
- * A comparison becomes V(e) REL I(p), both sides clamped so close together that any lane can hold them; I is in a let. */
+ * A comparison becomes V(e) REL I(p), with I clamped to where V is, so that any lane can hold it; I is in a let. */
 #include "ir/pass_nest.h"
 
 enum {
-    BLOCK_VECTORS = 16, /* that a block is made of where it can be chosen: enough to hide the loop around it */
+    BLOCK_VECTORS = 32, /* that a block is made of where it can be chosen: enough to hide the loop around it */
     MOST_VECTORS = 64,  /* of a block: all of them are code */
     LEAST_VECTOR = 16,  /* bytes, where no target is given */
 };
 
 typedef struct flat {
     nest *n;
-    uint32_t first;  /* position from which on the output is one run */
-    uint32_t cut;    /* position from which on coordinates are e's; rows: those of position cut - 1 are p's and e's */
+    uint32_t first; /* position from which on the output is one run */
+    uint32_t cut;   /* position from which on coordinates are e's; rows: those of position cut - 1 are p's and e's */
     bool by_rows;
-    bool single;     /* an input repeats with the period, so a block is one period */
+    bool single;                               /* an input repeats with the period, so a block is one period */
     int64_t run, period, length, blocks, rest; /* elements, but for blocks */
-    int64_t unit, vector; /* elements of a line and of a vector */
-    ir_ref p, e;     /* block and element */
-    block body;      /* of the stage that is made */
+    int64_t unit, vector;                      /* elements of a line and of a vector */
+    ir_ref p, e;                               /* block and element */
+    block body;                                /* of the stage that is made */
 } flat;
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -40,12 +40,13 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* --- the shape ------------------------------------------------------------------------------------------------------ */
+/* --- the shape ---------------------------------------------------------------------------------------------------- */
 
 static bool is_index_comparison(const ir_func *f, ir_ref r)
 {
     const ir_op op = (ir_op)ir_at(f, r)->op;
-    return (op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) && ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX;
+    return (op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) &&
+           ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX;
 }
 
 /* a - b without the variables, and their factors. */
@@ -53,7 +54,8 @@ static bool difference(const nest *n, ir_ref comparison, affine *rest, int64_t f
 {
     *rest = (affine){ 0 };
     return opjit_ir_affine_add(n->f, rest, ir_operand(n->f, comparison, 0), 1) &&
-           opjit_ir_affine_add(n->f, rest, ir_operand(n->f, comparison, 1), -1) && opjit_ir_nest_factors(n, rest, factors);
+           opjit_ir_affine_add(n->f, rest, ir_operand(n->f, comparison, 1), -1) &&
+           opjit_ir_nest_factors(n, rest, factors);
 }
 
 /* Marks the positions that comparisons depend on; false where an index is used in any other way. */
@@ -110,7 +112,7 @@ static bool inputs_fit(flat *s)
     return true;
 }
 
-/* --- the plan ------------------------------------------------------------------------------------------------------- */
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
 
 static bool set_blocks(flat *s, int64_t length)
 {
@@ -180,7 +182,7 @@ static bool make_plan(flat *s, const ir_pass_env *env)
     return false;
 }
 
-/* --- coordinates ---------------------------------------------------------------------------------------------------- */
+/* --- coordinates -------------------------------------------------------------------------------------------------- */
 
 static ir_ref digit(ir_func *f, ir_ref of, int64_t below, int64_t extent)
 {
@@ -243,7 +245,7 @@ static void map_comparison(flat *s, ir_map *map, ir_ref r)
     opjit_ir_map_set(f, map, r, ir_make2(f, (ir_op)ir_at(f, r)->op, IR_BOOL, element, limit));
 }
 
-/* --- rewrite -------------------------------------------------------------------------------------------------------- */
+/* --- rewrite ------------------------------------------------------------------------------------------------------ */
 
 static void add_dimension(ir_tensor *t, int64_t size, uint64_t stride)
 {

@@ -14,10 +14,10 @@ typedef struct nest {
     ir_func *f;
     ir_ref stage, first, store; /* first: of the innermost block, lets before the store, which is the last */
     uint32_t rank;
-    ir_ref vars[NEST_RANK];    /* by coordinate of the store */
+    ir_ref vars[NEST_RANK];     /* by coordinate of the store */
     int64_t offsets[NEST_RANK]; /* of a box: what the coordinate is more than the variable */
     int64_t extents[NEST_RANK];
-    ir_ref *loads, *roots;     /* of the stored value: its loads; its index expressions that are not part of larger ones */
+    ir_ref *loads, *roots; /* of the stored value: its loads; its index expressions that are not part of larger ones */
     uint32_t load_count, root_count;
     const uint8_t *stages;     /* by tensor: in how many stages it is named, 2 for more */
     bool regular;              /* tensors are only read at the stored coordinate: their layouts may change */
@@ -25,8 +25,9 @@ typedef struct nest {
     uint32_t order[NEST_RANK]; /* these, outermost first */
     uint32_t inner;            /* position in order from which on all are one inner loop; before: the parallel loop */
     uint32_t groups, group_end[NEST_RANK]; /* merged coordinates: positions up to group_end, exclusive */
-    block body;                /* of the new stage */
-    ir_ref outer_var, inner_var;
+    block body;                            /* of the new stage */
+    bool tiled; /* pass_tile.c: the inner loop's position and the one before it are walked in tiles */
+    ir_ref outer_var, row_var, inner_var;
     ir_ref runs[NEST_RANK][NEST_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */
 } nest;
 
@@ -37,7 +38,10 @@ static inline uint64_t nest_stride(const nest *n, uint32_t tensor, uint32_t d)
     return t->sizes[d] == 1 ? 0 : t->strides[d];
 }
 
-static inline uint32_t nest_output(const nest *n) { return ir_at(n->f, n->store)->ref; }
+static inline uint32_t nest_output(const nest *n)
+{
+    return ir_at(n->f, n->store)->ref;
+}
 
 /* Values that positions [first, end) have together. */
 int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end);
@@ -48,7 +52,12 @@ bool opjit_ir_nest_factors(const nest *n, affine *form, int64_t factors[NEST_RAN
 /* Iterations of `row` bytes that are worth a call: whole pages where few of them make some, else whole lines. */
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations);
 
-/* pass_flatten.c: the nest as blocks of whole vectors, put in stages; false: it has another shape, and nothing changed. */
+/* pass_flatten.c: the nest as blocks of whole vectors, put in stages; false: another shape, and nothing changed. */
 bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages);
+
+/* pass_tile.c: whether an input is better read in tiles; the nest's two innermost positions are then these. */
+bool opjit_ir_tile_plan(nest *n);
+/* The stage of such a nest, the loop that goes into it, and the innermost one, still empty. */
+ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop);
 
 #endif

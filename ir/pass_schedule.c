@@ -379,6 +379,19 @@ static void add_seams(scheduler *s, block *out, chain *c)
 
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
 
+static void schedule_block(scheduler *s, ir_ref parent);
+
+/* A loop that makes no vectors: what it holds, or copies of its one store, such as that of an input read across its rows. */
+static void schedule_inside(scheduler *s, ir_ref loop)
+{
+    ir_func *f = s->f;
+    const ir_ref only = ir_only(f, ir_at(f, loop)->body);
+    if (only != 0 && ir_at(f, only)->op == IR_STORE)
+        f->nodes[loop].unroll = unroll_of(f, loop, 0, 1);
+    else
+        schedule_block(s, loop); /* as deep as loops nest: rule V16 */
+}
+
 static void schedule_block(scheduler *s, ir_ref parent)
 {
     ir_func *f = s->f;
@@ -399,7 +412,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
         if (ir_at(f, r)->op == IR_FOR && find_work(f, r, &w))
             set_vector(s, r, &w, true);
         else if (ir_at(f, r)->op == IR_FOR)
-            schedule_block(s, r); /* as deep as loops nest: rule V16 */
+            schedule_inside(s, r);
         opjit_ir_block_add(f, &out, r);
     }
 }

@@ -76,12 +76,16 @@ static uint32_t reg_of(regs r, char name)
 
 static uint64_t host_features(void)
 {
-    const uint64_t state = saved_state((cpuid(1, 0).c >> 27 & 1) != 0);
+    uint32_t leaf = 1;
+    regs r = cpuid(leaf, 0);
+    const uint64_t state = saved_state((r.c >> 27 & 1) != 0);
     uint64_t set = 0, before;
 
     for (size_t i = 0; i < sizeof cpuid_bits / sizeof *cpuid_bits; i++) {
         const struct cpuid_bit *row = &cpuid_bits[i];
-        if ((reg_of(cpuid(row->leaf, 0), row->reg) >> row->bit & 1) != 0 && (state & row->state) == row->state)
+        if (row->leaf != leaf) /* not for each row: in a virtual machine cpuid takes 10 us */
+            r = cpuid(leaf = row->leaf, 0);
+        if ((reg_of(r, row->reg) >> row->bit & 1) != 0 && (state & row->state) == row->state)
             set |= UINT64_C(1) << row->feature;
     }
     do { /* a virtual machine may hide what a feature builds on: then the feature goes too */

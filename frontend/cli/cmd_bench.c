@@ -1,6 +1,7 @@
 /* cmd_bench.c - `opjit bench`: compile time by phase, cache hit, call, and bytes a second beside memset and memcpy
  * of as many bytes in the same run.  With a model its dispatchables, else the generators: operator x type x size x
- * alignment x threads. Whether the numbers are good is not said here: tests/bench has the yardstick and the bars. */
+ * alignment x threads.  Before them, what the process took to its first result, and its memory.  Whether the numbers
+ * are good is not said here: tests/bench has the yardstick and the bars. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ static const table_column columns[] = {
     { "x nt", TABLE_RATIO, 7 },  { "x memcpy", TABLE_RATIO, 8 },
 };
 
+enum { BYTES_COLUMN = 2, CALL_COLUMN = 11 };
+
 typedef struct bench {
     const cli_options *options;
     opjit_context *context;
@@ -36,6 +39,7 @@ typedef struct bench {
     table table;
     char *in, *out;                 /* `bytes` each */
     uint64_t bytes;
+    double resident_start;          /* bytes, before the first kernel */
     opjit_error error;
 } bench;
 
@@ -191,6 +195,23 @@ static void begin(bench *b, const char *name)
                           sizeof columns / sizeof *columns);
 }
 
+/* Rows of the process itself: what it took to its first result, or to all kernels of a model, and its memory then. */
+static void put_process(bench *b, const char *what)
+{
+    const double ns = measure_process_ns(), resident = measure_resident();
+    const struct { const char *name; double bytes, ns; } rows[] = {
+        { what, NAN, ns }, { "resident at start", b->resident_start, NAN }, { "resident with kernels", resident, NAN }
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        table_cell cells[sizeof columns / sizeof *columns] = { { rows[i].name, 0 }, { "", 0 } };
+
+        for (size_t k = 2; k < sizeof cells / sizeof *cells; k++)
+            cells[k].number = k == BYTES_COLUMN ? rows[i].bytes : k == CALL_COLUMN ? rows[i].ns : NAN;
+        opjit_cli_table_row(&b->table, cells);
+    }
+}
+
 /* --- the generators ----------------------------------------------------------------------------------------------- */
 enum { GENERATORS = 4 };
 
@@ -237,14 +258,32 @@ static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE 
     return status;
 }
 
+/* The first result of this process: a small kernel, compiled and called. */
+static opjit_status run_first(bench *b)
+{
+    _Alignas(64) float out[16];
+    subject_desc d;
+    subject s;
+
+    subject_eye(&d, DML_TENSOR_DATA_TYPE_FLOAT32, 4, 4, 0, 1);
+    if (!subject_make(b->context, &d, b->compile.level, &b->compile, &s))
+        return opjit_rt_error_set(&b->error, OPJIT_INTERNAL, "the first kernel can't be compiled");
+    subject_bind(&s, NULL, out, sizeof out, NULL);
+    subject_run(&s);
+    begin(b, "bench");
+    put_process(b, "first result");
+    subject_free(&s);
+    return OPJIT_OK;
+}
+
 static opjit_status run_generators(bench *b)
 {
     static const uint64_t sizes[] = { 16384, MIB, 8 * MIB, LARGEST };
     const unsigned types = b->options->quick ? 2 : SUBJECT_TYPES, last = b->options->quick ? 2 : 4;
 
+    TRY(run_first(b));
     if (!get_buffers(b, LARGEST + CLI_PAGE))
         return opjit_rt_no_memory(&b->error);
-    begin(b, "bench");
     for (int generator = 0; generator < GENERATORS; generator++) {
         for (unsigned t = 0; t < types; t++) {
             for (unsigned i = 0; i < last; i++)
@@ -305,9 +344,10 @@ static opjit_status run_model(bench *b, cli_model *m)
         TRY(opjit_kernel_get_info(m->dispatchables[i].kernel, &info, &b->error));
         most = info.bytes_written > most ? info.bytes_written : most;
     }
+    begin(b, m->path);
+    put_process(b, "all kernels");
     if (!get_buffers(b, most + CLI_PAGE))
         return opjit_rt_no_memory(&b->error);
-    begin(b, m->path);
     for (uint32_t i = 0; i < m->dispatchable_count; i++)
         TRY(run_dispatchable(b, m, &m->dispatchables[i]));
     return OPJIT_OK;
@@ -326,7 +366,9 @@ static int finish(bench *b, opjit_status status)
 int opjit_cli_bench(const cli_options *options)
 {
     cli_options without_disk = *options; /* a disk cache would be measured in place of compiling */
-    bench b = { .options = options, .compile = opjit_cli_compile_options(options) };
+    bench b = { .options = options,
+                .compile = opjit_cli_compile_options(options),
+                .resident_start = measure_resident() };
     int result;
 
     without_disk.no_cache = true;

@@ -2,10 +2,13 @@
 #define _GNU_SOURCE
 #include "frontend/cli/measure.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { huge_page = 2 << 20 };
 
@@ -25,6 +28,22 @@ double measure_now_ns(void)
 double measure_cpu_ns(void)
 {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+double measure_process_ns(void)
+{
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+double measure_resident(void)
+{
+    unsigned long size = 0, pages = 0;
+    FILE *const f = fopen("/proc/self/statm", "r");
+    const bool good = f != NULL && fscanf(f, "%lu %lu", &size, &pages) == 2;
+
+    if (f != NULL)
+        fclose(f);
+    return good ? (double)pages * (double)sysconf(_SC_PAGESIZE) : NAN;
 }
 
 static double sample(clockid_t clock, measure_fn fn, void *arg, uint32_t inner)

@@ -32,6 +32,8 @@ void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint
 
 double measure_now_ns(void); /* CLOCK_MONOTONIC */
 double measure_cpu_ns(void); /* CPU time of this thread */
+double measure_process_ns(void); /* of the process since its start, its loading included */
+double measure_resident(void);   /* bytes of the process in memory; NAN: not told */
 
 /* Touched memory of `bytes`, 2 MiB aligned and on huge pages where the system has them; NULL: no memory. */
 void *measure_buffer(size_t bytes);

@@ -237,20 +237,6 @@ static void hits(bench *b)
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
-/* Resident bytes of this process. */
-static double resident(void)
-{
-    unsigned long size = 0, pages = 0;
-    FILE *const f = fopen("/proc/self/statm", "r");
-
-    if (f == NULL)
-        return NAN;
-    if (fscanf(f, "%lu %lu", &size, &pages) != 2)
-        pages = 0;
-    fclose(f);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
 /* What a child measures of itself, as numbers on its standard output: a context, then one eye compiled and called. */
 static int child(void)
 {
@@ -261,19 +247,19 @@ static int child(void)
     subject_desc d;
     subject s;
 
-    bytes[0] = resident();
+    bytes[0] = measure_resident();
     times[0] = measure_now_ns();
     if (opjit_context_create(NULL, &context, &error) != OPJIT_OK)
         return !subject_complain("context", &error);
     times[1] = measure_now_ns();
-    bytes[1] = resident();
+    bytes[1] = measure_resident();
     subject_eye(&d, f32, 4, 4, 0, 1);
     if (!subject_make(context, &d, OPJIT_LEVEL_AUTO, NULL, &s))
         return 1;
     subject_bind(&s, NULL, out, sizeof out, NULL);
     subject_run(&s);
     times[2] = measure_now_ns();
-    bytes[2] = resident();
+    bytes[2] = measure_resident();
     printf("%.0f %.0f %.0f %.0f %.0f\n", times[1] - times[0], times[2] - times[1], bytes[0], bytes[1], bytes[2]);
     subject_free(&s);
     opjit_context_destroy(context);

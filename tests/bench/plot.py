@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Draws what the benchmarks measured as SVG files for the README: plot.py [-o FOLDER] RESULT.json ...
 
-RESULT.json is what bench_generators --json and bench_compile --json write; each file gives one plot.  Python's own library
-only.  The numbers are drawn as they are: nothing is averaged or left out but what --type and the size of the plot leave out.
+RESULT.json is what bench_generators --json (two plots: by size, by element type) and bench_compile --json write.  Python's
+own library only.  The numbers are drawn as they are: nothing is averaged or left out but what --type, --size and the size of
+the plot leave out.
 """
 import argparse
 import json
@@ -102,6 +103,24 @@ def plot_generators(result, path, dtype):
     svg.save(path)
 
 
+def plot_types(result, path, size):
+    """Bytes a second of the generators of one size, by element type."""
+    kinds = ["constant", "sequence", "eye"]
+    groups = {}
+    for row in result["rows"]:
+        words = row["case"].split()
+        if len(words) == 4 and words[0] in kinds and " ".join(words[2:]) == size and row["time"]:
+            groups.setdefault(words[1], {})[words[0]] = (row["GB/s"], f"{words[0]}: {row['GB/s']:.1f} GB/s")
+    groups = [(dtype, [bars[kind] for kind in kinds]) for dtype, bars in groups.items() if len(bars) == len(kinds)]
+    if not groups:
+        sys.exit(f"{path.name}: no generators of {size} in it")
+    svg = Svg(760, 290, f"Generators of {size} by element type, one thread: GB/s")
+    svg.text(16, 44, result["target"], 10)
+    svg.legend(500, 26, kinds)
+    panel(svg, 56, 80, 680, 170, "", groups)
+    svg.save(path)
+
+
 def plot_compile(result, path):
     """Where the time of a quick compile goes, and the empty function's."""
     phases = ["lower", "passes", "codegen", "load"]
@@ -136,6 +155,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", metavar="FOLDER", default=".", type=pathlib.Path, help="where the plots go")
     parser.add_argument("--type", default="f32", help="element type of the generators' plot")
+    parser.add_argument("--size", default="8 MiB", help="size of the plot by element type")
     parser.add_argument("results", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.o.mkdir(parents=True, exist_ok=True)
@@ -144,6 +164,7 @@ def main():
         path = arguments.o / f"{result['benchmark']}.svg"
         if result["benchmark"] == "generators":
             plot_generators(result, path, arguments.type)
+            plot_types(result, arguments.o / "types.svg", arguments.size)
         elif result["benchmark"] == "compile":
             plot_compile(result, path)
         else:

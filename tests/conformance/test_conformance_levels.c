@@ -78,7 +78,7 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
         status = opjit_fe_program_make(op, &options, "test", allocator, NULL, NULL, &program, error);
     if (status == OPJIT_OK) {
         const codegen_request request = { variants, program.count, options.target, options.level, CODEGEN_CODE, "test",
-                                          allocator };
+                                          allocator, true };
         for (uint32_t i = 0; i < program.count; i++)
             variants[i] = &program.variants[i];
         opjit_rt_bytes_init(&code.bytes, allocator);

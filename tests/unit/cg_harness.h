@@ -36,7 +36,8 @@ static inline codegen_result harness_emit(const ir_func *f, const char *target, 
                                       .level = level,
                                       .emit = what,
                                       .name = f->name,
-                                      .allocator = &opjit_rt_default_allocator };
+                                      .allocator = &opjit_rt_default_allocator,
+                                      .verify = true };
     const opjit_status status = opjit_codegen_query(CODEGEN_ABI)->compile(&request, &out, &error);
     ck_assert_msg(status == OPJIT_OK, "%s for %s: %s", f->name, target, error.message);
     return out;

@@ -135,7 +135,8 @@ static opjit_status compile(const ir_func *f, const char *name, uint32_t level, 
                                       .level = level,
                                       .emit = CODEGEN_CODE,
                                       .name = name,
-                                      .allocator = allocator };
+                                      .allocator = allocator,
+                                      .verify = true };
     return opjit_codegen_query(CODEGEN_ABI)->compile(&request, out, error);
 }
 

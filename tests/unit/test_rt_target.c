@@ -161,6 +161,65 @@ START_TEST(this_machine)
 }
 END_TEST
 
+/* KiB of the data cache of that level, as the kernel tells it of one CPU; 0: it doesn't. */
+static unsigned long long told_kib(unsigned cpu, unsigned level)
+{
+    unsigned long long kib = 0;
+    for (unsigned index = 0; index < 8 && kib == 0; index++) {
+        static const char *const names[] = { "level", "type", "size" };
+        char text[3][32];
+        unsigned good = 0;
+        for (; good < 3; good++) {
+            char path[96];
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cache/index%u/%s", cpu, index, names[good]);
+            FILE *file = fopen(path, "r");
+            const bool read = file != NULL && fgets(text[good], sizeof text[good], file) != NULL;
+            if (file != NULL)
+                fclose(file);
+            if (!read)
+                break;
+        }
+        if (good == 3 && strtoul(text[0], NULL, 10) == level && strncmp(text[1], "Instruction", 11) != 0)
+            kib = strtoull(text[2], NULL, 10);
+    }
+    return kib;
+}
+
+/* CPUs of one machine may differ, and this thread may run on any. */
+START_TEST(caches_of_this_machine)
+{
+    rt_target host;
+    opjit_rt_target_host(&host);
+    const unsigned level = (unsigned)_i + 1;
+    const uint64_t found = level == 1 ? host.l1 : level == 2 ? host.l2 : host.l3;
+    bool told = false, same = false;
+    for (unsigned cpu = 0; cpu < 1024; cpu++) {
+        const unsigned long long kib = told_kib(cpu, level);
+        if (kib == 0)
+            break;
+        told = true;
+        same = same || kib * 1024 == found;
+    }
+    ck_assert_msg(same || !told, "level %u: %llu bytes are not what /sys says", level, (unsigned long long)found);
+    ck_assert_uint_le(host.l1, host.l2);
+}
+END_TEST
+
+/* Sizes in the text win over the host's and over a named CPU's. */
+START_TEST(caches_given)
+{
+    rt_target target;
+    opjit_error error;
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:host,l1=16384,l2=131072,l3=1048576", &target, &error), OPJIT_OK);
+    ck_assert_uint_eq(target.l1, 16384);
+    ck_assert_uint_eq(target.l2, 131072);
+    ck_assert_uint_eq(target.l3, 1048576);
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:znver3,l2=2097152", &target, &error), OPJIT_OK);
+    ck_assert_uint_eq(target.l2, 2097152);
+    ck_assert_uint_eq(target.l3, 33554432);
+}
+END_TEST
+
 START_TEST(runs_here)
 {
     rt_target all;
@@ -191,6 +250,8 @@ int main(void)
     tcase_add_test(tc, features_text);
 #if defined(__x86_64__)
     tcase_add_test(tc, this_machine);
+    tcase_add_loop_test(tc, caches_of_this_machine, 0, 3);
+    tcase_add_test(tc, caches_given);
     tcase_add_test(tc, runs_here);
 #endif
     suite_add_tcase(suite, tc);
