@@ -69,13 +69,17 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
     opjit_operator *op = NULL;
     fe_program program;
     fe_options options;
+    fe_graph graph = { 0 };
     given.target = target;
     given.level = level;
     opjit_status status = opjit_operator_create(context, &c->op, &op, error);
     if (status == OPJIT_OK)
         status = opjit_fe_options_read(context, op, &given, &options, error);
+    opjit_rt_arena_init(&graph.arena, allocator);
     if (status == OPJIT_OK)
-        status = opjit_fe_program_make(op, &options, "test", allocator, NULL, NULL, &program, error);
+        status = opjit_fe_graph_of(op, &options, &graph, error);
+    if (status == OPJIT_OK)
+        status = opjit_fe_program_make(&graph, &options, "test", allocator, NULL, NULL, &program, error);
     if (status == OPJIT_OK) {
         const codegen_request request = { variants, program.count, options.target, options.level, CODEGEN_CODE, "test",
                                           allocator };
@@ -89,6 +93,7 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
         opjit_rt_release(allocator, code.entries, code.entry_count * sizeof *code.entries);
         opjit_fe_program_free(&program);
     }
+    opjit_fe_graph_free(&graph);
     opjit_operator_release(op);
     return status;
 }
