@@ -146,7 +146,10 @@ size_t opjit_fe_options_key(const fe_options *options, uint8_t key[static FE_OPT
 
 /* --- from graph to IR (lower.c, lower_graph.c, program.c) --------------------------------------------------------- */
 /* Writes a finished graph in value form into a fresh *out, whose name is name.  Verified. */
-opjit_status opjit_fe_lower(const fe_graph *graph, const fe_options *options, const char *name,
+opjit_status opjit_fe_graph_lower(const fe_graph *graph, const fe_options *options, const char *name,
+                                  const opjit_allocator *allocator, ir_func *out, opjit_error *error);
+/* The same for the graph of one operator. */
+opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const char *name,
                             const opjit_allocator *allocator, ir_func *out, opjit_error *error);
 
 #define FE_VARIANTS_MAX 8u

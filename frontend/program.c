@@ -261,7 +261,7 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
     opjit_status status;
 
     memset(out, 0, sizeof *out);
-    TRY(opjit_fe_lower(graph, options, name, allocator, &lowered, error));
+    TRY(opjit_fe_graph_lower(graph, options, name, allocator, &lowered, error));
     lowered_at = opjit_fe_now();
     status = add_alias_variants(out, &lowered, error);
     if (status == OPJIT_OK && !count_flops(&lowered, &out->flops))

@@ -24,7 +24,6 @@ static void teardown(void)
 /* Key and IR text of the case with the fields of late left open; false: the case is not legal. */
 static bool key_and_text(const test_case *c, uint64_t late, rt_bytes *key, rt_bytes *text)
 {
-    fe_graph graph = { 0 };
     fe_options options;
     opjit_operator *op;
     ir_func f;
@@ -44,11 +43,8 @@ static bool key_and_text(const test_case *c, uint64_t late, rt_bytes *key, rt_by
     opjit_fe_operator_key(op, options.late_mask, key);
     for (uint32_t i = 0; i < options.late_count; i++)
         opjit_rt_bytes_u8(key, options.late[i]);
-    opjit_rt_arena_init(&graph.arena, &opjit_rt_default_allocator);
-    ck_assert_int_eq(opjit_fe_graph_of(op, &options, &graph, NULL), OPJIT_OK);
-    ck_assert_msg(opjit_fe_lower(&graph, &options, "k", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
+    ck_assert_msg(opjit_fe_lower(op, &options, "k", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
                   error.message);
-    opjit_fe_graph_free(&graph);
     opjit_ir_print(&f, text);
     opjit_ir_free(&f);
     if (options.late_mask == 0)
