@@ -96,8 +96,8 @@ static void report(const fe_unit *unit, const char *how, const rt_kernel_times *
 {
     if (rt_wants_events(unit->core))
         opjit_rt_event(unit->core, OPJIT_EVENT_COMPILE, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
-                       opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text, how, times->lower_ms, times->passes_ms,
-                       times->codegen_ms, times->compile_ms);
+                       opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text,
+                       how, times->lower_ms, times->passes_ms, times->codegen_ms, times->compile_ms);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -201,8 +201,7 @@ static opjit_status find_or_make_image(opjit_context *context, fe_unit *unit, co
                                        bool *out_found, rt_kernel_times *times, opjit_error *error)
 {
     rt_disk *disk = (unit->options.flags & OPJIT_COMPILE_NO_CACHE) != 0 ? NULL : context->disk;
-    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT
-                                              : opjit_rt_disk_load(disk, key->data, key->size, image);
+    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT : opjit_rt_disk_load(disk, key->data, key->size, image);
 
     *out_found = found == RT_DISK_FOUND;
     if (found != RT_DISK_ABSENT)
@@ -232,8 +231,9 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_byte
         status = create_kernel(unit, &image, hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK && hooks.from_disk && rt_wants_events(unit->core))
-        opjit_rt_event(unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
-                       opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text);
+        opjit_rt_event(
+            unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
+            opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text);
     else if (status == OPJIT_OK)
         report(unit, quick ? "quick" : "peak", &times);
     return status;
@@ -266,8 +266,8 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     rt_bytes image;
     opjit_status status;
 
-    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL, &unit->program,
-                              error));
+    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
+                              &unit->program, error));
     times.lower_ms = unit->program.lower_ms;
     times.passes_ms = unit->program.passes_ms;
     times.compile_ms = times.lower_ms + times.passes_ms;

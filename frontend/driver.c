@@ -8,7 +8,7 @@
 typedef struct job {
     opjit_context *context;
     fe_subject subject;
-    const char *label;      /* for events, with shape */
+    const char *label; /* for events, with shape */
     const fe_tensor *shape;
     const fe_options *options;
     const rt_key *key;
@@ -21,7 +21,8 @@ static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *err
     opjit_status status;
 
     if (rt_wants_events(j->context->core) && (j->options->flags & OPJIT_COMPILE_NO_CACHE) == 0)
-        opjit_rt_event(j->context->core, OPJIT_EVENT_MISS, "miss,%s", opjit_fe_label(j->label, j->shape, j->options->target).text);
+        opjit_rt_event(j->context->core, OPJIT_EVENT_MISS, "miss,%s",
+                       opjit_fe_label(j->label, j->shape, j->options->target).text);
     opjit_rt_bytes_init(&key, &j->context->core->allocator);
     opjit_rt_bytes_append(&key, j->key->subject, j->key->subject_size);
     opjit_rt_bytes_append(&key, j->key->options, j->key->options_size);
@@ -52,7 +53,8 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
         return make(j, out, error);
     TRY(opjit_rt_cache_get(j->context->cache, &key, make, j, out, &hit, error));
     if (hit && rt_wants_events(j->context->core))
-        opjit_rt_event(j->context->core, OPJIT_EVENT_HIT, "hit,%s", opjit_fe_label(j->label, j->shape, j->options->target).text);
+        opjit_rt_event(j->context->core, OPJIT_EVENT_HIT, "hit,%s",
+                       opjit_fe_label(j->label, j->shape, j->options->target).text);
     return OPJIT_OK;
 }
 

@@ -34,9 +34,9 @@ void opjit_fe_operator_key(const opjit_operator *op, uint64_t late, rt_bytes *ou
 
 struct fe_options;
 
-/* --- graphs (graph.c, graph_read.c, graph_edge.c, graph_key.c) ----------------------------------------------------- */
-/* A graph as the rest of this layer sees it: what reaches an output, in an order that follows from the graph alone (each
- * node after those that it reads) and not from the order in which it was described.  One operator is a graph too. */
+/* --- graphs (graph.c, graph_read.c, graph_edge.c, graph_key.c) --------------------------------------------------- */
+/* A graph as the rest of this layer sees it: what reaches an output, in an order that follows from the graph alone
+ * (each node after those that it reads) and not from the order in which it was described.  One operator is a graph too. */
 #define FE_FOLDED_BYTES 4096u /* constants up to this size are part of the key; larger ones are bound to the kernel */
 
 typedef enum fe_source_kind { FE_ABSENT, FE_INPUT, FE_NODE, FE_CONSTANT } fe_source_kind;

@@ -105,10 +105,10 @@ static opjit_status refuse_edge(const fe_node *from, uint32_t output, const fe_n
                                   b.text, opjit_rt_dtype_name(reader->dtype), opjit_rt_dtype_name(writer->dtype), out,
                                   a.text);
     case FE_EDGE_BYTES:
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "graph: %s of %s has TotalTensorSizeInBytes %llu, must be at most the %llu of %s of %s",
-                                  in, b.text, (unsigned long long)reader->bytes, (unsigned long long)writer->bytes, out,
-                                  a.text);
+        return opjit_rt_error_set(
+            error, OPJIT_INVALID_ARGUMENT,
+            "graph: %s of %s has TotalTensorSizeInBytes %llu, must be at most the %llu of %s of %s", in, b.text,
+            (unsigned long long)reader->bytes, (unsigned long long)writer->bytes, out, a.text);
     case FE_EDGE_UNWRITTEN:
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "graph: %s of %s reads bytes that %s of %s does not write", in, b.text, out, a.text);
@@ -139,8 +139,7 @@ opjit_status opjit_fe_graph_check_constant(const fe_buffer *constant, const fe_n
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                               "graph: constant node %u has DataSize %llu, must be at least %llu for %s of %s",
                               constant->given, (unsigned long long)constant->bytes, (unsigned long long)needed,
-                              to->op->input_names[input],
-                              opjit_fe_node_text(to->op, to->name, to->given).text);
+                              to->op->input_names[input], opjit_fe_node_text(to->op, to->name, to->given).text);
 }
 
 static opjit_status finish_edge(fe_graph *graph, uint32_t to, uint32_t input, opjit_error *error)
@@ -155,8 +154,7 @@ static opjit_status finish_edge(fe_graph *graph, uint32_t to, uint32_t input, op
     case FE_CONSTANT:
         opjit_fe_graph_add_reader(&graph->constants[source->index], reader);
         return opjit_fe_graph_check_constant(&graph->constants[source->index], node, input, error);
-    case FE_NODE:
-        return opjit_fe_graph_check_edge(&graph->nodes[source->index], source->output, node, input, error);
+    case FE_NODE: return opjit_fe_graph_check_edge(&graph->nodes[source->index], source->output, node, input, error);
     }
     return OPJIT_OK;
 }
@@ -168,7 +166,7 @@ static fe_tensor bytes_of(const fe_buffer *constant)
         .present = true,
         .dtype = DML_TENSOR_DATA_TYPE_UINT8,
         .rank = 1,
-        .sizes = { constant->bytes },
+        .sizes = { constant->bytes, 1, 1, 1, 1, 1, 1, 1 },
         .strides = { constant->bytes > 1 },
         .bytes = constant->bytes,
         .span = constant->bytes,
@@ -203,7 +201,7 @@ opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error)
             TRY(finish_edge(graph, i, k, error));
     for (uint32_t i = 0; i < graph->output_count; i++)
         TRY(finish_output(graph, i, error));
-    /* A constant is as large as its data, however its readers round their own sizes, and lies where the kernel likes. */
+    /* A constant is as large as its data, however its readers round theirs, and lies where the kernel likes. */
     for (uint32_t i = 0; i < graph->constant_count; i++) {
         fe_tensor *tensor = &graph->constants[i].tensor;
         tensor->bytes = graph->constants[i].bytes;

@@ -55,8 +55,8 @@ static void node_key(const fe_graph *graph, uint32_t index, rt_bytes *out)
 
 void opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out)
 {
-    const uint32_t counts[] = { GRAPH_KEY,           graph->input_count,    graph->output_count,
-                                graph->node_count,   graph->constant_count, graph->late_count };
+    const uint32_t counts[] = { GRAPH_KEY,         graph->input_count,    graph->output_count,
+                                graph->node_count, graph->constant_count, graph->late_count };
 
     opjit_rt_bytes_append(out, counts, sizeof counts);
     for (uint32_t i = 0; i < graph->late_count; i++) {

@@ -1,5 +1,5 @@
 /* graph_read.c - a DML_GRAPH_DESC, checked and put into canonical order: nodes as they are met going back from the
- * outputs, so that what nothing depends on drops out.  Nothing here recurses: chains of thousands of nodes are usual. */
+ * outputs, so that what nothing depends on drops out.  Nothing here recurses: chains of thousands are usual. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,9 +205,8 @@ static opjit_status begin_edge(const reader *r, const char *array, uint32_t edge
         return refuse_index(r, array, edge, "FromNodeOutputIndex", output, node->outputs, text.text);
     }
     if (node->op != NULL && !node->op->outputs[output].present)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph: %s[%u] leads from %s of %s, which has none", array, edge,
-                                  node->op->output_names[output], text_of(r, from).text);
+        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s[%u] leads from %s of %s, which has none",
+                                  array, edge, node->op->output_names[output], text_of(r, from).text);
     *out = (fe_source){ node->op == NULL ? FE_CONSTANT : FE_NODE, from, output };
     return OPJIT_OK;
 }
@@ -361,8 +360,8 @@ static opjit_status put_in_order(reader *r)
 
 /* --- the graph's own numbers -------------------------------------------------------------------------------------- */
 
-/* Edges to nodes that nothing depends on: not in the key, so they are checked at once, and tell the shape of inputs that
- * lead to nothing else. */
+/* Edges to nodes that nothing depends on: not in the key, so they are checked at once, and tell the shape of inputs
+ * that lead to nothing else. */
 static opjit_status check_dead(reader *r, const bool *is_read)
 {
     for (uint32_t i = 0; i < r->desc->NodeCount; i++) {

@@ -8,9 +8,8 @@
 
 /* Changes whenever the bytes of a key mean something else. */
 #define KEY_FORMAT 2u
-#define KNOWN_FLAGS                                                                                 \
-    (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE | \
-     OPJIT_COMPILE_BORROW_CONSTANTS)
+#define KNOWN_FLAGS \
+    (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE | OPJIT_COMPILE_BORROW_CONSTANTS)
 /* Flags that decide what the kernel is. */
 #define KEY_FLAGS (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET)
 
@@ -35,8 +34,7 @@ static void late_names(const op_def *def, char text[static 160])
     }
 }
 
-opjit_status opjit_fe_late_field(const op_def *def, const char *name, uint32_t index, uint32_t *out,
-                                 opjit_error *error)
+opjit_status opjit_fe_late_field(const op_def *def, const char *name, uint32_t index, uint32_t *out, opjit_error *error)
 {
     char allowed[160];
     uint32_t field = 0;
@@ -49,8 +47,8 @@ opjit_status opjit_fe_late_field(const op_def *def, const char *name, uint32_t i
         return OPJIT_OK;
     late_names(def, allowed);
     if (allowed[0] == '\0')
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\", but %s has no late field",
-                                  index, name, def->name);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "options.late[%u]: \"%.64s\", but %s has no late field", index, name, def->name);
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\", must be %s for %s", index,
                               name, allowed, def->name);
 }

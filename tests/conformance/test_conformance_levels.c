@@ -9,7 +9,10 @@
 #include "runtime/target.h"
 #include "tests/support/checker.h"
 
-static const struct { const char *text; uint64_t most_elements; } targets[] = {
+static const struct {
+    const char *text;
+    uint64_t most_elements;
+} targets[] = {
     { "cpu:x86-64-v1", 4096 },
     { "cpu:x86-64-v2", 4096 },
     { "cpu:x86-64-v3", 4096 },
@@ -42,7 +45,10 @@ static void run_here(opjit_context *context, DML_OPERATOR_TYPE type, const char 
     const test_mode modes[] = {
         { .name = "quick", .target = target, .level = OPJIT_LEVEL_QUICK },
         { .name = "peak", .target = target, .level = OPJIT_LEVEL_PEAK },
-        { .name = "optimized", .target = target, .level = OPJIT_LEVEL_QUICK, .optimize = true,
+        { .name = "optimized",
+          .target = target,
+          .level = OPJIT_LEVEL_QUICK,
+          .optimize = true,
           .flags = OPJIT_COMPILE_NO_CACHE },
         { .name = "peak, late, pieces", .target = target, .level = OPJIT_LEVEL_PEAK, .late = 7, .how = TEST_PIECES },
     };
@@ -81,8 +87,8 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
     if (status == OPJIT_OK)
         status = opjit_fe_program_make(&graph, &options, "test", allocator, NULL, NULL, &program, error);
     if (status == OPJIT_OK) {
-        const codegen_request request = { variants, program.count, options.target, options.level, CODEGEN_CODE, "test",
-                                          allocator };
+        const codegen_request request = { variants,     program.count, options.target, options.level,
+                                          CODEGEN_CODE, "test",        allocator };
         for (uint32_t i = 0; i < program.count; i++)
             variants[i] = &program.variants[i];
         opjit_rt_bytes_init(&code.bytes, allocator);

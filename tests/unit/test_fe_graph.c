@@ -183,10 +183,12 @@ START_TEST(structure_is_refused)
     check_change(context, edge_type, bad, "graph: IntermediateEdges[1].Type: 1, must be 3");
     check_change(context, edge_desc, bad, "graph: OutputEdges[0].Desc: NULL, must be the edge's description");
     check_change(context, no_node, bad, "graph: IntermediateEdges[1].ToNodeIndex: 3, must be below 3 (NodeCount)");
-    check_change(context, no_input, bad,
-                 "graph: IntermediateEdges[1].ToNodeInputIndex: 2, must be below 2 (node 2 \"sum\" (ELEMENT_WISE_ADD))");
-    check_change(context, no_output, bad,
-                 "graph: IntermediateEdges[1].FromNodeOutputIndex: 1, must be below 1 (node 1 \"b\" (DIAGONAL_MATRIX1))");
+    check_change(
+        context, no_input, bad,
+        "graph: IntermediateEdges[1].ToNodeInputIndex: 2, must be below 2 (node 2 \"sum\" (ELEMENT_WISE_ADD))");
+    check_change(
+        context, no_output, bad,
+        "graph: IntermediateEdges[1].FromNodeOutputIndex: 1, must be below 1 (node 1 \"b\" (DIAGONAL_MATRIX1))");
     check_change(context, absent_input, bad,
                  "graph: IntermediateEdges[2] leads to InputTensor of node 1 \"b\" (DIAGONAL_MATRIX1), which has none");
     check_change(context, missing_edge, bad, "graph: BTensor of node 2 \"sum\" (ELEMENT_WISE_ADD) has no edge");
@@ -274,9 +276,10 @@ START_TEST(bytes_that_do_not_fit_are_refused)
         check_edge(context, &padded, &packed, &packed, live, OPJIT_INVALID_ARGUMENT, unwritten);
         graph_tensor_set(&roomy, DML_TENSOR_DATA_TYPE_INT32, 2, (uint32_t[]){ 1, COLUMNS }, NULL, 48);
         check_edge(context, &roomy, &packed, &packed, live, OPJIT_INVALID_ARGUMENT, unwritten);
-        check_edge(context, &packed, &real, &real, live, OPJIT_INVALID_ARGUMENT,
-                   "graph: InputTensor of node 1 \"to\" (ELEMENT_WISE_NEGATE) is FLOAT32, must be INT32 as OutputTensor "
-                   "of node 0 \"from\" (FILL_VALUE_SEQUENCE)");
+        check_edge(
+            context, &packed, &real, &real, live, OPJIT_INVALID_ARGUMENT,
+            "graph: InputTensor of node 1 \"to\" (ELEMENT_WISE_NEGATE) is FLOAT32, must be INT32 as OutputTensor "
+            "of node 0 \"from\" (FILL_VALUE_SEQUENCE)");
         /* 0, 3, 2, 5, 4, 7: each element once, but no address says by itself which one it is. */
         graph_tensor_set(&tangled, DML_TENSOR_DATA_TYPE_INT32, 2, (uint32_t[]){ 3, 2 }, (uint32_t[]){ 2, 3 }, 0);
         graph_tensor_set(&roomy, DML_TENSOR_DATA_TYPE_INT32, 1, (uint32_t[]){ 2 }, (uint32_t[]){ 5 }, 0);
@@ -486,9 +489,10 @@ START_TEST(contents_of_small_constants_are_in_the_key)
         graph_edge(&a, 1, 0, 0, 0);
         graph_output(&a, 0, 0, 0);
         b = a;
-        b.nodes = (DML_GRAPH_NODE_DESC[]){ a.nodes[0],
-                                           { DML_GRAPH_NODE_TYPE_CONSTANT,
-                                             &(DML_CONSTANT_DATA_GRAPH_NODE_DESC){ other, count * sizeof *data, "b" } } };
+        b.nodes =
+            (DML_GRAPH_NODE_DESC[]){ a.nodes[0],
+                                     { DML_GRAPH_NODE_TYPE_CONSTANT,
+                                       &(DML_CONSTANT_DATA_GRAPH_NODE_DESC){ other, count * sizeof *data, "b" } } };
         b.desc.Nodes = b.nodes;
         other[count - 1] = 0;
         ck_assert(equal_keys(&a, &b));
