@@ -16,57 +16,74 @@ static void unit_destroy(void *user)
     rt_core *core = unit->core;
 
     opjit_fe_program_free(&unit->program);
-    opjit_operator_release(unit->op);
+    opjit_fe_graph_free(&unit->graph);
     opjit_rt_release(&core->allocator, unit, sizeof *unit);
     opjit_rt_core_release(core);
 }
 
 /* "diagonal_matrix1_f32_09ab34cd": the same for the same key. */
-static void make_name(const opjit_operator *op, rt_hash key, char name[static FE_NAME_SIZE])
+static void make_name(const fe_graph *graph, rt_hash key, char name[static FE_NAME_SIZE])
 {
-    snprintf(name, FE_NAME_SIZE, "%.64s_%s_%08x", op->def->name, opjit_rt_dtype_short(op->outputs[0].dtype),
+    snprintf(name, FE_NAME_SIZE, "%.64s_%s_%08x", graph->label, opjit_rt_dtype_short(graph->outputs[0].tensor.dtype),
              (unsigned)(key.lo & UINT32_MAX));
     for (char *c = name; *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
 }
 
-static fe_unit *unit_new(rt_core *core, opjit_operator *op, const fe_options *options, rt_hash key)
+static opjit_status unit_fill(opjit_context *context, fe_unit *unit, const fe_subject *subject, opjit_error *error)
 {
-    fe_unit *unit = opjit_rt_allocate(&core->allocator, sizeof *unit, _Alignof(fe_unit));
+    const fe_options *options = &unit->options;
 
-    if (unit == NULL)
-        return NULL;
-    memset(unit, 0, sizeof *unit);
-    unit->core = opjit_rt_core_retain(core);
-    opjit_operator_retain(op);
-    unit->op = op;
-    unit->options = *options;
-    unit->options.own = *options->target;
-    unit->options.target = &unit->options.own;
-    unit->key = key;
+    if (subject->op != NULL)
+        TRY(opjit_fe_graph_of(subject->op, options, &unit->graph, error));
+    else
+        TRY(opjit_fe_graph_read(context, subject, true, &unit->graph, error));
     if (options->name == NULL)
-        make_name(op, key, unit->name);
+        make_name(&unit->graph, unit->key, unit->name);
     else
         snprintf(unit->name, sizeof unit->name, "%s", options->name);
     if (options->name != NULL)
         unit->options.name = unit->name;
-    return unit;
+    return OPJIT_OK;
+}
+
+static opjit_status unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options, rt_hash key,
+                             fe_unit **out, opjit_error *error)
+{
+    fe_unit *unit = opjit_rt_allocate(&context->core->allocator, sizeof *unit, _Alignof(fe_unit));
+    opjit_status status;
+
+    if (unit == NULL)
+        return opjit_rt_no_memory(error);
+    memset(unit, 0, sizeof *unit);
+    unit->core = opjit_rt_core_retain(context->core);
+    opjit_rt_arena_init(&unit->graph.arena, &unit->core->allocator);
+    unit->options = *options;
+    unit->options.own = *options->target;
+    unit->options.target = &unit->options.own;
+    unit->key = key;
+    status = unit_fill(context, unit, subject, error);
+    if (status != OPJIT_OK)
+        unit_destroy(unit);
+    else
+        *out = unit;
+    return status;
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
-fe_label opjit_fe_label(const opjit_operator *op, const rt_target *target)
+fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_target *target)
 {
-    const fe_tensor *shape = &op->outputs[0];
     fe_label label;
     size_t used = 0;
 
-    while (op->def->name[used] != '\0' && used < 64) {
-        label.text[used] = (char)tolower((unsigned char)op->def->name[used]);
+    while (name[used] != '\0' && used < 64) {
+        label.text[used] = (char)tolower((unsigned char)name[used]);
         used++;
     }
-    used += (size_t)snprintf(label.text + used, sizeof label.text - used, ",%s,", opjit_rt_dtype_short(shape->dtype));
-    for (uint32_t i = 0; i < shape->rank && used < sizeof label.text; i++)
+    used += (size_t)snprintf(label.text + used, sizeof label.text - used, ",%s,",
+                             shape == NULL ? "u8" : opjit_rt_dtype_short(shape->dtype));
+    for (uint32_t i = 0; shape != NULL && i < shape->rank && used < sizeof label.text; i++)
         used += (size_t)snprintf(label.text + used, sizeof label.text - used, "%s%u", i == 0 ? "" : "x",
                                  (unsigned)shape->sizes[i]);
     /* Of the target no more than its name: its tuning has commas, and is the same for all kernels of a context. */
@@ -79,8 +96,26 @@ static void report(const fe_unit *unit, const char *how, const rt_kernel_times *
 {
     if (rt_wants_events(unit->core))
         opjit_rt_event(unit->core, OPJIT_EVENT_COMPILE, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
-                       opjit_fe_label(unit->op, unit->options.target).text, how, times->lower_ms, times->passes_ms,
-                       times->codegen_ms, times->compile_ms);
+                       opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text,
+                       how, times->lower_ms, times->passes_ms, times->codegen_ms, times->compile_ms);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+/* With the unit's own constants, or without any where some are left to each caller. */
+static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kernel_hooks hooks,
+                                  const rt_kernel_times *times, opjit_kernel **out, opjit_error *error)
+{
+    const fe_graph *graph = &unit->graph;
+    void **constants = ARENA_ARRAY(&unit->graph.arena, void *, graph->constant_count);
+
+    if (constants == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < graph->constant_count; i++) {
+        constants[i] = (void *)(uintptr_t)graph->constants[i].data; /* kernels only read them */
+        hooks.unbound = hooks.unbound || constants[i] == NULL;
+    }
+    return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, &hooks, times, out, error);
 }
 
 /* --- compiled kernels --------------------------------------------------------------------------------------------- */
@@ -116,7 +151,7 @@ static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_tim
     return status;
 }
 
-/* The whole way from unit->op to an image for unit->options. */
+/* The whole way from unit->graph to an image for unit->options. */
 static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
 {
     const double start = opjit_fe_now();
@@ -124,7 +159,7 @@ static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *
     opjit_status status;
 
     opjit_fe_dump_begin(&dump, unit);
-    TRY(opjit_fe_program_make(unit->op, &unit->options, unit->name, &unit->core->allocator,
+    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator,
                               dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
     opjit_fe_dump_end(&dump);
     status = generate(unit, image, times, error);
@@ -167,8 +202,7 @@ static opjit_status find_or_make_image(opjit_context *context, fe_unit *unit, co
                                        bool *out_found, rt_kernel_times *times, opjit_error *error)
 {
     rt_disk *disk = (unit->options.flags & OPJIT_COMPILE_NO_CACHE) != 0 ? NULL : context->disk;
-    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT
-                                              : opjit_rt_disk_load(disk, key->data, key->size, image);
+    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT : opjit_rt_disk_load(disk, key->data, key->size, image);
 
     *out_found = found == RT_DISK_FOUND;
     if (found != RT_DISK_ABSENT)
@@ -195,11 +229,12 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_byte
     opjit_rt_bytes_init(&image, &unit->core->allocator);
     status = find_or_make_image(context, unit, key, &image, &hooks.from_disk, &times, error);
     if (status == OPJIT_OK)
-        status = opjit_rt_kernel_create(unit->core, image.data, image.size, NULL, &hooks, &times, out, error);
+        status = create_kernel(unit, &image, hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK && hooks.from_disk && rt_wants_events(unit->core))
-        opjit_rt_event(unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
-                       opjit_fe_label(unit->op, unit->options.target).text);
+        opjit_rt_event(
+            unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
+            opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text);
     else if (status == OPJIT_OK)
         report(unit, quick ? "quick" : "peak", &times);
     return status;
@@ -232,31 +267,30 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     rt_bytes image;
     opjit_status status;
 
-    TRY(opjit_fe_program_make(unit->op, &unit->options, unit->name, &unit->core->allocator, NULL, NULL, &unit->program,
-                              error));
+    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
+                              &unit->program, error));
     times.lower_ms = unit->program.lower_ms;
     times.passes_ms = unit->program.passes_ms;
     times.compile_ms = times.lower_ms + times.passes_ms;
     opjit_rt_bytes_init(&image, &unit->core->allocator);
     status = opjit_fe_image_make(unit, NULL, &image, error);
     if (status == OPJIT_OK)
-        status = opjit_rt_kernel_create(unit->core, image.data, image.size, NULL, &hooks, &times, out, error);
+        status = create_kernel(unit, &image, hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK)
         report(unit, "interpreted", &times);
     return status;
 }
 
-opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options,
+opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,
                               const rt_bytes *key, opjit_kernel **out, opjit_error *error)
 {
-    fe_unit *unit = unit_new(context->core, op, options, opjit_rt_hash(key->data, key->size));
     opjit_error reason = { 0 };
     opjit_status status;
+    fe_unit *unit = NULL;
 
     *out = NULL;
-    if (unit == NULL)
-        return opjit_rt_no_memory(error);
+    TRY(unit_new(context, subject, options, opjit_rt_hash(key->data, key->size), &unit, error));
     if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
         status = make_interpreted(unit, out, error);
     } else {

@@ -7,7 +7,9 @@
 /* What a miss needs. */
 typedef struct job {
     opjit_context *context;
-    opjit_operator *op;
+    fe_subject subject;
+    const char *label; /* for events, with shape */
+    const fe_tensor *shape;
     const fe_options *options;
     const rt_key *key;
 } job;
@@ -19,19 +21,20 @@ static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *err
     opjit_status status;
 
     if (rt_wants_events(j->context->core) && (j->options->flags & OPJIT_COMPILE_NO_CACHE) == 0)
-        opjit_rt_event(j->context->core, OPJIT_EVENT_MISS, "miss,%s", opjit_fe_label(j->op, j->options->target).text);
+        opjit_rt_event(j->context->core, OPJIT_EVENT_MISS, "miss,%s",
+                       opjit_fe_label(j->label, j->shape, j->options->target).text);
     opjit_rt_bytes_init(&key, &j->context->core->allocator);
     opjit_rt_bytes_append(&key, j->key->subject, j->key->subject_size);
     opjit_rt_bytes_append(&key, j->key->options, j->key->options_size);
     status = key.failed ? opjit_rt_no_memory(error)
-                        : opjit_fe_compile(j->context, j->op, j->options, &key, out_kernel, error);
+                        : opjit_fe_compile(j->context, &j->subject, j->options, &key, out_kernel, error);
     opjit_rt_bytes_free(&key);
     return status;
 }
 
 /* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator. */
-static opjit_status find_or_make(job *j, const rt_bytes *subject, uint64_t subject_hash, opjit_kernel **out,
-                                 opjit_error *error)
+static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_t subject_hash, opjit_kernel **out,
+                                        opjit_error *error)
 {
     uint8_t options_key[FE_OPTIONS_KEY_SIZE];
     const size_t options_size = opjit_fe_options_key(j->options, options_key);
@@ -50,8 +53,16 @@ static opjit_status find_or_make(job *j, const rt_bytes *subject, uint64_t subje
         return make(j, out, error);
     TRY(opjit_rt_cache_get(j->context->cache, &key, make, j, out, &hit, error));
     if (hit && rt_wants_events(j->context->core))
-        opjit_rt_event(j->context->core, OPJIT_EVENT_HIT, "hit,%s", opjit_fe_label(j->op, j->options->target).text);
+        opjit_rt_event(j->context->core, OPJIT_EVENT_HIT, "hit,%s",
+                       opjit_fe_label(j->label, j->shape, j->options->target).text);
     return OPJIT_OK;
+}
+
+static opjit_status find_or_make(job *j, const rt_bytes *subject, opjit_kernel **out, opjit_error *error)
+{
+    if (subject->failed)
+        return opjit_rt_no_memory(error);
+    return find_or_make_hashed(j, subject, opjit_rt_hash64(subject->data, subject->size), out, error);
 }
 
 /* With late fields the operator's key is that without their values: one kernel for all of them. */
@@ -62,30 +73,139 @@ static opjit_status find_or_make_late(job *j, opjit_kernel **out, opjit_error *e
     opjit_status status;
 
     opjit_rt_bytes_init_in(&subject, &j->context->core->allocator, room, sizeof room);
-    opjit_fe_operator_key(j->op, j->options->late_mask, &subject);
-    if (subject.failed)
-        status = opjit_rt_no_memory(error);
-    else
-        status = find_or_make(j, &subject, opjit_rt_hash64(subject.data, subject.size), out, error);
+    opjit_fe_operator_key(j->subject.op, j->options->late_mask, &subject);
+    status = find_or_make(j, &subject, out, error);
     opjit_rt_bytes_free(&subject);
     return status;
+}
+
+static opjit_status refuse_null(const char *name, opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
 }
 
 opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
                                     opjit_kernel **out_kernel, opjit_error *error)
 {
     fe_options read;
-    job j = { .context = context, .op = op, .options = &read };
+    job j = { .context = context, .subject = { .op = op }, .options = &read };
 
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_kernel is NULL");
+        return refuse_null("out_kernel", error);
     *out_kernel = NULL;
     if (context == NULL || op == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : "op");
+        return refuse_null(context == NULL ? "context" : "op", error);
+    j.label = op->def->name;
+    j.shape = &op->outputs[0];
     TRY(opjit_fe_options_read(context, op, options, &read, error));
     return read.late_count != 0 ? find_or_make_late(&j, out_kernel, error)
-                                : find_or_make(&j, &op->key, op->hash, out_kernel, error);
+                                : find_or_make_hashed(&j, &op->key, op->hash, out_kernel, error);
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+/* The late fields' names out of options, whose other fields opjit_fe_options_read has checked. */
+static opjit_status subject_of(const DML_GRAPH_DESC *desc, const opjit_compile_options *options, fe_subject *out,
+                               opjit_error *error)
+{
+    opjit_compile_options given;
+
+    *out = (fe_subject){ .desc = desc };
+    if (options == NULL)
+        return OPJIT_OK;
+    TRY(opjit_rt_struct_read(&given, sizeof given, options, "opjit_compile_options", error));
+    out->late = given.late;
+    out->late_count = given.late_count;
+    return OPJIT_OK;
+}
+
+/* Where each constant of a kernel lies in memory of its own: offsets, and the sum. */
+static bool place_constants(const fe_graph *graph, bool borrow, uint64_t *offsets, uint64_t *out_bytes)
+{
+    *out_bytes = 0;
+    for (uint32_t i = 0; i < graph->constant_count; i++) {
+        const bool aligned = (uintptr_t)graph->constants[i].data % OPJIT_WORKSPACE_ALIGNMENT == 0;
+        offsets[i] = *out_bytes;
+        if (borrow && aligned)
+            continue;
+        if (!checked_add(*out_bytes, graph->constants[i].bytes, out_bytes) || *out_bytes > SIZE_MAX / 4)
+            return false;
+        *out_bytes = align_up(*out_bytes, OPJIT_WORKSPACE_ALIGNMENT);
+    }
+    return true;
+}
+
+/* The kernel with the constants of this graph: copies, or where the caller lends them and they are aligned, those. */
+static opjit_status bind_constants(const opjit_context *context, fe_graph *graph, bool borrow, opjit_kernel **kernel,
+                                   opjit_error *error)
+{
+    const opjit_allocator *allocator = &context->core->allocator;
+    uint64_t *offsets = ARENA_ARRAY(&graph->arena, uint64_t, graph->constant_count), bytes;
+    void **constants = ARENA_ARRAY(&graph->arena, void *, graph->constant_count);
+    opjit_kernel *base = *kernel;
+    uint8_t *memory = NULL;
+    opjit_status status = OPJIT_OUT_OF_MEMORY;
+
+    *kernel = NULL;
+    if (offsets != NULL && constants != NULL && place_constants(graph, borrow, offsets, &bytes) &&
+        (bytes == 0 || (memory = opjit_rt_allocate(allocator, (size_t)bytes, OPJIT_WORKSPACE_ALIGNMENT)) != NULL)) {
+        for (uint32_t i = 0; i < graph->constant_count; i++) {
+            const fe_buffer *constant = &graph->constants[i];
+            constants[i] = (void *)(uintptr_t)constant->data; /* kernels only read them */
+            if (!borrow || (uintptr_t)constant->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
+                constants[i] = memcpy(memory + offsets[i], constant->data, (size_t)constant->bytes);
+        }
+        status = opjit_rt_kernel_bind(base, constants, memory, (size_t)bytes, kernel, error);
+        if (status != OPJIT_OK)
+            opjit_rt_release(allocator, memory, (size_t)bytes);
+    } else {
+        opjit_rt_no_memory(error);
+    }
+    opjit_kernel_release(base);
+    return status;
+}
+
+static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_kernel **out, opjit_error *error)
+{
+    bool bound = false;
+
+    TRY(opjit_fe_graph_read(j->context, &j->subject, false, graph, error));
+    j->label = graph->label;
+    j->shape = opjit_fe_graph_shape(graph);
+    opjit_fe_graph_key(graph, key);
+    TRY(find_or_make(j, key, out, error));
+    for (uint32_t i = 0; i < graph->constant_count; i++)
+        bound = bound || graph->constants[i].bytes > FE_FOLDED_BYTES;
+    return !bound ? OPJIT_OK
+                  : bind_constants(j->context, graph, (j->options->flags & OPJIT_COMPILE_BORROW_CONSTANTS) != 0, out,
+                                   error);
+}
+
+opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                 const opjit_compile_options *options, opjit_kernel **out_kernel, opjit_error *error)
+{
+    _Alignas(16) uint8_t room[16384], key_room[8192]; /* for some fifty nodes */
+    fe_graph graph = { 0 };
+    fe_options read;
+    job j = { .context = context, .options = &read };
+    rt_bytes key;
+    opjit_status status;
+
+    opjit_rt_error_clear(error);
+    if (out_kernel == NULL)
+        return refuse_null("out_kernel", error);
+    *out_kernel = NULL;
+    if (context == NULL || desc == NULL)
+        return refuse_null(context == NULL ? "context" : "desc", error);
+    TRY(opjit_fe_options_read(context, NULL, options, &read, error));
+    TRY(subject_of(desc, options, &j.subject, error));
+    opjit_rt_arena_init_in(&graph.arena, &context->core->allocator, room, sizeof room);
+    opjit_rt_bytes_init_in(&key, &context->core->allocator, key_room, sizeof key_room);
+    status = compile_graph(&j, &graph, &key, out_kernel, error);
+    opjit_rt_bytes_free(&key);
+    opjit_fe_graph_free(&graph);
+    return status;
 }
 
 opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)
@@ -122,22 +242,58 @@ static void explain_pass(void *user, const char *pass, const ir_func *f)
     opjit_rt_bytes_free(&text);
 }
 
-opjit_status opjit_operator_explain(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
+static opjit_status explain(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                            fe_graph *graph, explainer *e, opjit_error *error)
+{
+    fe_program program;
+
+    if (subject->op != NULL)
+        TRY(opjit_fe_graph_of(subject->op, options, graph, error));
+    else
+        TRY(opjit_fe_graph_read(context, subject, true, graph, error));
+    TRY(opjit_fe_program_make(graph, options, options->name == NULL ? "kernel" : options->name,
+                              &context->core->allocator, explain_pass, e, &program, error));
+    opjit_fe_program_free(&program);
+    return e->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+static opjit_status explain_subject(opjit_context *context, const fe_subject *subject, const fe_options *options,
                                     opjit_explain_fn fn, void *user, opjit_error *error)
 {
     explainer e = { fn, user, false };
+    fe_graph graph = { 0 };
+    opjit_status status;
+
+    opjit_rt_arena_init(&graph.arena, &context->core->allocator);
+    status = explain(context, subject, options, &graph, &e, error);
+    opjit_fe_graph_free(&graph);
+    return status;
+}
+
+opjit_status opjit_operator_explain(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
+                                    opjit_explain_fn fn, void *user, opjit_error *error)
+{
+    const fe_subject subject = { .op = op };
     fe_options read;
-    fe_program program;
 
     opjit_rt_error_clear(error);
     if (context == NULL || op == NULL || fn == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  context == NULL ? "context"
-                                  : op == NULL    ? "op"
-                                                  : "fn");
+        return refuse_null(context == NULL ? "context" : op == NULL ? "op" : "fn", error);
     TRY(opjit_fe_options_read(context, op, options, &read, error));
-    TRY(opjit_fe_program_make(op, &read, read.name == NULL ? "kernel" : read.name, &context->core->allocator,
-                              explain_pass, &e, &program, error));
-    opjit_fe_program_free(&program);
-    return e.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    return explain_subject(context, &subject, &read, fn, user, error);
+}
+
+opjit_status opjit_graph_explain(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                 const opjit_compile_options *options, opjit_explain_fn fn, void *user,
+                                 opjit_error *error)
+{
+    fe_subject subject;
+    fe_options read;
+
+    opjit_rt_error_clear(error);
+    if (context == NULL || desc == NULL || fn == NULL)
+        return refuse_null(context == NULL ? "context" : desc == NULL ? "desc" : "fn", error);
+    TRY(opjit_fe_options_read(context, NULL, options, &read, error));
+    TRY(subject_of(desc, options, &subject, error));
+    return explain_subject(context, &subject, &read, fn, user, error);
 }

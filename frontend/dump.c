@@ -78,8 +78,9 @@ void opjit_fe_dump_begin(fe_dump *dump, const fe_unit *unit)
     *dump = (fe_dump){ .unit = unit, .kinds = parse_kinds(secure_getenv("OPJIT_DUMP")) };
     if ((dump->kinds & FE_DUMP_GRAPH) == 0)
         return;
-    length = snprintf(text, sizeof text, "%s\n%s\n%s\n", opjit_fe_label(unit->op, unit->options.target).text,
-                      unit->op->def->formula, unit->options.target->text);
+    length = snprintf(text, sizeof text, "%s\n%s\n%s\n",
+                      opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text,
+                      unit->graph.is_operator ? unit->graph.nodes[0].op->def->formula : "", unit->options.target->text);
     if (length > 0 && length < (int)sizeof text)
         write_file(dump, "graph", "txt", text, (size_t)length);
 }

@@ -32,6 +32,93 @@ DML_TENSOR_DATA_TYPE opjit_fe_scalar_type(const opjit_operator *op, uint32_t fie
  * become parameters.  The values of those fields are not in it. */
 void opjit_fe_operator_key(const opjit_operator *op, uint64_t late, rt_bytes *out);
 
+struct fe_options;
+
+/* --- graphs (graph.c, graph_read.c, graph_edge.c, graph_key.c) --------------------------------------------------- */
+/* A graph as the rest of this layer sees it: what reaches an output, in an order that follows from the graph alone
+ * (each node after those that it reads) and not from the order in which it was described.  One operator is a graph too. */
+#define FE_FOLDED_BYTES 4096u /* constants up to this size are part of the key; larger ones are bound to the kernel */
+
+typedef enum fe_source_kind { FE_ABSENT, FE_INPUT, FE_NODE, FE_CONSTANT } fe_source_kind;
+typedef struct fe_source {
+    uint32_t kind;   /* fe_source_kind */
+    uint32_t index;  /* of the input, node or constant */
+    uint32_t output; /* NODE: its output */
+} fe_source;
+
+typedef struct fe_node {
+    opjit_operator *op;
+    const char *name;   /* its label, "": none */
+    uint32_t given;     /* DML_GRAPH_DESC.Nodes' index */
+    fe_source *sources; /* by input position */
+} fe_node;
+
+/* An input, output or constant: what the kernel's metadata says of it. */
+typedef struct fe_buffer {
+    const char *name;
+    fe_tensor tensor; /* of an input or constant: as its first reader sees it, with the bytes that all of them need */
+    const void *data; /* CONSTANT; not kept where it is larger than FE_FOLDED_BYTES */
+    uint64_t bytes;   /* CONSTANT: of data */
+    uint32_t given;   /* INPUT: its index among the graph's inputs; CONSTANT: of its node */
+} fe_buffer;
+
+typedef struct fe_late {
+    uint32_t node, field;
+    const char *name; /* as the caller gave it */
+} fe_late;
+
+typedef struct fe_graph {
+    rt_arena arena;
+    const char *label; /* "graph", or the operator's name */
+    bool is_operator, kept;
+    fe_node *nodes;
+    fe_buffer *inputs, *outputs, *constants; /* inputs: those that an edge leads from */
+    fe_source *results;                      /* by output: where it comes from */
+    fe_late *late;
+    uint32_t node_count, input_count, output_count, constant_count, late_count;
+} fe_graph;
+
+/* What is compiled: an operator, or a graph as it was described. */
+typedef struct fe_subject {
+    opjit_operator *op;         /* NULL: a graph */
+    const DML_GRAPH_DESC *desc; /* borrowed, as late */
+    const char *const *late;    /* a graph's late fields, "node.Field" */
+    uint32_t late_count;
+} fe_subject;
+
+/* Reads and checks a graph into *out, whose arena is ready.  keep: labels and folded constants are copied and operators
+ * retained; else all is borrowed, tensors of buffers are not filled in, and that the bytes of live edges fit is not
+ * checked: enough for the key, and equal keys pass or fail alike.  *out is to be freed in any case. */
+opjit_status opjit_fe_graph_read(const opjit_context *context, const fe_subject *subject, bool keep, fe_graph *out,
+                                 opjit_error *error);
+/* The graph of one operator, late fields out of options; kept. */
+opjit_status opjit_fe_graph_of(opjit_operator *op, const struct fe_options *options, fe_graph *out,
+                               opjit_error *error);
+void opjit_fe_graph_free(fe_graph *graph);
+/* Fills the tensors of buffers in, and checks that what edges carry fits. */
+opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error);
+void opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out);
+/* What finish does for one edge, for those that no output depends on. */
+void opjit_fe_graph_add_reader(fe_buffer *buffer, const fe_tensor *reader);
+opjit_status opjit_fe_graph_check_edge(const fe_node *from, uint32_t output, const fe_node *to, uint32_t input,
+                                       opjit_error *error);
+opjit_status opjit_fe_graph_check_constant(const fe_buffer *constant, const fe_node *to, uint32_t input,
+                                           opjit_error *error);
+/* The tensor of output 0; NULL: it is a constant. */
+const fe_tensor *opjit_fe_graph_shape(const fe_graph *graph);
+/* For messages: node 2 "mask" (DIAGONAL_MATRIX1). */
+typedef struct fe_node_text {
+    char text[144];
+} fe_node_text;
+fe_node_text opjit_fe_node_text(const opjit_operator *op, const char *name, uint32_t given);
+
+typedef enum fe_edge { FE_EDGE_FITS, FE_EDGE_TYPE, FE_EDGE_BYTES, FE_EDGE_UNWRITTEN, FE_EDGE_UNDECIDED } fe_edge;
+/* Whether a tensor that is described as `reader` may be read out of the bytes that an output described as `writer`
+ * has. */
+fe_edge opjit_fe_edge(const fe_tensor *writer, const fe_tensor *reader);
+/* Equal sizes and strides, where strides matter. */
+bool opjit_fe_same_layout(const fe_tensor *a, const fe_tensor *b);
+
 /* --- compile options (options.c) ---------------------------------------------------------------------------------- */
 #define FE_NAME_SIZE 96u /* bytes of a kernel's name, NUL included */
 
@@ -46,21 +133,28 @@ typedef struct fe_options {
     rt_target own;               /* set only where target points to it */
 } fe_options;
 
-/* Checks *options (may be NULL) for compiling op in context.  *out borrows from all of them. */
+/* Checks *options (may be NULL) for compiling op in context; op NULL: for a graph, whose late fields are left to
+ * opjit_fe_graph_read.  *out borrows from all of them. */
 opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_operator *op,
                                    const opjit_compile_options *options, fe_options *out, opjit_error *error);
+/* The late field `name` of def, the entry `index` of options.late. */
+opjit_status opjit_fe_late_field(const op_def *def, const char *name, uint32_t index, uint32_t *out,
+                                 opjit_error *error);
 /* The second half of a cache key: everything but the operator that decides what the code is. */
 #define FE_OPTIONS_KEY_SIZE 640u
 size_t opjit_fe_options_key(const fe_options *options, uint8_t key[static FE_OPTIONS_KEY_SIZE]);
 
-/* --- from operator to IR (lower.c, program.c) --------------------------------------------------------------------- */
-/* Writes op in value form into a fresh *out, whose name is name.  Verified. */
-opjit_status opjit_fe_lower(const opjit_operator *op, const fe_options *options, const char *name,
+/* --- from graph to IR (lower.c, lower_graph.c, program.c) --------------------------------------------------------- */
+/* Writes a finished graph in value form into a fresh *out, whose name is name.  Verified. */
+opjit_status opjit_fe_graph_lower(const fe_graph *graph, const fe_options *options, const char *name,
+                                  const opjit_allocator *allocator, ir_func *out, opjit_error *error);
+/* The same for the graph of one operator. */
+opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const char *name,
                             const opjit_allocator *allocator, ir_func *out, opjit_error *error);
 
 #define FE_VARIANTS_MAX 8u
 
-/* Scheduled and laid out IR of one operator: a step list for each pair of buffers that may be one and saves something
+/* Scheduled and laid out IR of one graph: a step list for each pair of buffers that may be one and saves something
  * by it, then the one for all others. */
 typedef struct fe_program {
     ir_func variants[FE_VARIANTS_MAX];
@@ -73,7 +167,7 @@ typedef struct fe_program {
 
 typedef void (*fe_trace)(void *user, const char *pass, const ir_func *f);
 /* trace is called with the last variant after lowering and after every pass; may be NULL. */
-opjit_status opjit_fe_program_make(const opjit_operator *op, const fe_options *options, const char *name,
+opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *options, const char *name,
                                    const opjit_allocator *allocator, fe_trace trace, void *user, fe_program *out,
                                    opjit_error *error);
 void opjit_fe_program_free(fe_program *program);
@@ -88,7 +182,7 @@ double opjit_fe_now(void);
 /* What is compiled.  Owned by the kernel that comes out of it, for the interpreter and for its peak version. */
 typedef struct fe_unit {
     rt_core *core;
-    opjit_operator *op;
+    fe_graph graph;
     fe_options options;      /* its target is own, its name is NULL or name */
     char name[FE_NAME_SIZE]; /* the kernel's */
     rt_hash key;
@@ -100,13 +194,13 @@ typedef struct fe_unit {
 opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error);
 
 /* Makes the kernel of a key that the memory cache doesn't have: from the disk cache, or new. */
-opjit_status opjit_fe_compile(opjit_context *context, opjit_operator *op, const fe_options *options,
+opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,
                               const rt_bytes *key, opjit_kernel **out, opjit_error *error);
-/* "diagonal_matrix1,f32,512x512,cpu:x86-64-v3": how events name an operator and a target. */
+/* "diagonal_matrix1,f32,512x512,cpu:x86-64-v3": how events name an operator or "graph" and a target. */
 typedef struct fe_label {
     char text[192];
 } fe_label;
-fe_label opjit_fe_label(const opjit_operator *op, const rt_target *target);
+fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_target *target); /* shape: NULL: none */
 
 /* OPJIT_DUMP (dump.c): what a compile writes into files for its reader. */
 enum { FE_DUMP_GRAPH = 1, FE_DUMP_IR = 2, FE_DUMP_IR_ALL = 4, FE_DUMP_LLVM = 8, FE_DUMP_ASM = 16, FE_DUMP_OBJ = 32 };

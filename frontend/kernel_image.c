@@ -32,17 +32,19 @@ static void describe_buffer(const fe_tensor *t, const char *name, uint32_t role,
 
 static void describe_buffers(const fe_unit *unit, rt_meta_source *source, tables *out)
 {
-    const opjit_operator *op = unit->op;
+    const fe_graph *graph = &unit->graph;
+    uint32_t at = 0;
 
-    for (uint32_t i = 0; i < op->input_count; i++)
-        if (op->inputs[i].present)
-            describe_buffer(&op->inputs[i], op->input_names[i], OPJIT_BUFFER_INPUT, 0, source->inputs++, out);
-    for (uint32_t i = 0; i < op->output_count; i++) {
-        const uint32_t alias = source->outputs < 8 ? unit->program.alias_inputs[source->outputs] : 0;
-        if (op->outputs[i].present)
-            describe_buffer(&op->outputs[i], op->output_names[i], OPJIT_BUFFER_OUTPUT, alias,
-                            source->inputs + source->outputs++, out);
-    }
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        describe_buffer(&graph->inputs[i].tensor, graph->inputs[i].name, OPJIT_BUFFER_INPUT, 0, at++, out);
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        describe_buffer(&graph->outputs[i].tensor, graph->outputs[i].name, OPJIT_BUFFER_OUTPUT,
+                        i < 8 ? unit->program.alias_inputs[i] : 0, at++, out);
+    for (uint32_t i = 0; i < graph->constant_count; i++)
+        describe_buffer(&graph->constants[i].tensor, graph->constants[i].name, OPJIT_BUFFER_CONSTANT, 0, at++, out);
+    source->inputs = graph->input_count;
+    source->outputs = graph->output_count;
+    source->constants = graph->constant_count;
 }
 
 /* INT fields are INT32 with all of its values; scalars are their data type, with all of its values. */
@@ -111,7 +113,9 @@ static opjit_status describe_variants(const fe_unit *unit, const codegen_result 
 static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, rt_arena *arena, tables *out,
                                     opjit_error *error)
 {
-    const uint32_t buffers = unit->op->input_count + unit->op->output_count, params = unit->options.late_count;
+    const fe_graph *graph = &unit->graph;
+    const uint32_t buffers = graph->input_count + graph->output_count + graph->constant_count;
+    const uint32_t params = graph->late_count;
 
     out->buffers = ARENA_ARRAY(arena, opjit_buffer_info, buffers);
     out->buffer_names = ARENA_ARRAY(arena, const char *, buffers);
@@ -149,10 +153,10 @@ static opjit_status image_make(const fe_unit *unit, const codegen_result *code, 
     memcpy(source.key, &unit->key.lo, 8);
     memcpy(source.key + 8, &unit->key.hi, 8);
     describe_buffers(unit, &source, &all);
-    for (; source.params < unit->options.late_count; source.params++) {
-        const uint32_t field = unit->options.late[source.params];
-        describe_param(unit->op, field, &all.params[source.params]);
-        all.param_names[source.params] = unit->op->def->fields[field].name;
+    for (; source.params < unit->graph.late_count; source.params++) {
+        const fe_late *late = &unit->graph.late[source.params];
+        describe_param(unit->graph.nodes[late->node].op, late->field, &all.params[source.params]);
+        all.param_names[source.params] = late->name;
     }
     TRY(describe_variants(unit, code, &source, &all, error));
     source.buffers = all.buffers;

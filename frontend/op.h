@@ -114,6 +114,7 @@ typedef struct op_lowering {
     uint32_t *outputs;               /* IR tensor by output position */
     const uint32_t *late;            /* by field index: IR param, 0: a constant */
     uint32_t flags;                  /* opjit_compile_options.flags */
+    ir_ref last;                     /* a late statement of the function, where its end is looked for from; 0: none */
 } op_lowering;
 
 /* What the formula of a pointwise operator works with (pointwise.h). */

@@ -8,7 +8,8 @@
 
 /* Changes whenever the bytes of a key mean something else. */
 #define KEY_FORMAT 2u
-#define KNOWN_FLAGS (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE)
+#define KNOWN_FLAGS \
+    (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE | OPJIT_COMPILE_BORROW_CONSTANTS)
 /* Flags that decide what the kernel is. */
 #define KEY_FLAGS (OPJIT_COMPILE_MASKS_ABSORB | OPJIT_COMPILE_INTERPRET)
 
@@ -33,34 +34,50 @@ static void late_names(const op_def *def, char text[static 160])
     }
 }
 
+opjit_status opjit_fe_late_field(const op_def *def, const char *name, uint32_t index, uint32_t *out, opjit_error *error)
+{
+    char allowed[160];
+    uint32_t field = 0;
+
+    while (field < def->field_count &&
+           ((def->fields[field].flags & OP_LATE) == 0 || strcmp(def->fields[field].name, name) != 0))
+        field++;
+    *out = field;
+    if (field < def->field_count)
+        return OPJIT_OK;
+    late_names(def, allowed);
+    if (allowed[0] == '\0')
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "options.late[%u]: \"%.64s\", but %s has no late field", index, name, def->name);
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\", must be %s for %s", index,
+                              name, allowed, def->name);
+}
+
 static opjit_status read_late(const op_def *def, const opjit_compile_options *options, fe_options *out,
                               opjit_error *error)
 {
-    char allowed[160];
-
-    if (options->late_count != 0 && options->late == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late: NULL, must be an array of %u names",
-                                  options->late_count);
     for (uint32_t i = 0; i < options->late_count; i++) {
         const char *name = options->late[i];
-        uint32_t field = 0;
-        if (name == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: NULL, must be a field's name",
-                                      i);
-        while (field < def->field_count &&
-               ((def->fields[field].flags & OP_LATE) == 0 || strcmp(def->fields[field].name, name) != 0))
-            field++;
-        if (field == def->field_count) {
-            late_names(def, allowed);
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\", must be %s for %s",
-                                      i, name, allowed, def->name);
-        }
+        uint32_t field;
+        TRY(opjit_fe_late_field(def, name, i, &field, error));
         if ((out->late_mask >> field & 1) != 0)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%s\" is there twice", i,
                                       name);
         out->late_mask |= UINT64_C(1) << field;
         out->late[out->late_count++] = (uint8_t)field; /* distinct fields, so at most OP_FIELDS_MAX */
     }
+    return OPJIT_OK;
+}
+
+static opjit_status check_late(const opjit_compile_options *options, opjit_error *error)
+{
+    if (options->late_count != 0 && options->late == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late: NULL, must be an array of %u names",
+                                  options->late_count);
+    for (uint32_t i = 0; i < options->late_count; i++)
+        if (options->late[i] == NULL)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: NULL, must be a field's name",
+                                      i);
     return OPJIT_OK;
 }
 
@@ -113,7 +130,8 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
         out->level = OPJIT_LEVEL_QUICK; /* nothing is compiled: one key for all levels */
     out->flags = given.flags;
     out->name = given.name;
-    return read_late(op->def, &given, out, error);
+    TRY(check_late(&given, error));
+    return op == NULL ? OPJIT_OK : read_late(op->def, &given, out, error);
 }
 
 /* --- key ---------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* program.c - from an operator to scheduled IR: lowering, the variants for outputs that share memory with an input, the
+/* program.c - from a graph to scheduled IR: lowering, the variants for outputs that share memory with an input, the
  * passes.  Ends where code generation or the interpreter begins. */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -58,22 +58,43 @@ static uint64_t flops_of(const ir_node *node)
     }
 }
 
-/* Arithmetic of the lowered formula, each operation once an element of the output whether its arm is taken or not. */
+/* Arithmetic of an expression, but for the nodes that another statement has: only constants are. */
+static uint64_t flops_below(const ir_func *f, ir_ref expr, uint8_t *seen, ir_ref *stack)
+{
+    uint64_t sum = 0;
+    uint32_t depth = 0;
+
+    stack[depth++] = expr;
+    seen[expr] = 1;
+    while (depth > 0) {
+        const ir_ref top = stack[--depth];
+        sum += flops_of(ir_at(f, top));
+        for (uint32_t i = 0; i < ir_at(f, top)->count; i++) {
+            const ir_ref operand = ir_operand(f, top, i);
+            if (operand != 0 && seen[operand] == 0) {
+                seen[operand] = 1;
+                stack[depth++] = operand;
+            }
+        }
+    }
+    return sum;
+}
+
+/* Arithmetic of the lowered formulas, each operation once an element of its tensor whether its arm is taken or not. */
 static bool count_flops(ir_func *f, uint64_t *out)
 {
+    uint8_t *seen = ARENA_ARRAY(&f->arena, uint8_t, f->node_count);
+    ir_ref *stack = ARENA_ARRAY(&f->arena, ir_ref, f->node_count);
+
     *out = 0;
+    if (seen == NULL || stack == NULL)
+        return false;
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const ir_tensor *tensor = &f->tensors[ir_at(f, s)->ref];
-        const uint32_t count = f->node_count;
-        const uint8_t *reached = opjit_ir_reach_one(f, s);
-        uint64_t each = 0, elements = 1;
-        if (reached == NULL)
-            return false;
-        for (ir_ref r = 1; r < count; r++)
-            each += reached[r] != 0 ? flops_of(ir_at(f, r)) : 0;
+        uint64_t elements = 1;
         for (uint32_t d = 0; d < tensor->rank; d++)
             elements *= tensor->sizes[d];
-        *out += each * elements;
+        *out += flops_below(f, s, seen, stack) * elements;
     }
     return true;
 }
@@ -222,7 +243,7 @@ static opjit_status run_passes(fe_program *program, ir_pass_env env, opjit_error
                : opjit_rt_no_memory(error);
 }
 
-opjit_status opjit_fe_program_make(const opjit_operator *op, const fe_options *options, const char *name,
+opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *options, const char *name,
                                    const opjit_allocator *allocator, fe_trace trace, void *user, fe_program *out,
                                    opjit_error *error)
 {
@@ -239,7 +260,7 @@ opjit_status opjit_fe_program_make(const opjit_operator *op, const fe_options *o
     opjit_status status;
 
     memset(out, 0, sizeof *out);
-    TRY(opjit_fe_lower(op, options, name, allocator, &lowered, error));
+    TRY(opjit_fe_graph_lower(graph, options, name, allocator, &lowered, error));
     lowered_at = opjit_fe_now();
     status = add_alias_variants(out, &lowered, error);
     if (status == OPJIT_OK && !count_flops(&lowered, &out->flops))

@@ -131,6 +131,33 @@ static opjit_status check_constants(const program *p, void *const *constants, op
     return OPJIT_OK;
 }
 
+/* A kernel that runs p, without hooks. */
+static opjit_status kernel_create(rt_core *core, program *p, void *const *constants, opjit_kernel **out,
+                                  opjit_error *error)
+{
+    const opjit_kernel_meta *meta = p->meta;
+    const size_t size = kernel_size(meta->inputs + meta->outputs + meta->constants);
+    opjit_kernel *k = opjit_rt_allocate(&core->allocator, size, alignof(opjit_kernel));
+
+    if (k == NULL)
+        return opjit_rt_no_memory(error);
+    memset(k, 0, sizeof *k);
+    if (pthread_mutex_init(&k->optimizing, NULL) != 0) {
+        opjit_rt_release(&core->allocator, k, size);
+        return opjit_rt_no_memory(error);
+    }
+    atomic_init(&k->references, 1);
+    atomic_init(&k->active, p);
+    k->inputs = meta->inputs;
+    k->bindings = meta->inputs + meta->outputs;
+    k->buffers = k->bindings + meta->constants;
+    k->params = meta->params;
+    k->core = opjit_rt_core_retain(core);
+    fill_slots(k, p, constants);
+    *out = k;
+    return OPJIT_OK;
+}
+
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
                                     const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out,
                                     opjit_error *error)
@@ -143,31 +170,14 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
 
     *out = NULL;
     TRY(program_create(core, image, size, interpret != NULL, &p, error));
-    status = check_constants(p, constants, error);
-    if (status != OPJIT_OK)
-        goto fail;
-    status = OPJIT_OUT_OF_MEMORY;
-    k = opjit_rt_allocate(&core->allocator, kernel_size(p->meta->inputs + p->meta->outputs + p->meta->constants),
-                          alignof(opjit_kernel));
-    if (k == NULL) {
-        opjit_rt_no_memory(error);
-        goto fail;
+    status = hooks != NULL && hooks->unbound ? OPJIT_OK : check_constants(p, constants, error);
+    if (status == OPJIT_OK)
+        status = kernel_create(core, p, constants, &k, error);
+    if (status != OPJIT_OK) {
+        program_destroy(core, p);
+        return status;
     }
-    memset(k, 0, sizeof *k);
-    if (pthread_mutex_init(&k->optimizing, NULL) != 0) {
-        opjit_rt_no_memory(error);
-        opjit_rt_release(&core->allocator, k, kernel_size(p->meta->inputs + p->meta->outputs + p->meta->constants));
-        goto fail;
-    }
-    atomic_init(&k->references, 1);
-    atomic_init(&k->active, p);
-    k->inputs = p->meta->inputs;
-    k->bindings = p->meta->inputs + p->meta->outputs;
-    k->buffers = k->bindings + p->meta->constants;
-    k->params = p->meta->params;
     k->interpret = interpret;
-    k->core = opjit_rt_core_retain(core);
-    fill_slots(k, p, constants);
     if (hooks != NULL)
         k->hooks = *hooks;
     if (times != NULL)
@@ -178,9 +188,27 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
                        program_string(p, p->meta->target), p->code_size, k->times.load_ms);
     *out = k;
     return OPJIT_OK;
-fail:
-    program_destroy(core, p);
-    return status;
+}
+
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
+                                  opjit_kernel **out, opjit_error *error)
+{
+    program *p = atomic_load(&base->active);
+    opjit_kernel *k;
+
+    *out = NULL;
+    TRY(check_constants(p, constants, error));
+    TRY(kernel_create(base->core, p, constants, &k, error));
+    opjit_kernel_retain(base);
+    k->base = base;
+    k->memory = memory;
+    k->memory_size = memory_size;
+    k->interpret = base->interpret;
+    k->hooks = base->hooks;
+    k->hooks.destroy = NULL;
+    k->times = base->times;
+    *out = k;
+    return OPJIT_OK;
 }
 
 void opjit_kernel_retain(opjit_kernel *kernel)
@@ -197,7 +225,7 @@ void opjit_kernel_release(opjit_kernel *kernel)
     if (kernel == NULL || atomic_fetch_sub_explicit(&kernel->references, 1, memory_order_acq_rel) != 1)
         return;
     core = kernel->core;
-    p = atomic_load(&kernel->active);
+    p = kernel->base != NULL ? NULL : atomic_load(&kernel->active);
     while (p != NULL) {
         program *older = p->older;
         program_destroy(core, p);
@@ -206,6 +234,8 @@ void opjit_kernel_release(opjit_kernel *kernel)
     if (kernel->hooks.destroy != NULL)
         kernel->hooks.destroy(kernel->hooks.user);
     pthread_mutex_destroy(&kernel->optimizing);
+    opjit_rt_release(&core->allocator, kernel->memory, kernel->memory_size);
+    opjit_kernel_release(kernel->base);
     opjit_rt_release(&core->allocator, kernel, kernel_size(kernel->buffers));
     opjit_rt_core_release(core);
 }
@@ -309,6 +339,11 @@ opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kernel is NULL");
     if (kernel->interpret != NULL || kernel->hooks.optimize == NULL)
         return OPJIT_OK;
+    if (kernel->base != NULL) {
+        TRY(opjit_kernel_optimize(kernel->base, error));
+        atomic_store(&kernel->active, atomic_load(&kernel->base->active));
+        return OPJIT_OK;
+    }
     opjit_rt_bytes_init(&image, &kernel->core->allocator);
     pthread_mutex_lock(&kernel->optimizing);
     status = optimize_locked(kernel, &image, error);

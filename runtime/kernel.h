@@ -19,6 +19,7 @@ typedef struct rt_kernel_hooks {
     /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do. */
     opjit_status (*optimize)(void *user, rt_bytes *image, opjit_error *error);
     bool from_disk;              /* reported in the kernel's info */
+    bool unbound;                /* constants may be NULL: the kernel is not called, but given them by opjit_rt_kernel_bind */
 } rt_kernel_hooks;
 
 typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;
@@ -28,6 +29,10 @@ typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen
  * On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
                                     const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
+/* A kernel with the code of base and these constants, one pointer a constant buffer, which lie in memory (of the core's
+ * allocator, or NULL: in memory that outlives the kernel).  Takes memory over where it succeeds; retains base. */
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
+                                  opjit_kernel **out, opjit_error *error);
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel); /* code, metadata and object: what the cache counts */
 
 #endif

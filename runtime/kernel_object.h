@@ -39,6 +39,9 @@ struct opjit_kernel {
     rt_kernel_hooks hooks;
     rt_core *core;
     rt_kernel_times times;
+    opjit_kernel *base;        /* whose programs these are (opjit_rt_kernel_bind); NULL: its own */
+    void *memory;              /* where its constants lie; NULL: elsewhere */
+    size_t memory_size;
     alignas(64) atomic_uint references;
     pthread_mutex_t optimizing;
     alignas(64) slot slots[]; /* one a buffer */

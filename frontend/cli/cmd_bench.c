@@ -16,7 +16,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define LARGEST (64 * MIB)
-#define COMPILES 5u  /* the median one is shown */
+#define COMPILES 5u /* the median one is shown */
 #define PAIRS 9u
 #define SAMPLE_US 200.0
 
@@ -34,10 +34,10 @@ enum { BYTES_COLUMN = 2, CALL_COLUMN = 11 };
 typedef struct bench {
     const cli_options *options;
     opjit_context *context;
-    opjit_compile_options compile;  /* as asked for; flags are changed */
-    opjit_pool *pool;               /* NULL: one thread */
+    opjit_compile_options compile; /* as asked for; flags are changed */
+    opjit_pool *pool;              /* NULL: one thread */
     table table;
-    char *in, *out;                 /* `bytes` each */
+    char *in, *out; /* `bytes` each */
     uint64_t bytes;
     double resident_start;          /* bytes, before the first kernel */
     opjit_error error;
@@ -47,9 +47,10 @@ typedef struct bench {
 typedef struct row {
     const char *name, *type;
     double align, threads;
-    uint64_t written, moved;        /* bytes of the outputs; with those of the inputs, for GB/s */
-    opjit_operator *op;
-    opjit_kernel *kernel;           /* NULL: never called */
+    uint64_t written, moved; /* bytes of the outputs; with those of the inputs, for GB/s */
+    opjit_operator *op;      /* NULL: the graph */
+    const DML_GRAPH_DESC *graph;
+    opjit_kernel *kernel; /* NULL: never called */
     const opjit_call *call;
     double compile_ns, lower_ns, passes_ns, codegen_ns, load_ns, hit_ns;
     bench *bench;
@@ -63,6 +64,14 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static opjit_status compile(const row *r, opjit_kernel **out)
+{
+    bench *const b = r->bench;
+
+    return r->op == NULL ? opjit_compile_graph(b->context, r->graph, &b->compile, out, &b->error)
+                         : opjit_compile_operator(b->context, r->op, &b->compile, out, &b->error);
+}
+
 /* Compiles it again and again, past the caches. */
 static opjit_status time_compiles(bench *b, row *r)
 {
@@ -74,7 +83,7 @@ static opjit_status time_compiles(bench *b, row *r)
         double start = measure_cpu_ns();
 
         infos[i] = (opjit_kernel_info)OPJIT_KERNEL_INFO_INIT;
-        TRY(opjit_compile_operator(b->context, r->op, &b->compile, &kernel, &b->error));
+        TRY(compile(r, &kernel));
         start = measure_cpu_ns() - start;
         r->status = opjit_kernel_get_info(kernel, &infos[i], &b->error);
         infos[i].compile_ms = start / 1e6;
@@ -94,8 +103,7 @@ static void hit(void *arg)
 {
     row *const r = arg;
     opjit_kernel *kernel;
-    const opjit_status status =
-        opjit_compile_operator(r->bench->context, r->op, &r->bench->compile, &kernel, &r->bench->error);
+    const opjit_status status = compile(r, &kernel);
 
     if (status == OPJIT_OK)
         opjit_kernel_release(kernel);
@@ -244,9 +252,15 @@ static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE 
     for (unsigned i = 0; i < 4 && status == OPJIT_OK; i++) {
         const uint64_t offset = (i & 1) != 0 ? element : 0;
         const bool many = (i & 2) != 0;
-        row r = { .name = name, .type = opjit_rt_dtype_short(type), .align = (i & 1) != 0 ? element : 64,
-                  .threads = many ? threads : 1, .written = bytes, .moved = generator == 3 ? bytes + bytes / 2 : bytes,
-                  .op = s.op, .kernel = s.kernel, .call = &s.call };
+        row r = { .name = name,
+                  .type = opjit_rt_dtype_short(type),
+                  .align = (i & 1) != 0 ? element : 64,
+                  .threads = many ? threads : 1,
+                  .written = bytes,
+                  .moved = generator == 3 ? bytes + bytes / 2 : bytes,
+                  .op = s.op,
+                  .kernel = s.kernel,
+                  .call = &s.call };
 
         if ((many && threads == 1) || ((i & 1) != 0 && b->options->quick))
             continue;
@@ -309,10 +323,11 @@ static opjit_status run_dispatchable(bench *b, const cli_model *m, const cli_dis
     const cli_command *const c = find_dispatch(m, d);
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     opjit_call bound = OPJIT_CALL_INIT;
-    row r = { .name = d->json->key, .align = NAN, .threads = b->options->threads, .op = d->op, .call = &bound };
+    row r = { .name = d->json->key, .align = NAN, .threads = b->options->threads, .op = d->own.op, .call = &bound };
 
+    r.graph = d->graph == NULL ? NULL : &d->graph->desc;
     TRY(opjit_kernel_get_info(d->kernel, &info, &b->error));
-    r.type = opjit_rt_dtype_short(d->op->outputs[0].dtype);
+    r.type = opjit_rt_dtype_short(d->ports[d->input_count].tensor->dtype);
     r.written = info.bytes_written;
     r.moved = info.bytes_written + info.bytes_read;
     if (c != NULL) {

@@ -54,12 +54,10 @@ static void put_value(rt_bytes *out, const op_field *field, const uint8_t *at, D
     opjit_rt_bytes_u8(out, '\n');
 }
 
-static void put_descriptor(rt_bytes *out, const cli_dispatchable *d)
+static void put_operator(rt_bytes *out, const cli_operator *d)
 {
     DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_UNKNOWN;
-    opjit_rt_bytes_printf(out, "dispatchable ");
-    opjit_rt_bytes_append(out, d->json->key, d->json->key_length);
-    opjit_rt_bytes_printf(out, ": %s\n  %s\n", d->def->name, d->def->formula);
+    opjit_rt_bytes_printf(out, "%s\n  %s\n", d->def->name, d->def->formula);
     for (uint32_t i = 0; i < d->op->input_count; i++)
         put_tensor(out, d->op->input_names[i], &d->op->inputs[i]);
     for (uint32_t i = 0; i < d->op->output_count; i++)
@@ -72,6 +70,54 @@ static void put_descriptor(rt_bytes *out, const cli_dispatchable *d)
         if (field->kind == OP_DTYPE || field->kind == OP_SCALAR || (field->kind >= OP_INT && field->kind <= OP_ENUM))
             put_value(out, field, at, type);
     }
+}
+
+static void put_name(rt_bytes *out, const json_value *member)
+{
+    opjit_rt_bytes_append(out, member->key, member->key_length);
+}
+
+/* One end of an edge: a string of the model. */
+static void put_end(rt_bytes *out, const json_value *end)
+{
+    opjit_rt_bytes_append(out, end->text, end->length);
+}
+
+static void put_graph(rt_bytes *out, const cli_dispatchable *d)
+{
+    const json_value *node = d->graph->nodes->first, *edges = opjit_cli_json_get(d->json, "edges");
+    opjit_rt_bytes_printf(out, "graph of %u nodes\n", d->graph->count);
+    for (uint32_t i = 0; i < d->input_count; i++)
+        put_tensor(out, d->ports[i].name, d->ports[i].tensor);
+    for (uint32_t i = 0; i < d->output_count; i++)
+        put_tensor(out, d->ports[d->input_count + i].name, d->ports[d->input_count + i].tensor);
+    for (uint32_t i = 0; i < d->graph->count; i++, node = node->next) {
+        opjit_rt_bytes_printf(out, "node ");
+        put_name(out, node);
+        opjit_rt_bytes_printf(out, ": ");
+        if (d->graph->operators[i].op != NULL)
+            put_operator(out, &d->graph->operators[i]);
+        else
+            opjit_rt_bytes_printf(out, "constant\n");
+    }
+    for (const json_value *edge = edges == NULL ? NULL : edges->first; edge != NULL; edge = edge->next) {
+        opjit_rt_bytes_printf(out, "edge ");
+        put_end(out, edge->first);
+        opjit_rt_bytes_printf(out, " -> ");
+        put_end(out, edge->first->next);
+        opjit_rt_bytes_u8(out, '\n');
+    }
+}
+
+static void put_descriptor(rt_bytes *out, const cli_dispatchable *d)
+{
+    opjit_rt_bytes_printf(out, "dispatchable ");
+    put_name(out, d->json);
+    opjit_rt_bytes_printf(out, ": ");
+    if (d->graph != NULL)
+        put_graph(out, d);
+    else
+        put_operator(out, &d->own);
 }
 
 /* --- passes and kernel -------------------------------------------------------------------------------------------- */
@@ -93,6 +139,31 @@ static void put_pass(void *user, const char *stage, const char *text)
     opjit_rt_bytes_append(&p->before, rest, length);
 }
 
+/* Bytes of the elements of a tensor, repeated ones once. */
+static uint64_t bytes_of(const fe_tensor *t)
+{
+    uint64_t bytes = t->present ? opjit_rt_dtype_size(t->dtype) : 0;
+    for (uint32_t d = 0; t->present && d < t->rank; d++)
+        bytes *= t->sizes[d] == 1 || t->strides[d] != 0 ? t->sizes[d] : 1;
+    return bytes;
+}
+
+/* What the nodes would move if each were a kernel of its own. */
+static void put_node_by_node(rt_bytes *out, const cli_graph *graph, const opjit_kernel_info *info)
+{
+    uint64_t read = 0, written = 0;
+    for (uint32_t i = 0; i < graph->count; i++) {
+        const opjit_operator *const op = graph->operators[i].op;
+        for (uint32_t k = 0; op != NULL && k < op->input_count; k++)
+            read += bytes_of(&op->inputs[k]);
+        for (uint32_t k = 0; op != NULL && k < op->output_count; k++)
+            written += bytes_of(&op->outputs[k]);
+    }
+    opjit_rt_bytes_printf(
+        out, "  bytes moved: %" PRIu64 "; node by node: %" PRIu64 " (%" PRIu64 " written, %" PRIu64 " read)\n",
+        info->bytes_written + info->bytes_read, written + read, written, read);
+}
+
 static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_kernel_info *info)
 {
     const opjit_variant_info *const variants =
@@ -105,6 +176,8 @@ static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_ker
     opjit_rt_bytes_printf(
         out, "  a call writes %" PRIu64 " bytes and reads %" PRIu64 " of %" PRIu64 " input bytes, in %u step%s\n",
         info->bytes_written, info->bytes_read, input_bytes, steps, steps == 1 ? "" : "s");
+    if (d->graph != NULL)
+        put_node_by_node(out, d->graph, info);
     if (info->workspace_bytes != 0)
         opjit_rt_bytes_printf(out, "  workspace: %" PRIu64 " bytes\n", info->workspace_bytes);
     for (uint32_t i = info->inputs; i < info->buffer_count && i < info->inputs + info->outputs; i++) {
@@ -128,11 +201,13 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
     opjit_rt_bytes_init(&p.before, &opjit_rt_default_allocator);
     put_descriptor(&out, d);
-    status = opjit_operator_explain(m->context, d->op, &compile, put_pass, &p, &m->report.error);
+    status = d->graph != NULL
+                 ? opjit_graph_explain(m->context, &d->graph->desc, &compile, put_pass, &p, &m->report.error)
+                 : opjit_operator_explain(m->context, d->own.op, &compile, put_pass, &p, &m->report.error);
     /* An interpreted kernel has all the numbers, and needs no LLVM. */
     compile.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
     if (status == OPJIT_OK)
-        status = opjit_compile_operator(m->context, d->op, &compile, &d->kernel, &m->report.error);
+        status = opjit_cli_compile(m, d, &compile);
     if (status == OPJIT_OK)
         status = opjit_kernel_get_info(d->kernel, &info, &m->report.error);
     if (status == OPJIT_OK) {

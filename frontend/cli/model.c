@@ -28,9 +28,11 @@ void opjit_cli_model_free(cli_model *m)
     for (uint32_t i = 0; i < m->dispatchable_count; i++) {
         cli_dispatchable *d = &m->dispatchables[i];
         opjit_kernel_release(d->kernel);
-        for (uint32_t k = 0; d->constants != NULL && k < d->op->input_count; k++)
+        for (uint32_t k = 0; d->constants != NULL && k < d->input_count; k++)
             opjit_rt_release(&opjit_rt_default_allocator, d->constants[k].copy, (size_t)d->constants[k].bytes);
-        opjit_operator_release(d->op);
+        for (uint32_t k = 0; d->graph != NULL && k < d->graph->count; k++)
+            opjit_operator_release(d->graph->operators[k].op);
+        opjit_operator_release(d->own.op);
     }
     for (uint32_t i = 0; i < m->resource_count; i++)
         opjit_rt_release(&opjit_rt_default_allocator, m->resources[i].data, (size_t)m->resources[i].bytes);

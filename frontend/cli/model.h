@@ -32,12 +32,35 @@ typedef struct cli_range {
     uint8_t *copy; /* OWNED_BY_DML: the bytes as they were before the first command */
 } cli_range;
 
+/* A tensor that is bound: an operator's, or an input or output of a graph. */
+typedef struct cli_port {
+    const char *name;
+    const fe_tensor *tensor;
+    bool unused; /* a graph's input that leads nowhere: may be bound, and is not looked at */
+} cli_port;
+
+/* An operator as a dispatchable of its own, or as a node of a graph. */
+typedef struct cli_operator {
+    const op_def *def;
+    void *desc; /* the descriptor struct */
+    opjit_operator *op;
+} cli_operator;
+
+/* The nodes of a graph, and the description made of them. */
+typedef struct cli_graph {
+    DML_GRAPH_DESC desc;
+    const json_value *nodes; /* their object */
+    cli_operator *operators; /* by node; op NULL: a constant */
+    uint32_t count;
+} cli_graph;
+
 typedef struct cli_dispatchable {
     const json_value *json;
-    const json_value *desc_json; /* NULL: no "desc" */
-    const op_def *def;
-    void *desc; /* the descriptor struct; "graph" would have nodes instead */
-    opjit_operator *op;
+    const char *what; /* the operator's name, or "graph" */
+    cli_operator own; /* op NULL: a graph */
+    cli_graph *graph; /* NULL: an operator */
+    cli_port *ports;  /* inputs, then outputs, by position */
+    uint32_t input_count, output_count;
     opjit_kernel *kernel; /* NULL until opjit_cli_model_compile */
     cli_range *constants; /* by input position: OWNED_BY_DML inputs */
 } cli_dispatchable;
@@ -116,6 +139,12 @@ extern const op_enum opjit_cli_data_types;
 opjit_status opjit_cli_read_desc(cli_model *m, const op_def *def, const json_value *json, void **out);
 /* Puts into the report the place of the descriptor's field that a message of opjit_operator_create names. */
 void opjit_cli_locate(cli_model *m, const op_def *def, const json_value *json);
+/* An operator out of an object with "desc"; type: its name. */
+opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const json_value *type, cli_operator *out);
+/* The rest of a dispatchable of type "graph" (model_graph.c). */
+opjit_status opjit_cli_read_graph(cli_model *m, cli_dispatchable *d);
+/* A kernel of the dispatchable into d->kernel, which is NULL. */
+opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options);
 /* The row of an operator by its JSON name; at is the string's place. */
 opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const op_def **out);
 

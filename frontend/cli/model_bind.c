@@ -6,16 +6,6 @@
 #include "frontend/cli/model.h"
 #include "frontend/cli/number.h"
 
-static const fe_tensor *tensor_at(const opjit_operator *op, uint32_t position)
-{
-    return position < op->input_count ? &op->inputs[position] : &op->outputs[position - op->input_count];
-}
-
-static const char *name_at(const opjit_operator *op, uint32_t position)
-{
-    return position < op->input_count ? op->input_names[position] : op->output_names[position - op->input_count];
-}
-
 /* Whether a tensor's name is the field's, followed by nothing or by "[". */
 static bool is_of_field(const char *name, const json_value *field)
 {
@@ -82,13 +72,16 @@ static opjit_status check_range(cli_model *m, const fe_tensor *tensor, const cha
 }
 
 /* Binds one tensor; json may be null only where the tensor is absent. */
-static opjit_status bind_one(cli_model *m, const opjit_operator *op, uint32_t position, const json_value *json,
-                             bool owned, cli_range *out)
+static opjit_status bind_one(cli_model *m, const cli_port *port, const json_value *json, bool owned, cli_range *out)
 {
-    const fe_tensor *const tensor = tensor_at(op, position);
-    const char *const name = name_at(op, position);
-    if (json->kind == JSON_NULL && !tensor->present)
+    const fe_tensor *const tensor = port->tensor;
+    const char *const name = port->name;
+    if (json->kind == JSON_NULL && (port->unused || !tensor->present))
         return OPJIT_OK;
+    if (port->unused) {
+        cli_range ignored = { 0 };
+        return read_range(m, json, tensor, &ignored);
+    }
     if (!tensor->present)
         return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "the descriptor has no %s", name);
     if (owned && (tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) == 0)
@@ -104,23 +97,22 @@ static opjit_status bind_one(cli_model *m, const opjit_operator *op, uint32_t po
 }
 
 /* One member of "bindings": the binds of a field, an array where the field is one. */
-static opjit_status bind_field(cli_model *m, const opjit_operator *op, const json_value *field, bool owned,
+static opjit_status bind_field(cli_model *m, const cli_dispatchable *d, const json_value *field, bool owned,
                                cli_range *out)
 {
-    const uint32_t all = op->input_count + op->output_count;
     const json_value *bind = field->kind == JSON_ARRAY ? field->first : field;
     uint32_t found = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        if (!is_of_field(name_at(op, i), field))
+    for (uint32_t i = 0; i < d->input_count + d->output_count; i++) {
+        if (!is_of_field(d->ports[i].name, field))
             continue;
         found++;
         if (bind == NULL)
             continue;
-        TRY(bind_one(m, op, i, bind, owned, &out[i]));
+        TRY(bind_one(m, &d->ports[i], bind, owned, &out[i]));
         bind = field->kind == JSON_ARRAY ? bind->next : NULL;
     }
     if (found == 0)
-        return opjit_cli_fail(m, field, OPJIT_INVALID_ARGUMENT, "%s has no tensor of this name", op->def->name);
+        return opjit_cli_fail(m, field, OPJIT_INVALID_ARGUMENT, "%s has no tensor of this name", d->what);
     if (field->kind == JSON_ARRAY ? field->count != found : found != 1)
         return opjit_cli_fail(m, field, OPJIT_INVALID_ARGUMENT, "this has to be %u binding%s", found,
                               found == 1 ? "" : "s");
@@ -131,35 +123,28 @@ opjit_status opjit_cli_read_bindings(cli_model *m, cli_dispatchable *d, const js
                                      cli_range *ranges)
 {
     const json_value *const bindings = opjit_cli_json_get(owner, "bindings");
-    const opjit_operator *const op = d->op;
     if (bindings != NULL && bindings->kind != JSON_OBJECT)
         return opjit_cli_fail(m, bindings, OPJIT_INVALID_ARGUMENT,
                               "this has to be an object: tensors and what is bound to them");
     for (const json_value *field = bindings != NULL ? bindings->first : NULL; field != NULL; field = field->next)
-        TRY(bind_field(m, op, field, owned, ranges));
-    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
-        const fe_tensor *const tensor = tensor_at(op, i);
-        const bool is_owned = (tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0;
-        if (tensor->present && is_owned == owned && ranges[i].resource == NULL)
+        TRY(bind_field(m, d, field, owned, ranges));
+    for (uint32_t i = 0; i < d->input_count + d->output_count; i++) {
+        const cli_port *const port = &d->ports[i];
+        const bool is_owned = (port->tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0;
+        if (port->tensor->present && !port->unused && is_owned == owned && ranges[i].resource == NULL)
             return opjit_cli_fail(m, bindings != NULL ? bindings : owner, OPJIT_INVALID_ARGUMENT,
-                                  "%s of %.*s is not bound", name_at(op, i), (int)d->json->key_length, d->json->key);
+                                  "%s of %.*s is not bound", port->name, (int)d->json->key_length, d->json->key);
     }
     return OPJIT_OK;
 }
 
 /* --- from ranges to bindings -------------------------------------------------------------------------------------- */
-/* Position of the kernel's buffer among the operator's tensors.  Buffers without a name come in the order of
- * tensors. */
-static uint32_t position_of(const opjit_operator *op, const opjit_kernel_info *info, uint32_t buffer, uint32_t next)
+/* The next port that the kernel has a buffer for: they come in the same order. */
+static uint32_t next_port(const cli_dispatchable *d, uint32_t at)
 {
-    const uint32_t all = op->input_count + op->output_count;
-    const char *const name =
-        info->buffers[buffer].name != 0 ? (const char *)info->meta + info->buffers[buffer].name : NULL;
-    for (uint32_t i = name != NULL ? 0 : next; i < all; i++) {
-        if (name != NULL ? strcmp(name, name_at(op, i)) == 0 : tensor_at(op, i)->present)
-            return i;
-    }
-    return all;
+    while (at < d->input_count + d->output_count && (!d->ports[at].tensor->present || d->ports[at].unused))
+        at++;
+    return at;
 }
 
 /* An output may be an input's memory where the kernel says so, and share bytes with nothing else. */
@@ -175,7 +160,7 @@ static opjit_status check_overlap(cli_model *m, const cli_command *c, const opji
     return opjit_cli_fail(m, opjit_cli_json_get(c->json, "bindings"), OPJIT_INVALID_ARGUMENT,
                           "%s shares memory with %s, which %.40s can't do in place",
                           (const char *)info->meta + infos[output].name, (const char *)info->meta + infos[other].name,
-                          c->dispatchable->def->name);
+                          c->dispatchable->what);
 }
 
 static opjit_status make_bindings(cli_model *m, cli_command *c)
@@ -189,12 +174,12 @@ static opjit_status make_bindings(cli_model *m, cli_command *c)
     if (c->bindings == NULL)
         return opjit_cli_no_memory(m, c->json);
     for (uint32_t i = 0; i < c->binding_count; i++) {
-        const uint32_t at = position_of(d->op, &info, i, next);
-        if (at >= d->op->input_count + d->op->output_count)
+        const uint32_t at = next_port(d, next);
+        if (at >= d->input_count + d->output_count)
             return opjit_cli_fail(m, c->json, OPJIT_INTERNAL, "the kernel of %s has a buffer that is no tensor",
-                                  d->def->name);
+                                  d->what);
         const cli_range *const r =
-            at < d->op->input_count && d->constants[at].copy != NULL ? &d->constants[at] : &c->ranges[at];
+            at < d->input_count && d->constants[at].copy != NULL ? &d->constants[at] : &c->ranges[at];
         c->bindings[i].data = r->copy != NULL ? r->copy : r->resource->data + r->offset;
         c->bindings[i].bytes = r->bytes;
         next = at + 1;
@@ -206,6 +191,15 @@ static opjit_status make_bindings(cli_model *m, cli_command *c)
     return OPJIT_OK;
 }
 
+opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options)
+{
+    opjit_error *const error = &m->report.error;
+    const opjit_status status = d->graph != NULL
+                                    ? opjit_compile_graph(m->context, &d->graph->desc, options, &d->kernel, error)
+                                    : opjit_compile_operator(m->context, d->own.op, options, &d->kernel, error);
+    return opjit_cli_at(m, d->json, status);
+}
+
 opjit_status opjit_cli_model_compile(cli_model *m, const opjit_compile_options *options, cli_progress_fn progress,
                                      void *user)
 {
@@ -213,7 +207,7 @@ opjit_status opjit_cli_model_compile(cli_model *m, const opjit_compile_options *
         cli_dispatchable *const d = &m->dispatchables[i];
         if (progress != NULL)
             progress(user, i, m->dispatchable_count, d->json->key);
-        TRY(opjit_cli_at(m, d->json, opjit_compile_operator(m->context, d->op, options, &d->kernel, &m->report.error)));
+        TRY(opjit_cli_compile(m, d, options));
     }
     for (uint32_t i = 0; i < m->command_count; i++) {
         if (m->commands[i].kind == CLI_DISPATCH)

@@ -53,25 +53,24 @@ static opjit_status read_dispatch(cli_model *m, cli_command *c)
     }
     if (c->dispatchable == NULL)
         return opjit_cli_fail(m, name, OPJIT_NOT_FOUND, "there is no dispatchable \"%.60s\"", name->text);
-    const opjit_operator *const op = c->dispatchable->op;
-    const uint32_t all = op->input_count + op->output_count;
+    const uint32_t inputs = c->dispatchable->input_count, all = inputs + c->dispatchable->output_count;
     c->ranges = ARENA_ARRAY(&m->arena, cli_range, (size_t)all + 1);
     if (c->ranges == NULL)
         return opjit_cli_no_memory(m, c->json);
     TRY(opjit_cli_read_bindings(m, c->dispatchable, c->json, false, c->ranges));
     for (uint32_t i = 0; i < all; i++) {
         cli_range *const r = &c->ranges[i];
-        const fe_tensor *const tensor = i < op->input_count ? &op->inputs[i] : &op->outputs[i - op->input_count];
+        const fe_tensor *const tensor = c->dispatchable->ports[i].tensor;
         if (r->resource == NULL || !r->resource->deferred)
             continue;
-        if (i < op->input_count)
+        if (i < inputs)
             TRY(need_contents(m, r->resource, r->json));
         extend(r, tensor);
         if (r->resource->bytes > m->max_bytes)
             return opjit_cli_fail(m, r->json, OPJIT_LIMIT,
                                   "the range ends beyond what a resource may have, %" PRIu64 " bytes", m->max_bytes);
     }
-    for (uint32_t i = op->input_count; i < all; i++) {
+    for (uint32_t i = inputs; i < all; i++) {
         if (c->ranges[i].resource != NULL)
             c->ranges[i].resource->written = true;
     }

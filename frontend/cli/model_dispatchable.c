@@ -1,4 +1,5 @@
-/* model_dispatchable.c - dispatchables: operators out of their descriptors, and the inputs that they own.  Other
+/* model_dispatchable.c - dispatchables: operators out of their descriptors, and the inputs that they own.  Graphs are
+ * read in model_graph.c.  Other
  * kinds of DxDispatch's dispatchables are recognised and refused; a kind that opjit gets later is one more row of
  * `kinds`. */
 #include <stdio.h>
@@ -98,15 +99,15 @@ void opjit_cli_locate(cli_model *m, const op_def *def, const json_value *json)
 /* Takes the bytes of each OWNED_BY_DML input, as they are before the first command. */
 static opjit_status read_constants(cli_model *m, cli_dispatchable *d)
 {
-    d->constants = ARENA_ARRAY(&m->arena, cli_range, (size_t)d->op->input_count + d->op->output_count + 1);
+    d->constants = ARENA_ARRAY(&m->arena, cli_range, (size_t)d->input_count + d->output_count + 1);
     if (d->constants == NULL)
         return opjit_cli_no_memory(m, d->json);
     TRY(opjit_cli_read_bindings(m, d, d->json, true, d->constants));
-    for (uint32_t i = 0; i < d->op->input_count; i++) {
+    for (uint32_t i = 0; i < d->input_count; i++) {
         cli_range *const r = &d->constants[i];
         if (r->resource == NULL)
             continue;
-        r->bytes = d->op->inputs[i].bytes;
+        r->bytes = d->ports[i].tensor->bytes;
         r->copy = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)r->bytes, CLI_PAGE);
         if (r->copy == NULL)
             return opjit_cli_no_memory(m, r->json);
@@ -115,38 +116,64 @@ static opjit_status read_constants(cli_model *m, cli_dispatchable *d)
     return OPJIT_OK;
 }
 
-static opjit_status read_operator(cli_model *m, cli_dispatchable *d, const json_value *type)
+opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const json_value *type, cli_operator *out)
 {
+    const json_value *desc_json;
     DML_OPERATOR_DESC desc;
-    TRY(opjit_cli_find_operator(m, type, &d->def));
-    d->desc_json = opjit_cli_json_get(d->json, "desc");
-    if (d->desc_json == NULL)
-        d->desc_json = opjit_cli_json_get(d->json, "Desc");
-    if (d->desc_json == NULL || d->desc_json->kind != JSON_OBJECT)
-        return opjit_cli_fail(m, d->desc_json != NULL ? d->desc_json : d->json, OPJIT_INVALID_ARGUMENT,
+    TRY(opjit_cli_find_operator(m, type, &out->def));
+    desc_json = opjit_cli_json_get(json, "desc");
+    if (desc_json == NULL)
+        desc_json = opjit_cli_json_get(json, "Desc");
+    if (desc_json == NULL || desc_json->kind != JSON_OBJECT)
+        return opjit_cli_fail(m, desc_json != NULL ? desc_json : json, OPJIT_INVALID_ARGUMENT,
                               "an operator needs \"desc\", an object with its fields");
-    TRY(opjit_cli_read_desc(m, d->def, d->desc_json, &d->desc));
-    desc = (DML_OPERATOR_DESC){ d->def->type, d->desc };
-    if (opjit_operator_create(m->context, &desc, &d->op, &m->report.error) != OPJIT_OK) {
-        opjit_cli_locate(m, d->def, d->desc_json);
+    TRY(opjit_cli_read_desc(m, out->def, desc_json, &out->desc));
+    desc = (DML_OPERATOR_DESC){ out->def->type, out->desc };
+    if (opjit_operator_create(m->context, &desc, &out->op, &m->report.error) != OPJIT_OK) {
+        opjit_cli_locate(m, out->def, desc_json);
         return m->report.error.status;
     }
-    return read_constants(m, d);
+    return OPJIT_OK;
 }
 
 /* --- kinds -------------------------------------------------------------------------------------------------------- */
+static opjit_status read_operator(cli_model *m, cli_dispatchable *d, const json_value *type)
+{
+    const opjit_operator *op;
+    TRY(opjit_cli_read_operator(m, d->json, type, &d->own));
+    op = d->own.op;
+    d->what = op->def->name;
+    d->input_count = op->input_count;
+    d->output_count = op->output_count;
+    d->ports = ARENA_ARRAY(&m->arena, cli_port, (size_t)op->input_count + op->output_count);
+    if (d->ports == NULL)
+        return opjit_cli_no_memory(m, d->json);
+    for (uint32_t i = 0; i < op->input_count; i++)
+        d->ports[i] = (cli_port){ op->input_names[i], &op->inputs[i], false };
+    for (uint32_t i = 0; i < op->output_count; i++)
+        d->ports[op->input_count + i] = (cli_port){ op->output_names[i], &op->outputs[i], false };
+    return read_constants(m, d);
+}
+
+static opjit_status read_graph(cli_model *m, cli_dispatchable *d, const json_value *type)
+{
+    (void)type;
+    TRY(opjit_cli_read_graph(m, d));
+    return read_constants(m, d);
+}
+
 static opjit_status refuse_kind(cli_model *m, cli_dispatchable *d, const json_value *type)
 {
     (void)d;
     return opjit_cli_fail(m, type, OPJIT_UNSUPPORTED,
-                          "dispatchables of type \"%.40s\" are not supported: give an operator", type->text);
+                          "dispatchables of type \"%.40s\" are not supported: give an operator or a graph", type->text);
 }
 
 static const struct {
     const char *type; /* in any case; NULL: everything else, an operator's name */
     opjit_status (*read)(cli_model *m, cli_dispatchable *d, const json_value *type);
 } kinds[] = {
-    { "graph", refuse_kind }, { "hlsl", refuse_kind }, { "onnx", refuse_kind }, { "dmlSerializedGraph", refuse_kind },
+    { "graph", read_graph }, { "hlsl", refuse_kind }, { "onnx", refuse_kind }, { "dmlSerializedGraph", refuse_kind },
     { NULL, read_operator },
 };
 

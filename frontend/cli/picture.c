@@ -15,7 +15,7 @@ typedef struct band {
     char rest; /* what stands where nothing is filled */
 } band;
 
-static bool find_band(const cli_dispatchable *d, band *out)
+static bool find_band(const cli_operator *d, band *out)
 {
     if (d->def->type == DML_OPERATOR_DIAGONAL_MATRIX1) {
         const DML_DIAGONAL_MATRIX1_OPERATOR_DESC *const desc = d->desc;
@@ -100,10 +100,11 @@ static void describe(rt_bytes *out, const band *b, int64_t rows, int64_t columns
 
 void opjit_cli_picture(rt_bytes *out, const cli_dispatchable *d)
 {
-    const fe_tensor *const t = &d->op->outputs[0];
+    const cli_operator *const own = &d->own;
     band b;
-    if (!find_band(d, &b))
+    if (own->op == NULL || !find_band(own, &b))
         return;
+    const fe_tensor *const t = &own->op->outputs[0];
     const int64_t columns = (int64_t)t->sizes[t->rank - 1], rows = t->rank > 1 ? (int64_t)t->sizes[t->rank - 2] : 1;
     if (b.lo != b.hi || b.inside)
         describe(out, &b, rows, columns);

@@ -144,12 +144,29 @@ typedef struct opjit_compile_options {
 #define OPJIT_COMPILE_MASKS_ABSORB 1u /* ADD: a generated or constant -inf operand decides alone (DESIGN: numerics) */
 #define OPJIT_COMPILE_INTERPRET 2u    /* run in the IR interpreter: the oracle; needs no codegen library */
 #define OPJIT_COMPILE_NO_CACHE 4u     /* neither look in the caches nor store there */
+#define OPJIT_COMPILE_BORROW_CONSTANTS 8u /* graphs: constants above 4 KiB on 64-byte boundaries are not copied; the caller
+                                             keeps them as they are until the kernel is released */
 
 /* Compiles the operator for exactly its shapes, or finds it in the cache, into *out_kernel; the caller releases it.
  * The operator is borrowed until the call returns.  Threads that ask for one key at a time compile it once. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op,
                                                               const opjit_compile_options *options,
                                                               opjit_kernel **out_kernel, opjit_error *error);
+
+/* --- graphs ----------------------------------------------------------------------------------------------------- */
+/* Compiles a graph of operators, DirectML's CompileGraph, into one kernel, or finds it in the cache.  Everything behind
+ * *desc is borrowed until the call returns, operators included.
+ *   - An edge carries bytes: what reads an output may describe it with other sizes and strides (reshape, transpose,
+ *     broadcast) of the same data type, within the bytes that the output writes.
+ *   - The kernel's bindings are the graph inputs that an edge leads from, in order, and all outputs.
+ *   - Constants up to 4 KiB are part of the kernel; larger ones are copied for each kernel, or borrowed.
+ *   - Late fields are "label.Field", or "2.Field" by the node's index.
+ *   - Labels are for messages and late fields; nodes that no output depends on are checked and dropped.
+ * Expected failures: cycles, missing and double edges, sizes that don't fit, bytes that nothing writes; the message
+ * names the nodes. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                                           const opjit_compile_options *options,
+                                                           opjit_kernel **out_kernel, opjit_error *error);
 
 /* --- kernels ---------------------------------------------------------------------------------------------------- */
 OPJIT_API void opjit_kernel_retain(opjit_kernel *kernel);
@@ -252,6 +269,10 @@ typedef void (*opjit_explain_fn)(void *user, const char *stage, const char *text
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_explain(opjit_context *context, opjit_operator *op,
                                                               const opjit_compile_options *options, opjit_explain_fn fn,
                                                               void *user, opjit_error *error);
+/* The same for a graph. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_explain(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                                           const opjit_compile_options *options, opjit_explain_fn fn,
+                                                           void *user, opjit_error *error);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,10 @@
 #include "runtime/target.h"
 #include "tests/support/checker.h"
 
-static const struct { const char *text; uint64_t most_elements; } targets[] = {
+static const struct {
+    const char *text;
+    uint64_t most_elements;
+} targets[] = {
     { "cpu:x86-64-v1", 4096 },
     { "cpu:x86-64-v2", 4096 },
     { "cpu:x86-64-v3", 4096 },
@@ -42,7 +45,10 @@ static void run_here(opjit_context *context, DML_OPERATOR_TYPE type, const char 
     const test_mode modes[] = {
         { .name = "quick", .target = target, .level = OPJIT_LEVEL_QUICK },
         { .name = "peak", .target = target, .level = OPJIT_LEVEL_PEAK },
-        { .name = "optimized", .target = target, .level = OPJIT_LEVEL_QUICK, .optimize = true,
+        { .name = "optimized",
+          .target = target,
+          .level = OPJIT_LEVEL_QUICK,
+          .optimize = true,
           .flags = OPJIT_COMPILE_NO_CACHE },
         { .name = "peak, late, pieces", .target = target, .level = OPJIT_LEVEL_PEAK, .late = 7, .how = TEST_PIECES },
     };
@@ -69,16 +75,20 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
     opjit_operator *op = NULL;
     fe_program program;
     fe_options options;
+    fe_graph graph = { 0 };
     given.target = target;
     given.level = level;
     opjit_status status = opjit_operator_create(context, &c->op, &op, error);
     if (status == OPJIT_OK)
         status = opjit_fe_options_read(context, op, &given, &options, error);
+    opjit_rt_arena_init(&graph.arena, allocator);
     if (status == OPJIT_OK)
-        status = opjit_fe_program_make(op, &options, "test", allocator, NULL, NULL, &program, error);
+        status = opjit_fe_graph_of(op, &options, &graph, error);
+    if (status == OPJIT_OK)
+        status = opjit_fe_program_make(&graph, &options, "test", allocator, NULL, NULL, &program, error);
     if (status == OPJIT_OK) {
-        const codegen_request request = { variants, program.count, options.target, options.level, CODEGEN_CODE, "test",
-                                          allocator, true };
+        const codegen_request request = { variants,     program.count, options.target, options.level,
+                                          CODEGEN_CODE, "test",        allocator,      true };
         for (uint32_t i = 0; i < program.count; i++)
             variants[i] = &program.variants[i];
         opjit_rt_bytes_init(&code.bytes, allocator);
@@ -89,6 +99,7 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
         opjit_rt_release(allocator, code.entries, code.entry_count * sizeof *code.entries);
         opjit_fe_program_free(&program);
     }
+    opjit_fe_graph_free(&graph);
     opjit_operator_release(op);
     return status;
 }

@@ -196,6 +196,70 @@ static opjit_status explain(world *w, opjit_error *error)
     return status;
 }
 
+/* Three of the operator: one reads input 0, one that one's output, and one a constant, small or bound to the kernel. */
+static opjit_status with_graph(world *w, size_t constant_bytes, const opjit_compile_options *options, int *stages,
+                               opjit_kernel **out, opjit_error *error)
+{
+    static const float data[5000 / sizeof(float)] = { 1 };
+    const DML_OPERATOR_GRAPH_NODE_DESC node = { w->op, "node" };
+    const DML_CONSTANT_DATA_GRAPH_NODE_DESC constant = { data, constant_bytes, "constant" };
+    const DML_INPUT_GRAPH_EDGE_DESC input = { 0, 0, 0, NULL };
+    const DML_INTERMEDIATE_GRAPH_EDGE_DESC edges[] = { { 0, 0, 1, 0, NULL }, { 3, 0, 2, 0, NULL } };
+    const DML_OUTPUT_GRAPH_EDGE_DESC outputs[] = { { 1, 0, 0, NULL }, { 2, 0, 1, NULL } };
+    const DML_GRAPH_NODE_DESC nodes[] = { { DML_GRAPH_NODE_TYPE_OPERATOR, &node },
+                                          { DML_GRAPH_NODE_TYPE_OPERATOR, &node },
+                                          { DML_GRAPH_NODE_TYPE_OPERATOR, &node },
+                                          { DML_GRAPH_NODE_TYPE_CONSTANT, &constant } };
+    const DML_GRAPH_EDGE_DESC input_edges[] = { { DML_GRAPH_EDGE_TYPE_INPUT, &input } };
+    const DML_GRAPH_EDGE_DESC inner_edges[] = { { DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &edges[0] },
+                                                { DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &edges[1] } };
+    const DML_GRAPH_EDGE_DESC output_edges[] = { { DML_GRAPH_EDGE_TYPE_OUTPUT, &outputs[0] },
+                                                 { DML_GRAPH_EDGE_TYPE_OUTPUT, &outputs[1] } };
+    const DML_GRAPH_DESC graph = { 1, 2, 4, nodes, 1, input_edges, 2, output_edges, 2, inner_edges };
+
+    if (stages != NULL)
+        return opjit_graph_explain(w->context, &graph, options, count_stage, stages, error);
+    return opjit_compile_graph(w->context, &graph, options, out, error);
+}
+
+static opjit_status graph_with(world *w, uint32_t flags, size_t constant_bytes, opjit_error *error)
+{
+    static const char *const names[] = { "1.Value" };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_kernel *kernel = NULL;
+    opjit_status status;
+
+    options.flags = flags;
+    options.late = names;
+    options.late_count = 1;
+    status = with_graph(w, constant_bytes, &options, NULL, &kernel, error);
+    check_output(status, kernel);
+    opjit_kernel_release(kernel);
+    return status;
+}
+
+static opjit_status graph_small(world *w, opjit_error *error)
+{
+    return graph_with(w, OPJIT_COMPILE_INTERPRET, 140, error);
+}
+static opjit_status graph_bound(world *w, opjit_error *error)
+{
+    return graph_with(w, OPJIT_COMPILE_INTERPRET, 5000, error);
+}
+static opjit_status graph_code(world *w, opjit_error *error)
+{
+    return graph_with(w, 0, 5000, error);
+}
+
+static opjit_status graph_explain(world *w, opjit_error *error)
+{
+    int stages = 0;
+    const opjit_status status = with_graph(w, 140, NULL, &stages, NULL, error);
+
+    ck_assert(status != OPJIT_OK || stages >= 7);
+    return status;
+}
+
 static opjit_status info(world *w, opjit_error *error)
 {
     opjit_kernel_info out = OPJIT_KERNEL_INFO_INIT;
@@ -220,7 +284,11 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "cache_get_stats", statistics, false },
     { "closure_create", closure, false },
     { "operator_explain", explain, false },
+    { "compile_graph, interpreted", graph_small, false },
+    { "compile_graph, bound constants", graph_bound, false },
+    { "graph_explain", graph_explain, false },
     { "context_warm", warm, true },
+    { "compile_graph, code", graph_code, true },
     { "compile, code", compile_code, true },
     { "compile, code, late", compile_code_late, true },
     { "kernel_call, code", call, true },

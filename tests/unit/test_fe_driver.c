@@ -145,8 +145,8 @@ static const char *const late_unknown[] = { "Value", "Offset" },
 
 /* clang-format off */
 static const struct { opjit_compile_options options; const char *message; } wrong_options[] = {
-    { { .flags = 8 }, "options.flags: 0x8, must be a sum of flags out of 0x7" },
-    { { .flags = UINT32_MAX }, "options.flags: 0xffffffff, must be a sum of flags out of 0x7" },
+    { { .flags = 16 }, "options.flags: 0x10, must be a sum of flags out of 0xf" },
+    { { .flags = UINT32_MAX }, "options.flags: 0xffffffff, must be a sum of flags out of 0xf" },
     { { .level = (opjit_level)3 }, "options.level: 3, must be an opjit_level (0 to 2)" },
     { { .late_count = 2 }, "options.late: NULL, must be an array of 2 names" },
     { { .late_count = 1, .late = late_null }, "options.late[0]: NULL, must be a field's name" },
