@@ -26,6 +26,7 @@ enum {
     CG_MAX_LOOPS = 32,   /* nesting, the stage included; one bit each in cg_info */
     CG_MAX_SCOPES = 256, /* four a loop, one a statement, one a guard */
     CG_MAX_LANES = 64,
+    CG_MAX_WINDOW = 16, /* copies of a body that share a mask */
     CG_MAX_ROWS = 8,
     CG_MAX_CONSTANTS = 8,
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
@@ -88,6 +89,7 @@ typedef struct cg_entry {
     LLVMValueRef value;
     uint32_t scope;
     uint32_t depth;
+    int64_t offset; /* CG_SPLAT of what moves with the lanes: of the copy that it was made for */
 } cg_entry;
 
 typedef struct cg_loop {
@@ -146,10 +148,12 @@ typedef struct cg_func {
     uint32_t copy_scope; /* depth of the innermost scope that spans a whole copy of a loop body */
     uint32_t loop_scope; /* depth of the scope that spans all copies */
     uint32_t lanes;      /* of the piece that is being emitted; 1: scalar */
+    uint32_t copies;     /* of the body in it, one after the other */
     uint32_t vec;        /* the vectorised loop in loops, where lanes > 1 */
     uint32_t lane_bits;  /* width of the elements that the vectorised loop works on */
     LLVMValueRef mask;   /* lanes that are evaluated; NULL: all */
     bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
+    bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool nontemporal;    /* stores of this loop */
     bool fence;          /* a non-temporal store was emitted */
     bool peak;           /* level */
@@ -193,8 +197,10 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
                              LLVMValueRef b); /* c ? a : b; forms made equal */
 LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
-/* Lane number op d, or d op lane number (swapped), as integers of f->lane_bits; d is an i64. */
-LLVMValueRef opjit_cg_lane_mask(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
+/* Where to read whether lane number op d, or d op lane number (swapped), for the lanes of all copies: integers of
+ * f->lane_bits, one a lane; d is an i64, counted from lane 0 of copy 0. */
+LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef window); /* of the copy that is being emitted */
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */
 
 /* --- operations on values ----------------------------------------------------------------------------------------- */
@@ -226,8 +232,10 @@ bool opjit_cg_varies(const cg_func *f, ir_ref node); /* over the lanes of the cu
 LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node);       /* an index operation */
 uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node); /* lane width of an index in vectors */
 LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes);
-LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_op op, ir_ref a, ir_ref b);
+LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);                           /* ELEM */
+/* Integers that grow by the same from lane to lane, modulo their width: sums and products of ELEM.  NULL: not one. */
+LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                              /* lane 0 of copy 0, as i64 */
 /* The remainder of an index expression modulo m where it is the same for all iterations. */

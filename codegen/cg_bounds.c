@@ -27,7 +27,7 @@ static bool var_residue(const cg_func *f, ir_ref var, uint64_t m, uint32_t depth
     const ir_node *n = ir_at(f->ir, owner);
     const bool vectorised = f->lanes > 1 && f->loops[f->vec].var == var;
     uint64_t step = n->op == IR_FOR ? n->imm : 1;
-    if (vectorised && !checked_mul(step, f->lanes, &step))
+    if (vectorised && (f->shifted || !checked_mul(step, f->lanes, &step)))
         return false;
     return step % m == 0 && residue(f, ir_operand(f->ir, owner, 0), m, depth, out);
 }

@@ -88,9 +88,14 @@ static LLVMValueRef emit_arith(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
     const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
-    LLVMValueRef a[3] = { NULL };
-    for (uint32_t i = 0; i < n->count && i < 3; i++)
+    const bool simple = n->op == IR_ADD || n->op == IR_SUB || n->op == IR_MUL || n->op == IR_FMA;
+    LLVMValueRef a[3] = { simple && lanes > 1 ? opjit_cg_progression(f, node) : NULL };
+    if (a[0])
+        return a[0];
+    for (uint32_t i = 0; i < n->count && i < 3; i++) {
         a[i] = opjit_cg_emit_lanes(f, ir_operand(f->ir, node, i), lanes);
+        a[i] = simple ? opjit_cg_kept(f, a[i]) : a[i];
+    }
     return opjit_cg_arith(f, (ir_op)n->op, (ir_type)n->type, a);
 }
 
@@ -100,7 +105,7 @@ static LLVMValueRef emit_compare(cg_func *f, ir_ref node)
     const ir_ref a = ir_operand(f->ir, node, 0), b = ir_operand(f->ir, node, 1);
     const ir_type type = (ir_type)ir_at(f->ir, a)->type;
     if (type == IR_INDEX)
-        return opjit_cg_index_compare(f, (ir_op)n->op, a, b);
+        return opjit_cg_index_compare(f, node);
     const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
     return opjit_cg_compare(f, (ir_op)n->op, type, opjit_cg_emit_lanes(f, a, lanes), opjit_cg_emit_lanes(f, b, lanes));
 }

@@ -50,7 +50,7 @@ static void emit_stage(cg_func *f, ir_ref stage)
     cg_count c;
     f->loops[0] = (cg_loop){ .var = n->ref, .iv = begin, .step = 1 };
     f->loop_count = 1;
-    f->lanes = 1;
+    f->lanes = f->copies = 1;
     f->lane_bits = 8;
     opjit_cg_scope_push(f);
     f->copy_scope = f->loop_scope = 0;
@@ -87,7 +87,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
         return opjit_rt_no_memory(f->error);
     f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
     f->mask = NULL;
-    f->tail = f->nontemporal = f->fence = f->failed = f->accumulates = false;
+    f->tail = f->shifted = f->nontemporal = f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));
     begin_function(f, name);
     emit_stage(f, stage);

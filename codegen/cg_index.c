@@ -125,14 +125,29 @@ static uint32_t wider(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+/* base + lane * step in the lanes of this copy, which is `offset` further than the first one.  Each copy goes on from
+ * the one before: one constant for all of them. */
+static LLVMValueRef lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64_t step, int64_t offset)
+{
+    const uint32_t bits = opjit_cg_bits(base);
+    const cg_entry *last = &f->cache[CG_SPLAT][node];
+    LLVMValueRef v = opjit_cg_live(f, last);
+    const bool usable = v && opjit_cg_bits(v) == bits && opjit_cg_lanes(v) == f->lanes;
+    if (!usable) {
+        v = opjit_cg_splat(f, base, f->lanes);
+        v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_iota(f, bits, f->lanes, offset, step)), "");
+    } else if (last->offset != offset) {
+        const uint64_t more = (uint64_t)offset - (uint64_t)last->offset;
+        v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_number(f, bits, f->lanes, more)), "");
+    }
+    opjit_cg_remember(f, CG_SPLAT, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, v);
+    f->cache[CG_SPLAT][node].offset = offset;
+    return v;
+}
+
 static LLVMValueRef affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64_t step, int64_t offset)
 {
-    LLVMValueRef splat = opjit_cg_recall(f, CG_SPLAT, node);
-    if (!splat || opjit_cg_bits(splat) != bits || opjit_cg_lanes(splat) != f->lanes) {
-        splat = opjit_cg_splat(f, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), f->lanes);
-        opjit_cg_remember(f, CG_SPLAT, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, splat);
-    }
-    return LLVMBuildAdd(f->b, splat, opjit_cg_iota(f, bits, f->lanes, offset, step), "");
+    return lanes_from(f, node, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), step, offset);
 }
 
 /* An index expression as integers of `bits`, modulo 2^bits. */
@@ -291,23 +306,41 @@ static bool is_small(ir_interval i)
     return i.lo >= -((int64_t)1 << 61) && i.hi <= (int64_t)1 << 61;
 }
 
-/* affine REL invariant: lane * step REL clamp(invariant - base).  NULL: not of that form. */
-static LLVMValueRef compare_iota(cg_func *f, ir_op op, ir_ref affine, ir_ref invariant, bool swapped)
+/* invariant - affine in lane 0 of copy 0 */
+static LLVMValueRef distance(cg_func *f, ir_ref affine, ir_ref invariant)
 {
+    return opjit_cg_sub(f, opjit_cg_emit(f, invariant), opjit_cg_base(f, affine));
+}
+
+/* Lane number REL distance, from memory: one look-up for all copies. */
+static LLVMValueRef compare_window(cg_func *f, ir_ref node, ir_ref affine, ir_ref invariant, bool swapped)
+{
+    LLVMValueRef window = opjit_cg_recall(f, CG_BASE, node);
+    if (!window) {
+        window = opjit_cg_lane_window(f, (ir_op)ir_at(f->ir, node)->op, distance(f, affine, invariant), swapped);
+        opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, window);
+    }
+    return opjit_cg_lane_mask(f, window);
+}
+
+/* affine REL invariant: lane * step REL clamp(invariant - base).  NULL: not of that form. */
+static LLVMValueRef compare_iota(cg_func *f, ir_ref node, ir_ref affine, ir_ref invariant, bool swapped)
+{
+    const ir_op op = (ir_op)ir_at(f->ir, node)->op;
     int64_t step, offset;
     if (opjit_cg_varies(f, invariant) || !lane_step(f, affine, &step, &offset) ||
         !is_small(opjit_ir_interval(f->ir, affine)) || !is_small(opjit_ir_interval(f->ir, invariant)))
         return NULL;
     if (step > (int64_t)1 << 32 || step < -((int64_t)1 << 32))
         return NULL;
+    if (step == 1 && (!f->peak || f->copies > 1) && f->copies <= CG_MAX_WINDOW && op != IR_NE)
+        return compare_window(f, node, affine, invariant, swapped);
     const int64_t reach = step * (int64_t)(f->lanes - 1), lo = reach < 0 ? reach : 0, hi = reach < 0 ? 0 : reach;
     const uint32_t bits = wider(f->lane_bits, bits_for((ir_interval){ lo - 1, hi + 1 }));
-    LLVMValueRef d = opjit_cg_sub(f, opjit_cg_emit(f, invariant), opjit_cg_base(f, affine));
+    LLVMValueRef d = distance(f, affine, invariant);
     d = opjit_cg_sub(f, d, number(f, d, offset));
-    if (step == 1 && !f->peak && op != IR_NE)
-        return opjit_cg_lane_mask(f, op, d, swapped);
     const ir_interval x = opjit_ir_interval(f->ir, affine), y = opjit_ir_interval(f->ir, invariant);
-    const bool fits = !f->tail && bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
+    const bool fits = !f->tail && !f->shifted && bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
     if (!fits)
         d = choice(f, false, choice(f, true, d, number(f, d, lo - 1)), number(f, d, hi + 1));
     d = opjit_cg_splat(f, opjit_cg_resize(f, d, bits, true), f->lanes);
@@ -315,16 +348,18 @@ static LLVMValueRef compare_iota(cg_func *f, ir_op op, ir_ref affine, ir_ref inv
     return swapped ? opjit_cg_compare(f, op, IR_INDEX, d, l) : opjit_cg_compare(f, op, IR_INDEX, l, d);
 }
 
-LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_op op, ir_ref a, ir_ref b)
+LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_ref node)
 {
+    const ir_op op = (ir_op)ir_at(f->ir, node)->op;
+    const ir_ref a = ir_operand(f->ir, node, 0), b = ir_operand(f->ir, node, 1);
     const bool vary_a = opjit_cg_varies(f, a), vary_b = opjit_cg_varies(f, b);
     LLVMValueRef v = NULL;
     if (!vary_a && !vary_b)
         return opjit_cg_compare(f, op, IR_INDEX, opjit_cg_emit(f, a), opjit_cg_emit(f, b));
     if (!vary_b)
-        v = compare_iota(f, op, a, b, false);
+        v = compare_iota(f, node, a, b, false);
     else if (!vary_a)
-        v = compare_iota(f, op, b, a, true);
+        v = compare_iota(f, node, b, a, true);
     if (v)
         return v;
     const uint32_t bits = wider(opjit_cg_lane_bits(f, a), opjit_cg_lane_bits(f, b));
@@ -346,4 +381,67 @@ LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
     if (i.lo >= 0 && i.hi <= UINT32_MAX)
         return opjit_cg_convert(f, IR_U32, to, opjit_cg_index_lanes(f, x, 32, lanes));
     return opjit_cg_convert(f, IR_I64, to, opjit_cg_index_lanes(f, x, 64, lanes));
+}
+
+/* --- integers in equal steps -------------------------------------------------------------------------------------- */
+
+/* By how much the node grows from lane to lane, modulo 2^64; false: not by a constant. */
+static bool element_step(const cg_func *f, ir_ref node, uint64_t *step)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const cg_loop *loop = &f->loops[f->vec];
+    uint64_t a = 0, b = 0;
+    int64_t factor;
+    *step = 0;
+    if (!opjit_cg_varies(f, node))
+        return true;
+    if (n->type > IR_U64 || ir_is_float((ir_type)n->type) || f->info[node].weight > CG_MAX_WEIGHT)
+        return false;
+    if (n->op == IR_ELEM) {
+        if (!opjit_cg_affine(f, ir_operand(f->ir, node, 0), loop->var, &factor))
+            return false;
+        *step = (uint64_t)factor * (uint64_t)loop->step;
+        return true;
+    }
+    if ((n->op != IR_ADD && n->op != IR_SUB && n->op != IR_MUL) ||
+        !element_step(f, ir_operand(f->ir, node, 0), &a) || !element_step(f, ir_operand(f->ir, node, 1), &b))
+        return false;
+    if (n->op == IR_MUL) {
+        const uint32_t by = opjit_cg_varies(f, ir_operand(f->ir, node, 0)) ? 1 : 0;
+        const ir_node *k = ir_at(f->ir, ir_operand(f->ir, node, by));
+        *step = (a + b) * k->imm;
+        return k->op == IR_CONST;
+    }
+    *step = n->op == IR_ADD ? a + b : a - b;
+    return true;
+}
+
+/* Its value in lane 0 of copy 0. */
+static LLVMValueRef element_base(cg_func *f, ir_ref node)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    LLVMValueRef v = opjit_cg_varies(f, node) ? opjit_cg_recall(f, CG_BASE, node) : opjit_cg_emit(f, node);
+    if (v)
+        return v;
+    if (n->op == IR_ELEM) {
+        v = opjit_cg_resize(f, opjit_cg_base(f, ir_operand(f->ir, node, 0)), 8 * opjit_ir_type_size((ir_type)n->type),
+                            true);
+    } else {
+        LLVMValueRef a = element_base(f, ir_operand(f->ir, node, 0)), b = element_base(f, ir_operand(f->ir, node, 1));
+        v = n->op == IR_ADD   ? LLVMBuildAdd(f->b, a, b, "")
+            : n->op == IR_SUB ? LLVMBuildSub(f->b, a, b, "")
+                              : LLVMBuildMul(f->b, a, b, "");
+    }
+    opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, v);
+    return v;
+}
+
+LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node)
+{
+    const cg_loop *loop = &f->loops[f->vec];
+    uint64_t step;
+    if (!opjit_cg_varies(f, node) || !element_step(f, node, &step))
+        return NULL;
+    const int64_t copy = loop->offset / loop->step;
+    return lanes_from(f, node, element_base(f, node), (int64_t)step, (int64_t)((uint64_t)copy * step));
 }

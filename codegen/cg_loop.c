@@ -17,6 +17,7 @@ typedef struct pieces {
     uint32_t lanes, unroll;
     int64_t step;
     bool mask;    /* the remainder is one masked vector */
+    bool overlap; /* the remainder is the end of a vector whose begin was stored before */
     bool ordered; /* lo <= hi is known */
 } pieces;
 
@@ -32,8 +33,10 @@ static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMVa
 {
     cg_func *f = p->f;
     cg_loop *loop = &f->loops[f->loop_count - 1];
-    const uint32_t outer_lanes = f->lanes, outer_vec = f->vec, copy_scope = f->copy_scope, loop_scope = f->loop_scope;
+    const uint32_t outer_lanes = f->lanes, outer_copies = f->copies, outer_vec = f->vec;
+    const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope;
     f->lanes = lanes;
+    f->copies = copies;
     f->vec = f->loop_count - 1;
     loop->iv = iv;
     opjit_cg_scope_push(f);
@@ -48,6 +51,7 @@ static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMVa
     opjit_cg_scope_pop(f);
     loop->offset = 0;
     f->lanes = outer_lanes;
+    f->copies = outer_copies;
     f->vec = outer_vec;
     f->copy_scope = copy_scope;
     f->loop_scope = loop_scope;
@@ -127,6 +131,19 @@ static void emit_masked(const pieces *p, range *r)
     emit_copies(p, p->lanes, 1, r->pos);
     f->mask = NULL;
     f->tail = false;
+    if (after)
+        opjit_cg_if_end(f, after);
+}
+
+static void emit_overlap(const pieces *p, range *r)
+{
+    cg_func *f = p->f;
+    LLVMBasicBlockRef after = NULL;
+    if (r->min == 0)
+        after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, r->count, number(f, 0), ""));
+    f->shifted = true;
+    emit_copies(p, p->lanes, 1, opjit_cg_sub(f, advance(p, r->pos, r->count), number(f, p->lanes)));
+    f->shifted = false;
     if (after)
         opjit_cg_if_end(f, after);
 }
@@ -222,7 +239,9 @@ static void emit_pieces(const pieces *p, range *r)
     emit_whole(p, p->lanes, r->min == r->max && r->max >= p->lanes && straight ? (uint32_t)(r->max / p->lanes) : 1, r);
     if (p->lanes == 1 || r->max == 0)
         return;
-    if (p->mask)
+    if (p->overlap)
+        emit_overlap(p, r);
+    else if (p->mask)
         emit_masked(p, r);
     else
         emit_halves(p, r);
@@ -238,6 +257,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     pieces p = { .f = f, .body = n->body, .lo = lo, .hi = hi, .step = step, .lanes = vectors ? n->vec : 1 };
     p.unroll = n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
     p.mask = vectors && can_mask(f, n);
+    p.overlap = vectors && (n->flags & IR_FOR_TAIL_OVERLAP);
     range r;
     distance(f, lo, hi, p.lanes, &r.min, &r.max);
     p.ordered = r.min >= 0;

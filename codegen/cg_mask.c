@@ -90,20 +90,18 @@ LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a)
 
 /* --- lane numbers ------------------------------------------------------------------------------------------------- */
 
-/* Ones, zeros, ones, as many as there are lanes; or zeros, one, zeros. */
-static LLVMValueRef window(cg_func *f, uint32_t bits, bool point)
+/* Ones, zeros, ones, as many as the copies have lanes; or zeros, one, zeros.  Bytes, which are emitted in one go. */
+static LLVMValueRef window(cg_func *f, uint32_t bits, uint32_t lanes, bool point)
 {
-    char name[32];
-    LLVMValueRef all[3 * CG_MAX_LANES];
-    snprintf(name, sizeof(name), "%s_%u_%u", point ? "point" : "window", bits, f->lanes);
+    char name[32], data[3 * CG_MAX_LANES * CG_MAX_WINDOW * sizeof(uint64_t)];
+    const size_t part = (size_t)lanes * bits / 8;
+    snprintf(name, sizeof(name), "%s_%u_%u", point ? "point" : "window", bits, lanes);
     LLVMValueRef global = LLVMGetNamedGlobal(f->module, name);
     if (global)
         return global;
-    for (uint32_t i = 0; i < 3 * f->lanes; i++) {
-        const bool set = point ? i == f->lanes : i < f->lanes || i >= 2 * f->lanes;
-        all[i] = opjit_cg_number(f, bits, 1, set ? UINT64_MAX : 0);
-    }
-    return constant_data(f, name, LLVMConstArray2(opjit_cg_int(f, bits, 1), all, 3 * f->lanes));
+    memset(data, point ? 0 : 0xff, 3 * part);
+    memset(data + part, point ? 0xff : 0, point ? bits / 8 : part);
+    return constant_data(f, name, LLVMConstStringInContext(f->llvm, data, (unsigned)(3 * part), 1));
 }
 
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
@@ -114,16 +112,24 @@ LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b
     return LLVMBuildSelect(f->b, better, a, b, "");
 }
 
-LLVMValueRef opjit_cg_lane_mask(cg_func *f, ir_op op, LLVMValueRef d, bool swapped)
+LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped)
 {
-    const uint32_t bits = f->lane_bits;
+    const uint32_t bits = f->lane_bits, lanes = f->lanes * f->copies;
     const bool point = op == IR_EQ, after = swapped && !point;
     /* l < d; l <= d is l < d + 1; d < l is not l < d + 1; d <= l is not l < d. */
     LLVMValueRef e = !point && (op == IR_LE) != swapped ? LLVMBuildAdd(f->b, d, opjit_cg_number(f, 64, 1, 1), "") : d;
     e = opjit_cg_limit(f, true, e, opjit_cg_number(f, 64, 1, point ? UINT64_MAX : 0));
-    e = opjit_cg_limit(f, false, e, opjit_cg_number(f, 64, 1, f->lanes));
-    LLVMValueRef at = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, after ? 2 * f->lanes : f->lanes), e, "");
-    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, bits, 1), window(f, bits, point), at);
+    e = opjit_cg_limit(f, false, e, opjit_cg_number(f, 64, 1, lanes));
+    LLVMValueRef at = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, after ? 2 * lanes : lanes), e, "");
+    return opjit_cg_offset(f, opjit_cg_int(f, bits, 1), window(f, bits, lanes, point), at);
+}
+
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef window)
+{
+    const uint32_t bits = f->lane_bits;
+    const cg_loop *loop = &f->loops[f->vec];
+    LLVMValueRef at = opjit_cg_number(f, 64, 1, (uint64_t)(loop->offset / loop->step));
+    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, bits, 1), window, at);
     LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->lanes), p, "");
     LLVMSetAlignment(v, bits / 8);
     return v;

@@ -69,7 +69,11 @@ typedef struct ir_node {
     uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC: lanes; VAR: which coordinate of its def;
                          YIELD: 1 if boxed (an offset, a size and a step a dimension follow its VARs) */
 } ir_node;
-enum { IR_FOR_NT = 1, IR_FOR_TAIL_MASK = 2 };
+enum {
+    IR_FOR_NT = 1,
+    IR_FOR_TAIL_MASK = 2,
+    IR_FOR_TAIL_OVERLAP = 4, /* the last vector may begin before lo: storing there again what stands there is harmless */
+};
 
 typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;
 

@@ -177,6 +177,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
         } else if (opjit_ir_p_accept(p, "tail")) {
             if (opjit_ir_p_accept(p, "mask"))
                 out->flags |= IR_FOR_TAIL_MASK;
+            else if (opjit_ir_p_accept(p, "overlap"))
+                out->flags |= IR_FOR_TAIL_OVERLAP;
             else
                 opjit_ir_p_expect(p, "scalar");
         } else {

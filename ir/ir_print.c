@@ -340,6 +340,8 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
         opjit_rt_bytes_printf(p->out, " store nt");
     if (node->flags & IR_FOR_TAIL_MASK)
         opjit_rt_bytes_printf(p->out, " tail mask");
+    if (node->flags & IR_FOR_TAIL_OVERLAP)
+        opjit_rt_bytes_printf(p->out, " tail overlap");
     opjit_rt_bytes_printf(p->out, " {");
     print_block(p, node->body, indent + INDENT);
     new_line(p, indent);

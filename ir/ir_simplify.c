@@ -1,7 +1,10 @@
 /* ir_simplify.c - one new node, made simpler: constants, bool algebra, index identities, comparisons that intervals
- * decide.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x + 0 stays, since it turns -0
+ * decide, sequences without rounding.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x + 0 stays, since it turns -0
  * into +0.  Local: looks at the operands and at theirs, not at whole trees. */
 #include "ir/pass.h"
+
+#include <math.h>
+#include <string.h>
 
 static bool is_const(const ir_func *f, ir_ref r) { return ir_at(f, r)->op == IR_CONST; }
 
@@ -236,6 +239,98 @@ static ir_ref simplify_select(ir_func *f, ir_ref c, ir_ref a, ir_ref b)
     return 0;
 }
 
+/* --- sequences that rounding does not touch ------------------------------------------------------------------------- */
+
+/* How large whole numbers may be that all are values of the type. */
+static int64_t exact_limit(ir_type type)
+{
+    return type == IR_F32 ? (int64_t)1 << 24 : type == IR_F64 ? (int64_t)1 << 53 : 0;
+}
+
+static double constant_value(const ir_func *f, ir_ref node)
+{
+    const uint64_t bits = ir_at(f, node)->imm;
+    const uint32_t low = (uint32_t)bits;
+    float narrow;
+    double wide;
+    memcpy(&narrow, &low, sizeof narrow);
+    memcpy(&wide, &bits, sizeof wide);
+    return ir_at(f, node)->type == IR_F32 ? (double)narrow : wide;
+}
+
+/* Whether the constant is a whole number within the limit; -0 is none. */
+static bool is_whole(const ir_func *f, ir_ref node, int64_t *out)
+{
+    const int64_t limit = exact_limit((ir_type)ir_at(f, node)->type);
+    if (!is_const(f, node) || limit == 0)
+        return false;
+    const double value = constant_value(f, node);
+    if (!(value >= -(double)limit && value <= (double)limit) || value != (double)(int64_t)value)
+        return false;
+    *out = (int64_t)value;
+    return *out != 0 || !signbit(value);
+}
+
+/* Whether d * x + s and every step on the way are whole numbers of the type, for a d above 0 or, where a zero is added, any
+ * but 0 (a product may be -0). */
+static bool is_exact(const ir_func *f, ir_type type, ir_ref x, int64_t d, int64_t s)
+{
+    const ir_interval i = opjit_ir_interval(f, x);
+    const int64_t limit = exact_limit(type), ends[2] = { i.lo, i.hi };
+    for (uint32_t k = 0; k < 2; k++) {
+        int64_t product, sum;
+        if (!checked_muli(ends[k], d, &product) || !checked_addi(product, s, &sum) || product < -limit ||
+            product > limit || sum < -limit || sum > limit)
+            return false;
+    }
+    return d != 0;
+}
+
+static ir_ref sequence(ir_func *f, ir_type type, ir_ref x, int64_t d, int64_t s)
+{
+    x = ir_make2(f, IR_IMUL, IR_INDEX, x, opjit_ir_index(f, d));
+    return ir_make1(f, IR_ELEM, type, ir_make2(f, IR_IADD, IR_INDEX, x, opjit_ir_index(f, s)));
+}
+
+/* Whether elem(x) * d is exact: the bits of both factors fit, and d is far from the ends of the exponents. */
+static bool product_is_exact(const ir_func *f, ir_type type, ir_ref x, ir_ref d)
+{
+    const ir_interval i = opjit_ir_interval(f, x);
+    const int64_t limit = exact_limit(type);
+    int exponent;
+    if (!is_const(f, d) || limit == 0 || !isfinite(constant_value(f, d)))
+        return false;
+    const double fraction = frexp(constant_value(f, d), &exponent);
+    for (int bits = 1; bits < 53; bits++) {
+        const double whole = ldexp(fraction, bits);
+        const int64_t most = limit >> bits;
+        if (whole == trunc(whole))
+            return fraction != 0 && exponent > -64 && exponent < 64 && i.lo >= -most && i.hi <= most;
+    }
+    return false;
+}
+
+/* Sums and products of an element that is an index: where nothing is rounded, the index is computed with; where only the
+ * product is exact, fma is no more than a product and a sum. */
+static ir_ref simplify_sequence(ir_func *f, ir_op op, ir_type type, const ir_ref *operands)
+{
+    const uint32_t at = ir_at(f, operands[0])->op == IR_ELEM ? 0 : 1;
+    const ir_ref elem = operands[at], other = operands[1 - at];
+    int64_t d, s;
+    if (ir_at(f, elem)->op != IR_ELEM)
+        return 0;
+    const ir_ref x = ir_operand(f, elem, 0);
+    if (op == IR_MUL)
+        return is_whole(f, other, &d) && d > 0 && is_exact(f, type, x, d, 0) ? sequence(f, type, x, d, 0) : 0;
+    if (op == IR_ADD)
+        return is_whole(f, other, &s) && is_exact(f, type, x, 1, s) ? sequence(f, type, x, 1, s) : 0;
+    if (is_whole(f, other, &d) && is_whole(f, operands[2], &s) && is_exact(f, type, x, d, s))
+        return sequence(f, type, x, d, s);
+    if (!product_is_exact(f, type, x, other))
+        return 0;
+    return ir_make2(f, IR_ADD, type, ir_make2(f, IR_MUL, type, elem, other), operands[2]);
+}
+
 /* --- one node ------------------------------------------------------------------------------------------------------- */
 
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
@@ -253,6 +348,8 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
     case IR_EQ: case IR_NE: case IR_LT: case IR_LE: return simplify_comparison(f, op, operands);
     case IR_SELECT: return simplify_select(f, operands[0], operands[1], operands[2]);
     case IR_CAST: case IR_BITS: return ir_at(f, operands[0])->type == type ? operands[0] : 0;
+    case IR_MUL: case IR_ADD: case IR_FMA:
+        return simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);
     default:        return simplify_index(f, op, operands);
     }
 }

@@ -2,8 +2,8 @@
  * Part of collapse: gets its nest and gives the stages that take its place.
  *
  * Rows shorter than a line, stored one by one, are mostly remainders.  Where the output's inner coordinates are one run
- * of memory, the run is cut into blocks of `length` elements and a loop over constant bounds stores one, element e of it
- * with the coordinates idiv(e, c) and imod(e, c): with these bounds code generation knows them for every lane.  Plans:
+ * of memory, the run is cut into blocks of `length` elements and a loop over constant bounds stores one, element e
+ * of it with the coordinates idiv(e, c) and imod(e, c): with these bounds code generation knows them for every lane.
  *
  * free   what is computed repeats: no coordinate outside of the run's last `period` elements is used (a batch of small
  *        matrices, or a matrix that is small as a whole).  A block is some periods, all blocks are alike.
@@ -14,6 +14,7 @@
 
 enum {
     BLOCK_VECTORS = 32, /* that a block is made of where it can be chosen: enough to hide the loop around it */
+    FEWER_VECTORS = 8,  /* where conditions are computed: these take far longer to compile than constants */
     MOST_VECTORS = 64,  /* of a block: all of them are code */
     LEAST_VECTOR = 16,  /* bytes, where no target is given */
 };
@@ -23,6 +24,7 @@ typedef struct flat {
     uint32_t first; /* position from which on the output is one run */
     uint32_t cut;   /* position from which on coordinates are e's; rows: those of position cut - 1 are p's and e's */
     bool by_rows;
+    bool computed;                             /* conditions are not constants: they depend on parameters */
     bool single;                               /* an input repeats with the period, so a block is one period */
     int64_t run, period, length, blocks, rest; /* elements, but for blocks */
     int64_t unit, vector;                      /* elements of a line and of a vector */
@@ -58,8 +60,9 @@ static bool difference(const nest *n, ir_ref comparison, affine *rest, int64_t f
            opjit_ir_nest_factors(n, rest, factors);
 }
 
-/* Marks the positions that comparisons depend on; false where an index is used in any other way. */
-static bool find_used(const nest *n, const uint8_t *seen, uint32_t node_count, bool used[NEST_RANK])
+/* Marks the positions that comparisons depend on, and whether on parameters too; false where an index is used in any
+ * other way. */
+static bool find_used(const nest *n, const uint8_t *seen, uint32_t node_count, bool used[NEST_RANK], bool *computed)
 {
     const ir_func *f = n->f;
     for (ir_ref r = 1; r < node_count; r++) {
@@ -71,6 +74,7 @@ static bool find_used(const nest *n, const uint8_t *seen, uint32_t node_count, b
         if (node->count > 0 && is_index_comparison(f, r)) {
             if (!difference(n, r, &rest, factors))
                 return false;
+            *computed = *computed || rest.count != 0;
             for (uint32_t i = 0; i < n->count; i++)
                 used[i] = used[i] || factors[n->order[i]] != 0;
             continue;
@@ -134,7 +138,8 @@ static bool plan_free(flat *s, const bool used[NEST_RANK])
     int64_t length = s->period / gcd(s->period, s->unit) * s->unit; /* whole periods of whole lines */
     if (s->single || s->cut == s->first || length > MOST_VECTORS * s->vector || length > s->run)
         return set_blocks(s, s->period);
-    for (int64_t times = BLOCK_VECTORS * s->vector / length; times > 1; times--)
+    const int64_t most = (s->computed ? FEWER_VECTORS : BLOCK_VECTORS) * s->vector;
+    for (int64_t times = most / length; times > 1; times--)
         if (s->run % (length * times) == 0)
             return set_blocks(s, length * times);
     return set_blocks(s, length) || set_blocks(s, s->period);
@@ -149,7 +154,7 @@ static bool plan_rows(flat *s)
     s->period = opjit_ir_nest_extent(n, s->cut, n->count);
     if (s->cut <= s->first || s->period >= s->unit || !inputs_fit(s) || s->single)
         return false;
-    const int64_t rows = n->extents[n->order[s->cut - 1]], most = BLOCK_VECTORS * s->vector / s->period;
+    const int64_t rows = n->extents[n->order[s->cut - 1]], most = FEWER_VECTORS * s->vector / s->period;
     for (int64_t unit = s->unit; unit >= s->vector; unit /= 2) {
         const int64_t least = unit / gcd(s->period, unit);
         for (int64_t m = most / least * least; m > 0; m -= least)
@@ -169,7 +174,7 @@ static bool make_plan(flat *s, const ir_pass_env *env)
     if (n->first != n->store || n->inner == 0 || !n->regular || nest_stride(n, out, n->order[n->count - 1]) != 1)
         return false;
     const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
-    if (seen == NULL || !find_used(n, seen, count, used))
+    if (seen == NULL || !find_used(n, seen, count, used, &s->computed))
         return false;
     const int64_t size = opjit_ir_type_size(f->tensors[out].type);
     s->unit = NEST_LINE / size;

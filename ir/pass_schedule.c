@@ -2,11 +2,12 @@
  * Needs: split loop form and a target.  Leaves: the same values; `vec`, `unroll`, `store nt` and `tail mask` on loops, and
  * no whole vector that is written in two parts.
  *
- * Seams.  Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole vectors: piece k runs from
- * u = up(b_k, W) to d = down(b_k+1, W), and the vectors between d and the next u hold the cut and choose by element.
- * Every d and u is clamped between the one before it and the row's last whole vector, so the loops meet exactly whatever
- * the distances of the cuts are; a piece narrower than a vector is inside a seam and has no loop.  What is left of the row
- * after its last whole vector is one more loop that chooses. */
+ * Seams.  Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole groups G: piece k runs from
+ * u = up(b_k, G) to d = down(b_k+1, G), and the groups between d and the next u hold the cut and choose by element.
+ * Every d and u is clamped between the one before it and the row's last whole group, so the loops meet exactly whatever
+ * the distances of the cuts are; a piece narrower than a group is inside a seam and has no loop.  What is left of the row
+ * after its last whole group is one more loop that chooses.
+ * A group is as many vectors as a round of the unrolled loops stores, so that these have no remainders. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -32,7 +33,10 @@ typedef struct chain {
     ir_ref loops[MAX_CHAIN];
     ir_ref bounds[MAX_CHAIN + 1]; /* of piece i: i, i + 1 */
     int64_t lanes;
-    ir_ref end;                   /* after the last whole vector */
+    uint32_t cost;                /* of the dearest piece */
+    int64_t group;                /* elements that are stored together: some vectors */
+    ir_ref end;                   /* after the last whole group */
+    bool overlaps;                /* the row's last vector may be stored whole, whatever is left of the row */
 } chain;
 
 /* --- what a loop stores --------------------------------------------------------------------------------------------- */
@@ -162,22 +166,6 @@ static bool rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
     return aligned;
 }
 
-/* Copies gain from stores around the caches, and so do zeros and values that may be zero; other constants and computed
- * values do not. */
-static bool gains_from_nt(const ir_func *f, ir_ref value)
-{
-    bool gains = false;
-    for (uint32_t choices = 0; choices <= MAX_CHAIN; choices++) { /* of a seam: one arm each, then the last one */
-        const bool choice = ir_at(f, value)->op == IR_SELECT;
-        const ir_node *n = ir_at(f, choice ? ir_operand(f, value, 1) : value);
-        gains = gains || n->op == IR_LOAD || n->op == IR_PARAM || n->op == IR_GET || (n->op == IR_CONST && n->imm == 0);
-        if (!choice)
-            break;
-        value = ir_operand(f, value, 2);
-    }
-    return gains;
-}
-
 static bool loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor)
 {
     const uint32_t count = f->node_count;
@@ -193,7 +181,7 @@ static bool store_past_caches(scheduler *s, ir_ref store)
 {
     const ir_tensor *t = &s->f->tensors[ir_at(s->f, store)->ref];
     return s->beyond_caches && rows_are_aligned(t, s->target->vector_bytes) &&
-           gains_from_nt(s->f, ir_operand(s->f, store, 0)) && !loads_tensor(s->f, s->stage, ir_at(s->f, store)->ref);
+           !loads_tensor(s->f, s->stage, ir_at(s->f, store)->ref);
 }
 
 /* --- attributes ----------------------------------------------------------------------------------------------------- */
@@ -205,14 +193,28 @@ static bool has_masks(const rt_target *t)
     return t->arch == RT_ARCH_X86_64 && rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL);
 }
 
-/* Cheap bodies are repeated, as far as the loop is long enough to use it. */
-static uint16_t unroll_of(const ir_func *f, ir_ref loop, uint32_t cost, int64_t lanes)
+/* Longest distance from lo to hi that is known. */
+static int64_t longest(const ir_func *f, ir_ref lo, ir_ref hi)
 {
-    const ir_interval lo = opjit_ir_interval(f, ir_operand(f, loop, 0)), hi = opjit_ir_interval(f, ir_operand(f, loop, 1));
-    int64_t longest, unroll = cost >= SPELLED_OUT ? MAX_UNROLL : cost <= 4 ? 4 : cost <= 8 ? 2 : 1;
-    if (!checked_subi(hi.hi, lo.lo, &longest))
-        longest = INT64_MAX;
-    while (unroll > 1 && longest / lanes < unroll)
+    const ir_interval a = opjit_ir_interval(f, lo), b = opjit_ir_interval(f, hi);
+    int64_t distance;
+    return opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.hi, a.lo, &distance) ? distance : INT64_MAX;
+}
+
+static bool at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
+{
+    const ir_interval a = opjit_ir_interval(f, lo), b = opjit_ir_interval(f, hi);
+    int64_t distance;
+    return (opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.lo, a.hi, &distance)) && distance >= length;
+}
+
+/* Cheap bodies are repeated, as far as the loop is long enough to use it: at quick each round costs what an eighth of
+ * it stores. */
+static uint16_t unroll_of(const ir_func *f, ir_ref lo, ir_ref hi, uint32_t cost, int64_t lanes)
+{
+    const int64_t vectors = longest(f, lo, hi) / lanes;
+    int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL : cost <= 2 ? 8 : cost <= 4 ? 4 : cost <= 8 ? 2 : 1;
+    while (unroll > 1 && vectors < unroll)
         unroll /= 2;
     return (uint16_t)unroll;
 }
@@ -227,17 +229,19 @@ static int64_t lanes_for(const scheduler *s, ir_ref loop, const work *w)
     return lanes;
 }
 
-static void set_vector(scheduler *s, ir_ref loop, const work *w, bool unrolled)
+/* unroll 0: as fits the body. */
+static void set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll)
 {
     ir_func *f = s->f;
     const int64_t lanes = lanes_for(s, loop, w);
     if (lanes < 2)
         return;
-    const uint64_t lo = opjit_ir_divisor(f, ir_operand(f, loop, 0)), hi = opjit_ir_divisor(f, ir_operand(f, loop, 1));
+    const ir_ref from = ir_operand(f, loop, 0), to = ir_operand(f, loop, 1);
+    const uint64_t lo = opjit_ir_divisor(f, from), hi = opjit_ir_divisor(f, to);
     const bool whole = lo >= (uint64_t)lanes && hi >= (uint64_t)lanes;
     const bool past = w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store);
     f->nodes[loop].vec = (uint16_t)lanes;
-    f->nodes[loop].unroll = unrolled ? unroll_of(f, loop, w->cost, lanes) : 1;
+    f->nodes[loop].unroll = unroll != 0 ? (uint16_t)unroll : unroll_of(f, from, to, w->cost, lanes);
     f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (!whole && has_masks(s->target) ? IR_FOR_TAIL_MASK : 0));
 }
 
@@ -261,6 +265,24 @@ static bool continues(ir_func *f, ir_ref a, ir_ref b)
     return true;
 }
 
+/* Whether everything that the loop loads is there for the whole row: at the store's own coordinate, or at the same one. */
+static bool loads_whole_row(ir_func *f, ir_ref loop)
+{
+    const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;
+    const ir_tensor *out = &f->tensors[ir_at(f, store)->ref];
+    const uint32_t count = f->node_count;
+    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, store, 0));
+    bool whole = seen != NULL;
+    for (ir_ref r = 1; r < count && whole; r++) {
+        const ir_tensor *in = &f->tensors[ir_at(f, r)->ref];
+        for (uint32_t d = 0; seen[r] && ir_at(f, r)->op == IR_LOAD && d < ir_at(f, r)->count; d++)
+            whole = whole && (!opjit_ir_uses(f, ir_operand(f, r, d), var) ||
+                              (d < out->rank && in->sizes[d] >= out->sizes[d] &&
+                               opjit_ir_same(f, ir_operand(f, r, d), ir_operand(f, store, 1 + d))));
+    }
+    return whole;
+}
+
 /* The longest chain of single stores that begins with `loop`. */
 static void find_chain(scheduler *s, ir_ref loop, chain *c)
 {
@@ -271,10 +293,13 @@ static void find_chain(scheduler *s, ir_ref loop, chain *c)
         if (!find_work(f, r, &w) || w.store == 0 || (c->count > 0 && !continues(f, c->loops[c->count - 1], r)))
             break;
         c->lanes = lanes_of(s, &w);
+        c->cost = w.cost > c->cost ? w.cost : c->cost;
         c->loops[c->count++] = r;
         c->bounds[c->count - 1] = ir_operand(f, r, 0);
         c->bounds[c->count] = ir_operand(f, r, 1);
     }
+    if (c->count > 0)
+        c->group = c->lanes * unroll_of(f, c->bounds[0], c->bounds[c->count], c->cost, c->lanes);
 }
 
 typedef struct bound_parts {
@@ -296,21 +321,68 @@ static bound_parts parts_of(const ir_func *f, ir_ref bound, ir_ref lower)
     return (bound_parts){ bound, 0 };
 }
 
-/* Whether [lo, hi) has fewer elements than a vector, always: lo is at least p or both are at their limit, and hi is at
+/* Whether [lo, hi) has fewer elements than a group, always: lo is at least p or both are at their limit, and hi is at
  * most max(q, lo), where q - p is a small constant. */
-static bool is_narrow(const ir_func *f, ir_ref lo, ir_ref hi, int64_t lanes)
+static bool is_narrow(const ir_func *f, ir_ref lo, ir_ref hi, int64_t group)
 {
     int64_t distance;
     if (opjit_ir_distance(f, hi, lo, &distance))
-        return distance < lanes;
+        return distance < group;
     const bound_parts p = parts_of(f, lo, 0), q = parts_of(f, hi, lo);
     if (p.limit != 0 && (q.limit == 0 || !opjit_ir_same(f, p.limit, q.limit)))
         return false;
     return (opjit_ir_distance(f, q.value, p.value, &distance) || opjit_ir_distance(f, q.value, lo, &distance)) &&
-           distance < lanes;
+           distance < group;
+}
+
+/* The element that is [lo, hi), where that is always one or outside of the row from `first` to `end`; else 0. */
+static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_ref end)
+{
+    int64_t distance;
+    if (opjit_ir_distance(f, hi, lo, &distance))
+        return distance == 1 ? lo : 0;
+    const bound_parts p = parts_of(f, lo, first), q = parts_of(f, hi, lo);
+    if ((p.limit != 0 && !opjit_ir_same(f, p.limit, end)) || (q.limit != 0 && !opjit_ir_same(f, q.limit, end)))
+        return 0;
+    return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
 }
 
 /* --- seams ---------------------------------------------------------------------------------------------------------- */
+
+/* What piece i of the chain stores, with var for its variable; *map then has that in it. */
+static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_map *map)
+{
+    ir_func *f = s->f;
+    if (f->failed || opjit_ir_map_init(f, map) != OPJIT_OK) {
+        f->failed = true;
+        return 0;
+    }
+    opjit_ir_map_set(f, map, ir_at(f, c->loops[i])->ref, var);
+    return opjit_ir_remake(f, map, ir_operand(f, ir_only(f, ir_at(f, c->loops[i])->body), 0));
+}
+
+/* What pieces first to last store at var: the others by order, then pieces of a single element by their place. */
+static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last, ir_ref var)
+{
+    ir_func *f = s->f;
+    ir_map map;
+    ir_ref places[MAX_CHAIN] = { 0 };
+    for (uint32_t i = first + 1; i < last; i++)
+        places[i] = single(f, c->bounds[i], c->bounds[i + 1], c->bounds[0], c->bounds[c->count]);
+    ir_ref value = value_of(s, c, last, var, &map);
+    for (uint32_t i = last; i-- > first && !f->failed;) {
+        if (places[i] != 0)
+            continue;
+        const ir_ref one = value_of(s, c, i, var, &map);
+        if (!f->failed && !opjit_ir_same(f, one, value))
+            value = ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_LT, IR_BOOL, var, c->bounds[i + 1]), one, value);
+    }
+    for (uint32_t i = first; i < last && !f->failed; i++)
+        if (places[i] != 0)
+            value = ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_EQ, IR_BOOL, var, places[i]),
+                             value_of(s, c, i, var, &map), value);
+    return value;
+}
 
 /* A loop over [lo, hi) that stores what pieces first to last of the chain store, chosen by element. */
 static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t first, uint32_t last)
@@ -318,23 +390,16 @@ static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref
     ir_func *f = s->f;
     if (f->failed || opjit_ir_runs_never(f, lo, hi))
         return;
-    const ir_ref loop = opjit_ir_for(f, lo, hi, 1);
+    const bool overlaps = lo == c->end && c->overlaps;
+    const ir_ref loop = opjit_ir_for(f, overlaps ? c->bounds[0] : lo, hi, 1);
     if (loop == 0)
         return;
-    const ir_ref var = ir_at(f, loop)->ref;
-    ir_ref value = 0, old = 0;
-    ir_map map;
-    for (uint32_t i = last + 1; i-- > first && !f->failed;) {
-        if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
-            f->failed = true;
-            return;
-        }
-        old = ir_only(f, ir_at(f, c->loops[i])->body);
-        opjit_ir_map_set(f, &map, ir_at(f, c->loops[i])->ref, var);
-        const ir_ref one = opjit_ir_remake(f, &map, ir_operand(f, old, 0));
-        value = i == last ? one : ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_LT, IR_BOOL, var, c->bounds[i + 1]), one, value);
-    }
+    const ir_ref var = ir_at(f, loop)->ref, value = chosen(s, c, first, last, var);
+    f->operands[ir_at(f, loop)->first] = lo; /* the value is right for all that a vector may reach back to */
+    const ir_ref old = ir_only(f, ir_at(f, c->loops[last])->body);
     ir_ref at[PASS_OPERANDS] = { 0 };
+    ir_map map;
+    value_of(s, c, last, var, &map);
     for (uint32_t i = 1; !f->failed && i < ir_at(f, old)->count; i++)
         at[i - 1] = opjit_ir_remake(f, &map, ir_operand(f, old, i));
     if (f->failed)
@@ -345,13 +410,17 @@ static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref
     opjit_ir_block_add(f, &inside, store);
     opjit_ir_block_add(f, out, loop);
     if (find_work(f, loop, &w))
-        set_vector(s, loop, &w, first == last);
+        set_vector(s, loop, &w, lo == c->end ? 1 : c->group / c->lanes);
+    if (overlaps) {
+        f->nodes[loop].vec = (uint16_t)c->lanes;
+        f->nodes[loop].flags |= IR_FOR_TAIL_OVERLAP;
+    }
 }
 
 static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref bound, ir_ref lower)
 {
     ir_func *f = s->f;
-    const ir_ref whole = ir_make2(f, op, IR_INDEX, bound, opjit_ir_index(f, c->lanes));
+    const ir_ref whole = ir_make2(f, op, IR_INDEX, bound, opjit_ir_index(f, c->group));
     return opjit_ir_block_let(f, out, ir_make3(f, IR_CLAMP, IR_INDEX, whole, lower, c->end));
 }
 
@@ -360,14 +429,18 @@ static void add_seams(scheduler *s, block *out, chain *c)
     ir_func *f = s->f;
     const uint32_t last = c->count - 1;
     const ir_ref lo = opjit_ir_block_let(f, out, c->bounds[0]), hi = opjit_ir_block_let(f, out, c->bounds[c->count]);
-    const ir_ref whole = ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, c->lanes));
+    const ir_ref whole = ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, c->group));
     c->end = opjit_ir_same(f, whole, hi) ? hi : opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, whole, lo));
+    c->overlaps = at_least(f, lo, hi, c->lanes) && c->cost < SPELLED_OUT && !has_masks(s->target) &&
+                  !loads_tensor(f, s->stage, ir_at(f, ir_only(f, ir_at(f, c->loops[0])->body))->ref);
+    for (uint32_t i = 0; i < c->count; i++)
+        c->overlaps = c->overlaps && loads_whole_row(f, c->loops[i]);
     ir_ref up = lo;
     for (uint32_t k = 0; k < last && !f->failed;) {
         uint32_t e = k + 1;
         const ir_ref down = rounded(s, out, c, IR_DOWN, c->bounds[e], up);
         add_loop(s, out, c, up, down, k, k);
-        while (e < last && is_narrow(f, c->bounds[e], c->bounds[e + 1], c->lanes))
+        while (e < last && is_narrow(f, c->bounds[e], c->bounds[e + 1], c->group))
             e++;
         up = rounded(s, out, c, IR_UP, c->bounds[e], down);
         add_loop(s, out, c, down, up, k, last);
@@ -387,7 +460,7 @@ static void schedule_inside(scheduler *s, ir_ref loop)
     ir_func *f = s->f;
     const ir_ref only = ir_only(f, ir_at(f, loop)->body);
     if (only != 0 && ir_at(f, only)->op == IR_STORE)
-        f->nodes[loop].unroll = unroll_of(f, loop, 0, 1);
+        f->nodes[loop].unroll = unroll_of(f, ir_operand(f, loop, 0), ir_operand(f, loop, 1), 4, 1);
     else
         schedule_block(s, loop); /* as deep as loops nest: rule V16 */
 }
@@ -410,7 +483,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
         }
         work w;
         if (ir_at(f, r)->op == IR_FOR && find_work(f, r, &w))
-            set_vector(s, r, &w, true);
+            set_vector(s, r, &w, 0);
         else if (ir_at(f, r)->op == IR_FOR)
             schedule_inside(s, r);
         opjit_ir_block_add(f, &out, r);
