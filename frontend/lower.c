@@ -6,20 +6,42 @@
 
 /* --- for lowerings ------------------------------------------------------------------------------------------------ */
 
-ir_ref opjit_fe_output(op_lowering *l, uint32_t i)
+/* Puts the statement behind those there are. */
+static ir_ref append(op_lowering *l, ir_ref statement)
 {
     ir_func *f = l->f;
-    const uint32_t tensor = l->outputs[i];
-    ir_ref statement, tail = l->last != 0 ? l->last : f->body;
+    ir_ref tail = l->last != 0 ? l->last : f->body;
 
-    if (f->failed)
+    if (statement == 0)
         return 0;
-    statement = f->tensors[tensor].role == IR_OUT ? opjit_ir_yield(f, tensor) : opjit_ir_def(f, tensor);
     while (tail != 0 && ir_at(f, tail)->next != 0)
         tail = ir_at(f, tail)->next;
     opjit_ir_append(f, 0, &tail, statement);
     l->last = tail;
     return statement;
+}
+
+ir_ref opjit_fe_output(op_lowering *l, uint32_t i)
+{
+    ir_func *f = l->f;
+    const uint32_t tensor = l->outputs[i];
+
+    if (f->failed)
+        return 0;
+    return append(l, f->tensors[tensor].role == IR_OUT ? opjit_ir_yield(f, tensor) : opjit_ir_def(f, tensor));
+}
+
+ir_ref opjit_fe_output_box(op_lowering *l, uint32_t i, const uint64_t *offsets, const uint64_t *sizes)
+{
+    ir_func *f = l->f;
+    ir_ref box[3 * OPJIT_MAX_RANK];
+
+    for (uint32_t d = 0; d < l->op->outputs[i].rank; d++) {
+        box[3 * d] = opjit_ir_index(f, (int64_t)offsets[d]);
+        box[3 * d + 1] = opjit_ir_index(f, (int64_t)sizes[d]);
+        box[3 * d + 2] = opjit_ir_index(f, 1);
+    }
+    return f->failed ? 0 : append(l, opjit_ir_yield_box(f, l->outputs[i], box));
 }
 
 ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i)

@@ -177,6 +177,8 @@ opjit_status opjit_fe_same_input_type(const opjit_operator *op, uint32_t input, 
 /* --- for lowerings (lower.c) -------------------------------------------------------------------------------------- */
 /* The statement (DEF or YIELD) that makes output i, appended to the function; set its value with opjit_ir_set_value. */
 ir_ref opjit_fe_output(op_lowering *l, uint32_t i);
+/* The statement that makes a part of output i, which is memory (role IR_OUT): its coordinates count from offsets. */
+ir_ref opjit_fe_output_box(op_lowering *l, uint32_t i, const uint64_t *offsets, const uint64_t *sizes);
 ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i);
 /* Input i at the coordinates of statement `out` (same rank). */
 ir_ref opjit_fe_input_at(op_lowering *l, uint32_t i, ir_ref out);

@@ -1,6 +1,11 @@
 /* op_join.c - JOIN and SPLIT: tensors one behind the other along an axis, and apart again. */
 #include "frontend/moves.h"
 
+/* Parts of one output that are stages of their own: compile time is by stage, and the verifier's proof by part. */
+#define MOST_PARTS 48u
+/* Parts of a row that are loops of one stage. */
+#define MOST_PIECES 8u
+
 /* --- JOIN --------------------------------------------------------------------------------------------------------- */
 
 #define JOIN DML_JOIN_OPERATOR_DESC
@@ -39,7 +44,7 @@ static opjit_status validate_join(const opjit_operator *op, opjit_error *error)
                                error);
 }
 
-/* Input i at the coordinates of `out`, where it begins at `start` on the axis. */
+/* Input i at the coordinates of `out`, where it begins at `start` on the axis; in bounds whether it is chosen or not. */
 static ir_ref part_at(op_lowering *l, uint32_t i, ir_ref out, uint32_t axis, int64_t start)
 {
     ir_func *f = l->f;
@@ -47,7 +52,7 @@ static ir_ref part_at(op_lowering *l, uint32_t i, ir_ref out, uint32_t axis, int
 
     for (uint32_t d = 0; d < l->op->inputs[i].rank; d++)
         at[d] = opjit_ir_coordinate(f, out, d);
-    at[axis] = moves_add(f, at[axis], -start);
+    at[axis] = opjit_fe_inside(f, moves_add(f, at[axis], -start), l->op->inputs[i].sizes[axis]);
     return opjit_ir_load(f, l->inputs[i], at);
 }
 
@@ -67,12 +72,47 @@ static ir_ref choose(op_lowering *l, ir_ref out, uint32_t axis, uint32_t first, 
                     choose(l, out, axis, first, middle, start), choose(l, out, axis, middle + 1, last, cut));
 }
 
+/* Input i, whole, from `start` on the axis. */
+static void copy_part(op_lowering *l, uint32_t i, uint32_t axis, uint64_t start)
+{
+    uint64_t at[OPJIT_MAX_RANK] = { 0 };
+    ir_ref out;
+
+    at[axis] = start;
+    out = opjit_fe_output_box(l, 0, at, l->op->inputs[i].sizes);
+    if (out != 0)
+        opjit_ir_set_value(l->f, out, opjit_fe_input_at(l, i, out));
+}
+
+/* Into memory one part after the other, but for few parts of a row; what other nodes read is a choice. */
+static bool by_parts(const op_lowering *l, uint32_t axis)
+{
+    const fe_tensor *out = &l->op->outputs[0];
+    bool in_row = true;
+
+    for (uint32_t d = axis + 1; d < out->rank; d++)
+        in_row = in_row && out->sizes[d] == 1;
+    return l->f->tensors[l->outputs[0]].role == IR_OUT && l->op->input_count > (in_row ? MOST_PIECES : 1) &&
+           l->op->input_count <= MOST_PARTS;
+}
+
 static void lower_join(op_lowering *l)
 {
     const JOIN *desc = l->op->desc;
-    const ir_ref out = opjit_fe_output(l, 0);
+    uint64_t start = 0;
+    ir_ref out;
 
-    if (!l->f->failed)
+    if (l->f->failed)
+        return;
+    if (by_parts(l, desc->Axis)) {
+        for (uint32_t i = 0; i < l->op->input_count; i++) {
+            copy_part(l, i, desc->Axis, start);
+            start += l->op->inputs[i].sizes[desc->Axis];
+        }
+        return;
+    }
+    out = opjit_fe_output(l, 0);
+    if (out != 0)
         opjit_ir_set_value(l->f, out, choose(l, out, desc->Axis, 0, l->op->input_count - 1, 0));
 }
 

@@ -75,6 +75,7 @@ static ir_ref outside(ir_func *f, const padding *p, ir_ref c, int64_t start, int
                     ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, mirror), t));
 }
 
+/* Every load is in bounds, chosen or not: rows of padding then need no masks. */
 static void lower(op_lowering *l, const padding *p, ir_ref value)
 {
     ir_func *f = l->f;
@@ -87,12 +88,12 @@ static void lower(op_lowering *l, const padding *p, ir_ref value)
     for (uint32_t d = 0; d < p->count; d++) {
         const uint64_t size = l->op->inputs[0].sizes[d];
         const ir_ref c = opjit_ir_coordinate(f, out, d), within = opjit_fe_between(f, c, p->start[d], size);
-        at[d] = moves_add(f, c, -(int64_t)p->start[d]);
+        ir_ref x = moves_add(f, c, -(int64_t)p->start[d]);
         if (p->mode == DML_PADDING_MODE_CONSTANT)
             inside = ir_expr2(f, IR_AND, IR_BOOL, inside, within);
         else
-            at[d] = opjit_fe_inside(
-                f, ir_expr3(f, IR_SELECT, IR_INDEX, within, at[d], outside(f, p, c, p->start[d], (int64_t)size)), size);
+            x = ir_expr3(f, IR_SELECT, IR_INDEX, within, x, outside(f, p, c, p->start[d], (int64_t)size));
+        at[d] = opjit_fe_inside(f, x, size);
     }
     opjit_ir_set_value(f, out, ir_expr3(f, IR_SELECT, type, inside, opjit_ir_load(f, l->inputs[0], at), value));
 }

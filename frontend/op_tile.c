@@ -1,4 +1,6 @@
 /* op_tile.c - TILE: the input again and again, Repeats times in each dimension. */
+#include <string.h>
+
 #include "frontend/moves.h"
 
 #define DESC DML_TILE_OPERATOR_DESC
@@ -28,18 +30,42 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
     return OPJIT_OK;
 }
 
-static void lower(op_lowering *l)
+/* Repetitions of a row that are stages of their own, and how long a row must be for that. */
+#define MOST_PARTS 16u
+#define LEAST_ROW 64u /* elements */
+
+/* The statement's value: the input at its coordinates modulo the input's sizes. */
+static void repeat(op_lowering *l, ir_ref out)
 {
     ir_func *f = l->f;
-    const ir_ref out = opjit_fe_output(l, 0);
     ir_ref at[OPJIT_MAX_RANK];
 
-    if (f->failed)
+    if (out == 0)
         return;
     for (uint32_t d = 0; d < l->op->inputs[0].rank; d++)
         at[d] = ir_expr2(f, IR_IMOD, IR_INDEX, opjit_ir_coordinate(f, out, d),
                          opjit_ir_index(f, (int64_t)l->op->inputs[0].sizes[d]));
     opjit_ir_set_value(f, out, opjit_ir_load(f, l->inputs[0], at));
+}
+
+/* Rows that are long are written once for each repetition, so that a row is copied as it is. */
+static void lower(op_lowering *l)
+{
+    const DESC *desc = l->op->desc;
+    const uint32_t last = l->op->inputs[0].rank - 1;
+    const uint64_t row = l->op->inputs[0].sizes[last];
+    uint64_t offsets[OPJIT_MAX_RANK] = { 0 }, sizes[OPJIT_MAX_RANK];
+
+    if (l->f->failed)
+        return;
+    if (l->f->tensors[l->outputs[0]].role != IR_OUT || row < LEAST_ROW || desc->Repeats[last] > MOST_PARTS) {
+        repeat(l, opjit_fe_output(l, 0));
+        return;
+    }
+    memcpy(sizes, l->op->outputs[0].sizes, sizeof sizes);
+    sizes[last] = row;
+    for (uint32_t i = 0; i < desc->Repeats[last]; i++, offsets[last] += row)
+        repeat(l, opjit_fe_output_box(l, 0, offsets, sizes));
 }
 
 const op_def opjit_fe_op_tile = {

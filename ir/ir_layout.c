@@ -138,6 +138,17 @@ static bool stored_later(const alias_walk *w, ir_ref load, ir_ref from)
     return false;
 }
 
+/* Whether the tensor is a view of the memory in question. */
+static bool shows(const alias_walk *w, uint32_t tensor)
+{
+    const ir_tensor *tensors = w->f->tensors;
+    if (tensors[tensor].role != IR_VIEW)
+        return false;
+    while (tensors[tensor].role == IR_VIEW)
+        tensor = tensors[tensor].of;
+    return tensor == w->in || tensor == w->out;
+}
+
 static bool loads_allow(alias_walk *w, ir_ref expr, ir_ref statement)
 {
     const ir_node *node = ir_at(w->f, expr);
@@ -145,7 +156,7 @@ static bool loads_allow(alias_walk *w, ir_ref expr, ir_ref statement)
         return true;
     if (node->op == IR_LOAD && (node->ref == w->out || (node->ref == w->in && !stored_later(w, expr, statement))))
         return false;
-    if (node->op == IR_LOAD && w->f->tensors[node->ref].role == IR_VIEW)
+    if (node->op == IR_LOAD && shows(w, node->ref))
         return false;
     for (uint32_t i = 0; i < node->count; i++)
         if (!loads_allow(w, ir_operand(w->f, expr, i), statement))

@@ -413,6 +413,46 @@ START_TEST(one_value_feeds_many)
 }
 END_TEST
 
+/* Views where layouts differ, a constant in line, one value with two readers: as in golden/graph. */
+START_TEST(lowered_text)
+{
+    const char *data = getenv("OPJIT_TEST_DATA");
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_context *context = NULL;
+    const int32_t bias[] = { 5, 6, 7, 8 };
+    char path[1024], got[8192], want[8192] = "";
+    graph_case g;
+    FILE *file;
+
+    options.target = "cpu:x86-64-v1";
+    ck_assert_int_eq(opjit_context_create(&options, &context, NULL), OPJIT_OK);
+    graph_begin(&g, context, CAPACITY);
+    band(&g, &packed.desc, "mask");
+    add(&g, &transposed.desc, &transposed.desc, &transposed.desc, "square");
+    add(&g, &packed.desc, &wide.desc, &packed.desc, "bias");
+    graph_constant(&g, bias, sizeof bias, "values");
+    graph_input(&g, 0, 1, 1);
+    graph_edge(&g, 0, 0, 1, 0);
+    graph_edge(&g, 1, 0, 2, 0);
+    graph_edge(&g, 3, 0, 2, 1);
+    graph_output(&g, 1, 0, 1);
+    graph_output(&g, 2, 0, 0);
+    graph_print_lowered(&g, got, sizeof got);
+    snprintf(path, sizeof path, "%s/golden/graph/views.ir", data == NULL ? "tests" : data);
+    if (getenv("OPJIT_UPDATE_GOLDEN") != NULL) {
+        file = fopen(path, "w");
+        ck_assert(file != NULL && fputs(got, file) >= 0 && fclose(file) == 0);
+    }
+    file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s can't be read", path);
+    want[fread(want, 1, sizeof want - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_str_eq(got, want);
+    graph_end(&g);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 /* --- keys --------------------------------------------------------------------------------------------------------- */
 
 static void key_of(const graph_case *g, rt_bytes *out)
@@ -718,6 +758,7 @@ int main(void)
     suite_add_tcase(suite, refused);
     tcase_add_test(edges, edges_carry_bytes);
     tcase_add_test(edges, one_value_feeds_many);
+    tcase_add_test(edges, lowered_text);
     tcase_add_test(edges, long_chains_are_read);
     tcase_set_timeout(edges, 60);
     suite_add_tcase(suite, edges);
