@@ -284,6 +284,29 @@ ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box)
     return new_definition(f, IR_YIELD, tensor, box);
 }
 
+ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes, uint64_t size)
+{
+    const uint32_t rank = f->tensors[tensor].rank;
+    const ir_node node = { .op = IR_DEF, .type = (uint8_t)f->tensors[tensor].type, .kind = (uint8_t)kind, .ref = tensor,
+                           .imm = lanes };
+    const ir_ref reduce = opjit_ir_node_new(f, &node, 3 + rank, NULL);
+    for (uint32_t d = 0; reduce && d <= rank; d++) {
+        const ir_ref var = new_var(f, reduce, d);
+        f->operands[f->nodes[reduce].first + 1 + d] = var;
+    }
+    const ir_ref extent = reduce ? opjit_ir_index(f, (int64_t)size) : 0;
+    if (f->failed)
+        return 0;
+    f->operands[f->nodes[reduce].first + 2 + rank] = extent;
+    return reduce;
+}
+
+ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce)
+{
+    const ir_node *node = ir_at(f, reduce);
+    return node->op == IR_DEF && node->kind ? ir_operand(f, reduce, node->count - 2) : 0;
+}
+
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension)
 {
     return def_or_yield ? ir_operand(f, def_or_yield, 1 + dimension) : 0;

@@ -57,7 +57,7 @@ const char *opjit_ir_kind_name(ir_kind k); /* "sum" ... "argmax.last" */
 typedef struct ir_node {
     uint8_t op;       /* ir_op */
     uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
-    uint8_t kind;     /* ACC: ir_kind */
+    uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
     uint8_t flags;    /* FOR: IR_FOR_... */
     uint16_t vec;     /* FOR: lanes, 0 or 1: scalar */
     uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
@@ -66,7 +66,7 @@ typedef struct ir_node {
     uint32_t ref;     /* LOAD STORE DEF YIELD: tensor; VAR: owner; GET: LET or ACC; UPD: ACC; PARAM: param; FOR STAGE: its VAR */
     ir_ref next;      /* statement: the next one of its block */
     ir_ref body;      /* FOR STAGE: first statement of the block */
-    uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC: lanes; VAR: which coordinate of its def;
+    uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC, reducing DEF: lanes; VAR: which coordinate of its def;
                          YIELD: 1 if boxed (an offset, a size and a step a dimension follow its VARs) */
 } ir_node;
 enum {
@@ -146,6 +146,10 @@ static inline ir_ref ir_expr3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref 
 /* Statements are made detached; opjit_ir_append links them. */
 ir_ref opjit_ir_def(ir_func *f, uint32_t tensor);   /* makes a VAR a dimension; set the value with opjit_ir_set_value */
 ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor); /* unboxed, over the whole tensor; likewise */
+/* A DEF whose elements are reductions of `size` values, folded in the order of an accumulator with these lanes; arg kinds
+ * give the number of the value.  Its value is an expression of one more variable, the number of the value. */
+ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes, uint64_t size);
+ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce); /* that variable; 0 where the DEF reduces nothing */
 /* Of a box: an offset (index), a size and a step (constants) a dimension; the variables count from 0 to the size. */
 ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box);
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension); /* its VAR */

@@ -169,12 +169,13 @@ static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
     }
 }
 
-static void update(machine *m, const ir_node *upd, ir_ref statement)
+/* One step of acc, an ACC or a DEF that reduces; k is in m->innermost. */
+static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_expr)
 {
     const ir_func *f = m->f;
-    const ir_node *acc = ir_at(f, upd->ref);
-    accumulator *a = &m->accumulators[m->value[upd->ref]];
-    const uint64_t value = eval(m, ir_operand(f, statement, 0));
+    const ir_node *acc = ir_at(f, acc_ref);
+    accumulator *a = &m->accumulators[m->value[acc_ref]];
+    const uint64_t value = eval(m, value_expr);
     const uint32_t lane = (uint32_t)((uint64_t)m->innermost % acc->imm);
     if (m->innermost >> BLOCK_SHIFT != a->block) {
         accumulator folded;
@@ -187,8 +188,8 @@ static void update(machine *m, const ir_node *upd, ir_ref statement)
         a->lane[lane] = step(acc, a->lane[lane], value);
         return;
     }
-    const int64_t where = (int64_t)eval(m, ir_operand(f, statement, 1));
-    a->value_type = (ir_type)ir_at(f, ir_operand(f, statement, 0))->type;
+    const int64_t where = (int64_t)eval(m, where_expr);
+    a->value_type = (ir_type)ir_at(f, value_expr)->type;
     update_arg(acc, a->value_type, &a->lane[lane], &a->where[lane], &a->some[lane], value, where);
 }
 
@@ -288,7 +289,9 @@ static void run_block(machine *m, ir_ref first)
             break;
         case IR_LET: m->value[s] = eval(m, ir_operand(f, s, 0)); break;
         case IR_ACC: start_accumulator(m, s); break;
-        case IR_UPD: update(m, node, s); break;
+        case IR_UPD:
+            update(m, node->ref, ir_operand(f, s, 0), node->count > 1 ? ir_operand(f, s, 1) : 0);
+            break;
         case IR_STORE: store(m, s, 1, eval(m, ir_operand(f, s, 0))); break;
         default: break;
         }
@@ -336,21 +339,35 @@ static void store_boxed(machine *m, ir_ref item, uint64_t bits)
         write_element(target->base + offset * size, (uint32_t)size, bits);
 }
 
+/* The value of a DEF that reduces, for the coordinates in its variables. */
+static uint64_t reduced(machine *m, ir_ref item)
+{
+    const ir_ref var = opjit_ir_reduced(m->f, item);
+    const int64_t size = ir_index_value(m->f, ir_operand(m->f, item, ir_at(m->f, item)->count - 1));
+    start_accumulator(m, item);
+    for (m->innermost = 0; m->innermost < size && !m->wrong; m->innermost++) {
+        m->value[var] = (uint64_t)m->innermost;
+        update(m, item, ir_operand(m->f, item, 0), var);
+    }
+    return get_accumulator(m, ir_at(m->f, item), item);
+}
+
 static void run_definition(machine *m, ir_ref item, uint32_t dimension)
 {
     const ir_func *f = m->f;
     const ir_node *node = ir_at(f, item);
     const ir_tensor *tensor = &f->tensors[node->ref];
     if (dimension == tensor->rank) {
-        const uint64_t bits = eval(m, ir_operand(f, item, 0));
-        if (node->imm)
+        const uint64_t bits = node->kind ? reduced(m, item) : eval(m, ir_operand(f, item, 0));
+        if (node->imm && !node->kind)
             store_boxed(m, item, bits);
         else
             store(m, item, 1, bits);
         return;
     }
     const uint64_t size =
-        node->imm ? eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1)) : tensor->sizes[dimension];
+        node->imm && !node->kind ? eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1))
+                                 : tensor->sizes[dimension];
     for (uint64_t i = 0; i < size && !m->wrong; i++) {
         m->value[ir_operand(f, item, 1 + dimension)] = i;
         run_definition(m, item, dimension + 1);
@@ -441,7 +458,7 @@ static opjit_status init_machine(machine *m, opjit_error *error)
 {
     const ir_func *f = m->f;
     for (ir_ref r = 1; r < f->node_count; r++)
-        m->accumulator_count += ir_at(f, r)->op == IR_ACC;
+        m->accumulator_count += ir_at(f, r)->op == IR_ACC || ir_at(f, r)->kind != 0;
     m->memory = opjit_rt_allocate(f->allocator, f->tensor_count * sizeof(memory), 16);
     m->value = opjit_rt_allocate(f->allocator, f->node_count * sizeof(uint64_t), 16);
     m->accumulators = opjit_rt_allocate(f->allocator, (m->accumulator_count + 1) * sizeof(accumulator), 16);
@@ -452,7 +469,7 @@ static opjit_status init_machine(machine *m, opjit_error *error)
     memset(m->value, 0, f->node_count * sizeof(uint64_t));
     uint32_t count = 0;
     for (ir_ref r = 1; r < f->node_count; r++)
-        if (ir_at(f, r)->op == IR_ACC)
+        if (ir_at(f, r)->op == IR_ACC || ir_at(f, r)->kind != 0)
             m->value[r] = count++;
     return map_memory(m, error);
 }

@@ -101,7 +101,7 @@ static ir_ref copy_statement(ir_func *f, ir_map *map, ir_ref statement)
         return 0;
     const bool loop = node.op == IR_STAGE || node.op == IR_FOR;
     const bool definition = node.op == IR_DEF || node.op == IR_YIELD;
-    const uint32_t vars = loop ? 1 : definition ? f->tensors[node.ref].rank : 0;
+    const uint32_t vars = loop ? 1 : definition ? f->tensors[node.ref].rank + (node.kind != 0) : 0;
     for (uint32_t i = 0; i < vars; i++) {
         const ir_ref old = loop ? node.ref : ir_operand(f, statement, 1 + i);
         const ir_node var = { .op = IR_VAR, .type = IR_INDEX, .ref = copy, .imm = f->nodes[old].imm };

@@ -72,7 +72,7 @@ static void number_item(numbering *s, ir_ref item)
         number(s, &s->n->tensors[node->ref]);
     if (node->op == IR_DEF || node->op == IR_YIELD) {
         const uint32_t rank = node->ref < f->tensor_count ? f->tensors[node->ref].rank : 0;
-        for (uint32_t d = 0; d < rank && 1 + d < node->count; d++)
+        for (uint32_t d = 0; d < rank + (node->kind != 0) && 1 + d < node->count; d++)
             if (ir_operand(f, item, 1 + d) < f->node_count)
                 number(s, &s->n->nodes[ir_operand(f, item, 1 + d)]);
         return;

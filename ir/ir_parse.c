@@ -215,11 +215,8 @@ static ir_ref parse_loop(parser *p, ir_op op)
     return loop;
 }
 
-static ir_ref parse_acc(parser *p)
+static ir_kind parse_kind(parser *p)
 {
-    const symbol id = opjit_ir_p_new_id(p);
-    opjit_ir_p_expect(p, ":");
-    const ir_type type = opjit_ir_p_type(p);
     ir_kind kind = IR_KIND_NONE;
     for (uint32_t k = IR_KIND_NONE + 1; k < IR_KIND_COUNT; k++)
         if (at(p, opjit_ir_kind_name((ir_kind)k)))
@@ -227,6 +224,15 @@ static ir_ref parse_acc(parser *p)
     if (ok(p) && kind == IR_KIND_NONE)
         opjit_ir_p_unexpected(p, "a kind of accumulator");
     next(p);
+    return kind;
+}
+
+static ir_ref parse_acc(parser *p)
+{
+    const symbol id = opjit_ir_p_new_id(p);
+    opjit_ir_p_expect(p, ":");
+    const ir_type type = opjit_ir_p_type(p);
+    const ir_kind kind = parse_kind(p);
     const uint32_t lanes = opjit_ir_p_accept(p, "lanes") ? (uint32_t)opjit_ir_p_unsigned(p, 16) : 1;
     const ir_ref acc = ok(p) ? opjit_ir_acc(p->f, type, kind, lanes) : 0;
     opjit_ir_p_declare(p, id, SYMBOL_NODE, acc);
@@ -499,6 +505,31 @@ static uint32_t parse_box(parser *p, ir_ref *out, uint32_t rank)
     return 3 * rank;
 }
 
+/* What follows "reduce": the kind, one more variable and how many values it has. */
+static void parse_reduction(parser *p, ir_ref item, uint32_t rank)
+{
+    const ir_kind kind = parse_kind(p);
+    const symbol id = opjit_ir_p_new_id(p);
+    const ir_node var = { .op = IR_VAR, .type = IR_INDEX, .ref = item, .imm = rank };
+    const ir_ref ref = opjit_ir_node_new(p->f, &var, 0, NULL);
+    opjit_ir_p_declare(p, id, SYMBOL_NODE, ref);
+    opjit_ir_p_expect(p, "in");
+    if (opjit_ir_p_unsigned(p, 64) != 0)
+        opjit_ir_p_unexpected(p, "0");
+    opjit_ir_p_expect(p, "..");
+    const ir_ref size = parse_expr(p);
+    const uint32_t lanes = opjit_ir_p_accept(p, "lanes") ? (uint32_t)opjit_ir_p_unsigned(p, 16) : 1;
+    opjit_ir_p_expect(p, ":");
+    if (!ok(p))
+        return;
+    ir_node *node = &p->f->nodes[item];
+    node->kind = (uint8_t)kind;
+    node->type = (uint8_t)p->f->tensors[node->ref].type;
+    node->imm = lanes;
+    p->f->operands[node->first + 1 + rank] = ref;
+    p->f->operands[node->first + 2 + rank] = size;
+}
+
 static ir_ref parse_definition(parser *p, ir_op op)
 {
     ir_tensor value = { .role = IR_VALUE };
@@ -519,7 +550,9 @@ static ir_ref parse_definition(parser *p, ir_op op)
     if (!ok(p))
         return 0;
     const ir_node node = { .op = (uint8_t)op, .ref = tensor, .imm = box != 0 };
-    const ir_ref item = opjit_ir_node_new(p->f, &node, 1 + rank + box, operands);
+    const ir_ref item = opjit_ir_node_new(p->f, &node, 1 + rank + box + 2, operands); /* 2 more if it reduces */
+    if (ok(p))
+        p->f->nodes[item].count -= 2;
     opjit_ir_p_expect(p, "(");
     for (uint32_t d = 0; d < rank && ok(p); d++) {
         const ir_node var = { .op = IR_VAR, .type = IR_INDEX, .ref = item, .imm = d };
@@ -533,6 +566,10 @@ static ir_ref parse_definition(parser *p, ir_op op)
     }
     opjit_ir_p_expect(p, ")");
     opjit_ir_p_expect(p, "=");
+    if (op == IR_DEF && opjit_ir_p_accept(p, "reduce")) {
+        p->f->nodes[item].count += 2;
+        parse_reduction(p, item, rank);
+    }
     const ir_ref expr = parse_expr(p);
     if (ok(p))
         opjit_ir_set_value(p->f, item, expr);

@@ -457,6 +457,15 @@ static void print_definition(printer *p, ir_ref item)
         print_node_id(p, ir_operand(p->f, item, 1 + d));
     }
     opjit_rt_bytes_printf(p->out, ") = ");
+    if (opjit_ir_reduced(p->f, item)) {
+        opjit_rt_bytes_printf(p->out, "reduce %s ", opjit_ir_kind_name((ir_kind)node->kind));
+        print_node_id(p, opjit_ir_reduced(p->f, item));
+        opjit_rt_bytes_printf(p->out, " in 0..");
+        print_expr(p, ir_operand(p->f, item, node->count - 1), INDENT, 0);
+        if (node->imm != 1)
+            opjit_rt_bytes_printf(p->out, " lanes %" PRIu64, node->imm);
+        opjit_rt_bytes_printf(p->out, ": ");
+    }
     print_expr(p, ir_operand(p->f, item, 0), INDENT, 0);
 }
 

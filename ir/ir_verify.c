@@ -413,6 +413,21 @@ static opjit_status check_block(verifier *v, ir_ref first)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
+/* A DEF that reduces: the last operands are its variable and a size. */
+static opjit_status check_reduction(verifier *v, ir_ref s)
+{
+    const ir_func *f = v->f;
+    const ir_node *node = ir_at(f, s);
+    if (node->kind >= IR_KIND_COUNT || (node->kind >= IR_ARGMIN && !ir_is_integer(f->tensors[node->ref].type)))
+        FAIL(1, s, "it has no kind, or an arg kind does not give an integer");
+    if (node->imm != 1 && node->imm != 32)
+        FAIL(17, s, "lanes are %u, not 1 or 32", (uint32_t)node->imm);
+    const ir_ref size = node->count > 2 ? ir_operand(f, s, node->count - 1) : 0;
+    if (size == 0 || size >= v->node_count || !ir_is_index_const(f, size) || ir_index_value(f, size) < 1)
+        FAIL(1, s, "it reduces no constant number of values");
+    return OPJIT_OK;
+}
+
 static opjit_status check_definition(verifier *v, ir_ref s)
 {
     const ir_func *f = v->f;
@@ -422,30 +437,33 @@ static opjit_status check_definition(verifier *v, ir_ref s)
     const ir_tensor *t = &f->tensors[node.ref];
     if (t->role != (node.op == IR_DEF ? IR_VALUE : IR_OUT))
         FAIL(1, s, "the tensor has another role");
-    if (node.count != 1 + t->rank + (node.imm ? 3 * t->rank : 0) || (node.imm && node.op == IR_DEF))
+    if (node.op == IR_DEF && node.kind)
+        TRY(check_reduction(v, s));
+    const uint32_t vars = t->rank + (node.kind != 0), box = node.imm && !node.kind ? 3 * t->rank : 0;
+    if (node.count != 1 + vars + box + (node.kind != 0) || (box && node.op == IR_DEF))
         FAIL(3, s, "its variables or its box are not of rank %u", t->rank);
-    for (uint32_t d = 0; d < t->rank; d++) {
+    for (uint32_t d = 0; d < vars; d++) {
         const ir_ref var = ir_operand(f, s, 1 + d);
         if (var == 0 || var >= v->node_count || ir_at(f, var)->op != IR_VAR || ir_at(f, var)->ref != s)
             FAIL(1, s, "variable %u is missing", d);
     }
-    TRY(check_statement_operands(v, s, 1 + t->rank)); /* the box: outside of the variables */
-    for (uint32_t i = 1 + t->rank; i < node.count; i++) {
+    TRY(check_statement_operands(v, s, 1 + vars)); /* the box: outside of the variables */
+    for (uint32_t i = 1 + t->rank; i < 1 + t->rank + box; i++) {
         const uint32_t part = (i - 1 - t->rank) % 3;
         const ir_ref operand = ir_operand(f, s, i);
         if (ir_at(f, operand)->type != IR_INDEX ||
             (part > 0 && (!ir_is_index_const(f, operand) || ir_index_value(f, operand) <= 0)))
             FAIL(1, s, "offsets are indices, sizes and steps constants above 0");
     }
-    for (uint32_t d = 0; d < t->rank; d++)
+    for (uint32_t d = 0; d < vars; d++)
         v->in_scope[ir_operand(f, s, 1 + d)] = 1;
     v->now++;
     TRY(check_expr(v, s, ir_operand(f, s, 0), 4000));
-    if (ir_at(f, ir_operand(f, s, 0))->type != t->type)
-        FAIL(1, s, "its value is %s, the tensor %s", opjit_ir_type_name((ir_type)ir_at(f, ir_operand(f, s, 0))->type),
-             opjit_ir_type_name(t->type));
+    const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
+    if (node.kind >= IR_ARGMIN ? !ir_is_element(type) : type != t->type)
+        FAIL(1, s, "its value is %s, the tensor %s", opjit_ir_type_name(type), opjit_ir_type_name(t->type));
     TRY(opjit_ir_verify_bounds(v, s));
-    for (uint32_t d = 0; d < t->rank; d++)
+    for (uint32_t d = 0; d < vars; d++)
         v->in_scope[ir_operand(f, s, 1 + d)] = 0;
     v->defined[node.ref] = node.op == IR_DEF;
     return OPJIT_OK;

@@ -2,7 +2,7 @@
  * its tensor.  By proof, not by running: what can't be proven is an error. */
 #include "ir/ir_verify.h"
 
-enum { GUARDS = 16, STEPS = 5000 /* of the proof for one coordinate */ };
+enum { GUARDS = 16, STEPS = 400 /* of the proof for one coordinate */ };
 
 /* Comparisons known to hold where the position is evaluated: left + slack <= right. */
 typedef struct guard {

@@ -42,6 +42,9 @@ bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
 /* As opjit_ir_make, but 0 where nothing can be simplified. */
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 
+/* A list in the making, the block of parent (0: a detached list, whose head is first). */
+typedef struct block { ir_ref parent, first, tail; } block;
+
 /* --- tables ----------------------------------------------------------------------------------------------------------- */
 /* Keys of 64 bits to numbers above 0; zeroed: empty.  In the function's arena. */
 typedef struct pass_table {
@@ -55,7 +58,9 @@ uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 /* --- definitions written where they are read (pass_inline.c) ---------------------------------------------------------- */
 /* What place decided of a tensor, for the writing of values. */
 typedef struct inline_source {
-    ir_ref def; /* its DEF, to be written where the tensor is read; 0: it is read from memory */
+    ir_ref def;       /* its DEF, to be written where the tensor is read; 0: it is read from memory */
+    ir_ref row_value; /* LET or ACC that has the row's one element */
+    uint32_t scratch; /* memory that has the row */
 } inline_source;
 
 typedef struct inliner {
@@ -65,12 +70,31 @@ typedef struct inliner {
     ir_ref loops[8];              /* variables around the store, outermost first */
     uint64_t extents[8];
     uint32_t loop_count;
+    ir_ref rows[8];               /* of a stage over rows: the row's coordinates, row_count of them */
+    uint32_t row_count;
+    bool refused;                 /* a row was to be read that is another one */
     pass_table memo, known, instances, views; /* see pass_inline.c */
     struct inline_instance *instance;
     uint32_t instance_count, instance_capacity;
     uint64_t *stack;
     uint32_t depth, capacity;
 } inliner;
+/* Roots that one stage makes row by row (pass_rows.c).  The leading coordinates are the rows. */
+enum { ROW_MEMBERS = 8 };
+typedef struct row_member {
+    ir_ref statement;
+    bool outside; /* an output, or read by another stage: it is stored */
+} row_member;
+typedef struct place_rows_of {
+    ir_func *f;
+    inline_source *sources;
+    bool private_views;
+    row_member members[ROW_MEMBERS];
+    uint32_t count, rows; /* rows: leading coordinates */
+} place_rows_of;
+/* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
+bool opjit_ir_place_rows(place_rows_of *r, block *stages);
+
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
 ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_ref *at);
 /* Where an element of view lies in the tensor whose bytes it shows, by coordinates; *out_divided: quotients and
@@ -78,8 +102,6 @@ ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_r
 bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordinates, ir_ref *out, bool *out_divided);
 
 /* --- lists of statements ---------------------------------------------------------------------------------------------- */
-/* A list in the making, the block of parent (0: a detached list, whose head is first). */
-typedef struct block { ir_ref parent, first, tail; } block;
 void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it out of the list it was in */
 /* A read of a let of expr in the list, made at its end where there is none yet; constants, variables and reads of lets
  * need none and come back as they are. */

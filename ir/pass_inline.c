@@ -238,9 +238,11 @@ static bool by_variables(const inliner *in, ir_tensor *layout, ir_ref *at, int64
         out.sizes[d] = in->extents[d];
         out.strides[d] = in->extents[d] == 1 ? 0 : (uint64_t)factor;
     }
-    if (identity || form.count > 0 || form.constant < 0 || in->loop_count == 0)
-        return false;
     out.rank = in->loop_count;
+    if (in->row_count > 0 && out.rank > 1 && out.strides[out.rank - 1] == 0)
+        out.rank--; /* the same for the whole row, in each of the stage's loops over it */
+    if (identity || form.count > 0 || form.constant < 0 || out.rank == 0)
+        return false;
     memcpy(at, in->loops, out.rank * sizeof *at);
     *offset = form.constant;
     *layout = out;
@@ -427,6 +429,21 @@ static uint32_t instance_read(inliner *in, ir_ref load, const ir_ref *coordinate
     return f->failed ? 0 : instance_of(in, in->sources[root].def, f->tensors[root].rank, at);
 }
 
+/* What a row of the same stage has at these coordinates; 0: the tensor has no row there. */
+static ir_ref load_row(inliner *in, uint32_t tensor, const ir_ref *at)
+{
+    ir_func *f = in->f;
+    const inline_source *s = &in->sources[opjit_ir_root(f, tensor)];
+    if (s->row_value == 0 && s->scratch == 0)
+        return 0;
+    in->refused = in->refused || f->tensors[tensor].role == IR_VIEW;
+    for (uint32_t d = 0; d < in->row_count && !in->refused; d++)
+        in->refused = f->tensors[tensor].sizes[d] > 1 && at[d] != in->rows[d];
+    if (in->refused || s->row_value != 0)
+        return in->refused ? opjit_ir_const(f, f->tensors[tensor].type, 0) : opjit_ir_get(f, s->row_value);
+    return opjit_ir_load(f, s->scratch, &at[f->tensors[tensor].rank - 1]);
+}
+
 /* A load, whose coordinates are written: of memory, or the value of a definition, which may have to be written first (0). */
 static ir_ref write_load(inliner *in, uint32_t reader, ir_ref load, const ir_ref *coordinates)
 {
@@ -436,6 +453,9 @@ static ir_ref write_load(inliner *in, uint32_t reader, ir_ref load, const ir_ref
     if (in->sources[root].def == 0) {
         ir_ref at[PASS_OPERANDS];
         memcpy(at, coordinates, f->tensors[tensor].rank * sizeof *at);
+        const ir_ref row = load_row(in, tensor, at);
+        if (row != 0)
+            return unique(in, row);
         return unique_tree(in, load_memory(in, tensor, at), first);
     }
     const uint64_t key = (uint64_t)(reader | PENDING) << 32 | load;

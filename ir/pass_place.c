@@ -14,6 +14,7 @@ enum {
     CHEAP = 12,          /* operations on elements that may be computed again */
     MAX_INSTANCES = 32,  /* of a cheap definition in all stages */
     MAX_WEIGHT = 1000000,
+    MOST_ROW_BYTES = 256 * 1024, /* of the rows that a stage keeps */
     MAX_UNSAFE = 200,    /* weight of a value that may only be computed under a select, so can't be shared by lets */
 };
 
@@ -32,6 +33,7 @@ typedef struct item {
     bool dear, plain;   /* plain: nothing but elements of dense memory at its own coordinates */
     /* from readers, last to first */
     uint32_t reads, root, instances;
+    uint32_t first_root, last_root; /* of all readers */
     ir_ref load;        /* the first of them */
     uint32_t reader;
     bool same, aligned, mixed, unsafe, spread, divided, opaque;
@@ -234,6 +236,8 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
 static void note_root(item *d, const site *s, const item *reader)
 {
     d->mixed = d->mixed || (d->instances > 0 && d->root != reader->root);
+    d->last_root = d->instances == 0 || reader->root > d->last_root ? reader->root : d->last_root;
+    d->first_root = d->instances == 0 || reader->root < d->first_root ? reader->root : d->first_root;
     d->root = reader->root;
     d->aligned = d->aligned && reader->aligned;
     d->spread = d->spread || s->spread || (reader->spread && !reader->temp);
@@ -256,7 +260,8 @@ static void decide(placer *p, uint32_t number)
     item *x = &p->items[number];
     const bool is_def = ir_at(p->f, x->statement)->op == IR_DEF;
     const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
-    x->temp = is_def && x->reads > 0 && gets_memory(x, above);
+    const bool reduces = opjit_ir_reduced(p->f, x->statement) != 0;
+    x->temp = is_def && x->reads > 0 && (reduces || gets_memory(x, above));
     x->is_root = !is_def || x->temp;
     if (x->is_root) {
         x->root = number;
@@ -302,7 +307,7 @@ static opjit_status stored_at(placer *p, ir_ref statement, const ir_ref *vars, i
     return OPJIT_OK;
 }
 
-static opjit_status place_root(placer *p, const item *x, block *stages)
+static opjit_status place_nest(placer *p, const item *x, block *stages)
 {
     ir_func *f = p->f;
     const ir_ref statement = x->statement;
@@ -328,6 +333,61 @@ static opjit_status place_root(placer *p, const item *x, block *stages)
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
 }
 
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+/* Elements of a row of the root, which has `rows` leading coordinates: what it reduces, or its last dimension. */
+static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length)
+{
+    const ir_node *n = ir_at(f, statement);
+    const ir_tensor *t = &f->tensors[n->ref];
+    const uint32_t last = t->rank - 1;
+    if (t->rank != first->rank || t->rank < 2 || (n->op == IR_YIELD && n->imm != 0) ||
+        memcmp(t->sizes, first->sizes, last * sizeof *t->sizes) != 0)
+        return false;
+    if (n->kind != 0 && t->sizes[last] != 1)
+        return false;
+    const int64_t own = n->kind != 0 ? ir_index_value(f, ir_operand(f, statement, n->count - 1)) : (int64_t)t->sizes[last];
+    if (own > 1 && *length > 1 && own != *length)
+        return false;
+    *length = own > *length ? own : *length;
+    return true;
+}
+
+/* Roots from number `first` on that one stage can make row by row: of the same rows, one of them a reduction.  Gives the
+ * item after the last of them; `first` where there is no group. */
+static uint32_t find_group(const placer *p, uint32_t first, place_rows_of *out)
+{
+    const ir_func *f = p->f;
+    const ir_tensor *t = &f->tensors[ir_at(f, p->items[first].statement)->ref];
+    uint32_t end = first, useful = 0;
+    int64_t length = 1;
+    uint64_t bytes = 0;
+    bool reduces = false;
+    out->count = 0;
+    for (uint32_t i = first; i < p->count && out->count < ROW_MEMBERS; i++) {
+        const item *x = &p->items[i];
+        const ir_node *n = ir_at(f, x->statement);
+        if (!x->is_root)
+            continue;
+        if (!fits_rows(f, x->statement, t, &length))
+            break;
+        bytes += n->kind == 0 ? f->tensors[n->ref].sizes[t->rank - 1] * opjit_ir_type_size(f->tensors[n->ref].type) : 0;
+        if (bytes > MOST_ROW_BYTES)
+            break;
+        reduces = reduces || n->kind != 0;
+        out->members[out->count++] = (row_member){ .statement = x->statement };
+        end = i + 1;
+        useful = out->count;
+    }
+    out->rows = t->rank - 1;
+    for (uint32_t m = 0, i = first; i < end; i++) {
+        const item *x = &p->items[i];
+        if (x->is_root)
+            out->members[m++].outside = ir_at(f, x->statement)->op == IR_YIELD || x->last_root >= end;
+    }
+    return reduces && useful > 1 ? end : first;
+}
+
 /* The stages in the order of the items, so that memory is written before it is read. */
 static opjit_status place_all(placer *p)
 {
@@ -344,11 +404,27 @@ static opjit_status place_all(placer *p)
             f->tensors[tensor].align = 64; /* as layout makes it */
         }
     }
-    for (uint32_t i = 0; i < p->count; i++)
-        if (p->items[i].is_root)
-            TRY(place_root(p, &p->items[i], &stages));
+    place_rows_of p_rows = { .f = f, .sources = p->sources, .private_views = p->roots > 1 };
+    for (uint32_t i = 0; i < p->count && !f->failed; i++) {
+        const item *x = &p->items[i];
+        if (!x->is_root)
+            continue;
+        const uint32_t end = find_group(p, i, &p_rows);
+        if (end > i && opjit_ir_place_rows(&p_rows, &stages)) {
+            i = end - 1;
+            continue;
+        }
+        if (opjit_ir_reduced(f, x->statement) == 0) {
+            TRY(place_nest(p, x, &stages));
+            continue;
+        }
+        p_rows.count = 1;
+        p_rows.rows = f->tensors[ir_at(f, x->statement)->ref].rank;
+        p_rows.members[0] = (row_member){ .statement = x->statement, .outside = true };
+        opjit_ir_place_rows(&p_rows, &stages);
+    }
     f->body = stages.first;
-    return OPJIT_OK;
+    return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
 }
 
 static opjit_status begin(placer *p)

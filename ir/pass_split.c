@@ -62,7 +62,7 @@ static void mark_inside(const ir_func *f, uint8_t *inside, ir_ref first)
 }
 
 /* By node, for those there are now: whether it changes from one iteration of the loop to the next, or reads memory, which
- * stores might change.  NULL: no memory. */
+ * stores might change, or an accumulator, which a loop beside this one may update.  NULL: no memory. */
 static uint8_t *find_variant(ir_func *f, ir_ref loop)
 {
     const uint32_t count = f->node_count;
@@ -77,7 +77,7 @@ static uint8_t *find_variant(ir_func *f, ir_ref loop)
         const ir_node *n = ir_at(f, r);
         if (!ir_is_pure(f, r))
             continue;
-        variant[r] = n->op == IR_LOAD || inside[r] || (n->op == IR_GET && inside[n->ref]);
+        variant[r] = n->op == IR_LOAD || inside[r] || (n->op == IR_GET && (inside[n->ref] || ir_at(f, n->ref)->op == IR_ACC));
         for (uint32_t i = 0; i < n->count; i++)
             variant[r] |= variant[ir_operand(f, r, i)];
     }

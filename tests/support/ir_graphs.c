@@ -33,7 +33,7 @@ static ir_tensor random_layout(drawing *d, ir_role role)
     ir_tensor t = { .role = role, .type = d->type, .rank = 1 + (uint32_t)below(d, 4), .align = opjit_ir_type_size(d->type) };
     uint64_t room = MAX_ELEMENTS;
     for (uint32_t i = t.rank; i-- > 0;) {
-        static const uint64_t usual[] = { 1, 2, 3, 4, 6, 8, 37 };
+        static const uint64_t usual[] = { 1, 2, 3, 4, 6, 8, 37 }; /* for the last one */
         t.sizes[i] = usual[below(d, i + 1 == t.rank ? 7 : 6)];
         t.sizes[i] = t.sizes[i] > room ? 1 : t.sizes[i];
         room /= t.sizes[i];
@@ -166,6 +166,62 @@ static void append(drawing *d, ir_ref statement, ir_ref value)
     opjit_ir_append(d->f, 0, &d->tail, statement);
 }
 
+/* A read of tensors[which] in a reduction: at the statement's coordinates, but for the last one, which is k's. */
+static ir_ref read_row(drawing *d, uint32_t which, ir_ref statement)
+{
+    ir_func *f = d->f;
+    const ir_tensor t = f->tensors[d->tensors[which]];
+    ir_ref at[8] = { 0 };
+    d->unread[which] = false;
+    for (uint32_t i = 0; i < t.rank; i++)
+        at[i] = i + 1 == t.rank ? opjit_ir_reduced(f, statement) : opjit_ir_coordinate(f, statement, i);
+    return opjit_ir_load(f, d->tensors[which], at);
+}
+
+/* Rows of a tensor that there is, reduced; what follows may read them as a row of its own does. */
+static void add_reduce(drawing *d)
+{
+    ir_func *f = d->f;
+    const uint32_t which = (uint32_t)below(d, d->count);
+    const bool integer = ir_is_integer(d->type);
+    ir_tensor t = f->tensors[d->tensors[which]];
+    const uint64_t size = t.sizes[t.rank - 1];
+    const ir_kind kind = (ir_kind)(IR_SUM + below(d, integer ? 8 : 4));
+    t = (ir_tensor){ .role = IR_VALUE, .type = d->type, .rank = t.rank, .align = opjit_ir_type_size(d->type) };
+    memcpy(t.sizes, f->tensors[d->tensors[which]].sizes, sizeof t.sizes);
+    t.sizes[t.rank - 1] = 1;
+    opjit_ir_dense_strides(&t);
+    set_bytes(&t);
+    const uint32_t tensor = opjit_ir_tensor(f, &t);
+    const ir_ref reduce = f->failed ? 0 : opjit_ir_reduce(f, tensor, kind, below(d, 3) == 0 ? 1 : 32, size);
+    if (f->failed)
+        return;
+    const ir_ref row = read_row(d, which, reduce), k = opjit_ir_reduced(f, reduce);
+    const ir_ref other = below(d, 2) == 0 ? row : read_of(d, (uint32_t)below(d, d->count), reduce, t.rank);
+    const ir_ref mask = e2(f, IR_LE, k, opjit_ir_coordinate(f, reduce, 0));
+    append(d, reduce, below(d, 2) == 0 ? e2(f, IR_ADD, row, other) : ir_expr3(f, IR_SELECT, IR_NONE, mask, row, other));
+    d->unread[d->count] = true;
+    d->tensors[d->count++] = tensor;
+    if (below(d, 2) == 0)
+        return;
+    t.sizes[t.rank - 1] = size; /* and elements of the rows with what they were reduced to */
+    opjit_ir_dense_strides(&t);
+    set_bytes(&t);
+    const uint32_t full = opjit_ir_tensor(f, &t);
+    const ir_ref def = f->failed ? 0 : opjit_ir_def(f, full);
+    ir_ref own[8] = { 0 }, of_row[8] = { 0 };
+    for (uint32_t i = 0; !f->failed && i < t.rank; i++) {
+        own[i] = opjit_ir_coordinate(f, def, i);
+        of_row[i] = i + 1 == t.rank ? number(f, 0) : own[i];
+    }
+    if (f->failed)
+        return;
+    append(d, def, e2(f, IR_DIV, opjit_ir_load(f, d->tensors[which], own), opjit_ir_load(f, tensor, of_row)));
+    d->unread[d->count - 1] = false;
+    d->unread[d->count] = true;
+    d->tensors[d->count++] = full;
+}
+
 static void add_def(drawing *d)
 {
     const ir_tensor t = random_layout(d, IR_VALUE);
@@ -236,7 +292,10 @@ opjit_status ir_graph_random(test_random *r, const opjit_allocator *allocator, i
     for (uint32_t i = 0; i < defs && !out->failed; i++) {
         if (below(&d, 3) == 0)
             add_view(&d);
-        add_def(&d);
+        if (below(&d, 3) == 0)
+            add_reduce(&d);
+        else
+            add_def(&d);
     }
     for (uint32_t i = 0; i < outputs && !out->failed; i++)
         add_output(&d, inputs + i, i + 1 == outputs);

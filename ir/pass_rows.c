@@ -1,0 +1,188 @@
+/* pass_rows.c - a stage that makes rows: reductions of them, elements from what was reduced, one after the other.
+ * Part of place, which says what belongs together.  What only this stage reads has no memory: a reduction is read from
+ * its accumulator, one element a row from a let, and a whole row from scratch. */
+#include "ir/pass.h"
+
+#include <string.h>
+
+enum { PIECE_BYTES = 64 * 1024 };
+
+typedef struct row_stage {
+    place_rows_of *r;
+    ir_func *f;
+    inliner in;
+    block body; /* of the stage */
+    ir_ref p;
+    uint32_t rank;
+} row_stage;
+
+static uint32_t tensor_of(const ir_func *f, ir_ref statement) { return ir_at(f, statement)->ref; }
+
+/* How many elements of its row a member has, or reduces. */
+static int64_t length_of(const ir_func *f, ir_ref statement, uint32_t rows)
+{
+    const ir_node *n = ir_at(f, statement);
+    if (n->kind != 0)
+        return ir_index_value(f, ir_operand(f, statement, n->count - 1));
+    return rows < f->tensors[n->ref].rank ? (int64_t)f->tensors[n->ref].sizes[rows] : 1;
+}
+
+/* The coordinates of row p. */
+static void set_rows(row_stage *s, const ir_tensor *t)
+{
+    ir_func *f = s->f;
+    int64_t below = 1, above = 1;
+    for (uint32_t d = 0; d < s->r->rows; d++)
+        above *= (int64_t)t->sizes[d];
+    for (uint32_t d = 0; d < s->r->rows; d++) {
+        const int64_t size = (int64_t)t->sizes[d];
+        above /= size;
+        below = above;
+        ir_ref x = size == 1 ? opjit_ir_index(f, 0) : ir_make2(f, IR_IDIV, IR_INDEX, s->p, opjit_ir_index(f, below));
+        if (size > 1 && !f->failed)
+            x = ir_make2(f, IR_IMOD, IR_INDEX, x, opjit_ir_index(f, size));
+        s->in.rows[d] = x;
+    }
+    s->in.row_count = s->r->rows;
+}
+
+/* Stores value at the row's coordinates, and `last` behind them where the tensor has one more. */
+static void store(row_stage *s, block *list, uint32_t tensor, ir_ref value, ir_ref last)
+{
+    ir_ref at[8] = { 0 };
+    memcpy(at, s->in.rows, s->r->rows * sizeof *at);
+    if (s->r->rows < s->f->tensors[tensor].rank)
+        at[s->r->rows] = last;
+    if (!s->f->failed)
+        opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
+}
+
+/* The value of the member for the row and `last`, in a block that it may put lets into. */
+static ir_ref value_of(row_stage *s, ir_ref statement, block *list, ir_ref k, int64_t length)
+{
+    ir_func *f = s->f;
+    ir_ref at[9];
+    uint32_t count = s->r->rows;
+    memcpy(at, s->in.rows, count * sizeof *at);
+    while (count < f->tensors[tensor_of(f, statement)].rank) /* a reduction has one element there */
+        at[count++] = ir_at(f, statement)->kind != 0 || length == 1 ? opjit_ir_index(f, 0) : k;
+    if (ir_at(f, statement)->kind != 0)
+        at[count++] = k;
+    s->in.loop_count = length == 1 ? 1 : 2;
+    s->in.loops[1] = k;
+    s->in.extents[1] = (uint64_t)length;
+    return f->failed ? 0 : opjit_ir_share(f, list, opjit_ir_inline(&s->in, statement, count, at));
+}
+
+static ir_ref make_loop(row_stage *s, int64_t length, block *out_inside)
+{
+    const ir_ref loop = opjit_ir_for(s->f, opjit_ir_index(s->f, 0), opjit_ir_index(s->f, length), 1);
+    *out_inside = (block){ .parent = loop };
+    return loop;
+}
+
+static void add_reduction(row_stage *s, const row_member *m)
+{
+    ir_func *f = s->f;
+    const ir_node n = *ir_at(f, m->statement);
+    block inside;
+    const int64_t length = length_of(f, m->statement, s->r->rows);
+    const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, (uint32_t)n.imm);
+    const ir_ref loop = make_loop(s, length, &inside);
+    if (f->failed)
+        return;
+    const ir_ref k = ir_at(f, loop)->ref, value = value_of(s, m->statement, &inside, k, length);
+    if (f->failed)
+        return;
+    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, n.kind >= IR_ARGMIN ? k : 0));
+    opjit_ir_block_add(f, &s->body, acc);
+    opjit_ir_block_add(f, &s->body, loop);
+    const ir_ref let = opjit_ir_let(f, opjit_ir_get(f, acc)); /* folds its lanes once */
+    opjit_ir_block_add(f, &s->body, let);
+    if (f->failed)
+        return;
+    s->r->sources[n.ref].row_value = let;
+    if (m->outside)
+        store(s, &s->body, n.ref, opjit_ir_get(f, let), opjit_ir_index(f, 0));
+}
+
+static void add_element(row_stage *s, const row_member *m)
+{
+    ir_func *f = s->f;
+    const uint32_t tensor = tensor_of(f, m->statement);
+    const ir_ref let = opjit_ir_let(f, value_of(s, m->statement, &s->body, 0, 1));
+    opjit_ir_block_add(f, &s->body, let);
+    if (f->failed)
+        return;
+    s->r->sources[tensor].row_value = let;
+    if (m->outside)
+        store(s, &s->body, tensor, opjit_ir_get(f, let), opjit_ir_index(f, 0));
+}
+
+static void add_row(row_stage *s, const row_member *m, int64_t length)
+{
+    ir_func *f = s->f;
+    const uint32_t tensor = tensor_of(f, m->statement);
+    block inside;
+    const ir_ref loop = make_loop(s, length, &inside);
+    if (f->failed)
+        return;
+    const ir_ref k = ir_at(f, loop)->ref, value = value_of(s, m->statement, &inside, k, length);
+    if (m->outside) {
+        store(s, &inside, tensor, value, k);
+    }
+    if (ir_at(f, m->statement)->op == IR_DEF) {
+        ir_tensor row = { .role = IR_SCRATCH, .type = f->tensors[tensor].type, .rank = 1, .sizes = { (uint64_t)length },
+                          .strides = { 1 }, .align = 64 };
+        row.bytes = (uint64_t)length * opjit_ir_type_size(row.type);
+        const uint32_t scratch = opjit_ir_tensor(f, &row);
+        if (f->failed)
+            return;
+        opjit_ir_block_add(f, &inside, opjit_ir_store(f, scratch, value, &k));
+        s->r->sources[tensor].scratch = scratch;
+    }
+    opjit_ir_block_add(f, &s->body, loop);
+}
+
+bool opjit_ir_place_rows(place_rows_of *r, block *stages)
+{
+    ir_func *f = r->f;
+    row_stage s = { .r = r, .f = f };
+    const ir_tensor first = f->tensors[tensor_of(f, r->members[0].statement)];
+    int64_t rows = 1, bytes = 1;
+    for (uint32_t d = 0; d < r->rows; d++)
+        rows *= (int64_t)first.sizes[d];
+    for (uint32_t i = 0; i < r->count; i++)
+        bytes += length_of(f, r->members[i].statement, r->rows) * (int64_t)opjit_ir_type_size(first.type);
+    int64_t grain = (PIECE_BYTES + bytes - 1) / bytes;
+    grain = grain > rows ? rows : grain;
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, rows), (uint64_t)grain);
+    if (f->failed)
+        return false;
+    s.body.parent = stage;
+    s.p = ir_at(f, stage)->ref;
+    s.in = (inliner){ .f = f, .sources = r->sources, .private_views = r->private_views, .loops = { s.p },
+                      .extents = { (uint64_t)rows } };
+    set_rows(&s, &first);
+    for (uint32_t i = 0; i < r->count && !f->failed && !s.in.refused; i++) {
+        const int64_t length = length_of(f, r->members[i].statement, r->rows);
+        if (ir_at(f, r->members[i].statement)->kind != 0)
+            add_reduction(&s, &r->members[i]);
+        else if (length == 1)
+            add_element(&s, &r->members[i]);
+        else
+            add_row(&s, &r->members[i], length);
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        inline_source *source = &r->sources[tensor_of(f, r->members[i].statement)];
+        source->row_value = 0;
+        source->scratch = 0;
+    }
+    if (s.in.refused || f->failed)
+        return false;
+    for (uint32_t i = 0; i < r->count; i++)
+        if (!r->members[i].outside) /* no memory after all */
+            f->tensors[tensor_of(f, r->members[i].statement)].role = IR_VALUE;
+    opjit_ir_block_add(f, stages, stage);
+    return true;
+}
