@@ -110,6 +110,20 @@ static uint32_t tensor_of_input(const lowering *l, const fe_node *node, uint32_t
     return opjit_fe_same_layout(given, wanted) ? tensor : view(l->f, tensor, wanted);
 }
 
+/* Whether nothing that is bound at the call decides what the source holds: a constant, or a generator. */
+static bool is_mask(const fe_graph *graph, const fe_source *source)
+{
+    const opjit_operator *op;
+
+    if (source->kind != FE_NODE)
+        return source->kind == FE_CONSTANT;
+    op = graph->nodes[source->index].op;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (op->inputs[i].present)
+            return false;
+    return true;
+}
+
 static opjit_status lower_node(lowering *l, uint32_t index, opjit_error *error)
 {
     const fe_node *node = &l->graph->nodes[index];
@@ -124,6 +138,8 @@ static opjit_status lower_node(lowering *l, uint32_t index, opjit_error *error)
         return opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < op->input_count; i++)
         row.inputs[i] = tensor_of_input(l, node, i);
+    for (uint32_t i = 0; (l->options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0 && i < op->input_count && i < 64; i++)
+        row.masks |= (uint64_t)is_mask(l->graph, &node->sources[i]) << i;
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i].present && row.outputs[i] == 0) /* else it is an output of the graph */
             row.outputs[i] = declare(l->f, &op->outputs[i], &rest);

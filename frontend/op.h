@@ -114,6 +114,7 @@ typedef struct op_lowering {
     uint32_t *outputs;               /* IR tensor by output position */
     const uint32_t *late;            /* by field index: IR param, 0: a constant */
     uint32_t flags;                  /* opjit_compile_options.flags */
+    uint64_t masks;                  /* bit i: a generator or constant makes input i, and masks_absorb is on */
     ir_ref last;                     /* a late statement of the function, where its end is looked for from; 0: none */
 } op_lowering;
 
@@ -123,6 +124,7 @@ typedef struct op_element {
     const void *desc;                /* the descriptor struct; a fused activation's own */
     ir_type type;                    /* of the first input's values: FLOAT32 for FLOAT16 */
     ir_type result;                  /* of the output tensor */
+    uint64_t masks;                  /* as op_lowering's */
 } op_element;
 
 /* Traits of operators. */

@@ -2,6 +2,8 @@
  * Powers are in op_element_wise_pow.c, ATAN_YX in op_element_wise_math.c, comparisons in op_element_wise_compare.c. */
 #include "frontend/pointwise.h"
 
+#include <math.h>
+
 /* clang-format off */
 #define BINARY_FIELDS(symbol, NAME)                                          \
     static const op_field symbol##_fields[] = {                              \
@@ -17,7 +19,6 @@
     POINTWISE_ELEMENT(symbol, NAME, value)                                   \
     ROW_OF(symbol, NAME, LEVEL, types, text)
 
-BINARY(element_wise_add, ELEMENT_WISE_ADD, 1_0, TYPES_NUMBER, "a + b", op2(e, IR_ADD, x[0], x[1]));
 BINARY(element_wise_subtract, ELEMENT_WISE_SUBTRACT, 1_0, TYPES_NUMBER, "a - b", op2(e, IR_SUB, x[0], x[1]));
 BINARY(element_wise_multiply, ELEMENT_WISE_MULTIPLY, 1_0, TYPES_NUMBER, "a * b", op2(e, IR_MUL, x[0], x[1]));
 BINARY(element_wise_divide, ELEMENT_WISE_DIVIDE, 1_0, TYPES_NUMBER, "a / b", op2(e, IR_DIV, x[0], x[1]));
@@ -26,6 +27,23 @@ BINARY(element_wise_min, ELEMENT_WISE_MIN, 1_0, TYPES_NUMBER, "a < b or a is NaN
 BINARY(element_wise_modulus_truncate, ELEMENT_WISE_MODULUS_TRUNCATE, 2_1, TYPES_NUMBER, "a - b * trunc(a / b)",
        op2(e, IR_REM, x[0], x[1]));
 /* clang-format on */
+
+/* --- ADD ---------------------------------------------------------------------------------------------------------- */
+
+/* With masks_absorb, -inf of a mask decides alone: the other term is not looked at. */
+static ir_ref element_wise_add_element(const op_element *e, const ir_ref *x)
+{
+    ir_ref sum = op2(e, IR_ADD, x[0], x[1]);
+
+    for (uint32_t i = 0; i < 2 && ir_is_float(e->type); i++) {
+        const ir_ref lowest = opjit_fe_number(e, -INFINITY);
+        if ((e->masks >> i & 1) != 0)
+            sum = choose(e, op2(e, IR_EQ, x[i], lowest), lowest, sum);
+    }
+    return sum;
+}
+
+ROW_OF(element_wise_add, ELEMENT_WISE_ADD, 1_0, TYPES_NUMBER, "a + b");
 
 /* --- MODULUS_FLOOR ------------------------------------------------------------------------------------------------ */
 

@@ -127,7 +127,7 @@ void opjit_fe_lower_pointwise(op_lowering *l)
     const DML_SCALE_BIAS *pair = scale_bias_of(op->def, op->desc);
     const bool widens = (op->def->traits & OP_KEEPS_BITS) == 0 || pair != NULL;
     const ir_ref out = opjit_fe_output(l, 0);
-    op_element e = { .f = l->f, .desc = op->desc, .result = opjit_fe_output_type(l, 0) };
+    op_element e = { .f = l->f, .desc = op->desc, .result = opjit_fe_output_type(l, 0), .masks = l->masks };
     ir_ref x[INPUTS_MAX] = { 0 }, value;
 
     for (uint32_t i = op->input_count; i-- > 0;) { /* backwards, so that e.type ends as that of the first input */

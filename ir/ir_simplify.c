@@ -201,10 +201,9 @@ static ir_ref simplify_bool(ir_func *f, ir_op op, ir_ref a, ir_ref b)
     return 0;
 }
 
+/* Of indices. */
 static ir_ref simplify_comparison(ir_func *f, ir_op op, const ir_ref *operands)
 {
-    if (ir_at(f, operands[0])->type != IR_INDEX)
-        return 0;
     int64_t distance;
     if (opjit_ir_distance(f, operands[0], operands[1], &distance)) {
         switch (op) {
@@ -237,6 +236,26 @@ static ir_ref simplify_select(ir_func *f, ir_ref c, ir_ref a, ir_ref b)
     if (ir_at(f, a)->type == IR_BOOL && is_const(f, a) && is_const(f, b)) /* not the same: true, false or the reverse */
         return ir_at(f, a)->imm != 0 ? c : ir_make1(f, IR_NOT, IR_BOOL, c);
     return 0;
+}
+
+/* A comparison or conversion of a choice between constants is a choice between constants itself, or the condition. */
+static ir_ref simplify_chosen(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
+{
+    ir_ref arms[2], condition = 0;
+    for (uint32_t arm = 0; arm < 2; arm++) {
+        ir_ref chosen[2];
+        for (uint32_t i = 0; i < count; i++) {
+            const bool choice = ir_at(f, operands[i])->op == IR_SELECT;
+            chosen[i] = choice ? ir_operand(f, operands[i], 1 + arm) : operands[i];
+            if (choice && condition != 0 && condition != ir_operand(f, operands[i], 0))
+                return 0;
+            condition = choice ? ir_operand(f, operands[i], 0) : condition;
+        }
+        arms[arm] = condition == 0 ? 0 : fold_constants(f, op, type, count, chosen);
+        if (arms[arm] == 0)
+            return 0;
+    }
+    return ir_make3(f, IR_SELECT, IR_NONE, condition, arms[0], arms[1]);
 }
 
 /* --- sequences that rounding does not touch ------------------------------------------------------------------------- */
@@ -345,9 +364,13 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
     switch (op) {
     case IR_AND: case IR_OR: case IR_XOR: return is_bool ? simplify_bool(f, op, operands[0], operands[1]) : 0;
     case IR_NOT:    return is_bool ? simplify_not(f, operands[0]) : 0;
-    case IR_EQ: case IR_NE: case IR_LT: case IR_LE: return simplify_comparison(f, op, operands);
+    case IR_EQ: case IR_NE: case IR_LT: case IR_LE:
+        if (ir_at(f, operands[0])->type != IR_INDEX)
+            return simplify_chosen(f, op, type, count, operands);
+        return simplify_comparison(f, op, operands);
     case IR_SELECT: return simplify_select(f, operands[0], operands[1], operands[2]);
-    case IR_CAST: case IR_BITS: return ir_at(f, operands[0])->type == type ? operands[0] : 0;
+    case IR_CAST: case IR_BITS:
+        return ir_at(f, operands[0])->type == type ? operands[0] : simplify_chosen(f, op, type, count, operands);
     case IR_MUL: case IR_ADD: case IR_FMA:
         return simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);
     default:        return simplify_index(f, op, operands);
