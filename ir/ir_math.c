@@ -38,8 +38,18 @@ val opjit_ir_math_op(math *m, ir_op op, ir_type type, uint32_t count, const val 
         return (val){ out, type };
     }
     math_step step = { .op = (uint8_t)op, .type = (uint8_t)type, .count = (uint8_t)count };
-    for (uint32_t i = 0; i < count; i++)
+    uint64_t bits[3] = { 0, 0, 0 }, out = 0;
+    uint32_t constants = 0;
+    for (uint32_t i = 0; i < count && !m->failed; i++) {
+        const math_step *arg = &m->steps[args[i].bits];
         step.args[i] = (uint32_t)args[i].bits;
+        bits[i] = arg->imm;
+        constants += arg->op == IR_CONST;
+        if (op == IR_SELECT && i == 0 && constants == 1)
+            return args[arg->imm != 0 ? 1 : 2];
+    }
+    if (constants == count && opjit_ir_scalar(op, type, args[0].type, bits, &out))
+        return opjit_ir_math_const(m, type, out);
     return record(m, step);
 }
 
