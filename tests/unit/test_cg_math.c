@@ -52,6 +52,8 @@ START_TEST(every_level)
     for (ir_type type = IR_F16; type <= IR_F64; type++)
         for (uint32_t t = 0; t < TARGETS; t++)
             for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+                if (level == OPJIT_LEVEL_PEAK && t != 2)
+                    continue; /* LLVM's optimizer is no other one elsewhere, and slow */
                 char what[96];
                 ir_func f;
                 build(&f, op, type, COUNT, targets[t].bytes / opjit_ir_type_size(type));
