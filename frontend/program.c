@@ -233,7 +233,7 @@ static opjit_status run_passes(fe_program *program, ir_pass_env env, opjit_error
 
     for (uint32_t i = 0; i < program->count; i++) {
         env.trace = i + 1 == program->count ? trace : NULL;
-        TRY(opjit_ir_run_passes(&program->variants[i], &env, IR_SCHEDULED, error));
+        TRY(opjit_ir_run_passes(&program->variants[i], &env, IR_EXPANDED, error));
     }
     TRY(drop_idle_variants(program, error));
     for (uint32_t i = 0; i < program->count; i++)

@@ -100,7 +100,7 @@ typedef struct ir_param {
 
 /* How far a function has come; the verifier's rules depend on it.  Printed as `after NAME`, value form without. */
 typedef enum ir_stage {
-    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_STAGE_COUNT
+    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_EXPANDED, IR_STAGE_COUNT
 } ir_stage;
 const char *opjit_ir_stage_name(ir_stage stage); /* "lower", "fold", "place", ... */
 
@@ -242,7 +242,7 @@ typedef struct ir_pass {
     /* Pure function of (f, env), idempotent; *out_changed tells whether anything changed. */
     opjit_status (*run)(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 } ir_pass;
-extern const ir_pass opjit_ir_passes[]; /* fold, place, collapse, split, identity, schedule; ends with a NULL name */
+extern const ir_pass opjit_ir_passes[]; /* fold, place, collapse, split, identity, schedule, expand; ends with a NULL name */
 
 /* Runs every pass that leaves a later stage than f->stage, up to and including the one that leaves `last`. */
 opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error);

@@ -38,8 +38,18 @@ val opjit_ir_math_op(math *m, ir_op op, ir_type type, uint32_t count, const val 
         return (val){ out, type };
     }
     math_step step = { .op = (uint8_t)op, .type = (uint8_t)type, .count = (uint8_t)count };
-    for (uint32_t i = 0; i < count; i++)
+    uint64_t bits[3] = { 0, 0, 0 }, out = 0;
+    uint32_t constants = 0;
+    for (uint32_t i = 0; i < count && !m->failed; i++) {
+        const math_step *arg = &m->steps[args[i].bits];
         step.args[i] = (uint32_t)args[i].bits;
+        bits[i] = arg->imm;
+        constants += arg->op == IR_CONST;
+        if (op == IR_SELECT && i == 0 && constants == 1)
+            return args[arg->imm != 0 ? 1 : 2];
+    }
+    if (constants == count && opjit_ir_scalar(op, type, args[0].type, bits, &out))
+        return opjit_ir_math_const(m, type, out);
     return record(m, step);
 }
 
@@ -56,8 +66,8 @@ static const function functions[IR_OP_COUNT] = {
     [IR_EXPM1] = { .unary = opjit_ir_math_expm1, .wide = true },
     [IR_LOG] = { .unary = opjit_ir_math_log },
     [IR_LOG1P] = { .unary = opjit_ir_math_log1p },
-    [IR_TANH] = { .unary = opjit_ir_math_tanh },
-    [IR_ERF] = { .unary = opjit_ir_math_erf },
+    [IR_TANH] = { .unary = opjit_ir_math_tanh, .wide = true },
+    [IR_ERF] = { .unary = opjit_ir_math_erf, .wide = true },
     [IR_SIN] = { .unary = opjit_ir_math_sin, .wide = true },
     [IR_COS] = { .unary = opjit_ir_math_cos, .wide = true },
     [IR_TAN] = { .unary = opjit_ir_math_tan, .wide = true },

@@ -17,6 +17,7 @@ enum {
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* rule V18 */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
+    MATH_COST = 16,      /* about what the shortest math op becomes */
     SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
 };
 
@@ -145,7 +146,7 @@ static bool find_work(ir_func *f, ir_ref loop, work *out)
         const ir_node *n = ir_at(f, r);
         if (!seen[r] || n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
             continue;
-        ++out->cost;
+        out->cost += opjit_ir_op_infos[n->op].flags & IR_FLAG_M ? MATH_COST : 1;
         if (!steps_equally(f, r, loop, out))
             return false;
     }

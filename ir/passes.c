@@ -8,6 +8,7 @@ const ir_pass opjit_ir_passes[] = {
     { "split", IR_SPLIT, opjit_ir_pass_split },
     { "identity", IR_IDENTITY, opjit_ir_pass_identity },
     { "schedule", IR_SCHEDULED, opjit_ir_pass_schedule },
+    { "expand", IR_EXPANDED, opjit_ir_pass_expand },
     { NULL, IR_LOWERED, NULL },
 };
 

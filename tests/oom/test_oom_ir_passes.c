@@ -40,7 +40,7 @@ static bool run_once(const ir_sample *sample, const rt_target *target, failing *
     const ir_pass_env env = { .target = target };
     opjit_status status = ir_sample_build(sample, &allocator, &f, &error);
     if (status == OPJIT_OK)
-        status = opjit_ir_run_passes(&f, &env, IR_SCHEDULED, &error);
+        status = opjit_ir_run_passes(&f, &env, IR_EXPANDED, &error);
     opjit_ir_free(&f);
     ck_assert_uint_eq(state->live, 0);
     ck_assert_msg(status == OPJIT_OK || status == OPJIT_OUT_OF_MEMORY, "%s", error.message);

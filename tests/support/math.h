@@ -23,4 +23,7 @@ double test_math_error_f64(const test_math *f, double x, double y, double got);
 /* As test_math_error_f32, but by the C library's function for doubles: its error, below 0.001 here, is not counted. */
 double test_math_estimate_f32(const test_math *f, float x, float y, float got);
 
+/* Whether got is what the C library's double rounds to. */
+bool test_math_rounded_f32(const test_math *f, float x, float got);
+
 #endif

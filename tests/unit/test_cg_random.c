@@ -73,7 +73,7 @@ static void check_case(test_random *r, uint64_t number)
     ck_assert(ir_sample_build(&s, &opjit_rt_default_allocator, &value, &error) == OPJIT_OK);
     ck_assert(opjit_ir_copy(&value, &f, &error) == OPJIT_OK);
     const ir_pass_env env = { .target = &target };
-    ck_assert_msg(opjit_ir_run_passes(&f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s: %s", what, error.message);
+    ck_assert_msg(opjit_ir_run_passes(&f, &env, IR_EXPANDED, &error) == OPJIT_OK, "%s: %s", what, error.message);
     ck_assert_msg(opjit_ir_layout(&f, &error) == OPJIT_OK, "%s: %s", what, error.message);
     ir_sample_params(&s, params);
     const bool at_end = test_random_chance(r, 50);

@@ -1,0 +1,122 @@
+/* test_cg_math.c - math in compiled code: the bits that the interpreter computes, for every op and type on every x86-64
+ * level that this machine runs; and, where OPJIT_MATH_EVERY names a function or is "all", the error of every f32. */
+#define _GNU_SOURCE
+#include "cg_harness.h"
+
+#include <stdio.h>
+
+#include "tests/support/math.h"
+
+enum { COUNT = 331, CHUNK = 1 << 16 };
+
+static const struct {
+    const char *target;
+    uint32_t bytes; /* of a vector */
+} targets[] = { { "cpu:x86-64-v1", 16 }, { "cpu:x86-64-v2", 16 }, { "cpu:x86-64-v3", 32 }, { "cpu:x86-64-v4", 64 } };
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
+
+static bool runs(const char *text)
+{
+    rt_target t;
+    return opjit_rt_target_parse(text, &t, NULL) == OPJIT_OK && opjit_rt_target_runs_here(&t, NULL) == OPJIT_OK;
+}
+
+/* out[j] = op(a[j], b[j]), expanded. */
+static void build(ir_func *f, ir_op op, ir_type type, uint64_t count, uint32_t lanes)
+{
+    opjit_error error;
+    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "math", NULL) == OPJIT_OK);
+    f->stage = IR_SCHEDULED;
+    const uint32_t a = harness_tensor(f, IR_IN, type, 0, count, 0, "a"),
+                   b = harness_tensor(f, IR_IN, type, 0, count, 1, "b");
+    const uint32_t out = harness_tensor(f, IR_OUT, type, 0, count, 2, "out");
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, 1), 1);
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, (int64_t)count), 1);
+    const ir_ref j = ir_at(f, loop)->ref;
+    const bool binary = opjit_ir_op_infos[op].operands[1] != '\0';
+    const ir_ref args[2] = { opjit_ir_load(f, a, &j), binary ? opjit_ir_load(f, b, &j) : 0 };
+    ir_ref top = 0, tail = 0, inner = 0;
+    f->nodes[loop].vec = (uint16_t)lanes;
+    opjit_ir_append(f, 0, &top, stage);
+    opjit_ir_append(f, stage, &tail, loop);
+    opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, opjit_ir_expr(f, op, type, binary ? 2 : 1, args), &j));
+    const ir_pass_env env = { .verify = true };
+    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_EXPANDED, &error) == OPJIT_OK, "%s", error.message);
+}
+
+START_TEST(every_level)
+{
+    const ir_op op = test_math_functions[_i].op;
+    test_random r;
+    test_random_init(&r, 1, (uint64_t)op, 0);
+    for (ir_type type = IR_F16; type <= IR_F64; type++)
+        for (uint32_t t = 0; t < TARGETS; t++)
+            for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+                if (level == OPJIT_LEVEL_PEAK && t != 2)
+                    continue; /* LLVM's optimizer is no other one elsewhere, and slow */
+                char what[96];
+                ir_func f;
+                build(&f, op, type, COUNT, targets[t].bytes / opjit_ir_type_size(type));
+                snprintf(what, sizeof(what), "%s %s, %s, level %u", opjit_ir_op_infos[op].name,
+                         opjit_ir_type_name(type), targets[t].target, level);
+                harness_kernel k = harness_compile(&f, targets[t].target, level);
+                const harness_run run = { .end = 1, .any_nan = true, .at_end = true, .what = what };
+                for (uint32_t i = 0; i < 4 && runs(targets[t].target); i++)
+                    harness_check(&f, &k, &run, &r);
+                harness_unload(&k);
+                opjit_ir_free(&f);
+            }
+}
+END_TEST
+
+/* Every f32, in compiled code; results that equal the C library's double, rounded, need no closer look. */
+START_TEST(every_f32)
+{
+    static float x[CHUNK], y[CHUNK];
+    const test_math *fun = &test_math_functions[_i];
+    const char *chosen = getenv("OPJIT_MATH_EVERY"), *name = opjit_ir_op_infos[fun->op].name;
+    if (chosen == NULL || (strcmp(chosen, "all") != 0 && strcmp(chosen, name) != 0) ||
+        opjit_ir_op_infos[fun->op].operands[1] != '\0')
+        return;
+    ir_func f;
+    double worst = 0.5;
+    build(&f, fun->op, IR_F32, CHUNK, 8);
+    harness_kernel k = harness_compile(&f, runs("cpu:x86-64-v3") ? "cpu:x86-64-v3" : "cpu:x86-64-v1", OPJIT_LEVEL_PEAK);
+    for (uint32_t high = 0; high < CHUNK; high++) {
+        for (uint32_t low = 0; low < CHUNK; low++) {
+            const uint32_t bits = high << 16 | low;
+            memcpy(&x[low], &bits, sizeof(bits));
+        }
+        harness_stage(&k, 0)((void *[]){ x, x, y }, NULL, NULL, NULL, 0, 1);
+        for (uint32_t i = 0; i < CHUNK; i++) {
+            if (test_math_rounded_f32(fun, x[i], y[i]))
+                continue;
+            double error = test_math_estimate_f32(fun, x[i], x[i], y[i]);
+            if (error > worst && error > fun->bound_f32 - 0.01)
+                error = test_math_error_f32(fun, x[i], x[i], y[i]);
+            worst = error > worst ? error : worst;
+            ck_assert_msg(error <= fun->bound_f32, "%s f32 of %a is %a: %g ulp", name, (double)x[i], (double)y[i],
+                          error);
+        }
+    }
+    printf("%s, every f32: %.3f ulp\n", name, worst);
+    harness_unload(&k);
+    opjit_ir_free(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cg.math");
+    TCase *t = tcase_create("math"), *every = tcase_create("every");
+    tcase_add_loop_test(t, every_level, 0, TEST_MATH_COUNT);
+    tcase_add_loop_test(every, every_f32, 0, TEST_MATH_COUNT);
+    tcase_set_timeout(every, 3600);
+    suite_add_tcase(s, t);
+    suite_add_tcase(s, every);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
