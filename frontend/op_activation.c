@@ -1,8 +1,16 @@
 /* op_activation.c - ACTIVATION operators of one element at a time, alone or fused into another operator.  The softmax
- * family, which looks at whole rows, is elsewhere. */
+ * family, which looks at whole rows, is elsewhere.
+ *
+ * They are literal but where that overflows or cancels and the function does not: e^x - 1 is one operation, e is raised
+ * to negative powers only. */
 #include "frontend/pointwise.h"
 
 /* --- parts of formulas -------------------------------------------------------------------------------------------- */
+
+static ir_ref negative(const op_element *e, ir_ref x)
+{
+    return op2(e, IR_LT, x, zero(e));
+}
 
 static ir_ref not_negative(const op_element *e, ir_ref x)
 {
@@ -25,9 +33,29 @@ static ir_ref linear(const op_element *e, ir_ref x, float factor, float term)
     return op2(e, IR_ADD, scaled(e, factor, x), opjit_fe_number(e, term));
 }
 
+/* 1 / (1 + e^-x), below 0 as e^x / (1 + e^x). */
+static ir_ref sigmoid(const op_element *e, ir_ref x)
+{
+    const ir_ref power = op1(e, IR_EXP, op1(e, IR_NEG, op1(e, IR_ABS, x)));
+    return op2(e, IR_DIV, choose(e, negative(e, x), power, one(e)), op2(e, IR_ADD, one(e), power));
+}
+
 static ir_ref hard_sigmoid(const op_element *e, ir_ref x, float alpha, float beta)
 {
     return op2(e, IR_MAX, zero(e), op2(e, IR_MIN, linear(e, x, alpha, beta), one(e)));
+}
+
+/* ln(1 + e^x) */
+static ir_ref softplus(const op_element *e, ir_ref x)
+{
+    const ir_ref power = op1(e, IR_EXP, op1(e, IR_NEG, op1(e, IR_ABS, x)));
+    return op2(e, IR_ADD, op2(e, IR_MAX, x, zero(e)), op1(e, IR_LOG1P, power));
+}
+
+static ir_ref celu(const op_element *e, ir_ref x, float alpha)
+{
+    const ir_ref power = op1(e, IR_EXPM1, op2(e, IR_DIV, x, opjit_fe_number(e, alpha)));
+    return op2(e, IR_ADD, op2(e, IR_MAX, zero(e), x), op2(e, IR_MIN, zero(e), scaled(e, alpha, power)));
 }
 
 static ir_ref shrink(const op_element *e, ir_ref x, float bias, float threshold)
@@ -39,13 +67,25 @@ static ir_ref shrink(const op_element *e, ir_ref x, float bias, float threshold)
     return choose(e, above, op2(e, IR_SUB, x, by), choose(e, below, op2(e, IR_ADD, x, by), zero(e)));
 }
 
+static ir_ref gelu(const op_element *e, ir_ref x)
+{
+    const uint64_t sqrt2 = e->type == IR_F64 ? UINT64_C(0x3ff6a09e667f3bcd) : 0x3fb504f3u;
+    const ir_ref error = op1(e, IR_ERF, op2(e, IR_DIV, x, opjit_ir_const(e->f, e->type, sqrt2)));
+
+    return op2(e, IR_MUL, scaled(e, 0.5f, x), op2(e, IR_ADD, one(e), error));
+}
+
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* clang-format off */
 /* The fields after the tensors, each with the flags it has. */
 #define NONE(NAME)
 #define ALPHA(NAME) OP_FIELD(POINTWISE_DESC(NAME), Alpha, OP_FLOAT, 0),
+#define ALPHA_NOT_0(NAME) OP_FIELD(POINTWISE_DESC(NAME), Alpha, OP_FLOAT, OP_NONZERO),
 #define ALPHA_BETA(NAME) ALPHA(NAME) OP_FIELD(POINTWISE_DESC(NAME), Beta, OP_FLOAT, 0),
+#define ALPHA_GAMMA(NAME) ALPHA(NAME) OP_FIELD(POINTWISE_DESC(NAME), Gamma, OP_FLOAT, 0),
+#define STEEPNESS(NAME) OP_FIELD(POINTWISE_DESC(NAME), Steepness, OP_FLOAT, 0),
+#define INPUT_SCALE(NAME) OP_FIELD(POINTWISE_DESC(NAME), SigmoidInputScale, OP_FLOAT, 0),
 #define BIAS_THRESHOLD(NAME)                                                 \
     OP_FIELD(POINTWISE_DESC(NAME), Bias, OP_FLOAT, 0), OP_FIELD(POINTWISE_DESC(NAME), Threshold, OP_FLOAT, 0),
 
@@ -78,6 +118,25 @@ FUSABLE(activation_hard_sigmoid, ACTIVATION_HARD_SIGMOID, 1_0, ALPHA_BETA, "max(
         hard_sigmoid(e, x[0], d->Alpha, d->Beta));
 ROW(activation_hard_swish, ACTIVATION_HARD_SWISH, 6_2, OP_TYPES_FLOAT, ALPHA_BETA,
     "x * max(0, min(Alpha * x + Beta, 1))", 0, op2(e, IR_MUL, x[0], hard_sigmoid(e, x[0], d->Alpha, d->Beta)));
+
+FUSABLE(activation_elu, ACTIVATION_ELU, 1_0, ALPHA, "x >= 0 ? x : Alpha * (e^x - 1)",
+        choose(e, not_negative(e, x[0]), x[0], scaled(e, d->Alpha, op1(e, IR_EXPM1, x[0]))));
+FUSABLE(activation_scaled_elu, ACTIVATION_SCALED_ELU, 1_0, ALPHA_GAMMA,
+        "Gamma * (x > 0 ? x : Alpha * (e^x - 1))",
+        scaled(e, d->Gamma, choose(e, positive(e, x[0]), x[0], scaled(e, d->Alpha, op1(e, IR_EXPM1, x[0])))));
+FUSABLE(activation_celu, ACTIVATION_CELU, 3_0, ALPHA_NOT_0, "max(0, x) + min(0, Alpha * (e^(x / Alpha) - 1))",
+        celu(e, x[0], d->Alpha));
+FUSABLE(activation_sigmoid, ACTIVATION_SIGMOID, 1_0, NONE, "1 / (1 + e^-x)", sigmoid(e, x[0]));
+ROW(activation_swish, ACTIVATION_SWISH, 6_2, OP_TYPES_FLOAT, INPUT_SCALE, "x * sigmoid(SigmoidInputScale * x)", 0,
+    op2(e, IR_MUL, x[0], sigmoid(e, scaled(e, d->SigmoidInputScale, x[0]))));
+FUSABLE(activation_tanh, ACTIVATION_TANH, 1_0, NONE, "tanh(x)", op1(e, IR_TANH, x[0]));
+FUSABLE(activation_scaled_tanh, ACTIVATION_SCALED_TANH, 1_0, ALPHA_BETA, "Alpha * tanh(Beta * x)",
+        scaled(e, d->Alpha, op1(e, IR_TANH, scaled(e, d->Beta, x[0]))));
+FUSABLE(activation_softplus, ACTIVATION_SOFTPLUS, 1_0, STEEPNESS, "log(1 + e^(Steepness * x)) / Steepness",
+        op2(e, IR_DIV, softplus(e, scaled(e, d->Steepness, x[0])), opjit_fe_number(e, d->Steepness)));
+FUSABLE(activation_parametric_softplus, ACTIVATION_PARAMETRIC_SOFTPLUS, 1_0, ALPHA_BETA,
+        "Alpha * log(1 + e^(Beta * x))", scaled(e, d->Alpha, softplus(e, scaled(e, d->Beta, x[0]))));
+FUSABLE(activation_gelu, ACTIVATION_GELU, 5_1, NONE, "0.5 * x * (1 + erf(x / sqrt(2)))", gelu(e, x[0]));
 
 /* --- activations of two inputs ------------------------------------------------------------------------------------- */
 

@@ -267,19 +267,16 @@ static opjit_status check_enum(const walk *w, const op_field *field)
                               field->enumeration->prefix, lo, hi);
 }
 
-/* Which activation is legal where is said once, by OP_FUSABLE: every host takes the same ones. */
+/* Which activation is legal where is said once, by OP_FUSABLE: every host takes the same ones, and all are there. */
 static opjit_status find_activation(const walk *w, const op_field *field, DML_OPERATOR_TYPE type, const op_def **out)
 {
     const char *name = opjit_fe_op_type_name(type);
 
     *out = opjit_fe_op_find(type);
-    if (name == NULL || type == DML_OPERATOR_INVALID || (*out != NULL && ((*out)->traits & OP_FUSABLE) == 0))
+    if (*out == NULL || ((*out)->traits & OP_FUSABLE) == 0)
         return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT,
                                   "%s %s: operator type %u (%s), must be an activation that can be fused",
                                   w->op->def->name, field->name, (unsigned)type, name == NULL ? "unknown" : name);
-    if (*out == NULL)
-        return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: operator type %u (%s) is not in this build",
-                                  w->op->def->name, field->name, (unsigned)type, name);
     if (w->level != 0 && w->level < (*out)->introduced)
         return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: %s needs feature level %s, this context has %s",
                                   w->op->def->name, field->name, name, opjit_fe_level_text((*out)->introduced).text,

@@ -16,6 +16,7 @@ enum {
     MAX_CHAIN = 16,
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* rule V18 */
+    ARG_COST = 16,       /* of a step of an arg kind: much code, not to be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
     MATH_COST = 16,      /* about what the shortest math op becomes */
     SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
@@ -121,6 +122,7 @@ static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *
         type = (ir_type)ir_at(f, ir_operand(f, statement, 0))->type;
         if (ir_at(f, n->ref)->imm == 1 || (n->count > 1 && !is_affine_in(f, ir_operand(f, statement, 1), var)))
             return false;
+        out->cost += n->count > 1 ? ARG_COST : 0;
     } else {
         return n->op == IR_LET && n->type != IR_INDEX;
     }

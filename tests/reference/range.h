@@ -24,7 +24,7 @@ ref_range ref_div(ref_floats f, ref_range a, ref_range b);
 /* (a > b or a is NaN) ? a : b, and with < */
 ref_range ref_max(ref_range a, ref_range b);
 ref_range ref_min(ref_range a, ref_range b);
-/* function(x), which grows where x is more than one number, to one unit in the last place. */
+/* function(x), which grows where x is more than one number, within the margin that functions are allowed. */
 ref_range ref_function(ref_floats f, long double (*function)(long double), ref_range x);
 ref_range ref_function2(ref_floats f, long double (*function)(long double, long double), double x, double y);
 

@@ -82,22 +82,35 @@ static double next(ref_floats f, double value, double to)
     return f.is_double ? nextafter(value, to) : (double)nextafterf((float)value, (float)to);
 }
 
-static ref_range one_unit(ref_floats f, long double least, long double greatest)
+/* The bounds of ir/README.md, or more: one unit, three in FLOAT64. */
+static ref_range with_margin(ref_floats f, long double least, long double greatest)
 {
     const double lo = f.is_double ? (double)least : (double)(float)least;
     const double hi = f.is_double ? (double)greatest : (double)(float)greatest;
     if (isnan(lo) || isnan(hi))
         return ref_exactly(NAN);
-    return (ref_range){ next(f, lo, -INFINITY), next(f, hi, INFINITY) };
+    ref_range range = { lo, hi };
+    for (int i = 0; i < (f.is_double ? 3 : 1); i++)
+        range = (ref_range){ next(f, range.lo, -INFINITY), next(f, range.hi, INFINITY) };
+    return range;
+}
+
+/* Of 0 and infinities, whole results have no margin: e^0 is 1. */
+static bool is_special(double x, long double value)
+{
+    return (x == 0 || isinf(x)) && (isinf(value) || truncl(value) == value);
 }
 
 ref_range ref_function(ref_floats f, long double (*function)(long double), ref_range x)
 {
-    return one_unit(f, function(x.lo), function(x.hi));
+    const long double least = function(x.lo), greatest = function(x.hi);
+    if (x.lo == x.hi && is_special(x.lo, least))
+        return ref_exactly((double)least);
+    return with_margin(f, least, greatest);
 }
 
 ref_range ref_function2(ref_floats f, long double (*function)(long double, long double), double x, double y)
 {
     const long double value = function(x, y);
-    return one_unit(f, value, value);
+    return with_margin(f, value, value);
 }

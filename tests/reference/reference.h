@@ -36,6 +36,11 @@ void ref_gather_elements(const DML_GATHER_ELEMENTS_OPERATOR_DESC *desc, ref_inpu
 void ref_gather_nd1(const DML_GATHER_ND1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_one_hot(const DML_ONE_HOT_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 
+/* --- operators over axes; arg: ARGMAX, or ARGMIN, whose fields are the same ------------------------------------------ */
+void ref_reduce(const DML_REDUCE_OPERATOR_DESC *desc, const void *input, void *output); /* but for logarithms */
+void ref_arg(const DML_ARGMAX_OPERATOR_DESC *desc, bool max, const void *input, void *output);
+void ref_hardmax(const DML_ACTIVATION_HARDMAX1_OPERATOR_DESC *desc, const void *input, void *output);
+
 /* --- tensors (ref_tensor.c) --------------------------------------------------------------------------------------- */
 typedef struct ref_tensor {
     DML_TENSOR_DATA_TYPE dtype;

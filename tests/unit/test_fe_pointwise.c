@@ -207,6 +207,15 @@ static void fuse_swish(pointwise_case *c)
 {
     fuse(c, DML_OPERATOR_ACTIVATION_HARD_SWISH);
 }
+static void fuse_celu(pointwise_case *c)
+{
+    fuse(c, DML_OPERATOR_ACTIVATION_CELU);
+}
+static void celu_alpha(pointwise_case *c)
+{
+    DML_ACTIVATION_CELU_OPERATOR_DESC *d = (void *)&c->desc;
+    d->Alpha = -0.0f;
+}
 static void fuse_no_desc(pointwise_case *c)
 {
     fuse(c, DML_OPERATOR_ACTIVATION_RELU);
@@ -241,6 +250,8 @@ static const struct {
       "ELEMENT_WISE_ADD1 FusedActivation: operator type 0 (INVALID), must be an activation that can be fused" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_swish,
       "ELEMENT_WISE_ADD1 FusedActivation: operator type 168 (ACTIVATION_HARD_SWISH), must be an activation that can be fused" },
+    { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_celu, "ACTIVATION_CELU Alpha: 0, must not be 0" },
+    { DML_OPERATOR_ACTIVATION_CELU, celu_alpha, "ACTIVATION_CELU Alpha: 0, must not be 0" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_no_desc,
       "ELEMENT_WISE_ADD1 FusedActivation: its Desc is NULL, must be its descriptor struct" },
     { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_tensor,
@@ -263,6 +274,28 @@ START_TEST(refusal_row)
     ck_assert_int_eq(opjit_operator_create(context, &c.op, &op, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_str_eq(error.message, refusals[_i].message);
     ck_assert_ptr_null(op);
+    opjit_context_destroy(context);
+}
+END_TEST
+
+/* An activation that came later than the context's level. */
+START_TEST(fused_by_level)
+{
+    const ref_pointwise_row *row = ref_pointwise_row_of(DML_OPERATOR_ELEMENT_WISE_ADD1, 0);
+    const DML_TENSOR_DATA_TYPE types[2] = { DML_TENSOR_DATA_TYPE_FLOAT32 };
+    opjit_context *context = context_at(DML_FEATURE_LEVEL_2_1);
+    opjit_error error = { OPJIT_OK, "" };
+    opjit_operator *op = NULL;
+    pointwise_case c;
+
+    pointwise_case_plain(row, types, 2, &c);
+    fuse(&c, DML_OPERATOR_ACTIVATION_SHRINK);
+    ck_assert_int_eq(opjit_operator_create(context, &c.op, &op, NULL), OPJIT_OK);
+    opjit_operator_release(op);
+    fuse(&c, DML_OPERATOR_ACTIVATION_CELU);
+    ck_assert_int_eq(opjit_operator_create(context, &c.op, &op, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, "ELEMENT_WISE_ADD1 FusedActivation: ACTIVATION_CELU needs feature level 3.0, this "
+                                    "context has 2.1");
     opjit_context_destroy(context);
 }
 END_TEST
@@ -368,6 +401,7 @@ int main(void)
     tcase_add_loop_test(tcase, types_by_level, 0, sizeof levels / sizeof *levels);
     tcase_add_loop_test(tcase, wrong_tensors, 0, (int)ref_pointwise_row_count);
     tcase_add_loop_test(tcase, refusal_row, 0, sizeof refusals / sizeof *refusals);
+    tcase_add_test(tcase, fused_by_level);
     tcase_add_loop_test(tcase, lowered, 0, (int)ref_pointwise_row_count);
     tcase_add_test(tcase, tables_agree);
     srunner_run_all(runner, CK_ENV);
