@@ -115,6 +115,19 @@ typedef struct cg_row {
     cg_entry entry;
 } cg_row;
 
+/* The values of a whole line, and the address that they belong to. */
+typedef struct cg_edge {
+    LLVMValueRef values[4];
+    uint32_t count;
+    LLVMValueRef pointer;
+} cg_edge;
+
+/* What remainders are taken with: numbers in place of HEAD and of the stage's variable, which are not known. */
+typedef struct cg_guess {
+    bool on;
+    uint64_t head, stage;
+} cg_guess;
+
 typedef struct cg_constant {
     LLVMValueRef constant, value;
 } cg_constant;
@@ -155,6 +168,11 @@ typedef struct cg_func {
     bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool nontemporal;    /* stores of this loop */
+    cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
+    ir_ref head;         /* the only HEAD of the stage; 0: none or several */
+    uint32_t head_count;
+    LLVMValueRef line;   /* memory for a line that two iterations share */
+    cg_guess guess;
     bool fence;          /* a non-temporal store was emitted */
     bool peak;           /* level */
     bool failed;         /* out of memory */
@@ -242,11 +260,15 @@ LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                            
 bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
 /* Whether a <= b, always. */
 bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b);
+/* The remainder of b - a modulo m, where it is the same whatever HEAD and the stage's variable are. */
+bool opjit_cg_gap(cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out);
 /* Largest value of hi - lo by intervals and by form; false: nothing is known. */
 bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out);
 /* cg_memory.c */
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
+LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
 void opjit_cg_store(cg_func *f, ir_ref statement);
+void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal);
 /* Whether a piece with a mask can do this access: one vector, contiguous. */
 bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t step);
 void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
@@ -255,6 +277,10 @@ uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows,
 /* --- statements --------------------------------------------------------------------------------------------------- */
 void opjit_cg_block(cg_func *f, ir_ref first);   /* cg_stmt.c */
 void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
+/* The body for copies x lanes iterations of the innermost loop from iv on. */
+void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
+bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* cg_edge.c */
+void opjit_cg_row_edge(cg_func *f, ir_ref loop);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* cg_expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* cg_acc.c */

@@ -25,6 +25,10 @@ static bool var_residue(const cg_func *f, ir_ref var, uint64_t m, uint32_t depth
 {
     const ir_ref owner = ir_at(f->ir, var)->ref;
     const ir_node *n = ir_at(f->ir, owner);
+    if (n->op == IR_STAGE && f->guess.on) {
+        *out = f->guess.stage % m;
+        return true;
+    }
     const bool vectorised = f->lanes > 1 && f->loops[f->vec].var == var;
     uint64_t step = n->op == IR_FOR ? n->imm : 1;
     if (vectorised && (f->shifted || !checked_mul(step, f->lanes, &step)))
@@ -44,6 +48,7 @@ static bool residue(const cg_func *f, ir_ref node, uint64_t m, uint32_t depth, u
     switch ((ir_op)n->op) {
     case IR_CONST: *out = mod((int64_t)n->imm, m); return true;
     case IR_VAR: return var_residue(f, node, m, depth - 1, out);
+    case IR_HEAD: *out = f->guess.head % m; return f->guess.on && node == f->head;
     case IR_GET:
         return ir_at(f->ir, n->ref)->op == IR_LET && residue(f, ir_operand(f->ir, n->ref, 0), m, depth - 1, out);
     case IR_IADD:
@@ -80,6 +85,28 @@ static bool residue(const cg_func *f, ir_ref node, uint64_t m, uint32_t depth, u
 bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out)
 {
     return m > 0 && m < (uint64_t)1 << 31 && residue(f, node, m, WALK_LIMIT, out);
+}
+
+/* Remainders are affine in what is guessed, so numbers that agree at three points agree everywhere. */
+bool opjit_cg_gap(cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out)
+{
+    static const cg_guess guesses[] = { { true, 0, 0 }, { true, 1, 0 }, { true, 0, 1 } };
+    uint64_t x, y, first = 0;
+    bool same = opjit_cg_residue(f, a, m, &x) && opjit_cg_residue(f, b, m, &y);
+    if (same)
+        first = (y + m - x) % m;
+    else if (f->head != 0) {
+        same = true;
+        for (uint32_t i = 0; i < 3 && same; i++) {
+            f->guess = guesses[i];
+            same = opjit_cg_residue(f, a, m, &x) && opjit_cg_residue(f, b, m, &y) &&
+                   (i == 0 || (y + m - x) % m == first);
+            first = same ? (y + m - x) % m : 0;
+        }
+        f->guess.on = false;
+    }
+    *out = first;
+    return same;
 }
 
 /* --- spans -------------------------------------------------------------------------------------------------------- */

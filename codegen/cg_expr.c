@@ -128,6 +128,7 @@ static LLVMValueRef emit_node(cg_func *f, ir_ref node)
     case IR_PARAM: return emit_param(f, node);
     case IR_GET: return emit_get(f, node);
     case IR_LOAD: return opjit_cg_load(f, node);
+    case IR_HEAD: return opjit_cg_head(f, node);
     case IR_VAR:
     case IR_IADD:
     case IR_ISUB:

@@ -86,7 +86,10 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     if (!allocate(f))
         return opjit_rt_no_memory(f->error);
     f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
-    f->mask = NULL;
+    f->mask = f->line = NULL;
+    f->edge = NULL;
+    f->head = f->head_count = 0;
+    f->guess = (cg_guess){ .on = false };
     f->tail = f->shifted = f->nontemporal = f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));
     begin_function(f, name);

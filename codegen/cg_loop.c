@@ -28,10 +28,8 @@ static LLVMValueRef number(cg_func *f, int64_t value)
 
 /* --- one piece ---------------------------------------------------------------------------------------------------- */
 
-/* The body for copies x lanes iterations from iv on. */
-static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
+void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
 {
-    cg_func *f = p->f;
     cg_loop *loop = &f->loops[f->loop_count - 1];
     const uint32_t outer_lanes = f->lanes, outer_copies = f->copies, outer_vec = f->vec;
     const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope;
@@ -42,10 +40,10 @@ static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMVa
     opjit_cg_scope_push(f);
     f->loop_scope = f->scope_count - 1;
     for (uint32_t u = 0; u < copies; u++) {
-        loop->offset = (int64_t)u * lanes * p->step;
+        loop->offset = (int64_t)u * lanes * loop->step;
         opjit_cg_scope_push(f);
         f->copy_scope = f->scope_count - 1;
-        opjit_cg_block(f, p->body);
+        opjit_cg_block(f, body);
         opjit_cg_scope_pop(f);
     }
     opjit_cg_scope_pop(f);
@@ -55,6 +53,11 @@ static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMVa
     f->vec = outer_vec;
     f->copy_scope = copy_scope;
     f->loop_scope = loop_scope;
+}
+
+static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
+{
+    opjit_cg_copies(p->f, p->body, lanes, copies, iv);
 }
 
 /* pos + count * step */
@@ -71,11 +74,10 @@ static LLVMValueRef advance(const pieces *p, LLVMValueRef pos, LLVMValueRef coun
 /* The remainder after whole vectors of `size` iterations, if it is the same for all runs of the loop; else -1. */
 static int64_t known_rest(const pieces *p, uint64_t size)
 {
-    uint64_t a, b;
-    if (p->step != 1 || !opjit_cg_residue(p->f, p->lo, size, &a) || !opjit_cg_residue(p->f, p->hi, size, &b))
+    uint64_t gap;
+    if (p->step != 1 || !opjit_cg_gap(p->f, p->lo, p->hi, size, &gap))
         return -1;
-    const int64_t rest = (int64_t)((b + size - a) % size);
-    return rest == 0 || p->ordered ? rest : -1; /* an empty loop has no remainder */
+    return gap == 0 || p->ordered ? (int64_t)gap : -1; /* an empty loop has no remainder */
 }
 
 /* As many times lanes x copies iterations as there are; the rest stays in *r. */
@@ -173,14 +175,13 @@ static void emit_halves(const pieces *p, range *r)
 /* --- what is known of the bounds ---------------------------------------------------------------------------------- */
 
 /* Bounds of hi - lo.  Where both are the same modulo the vector's lanes, so is their distance 0. */
-static void distance(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t lanes, int64_t *min, int64_t *max)
+static void distance(cg_func *f, ir_ref lo, ir_ref hi, uint32_t lanes, int64_t *min, int64_t *max)
 {
     int64_t d;
-    uint64_t a, b;
+    uint64_t gap;
     *max = opjit_cg_span(f, lo, hi, &d) ? d : INT64_MAX;
     *min = opjit_cg_span(f, hi, lo, &d) && d != INT64_MIN ? -d : INT64_MIN;
-    if (lanes < 2 || *max > INT64_MAX / 2 || !opjit_cg_residue(f, lo, lanes, &a) ||
-        !opjit_cg_residue(f, hi, lanes, &b) || a != b)
+    if (lanes < 2 || *max > INT64_MAX / 2 || !opjit_cg_gap(f, lo, hi, lanes, &gap) || gap != 0)
         return;
     *max = *max < 0 ? *max : *max - *max % lanes;
     *min = *min <= 0 ? *min : (*min + lanes - 1) / lanes * lanes;
@@ -249,6 +250,10 @@ static void emit_pieces(const pieces *p, range *r)
 
 void opjit_cg_for(cg_func *f, ir_ref statement)
 {
+    if (opjit_cg_is_edge(f, statement)) {
+        opjit_cg_row_edge(f, statement);
+        return;
+    }
     const ir_node *n = ir_at(f->ir, statement);
     const ir_ref lo = ir_operand(f->ir, statement, 0), hi = ir_operand(f->ir, statement, 1);
     const bool vectors =

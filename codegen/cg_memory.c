@@ -198,12 +198,46 @@ static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
     return opjit_cg_offset(f, element, moved, opjit_cg_number(f, 64, 1, (uint64_t)(grow * inner->offset)));
 }
 
+/* Remainder modulo m, under the guess, of the element's place counted from the line's begin before HEAD. */
+static bool place_after_head(const cg_func *f, const access *a, uint64_t m, uint64_t *out)
+{
+    uint64_t r = 0, sum = 0;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        const uint64_t s = (uint64_t)stride(f, a, d) % m;
+        if (s != 0 && !opjit_cg_residue(f, coordinate(f, a, d), m, &r))
+            return false;
+        sum += s * r;
+    }
+    if (!opjit_cg_residue(f, ir_operand(f->ir, f->head, 0), m, &r))
+        return false;
+    *out = (sum + m - r) % m;
+    return true;
+}
+
+/* Whether lane 0 is a number of whole lines from where HEAD ends, of elements that m make a line of. */
+static bool is_at_line(cg_func *f, const access *a, uint64_t m)
+{
+    static const cg_guess guesses[] = { { true, 0, 0 }, { true, 1, 0 }, { true, 0, 1 } };
+    bool at_line = f->head != 0 && ir_at(f->ir, f->head)->ref == a->tensor;
+    for (uint32_t i = 0; i < 3 && at_line; i++) {
+        uint64_t place;
+        f->guess = guesses[i];
+        at_line = place_after_head(f, a, m, &place) && place == guesses[i].head % m;
+    }
+    f->guess.on = false;
+    return at_line;
+}
+
 /* Known alignment in bytes of lane 0, at most a cache line. */
-static uint32_t alignment(const cg_func *f, const access *a)
+static uint32_t alignment(cg_func *f, const access *a)
 {
     const ir_tensor *t = &f->ir->tensors[a->tensor];
     const uint32_t size = a->bits / 8;
     uint32_t base = t->align ? t->align : size;
+    if (is_at_line(f, a, LINE / size))
+        return LINE;
+    if (f->lanes > 1 && is_at_line(f, a, f->lanes))
+        return f->lanes * size;
     if (t->role == IR_VIEW) {
         const ir_tensor *of = &f->ir->tensors[opjit_cg_root(f, a->tensor)];
         base = of->align < base && of->align ? of->align : base;
@@ -224,6 +258,19 @@ static uint32_t alignment(const cg_func *f, const access *a)
             return bytes;
     }
     return size;
+}
+
+/* Elements to the end of the line. */
+LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const uint32_t size = opjit_ir_type_size(f->ir->tensors[n->ref].type);
+    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, 8 * size, 1), base_pointer(f, n->ref),
+                                     opjit_cg_emit(f, ir_operand(f->ir, node, 0)));
+    LLVMValueRef at = LLVMBuildPtrToInt(f->b, p, f->type.i64, "");
+    at = LLVMBuildAnd(f->b, at, opjit_cg_number(f, 64, 1, LINE - 1), "");
+    LLVMValueRef rest = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, LINE), at, "");
+    return LLVMBuildLShr(f->b, rest, opjit_cg_number(f, 64, 1, (uint64_t)__builtin_ctz(size)), "");
 }
 
 /* --- lanes one by one --------------------------------------------------------------------------------------------- */
@@ -374,12 +421,12 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
     return gather(f, &a, affine, grow, masked);
 }
 
-static void store_vector(cg_func *f, const access *a, LLVMValueRef value, LLVMValueRef pointer, uint32_t align)
+void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal)
 {
-    const uint32_t bytes = opjit_cg_lanes(value) * a->bits / 8;
+    const uint32_t bytes = opjit_cg_lanes(value) * opjit_cg_bits(value) / 8;
     LLVMValueRef store = LLVMBuildStore(f->b, value, pointer);
     LLVMSetAlignment(store, align);
-    if (!f->nontemporal || bytes < 16 || align < bytes)
+    if (!nontemporal || bytes < 16 || align < bytes)
         return;
     LLVMMetadataRef one = LLVMValueAsMetadata(opjit_cg_number(f, 32, 1, 1));
     LLVMValueRef node = LLVMMetadataAsValue(f->llvm, LLVMMDNodeInContext2(f->llvm, &one, 1));
@@ -399,10 +446,15 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     const cg_loop *vec = &f->loops[f->vec];
     const bool affine = growth(f, &a, vec->var, &grow);
     const int64_t step = grow * vec->step;
+    if (f->edge) {
+        f->edge->pointer = f->edge->pointer ? f->edge->pointer : lane0_pointer(f, &a);
+        f->edge->values[f->edge->count++] = opjit_cg_kept(f, value);
+        return;
+    }
     if (affine && step == 1 && f->tail)
         masked_store(f, value, lane0_pointer(f, &a), a.bits / 8);
     else if (affine && step == 1)
-        store_vector(f, &a, opjit_cg_kept(f, value), lane0_pointer(f, &a), alignment(f, &a));
+        opjit_cg_store_vector(f, opjit_cg_kept(f, value), lane0_pointer(f, &a), alignment(f, &a), f->nontemporal);
     else if (affine && step == -1)
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);
     else

@@ -143,6 +143,8 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         weight += o->weight;
     }
     plan_leaf(p, node, info);
+    if (n->op == IR_HEAD)
+        p->f->head = p->f->head_count++ == 0 ? node : 0;
     info->weight = weight > CG_MAX_WEIGHT ? CG_MAX_WEIGHT + 1 : (uint32_t)weight;
     const ir_type type = table_type(ir, node);
     if (p->f->cpu->way(p->f->target, (ir_op)n->op, type) == CG_REFUSED || (n->op == IR_LOAD && !has_memory(p, n->ref)))

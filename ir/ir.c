@@ -233,6 +233,11 @@ ir_ref opjit_ir_load(ir_func *f, uint32_t tensor, const ir_ref *coordinates)
                              coordinates);
 }
 
+ir_ref opjit_ir_head(ir_func *f, uint32_t tensor, ir_ref element)
+{
+    return opjit_ir_node_new(f, &(ir_node){ .op = IR_HEAD, .type = IR_INDEX, .ref = tensor }, 1, &element);
+}
+
 ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
 {
     ir_node node = { .op = (uint8_t)op, .type = (uint8_t)type };

@@ -63,7 +63,7 @@ typedef struct ir_node {
     uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;
-    uint32_t ref;     /* LOAD STORE DEF YIELD: tensor; VAR: owner; GET: LET or ACC; UPD: ACC; PARAM: param; FOR STAGE: its VAR */
+    uint32_t ref;     /* LOAD STORE DEF YIELD HEAD: tensor; VAR: owner; GET: LET or ACC; UPD: ACC; PARAM: param; FOR STAGE: its VAR */
     ir_ref next;      /* statement: the next one of its block */
     ir_ref body;      /* FOR STAGE: first statement of the block */
     uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC, reducing DEF: lanes; VAR: which coordinate of its def;
@@ -73,7 +73,11 @@ enum {
     IR_FOR_NT = 1,
     IR_FOR_TAIL_MASK = 2,
     IR_FOR_TAIL_OVERLAP = 4, /* the last vector may begin before lo: storing there again what stands there is harmless */
+    IR_FOR_HEAD = 8,   /* the begin of a row, stored as a whole line from lo on */
+    IR_FOR_TAIL = 16,  /* the end of a row, stored as a whole line up to hi */
+    IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage goes on in memory where this one ends */
 };
+#define IR_LINE 64 /* bytes; what HEAD counts up to */
 
 typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;
 
@@ -137,6 +141,7 @@ ir_ref opjit_ir_index(ir_func *f, int64_t value);
 ir_ref opjit_ir_param(ir_func *f, uint32_t param);
 ir_ref opjit_ir_get(ir_func *f, ir_ref let_or_acc);
 ir_ref opjit_ir_load(ir_func *f, uint32_t tensor, const ir_ref *coordinates);
+ir_ref opjit_ir_head(ir_func *f, uint32_t tensor, ir_ref element);
 /* Any pure op of the table; type is used where the table says T, else derived.  Literal: nothing is folded. */
 ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 static inline ir_ref ir_expr1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_expr(f, op, t, 1, &a); }

@@ -249,6 +249,11 @@ static uint64_t eval(machine *m, ir_ref expr)
     case IR_GET:
     case IR_LOAD: return eval_leaf(m, expr, node);
     case IR_SELECT: return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
+    case IR_HEAD: {
+        const uint64_t size = opjit_ir_type_size(f->tensors[node->ref].type);
+        const uint64_t at = (uint64_t)(uintptr_t)m->memory[node->ref].base + eval(m, operands[0]) * size;
+        return (IR_LINE - at % IR_LINE) / size;
+    }
     case IR_IADD: return eval(m, operands[0]) + eval(m, operands[1]);
     case IR_ISUB: return eval(m, operands[0]) - eval(m, operands[1]);
     case IR_IMUL: return eval(m, operands[0]) * eval(m, operands[1]);

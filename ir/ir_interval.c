@@ -203,6 +203,7 @@ static ir_interval compute_interval(interval_walk *w, ir_ref expr)
     case IR_PARAM: return (ir_interval){ w->f->params[node->ref].lo, w->f->params[node->ref].hi };
     case IR_GET: return ir_at(w->f, node->ref)->op == IR_LET ? of_operand(w, node->ref, 0) : everything;
     case IR_TO_INDEX: return element_interval(w, expr);
+    case IR_HEAD: return (ir_interval){ 1, IR_LINE / opjit_ir_type_size(w->f->tensors[node->ref].type) };
     case IR_CLAMP: return clamp_interval(w, expr);
     case IR_SELECT: return select_interval(w, expr);
     default: return node->count == 2 ? arithmetic_interval(w, expr, (ir_op)node->op) : everything;

@@ -143,7 +143,8 @@ void opjit_ir_numbers_text(const ir_func *f, const ir_numbers *n, ir_ref r, char
     const ir_node *node = ir_at(f, r);
     const char *name = node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?";
     uint32_t id = r < n->node_count ? n->nodes[r] : 0;
-    const bool memory = node->op == IR_STORE || node->op == IR_LOAD || node->op == IR_DEF || node->op == IR_YIELD;
+    const bool memory = node->op == IR_STORE || node->op == IR_LOAD || node->op == IR_DEF || node->op == IR_YIELD ||
+                        node->op == IR_HEAD;
     if (memory && node->ref < n->tensor_count)
         id = n->tensors[node->ref];
     else if (node->op == IR_PARAM && node->ref < n->param_count)

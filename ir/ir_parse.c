@@ -93,6 +93,17 @@ static ir_ref parse_load(parser *p)
     return opjit_ir_node_new(p->f, &node, operands.count, operands.list);
 }
 
+static ir_ref parse_head(parser *p)
+{
+    operand_list operands;
+    const uint32_t tensor = opjit_ir_p_tensor(p);
+    opjit_ir_p_expect(p, "[");
+    parse_operands(p, &operands, "]");
+    if (ok(p) && operands.count != 1)
+        opjit_ir_p_unexpected(p, "one element");
+    return ok(p) ? opjit_ir_head(p->f, tensor, operands.list[0]) : 0;
+}
+
 static ir_ref parse_op(parser *p)
 {
     const ir_op op = op_at(p);
@@ -104,6 +115,8 @@ static ir_ref parse_op(parser *p)
     next(p);
     if (op == IR_LOAD)
         return parse_load(p);
+    if (op == IR_HEAD)
+        return parse_head(p);
     if (op == IR_GET)
         return parse_id_expr(p);
     const bool typed = op == IR_CAST || op == IR_BITS || op == IR_ELEM;
@@ -181,6 +194,15 @@ static void parse_for_attributes(parser *p, ir_node *out)
                 out->flags |= IR_FOR_TAIL_OVERLAP;
             else
                 opjit_ir_p_expect(p, "scalar");
+        } else if (opjit_ir_p_accept(p, "edge")) {
+            if (opjit_ir_p_accept(p, "head"))
+                out->flags |= IR_FOR_HEAD;
+            else if (opjit_ir_p_accept(p, "tail"))
+                out->flags |= IR_FOR_TAIL;
+            else
+                opjit_ir_p_unexpected(p, "head or tail");
+        } else if (opjit_ir_p_accept(p, "carry")) {
+            out->flags |= IR_FOR_CARRY;
         } else {
             return;
         }

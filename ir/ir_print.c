@@ -128,6 +128,11 @@ static char put_head(flat *t, const ir_node *node)
         put_id(t, number_at(p->n.tensors, p->n.tensor_count, node->ref));
         put(t, "[");
         return ']';
+    case IR_HEAD:
+        put(t, "head ");
+        put_id(t, number_at(p->n.tensors, p->n.tensor_count, node->ref));
+        put(t, "[");
+        return ']';
     case IR_CAST:
     case IR_BITS:
     case IR_ELEM:
@@ -342,6 +347,10 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
         opjit_rt_bytes_printf(p->out, " tail mask");
     if (node->flags & IR_FOR_TAIL_OVERLAP)
         opjit_rt_bytes_printf(p->out, " tail overlap");
+    if (node->flags & (IR_FOR_HEAD | IR_FOR_TAIL))
+        opjit_rt_bytes_printf(p->out, " edge %s", node->flags & IR_FOR_HEAD ? "head" : "tail");
+    if (node->flags & IR_FOR_CARRY)
+        opjit_rt_bytes_printf(p->out, " carry");
     opjit_rt_bytes_printf(p->out, " {");
     print_block(p, node->body, indent + INDENT);
     new_line(p, indent);

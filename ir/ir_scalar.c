@@ -426,7 +426,7 @@ bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args,
 {
     uint64_t own[3] = { 0, 0, 0 }; /* so that unary ops may be given one operand */
     const size_t count = op > IR_OP_NONE && op < IR_OP_COUNT ? strlen(opjit_ir_op_infos[op].operands) : 0;
-    if (count == 0 || count > 3 || !(opjit_ir_op_infos[op].flags & IR_FLAG_P) || op == IR_LOAD)
+    if (count == 0 || count > 3 || !(opjit_ir_op_infos[op].flags & IR_FLAG_P) || op == IR_LOAD || op == IR_HEAD)
         return false;
     memcpy(own, args, count * sizeof(uint64_t));
     switch (op) {

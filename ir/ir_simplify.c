@@ -34,7 +34,7 @@ static bool index_fits(const ir_func *f, ir_op op, const ir_ref *operands)
 static ir_ref fold_constants(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
 {
     uint64_t args[3] = { 0, 0, 0 }, bits;
-    if (count == 0 || count > 3 || op == IR_LOAD)
+    if (count == 0 || count > 3 || op == IR_LOAD || op == IR_HEAD)
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!is_const(f, operands[i]))

@@ -104,6 +104,10 @@ static opjit_status check_leaf(verifier *v, ir_ref expr)
             if (ir_at(f, ir_operand(f, expr, i))->type != IR_INDEX)
                 FAIL(1, expr, "coordinate %u is not an index", i);
         return OPJIT_OK;
+    case IR_HEAD:
+        if (node->ref == 0 || node->ref >= f->tensor_count || f->tensors[node->ref].role != IR_OUT)
+            FAIL(1, expr, "there is no such output");
+        return OPJIT_OK;
     default: return OPJIT_OK;
     }
 }

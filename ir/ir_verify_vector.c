@@ -145,5 +145,5 @@ opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage)
         for (ir_ref s = node->body; s; s = ir_at(v->f, s)->next)
             TRY(check_vector_statement(&w, s));
     }
-    return node->flags & IR_FOR_NT ? check_streaming(v, loop, stage) : OPJIT_OK;
+    return node->flags & (IR_FOR_NT | IR_FOR_HEAD | IR_FOR_TAIL) ? check_streaming(v, loop, stage) : OPJIT_OK;
 }

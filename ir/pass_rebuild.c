@@ -187,6 +187,8 @@ static ir_ref remake_node(rebuild *b, ir_ref r)
     }
     if (n.op == IR_LOAD)
         return same ? r : opjit_ir_load(f, n.ref, operands);
+    if (n.op == IR_HEAD)
+        return same ? r : opjit_ir_head(f, n.ref, operands[0]);
     const ir_ref simpler = opjit_ir_simplify(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
     if (simpler != 0 || same)
         return simpler != 0 ? simpler : r;

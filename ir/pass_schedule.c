@@ -19,6 +19,7 @@ enum {
     ARG_COST = 16,       /* of a step of an arg kind: much code, not to be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
     MATH_COST = 16,      /* about what the shortest math op becomes */
+    EDGE_LINES = 16,     /* in the shortest row that has edges */
     SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
 };
 
@@ -38,6 +39,9 @@ typedef struct chain {
     uint32_t cost;                /* of the dearest piece */
     int64_t group;                /* elements that are stored together: some vectors */
     ir_ref end;                   /* after the last whole group */
+    ir_ref base;                  /* where groups begin */
+    bool edges;                   /* base is behind the row's first line, which may be shared with another row */
+    bool carry;                   /* and that row is the one before */
     bool overlaps;                /* the row's last vector may be stored whole, whatever is left of the row */
 } chain;
 
@@ -206,6 +210,8 @@ static int64_t longest(const ir_func *f, ir_ref lo, ir_ref hi)
 
 static bool at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
 {
+    if (ir_at(f, hi)->op == IR_IMIN)
+        return at_least(f, lo, ir_operand(f, hi, 0), length) && at_least(f, lo, ir_operand(f, hi, 1), length);
     const ir_interval a = opjit_ir_interval(f, lo), b = opjit_ir_interval(f, hi);
     int64_t distance;
     return (opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.lo, a.hi, &distance)) && distance >= length;
@@ -232,8 +238,8 @@ static int64_t lanes_for(const scheduler *s, ir_ref loop, const work *w)
     return lanes;
 }
 
-/* unroll 0: as fits the body. */
-static void set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll)
+/* unroll 0: as fits the body; at_line: the loop begins at a whole vector in memory, as is known of its row's edges. */
+static void set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll, bool at_line)
 {
     ir_func *f = s->f;
     const int64_t lanes = lanes_for(s, loop, w);
@@ -242,7 +248,8 @@ static void set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll)
     const ir_ref from = ir_operand(f, loop, 0), to = ir_operand(f, loop, 1);
     const uint64_t lo = opjit_ir_divisor(f, from), hi = opjit_ir_divisor(f, to);
     const bool whole = lo >= (uint64_t)lanes && hi >= (uint64_t)lanes;
-    const bool past = w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store);
+    const bool past =
+        at_line || (w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store));
     f->nodes[loop].vec = (uint16_t)lanes;
     f->nodes[loop].unroll = unroll != 0 ? (uint16_t)unroll : unroll_of(f, from, to, w->cost, lanes);
     f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (!whole && has_masks(s->target) ? IR_FOR_TAIL_MASK : 0));
@@ -350,6 +357,84 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
     return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
 }
 
+/* --- edges ---------------------------------------------------------------------------------------------------------- */
+
+static ir_ref store_of(const ir_func *f, const chain *c)
+{
+    return ir_only(f, ir_at(f, c->loops[0])->body);
+}
+
+static int64_t line_of(const scheduler *s, const chain *c)
+{
+    return IR_LINE / opjit_ir_type_size(s->f->tensors[ir_at(s->f, store_of(s->f, c))->ref].type);
+}
+
+/* Whether anything of the row may be computed and stored twice. */
+static bool may_repeat(scheduler *s, const chain *c)
+{
+    bool may = c->cost < SPELLED_OUT && !loads_tensor(s->f, s->stage, ir_at(s->f, store_of(s->f, c))->ref);
+    for (uint32_t i = 0; i < c->count; i++)
+        may = may && loads_whole_row(s->f, c->loops[i]);
+    return may;
+}
+
+/* How many elements of the row are in its first line. */
+static ir_ref row_head(scheduler *s, const chain *c)
+{
+    ir_func *f = s->f;
+    const ir_ref store = store_of(f, c);
+    const ir_tensor *t = &f->tensors[ir_at(f, store)->ref];
+    ir_ref at = opjit_ir_index(f, 0);
+    ir_map map;
+    if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
+        f->failed = true;
+        return 0;
+    }
+    opjit_ir_map_set(f, &map, ir_at(f, c->loops[0])->ref, c->bounds[0]);
+    for (uint32_t d = 0; d < t->rank && !f->failed; d++) {
+        const ir_ref stride = opjit_ir_index(f, (int64_t)t->strides[d]);
+        const ir_ref coordinate = opjit_ir_remake(f, &map, ir_operand(f, store, 1 + d));
+        at = ir_make2(f, IR_IADD, IR_INDEX, at, ir_make2(f, IR_IMUL, IR_INDEX, coordinate, stride));
+    }
+    return f->failed ? 0 : opjit_ir_head(f, ir_at(f, store)->ref, at);
+}
+
+/* Whether the row of the next iteration begins in memory where this one's ends. */
+static bool rows_touch(scheduler *s, const chain *c)
+{
+    ir_func *f = s->f;
+    const ir_ref head = row_head(s, c), var = ir_at(f, s->stage)->ref;
+    ir_ref hi = c->bounds[c->count];
+    affine form = { 0 };
+    int64_t length;
+    if (head == 0 || !opjit_ir_affine_add(f, &form, ir_operand(f, head, 0), 1))
+        return false;
+    const int64_t step = opjit_ir_affine_take(f, &form, var);
+    for (uint32_t i = 0; i < form.count; i++)
+        if (opjit_ir_uses(f, form.atoms[i], var))
+            return false;
+    if (ir_at(f, hi)->op == IR_IMIN) /* of the last row */
+        hi = ir_operand(f, hi, 0);
+    return opjit_ir_distance(f, hi, c->bounds[0], &length) && length == step;
+}
+
+/* Long rows of unknown alignment past the caches: their whole lines are stored around the caches.  In short ones the
+ * edges, which cost as much as some lines, would be most of the work. */
+static bool wants_edges(scheduler *s, const chain *c)
+{
+    const ir_tensor *t = &s->f->tensors[ir_at(s->f, store_of(s->f, c))->ref];
+    return s->beyond_caches && !rows_are_aligned(t, s->target->vector_bytes) && t->role == IR_OUT &&
+           at_least(s->f, c->bounds[0], c->bounds[c->count], EDGE_LINES * line_of(s, c)) && may_repeat(s, c) &&
+           (ir_is_index_const(s->f, c->bounds[0]) || rows_touch(s, c)); /* what is left of a row is hard to prove */
+}
+
+static void set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge)
+{
+    f->nodes[loop].vec = (uint16_t)c->lanes;
+    f->nodes[loop].unroll = 1;
+    f->nodes[loop].flags = (uint8_t)(edge | (c->carry ? IR_FOR_CARRY : 0));
+}
+
 /* --- seams ---------------------------------------------------------------------------------------------------------- */
 
 /* What piece i of the chain stores, with var for its variable; *map then has that in it. */
@@ -388,17 +473,18 @@ static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last
 }
 
 /* A loop over [lo, hi) that stores what pieces first to last of the chain store, chosen by element. */
-static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t first, uint32_t last)
+static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t first, uint32_t last)
 {
     ir_func *f = s->f;
     if (f->failed || opjit_ir_runs_never(f, lo, hi))
-        return;
-    const bool overlaps = lo == c->end && c->overlaps;
-    const ir_ref loop = opjit_ir_for(f, overlaps ? c->bounds[0] : lo, hi, 1);
+        return 0;
+    const bool whole_row = first == 0 && last + 1 == c->count;
+    const ir_ref loop = opjit_ir_for(f, whole_row ? c->bounds[0] : lo, whole_row ? c->bounds[c->count] : hi, 1);
     if (loop == 0)
-        return;
+        return 0;
     const ir_ref var = ir_at(f, loop)->ref, value = chosen(s, c, first, last, var);
-    f->operands[ir_at(f, loop)->first] = lo; /* the value is right for all that a vector may reach back to */
+    f->operands[ir_at(f, loop)->first] = lo; /* the value is right for all of the row that a vector may reach to */
+    f->operands[ir_at(f, loop)->first + 1] = hi;
     const ir_ref old = ir_only(f, ir_at(f, c->loops[last])->body);
     ir_ref at[PASS_OPERANDS] = { 0 };
     ir_map map;
@@ -406,39 +492,82 @@ static void add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref
     for (uint32_t i = 1; !f->failed && i < ir_at(f, old)->count; i++)
         at[i - 1] = opjit_ir_remake(f, &map, ir_operand(f, old, i));
     if (f->failed)
-        return;
+        return 0;
     const ir_ref store = opjit_ir_store(f, ir_at(f, old)->ref, value, at);
     block inside = { .parent = loop };
     work w;
     opjit_ir_block_add(f, &inside, store);
     opjit_ir_block_add(f, out, loop);
     if (find_work(f, loop, &w))
-        set_vector(s, loop, &w, lo == c->end ? 1 : c->group / c->lanes);
-    if (overlaps) {
-        f->nodes[loop].vec = (uint16_t)c->lanes;
-        f->nodes[loop].flags |= IR_FOR_TAIL_OVERLAP;
-    }
+        set_vector(s, loop, &w, lo == c->end ? 1 : c->group / c->lanes, c->edges);
+    return loop;
+}
+
+/* bound rounded to whole groups of elements from `from` on. */
+static ir_ref in_groups(scheduler *s, const chain *c, ir_op op, ir_ref bound, ir_ref from, int64_t group)
+{
+    ir_func *f = s->f;
+    const ir_ref size = opjit_ir_index(f, group);
+    if (!c->edges)
+        return ir_make2(f, op, IR_INDEX, bound, size);
+    return ir_make2(f, IR_IADD, IR_INDEX, ir_make2(f, op, IR_INDEX, ir_make2(f, IR_ISUB, IR_INDEX, bound, from), size),
+                    from);
 }
 
 static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref bound, ir_ref lower)
 {
     ir_func *f = s->f;
-    const ir_ref whole = ir_make2(f, op, IR_INDEX, bound, opjit_ir_index(f, c->group));
-    return opjit_ir_block_let(f, out, ir_make3(f, IR_CLAMP, IR_INDEX, whole, lower, c->end));
+    return opjit_ir_block_let(f, out, ir_make3(f, IR_CLAMP, IR_INDEX, in_groups(s, c, op, bound, c->base, c->group),
+                                               lower, c->end));
 }
 
-static void add_seams(scheduler *s, block *out, chain *c)
+/* The row's first line, from its begin up to base. */
+static void begin_row(scheduler *s, block *out, chain *c)
+{
+    ir_func *f = s->f;
+    const ir_ref lo = c->bounds[0], head = opjit_ir_block_let(f, out, row_head(s, c));
+    c->base = opjit_ir_block_let(f, out, ir_make2(f, IR_IADD, IR_INDEX, lo, head));
+    const ir_ref loop = add_loop(s, out, c, lo, c->base, 0, c->count - 1);
+    if (loop != 0)
+        set_edge(f, loop, c, IR_FOR_HEAD);
+}
+
+/* What is left of the row after its whole groups: whole lines, and the line that is shared with the next row; or whole
+ * vectors and one that reaches back. */
+static void end_row(scheduler *s, block *out, chain *c)
+{
+    ir_func *f = s->f;
+    const ir_ref hi = c->bounds[c->count];
+    const uint32_t last = c->count - 1;
+    if (!c->edges) {
+        const ir_ref loop = add_loop(s, out, c, c->end, hi, 0, last);
+        if (loop != 0 && c->overlaps) {
+            f->nodes[loop].vec = (uint16_t)c->lanes;
+            f->nodes[loop].flags |= IR_FOR_TAIL_OVERLAP;
+        }
+        return;
+    }
+    const ir_ref lines = in_groups(s, c, IR_DOWN, hi, c->end, line_of(s, c));
+    const ir_ref rest = opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, lines, c->end));
+    add_loop(s, out, c, c->end, rest, 0, last);
+    const ir_ref loop = add_loop(s, out, c, rest, hi, 0, last);
+    if (loop != 0)
+        set_edge(f, loop, c, IR_FOR_TAIL);
+}
+
+static void add_row(scheduler *s, block *out, chain *c)
 {
     ir_func *f = s->f;
     const uint32_t last = c->count - 1;
-    const ir_ref lo = opjit_ir_block_let(f, out, c->bounds[0]), hi = opjit_ir_block_let(f, out, c->bounds[c->count]);
-    const ir_ref whole = ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, c->group));
-    c->end = opjit_ir_same(f, whole, hi) ? hi : opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, whole, lo));
-    c->overlaps = at_least(f, lo, hi, c->lanes) && c->cost < SPELLED_OUT && !has_masks(s->target) &&
-                  !loads_tensor(f, s->stage, ir_at(f, ir_only(f, ir_at(f, c->loops[0])->body))->ref);
-    for (uint32_t i = 0; i < c->count; i++)
-        c->overlaps = c->overlaps && loads_whole_row(f, c->loops[i]);
-    ir_ref up = lo;
+    c->bounds[0] = c->base = opjit_ir_block_let(f, out, c->bounds[0]);
+    c->bounds[c->count] = opjit_ir_block_let(f, out, c->bounds[c->count]);
+    const ir_ref hi = c->bounds[c->count];
+    c->overlaps = !c->edges && at_least(f, c->base, hi, c->lanes) && !has_masks(s->target) && may_repeat(s, c);
+    if (c->edges)
+        begin_row(s, out, c);
+    const ir_ref whole = in_groups(s, c, IR_DOWN, hi, c->base, c->group);
+    c->end = opjit_ir_same(f, whole, hi) ? hi : opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, whole, c->base));
+    ir_ref up = c->base;
     for (uint32_t k = 0; k < last && !f->failed;) {
         uint32_t e = k + 1;
         const ir_ref down = rounded(s, out, c, IR_DOWN, c->bounds[e], up);
@@ -450,7 +579,7 @@ static void add_seams(scheduler *s, block *out, chain *c)
         k = e;
     }
     add_loop(s, out, c, up, c->end, last, last);
-    add_loop(s, out, c, c->end, hi, 0, last);
+    end_row(s, out, c);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
@@ -478,15 +607,18 @@ static void schedule_block(scheduler *s, ir_ref parent)
         next = ir_at(f, r)->next;
         if (ir_at(f, r)->op == IR_FOR)
             find_chain(s, r, &c);
-        if (c.count > 1 && c.lanes > 1 && s->loops + c.count <= MAX_LOOPS) {
-            s->loops += c.count; /* a seam less than pieces, and the end of the row */
+        c.edges = c.count > 0 && c.lanes > 1 && wants_edges(s, &c);
+        const uint32_t more = c.count + (c.edges ? 2 : 0); /* a seam less than pieces, and the end and edges of the row */
+        if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
+            s->loops += more;
             next = ir_at(f, c.loops[c.count - 1])->next;
-            add_seams(s, &out, &c);
+            c.carry = c.edges && parent == s->stage && rows_touch(s, &c);
+            add_row(s, &out, &c);
             continue;
         }
         work w;
         if (ir_at(f, r)->op == IR_FOR && find_work(f, r, &w))
-            set_vector(s, r, &w, 0);
+            set_vector(s, r, &w, 0, false);
         else if (ir_at(f, r)->op == IR_FOR)
             schedule_inside(s, r);
         opjit_ir_block_add(f, &out, r);

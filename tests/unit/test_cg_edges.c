@@ -1,0 +1,107 @@
+/* test_cg_edges.c - rows that are stored around the caches at every alignment, in every division of the work: compiled
+ * code against the interpreter, guard bytes included. */
+#define _GNU_SOURCE
+#include "tests/unit/cg_harness.h"
+
+#include <stdio.h>
+
+enum { GUARD_BYTES = 192 };
+
+static const struct shape {
+    const char *type, *values[2];
+    uint32_t rows, columns, size;
+} shapes[] = {
+    { "u8", { "u8 7", "u8 0" }, 5, 2051, 1 },
+    { "f16", { "f16 0x1p+0", "f16 0x0p+0" }, 7, 1001, 2 },
+    { "f32", { "f32 0x1p+0", "f32 0x0p+0" }, 6, 517, 4 },
+    { "i64", { "i64 9", "i64 -1" }, 5, 303, 8 },
+};
+
+static const char *const targets[] = { "cpu:x86-64-v3,l1=1024,l2=1024,l3=0", "cpu:x86-64-v1,l1=1024,l2=1024,l3=0" };
+
+static void make(const struct shape *s, const rt_target *target, ir_func *f)
+{
+    char text[1024];
+    opjit_error error;
+    const ir_pass_env env = { .target = target, .verify = true };
+    const int length = snprintf(text, sizeof text,
+                                "kernel @edges after identity {\n    in %%0: %s[%u,%u]\n    out %%1: %s[%u,%u]\n"
+                                "    stage @0 for %%2 in 0..%u {\n"
+                                "        for %%3 in 0..%%2 { store %%1[%%2,%%3], load %%0[%%2,%%3] }\n"
+                                "        for %%4 in %%2..iadd(%%2, 1) { store %%1[%%2,%%4], %s }\n"
+                                "        for %%5 in iadd(%%2, 1)..%u { store %%1[%%2,%%5], %s }\n    }\n}\n",
+                                s->type, s->rows, s->columns, s->type, s->rows, s->columns, s->rows, s->values[0],
+                                s->columns, s->values[1]);
+    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+}
+
+static _Alignas(64) uint8_t in[16384], got[16384], expected[16384];
+
+/* Rows [0, cut) and [cut, rows) in two calls; the output begins `offset` elements after a line's begin. */
+static void check(const struct shape *s, opjit_stage_fn fn, uint32_t offset, uint32_t cut)
+{
+    const size_t bytes = (size_t)s->rows * s->columns * s->size, begin = GUARD_BYTES + (size_t)offset * s->size;
+    void *const buffers[] = { in, got + begin };
+    ck_assert(begin + bytes + GUARD_BYTES <= sizeof got);
+    memset(got, 0x5a, sizeof got);
+    fn(buffers, NULL, NULL, NULL, cut, s->rows);
+    fn(buffers, NULL, NULL, NULL, 0, cut);
+    for (size_t i = 0; i < sizeof got; i++) {
+        const uint8_t right = i < begin || i >= begin + bytes ? 0x5a : expected[i - begin];
+        if (got[i] != right) /* an assertion a byte takes long */
+            ck_abort_msg("%s at %u, rows from %u: byte %zu is %02x, not %02x", s->type, offset, cut,
+                         i - begin, got[i], right);
+    }
+}
+
+static void interpret(const struct shape *s, const ir_func *f)
+{
+    void *const buffers[] = { in, expected };
+    const ir_run run = { .buffers = buffers, .begin = 0, .end = s->rows };
+    opjit_error error;
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (uint8_t)(i * 31 + 1);
+    ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s", error.message);
+}
+
+START_TEST(every_alignment)
+{
+    const struct shape *s = &shapes[_i / 2];
+    rt_target target;
+    opjit_error error;
+    ir_func f;
+    rt_bytes text;
+    ck_assert(opjit_rt_target_parse(targets[_i % 2], &target, &error) == OPJIT_OK);
+    make(s, &target, &f);
+    opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
+    opjit_ir_print(&f, &text);
+    opjit_rt_bytes_zero_end(&text);
+    ck_assert_msg(strstr((const char *)text.data, "edge head carry") != NULL, "%s", (const char *)text.data);
+    interpret(s, &f);
+    for (uint32_t level = 1; level <= 2; level++) {
+        harness_kernel k = harness_compile(&f, targets[_i % 2], level);
+        for (uint32_t offset = 0; offset < 64 / s->size; offset++)
+            for (uint32_t cut = 0; cut <= s->rows; cut++)
+                check(s, harness_stage(&k, 0), offset, cut);
+        harness_unload(&k);
+    }
+    opjit_rt_bytes_free(&text);
+    opjit_ir_free(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cg.edges");
+    TCase *tcase = tcase_create("edges");
+    tcase_add_loop_test(tcase, every_alignment, 0, 8);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
