@@ -5,12 +5,19 @@
 
 #include "frontend/op.h"
 
-#define OPERATOR(name) extern const op_def opjit_fe_op_##name;
+#define OPERATOR(name, NAME) extern const op_def opjit_fe_op_##name;
 #include "frontend/operators.def"
 #undef OPERATOR
 
 static const op_def *const operators[] = {
-#define OPERATOR(name) &opjit_fe_op_##name,
+#define OPERATOR(name, NAME) &opjit_fe_op_##name,
+#include "frontend/operators.def"
+#undef OPERATOR
+};
+
+/* The same by DML_OPERATOR_TYPE: every create asks for one. */
+static const op_def *const by_type[] = {
+#define OPERATOR(name, NAME) [DML_OPERATOR_##NAME] = &opjit_fe_op_##name,
 #include "frontend/operators.def"
 #undef OPERATOR
 };
@@ -206,12 +213,9 @@ const op_def *opjit_fe_op_at(uint32_t index)
 
 const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type)
 {
-    const op_def *def;
+    const size_t index = (size_t)type;
 
-    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
-        if (def->type == type)
-            return def;
-    return NULL;
+    return index < sizeof by_type / sizeof *by_type ? by_type[index] : NULL;
 }
 
 const op_def *opjit_fe_op_find_name(const char *name, size_t length)
