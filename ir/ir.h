@@ -228,7 +228,8 @@ void opjit_ir_print(const ir_func *f, rt_bytes *out);
 opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out, opjit_error *error);
 
 /* --- verifier (ir_verify.c) -------------------------------------------------------------------------------------------------- */
-/* Checks rules V1 ... V18 as far as f->stage has them; the message begins with the rule's number, "V3 %4 load: ...". */
+/* Checks rules V1 ... V18 as far as f->stage has them; the message begins with the rule's number, "V3 %4 load: ...".
+ * INTERNAL: a rule is broken; LIMIT: it is a rule that takes a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
 
 /* --- passes (passes.c, pass_*.c) ----------------------------------------------------------------------------------------------- */

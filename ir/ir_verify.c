@@ -20,6 +20,12 @@
 
 enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 16 };
 
+/* Rules that are proofs by structure and interval: what breaks them may still be right. */
+static bool is_proof(uint32_t rule)
+{
+    return (rule >= 6 && rule <= 8) || rule == 12;
+}
+
 opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...)
 {
     char message[160], name[48] = "";
@@ -33,7 +39,7 @@ opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node,
         opjit_ir_numbers_text(v->original, &numbers, node, name, sizeof(name));
         opjit_ir_numbers_free(&numbers);
     }
-    return opjit_rt_error_set(v->error, OPJIT_INTERNAL, "V%u %s%s%s", rule, name, name[0] ? ": " : "", message);
+    return opjit_rt_error_set(v->error, is_proof(rule) ? OPJIT_LIMIT : OPJIT_INTERNAL, "V%u %s%s%s", rule, name, name[0] ? ": " : "", message);
 }
 
 #define FAIL(rule, node, ...) return opjit_ir_verify_fail(v, rule, node, __VA_ARGS__)

@@ -21,7 +21,7 @@ typedef struct verifier {
     uint32_t for_stage;
 } verifier;
 
-/* "V<rule> <node>: <message>", status INTERNAL. */
+/* "V<rule> <node>: <message>", status INTERNAL; LIMIT for rules that are proofs. */
 opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...)
     PRINTF_LIKE(4, 5);
 

@@ -70,7 +70,10 @@ static void check_file(const char *name)
     const opjit_status status = opjit_ir_verify(&f, &error);
     ck_assert_msg(strcmp(error.message, expected) == 0, "%s:\n  %s\nand should be\n  %s", name, error.message,
                   expected);
-    ck_assert_msg(status == (comment ? OPJIT_INTERNAL : OPJIT_OK), "%s: status %d", name, (int)status);
+    const uint32_t rule = (uint32_t)atoi(name);
+    const bool proof = (rule >= 6 && rule <= 8) || rule == 12;
+    ck_assert_msg(status == (!comment ? OPJIT_OK : proof ? OPJIT_LIMIT : OPJIT_INTERNAL), "%s: status %d", name,
+                  (int)status);
     if (comment != NULL) /* the rule in the name is the rule that is broken */
         ck_assert_msg(atoi(name) == atoi(expected + 1), "%s breaks %s", name, expected);
     opjit_ir_free(&f);
