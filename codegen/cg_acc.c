@@ -10,6 +10,12 @@ typedef struct entry {
     LLVMValueRef value, where, some;
 } entry;
 
+/* Those in memory: lanes 0 are one, taken in order without blocks. */
+static uint32_t lanes_of(const ir_node *acc)
+{
+    return acc->imm ? (uint32_t)acc->imm : 1;
+}
+
 static bool is_arg(const ir_node *acc)
 {
     return acc->kind >= IR_ARGMIN;
@@ -107,7 +113,7 @@ static void write_lanes(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
 
 static void reset_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
-    const uint32_t lanes = (uint32_t)acc->imm;
+    const uint32_t lanes = lanes_of(acc);
     entry e = { .value = opjit_cg_number(f, bits_of(a), lanes,
                                          is_arg(acc) ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind)) };
     e.where = opjit_cg_number(f, 64, lanes, 0);
@@ -127,7 +133,7 @@ void opjit_cg_acc(cg_func *f, ir_ref statement)
     const ir_node *acc = ir_at(f->ir, statement);
     cg_acc *a = &f->accs[statement];
     LLVMValueRef zero = number(f, 64, 0);
-    const uint32_t lanes = (uint32_t)acc->imm, bits = bits_of(a);
+    const uint32_t lanes = lanes_of(acc), bits = bits_of(a);
     *a = (cg_acc){ .type = a->type, .blocked = a->blocked, .lane = array(f, bits, lanes) };
     f->accumulates = true;
     if (is_arg(acc)) {
@@ -168,8 +174,8 @@ static entry half_entry(cg_func *f, entry e, uint32_t from, uint32_t count)
 static entry fold(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     LLVMValueRef zero = number(f, 64, 0);
-    entry e = read_lanes(f, acc, a, (uint32_t)acc->imm, zero);
-    for (uint32_t half = (uint32_t)acc->imm / 2; half > 0; half /= 2)
+    entry e = read_lanes(f, acc, a, lanes_of(acc), zero);
+    for (uint32_t half = lanes_of(acc) / 2; half > 0; half /= 2)
         e = combine(f, acc, a, half_entry(f, e, 0, half), half_entry(f, e, half, half));
     if (!a->blocked)
         return e;
@@ -215,7 +221,7 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
 {
     if (a->blocked)
         enter_block(f, acc, a, k);
-    LLVMValueRef lane = LLVMBuildAnd(f->b, k, number(f, 64, acc->imm - 1), "");
+    LLVMValueRef lane = LLVMBuildAnd(f->b, k, number(f, 64, lanes_of(acc) - 1), "");
     write_lanes(f, acc, a, lane, combine(f, acc, a, read_lanes(f, acc, a, width, lane), e));
 }
 
@@ -236,7 +242,7 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
         all.some = opjit_cg_number(f, 1, f->lanes, 1);
     }
     LLVMValueRef k = plus(f, loop->iv, (uint64_t)loop->offset);
-    const uint32_t lanes = (uint32_t)acc->imm;
+    const uint32_t lanes = lanes_of(acc);
     uint32_t width = f->lanes < lanes ? f->lanes : lanes;
     uint64_t rest;
     if (width > 1 && (loop->step != 1 || !opjit_cg_residue(f, loop->var, width, &rest) || rest != 0))

@@ -185,7 +185,7 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
 {
     const ir_node *n = ir_at(p->f->ir, statement);
     const bool arg = n->kind >= IR_ARGMIN;
-    if (n->imm == 0 || n->imm > CG_MAX_LANES || !is_power_of_two(n->imm) || n->kind == IR_KIND_NONE ||
+    if (n->imm > CG_MAX_LANES || (n->imm != 0 && !is_power_of_two(n->imm)) || n->kind == IR_KIND_NONE ||
         n->kind >= IR_KIND_COUNT)
         return opjit_rt_error_set(p->f->error, OPJIT_UNSUPPORTED, "an accumulator %s with %llu lanes can't be compiled",
                                   opjit_ir_kind_name((ir_kind)n->kind), (unsigned long long)n->imm);
@@ -202,7 +202,7 @@ static void plan_upd(planner *p, ir_ref statement)
     const ir_func *ir = p->f->ir;
     cg_acc *acc = &p->f->accs[ir_at(ir, statement)->ref];
     const ir_interval k = opjit_ir_interval(ir, p->innermost);
-    if (k.lo < 0 || k.hi > 4095)
+    if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 && (k.lo < 0 || k.hi > 4095))
         acc->blocked = true;
     if (ir_at(ir, ir_at(ir, statement)->ref)->kind >= IR_ARGMIN)
         acc->type = (ir_type)ir_at(ir, ir_operand(ir, statement, 0))->type;

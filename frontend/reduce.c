@@ -127,6 +127,20 @@ ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes
     return def;
 }
 
+ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive, ir_ref at[OPJIT_MAX_RANK])
+{
+    const uint32_t tensor = declare(l, type, 0);
+    ir_ref def;
+
+    memset(at, 0, OPJIT_MAX_RANK * sizeof *at);
+    if (l->f->failed)
+        return 0;
+    def = append(l, opjit_ir_scan(l->f, tensor, kind, axis, exclusive));
+    opjit_fe_own(l, def, at);
+    at[axis] = l->f->failed ? 0 : opjit_ir_reduced(l->f, def);
+    return def;
+}
+
 ir_ref opjit_fe_wide_input(op_lowering *l, const ir_ref *at)
 {
     const ir_ref x = l->f->failed ? 0 : opjit_ir_load(l->f, l->inputs[0], at);

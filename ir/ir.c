@@ -306,6 +306,29 @@ ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes
     return reduce;
 }
 
+ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimension, bool exclusive)
+{
+    const ir_ref scan = opjit_ir_reduce(f, tensor, kind, 0, 1);
+    const ir_ref own = f->failed ? 0 : opjit_ir_coordinate(f, scan, dimension);
+    const ir_ref bound = exclusive || f->failed ? own : ir_expr2(f, IR_IADD, IR_INDEX, own, opjit_ir_index(f, 1));
+    if (f->failed)
+        return 0;
+    f->operands[f->nodes[scan].first + f->nodes[scan].count - 1] = bound;
+    return scan;
+}
+
+int32_t opjit_ir_scanned(const ir_func *f, ir_ref def)
+{
+    const ir_node *node = ir_at(f, def);
+    if (node->op != IR_DEF || !node->kind)
+        return -1;
+    const ir_ref bound = ir_operand(f, def, node->count - 1);
+    const ir_node *own = ir_at(f, bound);
+    if (own->op == IR_IADD && ir_is_index_const(f, ir_operand(f, bound, 1)) && ir_index_value(f, ir_operand(f, bound, 1)) == 1)
+        own = ir_at(f, ir_operand(f, bound, 0));
+    return own->op == IR_VAR && own->ref == def && own->imm < f->tensors[node->ref].rank ? (int32_t)own->imm : -1;
+}
+
 ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce)
 {
     const ir_node *node = ir_at(f, reduce);

@@ -104,7 +104,7 @@ static bool is_arg(ir_kind kind)
 static void reset_lanes(accumulator *a, const ir_node *acc)
 {
     const uint64_t identity = opjit_ir_identity((ir_type)acc->type, (ir_kind)acc->kind);
-    for (uint32_t l = 0; l < acc->imm && l < LANES_MAX; l++) {
+    for (uint32_t l = 0; (l < acc->imm || l == 0) && l < LANES_MAX; l++) {
         a->lane[l] = identity;
         a->some[l] = false;
         a->where[l] = 0;
@@ -176,8 +176,8 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
     const ir_node *acc = ir_at(f, acc_ref);
     accumulator *a = &m->accumulators[m->value[acc_ref]];
     const uint64_t value = eval(m, value_expr);
-    const uint32_t lane = (uint32_t)((uint64_t)m->innermost % acc->imm);
-    if (m->innermost >> BLOCK_SHIFT != a->block) {
+    const uint32_t lane = acc->imm ? (uint32_t)((uint64_t)m->innermost % acc->imm) : 0;
+    if (acc->imm && m->innermost >> BLOCK_SHIFT != a->block) {
         accumulator folded;
         fold(acc, a, &folded);
         *a = folded;
@@ -204,7 +204,7 @@ static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement
 {
     const accumulator *a = &m->accumulators[m->value[statement]];
     accumulator folded;
-    if (acc->imm == 1 && !is_arg((ir_kind)acc->kind))
+    if (acc->imm <= 1 && !is_arg((ir_kind)acc->kind))
         return a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
     fold(acc, a, &folded);
     if (!is_arg((ir_kind)acc->kind))
@@ -348,7 +348,7 @@ static void store_boxed(machine *m, ir_ref item, uint64_t bits)
 static uint64_t reduced(machine *m, ir_ref item)
 {
     const ir_ref var = opjit_ir_reduced(m->f, item);
-    const int64_t size = ir_index_value(m->f, ir_operand(m->f, item, ir_at(m->f, item)->count - 1));
+    const int64_t size = (int64_t)eval(m, ir_operand(m->f, item, ir_at(m->f, item)->count - 1));
     start_accumulator(m, item);
     for (m->innermost = 0; m->innermost < size && !m->wrong; m->innermost++) {
         m->value[var] = (uint64_t)m->innermost;

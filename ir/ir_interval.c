@@ -104,6 +104,9 @@ static ir_interval var_interval(interval_walk *w, ir_ref expr)
     const ir_node *var = ir_at(w->f, expr), *owner = ir_at(w->f, var->ref);
     if (owner->op == IR_DEF || (owner->op == IR_YIELD && !owner->imm)) {
         const ir_tensor *t = &w->f->tensors[owner->ref];
+        const int32_t along = opjit_ir_scanned(w->f, var->ref);
+        if (along >= 0 && var->imm == t->rank)
+            return (ir_interval){ 0, (int64_t)t->sizes[along] - 1 }; /* also where it excludes its own */
         if (owner->kind && var->imm == t->rank)
             return (ir_interval){ 0, of_operand(w, var->ref, owner->count - 1).hi - 1 };
         return (ir_interval){ 0, var->imm < t->rank ? (int64_t)t->sizes[var->imm] - 1 : 0 };

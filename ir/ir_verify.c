@@ -219,7 +219,7 @@ static opjit_status check_read(verifier *v, ir_ref expr)
     if (!v->in_scope[node->ref])
         FAIL(2, expr, "it is not defined before, or not in scope");
     v->used[node->ref] = 1;
-    if (ir_at(f, node->ref)->op == IR_ACC && ir_at(f, node->ref)->imm != 1)
+    if (ir_at(f, node->ref)->op == IR_ACC && ir_at(f, node->ref)->imm > 1)
         for (uint32_t i = 0; i < v->open_count; i++)
             if (updates(f, ir_at(f, v->open[i])->body, node->ref) && v->in_scope[node->ref] <= i)
                 FAIL(10, expr, "inside the loop that updates it, with %u lanes", (uint32_t)ir_at(f, node->ref)->imm);
@@ -339,8 +339,8 @@ static opjit_status check_acc(verifier *v, ir_ref s)
         FAIL(1, s, "it has no kind, or no type that can be accumulated");
     if (node->kind >= IR_ARGMIN && node->type != IR_INDEX && !ir_is_integer((ir_type)node->type))
         FAIL(1, s, "an arg kind gives an index or an integer");
-    if (node->imm != 1 && node->imm != 32)
-        FAIL(17, s, "lanes are %u, not 1 or 32", (uint32_t)node->imm);
+    if (node->imm > 1 && node->imm != 32)
+        FAIL(17, s, "lanes are %u, not 0, 1 or 32", (uint32_t)node->imm);
     v->in_scope[s] = (uint8_t)(v->open_count < 255 ? v->open_count : 255);
     return OPJIT_OK;
 }
@@ -425,18 +425,24 @@ static opjit_status check_block(verifier *v, ir_ref first)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
-/* A DEF that reduces: the last operands are its variable and a size. */
+/* A DEF that reduces: the last operands are its variable and a size; one that runs along a dimension has there that
+ * coordinate, or one more. */
 static opjit_status check_reduction(verifier *v, ir_ref s)
 {
     const ir_func *f = v->f;
     const ir_node *node = ir_at(f, s);
     if (node->kind >= IR_KIND_COUNT || (node->kind >= IR_ARGMIN && !ir_is_integer(f->tensors[node->ref].type)))
         FAIL(1, s, "it has no kind, or an arg kind does not give an integer");
-    if (node->imm != 1 && node->imm != 32)
-        FAIL(17, s, "lanes are %u, not 1 or 32", (uint32_t)node->imm);
+    if (node->imm > 1 && node->imm != 32)
+        FAIL(17, s, "lanes are %u, not 0, 1 or 32", (uint32_t)node->imm);
     const ir_ref size = node->count > 2 ? ir_operand(f, s, node->count - 1) : 0;
-    if (size == 0 || size >= v->node_count || !ir_is_index_const(f, size) || ir_index_value(f, size) < 1)
-        FAIL(1, s, "it reduces no constant number of values");
+    if (size == 0 || size >= v->node_count || ir_at(f, size)->type != IR_INDEX)
+        FAIL(1, s, "it reduces no number of values");
+    if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0 || opjit_ir_scanned(f, s) < 0)
+        FAIL(1, s, "it reduces neither a constant number of values nor, in order, those up to a coordinate");
+    const int32_t along = opjit_ir_scanned(f, s);
+    if (along >= 0 && (node->kind >= IR_ARGMIN || opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
+        FAIL(1, s, "it runs along a dimension and is of an arg kind, or reads its coordinate there");
     return OPJIT_OK;
 }
 
@@ -459,7 +465,8 @@ static opjit_status check_definition(verifier *v, ir_ref s)
         if (var == 0 || var >= v->node_count || ir_at(f, var)->op != IR_VAR || ir_at(f, var)->ref != s)
             FAIL(1, s, "variable %u is missing", d);
     }
-    TRY(check_statement_operands(v, s, 1 + vars)); /* the box: outside of the variables */
+    if (opjit_ir_scanned(f, s) < 0)
+        TRY(check_statement_operands(v, s, 1 + vars)); /* the box: outside of the variables */
     for (uint32_t i = 1 + t->rank; i < 1 + t->rank + box; i++) {
         const uint32_t part = (i - 1 - t->rank) % 3;
         const ir_ref operand = ir_operand(f, s, i);

@@ -74,7 +74,7 @@ static opjit_status check_vector_statement(vector_walk *w, ir_ref s)
         FAIL(12, w->loop, "vec %u: iterations may store the same element", vec);
     if (node->op == IR_UPD) {
         const uint64_t lanes = ir_at(f, node->ref)->imm;
-        if (lanes == 1 || (lanes % vec != 0 && vec % lanes != 0))
+        if (lanes <= 1 || (lanes % vec != 0 && vec % lanes != 0))
             FAIL(12, w->loop, "vec %u does not fit %u lanes", vec, (uint32_t)lanes);
     }
     for (uint32_t i = 0; i < node->count; i++)

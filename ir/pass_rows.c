@@ -13,7 +13,7 @@ typedef struct row_stage {
     inliner in;
     block body; /* of the stage */
     ir_ref p;
-    uint32_t rank;
+    int32_t along; /* a coordinate that is none of the row's, though it is before the last one; -1: none */
 } row_stage;
 
 static uint32_t tensor_of(const ir_func *f, ir_ref statement) { return ir_at(f, statement)->ref; }
@@ -22,9 +22,17 @@ static uint32_t tensor_of(const ir_func *f, ir_ref statement) { return ir_at(f, 
 static int64_t length_of(const ir_func *f, ir_ref statement, uint32_t rows)
 {
     const ir_node *n = ir_at(f, statement);
+    const int32_t along = opjit_ir_scanned(f, statement);
+    if (along >= 0)
+        return (int64_t)f->tensors[n->ref].sizes[along];
     if (n->kind != 0)
         return ir_index_value(f, ir_operand(f, statement, n->count - 1));
     return rows < f->tensors[n->ref].rank ? (int64_t)f->tensors[n->ref].sizes[rows] : 1;
+}
+
+static int64_t size_of(const row_stage *s, const ir_tensor *t, uint32_t d)
+{
+    return (int32_t)d == s->along ? 1 : (int64_t)t->sizes[d];
 }
 
 /* The coordinates of row p. */
@@ -33,9 +41,9 @@ static void set_rows(row_stage *s, const ir_tensor *t)
     ir_func *f = s->f;
     int64_t below = 1, above = 1;
     for (uint32_t d = 0; d < s->r->rows; d++)
-        above *= (int64_t)t->sizes[d];
+        above *= size_of(s, t, d);
     for (uint32_t d = 0; d < s->r->rows; d++) {
-        const int64_t size = (int64_t)t->sizes[d];
+        const int64_t size = size_of(s, t, d);
         above /= size;
         below = above;
         ir_ref x = size == 1 ? opjit_ir_index(f, 0) : ir_make2(f, IR_IDIV, IR_INDEX, s->p, opjit_ir_index(f, below));
@@ -119,6 +127,20 @@ static void add_element(row_stage *s, const row_member *m)
         store(s, &s->body, tensor, opjit_ir_get(f, let), opjit_ir_index(f, 0));
 }
 
+/* Row scratch for what a DEF has in this stage, and the store of an element in it. */
+static void keep_row(row_stage *s, block *inside, uint32_t tensor, ir_ref value, ir_ref k, int64_t length)
+{
+    ir_func *f = s->f;
+    ir_tensor row = { .role = IR_SCRATCH, .type = f->tensors[tensor].type, .rank = 1, .sizes = { (uint64_t)length },
+                      .strides = { 1 }, .align = 64 };
+    row.bytes = (uint64_t)length * opjit_ir_type_size(row.type);
+    const uint32_t scratch = opjit_ir_tensor(f, &row);
+    if (f->failed)
+        return;
+    opjit_ir_block_add(f, inside, opjit_ir_store(f, scratch, value, &k));
+    s->r->sources[tensor].scratch = scratch;
+}
+
 static void add_row(row_stage *s, const row_member *m, int64_t length)
 {
     ir_func *f = s->f;
@@ -131,27 +153,58 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     if (m->outside) {
         store(s, &inside, tensor, value, k);
     }
-    if (ir_at(f, m->statement)->op == IR_DEF) {
-        ir_tensor row = { .role = IR_SCRATCH, .type = f->tensors[tensor].type, .rank = 1, .sizes = { (uint64_t)length },
-                          .strides = { 1 }, .align = 64 };
-        row.bytes = (uint64_t)length * opjit_ir_type_size(row.type);
-        const uint32_t scratch = opjit_ir_tensor(f, &row);
-        if (f->failed)
-            return;
-        opjit_ir_block_add(f, &inside, opjit_ir_store(f, scratch, value, &k));
-        s->r->sources[tensor].scratch = scratch;
+    if (ir_at(f, m->statement)->op == IR_DEF)
+        keep_row(s, &inside, tensor, value, k, length);
+    opjit_ir_block_add(f, &s->body, loop);
+}
+
+/* Runs along the row, or a coordinate of its own: every element is what the accumulator has before or after its update. */
+static void add_scan(row_stage *s, const row_member *m)
+{
+    ir_func *f = s->f;
+    const ir_node n = *ir_at(f, m->statement);
+    const int64_t length = length_of(f, m->statement, s->r->rows);
+    const bool exclusive = ir_at(f, ir_operand(f, m->statement, n.count - 1))->op == IR_VAR;
+    const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, 0);
+    block inside;
+    const ir_ref loop = make_loop(s, length, &inside);
+    if (f->failed)
+        return;
+    const ir_ref k = ir_at(f, loop)->ref;
+    const ir_ref value = value_of(s, m->statement, &inside, k, length);
+    const ir_ref let = f->failed ? 0 : opjit_ir_let(f, opjit_ir_get(f, acc));
+    if (f->failed)
+        return;
+    if (exclusive)
+        opjit_ir_block_add(f, &inside, let);
+    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, 0));
+    if (!exclusive)
+        opjit_ir_block_add(f, &inside, let);
+    const ir_ref own = opjit_ir_get(f, let);
+    if (m->outside) {
+        const ir_ref row = s->along >= 0 ? s->in.rows[s->along] : 0;
+        if (s->along >= 0)
+            s->in.rows[s->along] = k;
+        store(s, &inside, n.ref, own, k);
+        if (s->along >= 0)
+            s->in.rows[s->along] = row;
     }
+    if (s->along < 0)
+        keep_row(s, &inside, n.ref, own, k, length);
+    opjit_ir_block_add(f, &s->body, acc);
     opjit_ir_block_add(f, &s->body, loop);
 }
 
 bool opjit_ir_place_rows(place_rows_of *r, block *stages)
 {
     ir_func *f = r->f;
-    row_stage s = { .r = r, .f = f };
+    row_stage s = { .r = r, .f = f, .along = -1 };
     const ir_tensor first = f->tensors[tensor_of(f, r->members[0].statement)];
     int64_t rows = 1, bytes = 1;
+    if (r->rows == first.rank) /* a root alone */
+        s.along = opjit_ir_scanned(f, r->members[0].statement);
     for (uint32_t d = 0; d < r->rows; d++)
-        rows *= (int64_t)first.sizes[d];
+        rows *= size_of(&s, &first, d);
     for (uint32_t i = 0; i < r->count; i++)
         bytes += length_of(f, r->members[i].statement, r->rows) * (int64_t)opjit_ir_type_size(first.type);
     int64_t grain = (PIECE_BYTES + bytes - 1) / bytes;
@@ -166,7 +219,9 @@ bool opjit_ir_place_rows(place_rows_of *r, block *stages)
     set_rows(&s, &first);
     for (uint32_t i = 0; i < r->count && !f->failed && !s.in.refused; i++) {
         const int64_t length = length_of(f, r->members[i].statement, r->rows);
-        if (ir_at(f, r->members[i].statement)->kind != 0)
+        if (opjit_ir_scanned(f, r->members[i].statement) >= 0)
+            add_scan(&s, &r->members[i]);
+        else if (ir_at(f, r->members[i].statement)->kind != 0)
             add_reduction(&s, &r->members[i]);
         else if (length == 1)
             add_element(&s, &r->members[i]);

@@ -124,7 +124,7 @@ static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *
             return false;
     } else if (n->op == IR_UPD) {
         type = (ir_type)ir_at(f, ir_operand(f, statement, 0))->type;
-        if (ir_at(f, n->ref)->imm == 1 || (n->count > 1 && !is_affine_in(f, ir_operand(f, statement, 1), var)))
+        if (ir_at(f, n->ref)->imm <= 1 || (n->count > 1 && !is_affine_in(f, ir_operand(f, statement, 1), var)))
             return false;
         out->cost += n->count > 1 ? ARG_COST : 0;
     } else {

@@ -33,6 +33,9 @@ if [ -d "${OPJIT_DXDISPATCH_MODELS:-/nonexistent}" ]; then
     sample dml_element_wise_add "Resource 'Out': 6, 10, -2"
     sample dml_owned_tensors "Resource 'Out': 6, 10, -2"
     sample dml_element_wise_add1 "Resource 'Out': 6, 10, -0.432332"
+    sample dml_cumulative_product "Resource 'Out': 2, 8, 64, 192"
+    sample dml_reduce "Resource 'input': 1, 2, 3, 4, 5, 6, 7, 8, 9
+Resource 'output': 6, 15, 24"
     sample dml_element_wise_add_npy "Resource 'Out': 2, 4, 6, 8, 10, 12"
 else
     echo 'skipped: DxDispatch models: OPJIT_DXDISPATCH_MODELS names no folder'

@@ -40,6 +40,8 @@ void ref_one_hot(const DML_ONE_HOT_OPERATOR_DESC *desc, ref_inputs inputs, ref_o
 void ref_reduce(const DML_REDUCE_OPERATOR_DESC *desc, const void *input, void *output); /* but for logarithms */
 void ref_arg(const DML_ARGMAX_OPERATOR_DESC *desc, bool max, const void *input, void *output);
 void ref_hardmax(const DML_ACTIVATION_HARDMAX1_OPERATOR_DESC *desc, const void *input, void *output);
+/* product: CUMULATIVE_PRODUCT, whose fields are the same. */
+void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool product, const void *input, void *output);
 
 /* --- tensors (ref_tensor.c) --------------------------------------------------------------------------------------- */
 typedef struct ref_tensor {
