@@ -109,6 +109,7 @@ static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kerne
     const fe_graph *graph = &unit->graph;
     void **constants = ARENA_ARRAY(&unit->graph.arena, void *, graph->constant_count);
 
+    hooks.customs = graph->parts == NULL ? NULL : &graph->plan;
     if (constants == NULL)
         return opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < graph->constant_count; i++) {
@@ -124,9 +125,8 @@ static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kerne
 static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
 {
     const double start = opjit_fe_now();
-    const ir_func *variants[FE_VARIANTS_MAX];
-    const codegen_request request = {
-        .variants = variants,
+    rt_arena arena;
+    codegen_request request = {
         .variant_count = unit->program.count,
         .target = unit->options.target,
         .level = unit->options.level,
@@ -138,14 +138,17 @@ static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_tim
     codegen_result code;
     opjit_status status;
 
-    for (uint32_t i = 0; i < unit->program.count; i++)
-        variants[i] = &unit->program.variants[i];
+    if (unit->program.count == 0) /* nothing but custom operators */
+        return opjit_fe_image_make(unit, NULL, image, error);
+    opjit_rt_arena_init(&arena, request.allocator);
+    request.variants = opjit_fe_program_list(&unit->program, &arena);
     memset(&code, 0, sizeof code);
     opjit_rt_bytes_init(&code.bytes, request.allocator);
-    status = unit->codegen->compile(&request, &code, error);
+    status = request.variants == NULL ? opjit_rt_no_memory(error) : unit->codegen->compile(&request, &code, error);
     times->codegen_ms = opjit_fe_now() - start;
     if (status == OPJIT_OK)
         status = opjit_fe_image_make(unit, &code, image, error);
+    opjit_rt_arena_free(&arena);
     opjit_rt_bytes_free(&code.bytes);
     opjit_rt_release(request.allocator, code.entries, code.entry_count * sizeof *code.entries);
     return status;
@@ -201,7 +204,9 @@ static opjit_status check_runs_here(const rt_target *target, opjit_error *error)
 static opjit_status find_or_make_image(opjit_context *context, fe_unit *unit, const rt_bytes *key, rt_bytes *image,
                                        bool *out_found, rt_kernel_times *times, opjit_error *error)
 {
-    rt_disk *disk = (unit->options.flags & OPJIT_COMPILE_NO_CACHE) != 0 ? NULL : context->disk;
+    /* An address means nothing to another process, so kernels with custom operators are not stored. */
+    const bool stored = (unit->options.flags & OPJIT_COMPILE_NO_CACHE) == 0 && unit->graph.parts == NULL;
+    rt_disk *disk = stored ? context->disk : NULL;
     const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT : opjit_rt_disk_load(disk, key->data, key->size, image);
 
     *out_found = found == RT_DISK_FOUND;
@@ -242,22 +247,35 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_byte
 
 /* --- interpreted kernels ------------------------------------------------------------------------------------------ */
 
+/* The function that `step` of the kernel is a stage of, and which one.  Steps stand variant by variant, or part by part
+ * with custom steps behind each. */
+static const ir_func *function_of(const fe_unit *unit, uint32_t step, uint32_t *out_stage)
+{
+    const fe_part *part = unit->graph.parts;
+    const ir_func *f = unit->program.variants;
+
+    for (;;) {
+        const bool empty = part != NULL && part->graph.output_count == 0;
+        const uint32_t stages = empty ? 0 : opjit_fe_stage_count(f);
+        *out_stage = step;
+        if (step < stages)
+            return f;
+        step -= stages;
+        f += !empty;
+        if (part != NULL)
+            step -= part++->calls;
+    }
+}
+
 static opjit_status interpret(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
                               void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
 {
-    const fe_program *program = &((const fe_unit *)user)->program;
-    uint32_t variant = 0;
     ir_run run = {
         .buffers = buffers, .params = params, .shared = shared, .scratch = scratch, .begin = begin, .end = end
     };
+    const ir_func *f = function_of(user, step, &run.stage);
 
-    for (run.stage = step; variant + 1 < program->count; variant++) { /* steps stand variant by variant */
-        const uint32_t stages = opjit_fe_stage_count(&program->variants[variant]);
-        if (run.stage < stages)
-            break;
-        run.stage -= stages;
-    }
-    return opjit_ir_interpret(&program->variants[variant], &run, error);
+    return opjit_ir_interpret(f, &run, error);
 }
 
 static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_error *error)

@@ -96,7 +96,7 @@ opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op, 
     *out_kernel = NULL;
     if (context == NULL || op == NULL)
         return refuse_null(context == NULL ? "context" : "op", error);
-    j.label = op->def->name;
+    j.label = opjit_fe_operator_label(op);
     j.shape = &op->outputs[0];
     TRY(opjit_fe_options_read(context, op, options, &read, error));
     return read.late_count != 0 ? find_or_make_late(&j, out_kernel, error)

@@ -93,20 +93,18 @@ void opjit_fe_dump_pass(void *user, const char *pass, const ir_func *f)
         write_ir(dump, pass, f);
 }
 
-void opjit_fe_dump_end(fe_dump *dump)
+static void dump_functions(fe_dump *dump, const ir_func *const *functions)
 {
     const fe_unit *unit = dump->unit;
     const fe_program *program = &unit->program;
-    const ir_func *variants[FE_VARIANTS_MAX];
 
-    for (uint32_t i = 0; i < program->count; i++) {
-        variants[i] = &program->variants[i];
-        if ((dump->kinds & FE_DUMP_IR) != 0)
-            write_ir(dump, program->masks[i] == 0 ? "ir" : "ir-alias", variants[i]);
+    for (uint32_t i = 0; (dump->kinds & FE_DUMP_IR) != 0 && i < program->count; i++) {
+        const bool alias = unit->graph.parts == NULL && program->masks[i] != 0;
+        write_ir(dump, alias ? "ir-alias" : "ir", functions[i]);
     }
     for (size_t i = 0; i < sizeof emits / sizeof *emits; i++) {
         const codegen_request request = {
-            .variants = variants,
+            .variants = functions,
             .variant_count = program->count,
             .target = unit->options.target,
             .level = unit->options.level,
@@ -115,7 +113,7 @@ void opjit_fe_dump_end(fe_dump *dump)
             .allocator = &unit->core->allocator,
         };
         codegen_result result;
-        if ((dump->kinds & emits[i].kind) == 0)
+        if ((dump->kinds & emits[i].kind) == 0 || program->count == 0)
             continue;
         memset(&result, 0, sizeof result);
         opjit_rt_bytes_init(&result.bytes, request.allocator);
@@ -124,4 +122,18 @@ void opjit_fe_dump_end(fe_dump *dump)
         opjit_rt_bytes_free(&result.bytes);
         opjit_rt_release(request.allocator, result.entries, result.entry_count * sizeof *result.entries);
     }
+}
+
+void opjit_fe_dump_end(fe_dump *dump)
+{
+    const ir_func **functions;
+    rt_arena arena;
+
+    if (dump->kinds == 0)
+        return;
+    opjit_rt_arena_init(&arena, &dump->unit->core->allocator);
+    functions = opjit_fe_program_list(&dump->unit->program, &arena);
+    if (functions != NULL)
+        dump_functions(dump, functions);
+    opjit_rt_arena_free(&arena);
 }

@@ -19,6 +19,15 @@ fe_overlap opjit_fe_layout_overlap(uint32_t rank, const uint64_t *sizes, const u
  * yet. */
 opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const op_def *def, const void *desc,
                                     opjit_operator **out, opjit_error *error);
+/* An operator with a copy of the outer struct at desc, which owns its core; tensors, names and key are the caller's to
+ * fill.  NULL: no memory. */
+opjit_operator *opjit_fe_operator_new(rt_core *core, const op_def *def, uint32_t inputs, uint32_t outputs,
+                                      const void *desc);
+/* What kernels and events are named after: a custom operator's own name may have any characters. */
+static inline const char *opjit_fe_operator_label(const opjit_operator *op)
+{
+    return op->custom == NULL ? op->def->name : "custom";
+}
 /* "5.1" */
 typedef struct fe_level_text {
     char text[16];
@@ -31,6 +40,8 @@ DML_TENSOR_DATA_TYPE opjit_fe_scalar_type(const opjit_operator *op, uint32_t fie
 /* Appends the canonical key: operators with equal keys lower to equal IR, if the fields whose bits are set in late
  * become parameters.  The values of those fields are not in it. */
 void opjit_fe_operator_key(const opjit_operator *op, uint64_t late, rt_bytes *out);
+/* What it has of one tensor. */
+void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out);
 
 struct fe_options;
 
@@ -65,7 +76,10 @@ typedef struct fe_buffer {
 typedef struct fe_late {
     uint32_t node, field;
     const char *name; /* as the caller gave it */
+    const opjit_operator *op; /* the node's */
 } fe_late;
+
+struct fe_part;
 
 typedef struct fe_graph {
     rt_arena arena;
@@ -76,7 +90,20 @@ typedef struct fe_graph {
     fe_source *results;                      /* by output: where it comes from */
     fe_late *late;
     uint32_t node_count, input_count, output_count, constant_count, late_count;
+    struct fe_part *parts; /* of a finished graph with custom operators; else NULL */
+    uint32_t part_count;
+    rt_custom_plan plan;
 } fe_graph;
+
+/* What lies between custom operators: a graph without any, whose other inputs and outputs are temporaries of the whole's
+ * kernel; and the custom operators after it. */
+typedef struct fe_part {
+    fe_graph graph;      /* borrows; without outputs: there is nothing before the custom operators */
+    uint32_t *slots;     /* by buffer of the part's: which of the whole's buffers and temporaries it is */
+    uint32_t calls;      /* custom steps that follow */
+} fe_part;
+/* Divides a finished graph into parts, if it has custom operators (graph_parts.c). */
+opjit_status opjit_fe_graph_divide(fe_graph *graph, opjit_error *error);
 
 /* What is compiled: an operator, or a graph as it was described. */
 typedef struct fe_subject {
@@ -157,9 +184,10 @@ opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const
 /* Scheduled and laid out IR of one graph: a step list for each pair of buffers that may be one and saves something
  * by it, then the one for all others. */
 typedef struct fe_program {
-    ir_func variants[FE_VARIANTS_MAX];
+    ir_func *variants; /* of a graph with custom operators: one function a part that has outputs, and no variants */
     uint64_t masks[FE_VARIANTS_MAX]; /* opjit_variant_info.alias_mask; the last is 0 */
-    uint32_t count;
+    uint32_t count, capacity;
+    const opjit_allocator *allocator;
     uint32_t alias_inputs[8];                  /* by output: opjit_buffer_info.alias_inputs */
     uint64_t flops, bytes_read, bytes_written; /* estimates of one call of the last variant: program.c says which */
     double lower_ms, passes_ms;
@@ -171,6 +199,8 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
                                    const opjit_allocator *allocator, fe_trace trace, void *user, fe_program *out,
                                    opjit_error *error);
 void opjit_fe_program_free(fe_program *program);
+/* Its functions as code generation takes them; NULL: no memory. */
+const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena);
 uint32_t opjit_fe_stage_count(const ir_func *f);
 /* Whether the IR is verified after every pass, and LLVM's after it: in builds with assertions, else where OPJIT_VERIFY=1
  * asks for it. */

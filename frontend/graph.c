@@ -49,7 +49,7 @@ static bool allocate(fe_graph *graph, const opjit_operator *op, uint32_t late_co
 
 opjit_status opjit_fe_graph_of(opjit_operator *op, const fe_options *options, fe_graph *out, opjit_error *error)
 {
-    out->label = op->def->name;
+    out->label = opjit_fe_operator_label(op);
     out->is_operator = out->kept = true;
     if (!allocate(out, op, options->late_count))
         return opjit_rt_no_memory(error);
@@ -71,7 +71,7 @@ opjit_status opjit_fe_graph_of(opjit_operator *op, const fe_options *options, fe
     }
     for (uint32_t i = 0; i < options->late_count; i++) {
         const uint32_t field = options->late[i];
-        out->late[out->late_count++] = (fe_late){ 0, field, op->def->fields[field].name };
+        out->late[out->late_count++] = (fe_late){ 0, field, op->def->fields[field].name, op };
     }
     return opjit_fe_graph_finish(out, error);
 }
@@ -207,5 +207,5 @@ opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error)
         tensor->bytes = graph->constants[i].bytes;
         tensor->align = tensor->align < OPJIT_WORKSPACE_ALIGNMENT ? tensor->align : OPJIT_WORKSPACE_ALIGNMENT;
     }
-    return OPJIT_OK;
+    return opjit_fe_graph_divide(graph, error);
 }

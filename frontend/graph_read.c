@@ -462,7 +462,7 @@ static opjit_status read_late(reader *r, const fe_subject *subject, uint32_t i)
         if (graph->late[k].node == node && graph->late[k].field == field)
             return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\" is there twice", i,
                                       name);
-    graph->late[graph->late_count++] = (fe_late){ node, field, name };
+    graph->late[graph->late_count++] = (fe_late){ node, field, name, graph->nodes[node].op };
     return OPJIT_OK;
 }
 

@@ -72,10 +72,12 @@ static void describe_param(const opjit_operator *op, uint32_t field, opjit_param
     info->hi = ranges[info->dtype].hi;
 }
 
-/* entries: where each stage begins in the code, all variants' in order; NULL: nowhere, they are interpreted. */
+/* entries: where each stage of f begins in the code; NULL: nowhere, they are interpreted. */
 static opjit_status describe_steps(const ir_func *f, const uint64_t *entries, rt_meta_source *source, tables *out,
                                    opjit_error *error)
 {
+    const uint32_t first = source->steps;
+
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const ir_ref lo = ir_operand(f, s, 0), hi = ir_operand(f, s, 1);
         opjit_step_info *step = &out->steps[source->steps];
@@ -85,7 +87,7 @@ static opjit_status describe_steps(const ir_func *f, const uint64_t *entries, rt
             return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: stage %u does not run from 0 to a constant", f->name,
                                       source->steps);
         step->kind = OPJIT_STEP_STAGE;
-        step->entry = entries == NULL ? 0 : (uint32_t)entries[source->steps];
+        step->entry = entries == NULL ? 0 : (uint32_t)entries[source->steps - first];
         step->extent = (uint64_t)ir_index_value(f, hi);
         step->grain = ir_at(f, s)->imm;
         source->steps++;
@@ -93,20 +95,47 @@ static opjit_status describe_steps(const ir_func *f, const uint64_t *entries, rt
     return OPJIT_OK;
 }
 
-static opjit_status describe_variants(const fe_unit *unit, const codegen_result *code, rt_meta_source *source,
-                                      tables *out, opjit_error *error)
+static void add_workspace(const ir_func *f, rt_meta_source *source)
+{
+    const uint64_t shared = align_up(f->shared_size, OPJIT_WORKSPACE_ALIGNMENT);
+    const uint64_t scratch = align_up(f->scratch_size, OPJIT_WORKSPACE_ALIGNMENT);
+
+    source->shared_size = shared > source->shared_size ? shared : source->shared_size;
+    source->scratch_size = scratch > source->scratch_size ? scratch : source->scratch_size;
+}
+
+static opjit_status describe_variants(const fe_unit *unit, const uint64_t *entries, rt_meta_source *source, tables *out,
+                                      opjit_error *error)
 {
     for (uint32_t i = 0; i < unit->program.count; i++) {
         const ir_func *f = &unit->program.variants[i];
-        const uint64_t shared = align_up(f->shared_size, OPJIT_WORKSPACE_ALIGNMENT);
-        const uint64_t scratch = align_up(f->scratch_size, OPJIT_WORKSPACE_ALIGNMENT);
         const uint32_t first = source->steps;
-        TRY(describe_steps(f, code == NULL ? NULL : code->entries, source, out, error));
+        TRY(describe_steps(f, entries == NULL ? NULL : entries + first, source, out, error));
         out->variants[source->variants++] =
             (opjit_variant_info){ unit->program.masks[i], first, source->steps - first };
-        source->shared_size = shared > source->shared_size ? shared : source->shared_size;
-        source->scratch_size = scratch > source->scratch_size ? scratch : source->scratch_size;
+        add_workspace(f, source);
     }
+    return OPJIT_OK;
+}
+
+/* Of a graph with custom operators: one list, the stages of each part and then the calls behind it. */
+static opjit_status describe_parts(const fe_unit *unit, const uint64_t *entries, rt_meta_source *source, tables *out,
+                                   opjit_error *error)
+{
+    const ir_func *f = unit->program.variants;
+    uint32_t calls = 0;
+
+    for (uint32_t i = 0; i < unit->graph.part_count; i++) {
+        const fe_part *part = &unit->graph.parts[i];
+        if (part->graph.output_count != 0) {
+            TRY(describe_steps(f, entries == NULL ? NULL : entries + source->steps - calls, source, out, error));
+            add_workspace(f++, source);
+        }
+        for (uint32_t k = 0; k < part->calls; k++)
+            out->steps[source->steps++] = (opjit_step_info){ OPJIT_STEP_CUSTOM, calls++, 1, 1 };
+    }
+    out->variants[source->variants++] = (opjit_variant_info){ 0, 0, source->steps };
+    source->shared_size += unit->graph.plan.temp_bytes;
     return OPJIT_OK;
 }
 
@@ -116,13 +145,14 @@ static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, rt_aren
     const fe_graph *graph = &unit->graph;
     const uint32_t buffers = graph->input_count + graph->output_count + graph->constant_count;
     const uint32_t params = graph->late_count;
+    const uint32_t variants = graph->parts != NULL ? 1 : unit->program.count;
 
     out->buffers = ARENA_ARRAY(arena, opjit_buffer_info, buffers);
     out->buffer_names = ARENA_ARRAY(arena, const char *, buffers);
     out->params = ARENA_ARRAY(arena, opjit_param_info, params);
     out->param_names = ARENA_ARRAY(arena, const char *, params);
     out->steps = ARENA_ARRAY(arena, opjit_step_info, steps);
-    out->variants = ARENA_ARRAY(arena, opjit_variant_info, unit->program.count);
+    out->variants = ARENA_ARRAY(arena, opjit_variant_info, variants);
     if (out->buffers == NULL || out->buffer_names == NULL || out->params == NULL || out->param_names == NULL ||
         out->steps == NULL || out->variants == NULL)
         return opjit_rt_no_memory(error);
@@ -141,6 +171,7 @@ static opjit_status image_make(const fe_unit *unit, const codegen_result *code, 
         .bytes_read = unit->program.bytes_read,
         .bytes_written = unit->program.bytes_written,
     };
+    const uint64_t *entries;
     uint32_t steps = 0;
     tables all;
 
@@ -149,16 +180,18 @@ static opjit_status image_make(const fe_unit *unit, const codegen_result *code, 
     if (code != NULL && code->entry_count != steps)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: %u stages became %u functions", unit->name, steps,
                                   code->entry_count);
-    TRY(allocate_tables(unit, steps, arena, &all, error));
+    TRY(allocate_tables(unit, steps + unit->graph.plan.call_count, arena, &all, error));
     memcpy(source.key, &unit->key.lo, 8);
     memcpy(source.key + 8, &unit->key.hi, 8);
     describe_buffers(unit, &source, &all);
     for (; source.params < unit->graph.late_count; source.params++) {
         const fe_late *late = &unit->graph.late[source.params];
-        describe_param(unit->graph.nodes[late->node].op, late->field, &all.params[source.params]);
+        describe_param(late->op, late->field, &all.params[source.params]);
         all.param_names[source.params] = late->name;
     }
-    TRY(describe_variants(unit, code, &source, &all, error));
+    entries = code == NULL ? NULL : code->entries;
+    TRY(unit->graph.parts != NULL ? describe_parts(unit, entries, &source, &all, error)
+                                  : describe_variants(unit, entries, &source, &all, error));
     source.buffers = all.buffers;
     source.buffer_names = all.buffer_names;
     source.param_infos = all.params;

@@ -75,7 +75,7 @@ static void declare_params(lowering *l)
 {
     for (uint32_t i = 0; i < l->graph->late_count; i++) {
         const fe_late *late = &l->graph->late[i];
-        const opjit_operator *op = l->graph->nodes[late->node].op;
+        const opjit_operator *op = late->op;
         const op_field *row = &op->def->fields[late->field];
         ir_type type = IR_F32; /* OP_FLOAT */
         if (row->kind == OP_INT)
@@ -173,7 +173,7 @@ static void count_readers(lowering *l)
     }
 }
 
-/* An output that is read inside as well, or there twice, or is a constant: a copy. */
+/* An output that is read inside as well, or there twice, or is a constant, or an input (of a part of a graph): a copy. */
 static void yield_copy(lowering *l, uint32_t output)
 {
     const fe_source *source = &l->graph->results[output];
@@ -183,6 +183,8 @@ static void yield_copy(lowering *l, uint32_t output)
 
     if (source->kind == FE_CONSTANT)
         from = constant(l, source->index, &l->graph->outputs[output].tensor);
+    else if (source->kind == FE_INPUT)
+        from = l->inputs[source->index];
     else
         from = l->values[source->index][source->output];
     if (f->failed || from == l->outputs[output])

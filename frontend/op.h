@@ -10,6 +10,7 @@
 
 #include "ir/ir.h"
 #include "runtime/context.h"
+#include "runtime/custom.h"
 
 /* --- fields ------------------------------------------------------------------------------------------------------- */
 typedef enum op_field_kind {
@@ -95,6 +96,7 @@ struct opjit_operator {
     rt_core *core;
     size_t size;                     /* of the allocation */
     const op_def *def;
+    const rt_custom *custom;         /* the function of a custom operator, whose row is its own; else NULL */
     uint32_t level;                  /* DML_FEATURE_LEVEL it was checked for, 0: without one; for validate */
     void *desc;                      /* deep copy of the descriptor struct, pointers into arena */
     fe_tensor *inputs, *outputs;     /* by position among the tensors: arrays expanded, absent optionals kept */

@@ -15,7 +15,7 @@ static uint8_t *put_u32(uint8_t *at, uint32_t value)
 }
 
 /* Sizes and strides are below 2^32, as the span is. */
-static void tensor_key(const fe_tensor *t, rt_bytes *out)
+void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out)
 {
     uint8_t key[3 + OPJIT_MAX_RANK * 2 * sizeof(uint32_t) + sizeof t->bytes + sizeof t->align] = { t->present };
     uint8_t *at = key + 3;
@@ -79,17 +79,17 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
     const uint8_t *count = (const uint8_t *)op->desc + field->count;
 
     switch ((op_field_kind)field->kind) {
-    case OP_INPUT: tensor_key(&op->inputs[(*inputs)++], out); break;
-    case OP_OUTPUT: tensor_key(&op->outputs[(*outputs)++], out); break;
+    case OP_INPUT: opjit_fe_tensor_key(&op->inputs[(*inputs)++], out); break;
+    case OP_OUTPUT: opjit_fe_tensor_key(&op->outputs[(*outputs)++], out); break;
     case OP_INPUTS:
         opjit_rt_bytes_u32(out, u32_at(count));
         for (uint32_t i = 0; i < u32_at(count); i++)
-            tensor_key(&op->inputs[(*inputs)++], out);
+            opjit_fe_tensor_key(&op->inputs[(*inputs)++], out);
         break;
     case OP_OUTPUTS:
         opjit_rt_bytes_u32(out, u32_at(count));
         for (uint32_t i = 0; i < u32_at(count); i++)
-            tensor_key(&op->outputs[(*outputs)++], out);
+            opjit_fe_tensor_key(&op->outputs[(*outputs)++], out);
         break;
     case OP_SCALAR: opjit_rt_bytes_u64(out, opjit_fe_scalar_bits(op, index)); break;
     case OP_BOOL: opjit_rt_bytes_u8(out, u32_at(at) != 0); break;

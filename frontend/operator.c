@@ -459,10 +459,10 @@ static parts parts_of(const op_def *def, uint32_t tensors)
     return p;
 }
 
-/* An operator with a copy of the outer struct, which owns its core.  Its tensors are the walk's to fill. */
-static opjit_operator *operator_new(rt_core *core, const op_def *def, tensor_counts counts, const void *desc)
+opjit_operator *opjit_fe_operator_new(rt_core *core, const op_def *def, uint32_t inputs, uint32_t outputs,
+                                      const void *desc)
 {
-    const parts at = parts_of(def, counts.inputs + counts.outputs);
+    const parts at = parts_of(def, inputs + outputs);
     unsigned char *memory = opjit_rt_allocate(&core->allocator, at.size, 16);
     opjit_operator *op = (opjit_operator *)memory;
 
@@ -473,13 +473,15 @@ static opjit_operator *operator_new(rt_core *core, const op_def *def, tensor_cou
     op->core = core;
     op->size = at.size;
     op->def = def;
+    op->level = 0;
+    op->custom = NULL;
     op->desc = memcpy(memory + at.desc, desc, def->desc_size);
-    op->input_count = counts.inputs;
-    op->output_count = counts.outputs;
+    op->input_count = inputs;
+    op->output_count = outputs;
     op->inputs = (fe_tensor *)(memory + at.tensors);
-    op->outputs = op->inputs + counts.inputs;
+    op->outputs = op->inputs + inputs;
     op->input_names = (const char **)(memory + at.names);
-    op->output_names = op->input_names + counts.inputs;
+    op->output_names = op->input_names + inputs;
     opjit_rt_bytes_init_in(&op->key, &core->allocator, memory + at.key, at.arena - at.key);
     opjit_rt_arena_init_in(&op->arena, &core->allocator, memory + at.arena, at.size - at.arena);
     return op;
@@ -518,7 +520,7 @@ opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s needs feature level %s, this context has %s", def->name,
                                   opjit_fe_level_text(def->introduced).text, opjit_fe_level_text(feature_level).text);
     TRY(count_tensors(def, desc, &counts, error));
-    op = operator_new(core, def, counts, desc);
+    op = opjit_fe_operator_new(core, def, counts.inputs, counts.outputs, desc);
     if (op == NULL)
         return opjit_rt_no_memory(error);
     status = fill(op, feature_level, error);

@@ -37,7 +37,19 @@ void opjit_fe_program_free(fe_program *program)
 {
     for (uint32_t i = 0; i < program->count; i++)
         opjit_ir_free(&program->variants[i]);
-    program->count = 0;
+    if (program->variants != NULL)
+        opjit_rt_release(program->allocator, program->variants, program->capacity * sizeof *program->variants);
+    program->variants = NULL;
+    program->count = program->capacity = 0;
+}
+
+const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena)
+{
+    const ir_func **list = ARENA_ARRAY(arena, const ir_func *, program->count);
+
+    for (uint32_t i = 0; list != NULL && i < program->count; i++)
+        list[i] = &program->variants[i];
+    return list;
 }
 
 /* --- what a call costs -------------------------------------------------------------------------------------------- */
@@ -227,6 +239,7 @@ static opjit_status drop_idle_variants(fe_program *program, opjit_error *error)
     return failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
+/* Passes and layout of the variants that program has. */
 static opjit_status run_passes(fe_program *program, ir_pass_env env, opjit_error *error)
 {
     void (*const trace)(void *, const char *, const ir_func *) = env.trace;
@@ -243,35 +256,91 @@ static opjit_status run_passes(fe_program *program, ir_pass_env env, opjit_error
                : opjit_rt_no_memory(error);
 }
 
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+/* What making a program takes. */
+typedef struct making {
+    const fe_options *options;
+    const char *name;
+    ir_pass_env env;
+    fe_program *program;
+    double start;
+} making;
+
+static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_error *error)
+{
+    fe_program *program = m->program;
+    ir_func lowered;
+    opjit_status status;
+
+    TRY(opjit_fe_graph_lower(graph, m->options, m->name, program->allocator, &lowered, error));
+    program->lower_ms = opjit_fe_now() - m->start;
+    status = add_alias_variants(program, &lowered, error);
+    if (status == OPJIT_OK && !count_flops(&lowered, &program->flops))
+        status = opjit_rt_no_memory(error);
+    program->variants[program->count] = lowered; /* from here on the program frees it */
+    program->masks[program->count++] = 0;
+    return status == OPJIT_OK ? run_passes(program, m->env, error) : status;
+}
+
+/* One part of a graph with custom operators: its buffers are the whole's. */
+static opjit_status make_part(const making *m, const fe_part *part, opjit_error *error)
+{
+    const double start = opjit_fe_now();
+    fe_program *program = m->program;
+    ir_func *f = &program->variants[program->count];
+    uint64_t flops, read, written;
+
+    TRY(opjit_fe_graph_lower(&part->graph, m->options, m->name, program->allocator, f, error));
+    program->count++; /* from here on the program frees it */
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        if (f->tensors[t].role == IR_IN || f->tensors[t].role == IR_OUT || f->tensors[t].role == IR_CONSTANT)
+            f->tensors[t].slot = part->slots[f->tensors[t].slot];
+    program->lower_ms += opjit_fe_now() - start;
+    if (!count_flops(f, &flops))
+        return opjit_rt_no_memory(error);
+    TRY(opjit_ir_run_passes(f, &m->env, IR_EXPANDED, error));
+    TRY(opjit_ir_layout(f, error));
+    if (!count_bytes(f, &read, &written))
+        return opjit_rt_no_memory(error);
+    program->flops += flops;
+    program->bytes_read += read;
+    program->bytes_written += written;
+    return OPJIT_OK;
+}
+
+static opjit_status make_parts(const making *m, const fe_graph *graph, opjit_error *error)
+{
+    for (uint32_t i = 0; i < graph->part_count; i++)
+        if (graph->parts[i].graph.output_count != 0)
+            TRY(make_part(m, &graph->parts[i], error));
+    return OPJIT_OK;
+}
+
 opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *options, const char *name,
                                    const opjit_allocator *allocator, fe_trace trace, void *user, fe_program *out,
                                    opjit_error *error)
 {
-    const ir_pass_env env = {
-        .target = options->target,
-        .verify = opjit_fe_wants_verify(),
-        .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0,
-        .trace = trace,
-        .user = user,
-    };
-    const double start = opjit_fe_now();
-    double lowered_at;
-    ir_func lowered;
+    const making m = { .options = options,
+                       .name = name,
+                       .env = { .target = options->target,
+                                .verify = opjit_fe_wants_verify(),
+                                .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0,
+                                .trace = trace,
+                                .user = user },
+                       .program = out,
+                       .start = opjit_fe_now() };
     opjit_status status;
 
     memset(out, 0, sizeof *out);
-    TRY(opjit_fe_graph_lower(graph, options, name, allocator, &lowered, error));
-    lowered_at = opjit_fe_now();
-    status = add_alias_variants(out, &lowered, error);
-    if (status == OPJIT_OK && !count_flops(&lowered, &out->flops))
-        status = opjit_rt_no_memory(error);
-    out->variants[out->count] = lowered; /* from here on the program frees it */
-    out->masks[out->count++] = 0;
-    if (status == OPJIT_OK)
-        status = run_passes(out, env, error);
+    out->allocator = allocator;
+    out->capacity = graph->parts != NULL ? graph->part_count : FE_VARIANTS_MAX;
+    out->variants = opjit_rt_allocate(allocator, out->capacity * sizeof *out->variants, _Alignof(ir_func));
+    if (out->variants == NULL)
+        return opjit_rt_no_memory(error);
+    status = graph->parts != NULL ? make_parts(&m, graph, error) : make_variants(&m, graph, error);
+    out->passes_ms = opjit_fe_now() - m.start - out->lower_ms;
     if (status != OPJIT_OK)
         opjit_fe_program_free(out);
-    out->lower_ms = lowered_at - start;
-    out->passes_ms = opjit_fe_now() - lowered_at;
     return status;
 }

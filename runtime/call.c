@@ -147,7 +147,7 @@ static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *call,
 typedef struct run {
     const opjit_kernel *kernel;
     const program *program;
-    void *const *buffers;
+    void **buffers;
     const uint64_t *params;
     uint8_t *shared, *scratch; /* scratch: worker after worker, meta->scratch_size apart */
     const opjit_executor *executor;
@@ -241,13 +241,16 @@ static opjit_status run_on_executor(const run *r, uint32_t index, opjit_error *e
     return OPJIT_OK;
 }
 
-/* A step of a single piece stays on this thread: handing it over would only cost time. */
+/* A step of a single piece stays on this thread: handing it over would only cost time.  So do custom functions, which
+ * are the host's. */
 static opjit_status run_steps(const run *r, const opjit_variant_info *variant, opjit_error *error)
 {
     for (uint32_t i = 0; i < variant->steps; i++) {
         const uint32_t index = variant->first_step + i;
         const opjit_step_info *step = &r->program->steps[index];
-        if (r->executor != NULL && step->extent > step->grain)
+        if (step->kind == OPJIT_STEP_CUSTOM)
+            TRY(opjit_rt_custom_run(&r->kernel->hooks.customs->calls[step->entry], r->buffers, error));
+        else if (r->executor != NULL && step->extent > step->grain)
             TRY(run_on_executor(r, index, error));
         else
             TRY(run_piece(r, index, 0, 0, step->extent, error));
@@ -305,7 +308,19 @@ static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *cal
     return OPJIT_OK;
 }
 
-/* The road with an executor, a workspace or the interpreter. */
+/* What lies between custom steps is the first part of the shared memory. */
+static void place_temps(run *r)
+{
+    const rt_custom_plan *customs = r->kernel->hooks.customs;
+
+    if (customs == NULL || customs->temp_count == 0)
+        return;
+    for (uint32_t i = 0; i < customs->temp_count; i++)
+        r->buffers[r->kernel->buffers + i] = r->shared + customs->offsets[i];
+    r->shared += customs->temp_bytes;
+}
+
+/* The road with an executor, a workspace, the interpreter or custom steps. */
 static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_variant_info *variant, opjit_error *error)
 {
     const opjit_allocator *a = &r->kernel->core->allocator;
@@ -329,6 +344,7 @@ static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_var
         r->shared = own != NULL ? own : call->workspace.data;
         r->scratch = r->shared + r->program->meta->shared_size;
     }
+    place_temps(r);
     r->executor = call->executor;
     status = run_steps(r, variant, error);
     opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
@@ -346,7 +362,7 @@ static inline opjit_status call_with(const opjit_kernel *k, const opjit_call *ca
         TRY(check_params(k, call->params, error));
     variant = pick_variant(p, alias);
     if (call->executor != NULL || call->workspace.bytes != 0 || k->interpret != NULL ||
-        (p->meta->shared_size | p->meta->scratch_size) != 0) {
+        k->hooks.customs != NULL || (p->meta->shared_size | p->meta->scratch_size) != 0) {
         run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params };
         return call_in_full(&r, call, variant, error);
     }
@@ -372,12 +388,12 @@ opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *cal
     if (call->reserved != 0 || call->binding_count != kernel->bindings || call->param_count != kernel->params ||
         call->bindings == NULL || (call->params == NULL && kernel->params != 0))
         return refuse_counts(kernel, call, error);
-    if (kernel->buffers <= STACK_BUFFERS)
+    if (kernel->pointers <= STACK_BUFFERS)
         return call_with(kernel, call, buffers, error);
-    buffers = opjit_rt_allocate(&kernel->core->allocator, kernel->buffers * sizeof *buffers, sizeof(void *));
+    buffers = opjit_rt_allocate(&kernel->core->allocator, kernel->pointers * sizeof *buffers, sizeof(void *));
     if (buffers == NULL)
         return opjit_rt_no_memory(error);
     status = call_with(kernel, call, buffers, error);
-    opjit_rt_release(&kernel->core->allocator, buffers, kernel->buffers * sizeof *buffers);
+    opjit_rt_release(&kernel->core->allocator, buffers, kernel->pointers * sizeof *buffers);
     return status;
 }

@@ -1,4 +1,4 @@
-/* ffi.c - what is typed and only known at run time: closures and typed calls.  The only file that knows libffi; without
+/* ffi.c - what is typed and only known at run time: closures, typed calls, custom operators.  The only file that knows libffi; without
  * OPJIT_HAVE_FFI its functions say UNAVAILABLE. */
 #define _GNU_SOURCE
 #include <opjit/opjit.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/base.h"
+#include "runtime/custom.h"
 
 #if defined(OPJIT_HAVE_FFI)
 #include <ffi.h>
@@ -232,6 +233,96 @@ opjit_status opjit_typed_call(void (*function)(void), uint32_t count, const DML_
     return OPJIT_OK;
 }
 
+/* --- custom operators --------------------------------------------------------------------------------------------- */
+
+struct rt_custom {
+    void (*function)(void);
+    void *user;
+    ffi_cif cif;
+    ffi_type **types;
+    const opjit_custom_arg *args;
+    uint32_t arg_count, inputs;
+    bool returns_status;
+};
+
+static opjit_status check_arg(const opjit_custom_desc *desc, uint32_t i, opjit_error *error)
+{
+    const opjit_custom_arg *arg = &desc->args[i];
+    const uint32_t count = arg->kind == OPJIT_CUSTOM_INPUT ? desc->input_count : desc->output_count;
+
+    if (arg->kind > OPJIT_CUSTOM_SCALAR)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s args[%u].kind: %u, must be 0 to 3", desc->name,
+                                  i, arg->kind);
+    if (arg->reserved != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s args[%u].reserved: %u, must be 0", desc->name,
+                                  i, arg->reserved);
+    if (arg->kind <= OPJIT_CUSTOM_OUTPUT && arg->index >= count)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s args[%u].index: %u, must be below %u (%s)",
+                                  desc->name, i, arg->index, count,
+                                  arg->kind == OPJIT_CUSTOM_INPUT ? "input_count" : "output_count");
+    if (arg->kind == OPJIT_CUSTOM_SCALAR && (arg->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN || type_of(arg->dtype) == NULL))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "%.64s args[%u].dtype: %u (%s), must be a type of 8 bits or more", desc->name, i,
+                                  (unsigned)arg->dtype, opjit_rt_dtype_name(arg->dtype));
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_custom_make(const opjit_custom_desc *desc, rt_arena *arena, const rt_custom **out,
+                                  opjit_error *error)
+{
+    const bool returns_status = (desc->flags & OPJIT_CUSTOM_RETURNS_STATUS) != 0;
+    rt_custom *c = ARENA_NEW(arena, rt_custom);
+
+    if (desc->arg_count > MOST_ARGUMENTS)
+        return opjit_rt_error_set(error, OPJIT_LIMIT, "%.64s arg_count: %u, must be at most %d", desc->name,
+                                  desc->arg_count, MOST_ARGUMENTS);
+    for (uint32_t i = 0; i < desc->arg_count; i++)
+        TRY(check_arg(desc, i, error));
+    if (c == NULL)
+        return opjit_rt_no_memory(error);
+    *c = (rt_custom){ .function = desc->function,
+                      .user = desc->user,
+                      .types = ARENA_ARRAY(arena, ffi_type *, desc->arg_count),
+                      .args = ARENA_ARRAY(arena, opjit_custom_arg, desc->arg_count),
+                      .arg_count = desc->arg_count,
+                      .inputs = desc->input_count,
+                      .returns_status = returns_status };
+    if (c->types == NULL || c->args == NULL)
+        return opjit_rt_no_memory(error);
+    if (desc->arg_count != 0)
+        memcpy((void *)(uintptr_t)c->args, desc->args, desc->arg_count * sizeof *desc->args);
+    for (uint32_t i = 0; i < desc->arg_count; i++)
+        c->types[i] = desc->args[i].kind == OPJIT_CUSTOM_SCALAR ? type_of(desc->args[i].dtype) : &ffi_type_pointer;
+    if (ffi_prep_cif(&c->cif, FFI_DEFAULT_ABI, c->arg_count, returns_status ? &ffi_type_sint : &ffi_type_void,
+                     c->types) != FFI_OK)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "%.64s: libffi refuses the signature", desc->name);
+    *out = c;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_custom_run(const rt_custom_call *call, void *const *buffers, opjit_error *error)
+{
+    const rt_custom *c = call->custom;
+    void *values[MOST_ARGUMENTS], *arguments[MOST_ARGUMENTS];
+    ffi_cif cif = c->cif; /* libffi takes it without const */
+    ffi_arg result = 0;
+
+    for (uint32_t i = 0; i < c->arg_count; i++) {
+        const opjit_custom_arg *arg = &c->args[i];
+        arguments[i] = &values[i];
+        switch ((opjit_custom_arg_kind)arg->kind) {
+        case OPJIT_CUSTOM_INPUT: values[i] = buffers[call->slots[arg->index]]; break;
+        case OPJIT_CUSTOM_OUTPUT: values[i] = buffers[call->slots[c->inputs + arg->index]]; break;
+        case OPJIT_CUSTOM_USER: values[i] = c->user; break;
+        case OPJIT_CUSTOM_SCALAR: arguments[i] = (void *)(uintptr_t)&arg->value; break; /* only read */
+        }
+    }
+    ffi_call(&cif, c->function, &result, arguments);
+    if (!c->returns_status || (int)result == 0)
+        return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_CANCELLED, "%s: its function returned %d", call->node, (int)result);
+}
+
 #else
 
 opjit_status opjit_closure_create(opjit_kernel *kernel, opjit_closure **out_closure, void (**out_function)(void),
@@ -265,6 +356,21 @@ opjit_status opjit_typed_call(void (*function)(void), uint32_t count, const DML_
     (void)types;
     (void)values;
     return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "typed calls: opjit was built without libffi");
+}
+
+opjit_status opjit_rt_custom_make(const opjit_custom_desc *desc, rt_arena *arena, const rt_custom **out,
+                                  opjit_error *error)
+{
+    (void)desc;
+    (void)arena;
+    *out = NULL;
+    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "custom operators: opjit was built without libffi");
+}
+
+opjit_status opjit_rt_custom_run(const rt_custom_call *call, void *const *buffers, opjit_error *error)
+{
+    (void)buffers;
+    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: opjit was built without libffi", call->node);
 }
 
 #endif

@@ -20,15 +20,16 @@ static void program_destroy(rt_core *core, program *p)
 }
 
 /* Whether the code of *meta may run on this CPU and this runtime knows all of its steps. */
-static opjit_status check_runnable(const opjit_kernel_meta *meta, bool interpreted, opjit_error *error)
+static opjit_status check_runnable(const opjit_kernel_meta *meta, const rt_custom_plan *customs, bool interpreted,
+                                   opjit_error *error)
 {
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
     rt_target needed;
 
     for (uint32_t i = 0; i < meta->steps; i++)
-        if (steps[i].kind != OPJIT_STEP_STAGE)
+        if (steps[i].kind != OPJIT_STEP_STAGE && (customs == NULL || steps[i].entry >= customs->call_count))
             return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                      "step %u calls a custom function, which this build lacks", i);
+                                      "step %u calls a custom function, which is known only where it was compiled", i);
     if (interpreted)
         return OPJIT_OK;
     if ((meta->features[1] | meta->features[2] | meta->features[3]) != 0)
@@ -38,6 +39,16 @@ static opjit_status check_runnable(const opjit_kernel_meta *meta, bool interpret
     memcpy(needed.tune, "generic", sizeof "generic");
     opjit_rt_target_write_text(&needed);
     return opjit_rt_target_runs_here(&needed, error);
+}
+
+static bool has_stages(const opjit_kernel_meta *meta)
+{
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+
+    for (uint32_t i = 0; i < meta->steps; i++)
+        if (steps[i].kind == OPJIT_STEP_STAGE)
+            return true;
+    return false;
 }
 
 /* Puts the checked image where it can be used from: executable memory, or a plain copy. */
@@ -63,8 +74,8 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
     return OPJIT_OK;
 }
 
-static opjit_status program_create(rt_core *core, const void *image, size_t size, bool interpreted, program **out,
-                                   opjit_error *error)
+static opjit_status program_create(rt_core *core, const void *image, size_t size, const rt_custom_plan *customs,
+                                   bool interpreted, program **out, opjit_error *error)
 {
     const opjit_kernel_meta *meta;
     const uint8_t *code;
@@ -74,10 +85,10 @@ static opjit_status program_create(rt_core *core, const void *image, size_t size
 
     *out = NULL;
     TRY(opjit_rt_image_check(image, size, &meta, &code, &code_size, error));
-    if (!interpreted && code_size == 0 && meta->steps != 0)
+    if (!interpreted && code_size == 0 && has_stages(meta))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "the image has no code and there is no interpreter for it");
-    TRY(check_runnable(meta, interpreted || code_size == 0, error));
+    TRY(check_runnable(meta, customs, interpreted || code_size == 0, error));
     p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
     if (p == NULL)
         return opjit_rt_no_memory(error);
@@ -169,7 +180,7 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
     program *p;
 
     *out = NULL;
-    TRY(program_create(core, image, size, interpret != NULL, &p, error));
+    TRY(program_create(core, image, size, hooks == NULL ? NULL : hooks->customs, interpret != NULL, &p, error));
     status = hooks != NULL && hooks->unbound ? OPJIT_OK : check_constants(p, constants, error);
     if (status == OPJIT_OK)
         status = kernel_create(core, p, constants, &k, error);
@@ -180,6 +191,7 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
     k->interpret = interpret;
     if (hooks != NULL)
         k->hooks = *hooks;
+    k->pointers = k->buffers + (k->hooks.customs == NULL ? 0 : k->hooks.customs->temp_count);
     if (times != NULL)
         k->times = *times;
     k->times.load_ms += milliseconds() - start;
@@ -205,6 +217,7 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, vo
     k->memory_size = memory_size;
     k->interpret = base->interpret;
     k->hooks = base->hooks;
+    k->pointers = base->pointers;
     k->hooks.destroy = NULL;
     k->times = base->times;
     *out = k;
@@ -318,7 +331,7 @@ static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_erro
         return OPJIT_OK;
     if (image->failed)
         return opjit_rt_no_memory(error);
-    TRY(program_create(k->core, image->data, image->size, false, &better, error));
+    TRY(program_create(k->core, image->data, image->size, k->hooks.customs, false, &better, error));
     if (!same_interface(current, better)) {
         program_destroy(k->core, better);
         return opjit_rt_error_set(error, OPJIT_INTERNAL,

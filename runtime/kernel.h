@@ -5,6 +5,7 @@
 #include <opjit/opjit.h>
 
 #include "runtime/context.h"
+#include "runtime/custom.h"
 #include "runtime/image.h"
 
 /* Runs iterations [begin, end) of step `step` (index into the metadata's steps) without machine code. */
@@ -18,6 +19,7 @@ typedef struct rt_kernel_hooks {
     rt_interpret_fn interpret;   /* set: the image has no code */
     /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do. */
     opjit_status (*optimize)(void *user, rt_bytes *image, opjit_error *error);
+    const rt_custom_plan *customs; /* NULL: the image has no custom steps */
     bool from_disk;              /* reported in the kernel's info */
     bool unbound;                /* constants may be NULL: the kernel is not called, but given them by opjit_rt_kernel_bind */
 } rt_kernel_hooks;

@@ -35,6 +35,7 @@ struct opjit_kernel {
     alignas(64) _Atomic(program *) active; /* newest; the list through older only grows while the kernel lives */
     uint32_t bindings;         /* inputs and outputs */
     uint32_t inputs, buffers, params;
+    uint32_t pointers;         /* that a call holds: to buffers, then to what lies between custom steps */
     rt_interpret_fn interpret;
     rt_kernel_hooks hooks;
     rt_core *core;

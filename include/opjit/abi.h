@@ -61,7 +61,7 @@ typedef enum opjit_step_kind { OPJIT_STEP_STAGE = 0, OPJIT_STEP_CUSTOM = 1 } opj
 typedef struct opjit_step_info {
     uint32_t kind;             /* opjit_step_kind */
     uint32_t entry;            /* stage: offset from the start of the code; custom: its index */
-    uint64_t extent, grain;    /* iterations of the parallel loop; smallest piece */
+    uint64_t extent, grain;    /* iterations of the parallel loop; smallest piece; custom: 1, 1 */
 } opjit_step_info;
 
 /* A step list.  alias_mask bit (output * 8 + input), outputs and inputs counted below 8: holds when that output is

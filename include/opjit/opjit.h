@@ -168,6 +168,53 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_graph(opjit_context *contex
                                                            const opjit_compile_options *options,
                                                            opjit_kernel **out_kernel, opjit_error *error);
 
+/* --- custom operators (libffi) ------------------------------------------------------------------------------------ */
+/* A C function of the application as a node of a graph.  It is called once a call of the kernel, on the calling thread,
+ * between the stages of what comes before and after it; its tensors lie in memory as their descriptors say. */
+typedef enum opjit_custom_arg_kind {
+    OPJIT_CUSTOM_INPUT = 0,  /* const void *: where input `index` begins */
+    OPJIT_CUSTOM_OUTPUT = 1, /* void *: where output `index` begins */
+    OPJIT_CUSTOM_USER = 2,   /* void *: opjit_custom_desc.user */
+    OPJIT_CUSTOM_SCALAR = 3  /* `value` as float, double, int32_t ... by `dtype`; FLOAT16 as uint16_t */
+} opjit_custom_arg_kind;
+
+typedef struct opjit_custom_arg {
+    uint32_t kind;  /* opjit_custom_arg_kind */
+    uint32_t index; /* INPUT, OUTPUT; else 0 */
+    DML_TENSOR_DATA_TYPE dtype; /* SCALAR: of 8 bits and more */
+    uint32_t reserved; /* 0 */
+    DML_SCALAR_UNION value; /* SCALAR */
+} opjit_custom_arg;
+
+typedef struct opjit_custom_desc {
+    uint32_t struct_size;
+    uint32_t flags;   /* OPJIT_CUSTOM_... */
+    const char *name; /* for messages */
+    const void *key;  /* whatever else tells two versions of the function apart: part of the kernel's key.  An address
+                         may come to belong to another function when a library is unloaded; may be NULL */
+    uint64_t key_bytes;
+    const DML_TENSOR_DESC *inputs;
+    const DML_TENSOR_DESC *outputs;
+    uint32_t input_count, output_count; /* 0 to 64; 1 to 64 */
+    const opjit_custom_arg *args; /* the function's parameters in order, up to 64 */
+    uint32_t arg_count;
+    uint32_t reserved; /* 0 */
+    void (*function)(void); /* cast to this type; writes all of its outputs, touches nothing else of opjit's, and is
+                               callable from any thread for as long as a kernel with it is called */
+    void *user;
+} opjit_custom_desc;
+#define OPJIT_CUSTOM_DESC_INIT { sizeof(opjit_custom_desc), 0, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL }
+
+#define OPJIT_CUSTOM_RETURNS_STATUS 1u /* the function returns int, not void; anything but 0 ends the kernel's call with
+                                          OPJIT_CANCELLED and a message that names node and value */
+
+/* Checks *desc and makes an operator of it, for DML_OPERATOR_GRAPH_NODE_DESC.Operator or opjit_compile_operator; the
+ * caller releases it.  All but user and the function is copied.  Kernels with custom operators are in the memory cache
+ * (function and user are part of the key), never on disk, and none of their outputs may be an input's memory.
+ * OPJIT_UNAVAILABLE where opjit was built without libffi. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_custom_create(opjit_context *context, const opjit_custom_desc *desc,
+                                                           opjit_operator **out_operator, opjit_error *error);
+
 /* --- kernels ---------------------------------------------------------------------------------------------------- */
 OPJIT_API void opjit_kernel_retain(opjit_kernel *kernel);
 OPJIT_API void opjit_kernel_release(opjit_kernel *kernel);
