@@ -1,9 +1,9 @@
-/* graph_parts.c - a graph with custom operators, divided: parts without any, which are lowered like graphs, and the calls
- * behind each of them.  What crosses a boundary is a temporary of the kernel.
+/* graph_parts.c - a graph with custom operators, divided: parts without any, which are lowered like graphs, and the
+ * calls behind each of them.  What crosses a boundary is a temporary of the kernel.
  *
  * A node is in the first part that stands behind all custom operators that it depends on; a custom operator is called
- * behind the first part that has what it reads.  Generators cost less than memory, and an addition may have to know them
- * (OPJIT_COMPILE_MASKS_ABSORB): each part that reads one makes it itself. */
+ * behind the first part that has what it reads.  Generators cost less than memory, and an addition may have to know
+ * them (OPJIT_COMPILE_MASKS_ABSORB): each part that reads one makes it itself. */
 #include <string.h>
 
 #include "frontend/frontend.h"
@@ -16,7 +16,7 @@ typedef struct divider {
     fe_tensor *temps;
     /* The part in the making: arrays with room for any. */
     fe_graph part;
-    uint32_t index;          /* of it */
+    uint32_t index; /* of it */
     uint32_t *input_slots, *output_slots, *constant_slots;
     uint32_t *node_parts, *node_numbers;     /* by node: 1 + the part that it was put into last, and its number there */
     uint32_t *buffer_parts, *buffer_numbers; /* by slot: likewise */

@@ -173,7 +173,8 @@ static void count_readers(lowering *l)
     }
 }
 
-/* An output that is read inside as well, or there twice, or is a constant, or an input (of a part of a graph): a copy. */
+/* An output that is read inside as well, or there twice, or is a constant, or an input (of a part of a graph): a
+ * copy. */
 static void yield_copy(lowering *l, uint32_t output)
 {
     const fe_source *source = &l->graph->results[output];

@@ -153,8 +153,7 @@ START_TEST(wrong_descriptions_are_refused)
     ck_assert_int_eq(opjit_custom_create(NULL, &good, &op, NULL), OPJIT_INVALID_ARGUMENT);
     ck_assert_int_eq(opjit_custom_create(context, NULL, &op, NULL), OPJIT_INVALID_ARGUMENT);
     ck_assert_int_eq(opjit_custom_create(context, &good, NULL, NULL), OPJIT_INVALID_ARGUMENT);
-#define CHANGED(change, status, message) \
-    (desc = good, desc.change, check_refused(context, &desc, status, message))
+#define CHANGED(change, status, message) (desc = good, desc.change, check_refused(context, &desc, status, message))
     CHANGED(name = NULL, OPJIT_INVALID_ARGUMENT, "custom operator name: NULL, must be a text");
     CHANGED(flags = 2, OPJIT_INVALID_ARGUMENT, "mine flags: 0x2, must be 0 or RETURNS_STATUS (1)");
     CHANGED(function = NULL, OPJIT_INVALID_ARGUMENT, "mine function: NULL, must be a function");
@@ -186,16 +185,26 @@ START_TEST(arguments_of_every_kind)
     opjit_context *context = test_context_create();
     opjit_custom_desc desc = unary_desc((void (*)(void))scale);
     graph_tensor one;
-    const DML_TENSOR_DESC outputs[] = { *set_real(),
-                                        *graph_tensor_set(&one, DML_TENSOR_DATA_TYPE_FLOAT32, 1, (uint32_t[]){ 1 },
-                                                          NULL, 0) };
-#define SCALAR(type, member, x) { OPJIT_CUSTOM_SCALAR, 0, DML_TENSOR_DATA_TYPE_##type, 0, { .member = x } }
-    const opjit_custom_arg args[] = { SCALAR(FLOAT64, Float64, 0.5), { .kind = OPJIT_CUSTOM_INPUT },
-                                      SCALAR(FLOAT32, Float32, 3),   SCALAR(INT8, Int8, -100),
-                                      SCALAR(UINT16, UInt16, 60000), SCALAR(INT32, Int32, -70000),
+    const DML_TENSOR_DESC outputs[] = { *set_real(), *graph_tensor_set(&one, DML_TENSOR_DATA_TYPE_FLOAT32, 1,
+                                                                       (uint32_t[]){ 1 }, NULL, 0) };
+#define SCALAR(type, member, x)                                 \
+    {                                                           \
+        OPJIT_CUSTOM_SCALAR, 0, DML_TENSOR_DATA_TYPE_##type, 0, \
+        {                                                       \
+            .member = x                                         \
+        }                                                       \
+    }
+    const opjit_custom_arg args[] = { SCALAR(FLOAT64, Float64, 0.5),
+                                      { .kind = OPJIT_CUSTOM_INPUT },
+                                      SCALAR(FLOAT32, Float32, 3),
+                                      SCALAR(INT8, Int8, -100),
+                                      SCALAR(UINT16, UInt16, 60000),
+                                      SCALAR(INT32, Int32, -70000),
                                       SCALAR(INT64, Int64, -(INT64_C(1) << 40)),
-                                      { .kind = OPJIT_CUSTOM_OUTPUT }, { .kind = OPJIT_CUSTOM_USER },
-                                      SCALAR(UINT8, UInt8, 200),     SCALAR(UINT32, UInt32, 4000000000u),
+                                      { .kind = OPJIT_CUSTOM_OUTPUT },
+                                      { .kind = OPJIT_CUSTOM_USER },
+                                      SCALAR(UINT8, UInt8, 200),
+                                      SCALAR(UINT32, UInt32, 4000000000u),
                                       { .kind = OPJIT_CUSTOM_OUTPUT, .index = 1 } };
     opjit_operator *op;
     opjit_kernel *kernel;
@@ -285,13 +294,13 @@ static void begin_graph(graph_case *g, opjit_context *context)
     filler.args = &in_out[1];
     filler.arg_count = 1;
     graph_begin(g, context, CAPACITY);
-    negate(g);                     /* 0 */
+    negate(g);                      /* 0 */
     add_custom(g, &filler, "fill"); /* 1 */
-    add(g);                        /* 2 */
-    add_custom(g, &desc, "there"); /* 3 */
-    negate(g);                     /* 4 */
-    add(g);                        /* 5 */
-    add_custom(g, &desc, "back");  /* 6 */
+    add(g);                         /* 2 */
+    add_custom(g, &desc, "there");  /* 3 */
+    negate(g);                      /* 4 */
+    add(g);                         /* 5 */
+    add_custom(g, &desc, "back");   /* 6 */
     graph_input(g, 0, 0, 0);
     graph_edge(g, 0, 0, 2, 0);
     graph_edge(g, 1, 0, 2, 1);
@@ -360,6 +369,69 @@ START_TEST(graphs_call_them_between_stages)
         check_graph_with(context, OPJIT_COMPILE_INTERPRET);
         if (test_have_codegen(context))
             check_graph_with(context, 0);
+    }
+    opjit_context_destroy(context);
+}
+END_TEST
+
+/* y0 = reverse(constant + band) + band: the constant is bound to the kernel, the band's Value is late, and each of the
+ * two parts makes the band itself. */
+static void check_bound_with(opjit_context *context, uint32_t flags)
+{
+    static float constant[COUNT];
+    static const char *const late[] = { "band.Value" };
+    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC band = { NULL, set_real(), DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 0 },
+                                                      0,    2 };
+    const opjit_custom_desc desc = unary_desc((void (*)(void))reverse);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    const opjit_binding binding = { y[0], sizeof y[0] };
+    const float value = 5;
+    uint64_t bits = 0;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_error error = { OPJIT_OK, "" };
+    opjit_kernel *kernel;
+    graph_case g;
+
+    for (int i = 0; i < COUNT; i++)
+        constant[i] = (float)i;
+    graph_begin(&g, context, CAPACITY);
+    graph_constant(&g, constant, sizeof constant, "c");               /* 0 */
+    graph_operator(&g, DML_OPERATOR_DIAGONAL_MATRIX1, &band, "band"); /* 1 */
+    add(&g);                                                          /* 2 */
+    add_custom(&g, &desc, "there");                                   /* 3 */
+    add(&g);                                                          /* 4 */
+    graph_edge(&g, 0, 0, 2, 0);
+    graph_edge(&g, 1, 0, 2, 1);
+    graph_edge(&g, 2, 0, 3, 0);
+    graph_edge(&g, 3, 0, 4, 0);
+    graph_edge(&g, 1, 0, 4, 1);
+    graph_output(&g, 4, 0, 0);
+    options.flags = flags;
+    options.late = late;
+    options.late_count = 1;
+    ck_assert_msg(opjit_compile_graph(context, &g.desc, &options, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    memcpy(&bits, &value, sizeof value);
+    call.bindings = &binding;
+    call.binding_count = 1;
+    call.params = &bits;
+    call.param_count = 1;
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    for (int i = 0; i < COUNT; i++) {
+        const int r = COUNT - 1 - i, here = i % 64 - i / 64, there = r % 64 - r / 64;
+        ck_assert(y[0][i] == (float)r + (there >= 0 && there < 2 ? value : 0) + (here >= 0 && here < 2 ? value : 0));
+    }
+    opjit_kernel_release(kernel);
+    graph_end(&g);
+}
+
+START_TEST(constants_and_late_fields)
+{
+    opjit_context *context = test_context_create();
+
+    if (have_ffi(context)) {
+        check_bound_with(context, OPJIT_COMPILE_INTERPRET);
+        if (test_have_codegen(context))
+            check_bound_with(context, 0);
     }
     opjit_context_destroy(context);
 }
@@ -474,6 +546,7 @@ int main(void)
     tcase_add_test(tc, arguments_of_every_kind);
     tcase_add_test(tc, failures_end_the_call);
     tcase_add_test(tc, graphs_call_them_between_stages);
+    tcase_add_test(tc, constants_and_late_fields);
     tcase_add_test(tc, keys_tell_functions_apart);
     tcase_add_test(tc, without_memory);
     suite_add_tcase(suite, tc);
