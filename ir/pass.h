@@ -23,6 +23,8 @@ int64_t opjit_ir_affine_take(const ir_func *f, affine *form, ir_ref atom);
 ir_ref opjit_ir_affine_build(ir_func *f, const affine *form);
 /* Whether a - b is the same number whatever the variables are, and that number. */
 bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
+/* Elements that coordinates operands[first...] of a load or store move by when var moves by one; false: not by a constant. */
+bool opjit_ir_step(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out);
 
 /* --- reach and rebuild ---------------------------------------------------------------------------------------------- */
 /* One byte a node of f, as many as f->node_count was: 1 for every statement of the list from `first` (bodies included),
@@ -94,6 +96,8 @@ typedef struct place_rows_of {
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);
+/* pass_columns.c: the one member, a reduction, as columns side by side; false: another shape, and nothing changed. */
+bool opjit_ir_place_columns(place_rows_of *r, block *stages);
 
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
 ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_ref *at);

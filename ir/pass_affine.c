@@ -110,3 +110,21 @@ bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out)
     *out = form.constant;
     return true;
 }
+
+bool opjit_ir_step(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, node)->ref];
+    *out = 0;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        affine form = { 0 };
+        int64_t part;
+        if (!opjit_ir_affine_add(f, &form, ir_operand(f, node, first + d), 1) ||
+            !checked_muli(opjit_ir_affine_take(f, &form, var), (int64_t)t->strides[d], &part) ||
+            !checked_addi(*out, part, out))
+            return false;
+        for (uint32_t i = 0; i < form.count; i++)
+            if (opjit_ir_uses(f, form.atoms[i], var))
+                return false;
+    }
+    return true;
+}

@@ -422,7 +422,8 @@ static opjit_status place_all(placer *p)
         p_rows.count = 1;
         p_rows.rows = f->tensors[ir_at(f, x->statement)->ref].rank;
         p_rows.members[0] = (row_member){ .statement = x->statement, .outside = true };
-        opjit_ir_place_rows(&p_rows, &stages);
+        if (!opjit_ir_place_columns(&p_rows, &stages))
+            opjit_ir_place_rows(&p_rows, &stages);
     }
     f->body = stages.first;
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;

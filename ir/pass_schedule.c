@@ -47,25 +47,6 @@ typedef struct chain {
 
 /* --- what a loop stores --------------------------------------------------------------------------------------------- */
 
-/* Elements that coordinates operands[first...] of `node` move by when var moves by one; false: not by a constant. */
-static bool step_of(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out)
-{
-    const ir_tensor *t = &f->tensors[ir_at(f, node)->ref];
-    *out = 0;
-    for (uint32_t d = 0; d < t->rank; d++) {
-        affine form = { 0 };
-        int64_t part;
-        if (!opjit_ir_affine_add(f, &form, ir_operand(f, node, first + d), 1) ||
-            !checked_muli(opjit_ir_affine_take(f, &form, var), (int64_t)t->strides[d], &part) ||
-            !checked_addi(*out, part, out))
-            return false;
-        for (uint32_t i = 0; i < form.count; i++)
-            if (opjit_ir_uses(f, form.atoms[i], var))
-                return false;
-    }
-    return true;
-}
-
 static bool is_affine_in(const ir_func *f, ir_ref index, ir_ref var)
 {
     affine form = { 0 };
@@ -101,7 +82,7 @@ static bool steps_equally(const ir_func *f, ir_ref r, ir_ref loop, work *out)
     const ir_ref var = ir_at(f, loop)->ref;
     int64_t step;
     if (n->op == IR_LOAD)
-        return step_of(f, r, 0, var, &step) && (step == 0 || step == 1);
+        return opjit_ir_step(f, r, 0, var, &step) && (step == 0 || step == 1);
     for (uint32_t i = 0; i < n->count; i++) {
         if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || is_affine_in(f, ir_operand(f, r, i), var))
             continue;
@@ -120,7 +101,7 @@ static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *
     int64_t step;
     if (n->op == IR_STORE) {
         type = f->tensors[n->ref].type;
-        if (!step_of(f, statement, 1, var, &step) || step != 1)
+        if (!opjit_ir_step(f, statement, 1, var, &step) || step != 1)
             return false;
     } else if (n->op == IR_UPD) {
         type = (ir_type)ir_at(f, ir_operand(f, statement, 0))->type;

@@ -107,6 +107,12 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, reduce_case *c)
     c->op.Type = type;
     c->op.Desc = &c->desc;
     draw_axes(r, c);
+    if (!hardmax && rank == 2 && test_random_chance(r, 10)) { /* columns of more than one block */
+        c->input.sizes[0] = 4000 + (uint32_t)test_random_below(r, 5000);
+        c->input.sizes[1] = 2 + (uint32_t)test_random_below(r, 12);
+        c->axes[0] = 0;
+        c->axis_count = 1;
+    }
     memcpy(c->output.sizes, c->input.sizes, sizeof c->output.sizes);
     for (uint32_t i = 0; i < c->axis_count && !hardmax; i++)
         c->output.sizes[c->axes[i]] = 1;

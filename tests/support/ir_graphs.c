@@ -167,36 +167,37 @@ static void append(drawing *d, ir_ref statement, ir_ref value)
 }
 
 /* A read of tensors[which] in a reduction: at the statement's coordinates, but for the last one, which is k's. */
-static ir_ref read_row(drawing *d, uint32_t which, ir_ref statement)
+static ir_ref read_row(drawing *d, uint32_t which, ir_ref statement, uint32_t axis)
 {
     ir_func *f = d->f;
     const ir_tensor t = f->tensors[d->tensors[which]];
     ir_ref at[8] = { 0 };
     d->unread[which] = false;
     for (uint32_t i = 0; i < t.rank; i++)
-        at[i] = i + 1 == t.rank ? opjit_ir_reduced(f, statement) : opjit_ir_coordinate(f, statement, i);
+        at[i] = i == axis ? opjit_ir_reduced(f, statement) : opjit_ir_coordinate(f, statement, i);
     return opjit_ir_load(f, d->tensors[which], at);
 }
 
-/* Rows of a tensor that there is, reduced; what follows may read them as a row of its own does. */
+/* Rows of a tensor that there is, or its columns, reduced; what follows may read them as a row of its own does. */
 static void add_reduce(drawing *d)
 {
     ir_func *f = d->f;
     const uint32_t which = (uint32_t)below(d, d->count);
     const bool integer = ir_is_integer(d->type);
     ir_tensor t = f->tensors[d->tensors[which]];
-    const uint64_t size = t.sizes[t.rank - 1];
+    const uint32_t axis = below(d, 3) == 0 ? (uint32_t)below(d, t.rank) : t.rank - 1;
+    const uint64_t size = t.sizes[axis];
     const ir_kind kind = (ir_kind)(IR_SUM + below(d, integer ? 8 : 4));
     t = (ir_tensor){ .role = IR_VALUE, .type = d->type, .rank = t.rank, .align = opjit_ir_type_size(d->type) };
     memcpy(t.sizes, f->tensors[d->tensors[which]].sizes, sizeof t.sizes);
-    t.sizes[t.rank - 1] = 1;
+    t.sizes[axis] = 1;
     opjit_ir_dense_strides(&t);
     set_bytes(&t);
     const uint32_t tensor = opjit_ir_tensor(f, &t);
-    const ir_ref reduce = f->failed ? 0 : opjit_ir_reduce(f, tensor, kind, below(d, 3) == 0 ? 1 : 32, size);
+    const ir_ref reduce = f->failed ? 0 : opjit_ir_reduce(f, tensor, kind, axis + 1 < t.rank || below(d, 3) == 0 ? 1 : 32, size);
     if (f->failed)
         return;
-    const ir_ref row = read_row(d, which, reduce), k = opjit_ir_reduced(f, reduce);
+    const ir_ref row = read_row(d, which, reduce, axis), k = opjit_ir_reduced(f, reduce);
     const ir_ref other = below(d, 2) == 0 ? row : read_of(d, (uint32_t)below(d, d->count), reduce, t.rank);
     const ir_ref mask = e2(f, IR_LE, k, opjit_ir_coordinate(f, reduce, 0));
     append(d, reduce, below(d, 2) == 0 ? e2(f, IR_ADD, row, other) : ir_expr3(f, IR_SELECT, IR_NONE, mask, row, other));
@@ -204,7 +205,7 @@ static void add_reduce(drawing *d)
     d->tensors[d->count++] = tensor;
     if (below(d, 2) == 0)
         return;
-    t.sizes[t.rank - 1] = size; /* and elements of the rows with what they were reduced to */
+    t.sizes[axis] = size; /* and elements of the rows with what they were reduced to */
     opjit_ir_dense_strides(&t);
     set_bytes(&t);
     const uint32_t full = opjit_ir_tensor(f, &t);
@@ -212,7 +213,7 @@ static void add_reduce(drawing *d)
     ir_ref own[8] = { 0 }, of_row[8] = { 0 };
     for (uint32_t i = 0; !f->failed && i < t.rank; i++) {
         own[i] = opjit_ir_coordinate(f, def, i);
-        of_row[i] = i + 1 == t.rank ? number(f, 0) : own[i];
+        of_row[i] = i == axis ? number(f, 0) : own[i];
     }
     if (f->failed)
         return;

@@ -1,0 +1,192 @@
+/* bench_reduce.c - sums along one axis against loops written by hand that add in the same fixed order: blocks of 4096,
+ * in the last axis 32 lanes that are folded by halves.  Results are compared bit for bit before anything is timed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/cli/subject.h"
+#include "tests/bench/report.h"
+
+#define LARGEST (UINT64_C(16) << 20)
+#define SAMPLE_US 2000.0
+
+typedef struct reduction {
+    const char *name;
+    uint32_t sizes[3];
+    uint32_t axis;
+    double limit;
+} reduction;
+
+static const reduction reductions[] = {
+    { "sum f32 16 x 512 x 512 columns", { 16, 512, 512 }, 1, 1.15 },
+    { "sum f32 16 x 512 x 512 rows", { 16, 512, 512 }, 2, 1.15 },
+    { "sum f32 16 x 512 x 512 batch", { 16, 512, 512 }, 0, 1.15 },
+    { "sum f32 1 x 16384 x 256 columns", { 1, 16384, 256 }, 1, 1.15 },
+    { "sum f32 512 x 128 x 64 columns", { 512, 128, 64 }, 1, 1.15 },
+    { "sum f32 4 x 128 x 128 columns", { 4, 128, 128 }, 1, 1.15 },
+};
+
+typedef struct twin {
+    const reduction *what;
+    const float *in;
+    float *out;
+} twin;
+
+/* --- by hand ------------------------------------------------------------------------------------------------------ */
+
+enum { BLOCK = 4096, LANES = 32 };
+#if defined(__x86_64__)
+#define ISA __attribute__((target("avx2")))
+#else
+#define ISA
+#endif
+
+/* out[c] = the sum of count elements c, c + pitch, c + 2 pitch, ...: rows added to a row, as compilers vectorise it. */
+ISA static void add_rows(const float *restrict in, float *restrict out, uint32_t count, size_t pitch, uint32_t columns)
+{
+    memset(out, 0, columns * sizeof *out);
+    for (uint32_t k = 0; k < count; k++)
+        for (uint32_t c = 0; c < columns; c++)
+            out[c] += in[k * pitch + c];
+}
+
+ISA static void sum_columns(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns)
+{
+    static float block[1024];
+    add_rows(in, out, count < BLOCK ? count : BLOCK, pitch, columns);
+    for (uint32_t k = BLOCK; k < count; k += BLOCK) {
+        add_rows(in + k * pitch, block, count - k < BLOCK ? count - k : BLOCK, pitch, columns);
+        for (uint32_t c = 0; c < columns; c++)
+            out[c] += block[c];
+    }
+}
+
+/* Of whole vectors of lanes, and at most a block: what the cases here have. */
+ISA static float sum_row(const float *in, uint32_t count)
+{
+    float lanes[LANES] = { 0 };
+    for (uint32_t k = 0; k < count; k += LANES)
+        for (uint32_t l = 0; l < LANES; l++)
+            lanes[l] += in[k + l];
+    for (uint32_t half = LANES / 2; half > 0; half /= 2)
+        for (uint32_t l = 0; l < half; l++)
+            lanes[l] += lanes[l + half];
+    return lanes[0];
+}
+
+static void run_twin(void *arg)
+{
+    const twin *const t = arg;
+    const uint32_t *const sizes = t->what->sizes, axis = t->what->axis;
+    if (axis == 0) {
+        for (uint32_t row = 0; row < sizes[1]; row++)
+            sum_columns(t->in + (size_t)row * sizes[2], t->out + (size_t)row * sizes[2], sizes[0],
+                        (size_t)sizes[1] * sizes[2], sizes[2]);
+        return;
+    }
+    for (uint32_t i = 0; i < sizes[0]; i++) {
+        const float *const in = t->in + (size_t)i * sizes[1] * sizes[2];
+        if (axis == 1)
+            sum_columns(in, t->out + (size_t)i * sizes[2], sizes[1], sizes[2], sizes[2]);
+        for (uint32_t row = 0; axis == 2 && row < sizes[1]; row++)
+            t->out[(size_t)i * sizes[1] + row] = sum_row(in + (size_t)row * sizes[2], sizes[2]);
+    }
+}
+
+/* --- a case ------------------------------------------------------------------------------------------------------- */
+
+/* The operator with tensors of its own. */
+typedef struct reduce_desc {
+    subject_desc base;
+    uint32_t sizes[3];
+    DML_BUFFER_TENSOR_DESC in, out;
+    DML_TENSOR_DESC in_tensor, out_tensor;
+    DML_REDUCE_OPERATOR_DESC fields;
+} reduce_desc;
+
+static void describe(const reduction *c, reduce_desc *d)
+{
+    *d = (reduce_desc){ 0 };
+    memcpy(d->sizes, c->sizes, sizeof d->sizes);
+    d->sizes[c->axis] = 1;
+    d->in = d->out = (DML_BUFFER_TENSOR_DESC){ .DataType = DML_TENSOR_DATA_TYPE_FLOAT32,
+                                               .DimensionCount = 3,
+                                               .GuaranteedBaseOffsetAlignment = 64 };
+    d->in.Sizes = c->sizes;
+    d->out.Sizes = d->sizes;
+    d->in.TotalTensorSizeInBytes = (uint64_t)c->sizes[0] * c->sizes[1] * c->sizes[2] * sizeof(float);
+    d->out.TotalTensorSizeInBytes = (uint64_t)d->sizes[0] * d->sizes[1] * d->sizes[2] * sizeof(float);
+    d->in_tensor = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->in };
+    d->out_tensor = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->out };
+    d->fields = (DML_REDUCE_OPERATOR_DESC){ DML_REDUCE_FUNCTION_SUM, &d->in_tensor, &d->out_tensor, 1, &c->axis };
+    d->base.op = (DML_OPERATOR_DESC){ DML_OPERATOR_REDUCE, &d->fields };
+}
+
+static bool run_reduction(report *r, opjit_context *context, const reduction *c, const float *in, float *out,
+                          float *by_hand)
+{
+    twin t = { .what = c, .in = in, .out = by_hand };
+    measure_pair pair;
+    reduce_desc d;
+    subject s;
+
+    if (!report_wants(r, c->name))
+        return true;
+    describe(c, &d);
+    if (!subject_make(context, &d.base, OPJIT_LEVEL_AUTO, NULL, &s))
+        return false;
+    subject_bind(&s, in, out, d.out.TotalTensorSizeInBytes, NULL);
+    s.bindings[0].bytes = d.in.TotalTensorSizeInBytes;
+    subject_run(&s);
+    run_twin(&t);
+    const bool equal = memcmp(out, by_hand, d.out.TotalTensorSizeInBytes) == 0;
+    if (!equal)
+        fprintf(stderr, "%s: the kernel and the loops by hand differ\n", c->name);
+    measure_run(subject_run, &s, run_twin, &t, r->pairs, SAMPLE_US, &pair);
+    report_put(r, &(report_row){ .name = c->name,
+                                 .ns = pair.a_ns,
+                                 .bytes = (double)d.in.TotalTensorSizeInBytes,
+                                 .memset_ratio = NAN,
+                                 .reference = "hand loops",
+                                 .ratio = pair.ratio,
+                                 .lo = pair.lo,
+                                 .hi = pair.hi,
+                                 .bar = BAR_AT_MOST,
+                                 .limit = c->limit });
+    const bool ok = equal && !s.failed;
+    subject_free(&s);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    opjit_context *context;
+    opjit_error error;
+    report r;
+    bool ok = true;
+    const int status = report_options(&r, argc, argv);
+
+    if (status != 0)
+        return status;
+    if (opjit_context_create(NULL, &context, &error) != OPJIT_OK)
+        return !subject_complain("context", &error);
+    float *const in = measure_buffer(LARGEST), *const out = measure_buffer(LARGEST),
+                 *const by_hand = measure_buffer(LARGEST);
+    if (in == NULL || out == NULL || by_hand == NULL) {
+        fprintf(stderr, "out of memory\n");
+        return 1;
+    }
+    for (uint32_t i = 0, x = 1; i < LARGEST / sizeof *in; i++) { /* so that another order gives other bits */
+        x = x * 1664525 + 1013904223;
+        in[i] = (float)(x >> 8) / 16777216.0f;
+    }
+    report_begin(&r, "reductions", opjit_context_target(context));
+    for (size_t i = 0; ok && i < sizeof reductions / sizeof *reductions; i++)
+        ok = run_reduction(&r, context, &reductions[i], in, out, by_hand);
+    measure_buffer_free(in, LARGEST);
+    measure_buffer_free(out, LARGEST);
+    measure_buffer_free(by_hand, LARGEST);
+    opjit_context_destroy(context);
+    return report_end(&r) | !ok;
+}
