@@ -127,7 +127,8 @@ ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes
     return def;
 }
 
-ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive, ir_ref at[OPJIT_MAX_RANK])
+ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,
+                     ir_ref at[OPJIT_MAX_RANK])
 {
     const uint32_t tensor = declare(l, type, 0);
     ir_ref def;

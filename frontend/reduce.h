@@ -23,7 +23,8 @@ ir_ref opjit_fe_def(op_lowering *l, ir_type type, uint32_t axes);
 ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes, ir_ref at[OPJIT_MAX_RANK]);
 /* A DEF of the input's sizes that runs along an axis (opjit_ir_scan): set its value; its coordinates, on the axis the
  * variable, come to at. */
-ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive, ir_ref at[OPJIT_MAX_RANK]);
+ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,
+                     ir_ref at[OPJIT_MAX_RANK]);
 /* Input 0 at these coordinates, or at a statement's own, as opjit_fe_wide. */
 ir_ref opjit_fe_wide_input(op_lowering *l, const ir_ref *at);
 /* What def (of opjit_fe_def or _reduce) has at these coordinates of the input; axes: those that it has no more. */

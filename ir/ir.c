@@ -324,7 +324,8 @@ int32_t opjit_ir_scanned(const ir_func *f, ir_ref def)
         return -1;
     const ir_ref bound = ir_operand(f, def, node->count - 1);
     const ir_node *own = ir_at(f, bound);
-    if (own->op == IR_IADD && ir_is_index_const(f, ir_operand(f, bound, 1)) && ir_index_value(f, ir_operand(f, bound, 1)) == 1)
+    if (own->op == IR_IADD && ir_is_index_const(f, ir_operand(f, bound, 1)) &&
+        ir_index_value(f, ir_operand(f, bound, 1)) == 1)
         own = ir_at(f, ir_operand(f, bound, 0));
     return own->op == IR_VAR && own->ref == def && own->imm < f->tensors[node->ref].rank ? (int32_t)own->imm : -1;
 }

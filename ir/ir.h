@@ -154,12 +154,12 @@ ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor); /* unboxed, over the whole t
 /* A DEF whose elements are reductions of `size` values, folded in the order of an accumulator with these lanes; arg kinds
  * give the number of the value.  Its value is an expression of one more variable, the number of the value. */
 ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes, uint64_t size);
-/* A DEF whose element at coordinate c of `dimension` is such a reduction, in order, of the c + 1 values from the first on; exclusive: of
- * the c before its own.  Its value reads that variable and not the coordinate, so one pass over the dimension makes all. */
-ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimension, bool exclusive);
-/* Which dimension a DEF runs along, -1: none. */
-int32_t opjit_ir_scanned(const ir_func *f, ir_ref def);
 ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce); /* that variable; 0 where the DEF reduces nothing */
+/* A DEF whose element at coordinate c of `dimension` is such a reduction, in order, of the c + 1 values from the first
+ * on; exclusive: of the c before its own.  Its value reads that variable and not the coordinate, so one pass over the
+ * dimension makes all. */
+ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimension, bool exclusive);
+int32_t opjit_ir_scanned(const ir_func *f, ir_ref def); /* which dimension a DEF runs along, -1: none */
 /* Of a box: an offset (index), a size and a step (constants) a dimension; the variables count from 0 to the size. */
 ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box);
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension); /* its VAR */

@@ -438,10 +438,11 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
     const ir_ref size = node->count > 2 ? ir_operand(f, s, node->count - 1) : 0;
     if (size == 0 || size >= v->node_count || ir_at(f, size)->type != IR_INDEX)
         FAIL(1, s, "it reduces no number of values");
-    if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0 || opjit_ir_scanned(f, s) < 0)
-        FAIL(1, s, "it reduces neither a constant number of values nor, in order, those up to a coordinate");
     const int32_t along = opjit_ir_scanned(f, s);
-    if (along >= 0 && (node->kind >= IR_ARGMIN || opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
+    if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0 || along < 0)
+        FAIL(1, s, "it reduces neither a constant number of values nor, in order, those up to a coordinate");
+    if (along >= 0 && (node->kind >= IR_ARGMIN ||
+                       opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
         FAIL(1, s, "it runs along a dimension and is of an arg kind, or reads its coordinate there");
     return OPJIT_OK;
 }

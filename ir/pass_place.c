@@ -347,7 +347,8 @@ static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first
     const int32_t along = opjit_ir_scanned(f, statement);
     if (n->kind != 0 && (along < 0 ? t->sizes[last] != 1 : along != (int32_t)last))
         return false;
-    const int64_t own = n->kind != 0 && along < 0 ? ir_index_value(f, ir_operand(f, statement, n->count - 1)) : (int64_t)t->sizes[last];
+    const int64_t own = n->kind != 0 && along < 0 ? ir_index_value(f, ir_operand(f, statement, n->count - 1))
+                                                  : (int64_t)t->sizes[last];
     if (own > 1 && *length > 1 && own != *length)
         return false;
     *length = own > *length ? own : *length;
@@ -372,7 +373,8 @@ static uint32_t find_group(const placer *p, uint32_t first, place_rows_of *out)
             continue;
         if (!fits_rows(f, x->statement, t, &length))
             break;
-        bytes += n->kind == 0 || opjit_ir_scanned(f, x->statement) >= 0 ? f->tensors[n->ref].sizes[t->rank - 1] * opjit_ir_type_size(f->tensors[n->ref].type) : 0;
+        if (n->kind == 0 || opjit_ir_scanned(f, x->statement) >= 0)
+            bytes += f->tensors[n->ref].sizes[t->rank - 1] * opjit_ir_type_size(f->tensors[n->ref].type);
         if (bytes > MOST_ROW_BYTES)
             break;
         reduces = reduces || n->kind != 0;

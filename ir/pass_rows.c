@@ -158,7 +158,8 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     opjit_ir_block_add(f, &s->body, loop);
 }
 
-/* Runs along the row, or a coordinate of its own: every element is what the accumulator has before or after its update. */
+/* Runs along the row, or a coordinate of its own: each element is what the accumulator has before or after its
+ * update. */
 static void add_scan(row_stage *s, const row_member *m)
 {
     ir_func *f = s->f;

@@ -1,5 +1,5 @@
-/* test_property_cumulative.c - random descriptors of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: any sizes, axis, direction,
- * types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the reference's. */
+/* test_property_cumulative.c - random descriptors of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: any sizes, axis,
+ * direction, types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the reference's. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -100,7 +100,8 @@ static opjit_status run(opjit_context *context, const cumulative_case *c, const 
     return status;
 }
 
-static void check_case(opjit_context *context, test_random *r, const cumulative_case *c, const test_mode *mode, uint64_t n)
+static void check_case(opjit_context *context, test_random *r, const cumulative_case *c, const test_mode *mode,
+                       uint64_t n)
 {
     test_buffer in, out;
     opjit_error error = { OPJIT_OK, "" };
@@ -116,8 +117,8 @@ static void check_case(opjit_context *context, test_random *r, const cumulative_
         ref_cumulative(&c->desc, c->op.Type == DML_OPERATOR_CUMULATIVE_PRODUCT, in.data, out.expected);
         forgive_nans(c, &out);
         ck_assert_msg(test_buffer_compare(&in, &at), "case %" PRIu64 ", %s: input changed", n, mode->name);
-        ck_assert_msg(test_buffer_compare(&out, &at), "case %" PRIu64 ", %s: axis %u, direction %d, type %d, byte %" PRId64, n,
-                      mode->name, c->desc.Axis, (int)c->desc.AxisDirection, (int)c->input.buffer.DataType, at);
+        ck_assert_msg(test_buffer_compare(&out, &at), "case %" PRIu64 ", %s: axis %u, direction %d, type %d, byte %" PRId64,
+                      n, mode->name, c->desc.Axis, (int)c->desc.AxisDirection, (int)c->input.buffer.DataType, at);
     }
     test_buffer_destroy(&in);
     test_buffer_destroy(&out);

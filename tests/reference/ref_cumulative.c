@@ -67,7 +67,8 @@ void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool pro
             const uint64_t before = total;
             total = step(in.dtype, product, total, ref_get(&in, input, at));
             const uint64_t bits = desc->HasExclusiveSum ? before : total;
-            ref_set(&out, output, at, in.dtype == DML_TENSOR_DATA_TYPE_FLOAT16 ? ref_half_of_float(float_of(bits)) : bits);
+            const bool half = in.dtype == DML_TENSOR_DATA_TYPE_FLOAT16;
+            ref_set(&out, output, at, half ? ref_half_of_float(float_of(bits)) : bits);
         }
     }
 }

@@ -28,7 +28,8 @@ static void build(built *b, bool product, DML_TENSOR_DATA_TYPE type)
     }
     b->desc = (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ &b->tensors[0], &b->tensors[1], 1,
                                                         DML_AXIS_DIRECTION_INCREASING, 0 };
-    b->op = (DML_OPERATOR_DESC){ product ? DML_OPERATOR_CUMULATIVE_PRODUCT : DML_OPERATOR_CUMULATIVE_SUMMATION, &b->desc };
+    b->op = (DML_OPERATOR_DESC){ product ? DML_OPERATOR_CUMULATIVE_PRODUCT : DML_OPERATOR_CUMULATIVE_SUMMATION,
+                                 &b->desc };
 }
 
 static opjit_context *context_at(DML_FEATURE_LEVEL level)
@@ -72,8 +73,8 @@ START_TEST(refusals)
     b.buffers[1].DataType = DML_TENSOR_DATA_TYPE_FLOAT16;
     expect(0, &b, "CUMULATIVE_SUMMATION InputTensor.DataType: FLOAT32, must be FLOAT16 as OutputTensor.DataType");
     build(&b, false, DML_TENSOR_DATA_TYPE_UINT8);
-    expect(0, &b, "CUMULATIVE_SUMMATION InputTensor.DataType: UINT8, must be FLOAT32, FLOAT16, UINT32, INT32, FLOAT64, UINT64 or "
-                  "INT64");
+    expect(0, &b, "CUMULATIVE_SUMMATION InputTensor.DataType: UINT8, must be FLOAT32, FLOAT16, UINT32, INT32, FLOAT64, "
+                  "UINT64 or INT64");
     build(&b, false, F32);
     b.desc.AxisDirection = (DML_AXIS_DIRECTION)2;
     expect(0, &b, "CUMULATIVE_SUMMATION AxisDirection: 2, must be a DML_AXIS_DIRECTION (0 to 1)");
@@ -92,8 +93,8 @@ START_TEST(feature_levels)
     expect(DML_FEATURE_LEVEL_3_0, &b, "CUMULATIVE_PRODUCT needs feature level 3.1, this context has 3.0");
     build(&b, true, DML_TENSOR_DATA_TYPE_FLOAT64);
     expect(0, &b, "");
-    expect(DML_FEATURE_LEVEL_3_1, &b, "CUMULATIVE_PRODUCT InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, INT32, UINT64 "
-                                      "or INT64 at feature level 3.1");
+    expect(DML_FEATURE_LEVEL_3_1, &b, "CUMULATIVE_PRODUCT InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, INT32, "
+                                      "UINT64 or INT64 at feature level 3.1");
 }
 END_TEST
 
@@ -115,7 +116,8 @@ static void append_lowered(opjit_context *context, const built *b, rt_bytes *out
     opjit_operator_release(op);
 }
 
-/* golden/lower/cumulative_*.ir: forward, and backward without the own element in FLOAT16 (OPJIT_UPDATE_GOLDEN=1 rewrites it). */
+/* golden/lower/cumulative_*.ir: forward, and backward without the own element in FLOAT16 (OPJIT_UPDATE_GOLDEN=1
+ * rewrites it). */
 START_TEST(lowered)
 {
     static char text[1 << 14];
