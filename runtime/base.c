@@ -338,6 +338,14 @@ void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size)
         bytes_put(b, data, size);
 }
 
+uint8_t *opjit_rt_bytes_extend(rt_bytes *b, size_t size)
+{
+    if (!bytes_reserve(b, size))
+        return NULL;
+    b->size += size;
+    return b->data + (b->size - size);
+}
+
 void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value)
 {
     bytes_put(b, &value, 1);

@@ -80,6 +80,8 @@ void opjit_rt_bytes_init(rt_bytes *b, const opjit_allocator *allocator);
 void opjit_rt_bytes_init_in(rt_bytes *b, const opjit_allocator *allocator, void *memory, size_t size);
 void opjit_rt_bytes_free(rt_bytes *b);
 void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size);
+/* Grows b by size bytes of no content yet, which it returns; NULL: failed. */
+uint8_t *opjit_rt_bytes_extend(rt_bytes *b, size_t size);
 void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value);
 void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value);   /* little endian */
 void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value);

@@ -121,6 +121,7 @@ opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capa
         return opjit_rt_no_memory(error);
     }
     memcpy(disk->path, path, length + 1);
+    folder_of(disk, false); /* now, as a context is made once: the first kernel is there sooner */
     *out = disk;
     return OPJIT_OK;
 }
@@ -170,23 +171,22 @@ rt_disk_result opjit_rt_disk_load(rt_disk *disk, const void *key, size_t key_siz
     const uint8_t *start = NULL;
     const char *reason;
     struct stat info;
-    rt_bytes bytes;
     size_t size = 0;
     bool absent;
 
     if (folder < 0)
         return RT_DISK_ABSENT;
     opjit_rt_disk_file_name(key, key_size, name);
-    opjit_rt_bytes_init(&bytes, &disk->core->allocator);
-    reason = read_file(folder, name, key, key_size, &bytes, &info, &start, &size, &absent);
-    if (reason == NULL)
-        opjit_rt_bytes_append(image, start, size);
-    absent = absent || bytes.failed || image->failed; /* a good file must not go for lack of memory */
-    opjit_rt_bytes_free(&bytes);
+    reason = read_file(folder, name, key, key_size, image, &info, &start, &size, &absent);
+    if (reason == NULL) {
+        memmove(image->data, start, size);
+        image->size = size;
+        return RT_DISK_FOUND;
+    }
+    absent = absent || image->failed; /* a good file must not go for lack of memory */
+    opjit_rt_bytes_free(image);
     if (absent)
         return RT_DISK_ABSENT;
-    if (reason == NULL)
-        return RT_DISK_FOUND;
     unlinkat(folder, name, 0);
     warn(disk, name, reason);
     return RT_DISK_REJECTED;

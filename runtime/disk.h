@@ -6,7 +6,7 @@
 
 #include "runtime/context.h"
 
-/* Takes note of the folder at path, which is neither opened nor made yet.  capacity: bound of all files' bytes, above
+/* Opens the folder at path if it is there; the first store makes it.  capacity: bound of all files' bytes, above
  * which the least recently used ones go.  Thread safe from here on. */
 opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capacity, rt_disk **out, opjit_error *error);
 void opjit_rt_disk_destroy(rt_disk *disk); /* NULL is fine */
@@ -16,7 +16,7 @@ typedef enum rt_disk_result {
     RT_DISK_FOUND,
     RT_DISK_REJECTED  /* there was a file, which is gone now: a warning event says why */
 } rt_disk_result;
-/* Appends the image of the key to *image, which is empty.  A found image has passed opjit_rt_image_check. */
+/* Puts the image of the key into *image, which is empty and stays so unless found.  A found image has passed opjit_rt_image_check. */
 rt_disk_result opjit_rt_disk_load(rt_disk *disk, const void *key, size_t key_size, rt_bytes *image);
 /* Writes the file of a key that has none, whole or not at all.  false: not written, a warning event said why once. */
 bool opjit_rt_disk_store(rt_disk *disk, const void *key, size_t key_size, const void *image, size_t image_size);

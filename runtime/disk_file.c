@@ -56,18 +56,17 @@ const char *opjit_rt_disk_stranger(const struct stat *info)
 
 const char *opjit_rt_disk_file_read(int file, const struct stat *info, rt_bytes *out)
 {
-    uint8_t piece[16384];
+    uint8_t *const to = opjit_rt_bytes_extend(out, (size_t)info->st_size);
 
-    while (out->size < (size_t)info->st_size) {
-        const size_t left = (size_t)info->st_size - out->size;
-        const ssize_t n = pread(file, piece, left < sizeof piece ? left : sizeof piece, (off_t)out->size);
+    if (to == NULL)
+        return "there is no memory for it";
+    for (off_t done = 0; done < info->st_size;) {
+        const ssize_t n = pread(file, to + done, (size_t)(info->st_size - done), done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n == 0 ? "it ends too early" : "it can't be read";
-        opjit_rt_bytes_append(out, piece, (size_t)n);
-        if (out->failed)
-            return "there is no memory for it";
+        done += n;
     }
     return NULL;
 }

@@ -103,7 +103,7 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
     header.abi = OPJIT_KERNEL_ABI;
     header.meta_size = out->size - sizeof header;
     header.code_size = code_size;
-    opjit_rt_bytes_align(out, IMAGE_PAGE);
+    opjit_rt_bytes_align(out, IMAGE_CODE_ALIGNMENT);
     header.code_offset = out->size;
     opjit_rt_bytes_append(out, code, code_size);
     if (out->failed)
@@ -296,7 +296,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
         return CORRUPT("format %u, ABI %u; this library reads %u, %u", header.format, header.abi, IMAGE_FORMAT,
                        OPJIT_KERNEL_ABI);
     if (header.meta_size < sizeof *meta || header.meta_size > size - sizeof header ||
-        header.code_offset != align_up(sizeof header + header.meta_size, IMAGE_PAGE) || header.code_offset > size ||
+        header.code_offset != align_up(sizeof header + header.meta_size, IMAGE_CODE_ALIGNMENT) || header.code_offset > size ||
         header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
         return CORRUPT("%llu bytes of metadata and %llu of code at %llu do not make %zu bytes",
                        (unsigned long long)header.meta_size, (unsigned long long)header.code_size,

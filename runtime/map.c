@@ -8,38 +8,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/image_layout.h"
-
-/* Size of the mapping and of its leading part without code: metadata is never executable. */
-static void mapping_sizes(const void *image, size_t size, size_t *out_total, size_t *out_data)
+static size_t mapping_size(size_t size)
 {
     const long page = sysconf(_SC_PAGESIZE);
-    const size_t unit = page > 0 ? (size_t)page : IMAGE_PAGE;
-    image_header header;
 
-    memcpy(&header, image, sizeof header);
-    *out_total = (size_t)align_up(size, unit);
-    *out_data =
-        (size_t)header.code_offset / unit * unit; /* with pages above IMAGE_PAGE, metadata shares the code's page */
-}
-
-static bool protect(uint8_t *base, size_t total, size_t data)
-{
-    return (data == 0 || mprotect(base, data, PROT_READ) == 0) &&
-           (total == data || mprotect(base + data, total - data, PROT_READ | PROT_EXEC) == 0);
+    return (size_t)align_up(size, page > 0 ? (size_t)page : 4096);
 }
 
 static bool map_by_flip(const void *image, size_t size, rt_mapping *out)
 {
-    size_t total, data;
-    void *base;
+    const size_t total = mapping_size(size);
+    /* Populated: a system call for all pages is cheaper than a fault for each. */
+    void *const base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
-    mapping_sizes(image, size, &total, &data);
-    base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return false;
     memcpy(base, image, size);
-    if (!protect(base, total, data)) {
+    if (mprotect(base, total, PROT_READ | PROT_EXEC) != 0) {
         const int reason = errno;
         munmap(base, total);
         errno = reason;
@@ -77,20 +62,14 @@ static bool fill_file(int file, const uint8_t *bytes, size_t size, size_t total)
 /* Security modules may forbid making written anonymous memory executable and still allow to map a file so. */
 static bool map_by_file(const void *image, size_t size, rt_mapping *out)
 {
-    uint8_t *base = MAP_FAILED;
-    size_t total, data;
+    const size_t total = mapping_size(size);
     const int file = memory_file();
+    void *base = MAP_FAILED;
 
     if (file < 0)
         return false;
-    mapping_sizes(image, size, &total, &data);
     if (fill_file(file, image, size, total))
-        base = mmap(NULL, total, PROT_READ, MAP_SHARED, file, 0);
-    if (base != MAP_FAILED && mmap(base + data, total - data, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, file,
-                                   (off_t)data) == MAP_FAILED) {
-        munmap(base, total);
-        base = MAP_FAILED;
-    }
+        base = mmap(NULL, total, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
     close(file);
     if (base == MAP_FAILED)
         return false;

@@ -59,7 +59,7 @@ spoil 'emptied' 'its size is that of no kernel' truncate -s 0 "$file"
 spoil 'magic' 'it is of another format' flip 0
 spoil 'version' 'it is of another format' flip 9
 spoil 'key' 'its checksum is wrong' flip 60
-spoil 'code' 'its image is damaged' flip 4400
+spoil 'code' 'its image is damaged' flip $(($(stat -c %s "$file") - 9))
 spoil 'writable' 'others may write to it' chmod 666 "$file"
 spoil 'link' 'it is a link' as_link
 [ -s "$work/elsewhere" ] || fail 'what a link led to was touched'

@@ -386,7 +386,7 @@ START_TEST(threads_many_keys)
 {
     team t = { .keys = 64, .rounds = 2000 };
     opjit_cache_stats stats;
-    ck_assert_int_eq(opjit_rt_cache_create(context->core, 100000, &t.cache, NULL), OPJIT_OK); /* about 20 of them */
+    ck_assert_int_eq(opjit_rt_cache_create(context->core, 30000, &t.cache, NULL), OPJIT_OK); /* about 20 of them */
     run_team(&t);
     opjit_rt_cache_stats(t.cache, &stats);
     ck_assert_int_eq(t.failures, 0);
