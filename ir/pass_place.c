@@ -235,10 +235,12 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
 /* Second walk, last item first: from an item that is decided to what it reads. */
 static void note_root(item *d, const site *s, const item *reader)
 {
-    d->mixed = d->mixed || (d->instances > 0 && d->root != reader->root);
-    d->last_root = d->instances == 0 || reader->root > d->last_root ? reader->root : d->last_root;
-    d->first_root = d->instances == 0 || reader->root < d->first_root ? reader->root : d->first_root;
-    d->root = reader->root;
+    const uint32_t first = reader->is_root ? reader->root : reader->first_root;
+    const uint32_t last = reader->is_root ? reader->root : reader->last_root;
+    d->last_root = d->instances == 0 || last > d->last_root ? last : d->last_root;
+    d->first_root = d->instances == 0 || first < d->first_root ? first : d->first_root;
+    d->mixed = d->first_root != d->last_root;
+    d->root = first;
     d->aligned = d->aligned && reader->aligned;
     d->spread = d->spread || s->spread || (reader->spread && !reader->temp);
     d->instances += reader->instances;

@@ -243,6 +243,14 @@ static ir_ref remake_for(rebuild *b, ir_ref old)
     return loop;
 }
 
+/* Whether expr needs no name: a leaf, but no load and no accumulator, which may change before the name is read. */
+static bool nameless(const ir_func *f, ir_ref expr)
+{
+    const ir_node *n = ir_at(f, expr);
+
+    return n->count == 0 && n->op != IR_LOAD && !(n->op == IR_GET && ir_at(f, n->ref)->op == IR_ACC);
+}
+
 /* The statement without its body; 0 where none is needed any more. */
 static ir_ref remake_statement(rebuild *b, ir_ref old)
 {
@@ -257,7 +265,7 @@ static ir_ref remake_statement(rebuild *b, ir_ref old)
         return 0;
     switch ((ir_op)n.op) {
     case IR_LET:
-        if (ir_at(f, operands[0])->count == 0 && ir_at(f, operands[0])->op != IR_LOAD) { /* a leaf needs no name */
+        if (nameless(f, operands[0])) {
             opjit_ir_map_set(f, b->map, old, operands[0]);
             return 0;
         }
