@@ -81,7 +81,7 @@ typedef enum cg_slot {
     CG_VALUE,   /* expression, let: its value */
     CG_SPLAT,   /* the same in every lane */
     CG_BASE,    /* affine index expression: its value in lane 0 of copy 0 */
-    CG_POINTER, /* load, store: address where the innermost loop's variable is 0 */
+    CG_POINTER, /* load, store: address where the variable of the loop whose statement reads or writes it is 0 */
     CG_SLOTS
 } cg_slot;
 
@@ -97,6 +97,7 @@ typedef struct cg_loop {
     LLVMValueRef iv; /* the variable in lane 0 of copy 0 */
     int64_t offset;  /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
+    uint32_t scope; /* id of the scope around all of its pieces */
 } cg_loop;
 
 /* Where an ACC keeps what it has: allocas. */

@@ -53,6 +53,7 @@ static void emit_stage(cg_func *f, ir_ref stage)
     f->lanes = f->copies = 1;
     f->lane_bits = 8;
     opjit_cg_scope_push(f);
+    f->loops[0].scope = f->next_scope;
     f->copy_scope = f->loop_scope = 0;
     LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
     LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */

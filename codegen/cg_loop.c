@@ -289,6 +289,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->lane_bits = data_bits(f, n->body);
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
     opjit_cg_scope_push(f);
+    f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
     emit_pieces(&p, &r);
     opjit_cg_scope_pop(f);

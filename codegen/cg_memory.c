@@ -174,12 +174,21 @@ static LLVMValueRef lane0_offset(cg_func *f, const access *a, int64_t lane0)
     return !offset ? constant : lane0 ? LLVMBuildAdd(f->b, offset, constant, "") : offset;
 }
 
-/* Address of lane 0.  With a pointer from outside of the innermost loop: that, plus what the loop adds. */
+/* The loop that a pointer was made before: the innermost one, or one around it where the same load stands there too. */
+static const cg_loop *loop_of_pointer(const cg_func *f, ir_ref node)
+{
+    uint32_t i = f->loop_count - 1;
+    while (i > 0 && f->loops[i].scope != f->cache[CG_POINTER][node].scope)
+        i--;
+    return &f->loops[i];
+}
+
+/* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */
 static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, a->node);
-    const cg_loop *inner = &f->loops[f->loop_count - 1], *vec = &f->loops[f->vec];
+    const cg_loop *loop = loop_of_pointer(f, a->node), *vec = &f->loops[f->vec];
     int64_t grow = 0;
     if (!p) {
         if (f->lanes > 1)
@@ -187,15 +196,15 @@ static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
         return opjit_cg_offset(f, element, base_pointer(f, a->tensor),
                                lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
     }
-    growth(f, a, inner->var, &grow);
-    LLVMValueRef moved = opjit_cg_recall(f, CG_BASE, a->node), step = times(f, inner->iv, grow);
+    growth(f, a, loop->var, &grow);
+    LLVMValueRef moved = opjit_cg_recall(f, CG_BASE, a->node), step = times(f, loop->iv, grow);
     if (!moved) {
         moved = step ? opjit_cg_offset(f, element, p, step) : p;
         opjit_cg_remember(f, CG_BASE, a->node, f->loop_scope, moved);
     }
-    if (grow * inner->offset == 0)
+    if (grow * loop->offset == 0)
         return moved;
-    return opjit_cg_offset(f, element, moved, opjit_cg_number(f, 64, 1, (uint64_t)(grow * inner->offset)));
+    return opjit_cg_offset(f, element, moved, opjit_cg_number(f, 64, 1, (uint64_t)(grow * loop->offset)));
 }
 
 /* Remainder modulo m, under the guess, of the element's place counted from the line's begin before HEAD. */

@@ -263,12 +263,63 @@ START_TEST(reductions)
 }
 END_TEST
 
+/* --- shared loads ------------------------------------------------------------------------------------------------- */
+
+/* One load is read by statements of a loop and of the loop inside of it, where it doesn't move: for each row its first
+ * element less the sum of it in `trip` iterations, behind `depth` loops around. */
+static void build_shared(ir_func *f, uint32_t trip, uint32_t depth)
+{
+    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "shared_load", NULL) == OPJIT_OK);
+    f->stage = IR_SCHEDULED;
+    harness_tensor(f, IR_IN, IR_F32, ROWS, COLUMNS, 0, "in");
+    const uint32_t out =
+        harness_tensor(f, IR_OUT, IR_F32, ROWS, COLUMNS + 1, 1, "out"); /* can't be the input's memory */
+    const ir_ref stage = opjit_ir_stage(f, c(f, 0), c(f, ROWS), 1), row = ir_at(f, stage)->ref;
+    ir_ref top = 0, around = stage, tail = 0, column = c(f, 0);
+    opjit_ir_append(f, 0, &top, stage);
+    if (depth > 0) {
+        const ir_ref loop = opjit_ir_for(f, c(f, 0), c(f, COLUMNS), 1);
+        opjit_ir_append(f, stage, &tail, loop);
+        column = ir_at(f, loop)->ref;
+        around = loop;
+        tail = 0;
+    }
+    ir_ref at[] = { row, column }, inner = 0;
+    const ir_ref own = opjit_ir_load(f, 1, at), acc = opjit_ir_acc(f, IR_F32, IR_SUM, 1);
+    const ir_ref loop = opjit_ir_for(f, c(f, 0), c(f, (int64_t)trip), 1);
+    opjit_ir_append(f, around, &tail, acc);
+    opjit_ir_append(f, around, &tail, loop);
+    opjit_ir_append(f, loop, &inner, opjit_ir_upd(f, acc, own, 0));
+    opjit_ir_append(f, around, &tail, opjit_ir_store(f, out, e2(f, IR_MUL, own, opjit_ir_get(f, acc)), at));
+    ck_assert(!f->failed);
+}
+
+START_TEST(shared_loads)
+{
+    static const uint32_t trips_inside[] = { 1, 3 };
+    test_random r;
+    ir_func f;
+    test_random_init(&r, 3, 0, (uint64_t)_i);
+    build_shared(&f, trips_inside[_i & 1], (uint32_t)_i >> 1);
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+            harness_kernel k = harness_compile(&f, targets[i], level);
+            const harness_run run = { .end = ROWS, .any_nan = true, .at_end = i & 1, .what = targets[i] };
+            if (runs(targets[i]))
+                harness_check(&f, &k, &run, &r);
+            harness_unload(&k);
+        }
+    opjit_ir_free(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cg.loops");
     TCase *t = tcase_create("trips");
     tcase_add_loop_test(t, trips, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, reductions, 0, 12);
+    tcase_add_loop_test(t, shared_loads, 0, 4);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
