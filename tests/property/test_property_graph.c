@@ -273,6 +273,123 @@ static void add_reader(trial *t)
     mark_written(v);
 }
 
+/* --- nodes whose outputs have another shape, or need more than an element of their input -------------------------- */
+
+/* The one input `in` of the value a, and the output, whose sizes are those of the input until the node says otherwise. */
+typedef struct mover {
+    trial *t;
+    value *a;
+    test_tensor in, *out;
+    uint32_t rank, axis;
+} mover;
+
+/* The node's own value, still without its elements. */
+static void *moved(mover *m, DML_OPERATOR_TYPE type, const void *desc, uint32_t inputs)
+{
+    const uint32_t node = graph_operator(&m->t->graph, type, desc, "mover");
+
+    for (uint32_t i = 0; i < inputs; i++)
+        connect(m->t, m->a, node, i);
+    value *v = new_value(m->t, NODE, node);
+    mark_written(v);
+    return v->data;
+}
+
+static void add_scan(mover *m)
+{
+    test_random *r = m->t->r;
+    const bool product = test_random_chance(r, 30);
+    const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC desc = {
+        &m->in.desc, &m->out->desc, m->axis, (DML_AXIS_DIRECTION)test_random_below(r, 2), test_random_chance(r, 50)
+    };
+
+    random_layout(m->t, m->out);
+    void *const out = moved(
+        m, product ? DML_OPERATOR_CUMULATIVE_PRODUCT : DML_OPERATOR_CUMULATIVE_SUMMATION, &desc, 1);
+    ref_cumulative(&desc, product, m->a->data, out);
+}
+
+static void add_reduction(mover *m)
+{
+    static const DML_REDUCE_FUNCTION functions[] = { DML_REDUCE_FUNCTION_MAX, DML_REDUCE_FUNCTION_MIN,
+                                                     DML_REDUCE_FUNCTION_SUM };
+    const uint32_t known = m->t->type == DML_TENSOR_DATA_TYPE_UINT8 ? 2 : 3;
+    const uint32_t axes[] = { m->axis, (m->axis + 1) % m->rank };
+    const DML_REDUCE_OPERATOR_DESC desc = { functions[test_random_below(m->t->r, known)], &m->in.desc, &m->out->desc,
+                                            m->rank > 1 && test_random_chance(m->t->r, 30) ? 2 : 1, axes };
+
+    for (uint32_t i = 0; i < desc.AxisCount; i++)
+        m->out->sizes[axes[i]] = 1;
+    random_layout(m->t, m->out);
+    void *const out = moved(m, DML_OPERATOR_REDUCE, &desc, 1);
+    ref_reduce(&desc, m->a->data, out);
+}
+
+static void add_padding(mover *m)
+{
+    uint32_t before[8] = { 0 }, after[8] = { 0 };
+    const DML_PADDING_MODE mode = (DML_PADDING_MODE)test_random_below(m->t->r, 4);
+    const DML_PADDING1_OPERATOR_DESC desc = { &m->in.desc, &m->out->desc, mode, m->t->type, { .UInt16 = 0x3c00 },
+                                              m->rank, before, after };
+    const void *const inputs[] = { m->a->data };
+
+    for (uint32_t d = 0; d < m->rank; d++) {
+        const uint32_t most = mode == DML_PADDING_MODE_REFLECTION ? m->in.sizes[d] - 1 : m->in.sizes[d];
+        before[d] = (uint32_t)test_random_below(m->t->r, (most < 3 ? most : 3) + 1);
+        after[d] = (uint32_t)test_random_below(m->t->r, (most < 3 ? most : 3) + 1);
+        m->out->sizes[d] += before[d] + after[d];
+    }
+    random_layout(m->t, m->out);
+    void *const out[] = { moved(m, DML_OPERATOR_PADDING1, &desc, 1) };
+    ref_padding1(&desc, inputs, out);
+}
+
+static void add_slice(mover *m)
+{
+    uint32_t offsets[8], windows[8];
+    int32_t strides[8];
+    const DML_SLICE1_OPERATOR_DESC desc = { &m->in.desc, &m->out->desc, m->rank, offsets, windows, strides };
+    const void *const inputs[] = { m->a->data };
+
+    for (uint32_t d = 0; d < m->rank; d++) {
+        offsets[d] = (uint32_t)test_random_below(m->t->r, m->in.sizes[d]);
+        windows[d] = (uint32_t)test_random_between(m->t->r, 1, m->in.sizes[d] - offsets[d]);
+        strides[d] = (int32_t)test_random_between(m->t->r, 1, 3) * (test_random_chance(m->t->r, 30) ? -1 : 1);
+        m->out->sizes[d] = (windows[d] - 1) / (uint32_t)abs(strides[d]) + 1;
+    }
+    random_layout(m->t, m->out);
+    void *const out[] = { moved(m, DML_OPERATOR_SLICE1, &desc, 1) };
+    ref_slice1(&desc, inputs, out);
+}
+
+static void add_join(mover *m)
+{
+    const DML_TENSOR_DESC both[] = { m->in.desc, m->in.desc };
+    const DML_JOIN_OPERATOR_DESC desc = { 2, both, &m->out->desc, m->axis };
+    const void *const inputs[] = { m->a->data, m->a->data };
+
+    m->out->sizes[m->axis] *= 2;
+    random_layout(m->t, m->out);
+    void *const out[] = { moved(m, DML_OPERATOR_JOIN, &desc, 2) };
+    ref_join(&desc, inputs, out);
+}
+
+static void add_mover(trial *t)
+{
+    static void (*const kinds[])(mover *) = { add_reduction, add_padding, add_slice, add_join, add_scan };
+    const uint32_t known = t->type == DML_TENSOR_DATA_TYPE_UINT8 ? 4 : 5; /* scans have wide types only */
+    mover m = { .t = t, .a = &t->values[test_random_below(t->r, t->count)], .out = &t->values[t->count].tensor };
+
+    if (m.a->tensor.span > 8 * ELEMENTS_MAX)
+        m.a = &t->values[0]; /* graphs are to stay small */
+    draw_shape(t, m.a, &m.in);
+    m.rank = m.in.buffer.DimensionCount;
+    m.axis = (uint32_t)test_random_below(t->r, m.rank);
+    test_tensor_link(m.out, t->type, m.rank);
+    memcpy(m.out->sizes, m.in.sizes, sizeof m.out->sizes);
+    kinds[test_random_below(t->r, known)](&m);
+}
+
 static void add_source(trial *t, uint32_t i)
 {
     test_tensor *tensor = &t->values[t->count].tensor;
@@ -300,6 +417,8 @@ static void begin_trial(trial *t, opjit_context *context)
     for (uint32_t i = 0; i < nodes; i++) {
         if (test_random_chance(t->r, 25))
             add_generator(t);
+        else if (test_random_chance(t->r, 35))
+            add_mover(t);
         else
             add_reader(t);
     }
