@@ -303,6 +303,27 @@ void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
 opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
 opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name); /* cg_func.c: one stage, one function */
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
+LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
+
+/* cg_entry.c: what objects have beside stages.  begin, then for each version its stages and version, then end. */
+typedef struct cg_entries {
+    LLVMValueRef packed, typed, runs; /* functions of one version */
+} cg_entries;
+typedef struct cg_kernel {
+    const codegen_kernel *request;
+    const char *name;
+    cg_entries *versions;
+    LLVMValueRef *constants;
+    LLVMTypeRef packed_type, typed_type, runs_type;
+} cg_kernel;
+opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, const char *name, cg_kernel *out);
+opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t version);
+opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
+/* cg_cpu.c: a function of ours, int(void), that says whether the machine it runs on has what target needs.  NULL: this
+ * architecture can't be asked. */
+LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
+/* cg_soft.c: the functions made so far are this version's: another one has other features. */
+void opjit_cg_soft_close(cg_func *f, const char *version);
 
 /* cg_state.c: LLVM's state of this thread. */
 opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMachineRef *out, opjit_error *error);

@@ -23,11 +23,16 @@ void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
     add_text(f, fn, "tune-cpu", f->target->tune);
 }
 
+LLVMTypeRef opjit_cg_stage_type(const cg_func *f)
+{
+    LLVMTypeRef types[6] = { f->type.ptr, f->type.ptr, f->type.ptr, f->type.ptr, f->type.i64, f->type.i64 };
+    return LLVMFunctionType(f->type.none, types, 6, 0);
+}
+
 /* No noalias anywhere: the pointers come out of an array, and an output may be an input's memory. */
 static void begin_function(cg_func *f, const char *name)
 {
-    LLVMTypeRef types[6] = { f->type.ptr, f->type.ptr, f->type.ptr, f->type.ptr, f->type.i64, f->type.i64 };
-    f->fn = LLVMAddFunction(f->module, name, LLVMFunctionType(f->type.none, types, 6, 0));
+    f->fn = LLVMAddFunction(f->module, name, opjit_cg_stage_type(f));
     opjit_cg_attributes(f, f->fn);
     LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
 }

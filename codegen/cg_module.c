@@ -26,6 +26,7 @@ typedef struct job {
     LLVMBuilderRef b, entry;
     LLVMMemoryBufferRef object;
     rt_arena arena;
+    const rt_target *target; /* of what is being built */
     bool accumulates;
 } job;
 
@@ -78,7 +79,7 @@ static void open_module(job *j, const cg_target *cpu)
 static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
 {
     cg_func f = { .ir = ir,
-                  .target = j->request->target,
+                  .target = j->target,
                   .cpu = cpu,
                   .arena = &j->arena,
                   .error = j->error,
@@ -100,14 +101,13 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
     return f;
 }
 
-static opjit_status build_variant(job *j, const cg_target *cpu, uint32_t variant)
+static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *ir, const char *kernel, uint32_t variant)
 {
-    const ir_func *ir = j->request->variants[variant];
     uint32_t stage = 0;
     for (ir_ref s = ir->body; s != 0; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
         cg_func f = new_function(j, cpu, ir);
-        snprintf(name, sizeof(name), "%s_v%u_s%u", j->request->name, variant, stage);
+        snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
         TRY(opjit_cg_stage(&f, s, name));
         j->accumulates |= f.accumulates;
     }
@@ -130,10 +130,34 @@ static opjit_status run_passes(job *j)
     return OPJIT_CODEGEN;
 }
 
-static opjit_status build(job *j, const cg_target *cpu)
+/* Stages of all versions, each followed by its entries. */
+static opjit_status build_kernel(job *j, const cg_target *cpu)
+{
+    const codegen_kernel *kernel = j->request->kernel;
+    cg_kernel made;
+    cg_func f = new_function(j, cpu, NULL);
+    TRY(opjit_cg_kernel_begin(&f, kernel, j->request->name, &made));
+    for (uint32_t i = 0; i < kernel->version_count; i++) {
+        const codegen_version *version = &kernel->versions[i];
+        j->target = version->target;
+        for (uint32_t v = 0; v < version->variant_count; v++)
+            TRY(build_variant(j, cpu, version->variants[v], version->name, v));
+        f = new_function(j, cpu, NULL);
+        TRY(opjit_cg_kernel_version(&f, &made, i));
+    }
+    return opjit_cg_kernel_end(&f, &made);
+}
+
+static opjit_status build_stages(job *j, const cg_target *cpu)
 {
     for (uint32_t v = 0; v < j->request->variant_count; v++)
-        TRY(build_variant(j, cpu, v));
+        TRY(build_variant(j, cpu, j->request->variants[v], j->request->name, v));
+    return OPJIT_OK;
+}
+
+static opjit_status build(job *j, const cg_target *cpu)
+{
+    TRY(j->request->kernel ? build_kernel(j, cpu) : build_stages(j, cpu));
     if (j->request->verify) {
         char *text = NULL;
         const bool broken = LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
@@ -244,19 +268,22 @@ static opjit_status check(const codegen_request *r, opjit_error *error)
         !*r->name)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "the kernel's name is \"%s\"; A-Z, a-z, 0-9 and _ are allowed", r->name);
+    if (r->kernel && r->emit == CODEGEN_CODE)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "entries are for objects and texts, not for CODE");
     return OPJIT_OK;
 }
 
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error)
 {
-    job j = { .request = request, .error = error };
-    const cg_target *cpu = opjit_cg_target_find(request->target->arch);
+    job j = { .request = request,
+              .error = error,
+              .target = request->kernel ? request->kernel->versions[0].target : request->target };
+    const cg_target *cpu = opjit_cg_target_find(j.target->arch);
     *out = (codegen_result){ .entries = NULL };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     TRY(check(request, error));
     if (!cpu)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s",
-                                  request->target->text);
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", j.target->text);
     TRY(opjit_cg_machine(cpu, request->level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     const double start = now_ms();

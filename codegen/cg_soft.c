@@ -6,6 +6,8 @@
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>
 
+#include <stdio.h>
+
 /* Correctly rounded a * b + c.  The product has at most 106 bits; the smaller of product and addend is shifted to the
  * other's scale in 128 bits, and what falls off the end is kept as a last bit of 1 (jamming), far below the bits that
  * decide the rounding. */
@@ -290,6 +292,18 @@ static LLVMValueRef soft_function(cg_func *f, const char *name, const char *cons
     LLVMSetLinkage(fn, LLVMInternalLinkage); /* not before: linking drops internal functions that nothing calls yet */
     opjit_cg_attributes(f, fn);
     return fn;
+}
+
+void opjit_cg_soft_close(cg_func *f, const char *version)
+{
+    static const char *const names[] = { "soft_fma", "soft_fmod" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        LLVMValueRef fn = LLVMGetNamedFunction(f->module, names[i]);
+        char name[512];
+        const int size = snprintf(name, sizeof(name), "%s.%s", version, names[i]);
+        if (fn)
+            LLVMSetValueName2(fn, name, (size_t)size);
+    }
 }
 
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args)

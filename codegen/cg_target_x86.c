@@ -10,6 +10,7 @@ static void setup(void)
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser(); /* for cpuid in objects that ask for the CPU (cg_cpu.c) */
 }
 
 static const char *cpu(const rt_target *target)

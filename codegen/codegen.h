@@ -4,11 +4,35 @@
 #ifndef OPJIT_CODEGEN_CODEGEN_H
 #define OPJIT_CODEGEN_CODEGEN_H
 
+#include <opjit/abi.h>
+
 #include "ir/ir.h"
 
 #define CODEGEN_ABI 1u
 
 typedef enum codegen_emit { CODEGEN_CODE = 0, CODEGEN_OBJECT = 1, CODEGEN_ASM = 2, CODEGEN_LLVM = 3 } codegen_emit;
+
+/* A kernel as other programs link it, for OBJECT, ASM and LLVM: beside its stages the functions NAME and NAME_packed,
+ * NAME_runs_here, the metadata, and the constants that it binds itself.  A version is the kernel for one target. */
+typedef struct codegen_version {
+    const ir_func *const *variants; /* as in a request */
+    uint32_t variant_count;
+    const rt_target *target;
+    const char *name;               /* NAME, where there is one version; else each has its own */
+    const opjit_kernel_meta *meta;  /* its steps' entries are filled in */
+} codegen_version;
+
+typedef struct codegen_data {
+    const void *data;
+    uint64_t bytes;
+    uint32_t align; /* a power of two */
+} codegen_data;
+
+typedef struct codegen_kernel {
+    const codegen_version *versions; /* best first: the first one that runs is chosen when a program is loaded */
+    uint32_t version_count;          /* all of one architecture and with one interface */
+    const codegen_data *constants;   /* by constant buffer */
+} codegen_kernel;
 
 typedef struct codegen_request {
     const ir_func *const *variants; /* scheduled and laid out; every stage of every variant becomes one function */
@@ -19,6 +43,7 @@ typedef struct codegen_request {
     const char *name;               /* [A-Za-z0-9_]+; stage functions are NAME_v<variant>_s<stage> */
     const opjit_allocator *allocator;
     bool verify;                    /* LLVM's verifier reads the module before anything else does: for tests */
+    const codegen_kernel *kernel;   /* NULL: stages alone; else variants and target are the versions' */
 } codegen_request;
 
 typedef struct codegen_result {

@@ -10,7 +10,7 @@
 
 /* --- units -------------------------------------------------------------------------------------------------------- */
 
-static void unit_destroy(void *user)
+void opjit_fe_unit_destroy(void *user)
 {
     fe_unit *unit = user;
     rt_core *core = unit->core;
@@ -47,8 +47,8 @@ static opjit_status unit_fill(opjit_context *context, fe_unit *unit, const fe_su
     return OPJIT_OK;
 }
 
-static opjit_status unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options, rt_hash key,
-                             fe_unit **out, opjit_error *error)
+opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                               rt_hash key, fe_unit **out, opjit_error *error)
 {
     fe_unit *unit = opjit_rt_allocate(&context->core->allocator, sizeof *unit, _Alignof(fe_unit));
     opjit_status status;
@@ -64,7 +64,7 @@ static opjit_status unit_new(opjit_context *context, const fe_subject *subject, 
     unit->key = key;
     status = unit_fill(context, unit, subject, error);
     if (status != OPJIT_OK)
-        unit_destroy(unit);
+        opjit_fe_unit_destroy(unit);
     else
         *out = unit;
     return status;
@@ -225,7 +225,7 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_byte
                             opjit_error *error)
 {
     const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
-    rt_kernel_hooks hooks = { .user = unit, .destroy = unit_destroy, .optimize = quick ? optimize : NULL };
+    rt_kernel_hooks hooks = { .user = unit, .destroy = opjit_fe_unit_destroy, .optimize = quick ? optimize : NULL };
     rt_kernel_times times = { 0 };
     rt_bytes image;
     opjit_status status;
@@ -280,7 +280,7 @@ static opjit_status interpret(void *user, uint32_t step, void *const *buffers, c
 
 static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_error *error)
 {
-    const rt_kernel_hooks hooks = { .user = unit, .destroy = unit_destroy, .interpret = interpret };
+    const rt_kernel_hooks hooks = { .user = unit, .destroy = opjit_fe_unit_destroy, .interpret = interpret };
     rt_kernel_times times = { 0 };
     rt_bytes image;
     opjit_status status;
@@ -308,7 +308,7 @@ opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject,
     fe_unit *unit = NULL;
 
     *out = NULL;
-    TRY(unit_new(context, subject, options, opjit_rt_hash(key->data, key->size), &unit, error));
+    TRY(opjit_fe_unit_new(context, subject, options, opjit_rt_hash(key->data, key->size), &unit, error));
     if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
         status = make_interpreted(unit, out, error);
     } else {
@@ -321,6 +321,6 @@ opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject,
         }
     }
     if (status != OPJIT_OK)
-        unit_destroy(unit); /* once there is a kernel, it is the kernel's */
+        opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
     return status;
 }

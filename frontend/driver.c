@@ -106,8 +106,8 @@ opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op, 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 /* The late fields' names out of options, whose other fields opjit_fe_options_read has checked. */
-static opjit_status subject_of(const DML_GRAPH_DESC *desc, const opjit_compile_options *options, fe_subject *out,
-                               opjit_error *error)
+opjit_status opjit_fe_graph_subject(const DML_GRAPH_DESC *desc, const opjit_compile_options *options, fe_subject *out,
+                                    opjit_error *error)
 {
     opjit_compile_options given;
 
@@ -199,7 +199,7 @@ opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *d
     if (context == NULL || desc == NULL)
         return refuse_null(context == NULL ? "context" : "desc", error);
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
-    TRY(subject_of(desc, options, &j.subject, error));
+    TRY(opjit_fe_graph_subject(desc, options, &j.subject, error));
     opjit_rt_arena_init_in(&graph.arena, &context->core->allocator, room, sizeof room);
     opjit_rt_bytes_init_in(&key, &context->core->allocator, key_room, sizeof key_room);
     status = compile_graph(&j, &graph, &key, out_kernel, error);
@@ -294,6 +294,6 @@ opjit_status opjit_graph_explain(opjit_context *context, const DML_GRAPH_DESC *d
     if (context == NULL || desc == NULL || fn == NULL)
         return refuse_null(context == NULL ? "context" : desc == NULL ? "desc" : "fn", error);
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
-    TRY(subject_of(desc, options, &subject, error));
+    TRY(opjit_fe_graph_subject(desc, options, &subject, error));
     return explain_subject(context, &subject, &read, fn, user, error);
 }

@@ -113,6 +113,9 @@ typedef struct fe_subject {
     uint32_t late_count;
 } fe_subject;
 
+/* A graph with the late fields that options (may be NULL) name. */
+opjit_status opjit_fe_graph_subject(const DML_GRAPH_DESC *desc, const opjit_compile_options *options, fe_subject *out,
+                                    opjit_error *error);
 /* Reads and checks a graph into *out, whose arena is ready.  keep: labels and folded constants are copied and operators
  * retained; else all is borrowed, tensors of buffers are not filled in, and that the bytes of live edges fit is not
  * checked: enough for the key, and equal keys pass or fail alike.  *out is to be freed in any case. */
@@ -220,6 +223,12 @@ typedef struct fe_unit {
     fe_program program;           /* interpreted kernels; else empty once the image is made */
 } fe_unit;
 
+opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                               rt_hash key, fe_unit **out, opjit_error *error);
+void opjit_fe_unit_destroy(void *unit);
+
+/* The metadata of unit->program, in which no stage has a place yet. */
+opjit_status opjit_fe_meta_make(const fe_unit *unit, rt_bytes *out, opjit_error *error);
 /* Lays unit->program out as an image.  code: NULL for an interpreted kernel. */
 opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error);
 

@@ -159,45 +159,57 @@ static opjit_status allocate_tables(const fe_unit *unit, uint32_t steps, rt_aren
     return OPJIT_OK;
 }
 
-static opjit_status image_make(const fe_unit *unit, const codegen_result *code, rt_arena *arena, rt_bytes *out,
-                               opjit_error *error)
+/* All that the metadata says, in tables of the arena.  entries: where each stage begins in the code, or NULL. */
+static opjit_status describe(const fe_unit *unit, const uint64_t *entries, rt_arena *arena, rt_meta_source *out,
+                             opjit_error *error)
 {
-    rt_meta_source source = {
+    uint32_t steps = unit->graph.plan.call_count;
+    tables all;
+
+    *out = (rt_meta_source){
         .name = unit->name,
         .target = unit->options.target->text,
         .level = unit->options.level,
-        .features = { code == NULL ? 0 : unit->options.target->features },
         .flops = unit->program.flops,
         .bytes_read = unit->program.bytes_read,
         .bytes_written = unit->program.bytes_written,
     };
-    const uint64_t *entries;
+    for (uint32_t i = 0; i < unit->program.count; i++)
+        steps += opjit_fe_stage_count(&unit->program.variants[i]);
+    TRY(allocate_tables(unit, steps, arena, &all, error));
+    memcpy(out->key, &unit->key.lo, 8);
+    memcpy(out->key + 8, &unit->key.hi, 8);
+    describe_buffers(unit, out, &all);
+    for (; out->params < unit->graph.late_count; out->params++) {
+        const fe_late *late = &unit->graph.late[out->params];
+        describe_param(late->op, late->field, &all.params[out->params]);
+        all.param_names[out->params] = late->name;
+    }
+    TRY(unit->graph.parts != NULL ? describe_parts(unit, entries, out, &all, error)
+                                  : describe_variants(unit, entries, out, &all, error));
+    out->buffers = all.buffers;
+    out->buffer_names = all.buffer_names;
+    out->param_infos = all.params;
+    out->param_names = all.param_names;
+    out->step_infos = all.steps;
+    out->variant_infos = all.variants;
+    return OPJIT_OK;
+}
+
+static opjit_status image_make(const fe_unit *unit, const codegen_result *code, rt_arena *arena, rt_bytes *out,
+                               opjit_error *error)
+{
+    rt_meta_source source;
     uint32_t steps = 0;
-    tables all;
 
     for (uint32_t i = 0; i < unit->program.count; i++)
         steps += opjit_fe_stage_count(&unit->program.variants[i]);
     if (code != NULL && code->entry_count != steps)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: %u stages became %u functions", unit->name, steps,
                                   code->entry_count);
-    TRY(allocate_tables(unit, steps + unit->graph.plan.call_count, arena, &all, error));
-    memcpy(source.key, &unit->key.lo, 8);
-    memcpy(source.key + 8, &unit->key.hi, 8);
-    describe_buffers(unit, &source, &all);
-    for (; source.params < unit->graph.late_count; source.params++) {
-        const fe_late *late = &unit->graph.late[source.params];
-        describe_param(late->op, late->field, &all.params[source.params]);
-        all.param_names[source.params] = late->name;
-    }
-    entries = code == NULL ? NULL : code->entries;
-    TRY(unit->graph.parts != NULL ? describe_parts(unit, entries, &source, &all, error)
-                                  : describe_variants(unit, entries, &source, &all, error));
-    source.buffers = all.buffers;
-    source.buffer_names = all.buffer_names;
-    source.param_infos = all.params;
-    source.param_names = all.param_names;
-    source.step_infos = all.steps;
-    source.variant_infos = all.variants;
+    TRY(describe(unit, code == NULL ? NULL : code->entries, arena, &source, error));
+    if (code != NULL)
+        source.features[0] = unit->options.target->features;
     return opjit_rt_image_build(&source, code == NULL ? NULL : code->bytes.data, code == NULL ? 0 : code->bytes.size,
                                 out, error);
 }
@@ -209,6 +221,21 @@ opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code
 
     opjit_rt_arena_init(&arena, &unit->core->allocator);
     status = image_make(unit, code, &arena, out, error);
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
+opjit_status opjit_fe_meta_make(const fe_unit *unit, rt_bytes *out, opjit_error *error)
+{
+    rt_meta_source source;
+    rt_arena arena;
+    opjit_status status;
+
+    opjit_rt_arena_init(&arena, &unit->core->allocator);
+    status = describe(unit, NULL, &arena, &source, error);
+    source.features[0] = unit->options.target->features;
+    if (status == OPJIT_OK)
+        status = opjit_rt_meta_build(&source, out, error);
     opjit_rt_arena_free(&arena);
     return status;
 }

@@ -80,6 +80,25 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
         memcpy(out->data + base, &meta, sizeof meta);
 }
 
+static opjit_status check_counts(const rt_meta_source *source, size_t code_size, opjit_error *error)
+{
+    if (source->inputs > MOST_ITEMS || source->outputs > MOST_ITEMS || source->constants > MOST_ITEMS ||
+        source->params > MOST_ITEMS || source->steps > MOST_ITEMS || source->variants > MOST_ITEMS ||
+        code_size > MOST_CODE)
+        return opjit_rt_error_set(
+            error, OPJIT_LIMIT,
+            "kernel: more than %u buffers, parameters, steps or variants, or more than %u bytes of code", MOST_ITEMS,
+            MOST_CODE);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_meta_build(const rt_meta_source *source, rt_bytes *out, opjit_error *error)
+{
+    TRY(check_counts(source, 0, error));
+    put_meta(source, out);
+    return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
 opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code, size_t code_size, rt_bytes *out,
                                   opjit_error *error)
 {
@@ -88,13 +107,7 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
     const uint8_t *checked_code;
     rt_hash hash;
 
-    if (source->inputs > MOST_ITEMS || source->outputs > MOST_ITEMS || source->constants > MOST_ITEMS ||
-        source->params > MOST_ITEMS || source->steps > MOST_ITEMS || source->variants > MOST_ITEMS ||
-        code_size > MOST_CODE)
-        return opjit_rt_error_set(
-            error, OPJIT_LIMIT,
-            "kernel: more than %u buffers, parameters, steps or variants, or more than %u bytes of code", MOST_ITEMS,
-            MOST_CODE);
+    TRY(check_counts(source, code_size, error));
     memset(&header, 0, sizeof header);
     opjit_rt_bytes_append(out, &header, sizeof header);
     put_meta(source, out);

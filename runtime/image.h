@@ -28,6 +28,9 @@ typedef struct rt_meta_source {
 /* Appends an image to *out (which must be empty). */
 opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code, size_t code_size, rt_bytes *out, opjit_error *error);
 
+/* Appends the metadata alone to *out (which must be empty). */
+opjit_status opjit_rt_meta_build(const rt_meta_source *source, rt_bytes *out, opjit_error *error);
+
 /* Checks every offset, count and the checksum: after OPJIT_OK nothing in *image can lead outside of it, entry points
  * included.  size may be anything; CORRUPT says what is wrong.  *out_meta and *out_code point into image. */
 opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_kernel_meta **out_meta, const uint8_t **out_code,

@@ -19,6 +19,16 @@ typedef enum rt_feature {
     RT_FEATURE_COUNT
 } rt_feature;
 
+/* Where cpuid (subleaf 0) tells of a feature.  Ends with leaf 0. */
+typedef struct rt_cpuid_bit {
+    rt_feature feature;
+    uint32_t leaf;
+    char reg; /* 'b', 'c' or 'd' */
+    uint8_t bit;
+    uint8_t state; /* bits of the register state that the system has to save: xgetbv(0) */
+} rt_cpuid_bit;
+extern const rt_cpuid_bit opjit_rt_cpuid_bits[];
+
 #define RT_TARGET_TEXT_SIZE 384 /* the longest canonical text, every feature and option named, fits */
 
 typedef struct rt_target {

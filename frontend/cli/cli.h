@@ -12,23 +12,33 @@ typedef struct cli_options {
     uint32_t argument_count;
     const char *executor;     /* "cpu", "interp", "cuda" or "hip" */
     const char *dispatchable; /* NULL: all */
-    const char *target;       /* NULL: this CPU */
+    const char *target;       /* the only one; NULL: this CPU */
+    const char *const *targets; /* compile: all that were given */
+    uint32_t target_count;
     const char *cache_dir;    /* NULL: none */
     uint32_t threads;
     uint32_t feature_level; /* DML_FEATURE_LEVEL; 0: none */
     opjit_level level;
     bool masks_absorb, no_cache, quiet;
     bool json, quick; /* bench: as JSON; fewer cases */
+    uint32_t emit;       /* compile: bits 1 << opjit_artifact_kind */
+    const char *output;  /* compile: the folder */
+    const char *library; /* compile: the libraries' name; NULL: "kernels" */
+    bool prefix_model;   /* compile: symbols begin with the model's name */
 } cli_options;
 
 typedef int (*cli_command_fn)(const cli_options *options); /* gives the exit status */
 int opjit_cli_run(const cli_options *options);             /* cmd_run.c */
 int opjit_cli_explain(const cli_options *options);         /* cmd_explain.c */
 int opjit_cli_bench(const cli_options *options);           /* cmd_bench.c */
+int opjit_cli_compile_ahead(const cli_options *options);   /* cmd_compile.c */
 int opjit_cli_cache(const cli_options *options);           /* cmd_cache.c */
 int opjit_cli_ops(const cli_options *options);             /* cmd_list.c */
 int opjit_cli_targets(const cli_options *options);
 int opjit_cli_version(const cli_options *options);
+
+/* Reads the value of --emit. */
+opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *error);
 
 /* --- common.c ----------------------------------------------------------------------------------------------------- */
 /* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */

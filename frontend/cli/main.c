@@ -13,7 +13,7 @@
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 typedef struct command {
     const char *name;
-    cli_command_fn run; /* NULL: not in this version */
+    cli_command_fn run;
     uint32_t arguments_min, arguments_max;
     const char *synopsis, *help;
 } command;
@@ -26,7 +26,8 @@ static const command commands[] = {
     { "ops", opjit_cli_ops, 0, 1, "[NAME]", "list the operators, or one with its fields" },
     { "targets", opjit_cli_targets, 0, 0, "", "list what code can be made for" },
     { "version", opjit_cli_version, 0, 0, "", "print versions" },
-    { "compile", NULL, 1, UINT32_MAX, "MODEL.json... -o DIR", "not in this version: ahead-of-time compilation" },
+    { "compile", opjit_cli_compile_ahead, 1, UINT32_MAX, "MODEL.json... [--dispatchable NAME] [--emit KIND,...] -o DIR",
+      "compile dispatchables ahead of time, into files for other programs" },
     { "bench", opjit_cli_bench, 0, 1, "[MODEL.json] [--json] [--quick] [--threads N]",
       "measure a model's dispatchables, or the generators, beside memset and memcpy" },
     { "cache", opjit_cli_cache, 1, 1, "list|verify|clear", "look after the disk cache" },
@@ -51,10 +52,14 @@ static int help(void)
            "  --threads N             threads that a kernel may use, 1 to 256; default 1 (run, bench)\n"
            "  --json                  results as JSON (bench)\n"
            "  --quick                 fewer cases (bench)\n"
-           "  --dispatchable NAME     this one only (explain)\n"
+           "  --dispatchable NAME     this one only (explain, compile)\n"
+           "  --emit KIND,...         obj, header, lib, llvm, asm, ir, json; default obj,header (compile)\n"
+           "  -o DIR                  the folder for them, made where it is missing (compile)\n"
+           "  --name NAME             libNAME.a, libNAME.so, NAME.h of --emit lib; default kernels (compile)\n"
+           "  --prefix-model          names are MODEL_DISPATCHABLE (compile)\n"
            "  --feature-level L       hold operators to DirectML feature level L, e.g. 5.1\n"
            "  --level quick|peak      fast to compile, or fast to run\n"
-           "  --target T              compile for T, as `opjit targets` prints it\n"
+           "  --target T              compile for T, as `opjit targets` prints it; compile takes several\n"
            "  --masks-absorb          -inf of a mask decides an addition alone\n"
            "  --no-cache              neither read nor write the disk cache\n"
            "  --cache-dir DIR         the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder\n"
@@ -71,6 +76,8 @@ typedef struct parser {
     opjit_error error;
     const char *command;
     bool help;
+    rt_arena *arena;
+    const char *targets[OPJIT_ARTIFACT_MAX_TARGETS];
 } parser;
 
 static opjit_status set_executor(parser *p, const char *value)
@@ -114,11 +121,50 @@ static opjit_status set_level(parser *p, const char *value)
     return OPJIT_OK;
 }
 
+/* One target, or several with commas between, "cpu:x86-64-v2,cpu:x86-64-v3": their own commas are before no "cpu". */
 static opjit_status set_target(parser *p, const char *value)
 {
-    rt_target target;
-    p->options.target = value;
-    return opjit_rt_target_parse(value, &target, &p->error);
+    while (value != NULL) {
+        const char *const next = strstr(value, ",cpu");
+        const char *const one =
+            opjit_rt_arena_string(p->arena, value, next == NULL ? strlen(value) : (size_t)(next - value));
+        rt_target target;
+        if (one == NULL)
+            return opjit_rt_no_memory(&p->error);
+        if (p->options.target_count == OPJIT_ARTIFACT_MAX_TARGETS)
+            return opjit_rt_error_set(&p->error, OPJIT_LIMIT, "at most %u targets", OPJIT_ARTIFACT_MAX_TARGETS);
+        TRY(opjit_rt_target_parse(one, &target, &p->error));
+        p->targets[p->options.target_count++] = one;
+        p->options.targets = p->targets;
+        p->options.target = one;
+        value = next == NULL ? NULL : next + 1;
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status set_emit(parser *p, const char *value)
+{
+    return opjit_cli_read_emit(value, &p->options.emit, &p->error);
+}
+
+static opjit_status set_output(parser *p, const char *value)
+{
+    p->options.output = value;
+    return value[0] != '\0' ? OPJIT_OK
+                            : opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "a folder has to be named");
+}
+
+static opjit_status set_library(parser *p, const char *value)
+{
+    p->options.library = value;
+    return opjit_artifact_check_name(value, &p->error);
+}
+
+static opjit_status set_prefix_model(parser *p, const char *value)
+{
+    (void)value;
+    p->options.prefix_model = true;
+    return OPJIT_OK;
 }
 
 static opjit_status set_cache_dir(parser *p, const char *value)
@@ -171,14 +217,6 @@ static opjit_status set_help(parser *p, const char *value)
     p->help = true;
     return OPJIT_OK;
 }
-/* Options of commands that are not in this version. */
-static opjit_status accept(parser *p, const char *value)
-{
-    (void)p;
-    (void)value;
-    return OPJIT_OK;
-}
-
 static const struct option {
     const char *name;
     bool takes_value;
@@ -196,8 +234,10 @@ static const struct option {
     { "--cache-dir", true, NULL, set_cache_dir },
     { "--quiet", false, NULL, set_quiet },
     { "--help", false, NULL, set_help },
-    { "--emit", true, " compile ", accept },
-    { "-o", true, " compile ", accept },
+    { "--emit", true, " compile ", set_emit },
+    { "-o", true, " compile ", set_output },
+    { "--name", true, " compile ", set_library },
+    { "--prefix-model", false, " compile ", set_prefix_model },
     { "--json", false, " bench ", set_json },
     { "--quick", false, " bench ", set_quick },
 };
@@ -276,10 +316,8 @@ static int run_command(parser *p)
                                   : ": an argument is missing");
     if (p->options.argument_count > c->arguments_max)
         return usage("too many arguments for ", c->name);
-    if (c->run == NULL) {
-        opjit_rt_error_set(&p->error, OPJIT_UNSUPPORTED, "opjit %s is not in this version", c->name);
-        return opjit_cli_complain(NULL, NULL, &p->error);
-    }
+    if (p->options.target_count > 1 && c->run != opjit_cli_compile_ahead)
+        return usage("several targets are for compile, not for ", c->name);
     return c->run(&p->options);
 }
 
@@ -306,8 +344,11 @@ static int read_arguments(parser *p, int argc, char **argv, const char **argumen
 
 int main(int argc, char **argv)
 {
-    parser p = { .options = { .executor = "cpu", .threads = 1 } };
     rt_arena arena;
+    parser p = { .options = { .executor = "cpu",
+                              .threads = 1,
+                              .emit = 1u << OPJIT_ARTIFACT_OBJECT | 1u << OPJIT_ARTIFACT_HEADER },
+                 .arena = &arena };
     const char **arguments;
     int status;
     opjit_rt_arena_init(&arena, &opjit_rt_default_allocator);

@@ -86,6 +86,25 @@ typedef struct opjit_kernel_meta {
     uint64_t flops, bytes_read, bytes_written;                 /* of one call, base variant */
 } opjit_kernel_meta;
 
+/* --- ahead of time ------------------------------------------------------------------------------------------------ */
+/* Objects and libraries are read-only and hold distances in place of pointers: an offset counts from the start of the
+ * struct that it stands in. */
+#define OPJIT_AOT_ABI 1u /* layout of the structs below */
+
+/* The symbol NAME_kernel of an object: one kernel, or one version of it. */
+typedef struct opjit_aot_kernel {
+    uint32_t abi;              /* OPJIT_AOT_ABI */
+    uint32_t size;             /* bytes of this struct and of the offsets behind it */
+    int32_t meta;              /* opjit_kernel_meta */
+    uint32_t meta_size;
+    int32_t code;              /* what opjit_step_info.entry counts from */
+    uint32_t code_size;        /* stages begin within it */
+    int32_t packed;            /* void (*)(void *const *buffers, const uint64_t *params, void *workspace) */
+    int32_t typed;             /* as the generated header declares it */
+    int32_t runs_here;         /* int (*)(void) */
+    uint32_t constants;        /* this many int32_t offsets of the kernel's own constants follow */
+} opjit_aot_kernel;
+
 #ifdef __cplusplus
 }
 #endif

@@ -307,6 +307,73 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_typed_call(void (*function)(void), 
                                                         const DML_TENSOR_DATA_TYPE *types, void *const *values,
                                                         opjit_error *error);
 
+/* --- ahead of time ------------------------------------------------------------------------------------------------ */
+/* Kernels compiled to be shipped, for this CPU or any other: objects and texts for other programs.
+ *
+ *     opjit_artifact_create(context, &options, &artifact, &error);          // for which targets
+ *     opjit_artifact_add_operator(artifact, op, &compile, &error);          // compile.name: the function's name
+ *     opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_OBJECT, &data, &bytes, &error);    // write it to NAME.o
+ *
+ * An object has, for each kernel, the functions
+ *     void NAME(const T *in0, ..., U *out0, ..., params ..., void *workspace)
+ *     void NAME_packed(void *const *buffers, const uint64_t *params, void *workspace)
+ *     int NAME_runs_here(void)
+ * its stages, and the metadata of abi.h.  Nothing in it is undefined or writable.  The generated header is the manual:
+ * shapes, alignment, workspace, what may be in place.  The same kernels, targets, level and LLVM give the same bytes.
+ * Several targets make several versions of every kernel; NAME is then the first one, from the one with the most features
+ * on, that the machine can run (an indirect function, chosen once by the dynamic loader; x86-64 and glibc).
+ * An artifact is used by one thread at a time, and its context outlives it. */
+typedef struct opjit_artifact opjit_artifact;
+#define OPJIT_ARTIFACT_MAX_TARGETS 16u
+
+typedef struct opjit_artifact_options {
+    uint32_t struct_size;
+    uint32_t target_count;
+    const char *const *targets; /* NULL and 0: the context's target */
+    const char *name;           /* of the libraries: NAME_registry is their list of kernels; NULL: "kernels" */
+} opjit_artifact_options;
+#define OPJIT_ARTIFACT_OPTIONS_INIT { sizeof(opjit_artifact_options), 0, NULL, NULL }
+
+/* Whether a kernel may have this name: a C identifier of at most 63 characters that is no word of C or C++, no function
+ * of the C library, and neither begins with an underscore nor has two in a row. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_check_name(const char *name, opjit_error *error);
+
+/* An empty artifact, which the caller destroys.  options may be NULL. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_create(opjit_context *context,
+                                                             const opjit_artifact_options *options,
+                                                             opjit_artifact **out_artifact, opjit_error *error);
+OPJIT_API void opjit_artifact_destroy(opjit_artifact *artifact);
+
+/* Adds a kernel.  options: its name is needed, its target has to be NULL; level AUTO is peak here.  Everything is copied
+ * or retained, constants too.  Expected failures: a name that is used already (also by another kernel's NAME_packed ...),
+ * UNSUPPORTED for custom operators, which are functions of this process. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_operator(opjit_artifact *artifact, opjit_operator *op,
+                                                                   const opjit_compile_options *options,
+                                                                   opjit_error *error);
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_graph(opjit_artifact *artifact, const DML_GRAPH_DESC *desc,
+                                                                const opjit_compile_options *options,
+                                                                opjit_error *error);
+/* Kernels added so far, and their names (NULL: there is no such kernel). */
+OPJIT_API uint32_t opjit_artifact_count(const opjit_artifact *artifact);
+OPJIT_API const char *opjit_artifact_name(const opjit_artifact *artifact, uint32_t index);
+
+typedef enum opjit_artifact_kind {
+    OPJIT_ARTIFACT_OBJECT = 1, /* .o */
+    OPJIT_ARTIFACT_HEADER = 2, /* .h: C11 and C++17, needs <stdint.h> alone */
+    OPJIT_ARTIFACT_LLVM = 3,   /* .ll */
+    OPJIT_ARTIFACT_ASM = 4,    /* .s */
+    OPJIT_ARTIFACT_IR = 5,     /* .ir: opjit's own, as it goes to code generation */
+    OPJIT_ARTIFACT_JSON = 6,   /* .json: what the header says, for programs */
+    OPJIT_ARTIFACT_ARCHIVE = 7, /* .a of all kernels, with their registry */
+    OPJIT_ARTIFACT_SHARED = 8   /* .so of the same */
+} opjit_artifact_kind;
+
+/* Makes one output of kernel `index`.  *out_data is the artifact's and stays until it is destroyed or a kernel is added.
+ * Texts end with a newline and have no NUL.  OBJECT, LLVM and ASM need the codegen library; HEADER, IR and JSON don't. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index,
+                                                          opjit_artifact_kind kind, const void **out_data,
+                                                          uint64_t *out_bytes, opjit_error *error);
+
 /* --- looking inside ----------------------------------------------------------------------------------------------- */
 /* Called once a pass with the IR text after it; text is valid during the call only. */
 typedef void (*opjit_explain_fn)(void *user, const char *stage, const char *text);

@@ -50,10 +50,6 @@ for executor in cuda hip; do
     run run "$model" --executor $executor
     expect_error "executor $executor" 1 "$model: executor $executor: this version runs kernels on the CPU only"
 done
-for late in "compile $model -o $work --emit obj,header"; do
-    run $late
-    expect_error "$late" 1 "opjit: opjit ${late%% *} is not in this version"
-done
 run run "$work/missing.json"
 expect_error 'no such model' 1 "$work/missing.json: can't be opened: No such file or directory"
 run run "$work"

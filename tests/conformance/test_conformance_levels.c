@@ -87,8 +87,14 @@ static opjit_status make_code(opjit_context *context, const test_case *c, const 
     if (status == OPJIT_OK)
         status = opjit_fe_program_make(&graph, &options, "test", allocator, NULL, NULL, &program, error);
     if (status == OPJIT_OK) {
-        const codegen_request request = { variants,     program.count, options.target, options.level,
-                                          CODEGEN_CODE, "test",        allocator,      true };
+        const codegen_request request = { .variants = variants,
+                                          .variant_count = program.count,
+                                          .target = options.target,
+                                          .level = options.level,
+                                          .emit = CODEGEN_CODE,
+                                          .name = "test",
+                                          .allocator = allocator,
+                                          .verify = true };
         for (uint32_t i = 0; i < program.count; i++)
             variants[i] = &program.variants[i];
         opjit_rt_bytes_init(&code.bytes, allocator);

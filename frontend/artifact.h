@@ -1,0 +1,44 @@
+/* artifact.h - kernels that are compiled to be shipped, and the texts that go with them.  For artifact*.c alone. */
+#ifndef OPJIT_FRONTEND_ARTIFACT_H
+#define OPJIT_FRONTEND_ARTIFACT_H
+
+#include "frontend/frontend.h"
+
+#define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: what C promises to tell apart */
+#define ARTIFACT_KINDS (OPJIT_ARTIFACT_SHARED + 1)
+
+/* A kernel for one of the artifact's targets. */
+typedef struct fe_version {
+    fe_unit *unit; /* its name is that of the symbols */
+    rt_bytes meta; /* opjit_kernel_meta, entries 0 */
+} fe_version;
+
+typedef struct fe_shipped {
+    char name[ARTIFACT_NAME_MOST + 1];
+    fe_version *versions; /* as the artifact's targets */
+    codegen_data *constants;
+    uint64_t workspace;               /* bytes that every version can do with */
+    rt_bytes outputs[ARTIFACT_KINDS]; /* made when first asked for; empty: not yet */
+} fe_shipped;
+
+struct opjit_artifact {
+    opjit_context *context;
+    rt_arena arena;
+    char name[ARTIFACT_NAME_MOST + 1];
+    rt_target *targets; /* best first */
+    uint32_t target_count;
+    fe_shipped **kernels;
+    uint32_t kernel_count, kernel_capacity;
+    rt_bytes outputs[ARTIFACT_KINDS]; /* of all kernels together */
+};
+
+static inline const opjit_kernel_meta *shipped_meta(const fe_shipped *k, uint32_t version)
+{
+    return (const opjit_kernel_meta *)(const void *)k->versions[version].meta.data;
+}
+
+/* artifact_header.c, artifact_json.c: append the text; a failure stays in *out. */
+void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
+void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
+
+#endif

@@ -1,0 +1,252 @@
+/* cmd_compile.c - `opjit compile`: dispatchables of any number of models as objects, headers and texts.  All of it is
+ * made before the first file is written. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "frontend/cli/cli.h"
+#include "frontend/cli/files.h"
+#include "frontend/cli/symbol.h"
+
+static const struct {
+    const char *name, *extension;
+    uint32_t kinds; /* bits 1 << opjit_artifact_kind; 0: recognised, but not made by this version */
+} emits[] = {
+    { "obj", "o", 1u << OPJIT_ARTIFACT_OBJECT },
+    { "header", "h", 1u << OPJIT_ARTIFACT_HEADER },
+    { "llvm", "ll", 1u << OPJIT_ARTIFACT_LLVM },
+    { "asm", "s", 1u << OPJIT_ARTIFACT_ASM },
+    { "ir", "ir", 1u << OPJIT_ARTIFACT_IR },
+    { "json", "json", 1u << OPJIT_ARTIFACT_JSON },
+    { "lib", NULL, 0 },
+    { "ptx", NULL, 0 },
+    { "cubin", NULL, 0 },
+    { "hsaco", NULL, 0 },
+    { "spirv", NULL, 0 },
+};
+
+opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *error)
+{
+    *out = 0;
+    for (;; text++) {
+        const size_t length = strcspn(text, ",");
+        size_t i = 0;
+        while (i < sizeof emits / sizeof *emits &&
+               (strlen(emits[i].name) != length || memcmp(emits[i].name, text, length) != 0))
+            i++;
+        if (i == sizeof emits / sizeof *emits)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                      "%.*s is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv",
+                                      (int)(length < 60 ? length : 60), text);
+        if (emits[i].kinds == 0)
+            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s: not made by this version", emits[i].name);
+        *out |= emits[i].kinds;
+        text += length;
+        if (*text == '\0')
+            return OPJIT_OK;
+    }
+}
+
+/* --- models into the artifact ------------------------------------------------------------------------------------- */
+
+/* Where a kernel comes from: for messages about two of one name. */
+typedef struct origin {
+    const char *model;
+    char dispatchable[64];
+} origin;
+
+typedef struct compiler {
+    const cli_options *options;
+    opjit_context *context;
+    opjit_artifact *artifact;
+    rt_arena arena;
+    origin *origins; /* by kernel */
+    uint32_t capacity;
+    bool found; /* the dispatchable that was asked for */
+    char symbol[SYMBOL_SIZE];
+} compiler;
+
+static opjit_status remember(compiler *c, cli_model *m, const cli_dispatchable *d, uint32_t kernel)
+{
+    if (kernel >= c->capacity) {
+        const uint32_t capacity = c->capacity == 0 ? 64 : c->capacity * 2;
+        origin *const origins = ARENA_ARRAY(&c->arena, origin, capacity);
+        if (origins == NULL)
+            return opjit_cli_no_memory(m, d->json);
+        if (c->capacity != 0)
+            memcpy(origins, c->origins, c->capacity * sizeof *origins);
+        c->origins = origins;
+        c->capacity = capacity;
+    }
+    c->origins[kernel].model = m->path;
+    snprintf(c->origins[kernel].dispatchable, sizeof c->origins[kernel].dispatchable, "%.*s",
+             (int)(d->json->key_length < 60 ? d->json->key_length : 60), d->json->key);
+    return OPJIT_OK;
+}
+
+/* Two models may well use one name, and two names may become one symbol. */
+static opjit_status check_unique(const compiler *c, cli_model *m, const cli_dispatchable *d)
+{
+    for (uint32_t i = 0; i < opjit_artifact_count(c->artifact); i++)
+        if (strcmp(opjit_artifact_name(c->artifact, i), c->symbol) == 0)
+            return opjit_cli_fail(
+                m, d->json, OPJIT_INVALID_ARGUMENT, "its symbol would be %s, as that of \"%s\" of %.120s%s", c->symbol,
+                c->origins[i].dispatchable, c->origins[i].model,
+                c->options->prefix_model || strcmp(c->origins[i].model, m->path) == 0 ? "" : "; see --prefix-model");
+    return OPJIT_OK;
+}
+
+static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
+{
+    const uint32_t index = opjit_artifact_count(c->artifact);
+    opjit_compile_options compile = opjit_cli_compile_options(c->options);
+    opjit_status status;
+    TRY(opjit_cli_at(m, d->json,
+                     opjit_cli_symbol(c->options->prefix_model ? m->path : NULL, d->json->key, d->json->key_length,
+                                      c->symbol, &m->report.error)));
+    TRY(check_unique(c, m, d));
+    TRY(remember(c, m, d, index));
+    compile.name = c->symbol;
+    if (d->graph != NULL)
+        status = opjit_artifact_add_graph(c->artifact, &d->graph->desc, &compile, &m->report.error);
+    else
+        status = opjit_artifact_add_operator(c->artifact, d->own.op, &compile, &m->report.error);
+    return opjit_cli_at(m, d->json, status);
+}
+
+static opjit_status read_model(compiler *c, cli_model *m)
+{
+    const char *const name = c->options->dispatchable;
+    TRY(opjit_cli_model_load(m));
+    TRY(opjit_cli_read_resources(m));
+    TRY(opjit_cli_read_dispatchables(m));
+    for (uint32_t i = 0; i < m->dispatchable_count; i++) {
+        const cli_dispatchable *const d = &m->dispatchables[i];
+        if (name != NULL && (strlen(name) != d->json->key_length || memcmp(name, d->json->key, strlen(name)) != 0))
+            continue;
+        c->found = true;
+        TRY(add(c, m, d));
+    }
+    return OPJIT_OK;
+}
+
+/* The exit status. */
+static int read_models(compiler *c)
+{
+    for (uint32_t i = 0; i < c->options->argument_count; i++) {
+        int result = EXIT_DONE;
+        cli_model m;
+        opjit_cli_model_init(&m, c->options->arguments[i], c->context);
+        if (read_model(c, &m) != OPJIT_OK)
+            result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
+        opjit_cli_model_free(&m);
+        if (result != EXIT_DONE)
+            return result;
+    }
+    if (!c->found) {
+        opjit_error error;
+        opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "there is no dispatchable%s%.60s%s",
+                           c->options->dispatchable == NULL ? "" : " \"",
+                           c->options->dispatchable == NULL ? "" : c->options->dispatchable,
+                           c->options->dispatchable == NULL ? "" : "\"");
+        return opjit_cli_complain(c->options->arguments[0], NULL, &error);
+    }
+    return EXIT_DONE;
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+/* Makes the folder, and those that it lies in. */
+static opjit_status make_folder(char *path, opjit_error *error)
+{
+    for (char *at = path + 1;; at++) {
+        const char was = *at;
+        if (was != '/' && was != '\0')
+            continue;
+        *at = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return opjit_rt_error_set(error, OPJIT_IO, "can't be made: %s", strerror(errno));
+        *at = was;
+        if (was == '\0')
+            return OPJIT_OK;
+    }
+}
+
+static opjit_status write_output(compiler *c, uint32_t index, opjit_artifact_kind kind, const char *name,
+                                 const char *extension, bool write, char *path, size_t size, opjit_error *error)
+{
+    const void *data;
+    uint64_t bytes;
+    if ((size_t)snprintf(path, size, "%s/%s.%s", c->options->output, name, extension) >= size)
+        return opjit_rt_error_set(error, OPJIT_LIMIT, "its path is too long");
+    TRY(opjit_artifact_get(c->artifact, index, kind, &data, &bytes, error));
+    return write ? opjit_cli_write_file(path, NULL, data, (size_t)bytes, error) : OPJIT_OK;
+}
+
+/* Makes all outputs, or writes them. */
+static opjit_status put_outputs(compiler *c, bool write, char *path, size_t size, opjit_error *error)
+{
+    for (uint32_t k = 0; k < opjit_artifact_count(c->artifact); k++)
+        for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
+            for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_JSON; kind++)
+                if ((c->options->emit & emits[i].kinds & 1u << kind) != 0)
+                    TRY(write_output(c, k, (opjit_artifact_kind)kind, opjit_artifact_name(c->artifact, k),
+                                     emits[i].extension, write, path, size, error));
+    return OPJIT_OK;
+}
+
+static int write_files(compiler *c)
+{
+    char path[4096];
+    opjit_error error;
+    opjit_status status;
+    if (snprintf(path, sizeof path, "%s", c->options->output) >= (int)sizeof path) {
+        opjit_rt_error_set(&error, OPJIT_LIMIT, "-o: the path is too long");
+        return opjit_cli_complain(NULL, NULL, &error);
+    }
+    status = put_outputs(c, false, path, sizeof path, &error);
+    if (status == OPJIT_OK) {
+        snprintf(path, sizeof path, "%s", c->options->output);
+        status = make_folder(path, &error);
+    }
+    if (status == OPJIT_OK)
+        status = put_outputs(c, true, path, sizeof path, &error);
+    return status == OPJIT_OK ? EXIT_DONE : opjit_cli_complain(path, NULL, &error);
+}
+
+static int compile(compiler *c)
+{
+    int result = read_models(c);
+    if (result == EXIT_DONE)
+        result = write_files(c);
+    return result;
+}
+
+int opjit_cli_compile_ahead(const cli_options *options)
+{
+    compiler c = { .options = options };
+    opjit_artifact_options artifact = OPJIT_ARTIFACT_OPTIONS_INIT;
+    opjit_error error;
+    int result = EXIT_FAILED;
+    if (options->output == NULL) {
+        opjit_rt_error_set(&error, OPJIT_INVALID_ARGUMENT, "compile: -o DIR is missing: see opjit --help");
+        opjit_cli_complain(NULL, NULL, &error);
+        return EXIT_USAGE;
+    }
+    artifact.targets = options->targets;
+    artifact.target_count = options->target_count;
+    artifact.name = options->library;
+    opjit_rt_arena_init(&c.arena, &opjit_rt_default_allocator);
+    if (opjit_cli_context(options, &c.context, &error) == OPJIT_OK &&
+        opjit_artifact_create(c.context, &artifact, &c.artifact, &error) == OPJIT_OK)
+        result = compile(&c);
+    else
+        opjit_cli_complain(NULL, NULL, &error);
+    opjit_artifact_destroy(c.artifact);
+    opjit_context_destroy(c.context);
+    opjit_rt_arena_free(&c.arena);
+    return result;
+}
