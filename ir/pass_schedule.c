@@ -8,42 +8,17 @@
  * the distances of the cuts are; a piece narrower than a group is inside a seam and has no loop.  What is left of the row
  * after its last whole group is one more loop that chooses.
  * A group is as many vectors as a round of the unrolled loops stores, so that these have no remainders. */
-#include "ir/pass.h"
+#include "ir/pass_schedule.h"
 
 #include <string.h>
 
 enum {
-    MAX_CHAIN = 16,
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* rule V18 */
     ARG_COST = 16,       /* of a step of an arg kind: much code, not to be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
     MATH_COST = 16,      /* about what the shortest math op becomes */
-    EDGE_LINES = 16,     /* in the shortest row that has edges */
-    SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
 };
-
-typedef struct scheduler {
-    ir_func *f;
-    const rt_target *target;
-    ir_ref stage;
-    uint32_t loops; /* of the stage, seams included */
-    bool beyond_caches; /* what the kernel touches exceeds the last level */
-} scheduler;
-
-typedef struct chain {
-    uint32_t count;
-    ir_ref loops[MAX_CHAIN];
-    ir_ref bounds[MAX_CHAIN + 1]; /* of piece i: i, i + 1 */
-    int64_t lanes;
-    uint32_t cost;                /* of the dearest piece */
-    int64_t group;                /* elements that are stored together: some vectors */
-    ir_ref end;                   /* after the last whole group */
-    ir_ref base;                  /* where groups begin */
-    bool edges;                   /* base is behind the row's first line, which may be shared with another row */
-    bool carry;                   /* and that row is the one before */
-    bool overlaps;                /* the row's last vector may be stored whole, whatever is left of the row */
-} chain;
 
 /* --- what a loop stores --------------------------------------------------------------------------------------------- */
 
@@ -145,8 +120,7 @@ static bool find_work(ir_func *f, ir_ref loop, work *out)
 
 /* --- stores past the caches ----------------------------------------------------------------------------------------- */
 
-/* Whole vectors of the tensor are aligned wherever a row starts. */
-static bool rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
+bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
 {
     bool aligned = t->align >= vector_bytes;
     for (uint32_t d = 0; d < t->rank; d++)
@@ -154,7 +128,7 @@ static bool rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
     return aligned;
 }
 
-static bool loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor)
+bool opjit_ir_loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor)
 {
     const uint32_t count = f->node_count;
     const uint8_t *seen = opjit_ir_reach(f, ir_at(f, stage)->body);
@@ -168,8 +142,8 @@ static bool loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor)
 static bool store_past_caches(scheduler *s, ir_ref store)
 {
     const ir_tensor *t = &s->f->tensors[ir_at(s->f, store)->ref];
-    return s->beyond_caches && rows_are_aligned(t, s->target->vector_bytes) &&
-           !loads_tensor(s->f, s->stage, ir_at(s->f, store)->ref);
+    return s->beyond_caches && opjit_ir_rows_are_aligned(t, s->target->vector_bytes) &&
+           !opjit_ir_loads_tensor(s->f, s->stage, ir_at(s->f, store)->ref);
 }
 
 /* --- attributes ----------------------------------------------------------------------------------------------------- */
@@ -189,10 +163,11 @@ static int64_t longest(const ir_func *f, ir_ref lo, ir_ref hi)
     return opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.hi, a.lo, &distance) ? distance : INT64_MAX;
 }
 
-static bool at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
+bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
 {
     if (ir_at(f, hi)->op == IR_IMIN)
-        return at_least(f, lo, ir_operand(f, hi, 0), length) && at_least(f, lo, ir_operand(f, hi, 1), length);
+        return opjit_ir_at_least(f, lo, ir_operand(f, hi, 0), length) &&
+               opjit_ir_at_least(f, lo, ir_operand(f, hi, 1), length);
     const ir_interval a = opjit_ir_interval(f, lo), b = opjit_ir_interval(f, hi);
     int64_t distance;
     return (opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.lo, a.hi, &distance)) && distance >= length;
@@ -254,24 +229,6 @@ static bool continues(ir_func *f, ir_ref a, ir_ref b)
         if (!opjit_ir_same(f, opjit_ir_remake(f, &map, ir_operand(f, x, i)), ir_operand(f, y, i)))
             return false;
     return true;
-}
-
-/* Whether everything that the loop loads is there for the whole row: at the store's own coordinate, or at the same one. */
-static bool loads_whole_row(ir_func *f, ir_ref loop)
-{
-    const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;
-    const ir_tensor *out = &f->tensors[ir_at(f, store)->ref];
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, store, 0));
-    bool whole = seen != NULL;
-    for (ir_ref r = 1; r < count && whole; r++) {
-        const ir_tensor *in = &f->tensors[ir_at(f, r)->ref];
-        for (uint32_t d = 0; seen[r] && ir_at(f, r)->op == IR_LOAD && d < ir_at(f, r)->count; d++)
-            whole = whole && (!opjit_ir_uses(f, ir_operand(f, r, d), var) ||
-                              (d < out->rank && in->sizes[d] >= out->sizes[d] &&
-                               opjit_ir_same(f, ir_operand(f, r, d), ir_operand(f, store, 1 + d))));
-    }
-    return whole;
 }
 
 /* The longest chain of single stores that begins with `loop`. */
@@ -336,84 +293,6 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
     if ((p.limit != 0 && !opjit_ir_same(f, p.limit, end)) || (q.limit != 0 && !opjit_ir_same(f, q.limit, end)))
         return 0;
     return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
-}
-
-/* --- edges ---------------------------------------------------------------------------------------------------------- */
-
-static ir_ref store_of(const ir_func *f, const chain *c)
-{
-    return ir_only(f, ir_at(f, c->loops[0])->body);
-}
-
-static int64_t line_of(const scheduler *s, const chain *c)
-{
-    return IR_LINE / opjit_ir_type_size(s->f->tensors[ir_at(s->f, store_of(s->f, c))->ref].type);
-}
-
-/* Whether anything of the row may be computed and stored twice. */
-static bool may_repeat(scheduler *s, const chain *c)
-{
-    bool may = c->cost < SPELLED_OUT && !loads_tensor(s->f, s->stage, ir_at(s->f, store_of(s->f, c))->ref);
-    for (uint32_t i = 0; i < c->count; i++)
-        may = may && loads_whole_row(s->f, c->loops[i]);
-    return may;
-}
-
-/* How many elements of the row are in its first line. */
-static ir_ref row_head(scheduler *s, const chain *c)
-{
-    ir_func *f = s->f;
-    const ir_ref store = store_of(f, c);
-    const ir_tensor *t = &f->tensors[ir_at(f, store)->ref];
-    ir_ref at = opjit_ir_index(f, 0);
-    ir_map map;
-    if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
-        return 0;
-    }
-    opjit_ir_map_set(f, &map, ir_at(f, c->loops[0])->ref, c->bounds[0]);
-    for (uint32_t d = 0; d < t->rank && !f->failed; d++) {
-        const ir_ref stride = opjit_ir_index(f, (int64_t)t->strides[d]);
-        const ir_ref coordinate = opjit_ir_remake(f, &map, ir_operand(f, store, 1 + d));
-        at = ir_make2(f, IR_IADD, IR_INDEX, at, ir_make2(f, IR_IMUL, IR_INDEX, coordinate, stride));
-    }
-    return f->failed ? 0 : opjit_ir_head(f, ir_at(f, store)->ref, at);
-}
-
-/* Whether the row of the next iteration begins in memory where this one's ends. */
-static bool rows_touch(scheduler *s, const chain *c)
-{
-    ir_func *f = s->f;
-    const ir_ref head = row_head(s, c), var = ir_at(f, s->stage)->ref;
-    ir_ref hi = c->bounds[c->count];
-    affine form = { 0 };
-    int64_t length;
-    if (head == 0 || !opjit_ir_affine_add(f, &form, ir_operand(f, head, 0), 1))
-        return false;
-    const int64_t step = opjit_ir_affine_take(f, &form, var);
-    for (uint32_t i = 0; i < form.count; i++)
-        if (opjit_ir_uses(f, form.atoms[i], var))
-            return false;
-    if (ir_at(f, hi)->op == IR_IMIN) /* of the last row */
-        hi = ir_operand(f, hi, 0);
-    return opjit_ir_distance(f, hi, c->bounds[0], &length) && length == step;
-}
-
-/* Long rows of unknown alignment past the caches: their whole lines are stored around the caches.  In short ones the
- * edges, which cost as much as some lines, would be most of the work. */
-static bool wants_edges(scheduler *s, const chain *c)
-{
-    const ir_tensor *t = &s->f->tensors[ir_at(s->f, store_of(s->f, c))->ref];
-    return s->beyond_caches && !rows_are_aligned(t, s->target->vector_bytes) && t->role == IR_OUT &&
-           at_least(s->f, c->bounds[0], c->bounds[c->count], EDGE_LINES * line_of(s, c)) && may_repeat(s, c) &&
-           (ir_is_index_const(s->f, c->bounds[0]) || rows_touch(s, c)); /* what is left of a row is hard to prove */
-}
-
-static void set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge)
-{
-    f->nodes[loop].vec = (uint16_t)c->lanes;
-    f->nodes[loop].unroll = 1;
-    f->nodes[loop].flags = (uint8_t)(edge | (c->carry ? IR_FOR_CARRY : 0));
 }
 
 /* --- seams ---------------------------------------------------------------------------------------------------------- */
@@ -506,11 +385,11 @@ static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref
 static void begin_row(scheduler *s, block *out, chain *c)
 {
     ir_func *f = s->f;
-    const ir_ref lo = c->bounds[0], head = opjit_ir_block_let(f, out, row_head(s, c));
+    const ir_ref lo = c->bounds[0], head = opjit_ir_block_let(f, out, opjit_ir_chain_head(s, c));
     c->base = opjit_ir_block_let(f, out, ir_make2(f, IR_IADD, IR_INDEX, lo, head));
     const ir_ref loop = add_loop(s, out, c, lo, c->base, 0, c->count - 1);
     if (loop != 0)
-        set_edge(f, loop, c, IR_FOR_HEAD);
+        opjit_ir_set_edge(f, loop, c, IR_FOR_HEAD);
 }
 
 /* What is left of the row after its whole groups: whole lines, and the line that is shared with the next row; or whole
@@ -528,12 +407,12 @@ static void end_row(scheduler *s, block *out, chain *c)
         }
         return;
     }
-    const ir_ref lines = in_groups(s, c, IR_DOWN, hi, c->end, line_of(s, c));
+    const ir_ref lines = in_groups(s, c, IR_DOWN, hi, c->end, opjit_ir_chain_line(s, c));
     const ir_ref rest = opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, lines, c->end));
     add_loop(s, out, c, c->end, rest, 0, last);
     const ir_ref loop = add_loop(s, out, c, rest, hi, 0, last);
     if (loop != 0)
-        set_edge(f, loop, c, IR_FOR_TAIL);
+        opjit_ir_set_edge(f, loop, c, IR_FOR_TAIL);
 }
 
 static void add_row(scheduler *s, block *out, chain *c)
@@ -543,7 +422,8 @@ static void add_row(scheduler *s, block *out, chain *c)
     c->bounds[0] = c->base = opjit_ir_block_let(f, out, c->bounds[0]);
     c->bounds[c->count] = opjit_ir_block_let(f, out, c->bounds[c->count]);
     const ir_ref hi = c->bounds[c->count];
-    c->overlaps = !c->edges && at_least(f, c->base, hi, c->lanes) && !has_masks(s->target) && may_repeat(s, c);
+    c->overlaps = !c->edges && opjit_ir_at_least(f, c->base, hi, c->lanes) && !has_masks(s->target) &&
+                  opjit_ir_chain_repeats(s, c);
     if (c->edges)
         begin_row(s, out, c);
     const ir_ref whole = in_groups(s, c, IR_DOWN, hi, c->base, c->group);
@@ -588,12 +468,12 @@ static void schedule_block(scheduler *s, ir_ref parent)
         next = ir_at(f, r)->next;
         if (ir_at(f, r)->op == IR_FOR)
             find_chain(s, r, &c);
-        c.edges = c.count > 0 && c.lanes > 1 && wants_edges(s, &c);
+        c.edges = c.count > 0 && c.lanes > 1 && opjit_ir_chain_wants_edges(s, &c);
         const uint32_t more = c.count + (c.edges ? 2 : 0); /* a seam less than pieces, and the end and edges of the row */
         if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
             s->loops += more;
             next = ir_at(f, c.loops[c.count - 1])->next;
-            c.carry = c.edges && parent == s->stage && rows_touch(s, &c);
+            c.carry = c.edges && parent == s->stage && opjit_ir_chain_touches(s, &c);
             add_row(s, &out, &c);
             continue;
         }

@@ -1,0 +1,51 @@
+/* pass_schedule.h - rows as schedule sees them: chains of loops that each store a part of one row.  Shared by
+ * pass_schedule.c and pass_edge.c. */
+#ifndef OPJIT_IR_PASS_SCHEDULE_H
+#define OPJIT_IR_PASS_SCHEDULE_H
+
+#include "ir/pass.h"
+
+enum {
+    MAX_CHAIN = 16,
+    SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
+};
+
+typedef struct scheduler {
+    ir_func *f;
+    const rt_target *target;
+    ir_ref stage;
+    uint32_t loops; /* of the stage, seams included */
+    bool beyond_caches; /* what the kernel touches exceeds the last level */
+} scheduler;
+
+typedef struct chain {
+    uint32_t count;
+    ir_ref loops[MAX_CHAIN];
+    ir_ref bounds[MAX_CHAIN + 1]; /* of piece i: i, i + 1 */
+    int64_t lanes;
+    uint32_t cost;                /* of the dearest piece */
+    int64_t group;                /* elements that are stored together: some vectors */
+    ir_ref end;                   /* after the last whole group */
+    ir_ref base;                  /* where groups begin */
+    bool edges;                   /* base is behind the row's first line, which may be shared with another row */
+    bool carry;                   /* and that row is the one before */
+    bool overlaps;                /* the row's last vector may be stored whole, whatever is left of the row */
+} chain;
+
+/* Whole vectors of the tensor are aligned wherever a row starts. */
+bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
+bool opjit_ir_loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor); /* or what it is an alias of */
+bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length);
+
+/* --- edges (pass_edge.c) ------------------------------------------------------------------------------------------ */
+ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c);   /* of the first loop */
+int64_t opjit_ir_chain_line(const scheduler *s, const chain *c); /* elements in a line of memory */
+bool opjit_ir_chain_repeats(scheduler *s, const chain *c);  /* anything of the row may be computed and stored twice */
+ir_ref opjit_ir_chain_head(scheduler *s, const chain *c);   /* how many elements of the row are in its first line */
+bool opjit_ir_chain_touches(scheduler *s, const chain *c);  /* the next iteration's row begins in memory where it ends */
+/* Long rows of unknown alignment past the caches: their whole lines are stored around the caches.  In short ones the
+ * edges, which cost as much as some lines, would be most of the work. */
+bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c);
+void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
+
+#endif
