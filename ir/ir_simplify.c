@@ -48,7 +48,7 @@ static ir_ref fold_constants(ir_func *f, ir_op op, ir_type type, uint32_t count,
     case 'I': type = IR_INDEX; break;
     case 'B': type = IR_BOOL; break;
     case 'S': type = from; break;
-    case 'A': type = (ir_type)ir_at(f, operands[1])->type; break;
+    case 'A': type = (ir_type)ir_at(f, operands[count > 1])->type; break; /* has two; gcc at -O3 can't see that */
     default: break;
     }
     return opjit_ir_scalar(op, type, from, args, &bits) ? opjit_ir_const(f, type, bits) : 0;
