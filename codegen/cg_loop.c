@@ -3,6 +3,11 @@
  * known of the bounds decides which of them exist at all: code that can't run is not made. */
 #include "codegen/cg.h"
 
+enum {
+    MOST_COPIES = 64, /* in straight-line code without a loop */
+    PEAK_COPIES = 8,  /* in a loop of many copies */
+};
+
 /* Iterations that are still to be done: count of them from pos on. */
 typedef struct range {
     LLVMValueRef pos;   /* value of the variable */
@@ -228,16 +233,26 @@ static bool can_mask(const cg_func *f, const ir_node *loop)
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
 
+/* As many vectors as what is left of the loop after rounds of `unroll` is known to be a multiple of. */
+static uint32_t copies_in_rest(const pieces *p)
+{
+    uint32_t copies = p->unroll / 2;
+    while (copies > 1 && known_rest(p, (uint64_t)p->lanes * copies) != 0)
+        copies /= 2;
+    return copies > 1 ? copies : 1;
+}
+
 static void emit_pieces(const pieces *p, range *r)
 {
-    const uint32_t vectors = p->lanes * p->unroll;
+    const uint32_t copies = 4 * p->unroll < MOST_COPIES ? 4 * p->unroll : MOST_COPIES;
     const bool straight = !has_loop(p->f, p->body);
     const bool few = r->min == r->max && straight;
-    if (few && r->max <= 4 * (int64_t)vectors && r->max >= p->lanes)
+    if (few && r->max <= (int64_t)p->lanes * copies && r->max >= p->lanes)
         emit_whole(p, p->lanes, (uint32_t)(r->max / p->lanes), r);
     else
         emit_whole(p, p->lanes, p->unroll, r);
-    emit_whole(p, p->lanes, r->min == r->max && r->max >= p->lanes && straight ? (uint32_t)(r->max / p->lanes) : 1, r);
+    const bool known = r->min == r->max && r->max >= p->lanes && straight;
+    emit_whole(p, p->lanes, known ? (uint32_t)(r->max / p->lanes) : copies_in_rest(p), r);
     if (p->lanes == 1 || r->max == 0)
         return;
     if (p->overlap)
@@ -261,6 +276,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     const int64_t step = n->imm > 0 && n->imm <= INT64_MAX ? (int64_t)n->imm : 1;
     pieces p = { .f = f, .body = n->body, .lo = lo, .hi = hi, .step = step, .lanes = vectors ? n->vec : 1 };
     p.unroll = n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
+    if (f->peak && p.unroll > MOST_COPIES / 4) /* more only amortise what quick does with the loop's variable */
+        p.unroll = PEAK_COPIES;
     p.mask = vectors && can_mask(f, n);
     p.overlap = vectors && (n->flags & IR_FOR_TAIL_OVERLAP);
     range r;

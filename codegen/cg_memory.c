@@ -2,7 +2,7 @@
  * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
 #include "codegen/cg.h"
 
-enum { COORDINATES = 8, LINE = 64 };
+enum { COORDINATES = 8, LINE = 64, FEW_COPIES = 6 };
 
 /* One load or store, in units of elements of its tensor. */
 typedef struct access {
@@ -183,28 +183,41 @@ static const cg_loop *loop_of_pointer(const cg_func *f, ir_ref node)
     return &f->loops[i];
 }
 
+/* Address in the copy that is being emitted, of what is at p in copy 0 when the loop's variable is 0.  Quick makes a new
+ * value of it every few copies: what has 8 uses in a loop of one block goes to the stack in each round, since LLVM's fast
+ * register allocator counts no further. */
+static LLVMValueRef moved_pointer(cg_func *f, const access *a, LLVMValueRef p, const cg_loop *loop)
+{
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
+    cg_entry *known = &f->cache[CG_BASE][a->node];
+    LLVMValueRef moved = opjit_cg_live(f, known);
+    int64_t grow = 0;
+    growth(f, a, loop->var, &grow);
+    const bool renew = !f->peak && f->copies > FEW_COPIES && grow != 0;
+    const int64_t since = moved ? loop->offset - known->offset : 0;
+    if (!moved || (renew && since == FEW_COPIES * (int64_t)f->lanes * loop->step)) {
+        LLVMValueRef by = moved ? opjit_cg_number(f, 64, 1, (uint64_t)(grow * since)) : times(f, loop->iv, grow);
+        moved = by ? opjit_cg_offset(f, element, moved ? moved : p, by) : p;
+        moved = renew ? LLVMBuildFreeze(f->b, moved, "") : moved;
+        opjit_cg_remember(f, CG_BASE, a->node, f->loop_scope, moved);
+        known->offset = since == 0 ? 0 : loop->offset;
+    }
+    const int64_t rest = grow * (loop->offset - known->offset);
+    return opjit_cg_offset(f, element, moved, opjit_cg_number(f, 64, 1, (uint64_t)rest));
+}
+
 /* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */
 static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
 {
-    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, a->node);
-    const cg_loop *loop = loop_of_pointer(f, a->node), *vec = &f->loops[f->vec];
+    const cg_loop *vec = &f->loops[f->vec];
     int64_t grow = 0;
-    if (!p) {
-        if (f->lanes > 1)
-            growth(f, a, vec->var, &grow);
-        return opjit_cg_offset(f, element, base_pointer(f, a->tensor),
-                               lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
-    }
-    growth(f, a, loop->var, &grow);
-    LLVMValueRef moved = opjit_cg_recall(f, CG_BASE, a->node), step = times(f, loop->iv, grow);
-    if (!moved) {
-        moved = step ? opjit_cg_offset(f, element, p, step) : p;
-        opjit_cg_remember(f, CG_BASE, a->node, f->loop_scope, moved);
-    }
-    if (grow * loop->offset == 0)
-        return moved;
-    return opjit_cg_offset(f, element, moved, opjit_cg_number(f, 64, 1, (uint64_t)(grow * loop->offset)));
+    if (p)
+        return moved_pointer(f, a, p, loop_of_pointer(f, a->node));
+    if (f->lanes > 1)
+        growth(f, a, vec->var, &grow);
+    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), base_pointer(f, a->tensor),
+                           lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
 }
 
 /* Remainder modulo m, under the guess, of the element's place counted from the line's begin before HEAD. */

@@ -11,14 +11,14 @@
  *   V12 vec only where iterations are independent or feed the lanes of accumulators V13 store nt: one store, unit stride
  *   V14 no dead def; after identity no dead let and acc                             V15 aliased loads come before their store
  *   V16 at most 24 loops in a stage                                                 V17 lanes are 1 or 32
- *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64 and 16
+ *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
  * V6 and V7 are in ir_verify_cover.c, V8 in ir_verify_bounds.c, V12 and V13 in ir_verify_vector.c. */
 #include "ir/ir_verify.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 16 };
+enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64 };
 
 /* Rules that are proofs by structure and interval: what breaks them may still be right. */
 static bool is_proof(uint32_t rule)

@@ -14,7 +14,8 @@
 
 enum {
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
-    MAX_UNROLL = 16,     /* rule V18 */
+    MAX_UNROLL = 16,     /* of the other loops, and of loops that are spelled out */
+    STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
     ARG_COST = 16,       /* of a step of an arg kind: much code, not to be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
     MATH_COST = 16,      /* about what the shortest math op becomes */
@@ -90,6 +91,20 @@ static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *
     return true;
 }
 
+/* Whether r is a sum or product that only adds to how integers grow from element to element: code generation makes one
+ * addition of all of them. */
+static bool is_part_of_growth(const ir_func *f, ir_ref r)
+{
+    const ir_ref first = r;
+    while (ir_at(f, r)->op == IR_ADD || ir_at(f, r)->op == IR_SUB || ir_at(f, r)->op == IR_MUL) {
+        const ir_ref a = ir_operand(f, r, 0), b = ir_operand(f, r, 1);
+        if (ir_at(f, a)->op != IR_CONST && ir_at(f, b)->op != IR_CONST)
+            return false;
+        r = ir_at(f, a)->op == IR_CONST ? b : a;
+    }
+    return r != first && ir_at(f, r)->op == IR_ELEM && !ir_is_float((ir_type)ir_at(f, r)->type);
+}
+
 /* Whether the loop makes vectors: unit steps in memory, everything else the same or in equal steps, or known. */
 static bool find_work(ir_func *f, ir_ref loop, work *out)
 {
@@ -108,7 +123,7 @@ static bool find_work(ir_func *f, ir_ref loop, work *out)
         const ir_node *n = ir_at(f, r);
         if (!seen[r] || n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
             continue;
-        out->cost += opjit_ir_op_infos[n->op].flags & IR_FLAG_M ? MATH_COST : 1;
+        out->cost += opjit_ir_op_infos[n->op].flags & IR_FLAG_M ? MATH_COST : is_part_of_growth(f, r) ? 0 : 1;
         if (!steps_equally(f, r, loop, out))
             return false;
     }
@@ -173,12 +188,19 @@ bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
     return (opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.lo, a.hi, &distance)) && distance >= length;
 }
 
-/* Cheap bodies are repeated, as far as the loop is long enough to use it: at quick each round costs what an eighth of
- * it stores. */
-static uint16_t unroll_of(const ir_func *f, ir_ref lo, ir_ref hi, uint32_t cost, int64_t lanes)
+/* Cheap bodies are repeated, as far as the loop is long enough to use it.  At quick each round stores the loop's variable,
+ * which takes as long as a vector of the output, in any cache. */
+static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
-    const int64_t vectors = longest(f, lo, hi) / lanes;
-    int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL : cost <= 2 ? 8 : cost <= 4 ? 4 : cost <= 8 ? 2 : 1;
+    const int64_t vectors = longest(s->f, lo, hi) / lanes;
+    const uint32_t cost = w->cost;
+    const bool stores = cost <= 1 && w->store != 0 && !s->beyond_caches;
+    int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
+                     : stores            ? STORE_UNROLL
+                     : cost <= 2         ? 8
+                     : cost <= 4         ? 4
+                     : cost <= 8         ? 2
+                                         : 1;
     while (unroll > 1 && vectors < unroll)
         unroll /= 2;
     return (uint16_t)unroll;
@@ -207,7 +229,7 @@ static void set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll,
     const bool past =
         at_line || (w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store));
     f->nodes[loop].vec = (uint16_t)lanes;
-    f->nodes[loop].unroll = unroll != 0 ? (uint16_t)unroll : unroll_of(f, from, to, w->cost, lanes);
+    f->nodes[loop].unroll = unroll != 0 ? (uint16_t)unroll : unroll_of(s, from, to, w, lanes);
     f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (!whole && has_masks(s->target) ? IR_FOR_TAIL_MASK : 0));
 }
 
@@ -246,8 +268,10 @@ static void find_chain(scheduler *s, ir_ref loop, chain *c)
         c->bounds[c->count - 1] = ir_operand(f, r, 0);
         c->bounds[c->count] = ir_operand(f, r, 1);
     }
+    w.cost = c->cost;
+    w.store = 0; /* groups are whole in seams too, which cost more */
     if (c->count > 0)
-        c->group = c->lanes * unroll_of(f, c->bounds[0], c->bounds[c->count], c->cost, c->lanes);
+        c->group = c->lanes * unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
 }
 
 typedef struct bound_parts {
@@ -359,7 +383,7 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     opjit_ir_block_add(f, &inside, store);
     opjit_ir_block_add(f, out, loop);
     if (find_work(f, loop, &w))
-        set_vector(s, loop, &w, lo == c->end ? 1 : c->group / c->lanes, c->edges);
+        set_vector(s, loop, &w, lo == c->end ? 1 : first != last ? c->group / c->lanes : 0, c->edges);
     return loop;
 }
 
@@ -453,7 +477,7 @@ static void schedule_inside(scheduler *s, ir_ref loop)
     ir_func *f = s->f;
     const ir_ref only = ir_only(f, ir_at(f, loop)->body);
     if (only != 0 && ir_at(f, only)->op == IR_STORE)
-        f->nodes[loop].unroll = unroll_of(f, ir_operand(f, loop, 0), ir_operand(f, loop, 1), 4, 1);
+        f->nodes[loop].unroll = unroll_of(s, ir_operand(f, loop, 0), ir_operand(f, loop, 1), &(work){ .cost = 4 }, 1);
     else
         schedule_block(s, loop); /* as deep as loops nest: rule V16 */
 }
