@@ -26,7 +26,7 @@ enum {
     CG_MAX_LOOPS = 32,   /* nesting, the stage included; one bit each in cg_info */
     CG_MAX_SCOPES = 256, /* four a loop, one a statement, one a guard */
     CG_MAX_LANES = 64,
-    CG_MAX_WINDOW = 16, /* copies of a body that share a mask */
+    CG_MAX_WINDOW = 32, /* copies of a body that share a mask */
     CG_MAX_ROWS = 8,
     CG_MAX_CONSTANTS = 8,
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
@@ -97,7 +97,9 @@ typedef struct cg_loop {
     LLVMValueRef iv; /* the variable in lane 0 of copy 0 */
     int64_t offset;  /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
-    uint32_t scope; /* id of the scope around all of its pieces */
+    uint32_t scope;         /* id of the scope around all of its pieces */
+    LLVMValueRef slot;      /* where the variable is in memory, or NULL; iv is then what block `home` read there */
+    LLVMBasicBlockRef home;
 } cg_loop;
 
 /* Where an ACC keeps what it has: allocas. */
@@ -169,6 +171,7 @@ typedef struct cg_func {
     bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool nontemporal;    /* stores of this loop */
+    bool sinks;          /* what does not change in this loop is computed in its rounds */
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
@@ -208,6 +211,10 @@ void opjit_cg_scope_pop(cg_func *f);
 LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing */
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value);
 cg_entry opjit_cg_entry(const cg_func *f, uint32_t depth, LLVMValueRef value);
+/* Addresses that are `grow` elements further on for each value of the innermost loop's variable: remembered is that of
+ * copy 0, and given is that of the copy that is being emitted. */
+void opjit_cg_remember_address(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef address);
+LLVMValueRef opjit_cg_address(cg_func *f, cg_slot slot, ir_ref node, LLVMTypeRef element, int64_t grow);
 LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *entry); /* NULL: its scope is closed */
 
 /* --- conditions of lanes (cg_mask.c): i1, or integers that are all ones or 0 -------------------------------------- */
@@ -219,7 +226,7 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in
 /* Where to read whether lane number op d, or d op lane number (swapped), for the lanes of all copies: integers of
  * f->lane_bits, one a lane; d is an i64, counted from lane 0 of copy 0. */
 LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
-LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef window); /* of the copy that is being emitted */
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* what is there in the window */
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */
 
 /* --- operations on values ----------------------------------------------------------------------------------------- */
@@ -287,12 +294,13 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* cg_acc.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
-/* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false. */
+/* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false.  A loop
+ * of several blocks has its variable in memory at quick: LLVM's fast register allocator would keep two there. */
 typedef struct cg_count {
     LLVMBasicBlockRef body, after;
-    LLVMValueRef iv;
+    LLVMValueRef iv, slot; /* slot: the variable's memory, or NULL; iv is then its value in the first block */
 } cg_count;
-LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard);
+LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValueRef lo, LLVMValueRef guard);
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 /* if (condition) { ... } */
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);

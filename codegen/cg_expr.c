@@ -212,6 +212,8 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
     if (v)
         return v;
     v = emit_node(f, node);
+    if (ir_at(f->ir, node)->op == IR_VAR)
+        return v; /* another block may have to read it again */
     const cg_info *info = &f->info[node];
     const bool brief = info->fresh || (f->mask && info->guarded);
     opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->copy_scope, v);

@@ -63,7 +63,9 @@ static void emit_stage(cg_func *f, ir_ref stage)
     LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
     LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */
     opjit_cg_hoist(f, n->body, 0, 1);
-    f->loops[0].iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, begin, guard));
+    f->loops[0].iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, true, begin, guard));
+    f->loops[0].slot = c.slot;
+    f->loops[0].home = c.body;
     opjit_cg_scope_push(f);
     f->copy_scope = f->loop_scope = f->scope_count - 1;
     opjit_cg_block(f, n->body);
@@ -96,7 +98,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->edge = NULL;
     f->head = f->head_count = 0;
     f->guess = (cg_guess){ .on = false };
-    f->tail = f->shifted = f->nontemporal = f->fence = f->failed = f->accumulates = false;
+    f->tail = f->shifted = f->nontemporal = f->sinks = f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));
     begin_function(f, name);
     emit_stage(f, stage);

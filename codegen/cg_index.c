@@ -56,7 +56,7 @@ static bool lane_step(const cg_func *f, ir_ref node, int64_t *step, int64_t *off
            checked_muli(factor, loop->offset, offset);
 }
 
-static const cg_loop *loop_of(const cg_func *f, ir_ref var)
+static cg_loop *loop_of(cg_func *f, ir_ref var)
 {
     for (uint32_t i = f->loop_count; i-- > 0;)
         if (f->loops[i].var == var)
@@ -66,7 +66,11 @@ static const cg_loop *loop_of(const cg_func *f, ir_ref var)
 
 static LLVMValueRef var_value(cg_func *f, ir_ref var, bool with_offset)
 {
-    const cg_loop *loop = loop_of(f, var);
+    cg_loop *loop = loop_of(f, var);
+    if (loop->slot && LLVMGetInsertBlock(f->b) != loop->home) {
+        loop->home = LLVMGetInsertBlock(f->b);
+        loop->iv = LLVMBuildLoad2(f->b, f->type.i64, loop->slot, "");
+    }
     if (!with_offset || loop->offset == 0)
         return loop->iv;
     return opjit_cg_add(f, loop->iv, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
@@ -315,12 +319,12 @@ static LLVMValueRef distance(cg_func *f, ir_ref affine, ir_ref invariant)
 /* Lane number REL distance, from memory: one look-up for all copies. */
 static LLVMValueRef compare_window(cg_func *f, ir_ref node, ir_ref affine, ir_ref invariant, bool swapped)
 {
-    LLVMValueRef window = opjit_cg_recall(f, CG_BASE, node);
-    if (!window) {
-        window = opjit_cg_lane_window(f, (ir_op)ir_at(f->ir, node)->op, distance(f, affine, invariant), swapped);
-        opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, window);
+    if (!opjit_cg_recall(f, CG_BASE, node)) {
+        LLVMValueRef window =
+            opjit_cg_lane_window(f, (ir_op)ir_at(f->ir, node)->op, distance(f, affine, invariant), swapped);
+        opjit_cg_remember_address(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, window);
     }
-    return opjit_cg_lane_mask(f, window);
+    return opjit_cg_lane_mask(f, opjit_cg_address(f, CG_BASE, node, opjit_cg_int(f, f->lane_bits, 1), 1));
 }
 
 /* affine REL invariant: lane * step REL clamp(invariant - base).  NULL: not of that form. */

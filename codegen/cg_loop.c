@@ -26,6 +26,14 @@ typedef struct pieces {
     bool ordered; /* lo <= hi is known */
 } pieces;
 
+static bool has_loop(const cg_func *f, ir_ref first)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_FOR || ir_at(f->ir, s)->op == IR_ACC)
+            return true;
+    return false;
+}
+
 static LLVMValueRef number(cg_func *f, int64_t value)
 {
     return opjit_cg_number(f, 64, 1, (uint64_t)value);
@@ -44,6 +52,11 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     loop->iv = iv;
     opjit_cg_scope_push(f);
     f->loop_scope = f->scope_count - 1;
+    if (f->sinks && copies > 1) {
+        f->copy_scope = f->loop_scope;
+        loop->scope = f->scopes[f->loop_scope];
+        opjit_cg_hoist(f, body, f->vec, lanes);
+    }
     for (uint32_t u = 0; u < copies; u++) {
         loop->offset = (int64_t)u * lanes * loop->step;
         opjit_cg_scope_push(f);
@@ -112,7 +125,11 @@ static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *
     LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
     if (r->max >= 2 * size) {
         cg_count c;
-        emit_copies(p, lanes, copies, opjit_cg_count_begin(f, &c, r->pos, guard));
+        LLVMValueRef iv = opjit_cg_count_begin(f, &c, has_loop(f, p->body), r->pos, guard);
+        f->loops[f->loop_count - 1].slot = c.slot;
+        f->loops[f->loop_count - 1].home = c.body;
+        emit_copies(p, lanes, copies, iv);
+        f->loops[f->loop_count - 1].slot = NULL;
         opjit_cg_count_end(f, &c, size * p->step, end);
     } else {
         LLVMBasicBlockRef after = guard ? opjit_cg_if_begin(f, guard) : NULL;
@@ -197,14 +214,6 @@ static int64_t steps_in(int64_t distance, int64_t step)
     return distance <= 0 ? 0 : (distance - 1) / step + 1;
 }
 
-static bool has_loop(const cg_func *f, ir_ref first)
-{
-    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_FOR || ir_at(f->ir, s)->op == IR_ACC)
-            return true;
-    return false;
-}
-
 /* Width of the elements that the loop is about: the widest one it stores or accumulates. */
 static uint32_t data_bits(const cg_func *f, ir_ref first)
 {
@@ -244,7 +253,7 @@ static uint32_t copies_in_rest(const pieces *p)
 
 static void emit_pieces(const pieces *p, range *r)
 {
-    const uint32_t copies = 4 * p->unroll < MOST_COPIES ? 4 * p->unroll : MOST_COPIES;
+    const uint32_t copies = p->unroll > MOST_COPIES / 4 ? p->unroll : 4 * p->unroll;
     const bool straight = !has_loop(p->f, p->body);
     const bool few = r->min == r->max && straight;
     if (few && r->max <= (int64_t)p->lanes * copies && r->max >= p->lanes)
@@ -261,6 +270,15 @@ static void emit_pieces(const pieces *p, range *r)
         emit_masked(p, r);
     else
         emit_halves(p, r);
+}
+
+/* Whether what does not change in the loop is computed in each of its rounds: at quick what another block computes goes
+ * to the stack, which takes as long as a vector of the output.  Where a loop is all that its iteration does, and its
+ * rounds are long, this happens as often either way. */
+static bool sinks(const cg_func *f, ir_ref loop, const pieces *p)
+{
+    const ir_node *around = ir_at(f->ir, ir_at(f->ir, f->loops[f->loop_count - 2].var)->ref);
+    return !f->peak && p->lanes > 1 && p->unroll > PEAK_COPIES && around->body == loop && ir_at(f->ir, loop)->next == 0;
 }
 
 void opjit_cg_for(cg_func *f, ir_ref statement)
@@ -307,8 +325,11 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
-    opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
+    f->sinks = sinks(f, statement, &p);
+    if (!f->sinks)
+        opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
     emit_pieces(&p, &r);
+    f->sinks = false;
     opjit_cg_scope_pop(f);
     f->loop_count--;
     f->nontemporal = nontemporal;

@@ -93,12 +93,17 @@ LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a)
 /* Ones, zeros, ones, as many as the copies have lanes; or zeros, one, zeros.  Bytes, which are emitted in one go. */
 static LLVMValueRef window(cg_func *f, uint32_t bits, uint32_t lanes, bool point)
 {
-    char name[32], data[3 * CG_MAX_LANES * CG_MAX_WINDOW * sizeof(uint64_t)];
+    char name[32];
     const size_t part = (size_t)lanes * bits / 8;
     snprintf(name, sizeof(name), "%s_%u_%u", point ? "point" : "window", bits, lanes);
     LLVMValueRef global = LLVMGetNamedGlobal(f->module, name);
     if (global)
         return global;
+    char *data = ARENA_ARRAY(f->arena, char, 3 * part);
+    if (!data) {
+        f->failed = true;
+        return LLVMGetUndef(f->type.ptr);
+    }
     memset(data, point ? 0 : 0xff, 3 * part);
     memset(data + part, point ? 0xff : 0, point ? bits / 8 : part);
     return constant_data(f, name, LLVMConstStringInContext(f->llvm, data, (unsigned)(3 * part), 1));
@@ -118,19 +123,20 @@ LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swa
     const bool point = op == IR_EQ, after = swapped && !point;
     /* l < d; l <= d is l < d + 1; d < l is not l < d + 1; d <= l is not l < d. */
     LLVMValueRef e = !point && (op == IR_LE) != swapped ? LLVMBuildAdd(f->b, d, opjit_cg_number(f, 64, 1, 1), "") : d;
-    e = opjit_cg_limit(f, true, e, opjit_cg_number(f, 64, 1, point ? UINT64_MAX : 0));
-    e = opjit_cg_limit(f, false, e, opjit_cg_number(f, 64, 1, lanes));
+    LLVMValueRef most = opjit_cg_number(f, 64, 1, lanes);
+    if (point) { /* before the lanes is as good as behind them */
+        e = LLVMBuildSelect(f->b, LLVMBuildICmp(f->b, LLVMIntULT, e, most, ""), e, most, "");
+    } else {
+        e = opjit_cg_limit(f, true, e, opjit_cg_number(f, 64, 1, 0));
+        e = opjit_cg_limit(f, false, e, most);
+    }
     LLVMValueRef at = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, after ? 2 * lanes : lanes), e, "");
     return opjit_cg_offset(f, opjit_cg_int(f, bits, 1), window(f, bits, lanes, point), at);
 }
 
-LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef window)
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address)
 {
-    const uint32_t bits = f->lane_bits;
-    const cg_loop *loop = &f->loops[f->vec];
-    LLVMValueRef at = opjit_cg_number(f, 64, 1, (uint64_t)(loop->offset / loop->step));
-    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, bits, 1), window, at);
-    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->lanes), p, "");
-    LLVMSetAlignment(v, bits / 8);
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, f->lane_bits, f->lanes), address, "");
+    LLVMSetAlignment(v, f->lane_bits / 8);
     return v;
 }

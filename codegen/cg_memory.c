@@ -2,7 +2,7 @@
  * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
 #include "codegen/cg.h"
 
-enum { COORDINATES = 8, LINE = 64, FEW_COPIES = 6 };
+enum { COORDINATES = 8, LINE = 64 };
 
 /* One load or store, in units of elements of its tensor. */
 typedef struct access {
@@ -183,27 +183,17 @@ static const cg_loop *loop_of_pointer(const cg_func *f, ir_ref node)
     return &f->loops[i];
 }
 
-/* Address in the copy that is being emitted, of what is at p in copy 0 when the loop's variable is 0.  Quick makes a new
- * value of it every few copies: what has 8 uses in a loop of one block goes to the stack in each round, since LLVM's fast
- * register allocator counts no further. */
+/* Address of what is at p when the loop's variable is 0. */
 static LLVMValueRef moved_pointer(cg_func *f, const access *a, LLVMValueRef p, const cg_loop *loop)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
-    cg_entry *known = &f->cache[CG_BASE][a->node];
-    LLVMValueRef moved = opjit_cg_live(f, known);
     int64_t grow = 0;
     growth(f, a, loop->var, &grow);
-    const bool renew = !f->peak && f->copies > FEW_COPIES && grow != 0;
-    const int64_t since = moved ? loop->offset - known->offset : 0;
-    if (!moved || (renew && since == FEW_COPIES * (int64_t)f->lanes * loop->step)) {
-        LLVMValueRef by = moved ? opjit_cg_number(f, 64, 1, (uint64_t)(grow * since)) : times(f, loop->iv, grow);
-        moved = by ? opjit_cg_offset(f, element, moved ? moved : p, by) : p;
-        moved = renew ? LLVMBuildFreeze(f->b, moved, "") : moved;
-        opjit_cg_remember(f, CG_BASE, a->node, f->loop_scope, moved);
-        known->offset = since == 0 ? 0 : loop->offset;
+    if (!opjit_cg_recall(f, CG_BASE, a->node)) {
+        LLVMValueRef by = times(f, loop->iv, grow);
+        opjit_cg_remember_address(f, CG_BASE, a->node, f->loop_scope, by ? opjit_cg_offset(f, element, p, by) : p);
     }
-    const int64_t rest = grow * (loop->offset - known->offset);
-    return opjit_cg_offset(f, element, moved, opjit_cg_number(f, 64, 1, (uint64_t)rest));
+    return opjit_cg_address(f, CG_BASE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
 }
 
 /* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */

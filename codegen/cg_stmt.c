@@ -3,16 +3,21 @@
 
 /* --- control flow ------------------------------------------------------------------------------------------------- */
 
-LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard)
+LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValueRef lo, LLVMValueRef guard)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     c->body = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
     c->after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    c->slot = blocks && !f->peak ? opjit_cg_alloca(f, f->type.i64) : NULL;
+    if (c->slot)
+        LLVMBuildStore(f->b, lo, c->slot);
     if (guard)
         LLVMBuildCondBr(f->b, guard, c->body, c->after);
     else
         LLVMBuildBr(f->b, c->body);
     LLVMPositionBuilderAtEnd(f->b, c->body);
+    if (c->slot)
+        return c->iv = LLVMBuildLoad2(f->b, f->type.i64, c->slot, "");
     c->iv = LLVMBuildPhi(f->b, f->type.i64, "");
     LLVMAddIncoming(c->iv, &lo, &before, 1);
     return c->iv;
@@ -21,8 +26,12 @@ LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, LLVMValueRef lo, LLVM
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi)
 {
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
-    LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_opaque(f, c->iv), opjit_cg_number(f, 64, 1, (uint64_t)step), "");
-    LLVMAddIncoming(c->iv, &next, &latch, 1);
+    LLVMValueRef iv = c->slot && latch != c->body ? LLVMBuildLoad2(f->b, f->type.i64, c->slot, "") : c->iv;
+    LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_opaque(f, iv), opjit_cg_number(f, 64, 1, (uint64_t)step), "");
+    if (c->slot)
+        LLVMBuildStore(f->b, next, c->slot);
+    else
+        LLVMAddIncoming(c->iv, &next, &latch, 1);
     LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, hi, ""), c->body, c->after);
     LLVMMoveBasicBlockAfter(c->after, latch);
     LLVMPositionBuilderAtEnd(f->b, c->after);

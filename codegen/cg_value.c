@@ -2,6 +2,8 @@
  * here. */
 #include "codegen/cg.h"
 
+enum { FEW_COPIES = 6 };
+
 /* --- types -------------------------------------------------------------------------------------------------------- */
 
 static LLVMTypeRef widen(LLVMTypeRef element, uint32_t lanes)
@@ -216,4 +218,30 @@ LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node)
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value)
 {
     f->cache[slot][node] = opjit_cg_entry(f, depth, value);
+}
+
+/* Quick makes a new value of such an address every few copies: what has 8 uses in a loop of one block goes to the stack
+ * in each round, since LLVM's fast register allocator counts no further, and there it takes as long as a vector. */
+static bool renews(const cg_func *f)
+{
+    return !f->peak && f->copies > FEW_COPIES;
+}
+
+void opjit_cg_remember_address(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef address)
+{
+    opjit_cg_remember(f, slot, node, depth, renews(f) ? LLVMBuildFreeze(f->b, address, "") : address);
+}
+
+LLVMValueRef opjit_cg_address(cg_func *f, cg_slot slot, ir_ref node, LLVMTypeRef element, int64_t grow)
+{
+    const cg_loop *loop = &f->loops[f->loop_count - 1];
+    cg_entry *e = &f->cache[slot][node];
+    const int64_t since = loop->offset - e->offset;
+    if (renews(f) && grow != 0 && since == FEW_COPIES * (int64_t)f->lanes * loop->step) {
+        e->value = opjit_cg_offset(f, element, e->value, opjit_cg_number(f, 64, 1, (uint64_t)(grow * since)));
+        e->value = LLVMBuildFreeze(f->b, e->value, "");
+        e->offset = loop->offset;
+    }
+    const int64_t rest = grow * (loop->offset - e->offset);
+    return opjit_cg_offset(f, element, e->value, opjit_cg_number(f, 64, 1, (uint64_t)rest));
 }

@@ -16,6 +16,7 @@ enum {
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* of the other loops, and of loops that are spelled out */
     STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
+    SEAM_VECTORS = 8,    /* most in a group that has seams */
     ARG_COST = 16,       /* of a step of an arg kind: much code, not to be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
     MATH_COST = 16,      /* about what the shortest math op becomes */
@@ -194,7 +195,7 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
 {
     const int64_t vectors = longest(s->f, lo, hi) / lanes;
     const uint32_t cost = w->cost;
-    const bool stores = cost <= 1 && w->store != 0 && !s->beyond_caches;
+    const bool stores = cost <= 1 && w->store != 0;
     int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
                      : stores            ? STORE_UNROLL
                      : cost <= 2         ? 8
@@ -268,10 +269,6 @@ static void find_chain(scheduler *s, ir_ref loop, chain *c)
         c->bounds[c->count - 1] = ir_operand(f, r, 0);
         c->bounds[c->count] = ir_operand(f, r, 1);
     }
-    w.cost = c->cost;
-    w.store = 0; /* groups are whole in seams too, which cost more */
-    if (c->count > 0)
-        c->group = c->lanes * unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
 }
 
 typedef struct bound_parts {
@@ -333,6 +330,29 @@ static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_
     return opjit_ir_remake(f, map, ir_operand(f, ir_only(f, ir_at(f, c->loops[i])->body), 0));
 }
 
+/* Whether all pieces but single elements store one value. */
+static bool is_uniform(scheduler *s, const chain *c)
+{
+    ir_func *f = s->f;
+    ir_ref value = 0;
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (single(f, c->bounds[i], c->bounds[i + 1], c->bounds[0], c->bounds[c->count]) != 0)
+            continue;
+        const ir_ref one = ir_operand(f, ir_only(f, ir_at(f, c->loops[i])->body), 0);
+        if (ir_at(f, one)->count > 0 || ir_at(f, one)->op == IR_VAR || (value != 0 && !opjit_ir_same(f, one, value)))
+            return false;
+        value = one;
+    }
+    return value != 0;
+}
+
+/* Elements that are stored together.  Seams cost more than what they are between, and are whole groups too. */
+static int64_t group_of(scheduler *s, const chain *c)
+{
+    const work w = { .cost = c->uniform ? 0 : c->cost, .store = c->uniform ? c->loops[0] : 0 };
+    return c->lanes * unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
+}
+
 /* What pieces first to last store at var: the others by order, then pieces of a single element by their place. */
 static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last, ir_ref var)
 {
@@ -382,8 +402,11 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     work w;
     opjit_ir_block_add(f, &inside, store);
     opjit_ir_block_add(f, out, loop);
-    if (find_work(f, loop, &w))
-        set_vector(s, loop, &w, lo == c->end ? 1 : first != last ? c->group / c->lanes : 0, c->edges);
+    const bool vectors = find_work(f, loop, &w);
+    const int64_t group = c->group / c->lanes, most = w.cost <= 1 && !s->beyond_caches ? 2 * group : group;
+    const int64_t rest = group > SEAM_VECTORS ? SEAM_VECTORS : 1;
+    if (vectors)
+        set_vector(s, loop, &w, lo == c->end ? rest : first != last ? group : most, c->edges);
     return loop;
 }
 
@@ -453,7 +476,9 @@ static void add_row(scheduler *s, block *out, chain *c)
     const ir_ref whole = in_groups(s, c, IR_DOWN, hi, c->base, c->group);
     c->end = opjit_ir_same(f, whole, hi) ? hi : opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, whole, c->base));
     ir_ref up = c->base;
-    for (uint32_t k = 0; k < last && !f->failed;) {
+    if (c->uniform)
+        add_loop(s, out, c, c->base, c->end, 0, last);
+    for (uint32_t k = 0; k < last && !c->uniform && !f->failed;) {
         uint32_t e = k + 1;
         const ir_ref down = rounded(s, out, c, IR_DOWN, c->bounds[e], up);
         add_loop(s, out, c, up, down, k, k);
@@ -463,7 +488,8 @@ static void add_row(scheduler *s, block *out, chain *c)
         add_loop(s, out, c, down, up, k, last);
         k = e;
     }
-    add_loop(s, out, c, up, c->end, last, last);
+    if (!c->uniform)
+        add_loop(s, out, c, up, c->end, last, last);
     end_row(s, out, c);
 }
 
@@ -496,6 +522,8 @@ static void schedule_block(scheduler *s, ir_ref parent)
         const uint32_t more = c.count + (c.edges ? 2 : 0); /* a seam less than pieces, and the end and edges of the row */
         if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
             s->loops += more;
+            c.uniform = is_uniform(s, &c);
+            c.group = group_of(s, &c);
             next = ir_at(f, c.loops[c.count - 1])->next;
             c.carry = c.edges && parent == s->stage && opjit_ir_chain_touches(s, &c);
             add_row(s, &out, &c);

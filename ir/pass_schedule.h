@@ -27,6 +27,7 @@ typedef struct chain {
     int64_t group;                /* elements that are stored together: some vectors */
     ir_ref end;                   /* after the last whole group */
     ir_ref base;                  /* where groups begin */
+    bool uniform;                 /* all of the row is one value, but for single elements: one loop chooses */
     bool edges;                   /* base is behind the row's first line, which may be shared with another row */
     bool carry;                   /* and that row is the one before */
     bool overlaps;                /* the row's last vector may be stored whole, whatever is left of the row */
