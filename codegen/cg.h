@@ -94,8 +94,8 @@ typedef struct cg_entry {
 
 typedef struct cg_loop {
     ir_ref var;
-    LLVMValueRef iv; /* the variable in lane 0 of copy 0 */
-    int64_t offset;  /* of the copy that is being emitted: copy * lanes * step */
+    LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable gives it */
+    int64_t offset;         /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
     uint32_t scope;         /* id of the scope around all of its pieces */
     LLVMValueRef slot;      /* where the variable is in memory, or NULL; iv is then what block `home` read there */
@@ -255,6 +255,7 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node); /* vector where it varies, 
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes);
 bool opjit_cg_varies(const cg_func *f, ir_ref node); /* over the lanes of the current piece */
 /* cg_index.c */
+LLVMValueRef opjit_cg_variable(cg_func *f, cg_loop *loop);
 LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node);       /* an index operation */
 uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node); /* lane width of an index in vectors */
 LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes);

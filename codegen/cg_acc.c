@@ -235,13 +235,13 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
 {
     const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);
     const cg_acc *a = &f->accs[n->ref];
-    const cg_loop *loop = &f->loops[f->loop_count - 1];
+    cg_loop *loop = &f->loops[f->loop_count - 1];
     entry all = { .value = opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes)) };
     if (is_arg(acc)) {
         all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->lanes);
         all.some = opjit_cg_number(f, 1, f->lanes, 1);
     }
-    LLVMValueRef k = plus(f, loop->iv, (uint64_t)loop->offset);
+    LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);
     const uint32_t lanes = lanes_of(acc);
     uint32_t width = f->lanes < lanes ? f->lanes : lanes;
     uint64_t rest;

@@ -47,7 +47,7 @@ static void put_line(cg_func *f, const cg_edge *e, LLVMValueRef pointer, uint32_
 static void put_begin(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t align)
 {
     LLVMValueRef middle = address(f, shared_line(f), number(f, LINE));
-    LLVMValueRef first = LLVMBuildICmp(f->b, LLVMIntEQ, f->loops[0].iv, LLVMGetParam(f->fn, 4), "");
+    LLVMValueRef first = LLVMBuildICmp(f->b, LLVMIntEQ, opjit_cg_variable(f, &f->loops[0]), LLVMGetParam(f->fn, 4), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, first);
     put_line(f, e, e->pointer, align);
     opjit_cg_if_end(f, after);
@@ -66,7 +66,7 @@ static void put_begin(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t
 /* The row ends `place` bytes after a line's begin; e->pointer is a line's length before that. */
 static void put_end(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t align)
 {
-    LLVMValueRef next = LLVMBuildAdd(f->b, f->loops[0].iv, number(f, 1), "");
+    LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_variable(f, &f->loops[0]), number(f, 1), "");
     LLVMValueRef last = LLVMBuildICmp(f->b, LLVMIntEQ, next, LLVMGetParam(f->fn, 5), "");
     LLVMValueRef left = address(f, shared_line(f), place);
     put_line(f, e, LLVMBuildSelect(f->b, last, e->pointer, left, ""), align);

@@ -64,16 +64,22 @@ static cg_loop *loop_of(cg_func *f, ir_ref var)
     return &f->loops[0];
 }
 
-static LLVMValueRef var_value(cg_func *f, ir_ref var, bool with_offset)
+LLVMValueRef opjit_cg_variable(cg_func *f, cg_loop *loop)
 {
-    cg_loop *loop = loop_of(f, var);
     if (loop->slot && LLVMGetInsertBlock(f->b) != loop->home) {
         loop->home = LLVMGetInsertBlock(f->b);
         loop->iv = LLVMBuildLoad2(f->b, f->type.i64, loop->slot, "");
     }
+    return loop->iv;
+}
+
+static LLVMValueRef var_value(cg_func *f, ir_ref var, bool with_offset)
+{
+    cg_loop *loop = loop_of(f, var);
+    LLVMValueRef iv = opjit_cg_variable(f, loop);
     if (!with_offset || loop->offset == 0)
-        return loop->iv;
-    return opjit_cg_add(f, loop->iv, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
+        return iv;
+    return opjit_cg_add(f, iv, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
 }
 
 /* --- scalars ------------------------------------------------------------------------------------------------------ */

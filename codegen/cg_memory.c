@@ -175,7 +175,7 @@ static LLVMValueRef lane0_offset(cg_func *f, const access *a, int64_t lane0)
 }
 
 /* The loop that a pointer was made before: the innermost one, or one around it where the same load stands there too. */
-static const cg_loop *loop_of_pointer(const cg_func *f, ir_ref node)
+static cg_loop *loop_of_pointer(cg_func *f, ir_ref node)
 {
     uint32_t i = f->loop_count - 1;
     while (i > 0 && f->loops[i].scope != f->cache[CG_POINTER][node].scope)
@@ -184,13 +184,13 @@ static const cg_loop *loop_of_pointer(const cg_func *f, ir_ref node)
 }
 
 /* Address of what is at p when the loop's variable is 0. */
-static LLVMValueRef moved_pointer(cg_func *f, const access *a, LLVMValueRef p, const cg_loop *loop)
+static LLVMValueRef moved_pointer(cg_func *f, const access *a, LLVMValueRef p, cg_loop *loop)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     int64_t grow = 0;
     growth(f, a, loop->var, &grow);
     if (!opjit_cg_recall(f, CG_BASE, a->node)) {
-        LLVMValueRef by = times(f, loop->iv, grow);
+        LLVMValueRef by = times(f, opjit_cg_variable(f, loop), grow);
         opjit_cg_remember_address(f, CG_BASE, a->node, f->loop_scope, by ? opjit_cg_offset(f, element, p, by) : p);
     }
     return opjit_cg_address(f, CG_BASE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
