@@ -328,11 +328,28 @@ typedef struct cg_kernel {
 opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, const char *name, cg_kernel *out);
 opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t version);
 opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
+/* A library's registry with the distances to these symbols. */
+opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *registry, const char *const *kernels,
+                               uint32_t count);
 /* cg_cpu.c: a function of ours, int(void), that says whether the machine it runs on has what target needs.  NULL: this
  * architecture can't be asked. */
 LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
 /* cg_soft.c: the functions made so far are this version's: another one has other features. */
 void opjit_cg_soft_close(cg_func *f, const char *version);
+
+/* cg_library.c: objects put together. */
+opjit_status opjit_cg_library(const codegen_library *request, rt_bytes *out, opjit_error *error);
+/* cg_archive.c, cg_shared.c: the two kinds of file, appended to *out. */
+typedef struct cg_archived {
+    const char *name; /* of the file, without ".o" */
+    const void *object;
+    size_t bytes;
+} cg_archived;
+opjit_status opjit_cg_archive(const cg_archived *members, uint32_t count, rt_bytes *out, opjit_error *error);
+opjit_status opjit_cg_shared(const codegen_library *request, rt_bytes *registry, rt_bytes *out, opjit_error *error);
+/* The object of a registry, whose entries' kernels are symbols of others; by entry. */
+opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
+                                      const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);
 
 /* cg_state.c: LLVM's state of this thread. */
 opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMachineRef *out, opjit_error *error);

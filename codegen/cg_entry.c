@@ -300,6 +300,9 @@ opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, co
     for (uint32_t i = 0; i < m->constants; i++) {
         const codegen_data *data = &request->constants[i];
         char constant[NAME_SIZE];
+        if (data->align > CG_LINK_ALIGN)
+            return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "a constant aligned to %u bytes, at most %u",
+                                      data->align, (unsigned)CG_LINK_ALIGN);
         snprintf(constant, sizeof(constant), "%s.constant%u", name, i);
         out->constants[i] =
             add_data(f, constant, bytes(f, data->data, (size_t)data->bytes), data->align < 64 ? 64 : data->align);
@@ -410,5 +413,42 @@ opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k)
     }
     add_indirect(f, k->name, k->typed_type, emit_resolver(f, k, ".choose", true));
     add_indirect(f, packed_name, k->packed_type, emit_resolver(f, k, ".choose_packed", false));
+    return OPJIT_OK;
+}
+
+/* --- libraries ---------------------------------------------------------------------------------------------------- */
+opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *registry, const char *const *kernels,
+                               uint32_t count)
+{
+    LLVMValueRef *parts = ARENA_ARRAY(f->arena, LLVMValueRef, 2 * (size_t)count + 1);
+    LLVMTypeRef *types = ARENA_ARRAY(f->arena, LLVMTypeRef, 2 * (size_t)count + 1);
+    char symbol[NAME_SIZE];
+    size_t done = 0;
+    if (!parts || !types)
+        return opjit_rt_no_memory(f->error);
+    for (uint32_t i = 0; i <= count; i++) { /* the type comes first: the data refers to itself */
+        const size_t entry = sizeof(opjit_aot_registry) + i * sizeof(opjit_aot_entry);
+        const size_t end = i < count ? entry + offsetof(opjit_aot_entry, kernel) : registry->size;
+        parts[2 * i] = bytes(f, registry->data + done, end - done);
+        types[2 * i] = LLVMTypeOf(parts[2 * i]);
+        if (i < count)
+            types[2 * i + 1] = f->type.i32;
+        done = end + sizeof(int32_t);
+    }
+    snprintf(symbol, sizeof(symbol), "%s.registry", name);
+    LLVMTypeRef type = LLVMStructTypeInContext(f->llvm, types, 2 * count + 1, 1);
+    LLVMValueRef global = LLVMAddGlobal(f->module, type, symbol);
+    for (uint32_t i = 0; i < count; i++) {
+        LLVMValueRef kernel = LLVMAddGlobal(f->module, f->type.i32, kernels[i]);
+        LLVMSetVisibility(kernel, LLVMHiddenVisibility);
+        LLVMValueRef entry = opjit_cg_number(f, 64, 1, sizeof(opjit_aot_registry) + i * sizeof(opjit_aot_entry));
+        parts[2 * i + 1] = distance(f, kernel, LLVMConstInBoundsGEP2(f->type.i8, global, &entry, 1));
+    }
+    LLVMSetInitializer(global, LLVMConstStructInContext(f->llvm, parts, 2 * count + 1, 1));
+    LLVMSetGlobalConstant(global, 1);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    LLVMSetAlignment(global, 64);
+    snprintf(symbol, sizeof(symbol), "%s_registry", name);
+    LLVMAddAlias2(f->module, type, 0, global, symbol);
     return OPJIT_OK;
 }

@@ -5,11 +5,24 @@
 
 #include "runtime/base.h"
 
+#define CG_LINK_ALIGN 4096 /* where the code goes has to be a multiple of this, or of what its sections ask for */
+
 /* Appends the code to *code, which must be empty and is freed by the caller, also after a failure. */
 opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
 /* Offset of a function's symbol in the code that opjit_cg_link makes. */
 opjit_status opjit_cg_link_symbol(const uint8_t *object, size_t size, const char *name, uint64_t *out,
                                   opjit_error *error);
+/* A symbol that other objects can see. */
+typedef struct cg_symbol {
+    const char *name;
+    uint64_t value, size; /* value: in the code that opjit_cg_link makes */
+    uint8_t type;         /* STT_FUNC, STT_OBJECT or STT_GNU_IFUNC */
+    bool hidden;          /* seen within one program or library only */
+} cg_symbol;
+/* Calls visit with each that the object defines, in its order. */
+opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
+                                   opjit_status (*visit)(void *user, const cg_symbol *symbol), void *user,
+                                   opjit_error *error);
 /* The same checks, nothing made: no undefined symbol, no writable data. */
 opjit_status opjit_cg_link_check(const uint8_t *object, size_t size, opjit_error *error);
 

@@ -300,3 +300,34 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     }
     return status;
 }
+
+/* --- registries --------------------------------------------------------------------------------------------------- */
+
+/* A module of nothing but data; its symbols are the other objects' to define. */
+opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
+                                      const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error)
+{
+    const codegen_request module = { .level = OPJIT_LEVEL_QUICK,
+                                     .emit = CODEGEN_OBJECT,
+                                     .name = request->name,
+                                     .target = request->target,
+                                     .allocator = request->allocator };
+    job j = { .request = &module, .error = error, .target = request->target };
+    const cg_target *cpu = opjit_cg_target_find(request->target->arch);
+    if (!cpu)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s",
+                                  request->target->text);
+    TRY(opjit_cg_machine(cpu, module.level, &j.machine, error));
+    opjit_rt_arena_init(&j.arena, request->allocator);
+    open_module(&j, cpu);
+    cg_func f = new_function(&j, cpu, NULL);
+    opjit_status status = opjit_cg_registry(&f, request->name, registry, kernels, count);
+    if (status == OPJIT_OK)
+        status = emit_file(&j, LLVMObjectFile);
+    if (status == OPJIT_OK) {
+        opjit_rt_bytes_append(out, LLVMGetBufferStart(j.object), LLVMGetBufferSize(j.object));
+        status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    }
+    close_job(&j);
+    return status;
+}

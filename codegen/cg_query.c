@@ -38,6 +38,7 @@ static const opjit_codegen table = {
     .llvm_version = OPJIT_LLVM_VERSION,
     .compile = opjit_cg_compile,
     .warm = warm,
+    .library = opjit_cg_library,
 };
 
 const opjit_codegen *opjit_codegen_query(uint32_t abi)

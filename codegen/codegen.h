@@ -54,6 +54,26 @@ typedef struct codegen_result {
     double build_ms, emit_ms, link_ms;
 } codegen_result;
 
+/* Objects of kernels put together, with one registry. */
+typedef struct codegen_member {
+    const char *name;            /* NAME: its file is NAME.o */
+    const char *const *versions; /* names of the versions, best first: VERSION_kernel are their records */
+    uint32_t version_count;
+    const void *object;          /* what OBJECT gave */
+    size_t bytes;
+} codegen_member;
+
+typedef enum codegen_library_kind { CODEGEN_ARCHIVE = 0, CODEGEN_SHARED = 1 } codegen_library_kind;
+
+typedef struct codegen_library {
+    const char *name;              /* the registry is NAME_registry, the shared library libNAME.so */
+    const codegen_member *members; /* by name, in the order of strcmp */
+    uint32_t member_count;
+    codegen_library_kind kind;
+    const rt_target *target;       /* any of the members' */
+    const opjit_allocator *allocator;
+} codegen_library;
+
 typedef struct opjit_codegen {
     uint32_t abi;                   /* CODEGEN_ABI */
     uint32_t size;                  /* sizeof(opjit_codegen) */
@@ -63,6 +83,8 @@ typedef struct opjit_codegen {
     opjit_status (*compile)(const codegen_request *request, codegen_result *out, opjit_error *error);
     /* Makes this thread's LLVM state for *target, so that the next compile is a warm one. */
     opjit_status (*warm)(const rt_target *target, const opjit_allocator *allocator, opjit_error *error);
+    /* Makes a file of objects.  *out is empty, and freed by the caller with the allocator. */
+    opjit_status (*library)(const codegen_library *request, rt_bytes *out, opjit_error *error);
 } opjit_codegen;
 
 typedef const opjit_codegen *(*opjit_codegen_query_fn)(uint32_t abi);

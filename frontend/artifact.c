@@ -82,6 +82,9 @@ static bool is_part(const char *name, const char *base)
 static opjit_status check_kernel_name(const opjit_artifact *a, const char *name, opjit_error *error)
 {
     TRY(opjit_artifact_check_name(name, error));
+    if (is_part(name, a->name) && name[strlen(a->name)] != '\0')
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "name \"%s\": might be a symbol of the library, whose name is \"%s\"", name, a->name);
     for (uint32_t i = 0; i < a->kernel_count; i++)
         if (is_part(name, a->kernels[i]->name) || is_part(a->kernels[i]->name, name))
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
@@ -482,6 +485,65 @@ static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, op
     return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
+/* Names in the registry's order. */
+static void sort_members(codegen_member *members, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap != 0; gap /= 2) /* Shell's sort: no recursion, and nobody has 10 000 kernels */
+        for (uint32_t i = gap; i < count; i++) {
+            const codegen_member member = members[i];
+            uint32_t at = i;
+            for (; at >= gap && strcmp(members[at - gap].name, member.name) > 0; at -= gap)
+                members[at] = members[at - gap];
+            members[at] = member;
+        }
+}
+
+static opjit_status make_library(opjit_artifact *a, codegen_library_kind kind, rt_arena *arena, rt_bytes *out,
+                                 opjit_error *error)
+{
+    codegen_member *members = ARENA_ARRAY(arena, codegen_member, a->kernel_count);
+    const codegen_library library = { .name = a->name,
+                                      .members = members,
+                                      .member_count = a->kernel_count,
+                                      .kind = kind,
+                                      .target = &a->targets[0],
+                                      .allocator = &a->context->core->allocator };
+    const opjit_codegen *codegen;
+
+    if (members == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < a->kernel_count; i++) {
+        const char **versions = ARENA_ARRAY(arena, const char *, a->target_count);
+        const fe_shipped *k = a->kernels[i];
+        uint64_t bytes;
+        if (versions == NULL)
+            return opjit_rt_no_memory(error);
+        for (uint32_t v = 0; v < a->target_count; v++)
+            versions[v] = k->versions[v].unit->name;
+        members[i] = (codegen_member){ .name = k->name, .versions = versions, .version_count = a->target_count };
+        TRY(opjit_artifact_get(a, i, OPJIT_ARTIFACT_OBJECT, &members[i].object, &bytes, error));
+        members[i].bytes = (size_t)bytes;
+    }
+    sort_members(members, a->kernel_count);
+    TRY(opjit_fe_codegen(a->context->core, &codegen, error));
+    return codegen->library(&library, out, error);
+}
+
+static opjit_status make_common(opjit_artifact *a, opjit_artifact_kind kind, rt_bytes *out, opjit_error *error)
+{
+    opjit_status status;
+    rt_arena arena;
+
+    if (kind == OPJIT_ARTIFACT_LIBRARY_HEADER) {
+        opjit_fe_artifact_library_header(a, out);
+        return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    }
+    opjit_rt_arena_init(&arena, &a->context->core->allocator);
+    status = make_library(a, kind == OPJIT_ARTIFACT_ARCHIVE ? CODEGEN_ARCHIVE : CODEGEN_SHARED, &arena, out, error);
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
 opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_artifact_kind kind,
                                 const void **out_data, uint64_t *out_bytes, opjit_error *error)
 {
@@ -497,17 +559,19 @@ opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_
                                   artifact == NULL   ? "artifact"
                                   : out_data == NULL ? "out_data"
                                                      : "out_bytes");
-    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_JSON)
+    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_LIBRARY_HEADER)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kind: %u, must be an opjit_artifact_kind (%u to %u)",
-                                  (unsigned)kind, (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_JSON);
-    if (index >= artifact->kernel_count)
+                                  (unsigned)kind, (unsigned)OPJIT_ARTIFACT_OBJECT,
+                                  (unsigned)OPJIT_ARTIFACT_LIBRARY_HEADER);
+    if (kind >= OPJIT_ARTIFACT_ARCHIVE ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "index: %u, there are %u kernels", index,
                                   artifact->kernel_count);
-    output = &artifact->kernels[index]->outputs[kind];
+    output = kind >= OPJIT_ARTIFACT_ARCHIVE ? &artifact->outputs[kind] : &artifact->kernels[index]->outputs[kind];
     if (output->size == 0) {
         opjit_status status;
         opjit_rt_bytes_init(&made, &artifact->context->core->allocator);
-        status = make_output(artifact, artifact->kernels[index], kind, &made, error);
+        status = kind >= OPJIT_ARTIFACT_ARCHIVE ? make_common(artifact, kind, &made, error)
+                                                : make_output(artifact, artifact->kernels[index], kind, &made, error);
         if (status != OPJIT_OK) {
             opjit_rt_bytes_free(&made);
             return status;

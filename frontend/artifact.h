@@ -5,7 +5,7 @@
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: what C promises to tell apart */
-#define ARTIFACT_KINDS (OPJIT_ARTIFACT_SHARED + 1)
+#define ARTIFACT_KINDS (OPJIT_ARTIFACT_LIBRARY_HEADER + 1)
 
 /* A kernel for one of the artifact's targets. */
 typedef struct fe_version {
@@ -39,6 +39,7 @@ static inline const opjit_kernel_meta *shipped_meta(const fe_shipped *k, uint32_
 
 /* artifact_header.c, artifact_json.c: append the text; a failure stays in *out. */
 void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
+void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out);
 void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
 
 #endif

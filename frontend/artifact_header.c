@@ -172,3 +172,20 @@ void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_b
             k->name);
     opjit_rt_bytes_printf(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
+
+void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out)
+{
+    opjit_rt_bytes_printf(
+        out,
+        "/* %s.h - the kernels of lib%s, made by opjit %d.%d.%d ahead of time; each header is the manual of its own. */\n",
+        a->name, a->name, OPJIT_VERSION_MAJOR, OPJIT_VERSION_MINOR, OPJIT_VERSION_PATCH);
+    opjit_rt_bytes_printf(out, "#ifndef OPJIT_LIBRARY_%s_H\n#define OPJIT_LIBRARY_%s_H\n\n", a->name, a->name);
+    for (uint32_t i = 0; i < a->kernel_count; i++)
+        opjit_rt_bytes_printf(out, "#include \"%s.h\"\n", a->kernels[i]->name);
+    opjit_rt_bytes_printf(out,
+                          "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+                          "/* For opjit_library_of of <opjit/opjit.h>: these kernels by name. */\n"
+                          "struct opjit_aot_registry;\nextern const struct opjit_aot_registry %s_registry;\n\n"
+                          "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+                          a->name);
+}

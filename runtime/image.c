@@ -287,6 +287,13 @@ static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size
     return check_steps(meta, code_size, error);
 }
 
+opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_size, opjit_error *error)
+{
+    if ((uintptr_t)meta % 8 != 0 || size < sizeof(opjit_kernel_meta))
+        return CORRUPT("metadata of %zu bytes at %p", size, meta);
+    return check_meta(meta, size, code_size, error);
+}
+
 opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_kernel_meta **out_meta,
                                   const uint8_t **out_code, size_t *out_code_size, opjit_error *error)
 {

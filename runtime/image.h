@@ -31,6 +31,8 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
 /* Appends the metadata alone to *out (which must be empty). */
 opjit_status opjit_rt_meta_build(const rt_meta_source *source, rt_bytes *out, opjit_error *error);
 
+/* The same for metadata alone, which is given size bytes, and code of code_size: nothing in it leads outside. */
+opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_size, opjit_error *error);
 /* Checks every offset, count and the checksum: after OPJIT_OK nothing in *image can lead outside of it, entry points
  * included.  size may be anything; CORRUPT says what is wrong.  *out_meta and *out_code point into image. */
 opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_kernel_meta **out_meta, const uint8_t **out_code,

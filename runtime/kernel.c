@@ -202,6 +202,42 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
     return OPJIT_OK;
 }
 
+opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error)
+{
+    return check_runnable(meta, NULL, false, error);
+}
+
+opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void *const *constants,
+                                   const rt_kernel_hooks *hooks, opjit_kernel **out, opjit_error *error)
+{
+    program *p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
+    opjit_status status;
+    opjit_kernel *k;
+
+    *out = NULL;
+    if (p == NULL)
+        return opjit_rt_no_memory(error);
+    memset(p, 0, sizeof *p);
+    p->meta = placed->meta;
+    p->code = placed->code;
+    p->code_size = placed->code_size;
+    p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
+    p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    status = check_constants(p, constants, error);
+    if (status == OPJIT_OK)
+        status = kernel_create(core, p, constants, &k, error);
+    if (status != OPJIT_OK) {
+        program_destroy(core, p);
+        return status;
+    }
+    if (!placed->named)
+        p->debug = opjit_rt_debug_register(core, p->meta, p->code, p->code_size);
+    k->hooks = *hooks;
+    k->pointers = k->buffers;
+    *out = k;
+    return OPJIT_OK;
+}
+
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
                                   opjit_kernel **out, opjit_error *error)
 {

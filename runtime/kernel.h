@@ -31,6 +31,18 @@ typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen
  * On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
                                     const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
+/* Code and metadata that stand where they can be used, and have been checked. */
+typedef struct rt_placed {
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+    bool named; /* debuggers know the code already */
+} rt_placed;
+/* A kernel of what somebody else has mapped: hooks->user keeps it there. */
+opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void *const *constants,
+                                   const rt_kernel_hooks *hooks, opjit_kernel **out, opjit_error *error);
+/* Whether this CPU has what the code needs (else UNSUPPORTED), and this runtime knows all steps. */
+opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
 /* A kernel with the code of base and these constants, one pointer a constant buffer, which lie in memory (of the core's
  * allocator, or NULL: in memory that outlives the kernel).  Takes memory over where it succeeds; retains base. */
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,

@@ -23,7 +23,7 @@ typedef struct cli_options {
     bool json, quick; /* bench: as JSON; fewer cases */
     uint32_t emit;       /* compile: bits 1 << opjit_artifact_kind */
     const char *output;  /* compile: the folder */
-    const char *library; /* compile: the libraries' name; NULL: "kernels" */
+    const char *library; /* compile: the libraries' name */
     bool prefix_model;   /* compile: symbols begin with the model's name */
 } cli_options;
 

@@ -21,7 +21,7 @@ static const struct {
     { "asm", "s", 1u << OPJIT_ARTIFACT_ASM },
     { "ir", "ir", 1u << OPJIT_ARTIFACT_IR },
     { "json", "json", 1u << OPJIT_ARTIFACT_JSON },
-    { "lib", NULL, 0 },
+    { "lib", NULL, 1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED },
     { "ptx", NULL, 0 },
     { "cubin", NULL, 0 },
     { "hsaco", NULL, 0 },
@@ -175,46 +175,73 @@ static opjit_status make_folder(char *path, opjit_error *error)
     }
 }
 
-static opjit_status write_output(compiler *c, uint32_t index, opjit_artifact_kind kind, const char *name,
-                                 const char *extension, bool write, char *path, size_t size, opjit_error *error)
+/* A run over all outputs: makes them, or writes them. */
+typedef struct outputs {
+    compiler *c;
+    bool write;
+    char path[4096];
+    opjit_error *error;
+} outputs;
+
+static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind kind, const char *before,
+                               const char *name, const char *extension)
 {
     const void *data;
     uint64_t bytes;
-    if ((size_t)snprintf(path, size, "%s/%s.%s", c->options->output, name, extension) >= size)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "its path is too long");
-    TRY(opjit_artifact_get(c->artifact, index, kind, &data, &bytes, error));
-    return write ? opjit_cli_write_file(path, NULL, data, (size_t)bytes, error) : OPJIT_OK;
+    if ((size_t)snprintf(o->path, sizeof o->path, "%s/%s%s.%s", o->c->options->output, before, name, extension) >=
+        sizeof o->path)
+        return opjit_rt_error_set(o->error, OPJIT_LIMIT, "its path is too long");
+    TRY(opjit_artifact_get(o->c->artifact, index, kind, &data, &bytes, o->error));
+    return o->write ? opjit_cli_write_file(o->path, NULL, data, (size_t)bytes, o->error) : OPJIT_OK;
 }
 
-/* Makes all outputs, or writes them. */
-static opjit_status put_outputs(compiler *c, bool write, char *path, size_t size, opjit_error *error)
+static opjit_status put_kernel(outputs *o, uint32_t index)
 {
-    for (uint32_t k = 0; k < opjit_artifact_count(c->artifact); k++)
-        for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
-            for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_JSON; kind++)
-                if ((c->options->emit & emits[i].kinds & 1u << kind) != 0)
-                    TRY(write_output(c, k, (opjit_artifact_kind)kind, opjit_artifact_name(c->artifact, k),
-                                     emits[i].extension, write, path, size, error));
+    for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
+        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_JSON; kind++)
+            if ((o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
+                TRY(put_output(o, index, (opjit_artifact_kind)kind, "", opjit_artifact_name(o->c->artifact, index),
+                               emits[i].extension));
     return OPJIT_OK;
+}
+
+static opjit_status put_libraries(outputs *o)
+{
+    const char *const name = o->c->options->library;
+    const uint32_t emit = o->c->options->emit;
+    if ((emit & 1u << OPJIT_ARTIFACT_ARCHIVE) == 0)
+        return OPJIT_OK;
+    TRY(put_output(o, 0, OPJIT_ARTIFACT_ARCHIVE, "lib", name, "a"));
+    TRY(put_output(o, 0, OPJIT_ARTIFACT_SHARED, "lib", name, "so"));
+    if ((emit & 1u << OPJIT_ARTIFACT_HEADER) == 0)
+        return OPJIT_OK;
+    TRY(put_output(o, 0, OPJIT_ARTIFACT_LIBRARY_HEADER, "", name, "h"));
+    for (uint32_t i = 0; i < opjit_artifact_count(o->c->artifact); i++)
+        if (strcmp(opjit_artifact_name(o->c->artifact, i), name) == 0)
+            return opjit_rt_error_set(o->error, OPJIT_INVALID_ARGUMENT,
+                                      "would be the header of both a kernel and the library: see --name");
+    return OPJIT_OK;
+}
+
+static opjit_status put_all(outputs *o)
+{
+    for (uint32_t k = 0; k < opjit_artifact_count(o->c->artifact); k++)
+        TRY(put_kernel(o, k));
+    return put_libraries(o);
 }
 
 static int write_files(compiler *c)
 {
-    char path[4096];
     opjit_error error;
-    opjit_status status;
-    if (snprintf(path, sizeof path, "%s", c->options->output) >= (int)sizeof path) {
-        opjit_rt_error_set(&error, OPJIT_LIMIT, "-o: the path is too long");
-        return opjit_cli_complain(NULL, NULL, &error);
+    outputs o = { .c = c, .error = &error };
+    opjit_status status = put_all(&o);
+    if (status == OPJIT_OK && snprintf(o.path, sizeof o.path, "%s", c->options->output) < (int)sizeof o.path) {
+        status = make_folder(o.path, &error);
+        o.write = true;
+        if (status == OPJIT_OK)
+            status = put_all(&o);
     }
-    status = put_outputs(c, false, path, sizeof path, &error);
-    if (status == OPJIT_OK) {
-        snprintf(path, sizeof path, "%s", c->options->output);
-        status = make_folder(path, &error);
-    }
-    if (status == OPJIT_OK)
-        status = put_outputs(c, true, path, sizeof path, &error);
-    return status == OPJIT_OK ? EXIT_DONE : opjit_cli_complain(path, NULL, &error);
+    return status == OPJIT_OK ? EXIT_DONE : opjit_cli_complain(o.path, NULL, &error);
 }
 
 static int compile(compiler *c)

@@ -347,6 +347,7 @@ int main(int argc, char **argv)
     rt_arena arena;
     parser p = { .options = { .executor = "cpu",
                               .threads = 1,
+                              .library = "kernels",
                               .emit = 1u << OPJIT_ARTIFACT_OBJECT | 1u << OPJIT_ARTIFACT_HEADER },
                  .arena = &arena };
     const char **arguments;

@@ -105,6 +105,33 @@ typedef struct opjit_aot_kernel {
     uint32_t constants;        /* this many int32_t offsets of the kernel's own constants follow */
 } opjit_aot_kernel;
 
+/* The symbol LIBRARY_registry of a library: its kernels by name, in the order of strcmp; versions of one kernel one after
+ * the other, best first.  The entries follow this struct, the names (NUL-terminated) follow them. */
+#define OPJIT_AOT_MAGIC "opjitreg" /* 8 bytes, no NUL */
+typedef struct opjit_aot_registry {
+    char magic[8];
+    uint32_t abi;              /* OPJIT_AOT_ABI */
+    uint32_t size;             /* bytes of all, names included; a multiple of 8 */
+    uint32_t count;            /* entries */
+    uint32_t reserved;         /* 0 */
+} opjit_aot_registry;
+
+typedef struct opjit_aot_entry {
+    uint32_t name;             /* offset from the start of the registry */
+    int32_t kernel;            /* opjit_aot_kernel; offset from the start of this entry */
+} opjit_aot_entry;
+
+/* The last bytes of a shared library that opjit wrote, which is not changed by loading: addresses are offsets in it. */
+#define OPJIT_AOT_TRAILER_MAGIC "opjitend"
+typedef struct opjit_aot_trailer {
+    char magic[8];
+    uint32_t abi;              /* OPJIT_AOT_ABI */
+    uint32_t machine;          /* as in its ELF header */
+    uint64_t size;             /* bytes of the file, trailer included */
+    uint64_t registry;         /* opjit_aot_registry */
+    uint64_t hash_lo, hash_hi; /* XXH3-128 of all bytes before these */
+} opjit_aot_trailer;
+
 #ifdef __cplusplus
 }
 #endif

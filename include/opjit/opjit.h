@@ -288,6 +288,42 @@ OPJIT_API const opjit_executor *opjit_pool_executor(const opjit_pool *pool);
 /* Ends its threads and frees it.  No call may be using it. */
 OPJIT_API void opjit_pool_destroy(opjit_pool *pool);
 
+/* --- kernels made ahead of time ----------------------------------------------------------------------------------- */
+/* A library of kernels that `opjit compile --emit lib` or OPJIT_ARTIFACT_SHARED made; opjit_artifact_* says more.  Any
+ * number of threads may use one. */
+typedef struct opjit_library opjit_library;
+
+/* Reads a shared library that opjit wrote, checks all of it and maps it, without the dynamic loader (which can load it too,
+ * and be asked for its functions).  The caller closes it.  Expected failures: NOT_FOUND, IO, CORRUPT (damaged, or not
+ * written by opjit), UNSUPPORTED (another version of opjit or architecture), UNAVAILABLE (no executable memory). */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_open(opjit_context *context, const char *path,
+                                                          opjit_library **out_library, opjit_error *error);
+/* The kernels of a static library that is part of this program, or of a library that it has loaded and keeps loaded:
+ * NAME_registry, as the library's header declares it. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_of(opjit_context *context,
+                                                        const struct opjit_aot_registry *registry,
+                                                        opjit_library **out_library, opjit_error *error);
+/* Kernels stay valid.  What opjit_library_entry gave does not. */
+OPJIT_API void opjit_library_close(opjit_library *library);
+/* Its kernels' names in order (NULL: there is no such kernel); owned by the library. */
+OPJIT_API uint32_t opjit_library_count(const opjit_library *library);
+OPJIT_API const char *opjit_library_name(const opjit_library *library, uint32_t index);
+
+/* The kernel of that name, the best version that this CPU can run; the caller releases it.  Expected failures: NOT_FOUND;
+ * UNSUPPORTED where no version runs here, with what is missing. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_find(opjit_library *library, const char *name,
+                                                          opjit_kernel **out_kernel, opjit_error *error);
+
+typedef enum opjit_entry {
+    OPJIT_ENTRY_TYPED = 1, /* void (const T *in0, ..., U *out0, ..., params ..., void *workspace) */
+    OPJIT_ENTRY_PACKED = 2 /* void (void *const *buffers, const uint64_t *params, void *workspace) */
+} opjit_entry;
+
+/* The same as a plain function, which checks nothing; to be cast to its type, or called by opjit_typed_call. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_entry(const opjit_library *library, const char *name,
+                                                           opjit_entry entry, void (**out_function)(void),
+                                                           opjit_error *error);
+
 /* --- typed access (libffi) ---------------------------------------------------------------------------------------- */
 /* A plain C function for a kernel whose bindings are fixed but for its pointers: void f(const void *in0, ..., void *out0).
  * Every buffer is taken to have exactly the bytes of its opjit_buffer_info.  Late parameters follow as int64_t, float,
@@ -365,11 +401,12 @@ typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_IR = 5,     /* .ir: opjit's own, as it goes to code generation */
     OPJIT_ARTIFACT_JSON = 6,   /* .json: what the header says, for programs */
     OPJIT_ARTIFACT_ARCHIVE = 7, /* .a of all kernels, with their registry */
-    OPJIT_ARTIFACT_SHARED = 8   /* .so of the same */
+    OPJIT_ARTIFACT_SHARED = 8,  /* .so of the same, which needs no linker to be made and no library to be loaded */
+    OPJIT_ARTIFACT_LIBRARY_HEADER = 9 /* .h that includes those of all kernels and declares the registry */
 } opjit_artifact_kind;
 
-/* Makes one output of kernel `index`.  *out_data is the artifact's and stays until it is destroyed or a kernel is added.
- * Texts end with a newline and have no NUL.  OBJECT, LLVM and ASM need the codegen library; HEADER, IR and JSON don't. */
+/* Makes one output of kernel `index`, or from ARCHIVE on of all kernels together, whatever index is.  *out_data is the artifact's and stays until it is destroyed or a kernel is added.
+ * Texts end with a newline and have no NUL.  Headers, IR and JSON need no codegen library. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index,
                                                           opjit_artifact_kind kind, const void **out_data,
                                                           uint64_t *out_bytes, opjit_error *error);

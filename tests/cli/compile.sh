@@ -40,6 +40,25 @@ for kind in o h ll s ir json; do
     cmp -s "$out/mask.$kind" "$work/again/mask.$kind" || fail "mask.$kind differs the second time"
 done
 
+# libraries of all kernels, the same in any order of models
+run compile "$models/eye.json" "$models/causal_mask.json" --target cpu:x86-64-v2,cpu:x86-64-v3 --emit lib,header -o "$work/lib"
+expect_status 'libraries' 0
+run compile "$models/causal_mask.json" "$models/eye.json" --target cpu:x86-64-v3,cpu:x86-64-v2 --emit lib -o "$work/lib2"
+expect_status 'libraries again' 0
+expect_file "$work/lib/libkernels.a" "$work/lib/libkernels.so" "$work/lib/kernels.h" "$work/lib/mask.h"
+for file in libkernels.a libkernels.so; do
+    count=$((count + 1))
+    cmp -s "$work/lib/$file" "$work/lib2/$file" || fail "$file differs the second time"
+done
+[ "$(ls "$work/lib2" | wc -l)" = 2 ] || fail 'a library is two files'
+run compile "$models/eye.json" --emit lib --name mine -o "$work/lib2"
+expect_status 'a library of another name' 0
+expect_file "$work/lib2/libmine.a" "$work/lib2/libmine.so"
+run compile "$models/eye.json" --emit lib,header --name eye -o "$work/x"
+expect_error 'one header for two' 1 "$work/x/eye.h: would be the header of both a kernel and the library: see --name"
+run compile "$models/eye.json" --emit lib --name int -o "$work/x"
+expect_status 'a library named int' 2
+
 # options of the command line
 run compile "$models/eye.json" -o "$work/default"
 expect_status 'defaults' 0
@@ -107,6 +126,12 @@ END
     count=$((count + 1))
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror "$work/use/main.c" "$work/use/ids.o" -o "$work/use/main" &&
         "$work/use/main" || fail 'a C program'
+    run compile "$models/position_ids.json" --target cpu:x86-64-v1,cpu:x86-64-v3 --emit lib -o "$work/use"
+    for library in libkernels.a libkernels.so; do
+        count=$((count + 1))
+        cc "$work/use/main.c" "$work/use/$library" -Wl,-rpath,"$work/use" -o "$work/use/main" && "$work/use/main" ||
+            fail "a C program with $library"
+    done
 else
     echo 'skipped: no C compiler'
 fi

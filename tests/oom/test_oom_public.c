@@ -1,6 +1,7 @@
 /* test_oom_public.c - every public call that may allocate, with allocation 1, 2, 3 ... failing until none is left to
  * fail: each time OPJIT_OUT_OF_MEMORY, outputs NULL, nothing leaked and nothing broken.  LLVM's own memory is not the
  * hook's. */
+#define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -198,7 +199,7 @@ static opjit_status explain(world *w, opjit_error *error)
 
 /* Three of the operator: one reads input 0, one that one's output, and one a constant, small or bound to the kernel. */
 static opjit_status with_graph(world *w, size_t constant_bytes, const opjit_compile_options *options, int *stages,
-                               opjit_kernel **out, opjit_error *error)
+                               opjit_artifact *artifact, opjit_kernel **out, opjit_error *error)
 {
     static const float data[5000 / sizeof(float)] = { 1 };
     const DML_OPERATOR_GRAPH_NODE_DESC node = { w->op, "node" };
@@ -219,6 +220,8 @@ static opjit_status with_graph(world *w, size_t constant_bytes, const opjit_comp
 
     if (stages != NULL)
         return opjit_graph_explain(w->context, &graph, options, count_stage, stages, error);
+    if (artifact != NULL)
+        return opjit_artifact_add_graph(artifact, &graph, options, error);
     return opjit_compile_graph(w->context, &graph, options, out, error);
 }
 
@@ -232,7 +235,7 @@ static opjit_status graph_with(world *w, uint32_t flags, size_t constant_bytes, 
     options.flags = flags;
     options.late = names;
     options.late_count = 1;
-    status = with_graph(w, constant_bytes, &options, NULL, &kernel, error);
+    status = with_graph(w, constant_bytes, &options, NULL, NULL, &kernel, error);
     check_output(status, kernel);
     opjit_kernel_release(kernel);
     return status;
@@ -254,9 +257,106 @@ static opjit_status graph_code(world *w, opjit_error *error)
 static opjit_status graph_explain(world *w, opjit_error *error)
 {
     int stages = 0;
-    const opjit_status status = with_graph(w, 140, NULL, &stages, NULL, error);
+    const opjit_status status = with_graph(w, 140, NULL, &stages, NULL, NULL, error);
 
     ck_assert(status != OPJIT_OK || stages >= 7);
+    return status;
+}
+
+/* Adds the operator and a graph, and makes outputs first to last. */
+static opjit_status artifact_outputs(world *w, opjit_artifact_kind first, opjit_artifact_kind last, opjit_error *error)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_artifact_options targets = OPJIT_ARTIFACT_OPTIONS_INIT;
+    opjit_artifact *artifact = (opjit_artifact *)w;
+    opjit_status status;
+    const void *data;
+    uint64_t bytes;
+
+    targets.targets = (const char *[]){ "cpu:x86-64-v2", "cpu:x86-64-v3" };
+    targets.target_count = 2;
+    options.name = "band";
+    options.late = late;
+    options.late_count = 2;
+    options.level = OPJIT_LEVEL_QUICK;
+    status = opjit_artifact_create(w->context, &targets, &artifact, error);
+    check_output(status, artifact);
+    if (status == OPJIT_OK)
+        status = opjit_artifact_add_operator(artifact, w->op, &options, error);
+    ck_assert_uint_eq(opjit_artifact_count(artifact), status == OPJIT_OK);
+    options.name = "graph";
+    options.late_count = 0;
+    if (status == OPJIT_OK)
+        status = with_graph(w, 5000, &options, NULL, artifact, NULL, error);
+    for (opjit_artifact_kind kind = first; status == OPJIT_OK && kind <= last; kind++) {
+        status = opjit_artifact_get(artifact, 1, kind, &data, &bytes, error);
+        check_output(status, data);
+    }
+    opjit_artifact_destroy(artifact);
+    return status;
+}
+
+static opjit_status artifact_header(world *w, opjit_error *error)
+{
+    return artifact_outputs(w, OPJIT_ARTIFACT_HEADER, OPJIT_ARTIFACT_HEADER, error);
+}
+static opjit_status artifact_texts(world *w, opjit_error *error)
+{
+    return artifact_outputs(w, OPJIT_ARTIFACT_IR, OPJIT_ARTIFACT_JSON, error);
+}
+static opjit_status artifact_libraries(world *w, opjit_error *error)
+{
+    return artifact_outputs(w, OPJIT_ARTIFACT_ARCHIVE, OPJIT_ARTIFACT_LIBRARY_HEADER, error);
+}
+
+/* A library's file, made once with memory that never fails. */
+static const char *library_path(void)
+{
+    static char path[] = "/tmp/opjit-oom-XXXXXX";
+    static bool made;
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_context *context;
+    opjit_operator *op;
+    opjit_artifact *artifact;
+    const void *data;
+    uint64_t bytes;
+    FILE *file;
+
+    if (made)
+        return path;
+    options.name = "band";
+    ck_assert_int_eq(opjit_context_create(NULL, &context, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_operator_create(context, &desc, &op, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_artifact_create(context, NULL, &artifact, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_artifact_add_operator(artifact, op, &options, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_SHARED, &data, &bytes, NULL), OPJIT_OK);
+    file = fdopen(mkstemp(path), "wb");
+    ck_assert(file != NULL && fwrite(data, 1, (size_t)bytes, file) == bytes && fclose(file) == 0);
+    opjit_artifact_destroy(artifact);
+    opjit_operator_release(op);
+    opjit_context_destroy(context);
+    made = true;
+    return path;
+}
+
+static opjit_status library(world *w, opjit_error *error)
+{
+    const long before = countdown;
+    opjit_library *opened = (opjit_library *)w;
+    opjit_kernel *kernel = NULL;
+    opjit_status status;
+
+    countdown = 0;
+    const char *path = library_path();
+    countdown = before;
+    status = opjit_library_open(w->context, path, &opened, error);
+    check_output(status, opened);
+    if (status == OPJIT_OK) {
+        status = opjit_library_find(opened, "band", &kernel, error);
+        check_output(status, kernel);
+    }
+    opjit_library_close(opened);
+    opjit_kernel_release(kernel);
     return status;
 }
 
@@ -287,6 +387,10 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "compile_graph, interpreted", graph_small, false },
     { "compile_graph, bound constants", graph_bound, false },
     { "graph_explain", graph_explain, false },
+    { "artifact, header", artifact_header, false },
+    { "artifact, texts", artifact_texts, false },
+    { "artifact, libraries", artifact_libraries, true },
+    { "library_open, find", library, true },
     { "context_warm", warm, true },
     { "compile_graph, code", graph_code, true },
     { "compile, code", compile_code, true },

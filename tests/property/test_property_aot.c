@@ -13,6 +13,7 @@
 #include "tests/reference/pointwise.h"
 #include "tests/support/aot.h"
 #include "tests/support/checker.h"
+#include "tests/support/executors.h"
 #include "tests/support/graph_case.h"
 #include "tests/support/moves.h"
 #include "tests/support/pointwise_case.h"
@@ -33,18 +34,27 @@ static const struct mode {
     uint32_t target_count;
     opjit_level level;
     const char *compiler, *language;
+    const char *kernels; /* what is linked to the program */
     unsigned percent;
 } modes[] = {
-    { "v3, peak, gcc", { "cpu:x86-64-v3" }, 1, OPJIT_LEVEL_PEAK, "gcc -std=c11", "c", 100 },
-    { "v3, quick, clang", { "cpu:x86-64-v3" }, 1, OPJIT_LEVEL_QUICK, "clang-22 -std=c11", "c", 20 },
-    { "v2, peak, g++", { "cpu:x86-64-v2" }, 1, OPJIT_LEVEL_PEAK, "g++ -std=c++17", "c++", 6 },
-    { "v1, quick, clang++", { "cpu:x86-64-v1" }, 1, OPJIT_LEVEL_QUICK, "clang++-22 -std=c++17", "c++", 6 },
+    { "v3, peak, gcc", { "cpu:x86-64-v3" }, 1, OPJIT_LEVEL_PEAK, "gcc -std=c11", "c", "*.o", 15 },
+    { "v3, quick, clang", { "cpu:x86-64-v3" }, 1, OPJIT_LEVEL_QUICK, "clang-22 -std=c11", "c", "libkernels.a", 100 },
+    { "v2, peak, g++", { "cpu:x86-64-v2" }, 1, OPJIT_LEVEL_PEAK, "g++ -std=c++17", "c++", "*.o", 6 },
+    { "v1, quick, clang++",
+      { "cpu:x86-64-v1" },
+      1,
+      OPJIT_LEVEL_QUICK,
+      "clang++-22 -std=c++17",
+      "c++",
+      "libkernels.a",
+      6 },
     { "v1 to v4, quick, gcc",
       { "cpu:x86-64-v1", "cpu:x86-64-v4", "cpu:x86-64-v3", "cpu:x86-64-v2" },
       4,
       OPJIT_LEVEL_QUICK,
       "gcc -std=c11",
       "c",
+      "libkernels.a",
       5 },
 };
 
@@ -208,6 +218,22 @@ static void add_constants(batch *b, graph_case *g)
 }
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
+static void write_libraries(opjit_artifact *artifact, const aot_folder *folder)
+{
+    static const struct {
+        opjit_artifact_kind kind;
+        const char *extension;
+    } outputs[] = { { OPJIT_ARTIFACT_ARCHIVE, "a" }, { OPJIT_ARTIFACT_SHARED, "so" } };
+    for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
+        opjit_error error = { OPJIT_OK, "" };
+        const void *data;
+        uint64_t bytes;
+        ck_assert_msg(opjit_artifact_get(artifact, 0, outputs[k].kind, &data, &bytes, &error) == OPJIT_OK, "%s",
+                      error.message);
+        aot_write(folder, "libkernels", outputs[k].extension, data, bytes);
+    }
+}
+
 static void write_outputs(const batch *b, const struct mode *mode, const aot_folder *folder, uint64_t *workspaces)
 {
     static const struct {
@@ -237,6 +263,7 @@ static void write_outputs(const batch *b, const struct mode *mode, const aot_fol
             }
         }
     }
+    write_libraries(artifact, folder);
     opjit_artifact_destroy(artifact);
 }
 
@@ -314,6 +341,45 @@ static void check_subject(batch *b, void *library, const aot_subject *s, uint64_
     }
 }
 
+/* By the runtime, out of the library. */
+static void check_in_library(batch *b, opjit_library *library, const aot_subject *s)
+{
+    opjit_kernel *kernel;
+    opjit_error error = { OPJIT_OK, "" };
+    opjit_binding bindings[AOT_BUFFERS];
+    opjit_call call = OPJIT_CALL_INIT;
+    test_executor executor;
+    aot_memory m;
+    ck_assert_msg(opjit_library_find(library, s->name, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    aot_memory_begin(&m, &b->r, s, 0);
+    aot_memory_reset(&m);
+    call.binding_count = m.info.inputs + m.info.outputs;
+    for (uint32_t i = 0; i < call.binding_count; i++)
+        bindings[i] = (opjit_binding){ m.buffers[i], m.info.buffers[i].bytes };
+    call.bindings = bindings;
+    call.params = s->params;
+    call.param_count = s->late_count;
+    test_executor_init(&executor, &b->r, false);
+    call.executor = test_random_chance(&b->r, 50) ? &executor.executor : NULL;
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s: %s", s->name, error.message);
+    aot_memory_compare(&m, s, "runtime");
+    aot_memory_end(&m);
+    opjit_kernel_release(kernel);
+}
+
+static void check_library(batch *b, const aot_folder *folder)
+{
+    opjit_library *library;
+    opjit_error error = { OPJIT_OK, "" };
+    char path[128];
+    snprintf(path, sizeof path, "%s/libkernels.so", folder->path);
+    ck_assert_msg(opjit_library_open(b->context, path, &library, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_uint_eq(opjit_library_count(library), b->count);
+    for (uint32_t i = 0; i < b->count; i++)
+        check_in_library(b, library, &b->subjects[i]);
+    opjit_library_close(library);
+}
+
 /* --- the batches -------------------------------------------------------------------------------------------------- */
 static void run_mode(batch *b, const struct mode *mode)
 {
@@ -332,9 +398,10 @@ static void run_mode(batch *b, const struct mode *mode)
     write_program(b, mode, &folder);
     printf("%s: %u kernels\n", mode->name, b->count);
     ck_assert_msg(aot_shell(&folder, "! nm -A *.o | grep ' [UDdBbCGgSs] '"), "undefined or writable");
-    ck_assert_msg(aot_shell(&folder, "%s -Wall -Wextra -Wpedantic -Werror -fPIC -shared -nostdlib -o all.so all.%s *.o",
-                            mode->compiler, extension),
+    ck_assert_msg(aot_shell(&folder, "%s -Wall -Wextra -Wpedantic -Werror -fPIC -shared -nostdlib -o all.so all.%s %s",
+                            mode->compiler, extension, mode->kernels),
                   "%s", mode->compiler);
+    check_library(b, &folder);
     snprintf(path, sizeof path, "%s/all.so", folder.path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     ck_assert_msg(library != NULL, "%s", dlerror());
