@@ -25,6 +25,10 @@ opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READE
            -DOPJIT=$<TARGET_FILE:opjit> -DRUNTIME=$<TARGET_FILE:opjit-runtime> -DCODEGEN=$<TARGET_FILE:opjit-codegen>
            -P ${api}/symbols.cmake)
 
+# What an application ships that only runs kernels.
+opjit_test(api.runtime ${CMAKE_COMMAND} -DREADELF=${CMAKE_READELF} -DRUNTIME=$<TARGET_FILE:opjit-runtime>
+           -P ${api}/runtime.cmake)
+
 # A project of its own that uses opjit, in each of the ways in which that can be done.
 foreach(way installed pkgconfig installed_static subdirectory)
     opjit_test(api.consumer_${way} ${CMAKE_COMMAND} -DWAY=${way} -DSOURCE=${PROJECT_SOURCE_DIR}
@@ -37,5 +41,5 @@ set_tests_properties(api.consumer_installed_static api.consumer_subdirectory PRO
 if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
     opjit_test(api.readme ${CMAKE_COMMAND} -DREADME=${PROJECT_SOURCE_DIR}/README.md
                -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLIBRARY=$<TARGET_FILE:opjit>
-               -DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme -DCOMPILER=${CMAKE_C_COMPILER} -P ${api}/readme.cmake)
+               -DPROGRAM=$<TARGET_FILE:opjit-program> -DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme -DCOMPILER=${CMAKE_C_COMPILER} -P ${api}/readme.cmake)
 endif()
