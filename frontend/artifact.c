@@ -95,17 +95,18 @@ static opjit_status check_kernel_name(const opjit_artifact *a, const char *name,
 
 /* --- targets ------------------------------------------------------------------------------------------------------ */
 
-/* A version whose features are all another's comes after that one. */
+/* A version whose features are all another's comes after that one; else they stay in order. */
 static void sort_targets(rt_target *targets, uint32_t count)
 {
-    for (uint32_t i = 0; i + 1 < count; i++)
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        uint32_t best = i;
         for (uint32_t j = i + 1; j < count; j++)
-            if ((targets[i].features & ~targets[j].features) == 0) {
-                const rt_target less = targets[i];
-                memmove(&targets[i], &targets[i + 1], (j - i) * sizeof *targets);
-                targets[j] = less;
-                j = i; /* another one stands at i now */
-            }
+            if ((targets[best].features & ~targets[j].features) == 0)
+                best = j;
+        const rt_target first = targets[best];
+        memmove(&targets[i + 1], &targets[i], (best - i) * sizeof *targets);
+        targets[i] = first;
+    }
 }
 
 static opjit_status check_versions(const rt_target *targets, uint32_t count, opjit_error *error)

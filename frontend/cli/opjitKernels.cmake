@@ -1,0 +1,83 @@
+# opjitKernels.cmake - kernels at build time, for projects that use opjit's package or its source tree:
+#
+#   opjit_add_kernels(<target> MODELS <model.json>...
+#                     [TARGETS <cpu:...>...] [LEVEL quick|peak] [DISPATCHABLE <name>] [FEATURE_LEVEL <5.1>]
+#                     [PREFIX_MODEL] [MASKS_ABSORB] [DEPENDS <file>...])
+#
+# makes <target> a library of all dispatchables of the models, compiled again whenever a model, one of the files after
+# DEPENDS (data that models read) or opjit changes.  A program that links it includes "<target>.h", or a header a
+# dispatchable, and calls them; it needs nothing else.  With opjit::runtime linked as well, <target>_registry gives the
+# same kernels by name (opjit_library_of).  <target> has to be a C identifier.
+#
+# Without TARGETS there are three versions for x86-64 (v1, v3, v4), of which the best that the machine runs is chosen when
+# the program is loaded; for other processors one, for the machine that builds.  OPJIT_PROGRAM may name the opjit to use.
+function(opjit_add_kernels target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "PREFIX_MODEL;MASKS_ABSORB" "LEVEL;DISPATCHABLE;FEATURE_LEVEL"
+                          "MODELS;TARGETS;DEPENDS")
+    if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
+        message(FATAL_ERROR "opjit_add_kernels(${target}): ${arg_UNPARSED_ARGUMENTS}${arg_KEYWORDS_MISSING_VALUES}: unknown, or without a value")
+    endif()
+    if(NOT arg_MODELS)
+        message(FATAL_ERROR "opjit_add_kernels(${target}): there are no MODELS")
+    endif()
+    if(NOT arg_TARGETS AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+        set(arg_TARGETS cpu:x86-64-v1 cpu:x86-64-v3 cpu:x86-64-v4)
+    endif()
+
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target})
+    set(archive ${folder}/lib${target}.a)
+    set(header ${folder}/${target}.h)
+    file(MAKE_DIRECTORY ${folder}) # an imported target's include folder has to be there
+    set(options --no-cache --name ${target})
+    foreach(one IN LISTS arg_TARGETS)
+        list(APPEND options --target ${one})
+    endforeach()
+    foreach(option IN ITEMS LEVEL DISPATCHABLE FEATURE_LEVEL)
+        if(arg_${option})
+            string(TOLOWER --${option} name)
+            string(REPLACE _ - name ${name})
+            list(APPEND options ${name} ${arg_${option}})
+        endif()
+    endforeach()
+    foreach(option IN ITEMS PREFIX_MODEL MASKS_ABSORB)
+        if(arg_${option})
+            string(TOLOWER --${option} name)
+            string(REPLACE _ - name ${name})
+            list(APPEND options ${name})
+        endif()
+    endforeach()
+    set(models "")
+    foreach(model IN LISTS arg_MODELS)
+        cmake_path(ABSOLUTE_PATH model)
+        list(APPEND models ${model})
+    endforeach()
+    set(data "")
+    foreach(file IN LISTS arg_DEPENDS)
+        cmake_path(ABSOLUTE_PATH file)
+        list(APPEND data ${file})
+    endforeach()
+
+    # The program looks for its code generator beside itself; a package may have been moved.
+    set(environment "")
+    set(compilers "")
+    if(TARGET opjit::codegen)
+        set(environment OPJIT_CODEGEN=$<TARGET_FILE:opjit::codegen>)
+        set(compilers opjit::codegen)
+    endif()
+    if(OPJIT_PROGRAM)
+        set(program ${OPJIT_PROGRAM})
+        set(environment "")
+    else()
+        set(program $<TARGET_FILE:opjit::program>)
+        list(APPEND compilers opjit::program)
+    endif()
+    add_custom_command(OUTPUT ${archive} ${header}
+        COMMAND ${CMAKE_COMMAND} -E env ${environment} -- ${program}
+                compile ${models} ${options} --emit lib,header -o ${folder}
+        DEPENDS ${models} ${data} ${compilers}
+        COMMENT "Compiling the kernels of ${target}" VERBATIM)
+    add_custom_target(${target}_files DEPENDS ${archive} ${header})
+    add_library(${target} STATIC IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${archive} INTERFACE_INCLUDE_DIRECTORIES ${folder})
+    add_dependencies(${target} ${target}_files)
+endfunction()
