@@ -82,6 +82,7 @@ typedef enum cg_slot {
     CG_SPLAT,   /* the same in every lane */
     CG_BASE,    /* affine index expression: its value in lane 0 of copy 0 */
     CG_POINTER, /* load, store: address where the variable of the loop whose statement reads or writes it is 0 */
+    CG_PLACE,   /* load, store: address of lane 0 of copy 0 */
     CG_SLOTS
 } cg_slot;
 
@@ -125,6 +126,17 @@ typedef struct cg_edge {
     LLVMValueRef pointer;
 } cg_edge;
 
+/* A block of rows that is turned in registers: the body of the loop over rows is emitted once for all of them, and in it
+ * the body of the loop inside once a row. */
+typedef struct cg_turn {
+    bool on;
+    uint32_t loop;      /* over rows, in loops */
+    uint32_t rows;
+    uint32_t row_depth; /* of the scope of the row that is being emitted; 0: all rows at once */
+    ir_ref lets;        /* the loop's first statement: lets up to the loop inside */
+    LLVMValueRef *values; /* of those that differ from row to row, let by let */
+} cg_turn;
+
 /* What remainders are taken with: numbers in place of HEAD and of the stage's variable, which are not known. */
 typedef struct cg_guess {
     bool on;
@@ -163,6 +175,7 @@ typedef struct cg_func {
     uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;
     uint32_t copy_scope; /* depth of the innermost scope that spans a whole copy of a loop body */
     uint32_t loop_scope; /* depth of the scope that spans all copies */
+    uint32_t place_scope; /* the same, of all rows of a turned block */
     uint32_t lanes;      /* of the piece that is being emitted; 1: scalar */
     uint32_t copies;     /* of the body in it, one after the other */
     uint32_t vec;        /* the vectorised loop in loops, where lanes > 1 */
@@ -172,6 +185,7 @@ typedef struct cg_func {
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool nontemporal;    /* stores of this loop */
     bool sinks;          /* what does not change in this loop is computed in its rounds */
+    cg_turn turn;
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
@@ -280,6 +294,9 @@ void opjit_cg_store(cg_func *f, ir_ref statement);
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal);
 /* Whether a piece with a mask can do this access: one vector, contiguous. */
 bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t step);
+/* Of a load along the rows of a turned block, for the current piece and copy: `turn.rows` vectors, one a row. */
+bool opjit_cg_turns(const cg_func *f, ir_ref load);
+void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out);
 void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
 uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows, at last */
 
@@ -288,6 +305,11 @@ void opjit_cg_block(cg_func *f, ir_ref first);   /* cg_stmt.c */
 void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
+/* cg_turn.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
+void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
+void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);
+/* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
+void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
 bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* cg_edge.c */
 void opjit_cg_row_edge(cg_func *f, ir_ref loop);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,

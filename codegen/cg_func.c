@@ -59,7 +59,7 @@ static void emit_stage(cg_func *f, ir_ref stage)
     f->lane_bits = 8;
     opjit_cg_scope_push(f);
     f->loops[0].scope = f->next_scope;
-    f->copy_scope = f->loop_scope = 0;
+    f->copy_scope = f->loop_scope = f->place_scope = 0;
     LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
     LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */
     opjit_cg_hoist(f, n->body, 0, 1);
@@ -67,7 +67,7 @@ static void emit_stage(cg_func *f, ir_ref stage)
     f->loops[0].slot = c.slot;
     f->loops[0].home = c.body;
     opjit_cg_scope_push(f);
-    f->copy_scope = f->loop_scope = f->scope_count - 1;
+    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
     opjit_cg_block(f, n->body);
     opjit_cg_scope_pop(f);
     opjit_cg_count_end(f, &c, 1, end);
@@ -98,6 +98,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->edge = NULL;
     f->head = f->head_count = 0;
     f->guess = (cg_guess){ .on = false };
+    f->turn = (cg_turn){ .on = false };
     f->tail = f->shifted = f->nontemporal = f->sinks = f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));
     begin_function(f, name);

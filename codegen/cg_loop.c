@@ -23,6 +23,7 @@ typedef struct pieces {
     int64_t step;
     bool mask;    /* the remainder is one masked vector */
     bool overlap; /* the remainder is the end of a vector whose begin was stored before */
+    bool turn;    /* as many copies as are unrolled are rows of a block */
     bool ordered; /* lo <= hi is known */
 } pieces;
 
@@ -45,19 +46,21 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
     const uint32_t outer_lanes = f->lanes, outer_copies = f->copies, outer_vec = f->vec;
-    const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope;
+    const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope, place_scope = f->place_scope;
     f->lanes = lanes;
     f->copies = copies;
     f->vec = f->loop_count - 1;
     loop->iv = iv;
     opjit_cg_scope_push(f);
-    f->loop_scope = f->scope_count - 1;
+    f->loop_scope = f->place_scope = f->scope_count - 1;
     if (f->sinks && copies > 1) {
         f->copy_scope = f->loop_scope;
         loop->scope = f->scopes[f->loop_scope];
         opjit_cg_hoist(f, body, f->vec, lanes);
     }
-    for (uint32_t u = 0; u < copies; u++) {
+    if (f->turn.on)
+        opjit_cg_turn_copies(f, body, copies);
+    for (uint32_t u = 0; u < copies && !f->turn.on; u++) {
         loop->offset = (int64_t)u * lanes * loop->step;
         opjit_cg_scope_push(f);
         f->copy_scope = f->scope_count - 1;
@@ -71,11 +74,15 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     f->vec = outer_vec;
     f->copy_scope = copy_scope;
     f->loop_scope = loop_scope;
+    f->place_scope = place_scope;
 }
 
 static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
 {
-    opjit_cg_copies(p->f, p->body, lanes, copies, iv);
+    if (p->turn && copies > 1)
+        opjit_cg_turn_rows(p->f, p->body, copies, iv);
+    else
+        opjit_cg_copies(p->f, p->body, lanes, copies, iv);
 }
 
 /* pos + count * step */
@@ -229,6 +236,17 @@ static uint32_t data_bits(const cg_func *f, ir_ref first)
     return bits;
 }
 
+/* A loop over the rows of blocks to be turned: lets, and a loop with lanes. */
+static bool is_turn(const cg_func *f, const ir_node *n)
+{
+    ir_ref s = n->body;
+    while (s && ir_at(f->ir, s)->op == IR_LET)
+        s = ir_at(f->ir, s)->next;
+    return (n->flags & IR_FOR_TURN) && n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1 &&
+           !f->turn.on && s && ir_at(f->ir, s)->op == IR_FOR && !ir_at(f->ir, s)->next && !opjit_cg_is_edge(f, s) &&
+           !has_loop(f, ir_at(f->ir, s)->body);
+}
+
 static bool can_mask(const cg_func *f, const ir_node *loop)
 {
     if (!(loop->flags & IR_FOR_TAIL_MASK) || !f->cpu->masked_tail(f->target))
@@ -254,7 +272,7 @@ static uint32_t copies_in_rest(const pieces *p)
 static void emit_pieces(const pieces *p, range *r)
 {
     const uint32_t copies = p->unroll > MOST_COPIES / 4 ? p->unroll : 4 * p->unroll;
-    const bool straight = !has_loop(p->f, p->body);
+    const bool straight = !has_loop(p->f, p->body) && !p->f->turn.on;
     const bool few = r->min == r->max && straight;
     if (few && r->max <= (int64_t)p->lanes * copies && r->max >= p->lanes)
         emit_whole(p, p->lanes, (uint32_t)(r->max / p->lanes), r);
@@ -278,12 +296,44 @@ static void emit_pieces(const pieces *p, range *r)
 static bool sinks(const cg_func *f, ir_ref loop, const pieces *p)
 {
     const ir_node *around = ir_at(f->ir, ir_at(f->ir, f->loops[f->loop_count - 2].var)->ref);
-    return !f->peak && p->lanes > 1 && p->unroll > PEAK_COPIES && around->body == loop && ir_at(f->ir, loop)->next == 0;
+    return !f->peak && !f->turn.on && p->lanes > 1 && p->unroll > PEAK_COPIES && around->body == loop &&
+           ir_at(f->ir, loop)->next == 0;
+}
+
+/* A block of rows, or what is inside of one: whole blocks, of which the last one reaches back. */
+static bool reaches_back(const pieces *p)
+{
+    return p->overlap && (p->turn || p->f->turn.on) && p->ordered &&
+           opjit_ir_interval(p->f->ir, p->hi).lo >= (int64_t)p->lanes * p->unroll;
+}
+
+static void emit_blocks(const pieces *p, range *r)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)p->lanes * p->unroll;
+    LLVMValueRef hi = advance(p, r->pos, r->count), last = opjit_cg_sub(f, hi, number(f, size));
+    f->shifted = true;
+    if (r->max <= size) {
+        LLVMBasicBlockRef after =
+            r->min == 0 ? opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, hi, r->pos, "")) : NULL;
+        emit_copies(p, p->lanes, p->unroll, last);
+        if (after)
+            opjit_cg_if_end(f, after);
+    } else {
+        LLVMValueRef count = LLVMBuildAnd(f->b, opjit_cg_add(f, r->count, number(f, size - 1)), number(f, -size), "");
+        LLVMValueRef end = opjit_cg_opaque(f, opjit_cg_add(f, r->pos, count));
+        cg_count c;
+        LLVMValueRef guard = r->min == 0 ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
+        LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, guard);
+        emit_copies(p, p->lanes, p->unroll, opjit_cg_limit(f, false, at, last));
+        opjit_cg_count_end(f, &c, size, end);
+    }
+    f->shifted = false;
 }
 
 void opjit_cg_for(cg_func *f, ir_ref statement)
 {
-    if (opjit_cg_is_edge(f, statement)) {
+    if (!f->turn.on && opjit_cg_is_edge(f, statement)) {
         opjit_cg_row_edge(f, statement);
         return;
     }
@@ -291,13 +341,16 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     const ir_ref lo = ir_operand(f->ir, statement, 0), hi = ir_operand(f->ir, statement, 1);
     const bool vectors =
         n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1 && !has_loop(f, n->body);
+    const bool turn = is_turn(f, n);
     const int64_t step = n->imm > 0 && n->imm <= INT64_MAX ? (int64_t)n->imm : 1;
     pieces p = { .f = f, .body = n->body, .lo = lo, .hi = hi, .step = step, .lanes = vectors ? n->vec : 1 };
-    p.unroll = n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
-    if (f->peak && p.unroll > MOST_COPIES / 4) /* more only amortise what quick does with the loop's variable */
+    p.unroll = turn ? n->vec : n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
+    if (f->peak && !turn &&
+        p.unroll > MOST_COPIES / 4) /* more only amortise what quick does with the loop's variable */
         p.unroll = PEAK_COPIES;
+    p.turn = turn;
     p.mask = vectors && can_mask(f, n);
-    p.overlap = vectors && (n->flags & IR_FOR_TAIL_OVERLAP);
+    p.overlap = (vectors || turn) && (n->flags & IR_FOR_TAIL_OVERLAP);
     range r;
     distance(f, lo, hi, p.lanes, &r.min, &r.max);
     p.ordered = r.min >= 0;
@@ -328,7 +381,10 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->sinks = sinks(f, statement, &p);
     if (!f->sinks)
         opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
-    emit_pieces(&p, &r);
+    if (reaches_back(&p))
+        emit_blocks(&p, &r);
+    else
+        emit_pieces(&p, &r);
     f->sinks = false;
     opjit_cg_scope_pop(f);
     f->loop_count--;

@@ -147,7 +147,8 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
     const ir_ref var = f->loops[loop].var;
     int64_t unused;
     f->cache[CG_POINTER][node].value = NULL;
-    if (!growth(f, &a, var, &unused) || (f->lanes > 1 && !growth(f, &a, f->loops[f->vec].var, &unused)))
+    if (!growth(f, &a, var, &unused) || (f->lanes > 1 && !growth(f, &a, f->loops[f->vec].var, &unused)) ||
+        (f->turn.on && !growth(f, &a, f->loops[f->turn.loop].var, &unused)))
         return;
     for (uint32_t d = 0; d < a.rank; d++) {
         const cg_info *info = &f->info[coordinate(f, &a, d)];
@@ -189,11 +190,15 @@ static LLVMValueRef moved_pointer(cg_func *f, const access *a, LLVMValueRef p, c
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     int64_t grow = 0;
     growth(f, a, loop->var, &grow);
-    if (!opjit_cg_recall(f, CG_BASE, a->node)) {
+    if (!opjit_cg_recall(f, CG_PLACE, a->node)) {
         LLVMValueRef by = times(f, opjit_cg_variable(f, loop), grow);
-        opjit_cg_remember_address(f, CG_BASE, a->node, f->loop_scope, by ? opjit_cg_offset(f, element, p, by) : p);
+        opjit_cg_remember_address(f, CG_PLACE, a->node, f->place_scope, by ? opjit_cg_offset(f, element, p, by) : p);
     }
-    return opjit_cg_address(f, CG_BASE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
+    p = opjit_cg_address(f, CG_PLACE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
+    if (!f->turn.on)
+        return p;
+    growth(f, a, f->loops[f->turn.loop].var, &grow);
+    return opjit_cg_offset(f, element, p, opjit_cg_number(f, 64, 1, (uint64_t)(grow * f->loops[f->turn.loop].offset)));
 }
 
 /* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */
@@ -431,6 +436,37 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
     if (affine && step == -1 && !masked)
         return reverse(f, load_element(f, &a, last_pointer(f, &a), f->lanes, a.bits / 8));
     return gather(f, &a, affine, grow, masked);
+}
+
+/* Loads that move along the rows and across the lanes. */
+bool opjit_cg_turns(const cg_func *f, ir_ref load)
+{
+    const cg_info *info = &f->info[load];
+    const access a = access_of(f, load);
+    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    int64_t by_row, by_lane;
+    return !f->mask && f->lanes >= part && f->lanes > 1 && !info->fresh && !info->outside &&
+           growth(f, &a, f->loops[f->turn.loop].var, &by_row) && by_row == 1 &&
+           growth(f, &a, f->loops[f->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
+}
+
+/* Parts of 128 bits, or of fewer rows: those that shuffles work within. */
+void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out)
+{
+    const access a = access_of(f, load);
+    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
+    LLVMValueRef first = lane0_pointer(f, &a), v[CG_MAX_LANES];
+    int64_t by_lane;
+    growth(f, &a, f->loops[f->vec].var, &by_lane);
+    for (uint32_t r = 0; r < rows; r += part) {
+        for (uint32_t i = 0; i < f->lanes; i++) {
+            const int64_t at = (int64_t)i * by_lane * f->loops[f->vec].step + r;
+            LLVMValueRef p = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, (uint64_t)at));
+            v[i] = load_element(f, &a, p, part, a.bits / 8);
+        }
+        opjit_cg_transpose(f, v, f->lanes, out + r);
+    }
 }
 
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal)

@@ -210,8 +210,12 @@ LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *e)
     return e->value && e->depth < f->scope_count && f->scopes[e->depth] == e->scope ? e->value : NULL;
 }
 
+/* In a row of a turned block, what depends on the row was made for it. */
 LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node)
 {
+    const bool shared = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->turn.loop & 1);
+    if (f->turn.row_depth > 0 && !shared && f->cache[slot][node].depth < f->turn.row_depth)
+        return NULL;
     return opjit_cg_live(f, &f->cache[slot][node]);
 }
 

@@ -59,7 +59,7 @@ typedef struct ir_node {
     uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
     uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
     uint8_t flags;    /* FOR: IR_FOR_... */
-    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar */
+    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TURN: rows of a block */
     uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;
@@ -76,6 +76,7 @@ enum {
     IR_FOR_HEAD = 8,   /* the begin of a row, stored as a whole line from lo on */
     IR_FOR_TAIL = 16,  /* the end of a row, stored as a whole line up to hi */
     IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage goes on in memory where this one ends */
+    IR_FOR_TURN = 64,  /* vec iterations, and vec of the one loop inside, are a block that is turned in registers */
 };
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
 

@@ -180,6 +180,9 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->imm = opjit_ir_p_unsigned(p, 63);
         } else if (opjit_ir_p_accept(p, "vec")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
+        } else if (opjit_ir_p_accept(p, "turn")) {
+            out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
+            out->flags |= IR_FOR_TURN;
         } else if (opjit_ir_p_accept(p, "unroll")) {
             out->unroll = (uint16_t)opjit_ir_p_unsigned(p, 16);
         } else if (opjit_ir_p_accept(p, "store")) {

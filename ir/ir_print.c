@@ -338,7 +338,7 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
     if (node->imm != 1)
         opjit_rt_bytes_printf(p->out, " %s %" PRIu64, word, node->imm);
     if (node->vec > 1)
-        opjit_rt_bytes_printf(p->out, " vec %u", node->vec);
+        opjit_rt_bytes_printf(p->out, node->flags & IR_FOR_TURN ? " turn %u" : " vec %u", node->vec);
     if (node->unroll > 1)
         opjit_rt_bytes_printf(p->out, " unroll %u", node->unroll);
     if (node->flags & IR_FOR_NT)

@@ -32,9 +32,4 @@ opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage);
 /* V6 and V7 for the whole function, which passed the other rules. */
 opjit_status opjit_ir_verify_cover(verifier *v);
 
-/* expr = factor * var + something that does not vary with var; false: not so. */
-bool opjit_ir_factor(const ir_func *f, ir_ref expr, ir_ref var, int64_t *factor);
-/* Whether expr may have another value for another var, through lets; loads of memory that is written, and accumulators, may. */
-bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var);
-
 #endif

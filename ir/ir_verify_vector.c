@@ -135,13 +135,56 @@ static opjit_status check_streaming(verifier *v, ir_ref loop, ir_ref stage)
     return OPJIT_OK;
 }
 
+/* --- turned blocks ------------------------------------------------------------------------------------------------ */
+
+/* Whether a coordinate of the store moves with var and not with other. */
+static bool moves_alone(const ir_func *f, ir_ref store, ir_ref var, ir_ref other)
+{
+    int64_t factor;
+    for (uint32_t i = 1; i < ir_at(f, store)->count; i++)
+        if (opjit_ir_factor(f, ir_operand(f, store, i), var, &factor) && factor != 0 &&
+            !opjit_ir_varies(f, ir_operand(f, store, i), other))
+            return true;
+    return false;
+}
+
+/* Lets, and one loop with lanes, over the same for all iterations: a block of iterations may be done in any order. */
+static opjit_status check_turn(vector_walk *w)
+{
+    verifier *v = w->v;
+    const ir_func *f = v->f;
+    const uint32_t rows = ir_at(f, w->loop)->vec;
+    ir_ref inner = ir_at(f, w->loop)->body;
+    for (; inner && ir_at(f, inner)->op == IR_LET; inner = ir_at(f, inner)->next) {
+        uint32_t budget = 20000;
+        for (uint32_t t = 1; t < f->tensor_count; t++)
+            if (stores_to(f, ir_at(f, w->loop)->body, t) && expr_loads(f, ir_operand(f, inner, 0), t, &budget))
+                FAIL(12, w->loop, "turn %u: a let reads what the loop stores", rows);
+    }
+    if (!inner || ir_at(f, inner)->op != IR_FOR || ir_at(f, inner)->next || ir_at(f, inner)->vec < 2 ||
+        ir_at(f, inner)->flags & (IR_FOR_HEAD | IR_FOR_TAIL | IR_FOR_TURN))
+        FAIL(12, w->loop, "turn %u: what it holds is not lets and a loop with lanes", rows);
+    if (opjit_ir_varies(f, ir_operand(f, inner, 0), w->var) || opjit_ir_varies(f, ir_operand(f, inner, 1), w->var))
+        FAIL(12, w->loop, "turn %u: the bounds of the loop inside read the variable", rows);
+    for (ir_ref s = ir_at(f, inner)->body; s; s = ir_at(f, s)->next) {
+        if (ir_at(f, s)->op == IR_UPD)
+            FAIL(12, w->loop, "turn %u: it updates an accumulator", rows);
+        if (ir_at(f, s)->op == IR_STORE &&
+            (!moves_alone(f, s, w->var, ir_at(f, inner)->ref) || !moves_alone(f, s, ir_at(f, inner)->ref, w->var)))
+            FAIL(12, w->loop, "turn %u: iterations may store the same element", rows);
+    }
+    return OPJIT_OK;
+}
+
 opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage)
 {
     const ir_node *node = ir_at(v->f, loop);
     vector_walk w = { .v = v, .loop = loop, .var = node->ref };
     if (node->vec > 1) {
         if (node->imm != 1)
-            FAIL(12, loop, "vec %u with a step", node->vec);
+            FAIL(12, loop, "%s %u with a step", node->flags & IR_FOR_TURN ? "turn" : "vec", node->vec);
+        if (node->flags & IR_FOR_TURN)
+            return check_turn(&w);
         for (ir_ref s = node->body; s; s = ir_at(v->f, s)->next)
             TRY(check_vector_statement(&w, s));
     }

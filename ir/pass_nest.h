@@ -27,6 +27,7 @@ typedef struct nest {
     uint32_t groups, group_end[NEST_RANK]; /* merged coordinates: positions up to group_end, exclusive */
     block body;                            /* of the new stage */
     bool tiled; /* pass_tile.c: the inner loop's position and the one before it are walked in tiles */
+    bool plain; /* and nothing but loads depends on where it is: tiles that can be turned in registers */
     ir_ref outer_var, row_var, inner_var;
     ir_ref runs[NEST_RANK][NEST_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */
 } nest;

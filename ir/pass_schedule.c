@@ -530,7 +530,9 @@ static void schedule_block(scheduler *s, ir_ref parent)
             continue;
         }
         work w;
-        if (ir_at(f, r)->op == IR_FOR && find_work(f, r, &w))
+        if (opjit_ir_turn(s, parent, r))
+            ;
+        else if (ir_at(f, r)->op == IR_FOR && find_work(f, r, &w))
             set_vector(s, r, &w, 0, false);
         else if (ir_at(f, r)->op == IR_FOR)
             schedule_inside(s, r);

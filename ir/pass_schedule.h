@@ -49,4 +49,8 @@ bool opjit_ir_chain_touches(scheduler *s, const chain *c);  /* the next iteratio
 bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c);
 void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
 
+/* pass_turn.c: marks a loop, in the block of `around`, and the one inside it as blocks that are turned in registers; false:
+ * another shape, and nothing changed. */
+bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop);
+
 #endif

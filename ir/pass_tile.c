@@ -8,6 +8,10 @@
 
 enum {
     TILE_LINES = 4,     /* of input that a tile is wide: neighbours share a page, and are fetched together */
+    TURN_LINES = 16,    /* the same where tiles are turned in registers: the longer, the better what comes is foreseen */
+    TURN_ROWS = 16,     /* as many rows make a block there, or fewer: a band has no less, if it can be */
+    TURN_BYTES = 512,   /* of output: fewer aren't worth it */
+    LEAST_COLUMNS = 4,  /* and no narrower ones */
     WAYS = 8,           /* lines at one place of the first cache, on most machines */
     WAY = 4096,         /* bytes from one such place to the next */
     WORTH_BYTES = 4096, /* of output: less stays in the cache whatever the order */
@@ -45,7 +49,7 @@ static int64_t tile_length(const nest *n)
 {
     const int64_t line = line_elements(n);
     int64_t length = line > WAYS ? line : WAYS;
-    for (uint32_t i = 0; i < n->load_count; i++) {
+    for (uint32_t i = 0; i < n->load_count && !n->plain; i++) {
         const uint32_t t = ir_at(n->f, n->loads[i])->ref;
         const uint64_t pitch = nest_stride(n, t, n->order[n->count - 1]) * (uint64_t)(NEST_LINE / line);
         uint64_t apart = pitch == 0 ? 1 : WAY; /* the largest power of two in the distance */
@@ -57,6 +61,16 @@ static int64_t tile_length(const nest *n)
     return length;
 }
 
+/* Rows of output that a band is wide. */
+static int64_t band_width(const nest *n, int64_t rows)
+{
+    const int64_t line = line_elements(n);
+    int64_t width = (n->plain ? TURN_LINES : TILE_LINES) * line;
+    while (n->plain && width < rows && rows % width != 0 && rows % width < TURN_ROWS)
+        width += line;
+    return width;
+}
+
 bool opjit_ir_tile_plan(nest *n)
 {
     if (n->count < 2 || !n->regular)
@@ -65,7 +79,9 @@ bool opjit_ir_tile_plan(nest *n)
     if (across == n->count)
         return false;
     const uint32_t d = n->order[across];
-    if (n->extents[d] * n->extents[n->order[last]] * (NEST_LINE / line_elements(n)) <= WORTH_BYTES)
+    n->plain = n->root_count == 0 && n->extents[n->order[last]] >= LEAST_COLUMNS;
+    const int64_t elements = n->extents[d] * n->extents[n->order[last]];
+    if (elements * (NEST_LINE / line_elements(n)) <= (n->plain ? TURN_BYTES : WORTH_BYTES))
         return false;
     for (uint32_t k = across; k + 1 < last; k++)
         n->order[k] = n->order[k + 1];
@@ -96,7 +112,7 @@ ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     ir_func *f = n->f;
     const ir_ref zero = opjit_ir_index(f, 0);
     const int64_t rows = n->extents[n->order[n->inner]], columns = n->extents[n->order[n->inner + 1]];
-    const int64_t width = TILE_LINES * line_elements(n), length = tile_length(n);
+    const int64_t width = band_width(n, rows), length = tile_length(n);
     const int64_t outer = opjit_ir_nest_extent(n, 0, n->inner), bands = (rows + width - 1) / width;
     const uint64_t band_bytes = (uint64_t)(width < rows ? width : rows) * (uint64_t)columns * (uint64_t)NEST_LINE;
     const uint64_t bytes = band_bytes / (uint64_t)line_elements(n) * (n->inner > 0 ? (uint64_t)bands : 1);

@@ -14,6 +14,7 @@
 #include "tests/support/pointwise_case.h"
 
 #define CASES 60
+#define CASES_ACROSS 100
 #define MOST_ELEMENTS 2048
 
 static const test_mode interpreted = { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET };
@@ -217,13 +218,16 @@ static bool run(trial *t, const test_mode *mode)
     return true;
 }
 
-static void check_case(opjit_context *context, const ref_pointwise_row *row, test_cases cases, uint64_t n)
+static void check_case(opjit_context *context, const ref_pointwise_row *row, test_cases cases, uint64_t n, bool across)
 {
     opjit_error error = { OPJIT_OK, "" };
     pointwise_case c;
     test_random r;
-    test_random_init(&r, cases.seed, 1000 + (uint64_t)row->type, n);
-    pointwise_case_random(&r, row, MOST_ELEMENTS, &c);
+    test_random_init(&r, cases.seed, (across ? 2000 : 1000) + (uint64_t)row->type, n);
+    if (across)
+        pointwise_case_across(&r, row, &c);
+    else
+        pointwise_case_random(&r, row, MOST_ELEMENTS, &c);
     trial t = { .c = &c, .random = &r, .context = context };
     snprintf(t.where, sizeof t.where, "OPJIT_SEED=0x%" PRIx64 " OPJIT_CASE=%" PRIu64 " %s", cases.seed, n,
              opjit_fe_op_type_name(row->type));
@@ -256,7 +260,30 @@ START_TEST(results)
     context = test_context_create();
     test_have_codegen(context);
     for (uint64_t n = cases.first; n < cases.end; n++)
-        check_case(context, row, cases, n);
+        check_case(context, row, cases, n, false);
+    opjit_context_destroy(context);
+}
+END_TEST
+
+/* Inputs that are turned in registers, or would be but for their sizes: what matters is where elements go, so that these
+ * operators stand for all. */
+static const DML_OPERATOR_TYPE across[] = {
+    DML_OPERATOR_ELEMENT_WISE_IDENTITY, DML_OPERATOR_CAST,
+    DML_OPERATOR_ELEMENT_WISE_IF,       DML_OPERATOR_ELEMENT_WISE_ADD,
+    DML_OPERATOR_ELEMENT_WISE_CLIP,     DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS,
+    DML_OPERATOR_ELEMENT_WISE_EXP,      DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR,
+};
+
+START_TEST(results_across)
+{
+    const ref_pointwise_row *row = ref_pointwise_row_of(across[_i], 0);
+    char title[64];
+    snprintf(title, sizeof title, "%s across", opjit_fe_op_type_name(row->type));
+    const test_cases cases = test_cases_init(title, CASES_ACROSS);
+    opjit_context *context = test_context_create();
+    test_have_codegen(context);
+    for (uint64_t n = cases.first; n < cases.end; n++)
+        check_case(context, row, cases, n, true);
     opjit_context_destroy(context);
 }
 END_TEST
@@ -264,11 +291,14 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("property.pointwise");
-    TCase *tcase = tcase_create("random descriptors");
+    TCase *tcase = tcase_create("random descriptors"), *across_case = tcase_create("across");
     SRunner *runner = srunner_create(suite);
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, results, 0, (int)ref_pointwise_row_count);
+    tcase_set_timeout(across_case, 120);
+    tcase_add_loop_test(across_case, results_across, 0, sizeof across / sizeof *across);
     suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, across_case);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

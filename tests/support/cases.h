@@ -37,6 +37,7 @@ void test_tensor_link(test_tensor *t, DML_TENSOR_DATA_TYPE type, uint32_t rank);
 void test_tensor_measure(test_tensor *t);
 void test_tensor_random_sizes(test_random *r, test_tensor *t, uint64_t most_elements);
 void test_tensor_random_layout(test_random *r, test_tensor *t, bool is_output);
+void test_tensor_matrix_layout(test_random *r, test_tensor *t, bool across); /* at least two dimensions */
 
 /* --- operators (cases.c) ------------------------------------------------------------------------------------------ */
 typedef union test_desc {

@@ -201,6 +201,27 @@ static void random_strides(test_random *r, test_tensor *t, bool is_output)
     }
 }
 
+/* Packed, padded, or rows that begin at whole lines, whatever the order: across, the last two dimensions are swapped. */
+void test_tensor_matrix_layout(test_random *r, test_tensor *t, bool across)
+{
+    const uint32_t rank = t->buffer.DimensionCount, size = ref_dtype_size(t->buffer.DataType), line = 64 / size;
+    const bool lines = test_random_chance(r, 40);
+    uint32_t order[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    uint64_t stride = 1;
+    if (across) {
+        order[rank - 1] = rank - 2;
+        order[rank - 2] = rank - 1;
+    }
+    t->buffer.Strides = t->strides;
+    t->buffer.GuaranteedBaseOffsetAlignment = lines ? 64 : 0;
+    strides_in_order(r, t, order, test_random_chance(r, 50) ? 0 : 30);
+    for (uint32_t i = rank; lines && i-- != 0;) {
+        t->strides[order[i]] = (uint32_t)stride;
+        stride = (stride * t->sizes[order[i]] + line - 1) / line * line;
+    }
+    test_tensor_measure(t);
+}
+
 void test_tensor_random_layout(test_random *r, test_tensor *t, bool is_output)
 {
     const uint32_t size = ref_dtype_size(t->buffer.DataType);

@@ -210,6 +210,45 @@ void pointwise_case_random(test_random *r, const ref_pointwise_row *row, uint64_
     put_fields(r, c, def);
 }
 
+/* --- across ------------------------------------------------------------------------------------------------------- */
+
+static void across_input(test_random *r, pointwise_case *c, uint32_t i, DML_TENSOR_DATA_TYPE dtype)
+{
+    test_tensor *in = &c->inputs[i];
+    c->present[i] = true;
+    test_tensor_link(in, dtype, c->output.buffer.DimensionCount);
+    memcpy(in->sizes, c->output.sizes, sizeof in->sizes);
+    if (i > 0 && dtype == c->output.buffer.DataType && test_random_chance(r, 30)) {
+        same_layout(in, &c->output);
+        c->in_place |= test_random_chance(r, 60) ? 1u << i : 0;
+        return;
+    }
+    test_tensor_matrix_layout(r, in, i == 0 || test_random_chance(r, 60));
+    if (i > 0 && test_random_chance(r, 30)) /* one for all rows, or for all columns */
+        in->strides[1 + test_random_below(r, 2)] = 0;
+    test_tensor_measure(in);
+}
+
+void pointwise_case_across(test_random *r, const ref_pointwise_row *row, pointwise_case *c)
+{
+    const DML_TENSOR_DATA_TYPE types[2] = { random_type(r, row, 'a'),
+                                            row->types[1] != NULL ? random_type(r, row, 'b') : 0 };
+    memset(c, 0, sizeof *c);
+    c->row = row;
+    c->op = (DML_OPERATOR_DESC){ row->type, &c->desc };
+    c->input_count = (uint32_t)strlen(row->tensors) - 1;
+    test_tensor_link(&c->output, types[row->tensors[c->input_count] - 'a'], 3);
+    c->output.sizes[0] = test_random_chance(r, 60) ? 1 : 2 + (uint32_t)test_random_below(r, 2);
+    for (uint32_t i = 1; i < 3; i++)
+        c->output.sizes[i] = test_random_chance(r, 40) ? 16u << test_random_below(r, 3)
+                                                       : 2 + (uint32_t)test_random_below(r, 79);
+    test_tensor_matrix_layout(r, &c->output, false);
+    for (uint32_t i = 0; i < c->input_count; i++)
+        across_input(r, c, i, types[row->tensors[i] - 'a']);
+    c->any_nan = !copies(c);
+    put_fields(r, c, opjit_fe_op_find(row->type));
+}
+
 /* --- the plain one ------------------------------------------------------------------------------------------------ */
 
 static void put_plain_fields(pointwise_case *c, const op_def *def)
