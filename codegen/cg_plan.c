@@ -61,8 +61,8 @@ static bool may_change(const planner *p, uint32_t tensor)
         return false;
     for (uint32_t t = 1; t < ir->tensor_count; t++)
         if (ir->tensors[t].role == IR_OUT &&
-            (ir->tensors[t].alias == root || (ir->tensors[t].bytes == ir->tensors[root].bytes &&
-                                              same_layout(&ir->tensors[t], &ir->tensors[tensor]))))
+            (ir->tensors[t].alias == root ||
+             (ir->tensors[t].bytes == ir->tensors[root].bytes && same_layout(&ir->tensors[t], &ir->tensors[tensor]))))
             return true;
     return false;
 }

@@ -155,17 +155,20 @@ bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop)
         return false;
     t.repeats = !reads_output(f, s->stage, ir_at(f, t.store)->ref);
     int64_t rows = LANE_BYTES / t.least_bytes, lanes = s->target->vector_bytes / size, unroll;
-    rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
     const bool past = s->beyond_caches && t.repeats && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&
                       is_multiple(f, t.columns, lanes);
     const bool tile = is_tile(&t, around, IR_LINE / size);
     while (!is_long(f, t.columns, lanes) && !tile && lanes > LANE_BYTES / size)
         lanes /= 2;
+    while (rows > LEAST_ROWS && rows > lanes)
+        rows /= 2;
+    rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
     unroll = IR_LINE / size / lanes;
     while (unroll > 1 && !tile && !is_long(f, t.columns, unroll * lanes))
         unroll /= 2;
-    if (lanes < LEAST_ROWS || rows * unroll * t.cost > MOST_COST || !(tile || is_long(f, t.columns, lanes)) ||
-        !is_long(f, t.rows, rows))
+    if (lanes < LANE_BYTES / t.least_bytes && lanes < rows)
+        return false; /* nothing but short vectors */
+    if (rows * unroll * t.cost > MOST_COST || !(tile || is_long(f, t.columns, lanes)) || !is_long(f, t.rows, rows))
         return false;
     const bool whole_rows = is_multiple(f, t.rows, rows), whole_columns = is_multiple(f, t.columns, unroll * lanes);
     if (!t.repeats && (!whole_rows || !whole_columns))

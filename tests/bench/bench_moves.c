@@ -19,9 +19,9 @@ typedef struct move {
     const char *name;
     DML_OPERATOR_TYPE op;
     DML_TENSOR_DATA_TYPE type;
-    uint32_t sizes[RANK];                       /* of the output */
+    uint32_t sizes[RANK];                         /* of the output */
     uint32_t out_strides[RANK], in_strides[RANK]; /* all 0: packed */
-    int32_t steps[RANK];                        /* SLICE1: of the window; the input is as large as that needs */
+    int32_t steps[RANK];                          /* SLICE1: of the window; the input is as large as that needs */
     against reference;
     double limit; /* 0: no bar */
 } move;
@@ -36,7 +36,11 @@ typedef struct move {
 #define D2S DML_OPERATOR_DEPTH_TO_SPACE1
 #define ACROSS(side) { 0 }, { 0, 0, 1, side }, { 0 }
 #define PACKED { 0 }, { 0 }, { 0 }
-#define STEPS(...) { 0 }, { 0 }, { __VA_ARGS__ }
+#define STEPS(...)  \
+    { 0 }, { 0 },   \
+    {               \
+        __VA_ARGS__ \
+    }
 static const move moves[] = {
     { "copy f32 512 x 512", IDENTITY, F32, { 1, 1, 512, 512 }, PACKED, COPY, 1.25 },
     { "across f32 128 x 128", IDENTITY, F32, { 1, 1, 128, 128 }, ACROSS(128), TURN, 1.5 },
@@ -53,8 +57,24 @@ static const move moves[] = {
     { "across f16 4096 x 4096", IDENTITY, F16, { 1, 1, 4096, 4096 }, ACROSS(4096), COPY, 0 },
     { "across u8 512 x 512", IDENTITY, U8, { 1, 1, 512, 512 }, ACROSS(512), COPY, 0 },
     { "across u8 4096 x 4096", IDENTITY, U8, { 1, 1, 4096, 4096 }, ACROSS(4096), COPY, 0 },
-    { "channels last f32 64 x 112 x 112", IDENTITY, F32, { 1, 112, 112, 64 }, { 0 }, { 0, 112, 1, 12544 }, { 0 }, COPY, 0 },
-    { "channels last f32 3 x 224 x 224", IDENTITY, F32, { 1, 224, 224, 3 }, { 0 }, { 0, 224, 1, 50176 }, { 0 }, COPY, 0 },
+    { "channels last f32 64 x 112 x 112",
+      IDENTITY,
+      F32,
+      { 1, 112, 112, 64 },
+      { 0 },
+      { 0, 112, 1, 12544 },
+      { 0 },
+      COPY,
+      0 },
+    { "channels last f32 3 x 224 x 224",
+      IDENTITY,
+      F32,
+      { 1, 224, 224, 3 },
+      { 0 },
+      { 0, 224, 1, 50176 },
+      { 0 },
+      COPY,
+      0 },
     { "channels first f32 3 x 224 x 224", IDENTITY, F32, { 1, 3, 224, 224 }, { 0 }, { 0, 1, 672, 3 }, { 0 }, COPY, 0 },
     { "reversed f32 512 x 512", SLICE1, F32, { 1, 1, 512, 512 }, STEPS(1, 1, 1, -1), COPY, 0 },
     { "reversed u8 512 x 512", SLICE1, U8, { 1, 1, 512, 512 }, STEPS(1, 1, 1, -1), COPY, 0 },
@@ -146,12 +166,14 @@ static void describe(const move *m, move_desc *d)
     d->base.op = (DML_OPERATOR_DESC){ m->op, &d->fields };
     switch (m->op) {
     case SLICE1:
-        d->fields.slice = (DML_SLICE1_OPERATOR_DESC){ &d->in_tensor, &d->out_tensor, RANK,
-                                                      d->offsets,    d->in_sizes,    m->steps };
+        d->fields.slice =
+            (DML_SLICE1_OPERATOR_DESC){ &d->in_tensor, &d->out_tensor, RANK, d->offsets, d->in_sizes, m->steps };
         break;
     case S2D: d->fields.space = (DML_SPACE_TO_DEPTH1_OPERATOR_DESC){ &d->in_tensor, &d->out_tensor, 2, 0 }; break;
     case D2S: d->fields.depth = (DML_DEPTH_TO_SPACE1_OPERATOR_DESC){ &d->in_tensor, &d->out_tensor, 2, 0 }; break;
-    default: d->fields.identity = (DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC){ &d->in_tensor, &d->out_tensor, NULL }; break;
+    default:
+        d->fields.identity = (DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC){ &d->in_tensor, &d->out_tensor, NULL };
+        break;
     }
 }
 

@@ -240,8 +240,8 @@ void pointwise_case_across(test_random *r, const ref_pointwise_row *row, pointwi
     test_tensor_link(&c->output, types[row->tensors[c->input_count] - 'a'], 3);
     c->output.sizes[0] = test_random_chance(r, 60) ? 1 : 2 + (uint32_t)test_random_below(r, 2);
     for (uint32_t i = 1; i < 3; i++)
-        c->output.sizes[i] = test_random_chance(r, 40) ? 16u << test_random_below(r, 3)
-                                                       : 2 + (uint32_t)test_random_below(r, 79);
+        c->output.sizes[i] =
+            test_random_chance(r, 40) ? 16u << test_random_below(r, 3) : 2 + (uint32_t)test_random_below(r, 79);
     test_tensor_matrix_layout(r, &c->output, false);
     for (uint32_t i = 0; i < c->input_count; i++)
         across_input(r, c, i, types[row->tensors[i] - 'a']);

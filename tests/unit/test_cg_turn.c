@@ -47,7 +47,10 @@ static void make(const sample *s, ir_func *f)
         "            for %%j in 0..%u vec %u unroll %u%s%s { store %%4[%%i,%%j], %s }\n        }\n    }\n}\n",
         s->type, s->rows, s->columns, s->rows + 3, s->other, s->rows, s->columns, s->rows, s->type, s->rows, s->columns,
         s->type, s->rows, s->type, s->rows, s->columns, s->rows, s->turn, s->overlap ? " tail overlap" : "", s->columns,
-        s->vec, s->unroll, s->streams ? " store nt" : "", s->overlap ? " tail overlap" : s->mask ? " tail mask" : "",
+        s->vec, s->unroll, s->streams ? " store nt" : "",
+        s->overlap ? " tail overlap"
+        : s->mask  ? " tail mask"
+                   : "",
         value);
     ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
                   error.message, text);
@@ -60,8 +63,9 @@ static void check_sample(const sample *s, test_random *r)
     ir_func f;
     char what[200];
     make(s, &f);
-    snprintf(what, sizeof what, "%s from %s, %s, %u x %u, turn %u, vec %u, unroll %u, overlap %d, mask %d, %s, level %u",
-             s->type, s->other, s->value, s->rows, s->columns, s->turn, s->vec, s->unroll, s->overlap, s->mask, s->target,
+    snprintf(what, sizeof what,
+             "%s from %s, %s, %u x %u, turn %u, vec %u, unroll %u, overlap %d, mask %d, %s, level %u", s->type,
+             s->other, s->value, s->rows, s->columns, s->turn, s->vec, s->unroll, s->overlap, s->mask, s->target,
              s->level);
     harness_kernel k = harness_compile(&f, s->target, s->level);
     for (uint32_t i = 0; i < 2 && runs(s->target); i++) {
