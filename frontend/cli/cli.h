@@ -2,6 +2,8 @@
 #ifndef OPJIT_CLI_CLI_H
 #define OPJIT_CLI_CLI_H
 
+#include <time.h>
+
 #include "frontend/cli/model.h"
 
 /* Exit status; a contract. */
@@ -48,6 +50,15 @@ opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, 
 opjit_compile_options opjit_cli_compile_options(const cli_options *options);
 /* Writes text to standard output and drops it from the buffer; false where that failed. */
 bool opjit_cli_put(rt_bytes *text);
+
+/* A line on a terminal about what is compiled, once it takes longer than a second. */
+typedef struct cli_progress {
+    bool on, shown;
+    struct timespec start;
+} cli_progress;
+void opjit_cli_progress_begin(cli_progress *p, const cli_options *options);
+void opjit_cli_progress_show(void *progress, uint32_t done, uint32_t total, const char *name); /* a cli_progress_fn */
+void opjit_cli_progress_end(const cli_progress *p);
 
 /* The pool that --threads asks for, which the caller destroys; NULL for one thread. */
 opjit_status opjit_cli_pool(const cli_options *options, opjit_pool **out, opjit_error *error);

@@ -179,6 +179,7 @@ static opjit_status make_folder(char *path, opjit_error *error)
 typedef struct outputs {
     compiler *c;
     bool write;
+    cli_progress progress;
     char path[4096];
     opjit_error *error;
 } outputs;
@@ -225,8 +226,11 @@ static opjit_status put_libraries(outputs *o)
 
 static opjit_status put_all(outputs *o)
 {
-    for (uint32_t k = 0; k < opjit_artifact_count(o->c->artifact); k++)
+    const uint32_t count = opjit_artifact_count(o->c->artifact);
+    for (uint32_t k = 0; k < count; k++) {
+        opjit_cli_progress_show(&o->progress, k, count, opjit_artifact_name(o->c->artifact, k));
         TRY(put_kernel(o, k));
+    }
     return put_libraries(o);
 }
 
@@ -234,7 +238,11 @@ static int write_files(compiler *c)
 {
     opjit_error error;
     outputs o = { .c = c, .error = &error };
-    opjit_status status = put_all(&o);
+    opjit_status status;
+    opjit_cli_progress_begin(&o.progress, c->options);
+    status = put_all(&o);
+    opjit_cli_progress_end(&o.progress);
+    o.progress.on = false; /* writing takes no time */
     if (status == OPJIT_OK && snprintf(o.path, sizeof o.path, "%s", c->options->output) < (int)sizeof o.path) {
         status = make_folder(o.path, &error);
         o.write = true;

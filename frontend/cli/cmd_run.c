@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "frontend/cli/cli.h"
 #include "frontend/cli/files.h"
@@ -15,38 +13,6 @@
 #include "frontend/cli/number.h"
 
 #define FLUSH_AT 65536u /* bytes of output that are gathered */
-
-/* --- progress ----------------------------------------------------------------------------------------------------- */
-typedef struct progress {
-    bool on, shown;
-    struct timespec start;
-} progress;
-
-static void progress_begin(progress *p, const cli_options *options)
-{
-    *p = (progress){ .on = !options->quiet && isatty(STDERR_FILENO) != 0 };
-    clock_gettime(CLOCK_MONOTONIC, &p->start);
-}
-
-static void show_progress(void *user, uint32_t done, uint32_t total, const char *name)
-{
-    progress *const p = user;
-    struct timespec now;
-    char shown[48];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!p->on || (now.tv_sec - p->start.tv_sec) + (now.tv_nsec - p->start.tv_nsec) / 1e9 < 1)
-        return;
-    snprintf(shown, sizeof shown, "%s", name);
-    opjit_rt_printable(shown);
-    fprintf(stderr, "\rcompiling %" PRIu32 " of %" PRIu32 ": %s\033[K", done + 1, total, shown);
-    p->shown = true;
-}
-
-static void progress_end(const progress *p)
-{
-    if (p->shown)
-        fprintf(stderr, "\r\033[K");
-}
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 static void put_name(rt_bytes *out, const json_value *named)
@@ -140,16 +106,16 @@ static opjit_status run_commands(cli_model *m, const opjit_executor *executor)
 static opjit_status read_and_run(cli_model *m, const cli_options *options)
 {
     const opjit_compile_options compile = opjit_cli_compile_options(options);
-    progress p;
+    cli_progress p;
     opjit_pool *pool;
     opjit_status status;
     TRY(opjit_cli_model_load(m));
     TRY(opjit_cli_read_resources(m));
     TRY(opjit_cli_read_dispatchables(m));
     TRY(opjit_cli_read_commands(m));
-    progress_begin(&p, options);
-    status = opjit_cli_model_compile(m, &compile, show_progress, &p);
-    progress_end(&p);
+    opjit_cli_progress_begin(&p, options);
+    status = opjit_cli_model_compile(m, &compile, opjit_cli_progress_show, &p);
+    opjit_cli_progress_end(&p);
     TRY(status);
     TRY(opjit_cli_pool(options, &pool, &m->report.error));
     status = run_commands(m, opjit_pool_executor(pool));

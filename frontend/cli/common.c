@@ -1,7 +1,11 @@
 /* common.c - what commands share: errors as one line, output, the context, pool and compile options that the
  * options mean. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frontend/cli/cli.h"
 
@@ -22,6 +26,32 @@ bool opjit_cli_put(rt_bytes *text)
     const bool good = !text->failed && fwrite(text->data, 1, text->size, stdout) == text->size;
     text->size = 0;
     return good;
+}
+
+void opjit_cli_progress_begin(cli_progress *p, const cli_options *options)
+{
+    *p = (cli_progress){ .on = !options->quiet && isatty(STDERR_FILENO) != 0 };
+    clock_gettime(CLOCK_MONOTONIC, &p->start);
+}
+
+void opjit_cli_progress_show(void *user, uint32_t done, uint32_t total, const char *name)
+{
+    cli_progress *const p = user;
+    struct timespec now;
+    char shown[48];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!p->on || (now.tv_sec - p->start.tv_sec) + (now.tv_nsec - p->start.tv_nsec) / 1e9 < 1)
+        return;
+    snprintf(shown, sizeof shown, "%s", name);
+    opjit_rt_printable(shown);
+    fprintf(stderr, "\rcompiling %" PRIu32 " of %" PRIu32 ": %s\033[K", done + 1, total, shown);
+    p->shown = true;
+}
+
+void opjit_cli_progress_end(const cli_progress *p)
+{
+    if (p->shown)
+        fprintf(stderr, "\r\033[K");
 }
 
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error)
