@@ -300,12 +300,8 @@ opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, co
     for (uint32_t i = 0; i < m->constants; i++) {
         const codegen_data *data = &request->constants[i];
         char constant[NAME_SIZE];
-        if (data->align > CG_LINK_ALIGN)
-            return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "a constant aligned to %u bytes, at most %u",
-                                      data->align, (unsigned)CG_LINK_ALIGN);
         snprintf(constant, sizeof(constant), "%s.constant%u", name, i);
-        out->constants[i] =
-            add_data(f, constant, bytes(f, data->data, (size_t)data->bytes), data->align < 64 ? 64 : data->align);
+        out->constants[i] = add_data(f, constant, bytes(f, data->data, (size_t)data->bytes), 64);
     }
     return OPJIT_OK;
 }

@@ -6,7 +6,7 @@
 #include <elf.h>
 #include <string.h>
 
-enum { MAX_SECTIONS = 256, SECTION_ALIGN = 64, MOST_ALIGN = CG_LINK_ALIGN };
+enum { MAX_SECTIONS = 256, SECTION_ALIGN = 64 };
 
 typedef struct elf_file {
     const uint8_t *data;
@@ -90,14 +90,8 @@ static opjit_status check_symbols(const elf_file *e)
     return OPJIT_OK;
 }
 
-/* What a kernel's own constants may ask for; no instruction needs more than SECTION_ALIGN. */
-static uint64_t alignment_of(const Elf64_Shdr *s)
-{
-    const uint64_t align = s->sh_addralign > MOST_ALIGN ? MOST_ALIGN : s->sh_addralign;
-    return align < SECTION_ALIGN ? SECTION_ALIGN : align;
-}
-
-/* Code first, then constants, each in the file's order. */
+/* Code first, then constants, each in the file's order.  Wide vector constants ask for more than 64 bytes of
+ * alignment, but no instruction does. */
 static opjit_status place_sections(elf_file *e)
 {
     for (uint32_t i = 0; i < e->count; i++)
@@ -110,7 +104,7 @@ static opjit_status place_sections(elf_file *e)
                 continue;
             if (s->sh_type != SHT_PROGBITS || (s->sh_flags & (SHF_WRITE | SHF_TLS)))
                 BAD("section %u of the object is writable or of a kind that can't be placed", i);
-            e->place[i] = align_up(e->flat_size, alignment_of(s));
+            e->place[i] = align_up(e->flat_size, SECTION_ALIGN);
             e->flat_size = e->place[i] + s->sh_size;
         }
     return OPJIT_OK;
@@ -178,7 +172,7 @@ opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, o
             const bool is_code = (e.sections[i].sh_flags & SHF_EXECINSTR) != 0;
             if (e.place[i] == UINT64_MAX || is_code != (pass == 0))
                 continue;
-            opjit_rt_bytes_align(code, (size_t)alignment_of(&e.sections[i]));
+            opjit_rt_bytes_align(code, SECTION_ALIGN);
             opjit_rt_bytes_append(code, object + e.sections[i].sh_offset, (size_t)e.sections[i].sh_size);
         }
     if (code->failed)

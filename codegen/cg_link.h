@@ -5,8 +5,6 @@
 
 #include "runtime/base.h"
 
-#define CG_LINK_ALIGN 4096 /* where the code goes has to be a multiple of this, or of what its sections ask for */
-
 /* Appends the code to *code, which must be empty and is freed by the caller, also after a failure. */
 opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
 /* Offset of a function's symbol in the code that opjit_cg_link makes. */

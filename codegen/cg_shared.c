@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE_ALIGN = 64, SEGMENTS = 5, SECTIONS = 8, DYNAMICS = 7 };
+enum { PIECE_ALIGN = 64, PAGE_ALIGN = 4096, SEGMENTS = 5, SECTIONS = 8, DYNAMICS = 7 };
 enum { SECTION_HASH = 1, SECTION_DYNSYM, SECTION_DYNSTR, SECTION_RODATA, SECTION_TEXT, SECTION_DYNAMIC, SECTION_NAMES };
 
 typedef struct builder {
@@ -63,7 +63,7 @@ static opjit_status add_member(builder *b, const codegen_member *member)
     rt_bytes code;
     opjit_rt_bytes_init(&code, b->request->allocator);
     /* AArch64's code has the upper bits of addresses by pages. */
-    opjit_rt_bytes_align(&b->text, b->request->target->arch == RT_ARCH_X86_64 ? PIECE_ALIGN : CG_LINK_ALIGN);
+    opjit_rt_bytes_align(&b->text, b->request->target->arch == RT_ARCH_X86_64 ? PIECE_ALIGN : PAGE_ALIGN);
     opjit_status status = opjit_cg_link(member->object, member->bytes, &code, b->error);
     if (status == OPJIT_OK) {
         memcpy(&header, member->object, sizeof(header)); /* the link has checked that there is one */

@@ -25,7 +25,6 @@ typedef struct codegen_version {
 typedef struct codegen_data {
     const void *data;
     uint64_t bytes;
-    uint32_t align; /* a power of two */
 } codegen_data;
 
 typedef struct codegen_kernel {

@@ -299,7 +299,6 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
 static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject, fe_shipped *k, opjit_error *error)
 {
     const opjit_kernel_meta *meta = shipped_meta(k, 0);
-    const opjit_buffer_info *infos = (const opjit_buffer_info *)(const void *)((const char *)meta + meta->buffer_info);
     fe_graph graph = { 0 };
     opjit_status status;
 
@@ -314,7 +313,6 @@ static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject,
         const fe_buffer *constant = &graph.constants[i];
         k->constants[i].data = opjit_rt_arena_copy(&a->arena, constant->data, (size_t)constant->bytes, 1);
         k->constants[i].bytes = constant->bytes;
-        k->constants[i].align = infos[meta->inputs + meta->outputs + i].align;
         if (k->constants[i].data == NULL)
             status = opjit_rt_no_memory(error);
     }
