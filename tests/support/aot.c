@@ -65,8 +65,8 @@ static void fill(test_random *r, const opjit_buffer_info *info, bool indices, ui
 
 static void *copy_of(const void *data, uint64_t bytes, uint32_t align)
 {
-    void *memory = aligned_alloc(align < 64 ? 64 : align, (size_t)((bytes + 4095) / 4096 * 4096));
-    ck_assert_ptr_nonnull(memory);
+    void *memory = NULL;
+    ck_assert_int_eq(posix_memalign(&memory, align < 64 ? 64 : align, (size_t)bytes), 0);
     return data == NULL ? memory : memcpy(memory, data, (size_t)bytes);
 }
 
