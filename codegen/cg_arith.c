@@ -138,19 +138,16 @@ static LLVMValueRef widen(cg_func *f, LLVMValueRef v, ir_type to)
 static LLVMValueRef remainder_op(cg_func *f, ir_type type, LLVMValueRef *a)
 {
     if (type == IR_F64)
-        return opjit_cg_soft(f, IR_REM, 2, a);
+        return opjit_cg_soft_lanes(f, IR_REM, type, a);
     LLVMValueRef wide[2] = { widen(f, a[0], IR_F64), widen(f, a[1], IR_F64) };
-    return LLVMBuildFPTrunc(f->b, opjit_cg_soft(f, IR_REM, 2, wide), opjit_cg_float(f, IR_F32, opjit_cg_lanes(a[0])),
-                            "");
+    LLVMTypeRef narrow = opjit_cg_float(f, IR_F32, opjit_cg_lanes(a[0]));
+    return LLVMBuildFPTrunc(f->b, opjit_cg_soft_lanes(f, IR_REM, IR_F64, wide), narrow, "");
 }
 
 static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
 {
-    switch (f->cpu->way(f->target, IR_FMA, type)) {
-    case CG_NATIVE: return opjit_cg_call(f, "llvm.fma", 3, a);
-    case CG_CALLED: return opjit_cg_soft(f, IR_FMA, 3, a);
-    default: return opjit_cg_expand_fma_f32(f, a);
-    }
+    return f->cpu->way(f->target, IR_FMA, type) == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a)
+                                                             : opjit_cg_soft_lanes(f, IR_FMA, type, a);
 }
 
 /* f32 and f64. */

@@ -1,14 +1,24 @@
 /* test_cg_soft.c - software fma, fmod, ldexp and f16 conversions where they are hard: cancellation, halfway points,
- * under- and overflow; against libm, and every f16.  On level 1, where nothing of this is an instruction. */
+ * under- and overflow; against libm, and every f16.  On levels where nothing of this is an instruction. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
 #include <math.h>
 
-enum { COUNT = 512 };
+enum { COUNT = 512, WAYS = 5 };
+
+/* Scalars, and vectors of less, as much and more than a register holds. */
+static const struct way {
+    const char *target;
+    uint32_t level, lanes;
+} ways[WAYS] = { { "cpu:x86-64-v1", OPJIT_LEVEL_QUICK, 4 },
+                 { "cpu:x86-64-v2", OPJIT_LEVEL_PEAK, 2 },
+                 { "cpu:x86-64-v2", OPJIT_LEVEL_QUICK, 1 },
+                 { "cpu:x86-64-v1", OPJIT_LEVEL_PEAK, 16 },
+                 { "cpu:x86-64-v1+avx", OPJIT_LEVEL_QUICK, 2 } };
 
 /* out[j] = op(a[j], b[j], c[j]) */
-static harness_kernel compile(ir_op op, ir_type type, ir_type from)
+static harness_kernel compile(ir_op op, ir_type type, ir_type from, const struct way *way)
 {
     ir_func f;
     ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "soft", NULL) == OPJIT_OK);
@@ -20,16 +30,22 @@ static harness_kernel compile(ir_op op, ir_type type, ir_type from)
     const ir_ref stage = opjit_ir_stage(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, 1), 1);
     const ir_ref loop = opjit_ir_for(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, COUNT), 1), j = ir_at(&f, loop)->ref;
     ir_ref top = 0, tail = 0, inner = 0, a[3];
-    f.nodes[loop].vec = 4;
+    f.nodes[loop].vec = (uint16_t)way->lanes;
     for (uint32_t i = 0; i < 3; i++)
         a[i] = opjit_ir_load(&f, tensors[i], &j);
     opjit_ir_append(&f, 0, &top, stage);
     opjit_ir_append(&f, stage, &tail, loop);
     opjit_ir_append(&f, loop, &inner, opjit_ir_store(&f, out, opjit_ir_expr(&f, op, type, count, a), &j));
     ck_assert(!f.failed);
-    harness_kernel k = harness_compile(&f, "cpu:x86-64-v1", OPJIT_LEVEL_QUICK);
+    harness_kernel k = harness_compile(&f, way->target, way->level);
     opjit_ir_free(&f);
     return k;
+}
+
+static bool runs(const struct way *way)
+{
+    rt_target t;
+    return opjit_rt_target_parse(way->target, &t, NULL) == OPJIT_OK && opjit_rt_target_runs_here(&t, NULL) == OPJIT_OK;
 }
 
 static void run(const harness_kernel *k, void *a, void *b, void *c, void *out)
@@ -69,12 +85,31 @@ static int exponent_of(double x)
     return x == 0 ? -1074 : ilogb(x);
 }
 
+static double random_sign(test_random *r, double x)
+{
+    return test_random_chance(r, 50) ? -x : x;
+}
+
+/* A product a little off a power of two, by as much as its last bits, and an addend of which that power is half of the
+ * last place, or some other part: sums on both sides of a tie, at it, and where the tie is not.  Of any size. */
+static void near_tie(test_random *r, double *a, double *b, double *c)
+{
+    const int scale = (int)test_random_between(r, -1140, 1010), part = (int)test_random_between(r, 50, 56);
+    const int of_a = (int)test_random_between(r, -1022, 1000);
+    const double x = 1 + (double)test_random_below(r, 4) * 0x1p-52, y = 1 - (double)test_random_below(r, 4) * 0x1p-53;
+    *a = random_sign(r, ldexp(x, of_a));
+    *b = random_sign(r, ldexp(y, scale - of_a));
+    *c = random_sign(r, ldexp(1 + (double)test_random_below(r, 8) * 0x1p-52, scale + part));
+}
+
 START_TEST(fma_f64)
 {
     static double a[COUNT], b[COUNT], c[COUNT], out[COUNT];
-    harness_kernel k = compile(IR_FMA, IR_F64, IR_F64);
+    if (!runs(&ways[_i]))
+        return;
+    harness_kernel k = compile(IR_FMA, IR_F64, IR_F64, &ways[_i]);
     test_random r;
-    test_random_init(&r, 4, 0, 0);
+    test_random_init(&r, 4, 0, (uint64_t)_i);
     for (uint32_t round = 0; round < 400; round++) {
         for (uint32_t i = 0; i < COUNT; i++) {
             const int ea = (int)test_random_between(&r, -1074, 1023), eb = (int)test_random_between(&r, -1074, 1023);
@@ -82,10 +117,19 @@ START_TEST(fma_f64)
             a[i] = sparse(&r, ea);
             b[i] = sparse(&r, test_random_chance(&r, 50) ? eb : -ea + (int)test_random_between(&r, -60, 60));
             c[i] = test_random_chance(&r, 20) ? -a[i] * b[i] : sparse(&r, exponent_of(a[i]) + exponent_of(b[i]) + gap);
+            if (round & 1)
+                near_tie(&r, &a[i], &b[i], &c[i]);
             if (test_random_chance(&r, 3))
                 c[i] = f64_of(harness_special(IR_F64, &r));
             if (test_random_chance(&r, 3))
                 a[i] = f64_of(harness_special(IR_F64, &r));
+            if (test_random_chance(&r, 3))
+                b[i] = f64_of(harness_special(IR_F64, &r));
+            if (round % 4 < 2) { /* numbers of usual size, which no lane takes the slow road for */
+                a[i] = random_sign(&r, 1 + (double)test_random_below(&r, 1u << 30) * 0x1p-10);
+                b[i] = random_sign(&r, 1 + (double)(test_random_u64(&r) >> 12) * 0x1p-52);
+                c[i] = test_random_chance(&r, 50) ? -a[i] * b[i] : random_sign(&r, ldexp(b[i], 1 + (int)(i % 80)));
+            }
         }
         run(&k, a, b, c, out);
         for (uint32_t i = 0; i < COUNT; i++)
@@ -99,12 +143,22 @@ END_TEST
 START_TEST(fma_f32)
 {
     static float a[COUNT], b[COUNT], c[COUNT], out[COUNT];
-    harness_kernel k = compile(IR_FMA, IR_F32, IR_F32);
+    if (!runs(&ways[_i]))
+        return;
+    harness_kernel k = compile(IR_FMA, IR_F32, IR_F32, &ways[_i]);
     test_random r;
-    test_random_init(&r, 5, 0, 0);
-    for (uint32_t round = 0; round < 1000; round++) {
+    test_random_init(&r, 5, 0, (uint64_t)_i);
+    for (uint32_t round = 0; round < 400; round++) {
         for (uint32_t i = 0; i < COUNT; i++) {
             const int ea = (int)test_random_between(&r, -140, 127), eb = (int)test_random_between(&r, -140, 127);
+            if (round & 1) { /* as near_tie, half of them with subnormal results */
+                const int scale = (int)test_random_between(&r, round & 2 ? -151 : -30, round & 2 ? -145 : 90);
+                const int part = (int)test_random_between(&r, 18, 27);
+                a[i] = (float)random_sign(&r, ldexp(1 + (double)test_random_below(&r, 4) * 0x1p-23, scale / 2));
+                b[i] = (float)random_sign(&r, ldexp(1 - (double)test_random_below(&r, 4) * 0x1p-24, scale - scale / 2));
+                c[i] = (float)random_sign(&r, ldexp(1 + (double)test_random_below(&r, 8) * 0x1p-23, scale + part));
+                continue;
+            }
             a[i] = (float)sparse(&r, ea);
             b[i] = (float)sparse(&r, eb);
             c[i] = test_random_chance(&r, 20) ? -a[i] * b[i]
@@ -122,15 +176,24 @@ END_TEST
 START_TEST(fmod_f64)
 {
     static double a[COUNT], b[COUNT], c[COUNT], out[COUNT];
-    harness_kernel k = compile(IR_REM, IR_F64, IR_F64);
+    if (!runs(&ways[_i]))
+        return;
+    harness_kernel k = compile(IR_REM, IR_F64, IR_F64, &ways[_i]);
     test_random r;
-    test_random_init(&r, 6, 0, 0);
+    test_random_init(&r, 6, 0, (uint64_t)_i);
     for (uint32_t round = 0; round < 60; round++) {
         for (uint32_t i = 0; i < COUNT; i++) {
             const int e = (int)test_random_between(&r, -1074, 1023);
             a[i] = sparse(&r, e);
             b[i] = sparse(&r, test_random_chance(&r, 50) ? e - (int)test_random_below(&r, 70)
                                                          : (int)test_random_between(&r, -1074, 1023));
+            if (round & 1) { /* near a multiple of b, by quotients up to where one lane needs the slow road for all */
+                const double n = (double)test_random_below(&r, 1u << test_random_below(&r, round & 2 ? 28 : 26));
+                b[i] = sparse(&r, e > -1000 ? -e : e);
+                a[i] = test_random_chance(&r, 50) ? n * b[i] : nextafter(n * b[i], random_sign(&r, INFINITY));
+            }
+            if (test_random_chance(&r, 1))
+                b[i] = f64_of(harness_special(IR_F64, &r));
         }
         run(&k, a, b, c, out);
         for (uint32_t i = 0; i < COUNT; i++)
@@ -141,11 +204,36 @@ START_TEST(fmod_f64)
 }
 END_TEST
 
+START_TEST(fmod_f32)
+{
+    static float a[COUNT], b[COUNT], c[COUNT], out[COUNT];
+    if (!runs(&ways[_i]))
+        return;
+    harness_kernel k = compile(IR_REM, IR_F32, IR_F32, &ways[_i]);
+    test_random r;
+    test_random_init(&r, 8, 0, (uint64_t)_i);
+    for (uint32_t round = 0; round < 100; round++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            const int e = (int)test_random_between(&r, -140, 127),
+                      gap = (int)test_random_below(&r, round & 1 ? 24 : 70);
+            b[i] = (float)sparse(&r, e);
+            a[i] = test_random_chance(&r, 50) ? (float)(1 + test_random_below(&r, 1u << 20)) * b[i]
+                                              : (float)sparse(&r, e + gap);
+        }
+        run(&k, a, b, c, out);
+        for (uint32_t i = 0; i < COUNT; i++)
+            ck_assert_msg(same(out[i], fmodf(a[i], b[i])), "fmod(%a, %a) is %a, not %a", a[i], b[i], out[i],
+                          fmodf(a[i], b[i]));
+    }
+    harness_unload(&k);
+}
+END_TEST
+
 START_TEST(ldexp_f64)
 {
     static double a[COUNT], c[COUNT], out[COUNT];
     static int32_t b[COUNT];
-    harness_kernel k = compile(IR_LDEXP, IR_F64, IR_F64);
+    harness_kernel k = compile(IR_LDEXP, IR_F64, IR_F64, &ways[0]);
     test_random r;
     test_random_init(&r, 7, 0, 0);
     for (uint32_t round = 0; round < 400; round++) {
@@ -170,8 +258,8 @@ START_TEST(halves)
     static uint16_t half[COUNT], back[COUNT];
     static float single[COUNT];
     static double twice[COUNT];
-    harness_kernel up = compile(IR_CAST, IR_F32, IR_F16), down = compile(IR_CAST, IR_F16, IR_F32),
-                   from64 = compile(IR_CAST, IR_F16, IR_F64);
+    harness_kernel up = compile(IR_CAST, IR_F32, IR_F16, &ways[0]), down = compile(IR_CAST, IR_F16, IR_F32, &ways[0]),
+                   from64 = compile(IR_CAST, IR_F16, IR_F64, &ways[0]);
     for (uint32_t first = 0; first < 65536; first += COUNT) {
         for (uint32_t i = 0; i < COUNT; i++)
             half[i] = (uint16_t)(first + i);
@@ -205,9 +293,10 @@ int main(void)
 {
     Suite *s = suite_create("cg.soft");
     TCase *t = tcase_create("soft");
-    tcase_add_test(t, fma_f64);
-    tcase_add_test(t, fma_f32);
-    tcase_add_test(t, fmod_f64);
+    tcase_add_loop_test(t, fma_f64, 0, WAYS);
+    tcase_add_loop_test(t, fma_f32, 0, WAYS);
+    tcase_add_loop_test(t, fmod_f64, 0, WAYS);
+    tcase_add_loop_test(t, fmod_f32, 0, WAYS);
     tcase_add_test(t, ldexp_f64);
     tcase_add_test(t, halves);
     suite_add_tcase(s, t);
