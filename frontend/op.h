@@ -31,7 +31,8 @@ enum {
     OP_OPTIONAL = 1, /* pointer may be NULL; absent in JSON */
     OP_LATE = 2,     /* may be bound at the call (opjit_compile_options.late) */
     OP_COUNT = 4,    /* OP_UINT that counts an array: JSON may leave it out, the array's length is taken */
-    OP_NONZERO = 8   /* OP_FLOAT: 0 is refused */
+    OP_NONZERO = 8,  /* OP_FLOAT: 0 is refused */
+    OP_ONE_UP = 16   /* OP_FLOAT: less than 1 needs feature level 6.4 */
 };
 
 /* Full DirectML spelling; ends with NULL. */

@@ -86,7 +86,16 @@ static ir_ref element_wise_mean_element(const op_element *e, const ir_ref *x)
     return op2(e, IR_DIV, op2(e, IR_ADD, x[0], x[1]), opjit_fe_whole(e, e->type, 2));
 }
 
-ROW_OF(element_wise_mean, ELEMENT_WISE_MEAN, 1_0, OP_TYPES_FLOAT | OP_TYPES(INT32) | OP_TYPES(UINT32), "(a + b) / 2");
+#define TYPES_MEAN (OP_TYPES_FLOAT | OP_TYPES(INT32) | OP_TYPES(UINT32))
+/* clang-format off */
+BINARY_FIELDS(element_wise_mean, ELEMENT_WISE_MEAN)
+static const op_support element_wise_mean_support[] = {
+    { NULL, 0, 1, 8, TYPES_MEAN | OP_TYPES(FLOAT64) },
+    { NULL, DML_FEATURE_LEVEL_1_0, 1, 8, OP_TYPES_FLOAT },
+    { NULL, DML_FEATURE_LEVEL_2_1, 1, 8, TYPES_MEAN },
+};
+/* clang-format on */
+POINTWISE_ROW(element_wise_mean, ELEMENT_WISE_MEAN, 1_0, "(a + b) / 2", opjit_fe_validate_pointwise, 0);
 
 /* --- DIFFERENCE_SQUARE -------------------------------------------------------------------------------------------- */
 

@@ -51,8 +51,17 @@ static const op_support element_wise_quantize_linear_support[] = {
 };
 /* clang-format on */
 
+static opjit_status check_zero_point(const opjit_operator *op, opjit_error *error)
+{
+    if (op->inputs[2].present || op->level == 0 || op->level >= DML_FEATURE_LEVEL_6_2)
+        return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s ZeroPointTensor: NULL, must be there before feature level 6.2",
+                              op->def->name);
+}
+
 static opjit_status validate_quantize(const opjit_operator *op, opjit_error *error)
 {
+    TRY(check_zero_point(op, error));
     TRY(opjit_fe_validate_sizes(op, error));
     TRY(opjit_fe_same_input_type(op, 1, 0, error));
     return op->inputs[2].present ? opjit_fe_same_type(op, 2, 0, error) : OPJIT_OK;
@@ -94,6 +103,7 @@ static const op_support element_wise_dequantize_linear_support[] = {
 
 static opjit_status validate_dequantize(const opjit_operator *op, opjit_error *error)
 {
+    TRY(check_zero_point(op, error));
     TRY(opjit_fe_validate_sizes(op, error));
     TRY(opjit_fe_same_type(op, 1, 0, error));
     return opjit_fe_same_input_type(op, 2, 0, error);

@@ -34,7 +34,8 @@ static const op_field reduce_fields[] = {
 /* clang-format on */
 
 static const op_support reduce_support[] = {
-    { NULL, DML_FEATURE_LEVEL_1_0, 1, OPJIT_MAX_RANK, OP_TYPES_ALL },
+    { NULL, 0, 1, OPJIT_MAX_RANK, OP_TYPES_ALL },
+    { NULL, DML_FEATURE_LEVEL_1_0, 1, OPJIT_MAX_RANK, OP_TYPES_ALL & ~OP_TYPES(FLOAT64) },
 };
 
 static uint32_t types_of(DML_REDUCE_FUNCTION function)
@@ -208,7 +209,8 @@ static const op_field arg_fields[] = {
 /* clang-format on */
 
 static const op_support arg_support[] = {
-    { NULL, DML_FEATURE_LEVEL_3_0, 1, OPJIT_MAX_RANK, OP_TYPES_ALL },
+    { NULL, 0, 1, OPJIT_MAX_RANK, OP_TYPES_ALL },
+    { NULL, DML_FEATURE_LEVEL_3_0, 1, OPJIT_MAX_RANK, OP_TYPES_ALL & ~OP_TYPES(FLOAT64) },
     { "OutputTensor", DML_FEATURE_LEVEL_3_0, 1, OPJIT_MAX_RANK, TYPES_WHOLE },
 };
 

@@ -27,9 +27,21 @@ static const op_support support1[] = {
     { NULL, DML_FEATURE_LEVEL_5_1, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT },
 };
 
+/* DirectML takes these for matrices: but for leading sizes of 1 there are at most two. */
 static opjit_status validate(const opjit_operator *op, opjit_error *error)
 {
-    return opjit_fe_same_shape(op, 0, 0, error);
+    const fe_tensor *t = &op->inputs[0];
+    uint32_t rank = t->rank;
+
+    TRY(opjit_fe_same_shape(op, 0, 0, error));
+    while (rank > 0 && t->sizes[t->rank - rank] == 1)
+        rank--;
+    if (op->level == 0 || rank <= 2)
+        return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                              "%s InputTensor.Sizes: %u dimensions after the leading ones, must be at most 2 at feature "
+                              "level %u.%u",
+                              op->def->name, rank, (unsigned)(op->level >> 12), (unsigned)(op->level >> 8 & 0xf));
 }
 
 static opjit_status validate1(const opjit_operator *op, opjit_error *error)

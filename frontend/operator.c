@@ -284,11 +284,17 @@ static opjit_status find_activation(const walk *w, const op_field *field, DML_OP
     return OPJIT_OK;
 }
 
-static opjit_status check_nonzero(const walk *w, const op_def *def, const op_field *field, const void *desc)
+static opjit_status check_float(const walk *w, const op_def *def, const op_field *field, const void *desc)
 {
-    if ((field->flags & OP_NONZERO) == 0 || read_u32(desc, field->offset) << 1 != 0)
-        return OPJIT_OK;
-    return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: 0, must not be 0", def->name, field->name);
+    float value;
+
+    memcpy(&value, (const uint8_t *)desc + field->offset, sizeof value);
+    if ((field->flags & OP_NONZERO) != 0 && value == 0)
+        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: 0, must not be 0", def->name, field->name);
+    if ((field->flags & OP_ONE_UP) != 0 && value < 1 && w->level != 0 && w->level < DML_FEATURE_LEVEL_6_4)
+        return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: %g, must be at least 1 before feature level 6.4",
+                                  def->name, field->name, (double)value);
+    return OPJIT_OK;
 }
 
 /* A fused activation's descriptor has no tensors, and of its other fields a copy is kept. */
@@ -310,7 +316,7 @@ static opjit_status take_activation(walk *w, const op_field *field)
                                       "%s %s: its %s is a tensor, must be NULL in a fused %s", w->op->def->name,
                                       field->name, inner->name, def->name);
         if (inner->kind == OP_FLOAT)
-            TRY(check_nonzero(w, def, inner, given->Desc));
+            TRY(check_float(w, def, inner, given->Desc));
     }
     TRY(copy_array(w, given->Desc, 1, def->desc_size, &desc));
     TRY(copy_array(w, &(DML_OPERATOR_DESC){ given->Type, desc }, 1, sizeof(DML_OPERATOR_DESC), &copy));
@@ -338,7 +344,7 @@ static opjit_status take_field(walk *w, const op_field *field)
         return OPJIT_OK;
     case OP_ACTIVATION: return take_activation(w, field);
     case OP_ENUM: return check_enum(w, field);
-    case OP_FLOAT: return check_nonzero(w, w->op->def, field, w->op->desc);
+    case OP_FLOAT: return check_float(w, w->op->def, field, w->op->desc);
     case OP_DTYPE: /* check_dtypes, once the outputs are known */
     case OP_SCALAR:
     case OP_INT:

@@ -1,6 +1,6 @@
 /* test_property_reduce.c - random descriptors of REDUCE (but for logarithms), ARGMIN, ARGMAX and HARDMAX: any sizes, axes,
  * types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the reference's.
- * Softmax and its logarithm, interpreted: close to the formula in double. */
+ * Softmax, its logarithm and REDUCE with logarithms, interpreted: close to the formula; compiled: the interpreter's bits. */
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -27,24 +27,26 @@ typedef struct reduce_case {
 } reduce_case;
 
 static const DML_OPERATOR_TYPE operators[] = {
-    DML_OPERATOR_REDUCE, DML_OPERATOR_REDUCE, DML_OPERATOR_REDUCE, DML_OPERATOR_ARGMIN, DML_OPERATOR_ARGMAX,
-    DML_OPERATOR_ACTIVATION_HARDMAX, DML_OPERATOR_ACTIVATION_HARDMAX1,
+    DML_OPERATOR_REDUCE,
+    DML_OPERATOR_REDUCE,
+    DML_OPERATOR_REDUCE,
+    DML_OPERATOR_ARGMIN,
+    DML_OPERATOR_ARGMAX,
+    DML_OPERATOR_ACTIVATION_HARDMAX,
+    DML_OPERATOR_ACTIVATION_HARDMAX1,
 };
 enum { OPERATORS = sizeof operators / sizeof *operators };
 
 static const DML_REDUCE_FUNCTION functions[] = {
-    DML_REDUCE_FUNCTION_SUM, DML_REDUCE_FUNCTION_MULTIPLY, DML_REDUCE_FUNCTION_MAX, DML_REDUCE_FUNCTION_MIN,
-    DML_REDUCE_FUNCTION_L1, DML_REDUCE_FUNCTION_SUM_SQUARE, DML_REDUCE_FUNCTION_AVERAGE, DML_REDUCE_FUNCTION_L2,
+    DML_REDUCE_FUNCTION_SUM,    DML_REDUCE_FUNCTION_MULTIPLY,   DML_REDUCE_FUNCTION_MAX,     DML_REDUCE_FUNCTION_MIN,
+    DML_REDUCE_FUNCTION_L1,     DML_REDUCE_FUNCTION_SUM_SQUARE, DML_REDUCE_FUNCTION_AVERAGE, DML_REDUCE_FUNCTION_L2,
     DML_REDUCE_FUNCTION_ARGMAX, DML_REDUCE_FUNCTION_ARGMIN,
 };
 
 static const test_mode modes[] = {
-    { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET },
-    { .name = "compiled" },
-    { .name = "compiled, v1", .target = "cpu:x86-64-v1" },
-    { .name = "compiled, v2", .target = "cpu:x86-64-v2" },
-    { .name = "compiled, peak", .level = OPJIT_LEVEL_PEAK },
-    { .name = "compiled, pieces", .how = TEST_PIECES },
+    { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET }, { .name = "compiled" },
+    { .name = "compiled, v1", .target = "cpu:x86-64-v1" },       { .name = "compiled, v2", .target = "cpu:x86-64-v2" },
+    { .name = "compiled, peak", .level = OPJIT_LEVEL_PEAK },     { .name = "compiled, pieces", .how = TEST_PIECES },
 };
 
 /* --- drawing ------------------------------------------------------------------------------------------------------ */
@@ -119,9 +121,11 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, reduce_case *c)
     test_tensor_random_layout(r, &c->input, false);
     test_tensor_random_layout(r, &c->output, true);
     if (type == DML_OPERATOR_REDUCE)
-        c->desc.reduce = (DML_REDUCE_OPERATOR_DESC){ function, &c->input.desc, &c->output.desc, c->axis_count, c->axes };
+        c->desc.reduce =
+            (DML_REDUCE_OPERATOR_DESC){ function, &c->input.desc, &c->output.desc, c->axis_count, c->axes };
     else if (hardmax)
-        c->desc.hardmax1 = (DML_ACTIVATION_HARDMAX1_OPERATOR_DESC){ &c->input.desc, &c->output.desc, c->axis_count, c->axes };
+        c->desc.hardmax1 =
+            (DML_ACTIVATION_HARDMAX1_OPERATOR_DESC){ &c->input.desc, &c->output.desc, c->axis_count, c->axes };
     else
         c->desc.arg = (DML_ARGMAX_OPERATOR_DESC){ &c->input.desc, &c->output.desc, c->axis_count, c->axes,
                                                   (DML_AXIS_DIRECTION)test_random_below(r, 2) };
@@ -206,8 +210,8 @@ static void check_case(opjit_context *context, test_random *r, const reduce_case
         reference(c, in.data, out.expected);
         forgive_nans(c, &out);
         ck_assert_msg(test_buffer_compare(&in, &at), "case %" PRIu64 ", %s: input changed", n, mode->name);
-        ck_assert_msg(test_buffer_compare(&out, &at), "case %" PRIu64 ", %s: %d, function %d, type %d, byte %" PRId64, n,
-                      mode->name, (int)c->op.Type, (int)c->desc.reduce.Function, (int)c->input.buffer.DataType, at);
+        ck_assert_msg(test_buffer_compare(&out, &at), "case %" PRIu64 ", %s: %d, function %d, type %d, byte %" PRId64,
+                      n, mode->name, (int)c->op.Type, (int)c->desc.reduce.Function, (int)c->input.buffer.DataType, at);
     }
     test_buffer_destroy(&in);
     test_buffer_destroy(&out);
@@ -232,67 +236,147 @@ START_TEST(random_descriptors)
 }
 END_TEST
 
-/* --- softmax ------------------------------------------------------------------------------------------------------ */
+/* --- logarithms and softmax --------------------------------------------------------------------------------------- */
 
-/* Softmax or its logarithm of the element at these coordinates, in double by the textbook's formula. */
-static double softmax_of(const reduce_case *c, const float *data, const uint32_t at[8], bool log_of_it)
+static const struct {
+    DML_OPERATOR_TYPE type, drawn; /* drawn: an operator with the same fields, that takes the same types */
+    DML_REDUCE_FUNCTION function, drawn_function;
+} formulas[] = {
+    { DML_OPERATOR_ACTIVATION_SOFTMAX, DML_OPERATOR_ACTIVATION_HARDMAX, 0, 0 },
+    { DML_OPERATOR_ACTIVATION_SOFTMAX1, DML_OPERATOR_ACTIVATION_HARDMAX1, 0, 0 },
+    { DML_OPERATOR_ACTIVATION_LOG_SOFTMAX, DML_OPERATOR_ACTIVATION_HARDMAX, 0, 0 },
+    { DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1, DML_OPERATOR_ACTIVATION_HARDMAX1, 0, 0 },
+    { DML_OPERATOR_REDUCE, DML_OPERATOR_REDUCE, DML_REDUCE_FUNCTION_LOG_SUM, DML_REDUCE_FUNCTION_AVERAGE },
+    { DML_OPERATOR_REDUCE, DML_OPERATOR_REDUCE, DML_REDUCE_FUNCTION_LOG_SUM_EXP, DML_REDUCE_FUNCTION_L2 },
+};
+enum { FORMULAS = sizeof formulas / sizeof *formulas };
+
+static double value_of(DML_TENSOR_DATA_TYPE type, uint64_t bits)
+{
+    const uint32_t word = (uint32_t)bits;
+    double d;
+    float f;
+    memcpy(&d, &bits, 8);
+    memcpy(&f, &word, 4);
+    return type == DML_TENSOR_DATA_TYPE_FLOAT16   ? ref_float_of_half((uint16_t)bits)
+           : type == DML_TENSOR_DATA_TYPE_FLOAT32 ? f
+                                                  : d;
+}
+
+/* The result at these coordinates by the textbook's formula, in as many digits as there are. */
+static double result_of(const reduce_case *c, const void *data, const uint32_t at[8])
 {
     const ref_tensor in = ref_tensor_of(&c->input.desc);
-    double sum = 0, most = -HUGE_VAL;
+    const bool plain = c->op.Type == DML_OPERATOR_REDUCE && c->desc.reduce.Function == DML_REDUCE_FUNCTION_LOG_SUM;
+    long double sum = 0, most = -HUGE_VALL, x = 0;
     uint32_t other[8], axes = 0;
     for (uint32_t i = 0; i < c->axis_count; i++)
         axes |= 1u << c->axes[i];
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint64_t e = 0; e < ref_tensor_elements(&in); e++) {
-            bool same = true;
+            bool same = true, own = true;
             ref_tensor_coordinates(&in, e, other);
-            for (uint32_t d = 0; d < in.rank; d++)
+            for (uint32_t d = 0; d < in.rank; d++) {
                 same = same && ((axes >> d & 1) != 0 || other[d] == at[d]);
-            const double x = same ? data[ref_tensor_offset(&in, other)] : -HUGE_VAL;
-            most = pass == 0 && x > most ? x : most;
-            sum += pass == 1 && x > -HUGE_VAL ? exp(x - most) : 0;
+                own = own && other[d] == at[d];
+            }
+            if (!same)
+                continue;
+            const long double value = value_of(in.dtype, ref_get(&in, data, other));
+            most = pass == 0 && value > most ? value : most;
+            sum += pass == 0 ? 0 : plain ? value : value > -HUGE_VALL ? expl(value - most) : 0;
+            x = own ? value : x;
         }
-    const double x = data[ref_tensor_offset(&in, at)] - most;
-    return log_of_it ? x - log(sum) : exp(x) / sum;
+    if (c->op.Type == DML_OPERATOR_REDUCE)
+        return (double)(plain ? logl(sum) : most + logl(sum));
+    if (c->op.Type == DML_OPERATOR_ACTIVATION_SOFTMAX || c->op.Type == DML_OPERATOR_ACTIVATION_SOFTMAX1)
+        return (double)(expl(x - most) / sum);
+    return (double)(x - most - logl(sum));
 }
 
-/* Within a few units of the last place, which is all that the formula's roundings allow; masked elements are 0. */
-START_TEST(softmax)
+/* Within a few units of the last place, which is all that the formulas' roundings allow; masked elements are 0. */
+static void check_formula(const reduce_case *c, const test_buffer *in, const test_buffer *out, uint64_t n)
 {
-    static const DML_OPERATOR_TYPE types[] = { DML_OPERATOR_ACTIVATION_SOFTMAX, DML_OPERATOR_ACTIVATION_SOFTMAX1,
-                                               DML_OPERATOR_ACTIVATION_LOG_SOFTMAX, DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 };
+    const ref_tensor t = ref_tensor_of(&c->output.desc);
+    const double unit = t.dtype == DML_TENSOR_DATA_TYPE_FLOAT16   ? 6e-4
+                        : t.dtype == DML_TENSOR_DATA_TYPE_FLOAT32 ? 2e-6
+                                                                  : 4e-15;
+    for (uint64_t e = 0; e < ref_tensor_elements(&t); e++) {
+        uint32_t at[8];
+        ref_tensor_coordinates(&t, e, at);
+        const double want = result_of(c, in->data, at), is = value_of(t.dtype, ref_get(&t, out->data, at));
+        ck_assert_msg(want != want || fabs(is - want) <= unit * (1 + fabs(want)), "case %" PRIu64 ": %.17g, not %.17g",
+                      n, is, want);
+    }
+}
+
+/* Numbers above 0, of which sums have logarithms; for softmax of both signs, some of them masked; or anything. */
+static void fill_formula(test_random *r, const reduce_case *c, bool wild, const test_buffer *in)
+{
+    const DML_TENSOR_DATA_TYPE type = c->input.buffer.DataType;
+    const bool logs = c->op.Type != DML_OPERATOR_ACTIVATION_SOFTMAX && c->op.Type != DML_OPERATOR_ACTIVATION_SOFTMAX1;
+    for (uint64_t i = 0; i < c->input.span; i++) {
+        const bool plain = c->op.Type == DML_OPERATOR_REDUCE && c->desc.reduce.Function == DML_REDUCE_FUNCTION_LOG_SUM;
+        const bool masked = i > 0 && !logs && test_random_chance(r, 10);
+        const float x = (float)test_random_between(r, plain ? 1 : -900, 900) / 100;
+        uint64_t bits = ref_element_of_float(type, masked ? -HUGE_VALF : x);
+        if (wild && test_random_chance(r, 10))
+            bits = test_random_u64(r);
+        memcpy(in->data + i * ref_dtype_size(type), &bits, ref_dtype_size(type));
+    }
+}
+
+/* Interpreted: the formula.  Compiled in any way: the interpreter's bits. */
+static void check_formula_case(opjit_context *context, test_random *r, const reduce_case *c, uint64_t n, bool codegen)
+{
+    const test_mode *mode = &modes[codegen ? test_random_below(r, sizeof modes / sizeof *modes) : 0];
+    const bool wild = test_random_chance(r, 20);
+    opjit_error error = { OPJIT_OK, "" };
+    test_buffer in, out;
+    ck_assert(test_buffer_create(&in, r, c->input.bytes, c->input.alignment));
+    ck_assert(test_buffer_create(&out, r, c->output.bytes, c->output.alignment));
+    fill_formula(r, c, wild, &in);
+    const opjit_status status = run(context, c, &modes[0], r, &in, &out, &error);
+    ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ": %s", n, error.message);
+    if (!wild)
+        check_formula(c, &in, &out, n);
+    memcpy(out.expected, out.data, c->output.bytes);
+    memset(out.data, 0x5a, c->output.bytes);
+    ck_assert_msg(run(context, c, mode, r, &in, &out, &error) == OPJIT_OK, "case %" PRIu64 ", %s: %s", n, mode->name,
+                  error.message);
+    const ref_tensor t = ref_tensor_of(&c->output.desc);
+    for (uint64_t e = 0; e < ref_tensor_elements(&t); e++) {
+        uint32_t own[8];
+        ref_tensor_coordinates(&t, e, own);
+        const uint64_t want = ref_get(&t, out.expected, own), is = ref_get(&t, out.data, own);
+        ck_assert_msg(want == is || (ref_is_nan(t.dtype, want) && ref_is_nan(t.dtype, is)),
+                      "case %" PRIu64 ", %s: %d, type %d, element %" PRIu64 " is %" PRIx64 ", not %" PRIx64, n,
+                      mode->name, (int)c->op.Type, (int)t.dtype, e, is, want);
+    }
+    test_buffer_destroy(&in);
+    test_buffer_destroy(&out);
+}
+
+START_TEST(random_formulas)
+{
     opjit_context *context = test_context_create();
-    const test_cases cases = test_cases_init("property.softmax", 40);
-    const test_mode interpreted = { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET };
+    const test_cases cases = test_cases_init("property.softmax", 50);
+    const bool codegen = test_have_codegen(context);
+    reduce_case *c = malloc(sizeof *c);
+    ck_assert_ptr_nonnull(c);
     for (uint64_t n = cases.first; n < cases.end; n++) {
         test_random r;
-        reduce_case c;
-        test_buffer in, out;
-        opjit_error error = { OPJIT_OK, "" };
         test_random_init(&r, cases.seed, 100 + (uint64_t)_i, n);
         do
-            draw_case(&r, _i % 2 == 0 ? DML_OPERATOR_ACTIVATION_HARDMAX : DML_OPERATOR_ACTIVATION_HARDMAX1, &c);
-        while (c.input.buffer.DataType != DML_TENSOR_DATA_TYPE_FLOAT32 || c.output.interleaved);
-        c.op = (DML_OPERATOR_DESC){ types[_i], &c.desc };
-        ck_assert(test_buffer_create(&in, &r, c.input.bytes, c.input.alignment));
-        ck_assert(test_buffer_create(&out, &r, c.output.bytes, c.output.alignment));
-        float *data = (float *)(void *)in.data;
-        for (uint64_t i = 0; i < c.input.span; i++)
-            data[i] = i > 0 && test_random_chance(&r, 10) && _i < 2 ? -HUGE_VALF : (float)test_random_between(&r, -900, 900) / 100;
-        const opjit_status status = run(context, &c, &interpreted, &r, &in, &out, &error);
-        ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ": %s", n, error.message);
-        const ref_tensor t = ref_tensor_of(&c.output.desc);
-        for (uint64_t e = 0; e < ref_tensor_elements(&t); e++) {
-            uint32_t at[8];
-            ref_tensor_coordinates(&t, e, at);
-            const double want = softmax_of(&c, data, at, _i >= 2);
-            const double is = ((const float *)(const void *)out.data)[ref_tensor_offset(&t, at)];
-            ck_assert_msg(want != want || fabs(is - want) <= 2e-6 * (1 + fabs(want)), "case %" PRIu64 ": %.9g, not %.9g", n,
-                          is, want);
-        }
-        test_buffer_destroy(&in);
-        test_buffer_destroy(&out);
+            draw_case(&r, formulas[_i].drawn, c);
+        while (c->output.interleaved ||
+               (formulas[_i].drawn == DML_OPERATOR_REDUCE && c->desc.reduce.Function != formulas[_i].drawn_function));
+        c->op.Type = formulas[_i].type;
+        if (c->op.Type == DML_OPERATOR_REDUCE)
+            c->desc.reduce.Function = formulas[_i].function;
+        check_formula_case(context, &r, c, n, codegen);
     }
+    free(c);
     opjit_context_destroy(context);
 }
 END_TEST
@@ -302,7 +386,7 @@ int main(void)
     Suite *suite = suite_create("property.reduce");
     TCase *tcase = tcase_create("random descriptors");
     tcase_add_loop_test(tcase, random_descriptors, 0, OPERATORS);
-    tcase_add_loop_test(tcase, softmax, 0, 4);
+    tcase_add_loop_test(tcase, random_formulas, 0, FORMULAS);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -300,6 +300,65 @@ START_TEST(fused_by_level)
 }
 END_TEST
 
+/* --- what came later ---------------------------------------------------------------------------------------------- */
+
+static void no_zero_point(pointwise_case *c)
+{
+    DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC *d = (void *)&c->desc; /* DEQUANTIZE_LINEAR's fields are the same */
+    d->ZeroPointTensor = NULL;
+}
+static void steepness(pointwise_case *c)
+{
+    DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC *d = (void *)&c->desc;
+    d->Steepness = 0.5f;
+}
+static void fuse_softplus(pointwise_case *c)
+{
+    DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC *d = (void *)&c->activation_desc;
+    fuse(c, DML_OPERATOR_ACTIVATION_SOFTPLUS);
+    d->Steepness = 0.5f;
+}
+
+static const struct {
+    DML_OPERATOR_TYPE type;
+    void (*change)(pointwise_case *);
+    uint32_t before, since;
+    const char *message;
+} later[] = {
+    { DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR, no_zero_point, 0x6100, 0x6200,
+      "ELEMENT_WISE_QUANTIZE_LINEAR ZeroPointTensor: NULL, must be there before feature level 6.2" },
+    { DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR, no_zero_point, 0x6100, 0x6200,
+      "ELEMENT_WISE_DEQUANTIZE_LINEAR ZeroPointTensor: NULL, must be there before feature level 6.2" },
+    { DML_OPERATOR_ACTIVATION_SOFTPLUS, steepness, 0x6300, 0x6400,
+      "ACTIVATION_SOFTPLUS Steepness: 0.5, must be at least 1 before feature level 6.4" },
+    { DML_OPERATOR_ELEMENT_WISE_ADD1, fuse_softplus, 0x6300, 0x6400,
+      "ACTIVATION_SOFTPLUS Steepness: 0.5, must be at least 1 before feature level 6.4" },
+};
+
+START_TEST(later_row)
+{
+    const uint32_t contexts[] = { later[_i].before, later[_i].since, 0 };
+    const ref_pointwise_row *row = ref_pointwise_row_of(later[_i].type, 0);
+    DML_TENSOR_DATA_TYPE types[2];
+    pointwise_case c;
+
+    first_types(row, types);
+    for (uint32_t i = 0; i < 2; i++) /* FLOAT32, which all levels have */
+        types[i] = types[i] == DML_TENSOR_DATA_TYPE_FLOAT64 ? DML_TENSOR_DATA_TYPE_FLOAT32 : types[i];
+    pointwise_case_plain(row, types, 2, &c);
+    later[_i].change(&c);
+    for (uint32_t i = 0; i < 3; i++) {
+        opjit_context *context = context_at(contexts[i]);
+        opjit_error error = { OPJIT_OK, "" };
+        opjit_operator *op = NULL;
+        ck_assert_int_eq(opjit_operator_create(context, &c.op, &op, &error), i == 0 ? OPJIT_UNSUPPORTED : OPJIT_OK);
+        ck_assert_str_eq(error.message, i == 0 ? later[_i].message : "");
+        opjit_operator_release(op);
+        opjit_context_destroy(context);
+    }
+}
+END_TEST
+
 /* --- lowering ----------------------------------------------------------------------------------------------------- */
 
 /* The operator for its first type, and for FLOAT16 and INT8 where it has them as the type of all tensors. */
@@ -402,6 +461,7 @@ int main(void)
     tcase_add_loop_test(tcase, wrong_tensors, 0, (int)ref_pointwise_row_count);
     tcase_add_loop_test(tcase, refusal_row, 0, sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, fused_by_level);
+    tcase_add_loop_test(tcase, later_row, 0, sizeof later / sizeof *later);
     tcase_add_loop_test(tcase, lowered, 0, (int)ref_pointwise_row_count);
     tcase_add_test(tcase, tables_agree);
     srunner_run_all(runner, CK_ENV);

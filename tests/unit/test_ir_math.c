@@ -70,6 +70,8 @@ static const double corners[] = {
     0.25,
     0.3465736,
     0.5,
+    0x1.ba2162p-1, /* the worst of tanh in f32 that was met, when it was computed there */
+    0x1.da256ap-1, /* likewise of erf */
     0x1.fffffep-1,
     0x1.fffffffffffffp-1,
     0.98,
