@@ -540,15 +540,21 @@ static void schedule_block(scheduler *s, ir_ref parent)
     }
 }
 
-/* Everything that inputs and outputs occupy, against the last cache there is. */
+/* Whether what is stored had better go around the caches: it does not fit the last of them, which other cores use too.
+ * What a kernel only writes may take all of it.  What it reads pushes out what it writes: as soon as inputs of a quarter
+ * and outputs of a quarter meet there, copies around it are faster (1.4 to 2.4 times on Zen 3). */
 static bool exceeds_caches(const ir_func *f, const rt_target *target)
 {
     const uint64_t cache = target->l3 != 0 ? target->l3 : target->l2;
-    uint64_t sum = 0;
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        if ((f->tensors[t].role == IR_IN || f->tensors[t].role == IR_OUT) && !checked_add(sum, f->tensors[t].bytes, &sum))
+    uint64_t in = 0, sum = 0;
+    for (uint32_t t = 1; t < f->tensor_count; t++) {
+        const ir_tensor *tensor = &f->tensors[t];
+        const bool is_in = tensor->role == IR_IN, is_out = tensor->role == IR_OUT && tensor->alias == 0;
+        if ((is_in || is_out) && !checked_add(sum, tensor->bytes, &sum))
             return true;
-    return cache != 0 && sum > cache;
+        in += is_in ? tensor->bytes : 0;
+    }
+    return cache != 0 && (sum > cache || (in >= cache / 4 && sum >= cache / 2));
 }
 
 opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
