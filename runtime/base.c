@@ -86,14 +86,6 @@ void opjit_rt_error_prefix(opjit_error *error, const char *format, ...)
     memcpy(error->message, text, sizeof text);
 }
 
-void opjit_rt_error_clear(opjit_error *error)
-{
-    if (error != NULL) {
-        error->status = OPJIT_OK;
-        error->message[0] = '\0';
-    }
-}
-
 opjit_status opjit_rt_no_memory(opjit_error *error)
 {
     return opjit_rt_error_set(error, OPJIT_OUT_OF_MEMORY, "out of memory");

@@ -14,8 +14,10 @@
 /* --- errors ------------------------------------------------------------------------------------------------------ */
 #if defined(__GNUC__)
 #define PRINTF_LIKE(at, first) __attribute__((format(printf, at, first)))
+#define OUT_OF_LINE __attribute__((noinline)) /* what a fast road calls seldom: keeps registers out of its way */
 #else
 #define PRINTF_LIKE(at, first)
+#define OUT_OF_LINE
 #endif
 
 /* Fills *error (may be NULL) and returns status.  Control characters and bytes that are not UTF-8 become '?', so that
@@ -26,7 +28,13 @@ void opjit_rt_error_prefix(opjit_error *error, const char *format, ...) PRINTF_L
 /* Makes text one printable line in place: what is no valid UTF-8 or a control character becomes '?'. */
 void opjit_rt_printable(char *text);
 /* Clears *error (NULL is fine) at the entry of a public function. */
-void opjit_rt_error_clear(opjit_error *error);
+static inline void opjit_rt_error_clear(opjit_error *error)
+{
+    if (error != NULL) {
+        error->status = OPJIT_OK;
+        error->message[0] = '\0';
+    }
+}
 opjit_status opjit_rt_no_memory(opjit_error *error); /* OPJIT_OUT_OF_MEMORY, "out of memory" */
 
 /* Structures with a uint32_t struct_size first.  read: copies given into *out (known bytes), zero where given is shorter; a

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { STACK_BUFFERS = 64 }; /* kernels with more pointers take memory for them at each call */
-
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static const char *buffer_name(const opjit_kernel *k, uint32_t index)
@@ -15,7 +13,7 @@ static const char *buffer_name(const opjit_kernel *k, uint32_t index)
 }
 
 /* Message for the first bad binding, found by the quick check. */
-static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *bindings, opjit_error *error)
+OUT_OF_LINE static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *bindings, opjit_error *error)
 {
     for (uint32_t i = 0; i < k->bindings; i++) {
         const opjit_binding *b = &bindings[i];
@@ -40,7 +38,7 @@ static inline bool ranges_meet(const void *a, uint64_t a_bytes, const void *b, u
     return (uintptr_t)a - (uintptr_t)b < b_bytes || (uintptr_t)b - (uintptr_t)a < a_bytes;
 }
 
-static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output, uint32_t other,
+OUT_OF_LINE static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output, uint32_t other,
                                    opjit_error *error)
 {
     const bool same = buffers[output] == buffers[other];
@@ -50,14 +48,44 @@ static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, 
                                    : ": only the very same memory may be shared, and only where alias_inputs says so");
 }
 
-/* Fills buffers with every pointer of the call and *alias with the pairs that share memory. */
+/* The pairs that share memory, into *alias; pairs of outputs are looked at once. */
+OUT_OF_LINE static opjit_status find_alias(const opjit_kernel *k, void *const *buffers, uint64_t *alias, opjit_error *error)
+{
+    for (uint32_t o = k->inputs; o < k->bindings; o++) {
+        const slot *s = &k->slots[o];
+        for (uint32_t j = k->inputs != 0 ? 0 : o + 1; j < k->buffers; j = j + 1 == k->inputs ? o + 1 : j + 1) {
+            if (!ranges_meet(buffers[o], s->bytes, buffers[j], k->slots[j].bytes))
+                continue;
+            if (j >= k->inputs || j >= 32 || buffers[o] != buffers[j] || (s->alias_inputs >> j & 1) == 0)
+                return refuse_overlap(k, buffers, o, j, error);
+            if (o - k->inputs < 8 && j < 8)
+                *alias |= UINT64_C(1) << ((o - k->inputs) * 8 + j);
+        }
+    }
+    return OPJIT_OK;
+}
+
+/* Whether an output shares memory with any other buffer. */
+OUT_OF_LINE static bool outputs_meet(const opjit_kernel *k, void *const *buffers)
+{
+    for (uint32_t o = k->inputs; o < k->bindings; o++) {
+        for (uint32_t j = 0; j < k->inputs; j++)
+            if (ranges_meet(buffers[o], k->slots[o].bytes, buffers[j], k->slots[j].bytes))
+                return true;
+        for (uint32_t j = o + 1; j < k->buffers; j++)
+            if (ranges_meet(buffers[o], k->slots[o].bytes, buffers[j], k->slots[j].bytes))
+                return true;
+    }
+    return false;
+}
+
+/* Fills buffers with every pointer of the call and adds to *alias the pairs that share memory. */
 static inline opjit_status bind(const opjit_kernel *k, const opjit_binding *bindings, void **buffers, uint64_t *alias,
                                 opjit_error *error)
 {
-    const uint32_t count = k->bindings, all = k->buffers;
-    uint64_t bad = 0, mask = 0;
+    uint64_t bad = 0;
 
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < k->bindings; i++) {
         const slot *s = &k->slots[i];
         void *data = bindings[i].data;
         buffers[i] = data;
@@ -65,25 +93,14 @@ static inline opjit_status bind(const opjit_kernel *k, const opjit_binding *bind
     }
     if (bad != 0)
         return refuse_binding(k, bindings, error);
-    for (uint32_t i = count; i < all; i++)
+    for (uint32_t i = k->bindings; i < k->buffers; i++)
         buffers[i] = k->slots[i].constant;
-    for (uint32_t o = k->inputs; o < count; o++) {
-        const slot *s = &k->slots[o];
-        for (uint32_t j = 0; j < all; j++) {
-            if (j == k->inputs)
-                j = o + 1; /* pairs of outputs once */
-            if (j >= all)
-                break;
-            if (!ranges_meet(buffers[o], s->bytes, buffers[j], k->slots[j].bytes))
-                continue;
-            if (j >= k->inputs || j >= 32 || buffers[o] != buffers[j] || (s->alias_inputs >> j & 1) == 0)
-                return refuse_overlap(k, buffers, o, j, error);
-            if (o - k->inputs < 8 && j < 8)
-                mask |= UINT64_C(1) << ((o - k->inputs) * 8 + j);
-        }
-    }
-    *alias = mask;
-    return OPJIT_OK;
+    if (k->buffers == 1)
+        return OPJIT_OK;
+    if (k->buffers == 2 ? !ranges_meet(buffers[0], k->slots[0].bytes, buffers[1], k->slots[1].bytes)
+                        : !outputs_meet(k, buffers))
+        return OPJIT_OK;
+    return find_alias(k, buffers, alias, error);
 }
 
 static bool is_float(uint32_t dtype)
@@ -104,7 +121,7 @@ static bool param_inside(const opjit_param_info *info, uint64_t value)
     return (int64_t)value >= info->lo && (int64_t)value <= info->hi;
 }
 
-static opjit_status check_params(const opjit_kernel *k, const uint64_t *params, opjit_error *error)
+OUT_OF_LINE static opjit_status check_params(const opjit_kernel *k, const uint64_t *params, opjit_error *error)
 {
     const program *p = atomic_load(&k->active);
     const opjit_param_info *infos = program_params(p);
@@ -321,7 +338,7 @@ static void place_temps(run *r)
 }
 
 /* The road with an executor, a workspace, the interpreter or custom steps. */
-static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_variant_info *variant, opjit_error *error)
+OUT_OF_LINE static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_variant_info *variant, opjit_error *error)
 {
     const opjit_allocator *a = &r->kernel->core->allocator;
     void *own = NULL;
@@ -351,9 +368,16 @@ static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_var
     return status;
 }
 
-static inline opjit_status call_with(const opjit_kernel *k, const opjit_call *call, void **buffers, opjit_error *error)
+/* Whether the call gives nothing but buffers and parameters, and p needs nothing else. */
+static inline bool is_plain(const program *p, const opjit_call *call)
 {
-    const program *p = pick_program(k, call);
+    return p->plain && call->executor == NULL && call->workspace.data == NULL && call->workspace.bytes == 0;
+}
+
+/* A call that the structure's size and counts are right of. */
+static opjit_status call_with(const opjit_kernel *k, const program *p, const opjit_call *call, void **buffers,
+                              opjit_error *error)
+{
     const opjit_variant_info *variant;
     uint64_t alias = 0;
 
@@ -361,8 +385,7 @@ static inline opjit_status call_with(const opjit_kernel *k, const opjit_call *ca
     if (k->params != 0)
         TRY(check_params(k, call->params, error));
     variant = pick_variant(p, alias);
-    if (call->executor != NULL || call->workspace.bytes != 0 || k->interpret != NULL ||
-        k->hooks.customs != NULL || (p->meta->shared_size | p->meta->scratch_size) != 0) {
+    if (!is_plain(p, call)) {
         run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params };
         return call_in_full(&r, call, variant, error);
     }
@@ -371,14 +394,14 @@ static inline opjit_status call_with(const opjit_kernel *k, const opjit_call *ca
     return OPJIT_OK;
 }
 
-opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
+/* The road of calls that are wrong, of an older structure, not plain or of many buffers. */
+OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
 {
     void *on_stack[STACK_BUFFERS];
     void **buffers = on_stack;
     opjit_call known;
     opjit_status status;
 
-    opjit_rt_error_clear(error);
     if (kernel == NULL || call == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "call");
     if (call->struct_size != sizeof *call) {
@@ -389,11 +412,26 @@ opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *cal
         call->bindings == NULL || (call->params == NULL && kernel->params != 0))
         return refuse_counts(kernel, call, error);
     if (kernel->pointers <= STACK_BUFFERS)
-        return call_with(kernel, call, buffers, error);
+        return call_with(kernel, pick_program(kernel, call), call, buffers, error);
     buffers = opjit_rt_allocate(&kernel->core->allocator, kernel->pointers * sizeof *buffers, sizeof(void *));
     if (buffers == NULL)
         return opjit_rt_no_memory(error);
-    status = call_with(kernel, call, buffers, error);
+    status = call_with(kernel, pick_program(kernel, call), call, buffers, error);
     opjit_rt_release(&kernel->core->allocator, buffers, kernel->pointers * sizeof *buffers);
     return status;
+}
+
+opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
+{
+    void *buffers[STACK_BUFFERS];
+
+    opjit_rt_error_clear(error);
+    if (kernel != NULL && call != NULL) {
+        const program *p = atomic_load_explicit(&kernel->active, memory_order_acquire);
+        if (is_plain(p, call) && call->bindings != NULL && (kernel->params == 0 || call->params != NULL) &&
+            ((call->struct_size ^ sizeof *call) | (call->binding_count ^ kernel->bindings) |
+             (call->param_count ^ kernel->params) | call->reserved) == 0)
+            return call_with(kernel, p, call, buffers, error);
+    }
+    return call_slowly(kernel, call, error);
 }

@@ -52,6 +52,14 @@ static bool has_stages(const opjit_kernel_meta *meta)
 }
 
 /* Puts the checked image where it can be used from: executable memory, or a plain copy. */
+static bool is_plain(const opjit_kernel_meta *meta, const opjit_step_info *steps)
+{
+    bool plain = (meta->shared_size | meta->scratch_size) == 0;
+    for (uint32_t i = 0; i < meta->steps; i++)
+        plain = plain && steps[i].kind == OPJIT_STEP_STAGE;
+    return plain && (uint64_t)meta->inputs + meta->outputs + meta->constants <= STACK_BUFFERS;
+}
+
 static opjit_status program_place(rt_core *core, program *p, const void *image, size_t size, bool interpreted,
                                   opjit_error *error)
 {
@@ -71,6 +79,7 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
     TRY(opjit_rt_image_check(placed, size, &p->meta, &p->code, &p->code_size, error));
     p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
     p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    p->plain = !interpreted && is_plain(p->meta, p->steps);
     return OPJIT_OK;
 }
 

@@ -9,6 +9,8 @@
 #include "runtime/debug.h"
 #include "runtime/kernel.h"
 
+enum { STACK_BUFFERS = 64 }; /* kernels with more pointers take memory for them at each call */
+
 /* One loaded image.  A kernel has one, two after opjit_kernel_optimize: calls may still run the older. */
 typedef struct program {
     struct program *older;
@@ -17,6 +19,7 @@ typedef struct program {
     const opjit_variant_info *variants;
     const uint8_t *code;
     size_t code_size, image_size;
+    bool plain; /* machine code that needs nothing but the call's buffers and parameters, of which there are few */
     rt_mapping mapping;
     void *copy; /* image of an interpreted kernel, which needs no executable memory */
     rt_debug_entry *debug;
