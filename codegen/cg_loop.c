@@ -258,6 +258,58 @@ static bool can_mask(const cg_func *f, const ir_node *loop)
     return true;
 }
 
+/* --- one value everywhere ----------------------------------------------------------------------------------------- */
+
+/* Whether any element of the loop may be stored again, since all are the same. */
+static bool stores_one_value(const cg_func *f, const pieces *p)
+{
+    const ir_node *s = ir_at(f->ir, p->body);
+    if (s->op != IR_STORE || s->next != 0 || p->lanes < 2 || f->nontemporal || p->mask || p->overlap)
+        return false;
+    const ir_ref value = ir_operand(f->ir, p->body, 0);
+    const uint32_t loop = f->loop_count - 1;
+    return !(f->info[value].vary >> loop & 1) && !f->info[value].fresh && !f->info[value].guarded &&
+           opjit_cg_contiguous(f, p->body, f->loops[loop].var, 1);
+}
+
+/* lanes x copies elements that end where the loop ends. */
+static void emit_end(const pieces *p, uint32_t lanes, uint32_t copies, const range *r)
+{
+    cg_func *f = p->f;
+    LLVMValueRef end = advance(p, r->pos, r->count);
+    f->shifted = true;
+    emit_copies(p, lanes, copies, opjit_cg_sub(f, end, number(f, (int64_t)lanes * copies)));
+    f->shifted = false;
+}
+
+/* A loop of any length that stores one value: for each power of two n a road for n to 2n - 1 elements, which stores n
+ * from the first on and n up to the last; and one for more, in rounds.  No road has a remainder. */
+static void emit_fill(const pieces *p, const range *r)
+{
+    cg_func *f = p->f;
+    const int64_t many = (int64_t)p->lanes * PEAK_COPIES;
+    if (r->max >= many) {
+        LLVMValueRef enough = LLVMBuildICmp(f->b, LLVMIntSGE, r->count, number(f, many), "");
+        LLVMBasicBlockRef after = opjit_cg_if_begin(f, enough);
+        range rounds = { r->pos, r->count, NULL, many, r->max };
+        emit_whole(p, p->lanes, PEAK_COPIES, &rounds);
+        emit_end(p, p->lanes, PEAK_COPIES, r);
+        opjit_cg_if_end(f, after);
+    }
+    for (int64_t n = many / 2; n > 0; n /= 2) {
+        const uint32_t lanes = n < p->lanes ? (uint32_t)n : p->lanes, copies = (uint32_t)n / lanes;
+        if (r->max < n || r->min >= 2 * n)
+            continue;
+        LLVMValueRef beyond = opjit_cg_sub(f, r->count, number(f, n));
+        LLVMBasicBlockRef after =
+            opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntULT, beyond, number(f, n), ""));
+        emit_copies(p, lanes, copies, r->pos);
+        if (n > 1)
+            emit_end(p, lanes, copies, r);
+        opjit_cg_if_end(f, after);
+    }
+}
+
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
 
 /* As many vectors as what is left of the loop after rounds of `unroll` is known to be a multiple of. */
@@ -378,11 +430,15 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
-    f->sinks = sinks(f, statement, &p);
+    const bool fills =
+        r.min < r.max && r.max >= p.lanes && known_rest(&p, p.lanes) != 0 && stores_one_value(f, &p);
+    f->sinks = !fills && sinks(f, statement, &p);
     if (!f->sinks)
         opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
     if (reaches_back(&p))
         emit_blocks(&p, &r);
+    else if (fills)
+        emit_fill(&p, &r);
     else
         emit_pieces(&p, &r);
     f->sinks = false;
