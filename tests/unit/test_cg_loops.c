@@ -18,6 +18,7 @@ typedef enum body {
     GUARDED_DATA,
     INDICES,
     REPEATED,
+    ONE_VALUE,
     BODIES
 } body;
 
@@ -58,6 +59,7 @@ static ir_ref body_value(ir_func *f, const sample *s, ir_ref p, ir_ref j)
         return ir_expr3(f, IR_SELECT, IR_NONE,
                         e2(f, IR_XOR, e2(f, IR_LE, c(f, 7), shown), e2(f, IR_LT, shown, opjit_ir_param(f, 1))), own,
                         opjit_ir_const(f, s->type, 0x7fa1b2c3d4e5f607));
+    case ONE_VALUE: return opjit_ir_const(f, s->type, 0x7fa1b2c3d4e5f607);
     case REVERSED: return opjit_ir_load(f, 1, (ir_ref[]){ p, e2(f, IR_ISUB, c(f, COLUMNS - 1), j) });
     case GATHERED:
         return opjit_ir_load(f, 1, (ir_ref[]){ p, ir_expr3(f, IR_CLAMP, IR_NONE, data, c(f, 0), c(f, COLUMNS - 1)) });
@@ -124,8 +126,9 @@ static void build(ir_func *f, const sample *s)
     if (s->body == REPEATED)
         at[1] = e2(f, IR_ISUB, c(f, COLUMNS - 1), j);
     const ir_ref let = opjit_ir_let(f, e2(f, IR_IADD, at[1], c(f, 0)));
-    opjit_ir_append(f, loop, &inner, let);
-    if (s->body != TRANSPOSED)
+    if (s->body != ONE_VALUE)
+        opjit_ir_append(f, loop, &inner, let);
+    if (s->body != TRANSPOSED && s->body != ONE_VALUE)
         at[1] = opjit_ir_get(f, let);
     opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, body_value(f, s, p, j), at));
     ck_assert(!f->failed);
@@ -179,7 +182,7 @@ START_TEST(trips)
                          .step = 1,
                          .type = types[test_random_below(&r, 7)],
                          .lanes = lanes[test_random_below(&r, 5)],
-                         .unroll = 1 + (uint32_t)test_random_below(&r, 4),
+                         .unroll = test_random_chance(&r, 20) ? 32 : 1 + (uint32_t)test_random_below(&r, 4),
                          .target = targets[test_random_below(&r, 4)],
                          .level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2),
                          .flags = (uint8_t)(test_random_chance(&r, 50) ? IR_FOR_TAIL_MASK : 0) };
