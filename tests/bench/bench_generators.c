@@ -481,6 +481,17 @@ static double put_gain(bench *b, const char *name, measure_fn fn, void *one, voi
     return pair.ratio;
 }
 
+/* What a second thread brings to the best fill with the value. */
+static double fill_gain(bench *b, const char *name, double value)
+{
+    const hand_job job = fill_job(b, LARGEST, DML_TENSOR_DATA_TYPE_FLOAT32, value);
+    way ones[WAYS_MAX], twos[WAYS_MAX];
+    way *const one = fastest(ones, make_ways(b, b->hand->fill, &job, TWIN_NONE, NULL, ones));
+    way *const two = fastest(twos, make_ways(b, b->hand->fill, &job, TWIN_NONE, pool_executor(b->pool), twos));
+
+    return put_gain(b, name, run_way, one, two, LARGEST, NAN);
+}
+
 static void kernel_gain(bench *b, const char *name, subject_desc *d, const void *in, uint64_t moved, double fill_gain)
 {
     subject one, two;
@@ -499,25 +510,22 @@ static void kernel_gain(bench *b, const char *name, subject_desc *d, const void 
 static void threads(bench *b)
 {
     const DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_FLOAT32;
-    const hand_job job = fill_job(b, LARGEST, type, 3);
-    way ones[WAYS_MAX], twos[WAYS_MAX];
     subject_desc d;
-    double gain;
+    double gain, zero_gain;
 
     if (b->broken || (b->report.only != NULL && strstr("two threads", b->report.only) == NULL))
         return;
     b->pool = pool_start();
     if (b->pool == NULL)
         return;
-    gain = put_gain(
-        b, "fill 64 MiB two threads", run_way, fastest(ones, make_ways(b, b->hand->fill, &job, TWIN_NONE, NULL, ones)),
-        fastest(twos, make_ways(b, b->hand->fill, &job, TWIN_NONE, pool_executor(b->pool), twos)), LARGEST, NAN);
+    gain = fill_gain(b, "fill 64 MiB two threads", 3);
+    zero_gain = fill_gain(b, "fill of zeros 64 MiB two threads", 0);
     subject_constant(&d, type, 4096, 4096, 3);
     kernel_gain(b, "constant f32 64 MiB two threads", &d, NULL, LARGEST, gain);
     subject_sequence(&d, type, 4096, 4096, 3, 2);
     kernel_gain(b, "sequence f32 64 MiB two threads", &d, NULL, LARGEST, gain);
     subject_eye(&d, type, 4096, 4096, 1, 1);
-    kernel_gain(b, "eye f32 64 MiB two threads", &d, NULL, LARGEST, gain);
+    kernel_gain(b, "eye f32 64 MiB two threads", &d, NULL, LARGEST, zero_gain);
     subject_band(&d, type, 4096, 4096, 1, INT32_MAX, 0);
     kernel_gain(b, "triangle f32 64 MiB two threads", &d, b->in, LARGEST + LARGEST / 2, gain);
     pool_stop(b->pool);

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { PIECES = 32 };
+
 typedef void (*body_fn)(void *arg, uint32_t worker, uint64_t begin, uint64_t end);
 
 /* The counters are in lines of their own: each is written by one thread and watched by the other. */
@@ -14,8 +16,9 @@ struct pool {
     pthread_t helper;
     body_fn body;
     void *arg;
-    uint64_t begin, end;          /* the helper's piece */
+    uint64_t extent, piece;       /* iterations; of a piece, the last one but for its end */
     bool stop;
+    _Alignas(128) atomic_uint claimed; /* pieces */
     _Alignas(128) atomic_uint asked;
     _Alignas(128) atomic_uint done;
 };
@@ -25,6 +28,17 @@ static void pause_cpu(void)
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
+}
+
+/* Worker 0 takes pieces from the front, worker 1 from the end, until they meet: rows need not take equally long. */
+static void take_pieces(pool *p, uint32_t worker)
+{
+    for (uint64_t k = 0; atomic_fetch_add_explicit(&p->claimed, 1, memory_order_relaxed) < PIECES; k++) {
+        const uint64_t begin = (worker == 0 ? k : PIECES - 1 - k) * p->piece, end = begin + p->piece;
+
+        if (begin < p->extent)
+            p->body(p->arg, worker, begin, end < p->extent ? end : p->extent);
+    }
 }
 
 static void *help(void *argument)
@@ -37,7 +51,7 @@ static void *help(void *argument)
         seen++;
         if (p->stop)
             return NULL;
-        p->body(p->arg, 1, p->begin, p->end);
+        take_pieces(p, 1);
         atomic_store_explicit(&p->done, seen, memory_order_release);
     }
 }
@@ -51,18 +65,18 @@ static opjit_status run(void *user, uint64_t extent, uint64_t grain, body_fn bod
 {
     pool *const p = user;
     const uint64_t grains = extent / grain + (extent % grain != 0);
-    const uint64_t half = (grains + 1) / 2 * grain;
 
-    if (half >= extent) {
+    if (grains < 2) {
         body(arg, 0, 0, extent);
         return OPJIT_OK;
     }
     p->body = body;
     p->arg = arg;
-    p->begin = half;
-    p->end = extent;
+    p->extent = extent;
+    p->piece = (grains + PIECES - 1) / PIECES * grain;
+    atomic_store_explicit(&p->claimed, 0, memory_order_relaxed);
     ask(p);
-    body(arg, 0, 0, half);
+    take_pieces(p, 0);
     while (atomic_load_explicit(&p->done, memory_order_acquire) !=
            atomic_load_explicit(&p->asked, memory_order_relaxed))
         pause_cpu();
