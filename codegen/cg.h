@@ -309,6 +309,12 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
 /* cg_turn.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
 void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);
+/* Vectors one after the other, a power of two of them; v is overwritten. */
+LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
+/* Lanes of the parts in turn, a power of two of them; v is overwritten. */
+LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
+/* Every step-th element, as many as a part has lanes, of memory that the parts hold from starts[i] on, in order. */
+LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
 bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* cg_edge.c */

@@ -1,35 +1,18 @@
 /* cg_memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds
  * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
-#include "codegen/cg.h"
+#include "codegen/cg_access.h"
 
 enum { COORDINATES = 8, LINE = 64 };
 
-/* One load or store, in units of elements of its tensor. */
-typedef struct access {
-    uint32_t tensor, rank, first; /* first: operand that is coordinate 0 */
-    ir_ref node;
-    uint32_t bits; /* of an element */
-} access;
-
-static access access_of(const cg_func *f, ir_ref node)
+cg_access opjit_cg_access_of(const cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
     const ir_tensor *t = &f->ir->tensors[n->ref];
-    return (access){ .tensor = n->ref,
-                     .rank = t->rank,
-                     .first = n->op == IR_STORE,
-                     .node = node,
-                     .bits = 8 * opjit_ir_type_size(t->type) };
-}
-
-static ir_ref coordinate(const cg_func *f, const access *a, uint32_t d)
-{
-    return ir_operand(f->ir, a->node, a->first + d);
-}
-
-static int64_t stride(const cg_func *f, const access *a, uint32_t d)
-{
-    return (int64_t)f->ir->tensors[a->tensor].strides[d];
+    return (cg_access){ .tensor = n->ref,
+                        .rank = t->rank,
+                        .first = n->op == IR_STORE,
+                        .node = node,
+                        .bits = 8 * opjit_ir_type_size(t->type) };
 }
 
 uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor)
@@ -48,14 +31,14 @@ static LLVMValueRef load_slot(cg_func *f, LLVMValueRef array, LLVMTypeRef type, 
 }
 
 /* Address of element 0, made in the entry block. */
-static LLVMValueRef base_pointer(cg_func *f, uint32_t tensor)
+LLVMValueRef opjit_cg_base_pointer(cg_func *f, uint32_t tensor)
 {
     const ir_tensor *t = &f->ir->tensors[tensor];
     if (f->bases[tensor])
         return f->bases[tensor];
     LLVMValueRef p, offset = NULL;
     if (t->role == IR_VIEW) {
-        p = base_pointer(f, t->of);
+        p = opjit_cg_base_pointer(f, t->of);
         offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset * opjit_ir_type_size(t->type));
     } else if (t->role == IR_TEMP || t->role == IR_SCRATCH) {
         p = LLVMGetParam(f->fn, t->role == IR_TEMP ? 2 : 3);
@@ -69,26 +52,26 @@ static LLVMValueRef base_pointer(cg_func *f, uint32_t tensor)
 }
 
 /* Elements from one value of the variable to the next; false: not affine. */
-static bool growth(const cg_func *f, const access *a, ir_ref var, int64_t *out)
+bool opjit_cg_growth(const cg_func *f, const cg_access *a, ir_ref var, int64_t *out)
 {
     *out = 0;
     for (uint32_t d = 0; d < a->rank; d++) {
         int64_t factor, part;
-        if (stride(f, a, d) == 0)
+        if (cg_stride(f, a, d) == 0)
             continue;
-        if (!opjit_cg_affine(f, coordinate(f, a, d), var, &factor) || !checked_muli(factor, stride(f, a, d), &part) ||
-            !checked_addi(*out, part, out))
+        if (!opjit_cg_affine(f, cg_coordinate(f, a, d), var, &factor) ||
+            !checked_muli(factor, cg_stride(f, a, d), &part) || !checked_addi(*out, part, out))
             return false;
     }
     return true;
 }
 
-static LLVMValueRef plus(cg_func *f, LLVMValueRef a, LLVMValueRef b)
+LLVMValueRef opjit_cg_plus(cg_func *f, LLVMValueRef a, LLVMValueRef b)
 {
     return !a || !b ? (a ? a : b) : opjit_cg_add(f, a, b);
 }
 
-static LLVMValueRef times(cg_func *f, LLVMValueRef a, int64_t k)
+LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k)
 {
     if (!a || k == 1)
         return a;
@@ -108,31 +91,32 @@ static LLVMValueRef at_zero(cg_func *f, ir_ref node, ir_ref var)
         return at_zero(f, ir_operand(f->ir, n->ref, 0), var);
     LLVMValueRef a = at_zero(f, ir_operand(f->ir, node, 0), var);
     if (n->op == IR_IMUL)
-        return times(f, a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)));
+        return opjit_cg_times(f, a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)));
     LLVMValueRef b = at_zero(f, ir_operand(f->ir, node, 1), var);
     if (n->op == IR_ISUB)
         b = b ? LLVMBuildNeg(f->b, b, "") : NULL;
-    return plus(f, a, b);
+    return opjit_cg_plus(f, a, b);
 }
 
 /* Address where var is 0.  Rows that loops next to each other share are made once. */
-static LLVMValueRef row_pointer(cg_func *f, const access *a, ir_ref var)
+static LLVMValueRef row_pointer(cg_func *f, const cg_access *a, ir_ref var)
 {
     cg_row row = { .tensor = a->tensor };
     bool plain = true;
     for (uint32_t d = 0; d < a->rank; d++) {
-        const ir_ref c = coordinate(f, a, d);
-        row.at[d] = c == var || stride(f, a, d) == 0 ? 0 : c;
+        const ir_ref c = cg_coordinate(f, a, d);
+        row.at[d] = c == var || cg_stride(f, a, d) == 0 ? 0 : c;
         plain = plain && (row.at[d] == 0 || !(f->info[c].vary & f->info[var].vary)) && !opjit_cg_varies(f, c);
     }
     for (uint32_t i = 0; plain && i < CG_MAX_ROWS; i++)
         if (f->rows[i].tensor == row.tensor && memcmp(f->rows[i].at, row.at, sizeof(row.at)) == 0 &&
             opjit_cg_live(f, &f->rows[i].entry))
             return f->rows[i].entry.value;
-    LLVMValueRef offset = NULL, p = base_pointer(f, a->tensor);
+    LLVMValueRef offset = NULL, p = opjit_cg_base_pointer(f, a->tensor);
     for (uint32_t d = 0; d < a->rank; d++)
-        if (stride(f, a, d) != 0)
-            offset = plus(f, offset, times(f, at_zero(f, coordinate(f, a, d), var), stride(f, a, d)));
+        if (cg_stride(f, a, d) != 0)
+            offset = opjit_cg_plus(f, offset,
+                                   opjit_cg_times(f, at_zero(f, cg_coordinate(f, a, d), var), cg_stride(f, a, d)));
     if (offset)
         p = opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), p, offset);
     row.entry = opjit_cg_entry(f, f->copy_scope, p);
@@ -143,15 +127,16 @@ static LLVMValueRef row_pointer(cg_func *f, const access *a, ir_ref var)
 
 void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
 {
-    const access a = access_of(f, node);
+    const cg_access a = opjit_cg_access_of(f, node);
     const ir_ref var = f->loops[loop].var;
     int64_t unused;
     f->cache[CG_POINTER][node].value = NULL;
-    if (!growth(f, &a, var, &unused) || (f->lanes > 1 && !growth(f, &a, f->loops[f->vec].var, &unused)) ||
-        (f->turn.on && !growth(f, &a, f->loops[f->turn.loop].var, &unused)))
+    if (!opjit_cg_growth(f, &a, var, &unused) ||
+        (f->lanes > 1 && !opjit_cg_growth(f, &a, f->loops[f->vec].var, &unused)) ||
+        (f->turn.on && !opjit_cg_growth(f, &a, f->loops[f->turn.loop].var, &unused)))
         return;
     for (uint32_t d = 0; d < a.rank; d++) {
-        const cg_info *info = &f->info[coordinate(f, &a, d)];
+        const cg_info *info = &f->info[cg_coordinate(f, &a, d)];
         if (info->fresh || (info->inside & ~f->info[var].vary) >> loop)
             return;
         /* A let inside of the loop is looked through only where the expression varies with the loop. */
@@ -162,14 +147,15 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
 }
 
 /* Element offset of lane 0, in i64; the vectorised variable's own offset included. */
-static LLVMValueRef lane0_offset(cg_func *f, const access *a, int64_t lane0)
+static LLVMValueRef lane0_offset(cg_func *f, const cg_access *a, int64_t lane0)
 {
     LLVMValueRef offset = NULL;
     for (uint32_t d = 0; d < a->rank; d++) {
-        const ir_ref c = coordinate(f, a, d);
-        if (stride(f, a, d) != 0)
-            offset = plus(f, offset,
-                          times(f, opjit_cg_varies(f, c) ? opjit_cg_base(f, c) : opjit_cg_emit(f, c), stride(f, a, d)));
+        const ir_ref c = cg_coordinate(f, a, d);
+        if (cg_stride(f, a, d) != 0)
+            offset = opjit_cg_plus(f, offset,
+                                   opjit_cg_times(f, opjit_cg_varies(f, c) ? opjit_cg_base(f, c) : opjit_cg_emit(f, c),
+                                                  cg_stride(f, a, d)));
     }
     LLVMValueRef constant = opjit_cg_number(f, 64, 1, (uint64_t)lane0);
     return !offset ? constant : lane0 ? LLVMBuildAdd(f->b, offset, constant, "") : offset;
@@ -185,24 +171,24 @@ static cg_loop *loop_of_pointer(cg_func *f, ir_ref node)
 }
 
 /* Address of what is at p when the loop's variable is 0. */
-static LLVMValueRef moved_pointer(cg_func *f, const access *a, LLVMValueRef p, cg_loop *loop)
+static LLVMValueRef moved_pointer(cg_func *f, const cg_access *a, LLVMValueRef p, cg_loop *loop)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     int64_t grow = 0;
-    growth(f, a, loop->var, &grow);
+    opjit_cg_growth(f, a, loop->var, &grow);
     if (!opjit_cg_recall(f, CG_PLACE, a->node)) {
-        LLVMValueRef by = times(f, opjit_cg_variable(f, loop), grow);
+        LLVMValueRef by = opjit_cg_times(f, opjit_cg_variable(f, loop), grow);
         opjit_cg_remember_address(f, CG_PLACE, a->node, f->place_scope, by ? opjit_cg_offset(f, element, p, by) : p);
     }
     p = opjit_cg_address(f, CG_PLACE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
     if (!f->turn.on)
         return p;
-    growth(f, a, f->loops[f->turn.loop].var, &grow);
+    opjit_cg_growth(f, a, f->loops[f->turn.loop].var, &grow);
     return opjit_cg_offset(f, element, p, opjit_cg_number(f, 64, 1, (uint64_t)(grow * f->loops[f->turn.loop].offset)));
 }
 
 /* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */
-static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
+LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a)
 {
     LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, a->node);
     const cg_loop *vec = &f->loops[f->vec];
@@ -210,18 +196,18 @@ static LLVMValueRef lane0_pointer(cg_func *f, const access *a)
     if (p)
         return moved_pointer(f, a, p, loop_of_pointer(f, a->node));
     if (f->lanes > 1)
-        growth(f, a, vec->var, &grow);
-    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), base_pointer(f, a->tensor),
+        opjit_cg_growth(f, a, vec->var, &grow);
+    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), opjit_cg_base_pointer(f, a->tensor),
                            lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
 }
 
 /* Remainder modulo m, under the guess, of the element's place counted from the line's begin before HEAD. */
-static bool place_after_head(const cg_func *f, const access *a, uint64_t m, uint64_t *out)
+static bool place_after_head(const cg_func *f, const cg_access *a, uint64_t m, uint64_t *out)
 {
     uint64_t r = 0, sum = 0;
     for (uint32_t d = 0; d < a->rank; d++) {
-        const uint64_t s = (uint64_t)stride(f, a, d) % m;
-        if (s != 0 && !opjit_cg_residue(f, coordinate(f, a, d), m, &r))
+        const uint64_t s = (uint64_t)cg_stride(f, a, d) % m;
+        if (s != 0 && !opjit_cg_residue(f, cg_coordinate(f, a, d), m, &r))
             return false;
         sum += s * r;
     }
@@ -232,7 +218,7 @@ static bool place_after_head(const cg_func *f, const access *a, uint64_t m, uint
 }
 
 /* Whether lane 0 is a number of whole lines from where HEAD ends, of elements that m make a line of. */
-static bool is_at_line(cg_func *f, const access *a, uint64_t m)
+static bool is_at_line(cg_func *f, const cg_access *a, uint64_t m)
 {
     static const cg_guess guesses[] = { { true, 0, 0 }, { true, 1, 0 }, { true, 0, 1 } };
     bool at_line = f->head != 0 && ir_at(f->ir, f->head)->ref == a->tensor;
@@ -246,7 +232,7 @@ static bool is_at_line(cg_func *f, const access *a, uint64_t m)
 }
 
 /* Known alignment in bytes of lane 0, at most a cache line. */
-static uint32_t alignment(cg_func *f, const access *a)
+static uint32_t alignment(cg_func *f, const cg_access *a)
 {
     const ir_tensor *t = &f->ir->tensors[a->tensor];
     const uint32_t size = a->bits / 8;
@@ -266,9 +252,9 @@ static uint32_t alignment(cg_func *f, const access *a)
         uint64_t sum = 0;
         bool known = true;
         for (uint32_t d = 0; known && d < a->rank; d++) {
-            const uint64_t s = (uint64_t)stride(f, a, d) % m;
+            const uint64_t s = (uint64_t)cg_stride(f, a, d) % m;
             uint64_t r = 0;
-            known = s == 0 || opjit_cg_residue(f, coordinate(f, a, d), m, &r);
+            known = s == 0 || opjit_cg_residue(f, cg_coordinate(f, a, d), m, &r);
             sum += s * r;
         }
         if (known && sum % m == 0)
@@ -282,7 +268,7 @@ LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
     const uint32_t size = opjit_ir_type_size(f->ir->tensors[n->ref].type);
-    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, 8 * size, 1), base_pointer(f, n->ref),
+    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, 8 * size, 1), opjit_cg_base_pointer(f, n->ref),
                                      opjit_cg_emit(f, ir_operand(f->ir, node, 0)));
     LLVMValueRef at = LLVMBuildPtrToInt(f->b, p, f->type.i64, "");
     at = LLVMBuildAnd(f->b, at, opjit_cg_number(f, 64, 1, LINE - 1), "");
@@ -301,7 +287,7 @@ static LLVMValueRef any_lane(cg_func *f)
     return LLVMBuildICmp(f->b, LLVMIntNE, LLVMBuildBitCast(f->b, f->mask, wide, ""), LLVMConstNull(wide), "");
 }
 
-static LLVMValueRef load_element(cg_func *f, const access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t align)
+LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t align)
 {
     LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, a->bits, lanes), pointer, "");
     LLVMSetAlignment(v, align);
@@ -309,7 +295,7 @@ static LLVMValueRef load_element(cg_func *f, const access *a, LLVMValueRef point
 }
 
 /* Element offsets of all lanes, with those of lanes that are off made 0. */
-static LLVMValueRef lane_offsets(cg_func *f, const access *a, bool affine, int64_t grow, bool masked)
+static LLVMValueRef lane_offsets(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
     const cg_loop *vec = &f->loops[f->vec];
     LLVMValueRef offsets = NULL;
@@ -318,36 +304,37 @@ static LLVMValueRef lane_offsets(cg_func *f, const access *a, bool affine, int64
         offsets = LLVMBuildAdd(f->b, offsets, opjit_cg_iota(f, 64, f->lanes, 0, grow * vec->step), "");
     }
     for (uint32_t d = 0; !affine && d < a->rank; d++)
-        if (stride(f, a, d) != 0)
-            offsets =
-                plus(f, offsets, times(f, opjit_cg_index_lanes(f, coordinate(f, a, d), 64, f->lanes), stride(f, a, d)));
+        if (cg_stride(f, a, d) != 0)
+            offsets = opjit_cg_plus(
+                f, offsets,
+                opjit_cg_times(f, opjit_cg_index_lanes(f, cg_coordinate(f, a, d), 64, f->lanes), cg_stride(f, a, d)));
     if (!offsets)
         offsets = opjit_cg_number(f, 64, f->lanes, 0);
     return masked ? LLVMBuildSelect(f->b, f->mask, offsets, opjit_cg_number(f, 64, f->lanes, 0), "") : offsets;
 }
 
-static LLVMValueRef gather(cg_func *f, const access *a, bool affine, int64_t grow, bool masked)
+static LLVMValueRef gather(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
-    LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->lanes)), base = base_pointer(f, a->tensor), p0 = NULL,
-                 offsets = NULL;
+    LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->lanes)), base = opjit_cg_base_pointer(f, a->tensor),
+                 p0 = NULL, offsets = NULL;
     if (affine && !masked)
-        p0 = lane0_pointer(f, a);
+        p0 = opjit_cg_lane0(f, a);
     else
         offsets = lane_offsets(f, a, affine, grow, masked);
     for (uint32_t i = 0; i < f->lanes; i++) {
         const int64_t constant = (int64_t)i * grow * f->loops[f->vec].step;
         LLVMValueRef p = p0 ? opjit_cg_offset(f, element, p0, opjit_cg_number(f, 64, 1, (uint64_t)constant))
                             : opjit_cg_offset(f, element, base, opjit_cg_lane(f, offsets, i));
-        out = opjit_cg_insert(f, out, load_element(f, a, p, 1, a->bits / 8), i);
+        out = opjit_cg_insert(f, out, opjit_cg_load_element(f, a, p, 1, a->bits / 8), i);
     }
     return out;
 }
 
-static void scatter(cg_func *f, const access *a, bool affine, int64_t grow, LLVMValueRef value)
+static void scatter(cg_func *f, const cg_access *a, bool affine, int64_t grow, LLVMValueRef value)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
-    LLVMValueRef base = base_pointer(f, a->tensor), p0 = affine ? lane0_pointer(f, a) : NULL;
+    LLVMValueRef base = opjit_cg_base_pointer(f, a->tensor), p0 = affine ? opjit_cg_lane0(f, a) : NULL;
     LLVMValueRef offsets = affine ? NULL : lane_offsets(f, a, false, 0, false);
     for (uint32_t i = 0; i < f->lanes; i++) {
         const int64_t constant = (int64_t)i * grow * f->loops[f->vec].step;
@@ -365,9 +352,9 @@ static LLVMValueRef reverse(cg_func *f, LLVMValueRef v)
 }
 
 /* Address of the last lane, where the tensor is walked backwards. */
-static LLVMValueRef last_pointer(cg_func *f, const access *a)
+static LLVMValueRef last_pointer(cg_func *f, const cg_access *a)
 {
-    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), lane0_pointer(f, a),
+    return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), opjit_cg_lane0(f, a),
                            opjit_cg_number(f, 64, 1, 1 - (uint64_t)f->lanes));
 }
 
@@ -378,7 +365,7 @@ static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint
     LLVMAddCallSiteAttribute(call, argument + 1, compat_attribute(f->llvm, "align", align));
 }
 
-static LLVMValueRef masked_load(cg_func *f, const access *a, LLVMValueRef pointer, uint32_t align)
+static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t align)
 {
     LLVMTypeRef type = opjit_cg_int(f, a->bits, f->lanes), types[2] = { type, f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
@@ -398,75 +385,50 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
 
 bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step)
 {
-    const access a = access_of(f, node);
+    const cg_access a = opjit_cg_access_of(f, node);
     int64_t grow;
-    return growth(f, &a, var, &grow) && step == 1 && grow == 1;
+    return opjit_cg_growth(f, &a, var, &grow) && step == 1 && grow == 1;
 }
 
 /* --- loads and stores --------------------------------------------------------------------------------------------- */
 
 /* All lanes read the same element. */
-static LLVMValueRef load_one(cg_func *f, const access *a, bool masked)
+static LLVMValueRef load_one(cg_func *f, const cg_access *a, bool masked)
 {
     if (!masked)
-        return load_element(f, a, lane0_pointer(f, a), 1, alignment(f, a));
+        return opjit_cg_load_element(f, a, opjit_cg_lane0(f, a), 1, alignment(f, a));
     LLVMValueRef offset = lane0_offset(f, a, 0);
     offset = LLVMBuildSelect(f->b, any_lane(f), offset, opjit_cg_number(f, 64, 1, 0), "");
-    return load_element(f, a, opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), base_pointer(f, a->tensor), offset), 1,
-                        a->bits / 8);
+    return opjit_cg_load_element(
+        f, a, opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), opjit_cg_base_pointer(f, a->tensor), offset), 1,
+        a->bits / 8);
 }
 
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
 {
-    const access a = access_of(f, node);
+    const cg_access a = opjit_cg_access_of(f, node);
     const bool varies = opjit_cg_varies(f, node), outside = f->info[node].outside;
     const bool masked = f->mask && (outside || (f->tail && varies));
     int64_t grow = 0;
     if (!varies)
         return load_one(f, &a, masked);
     const cg_loop *vec = &f->loops[f->vec];
-    const bool affine = growth(f, &a, vec->var, &grow);
+    const bool affine = opjit_cg_growth(f, &a, vec->var, &grow);
     if (affine && grow == 0)
         return opjit_cg_splat(f, load_one(f, &a, masked && outside), f->lanes);
     const int64_t step = grow * vec->step;
     if (affine && step == 1 && !masked)
-        return load_element(f, &a, lane0_pointer(f, &a), f->lanes, alignment(f, &a));
+        return opjit_cg_load_element(f, &a, opjit_cg_lane0(f, &a), f->lanes, alignment(f, &a));
     if (affine && step == 1 && f->cpu->masked(f->target, a.bits))
-        return masked_load(f, &a, lane0_pointer(f, &a), a.bits / 8);
+        return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);
     if (affine && step == -1 && !masked)
-        return reverse(f, load_element(f, &a, last_pointer(f, &a), f->lanes, a.bits / 8));
+        return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->lanes, a.bits / 8));
+    if (affine && step > 1 && step <= CG_MOST_STEP && !masked)
+        return opjit_cg_load_picked(f, &a, (uint32_t)step);
+    LLVMValueRef zipped = affine || masked ? NULL : opjit_cg_load_zipped(f, &a);
+    if (zipped)
+        return zipped;
     return gather(f, &a, affine, grow, masked);
-}
-
-/* Loads that move along the rows and across the lanes. */
-bool opjit_cg_turns(const cg_func *f, ir_ref load)
-{
-    const cg_info *info = &f->info[load];
-    const access a = access_of(f, load);
-    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
-    int64_t by_row, by_lane;
-    return !f->mask && f->lanes >= part && f->lanes > 1 && !info->fresh && !info->outside &&
-           growth(f, &a, f->loops[f->turn.loop].var, &by_row) && by_row == 1 &&
-           growth(f, &a, f->loops[f->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
-}
-
-/* Parts of 128 bits, or of fewer rows: those that shuffles work within. */
-void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out)
-{
-    const access a = access_of(f, load);
-    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
-    LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
-    LLVMValueRef first = lane0_pointer(f, &a), v[CG_MAX_LANES];
-    int64_t by_lane;
-    growth(f, &a, f->loops[f->vec].var, &by_lane);
-    for (uint32_t r = 0; r < rows; r += part) {
-        for (uint32_t i = 0; i < f->lanes; i++) {
-            const int64_t at = (int64_t)i * by_lane * f->loops[f->vec].step + r;
-            LLVMValueRef p = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, (uint64_t)at));
-            v[i] = load_element(f, &a, p, part, a.bits / 8);
-        }
-        opjit_cg_transpose(f, v, f->lanes, out + r);
-    }
 }
 
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal)
@@ -484,25 +446,25 @@ void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer,
 
 void opjit_cg_store(cg_func *f, ir_ref statement)
 {
-    const access a = access_of(f, statement);
+    const cg_access a = opjit_cg_access_of(f, statement);
     int64_t grow = 0;
     LLVMValueRef value = opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
     if (f->lanes == 1) {
-        LLVMSetAlignment(LLVMBuildStore(f->b, value, lane0_pointer(f, &a)), alignment(f, &a));
+        LLVMSetAlignment(LLVMBuildStore(f->b, value, opjit_cg_lane0(f, &a)), alignment(f, &a));
         return;
     }
     const cg_loop *vec = &f->loops[f->vec];
-    const bool affine = growth(f, &a, vec->var, &grow);
+    const bool affine = opjit_cg_growth(f, &a, vec->var, &grow);
     const int64_t step = grow * vec->step;
     if (f->edge) {
-        f->edge->pointer = f->edge->pointer ? f->edge->pointer : lane0_pointer(f, &a);
+        f->edge->pointer = f->edge->pointer ? f->edge->pointer : opjit_cg_lane0(f, &a);
         f->edge->values[f->edge->count++] = opjit_cg_kept(f, value);
         return;
     }
     if (affine && step == 1 && f->tail)
-        masked_store(f, value, lane0_pointer(f, &a), a.bits / 8);
+        masked_store(f, value, opjit_cg_lane0(f, &a), a.bits / 8);
     else if (affine && step == 1)
-        opjit_cg_store_vector(f, opjit_cg_kept(f, value), lane0_pointer(f, &a), alignment(f, &a), f->nontemporal);
+        opjit_cg_store_vector(f, opjit_cg_kept(f, value), opjit_cg_lane0(f, &a), alignment(f, &a), f->nontemporal);
     else if (affine && step == -1)
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);
     else

@@ -7,16 +7,17 @@ enum { MAX_TURNED = 8 }; /* loads of a body; more are made lane by lane */
 
 /* --- shuffles ------------------------------------------------------------------------------------------------------- */
 
+/* 0 to count - 1 are a's lanes, then come b's; UINT32_MAX: any. */
 static LLVMValueRef shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
 {
     LLVMValueRef mask[CG_MAX_LANES];
     for (uint32_t i = 0; i < count; i++)
-        mask[i] = LLVMConstInt(f->type.i32, places[i], 0);
+        mask[i] = places[i] == UINT32_MAX ? LLVMGetPoison(f->type.i32) : LLVMConstInt(f->type.i32, places[i], 0);
     return LLVMBuildShuffleVector(f->b, a, b, LLVMConstVector(mask, count), "");
 }
 
 /* Vectors one after the other, as many as a power of two says; parts is overwritten. */
-static LLVMValueRef join(cg_func *f, LLVMValueRef *parts, uint32_t count)
+LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *parts, uint32_t count)
 {
     uint32_t places[CG_MAX_LANES];
     for (; count > 1; count /= 2) {
@@ -60,14 +61,49 @@ void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRe
         for (uint32_t i = 0; i < rows; i++) {
             for (uint32_t k = 0; k < wide / rows; k++)
                 parts[k] = v[at + k * rows + i];
-            square[i] = join(f, parts, wide / rows);
+            square[i] = opjit_cg_join(f, parts, wide / rows);
         }
         turn_squares(f, square, rows);
         for (uint32_t i = 0; i < rows; i++)
             done[i * (lanes / wide) + at / wide] = square[i];
     }
     for (uint32_t i = 0; i < rows; i++)
-        out[i] = join(f, done + i * (lanes / wide), lanes / wide);
+        out[i] = opjit_cg_join(f, done + i * (lanes / wide), lanes / wide);
+}
+
+LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step)
+{
+    const uint32_t lanes = opjit_cg_lanes(parts[0]);
+    LLVMValueRef v = NULL;
+    uint32_t places[CG_MAX_LANES], done = 0;
+    for (uint32_t k = 0; k < count; k += 2) { /* two parts at a time, then with what there is */
+        LLVMValueRef a = parts[k], b = k + 1 < count ? parts[k + 1] : parts[k];
+        uint32_t end = done;
+        for (; end < lanes && (k + 2 >= count || end * step < starts[k + 2]); end++)
+            places[end] = k + 1 < count && end * step >= starts[k + 1] ? lanes + end * step - starts[k + 1]
+                                                                       : end * step - starts[k];
+        for (uint32_t i = 0; i < lanes; i++)
+            places[i] = i >= done && i < end ? places[i] : UINT32_MAX;
+        LLVMValueRef here = shuffle(f, a, b, places, lanes);
+        for (uint32_t i = 0; i < lanes; i++)
+            places[i] = i < done ? i : lanes + i;
+        v = v ? shuffle(f, v, here, places, lanes) : here;
+        done = end;
+    }
+    return v;
+}
+
+LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count)
+{
+    uint32_t places[CG_MAX_LANES];
+    for (; count > 1; count /= 2) {
+        const uint32_t lanes = opjit_cg_lanes(v[0]);
+        for (uint32_t i = 0; i < 2 * lanes; i++)
+            places[i] = i / 2 + (i % 2 ? lanes : 0);
+        for (uint32_t i = 0; i < count / 2; i++)
+            v[i] = shuffle(f, v[i], v[i + count / 2], places, 2 * lanes);
+    }
+    return v[0];
 }
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */

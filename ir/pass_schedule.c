@@ -19,6 +19,7 @@ enum {
     SEAM_VECTORS = 8,    /* most in a group that has seams */
     ARG_COST = 16,       /* of a step of an arg kind: much code, not to be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
+    GATHER_COST = 16,    /* operations that are worth a load of lanes one by one */
     MATH_COST = 16,      /* about what the shortest math op becomes */
 };
 
@@ -49,17 +50,16 @@ typedef struct work {
     ir_ref store;  /* its only statement; 0: there is more */
     uint32_t size; /* bytes of the largest element that it stores or accumulates */
     uint32_t cost; /* operations on elements */
+    uint32_t gathers; /* loads that are made lane by lane */
 } work;
 
-/* Whether the operands of r are the same in all lanes or move in equal steps, loads by 0 or 1 element; or, in a short
- * loop, are known. */
+/* Whether the operands of r are the same in all lanes or move in equal steps; or, in a short loop, are known. */
 static bool steps_equally(const ir_func *f, ir_ref r, ir_ref loop, work *out)
 {
     const ir_node *n = ir_at(f, r);
     const ir_ref var = ir_at(f, loop)->ref;
-    int64_t step;
     if (n->op == IR_LOAD)
-        return opjit_ir_step(f, r, 0, var, &step) && (step == 0 || step == 1);
+        return opjit_ir_loads_vectors(f, r, loop, &out->cost, &out->gathers);
     for (uint32_t i = 0; i < n->count; i++) {
         if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || is_affine_in(f, ir_operand(f, r, i), var))
             continue;
@@ -106,7 +106,7 @@ static bool is_part_of_growth(const ir_func *f, ir_ref r)
     return r != first && ir_at(f, r)->op == IR_ELEM && !ir_is_float((ir_type)ir_at(f, r)->type);
 }
 
-/* Whether the loop makes vectors: unit steps in memory, everything else the same or in equal steps, or known. */
+/* Whether the loop makes vectors: stores of neighbours, everything else the same or in equal steps, or known. */
 static bool find_work(ir_func *f, ir_ref loop, work *out)
 {
     const ir_ref first = ir_at(f, loop)->body, var = ir_at(f, loop)->ref, only = ir_only(f, first);
@@ -129,7 +129,7 @@ static bool find_work(ir_func *f, ir_ref loop, work *out)
             return false;
     }
     if (out->cost < SPELLED_OUT)
-        return true;
+        return out->cost >= GATHER_COST * out->gathers;
     const int64_t trips = ir_index_value(f, ir_operand(f, loop, 1)) - ir_index_value(f, ir_operand(f, loop, 0));
     return (int64_t)(out->cost - SPELLED_OUT) * trips <= MOST_SPELLED_OUT;
 }

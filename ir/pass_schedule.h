@@ -36,6 +36,9 @@ typedef struct chain {
 /* Whole vectors of the tensor are aligned wherever a row starts. */
 bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
 bool opjit_ir_loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor); /* or what it is an alias of */
+/* pass_step.c: whether a load in the loop can be made vectors of, or lanes one by one, which *gathers counts; what it costs
+ * more than a load of neighbours is added to *cost. */
+bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
 bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length);
 
 /* --- edges (pass_edge.c) ------------------------------------------------------------------------------------------ */
