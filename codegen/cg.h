@@ -363,7 +363,8 @@ opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *reg
 /* cg_cpu.c: a function of ours, int(void), that says whether the machine it runs on has what target needs.  NULL: this
  * architecture can't be asked. */
 LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
-/* cg_soft.c: the functions made so far are this version's: another one has other features. */
+/* cg_soft.c: the functions made so far ("soft.", so that no kernel has their names) are this version's: another one has
+ * other features. */
 void opjit_cg_soft_close(cg_func *f, const char *version);
 
 /* cg_library.c: objects put together. */

@@ -1,6 +1,7 @@
-/* cg_cpu.c - a function for objects that says whether the machine it runs on has a target's features.  It is plain code
- * of the architecture's first level, refers to nothing and writes nothing, so that it can also choose between versions
- * while a program is being loaded. */
+/* cg_cpu.c - a function for objects that says whether the machine it runs on has a target's features: x86-64 alone, as
+ * other processors tell only their operating system, which the generated header then asks.  It is plain code of the
+ * first level, refers to nothing and writes nothing, so that it can also choose between versions while a program is
+ * being loaded. */
 #include "codegen/cg.h"
 
 #include <llvm-c/Target.h>
@@ -100,17 +101,17 @@ LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char 
 {
     asker a = { .f = f };
     uint32_t last = 0;
+    if (target->arch != RT_ARCH_X86_64)
+        return NULL;
     f->fn = LLVMAddFunction(f->module, name, LLVMFunctionType(f->type.i32, NULL, 0, 0));
     opjit_cg_attributes(f, f->fn);
     LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
-    if (target->arch == RT_ARCH_X86_64) {
-        for (const rt_cpuid_bit *row = opjit_rt_cpuid_bits; row->leaf != 0; row++) {
-            if (row->leaf != last)
-                ask_leaf(&a, row->leaf, target->features);
-            last = row->leaf;
-        }
-        ask_saved_state(&a, target->features);
+    for (const rt_cpuid_bit *row = opjit_rt_cpuid_bits; row->leaf != 0; row++) {
+        if (row->leaf != last)
+            ask_leaf(&a, row->leaf, target->features);
+        last = row->leaf;
     }
+    ask_saved_state(&a, target->features);
     LLVMBuildRet(f->b, a.good ? LLVMBuildZExt(f->b, a.good, f->type.i32, "") : number(&a, 1));
     return f->fn;
 }

@@ -1,7 +1,7 @@
 /* cg_entry.c - what an object has beside a kernel's stages, so that programs can call it and the runtime can find it:
  *     NAME(in0, ..., out0, ..., params ..., workspace)   typed, as the generated header declares it
  *     NAME_packed(buffers, params, workspace)             the same with arrays
- *     NAME_runs_here()                                    whether this machine has what the code needs
+ *     NAME_runs_here()                                    whether this machine has what the code needs (cg_cpu.c)
  *     NAME_metadata, NAME_kernel                          opjit_kernel_meta, opjit_aot_kernel
  * and the constants that the kernel binds itself.  All is read-only and refers to itself by distances, so it needs no
  * relocation when it is loaded.  With several versions NAME and NAME_packed are indirect functions: the loader asks
@@ -268,7 +268,7 @@ static opjit_status emit_record(cg_func *f, const cg_kernel *k, const codegen_ve
         distance(f, e->packed, code),
         distance(f, e->packed, record),
         distance(f, e->typed, record),
-        distance(f, e->runs, record),
+        e->runs ? distance(f, e->runs, record) : opjit_cg_number(f, 32, 1, 0),
         opjit_cg_number(f, 32, 1, count),
     };
     _Static_assert(sizeof(values) / sizeof(*values) == sizeof(opjit_aot_kernel) / sizeof(uint32_t), "every field");
@@ -338,7 +338,8 @@ opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t index)
     f->target = &first;
     snprintf(name, sizeof(name), "%s.runs_here", version->name);
     e->runs = opjit_cg_runs_here(f, version->target, name);
-    LLVMSetLinkage(e->runs, LLVMInternalLinkage);
+    if (e->runs)
+        LLVMSetLinkage(e->runs, LLVMInternalLinkage);
     f->target = version->target;
     e->packed = emit_packed(f, k, version, stages);
     e->typed = emit_typed(f, k, version, e->packed);
@@ -401,7 +402,8 @@ opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k)
         opjit_rt_target_set_features(&first, 0);
     f->target = &first;
     snprintf(packed_name, sizeof(packed_name), "%s_packed", k->name);
-    emit_runs_here(f, k);
+    if (k->versions[0].runs)
+        emit_runs_here(f, k);
     if (k->request->version_count == 1) {
         LLVMAddAlias2(f->module, k->typed_type, 0, k->versions[0].typed, k->name);
         LLVMAddAlias2(f->module, k->packed_type, 0, k->versions[0].packed, packed_name);

@@ -14,7 +14,7 @@
 static const char *const fma_text[] = {
     "declare i64 @llvm.ctlz.i64(i64, i1)\n"
     "declare i128 @llvm.ctlz.i128(i128, i1)\n"
-    "define double @soft_fma(double %a, double %b, double %c) {\n"
+    "define double @soft.fma(double %a, double %b, double %c) {\n"
     "  %abits = bitcast double %a to i64\n"
     "  %bbits = bitcast double %b to i64\n"
     "  %cbits = bitcast double %c to i64\n"
@@ -186,7 +186,7 @@ static const char *const fma_text[] = {
 /* Exact fmod: the significand is reduced 11 bits at a time, which is what fits above its 53. */
 static const char *const fmod_text[] = { "declare i64 @llvm.ctlz.i64(i64, i1)\n"
                                          "declare i64 @llvm.umin.i64(i64, i64)\n"
-                                         "define double @soft_fmod(double %x, double %y) {\n"
+                                         "define double @soft.fmod(double %x, double %y) {\n"
                                          "entry:\n"
                                          "  %xbits = bitcast double %x to i64\n"
                                          "  %ybits = bitcast double %y to i64\n"
@@ -296,20 +296,21 @@ static LLVMValueRef soft_function(cg_func *f, const char *name, const char *cons
 
 void opjit_cg_soft_close(cg_func *f, const char *version)
 {
-    static const char *const names[] = { "soft_fma", "soft_fmod" };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        LLVMValueRef fn = LLVMGetNamedFunction(f->module, names[i]);
+    for (LLVMValueRef fn = LLVMGetFirstFunction(f->module); fn; fn = LLVMGetNextFunction(fn)) {
         char name[512];
-        const int size = snprintf(name, sizeof(name), "%s.%s", version, names[i]);
-        if (fn)
-            LLVMSetValueName2(fn, name, (size_t)size);
+        size_t size;
+        const char *old = LLVMGetValueName2(fn, &size);
+        if (strncmp(old, "soft.", 5) != 0)
+            continue;
+        const int length = snprintf(name, sizeof(name), "%s.%s", version, old);
+        LLVMSetValueName2(fn, name, (size_t)length);
     }
 }
 
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args)
 {
     const uint32_t lanes = opjit_cg_lanes(args[0]);
-    LLVMValueRef fn = op == IR_FMA ? soft_function(f, "soft_fma", fma_text) : soft_function(f, "soft_fmod", fmod_text);
+    LLVMValueRef fn = op == IR_FMA ? soft_function(f, "soft.fma", fma_text) : soft_function(f, "soft.fmod", fmod_text);
     LLVMTypeRef f64 = f->type.f64, type = LLVMFunctionType(f64, (LLVMTypeRef[]){ f64, f64, f64 }, count, 0);
     LLVMValueRef out = LLVMGetPoison(LLVMTypeOf(args[0]));
     if (!fn) {

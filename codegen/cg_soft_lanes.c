@@ -175,9 +175,9 @@ static LLVMValueRef rem_exact(cg_func *f, LLVMValueRef *a)
 }
 
 static const vector_op ops[] = {
-    { "fma_f64", IR_F64, 3, fma_quick, fma_exact },
-    { "fma_f32", IR_F32, 3, fma_f32_quick, opjit_cg_expand_fma_f32 },
-    { "fmod_f64", IR_F64, 2, rem_quick, rem_exact },
+    { "soft.fma_f64", IR_F64, 3, fma_quick, fma_exact },
+    { "soft.fma_f32", IR_F32, 3, fma_f32_quick, opjit_cg_expand_fma_f32 },
+    { "soft.fmod_f64", IR_F64, 2, rem_quick, rem_exact },
 };
 
 /* Both roads, each with its return. */

@@ -183,7 +183,7 @@ static opjit_status check_kernel(const opjit_library *l, const opjit_aot_entry *
     code = from(record, record->code);
     if (!inside(l, meta, record->meta_size, false) || !inside(l, code, record->code_size, true) ||
         !inside(l, from(record, record->packed), 1, true) || !inside(l, from(record, record->typed), 1, true) ||
-        !inside(l, from(record, record->runs_here), 1, true))
+        (record->runs_here != 0 && !inside(l, from(record, record->runs_here), 1, true)))
         return CORRUPT("a kernel's metadata or code lies outside");
     out->record = record;
     out->placed = (rt_placed){ .meta = (const opjit_kernel_meta *)meta,

@@ -101,7 +101,7 @@ typedef struct opjit_aot_kernel {
     uint32_t code_size;        /* stages begin within it */
     int32_t packed;            /* void (*)(void *const *buffers, const uint64_t *params, void *workspace) */
     int32_t typed;             /* as the generated header declares it */
-    int32_t runs_here;         /* int (*)(void) */
+    int32_t runs_here;         /* int (*)(void); 0: none, for processors that can't be asked by a program */
     uint32_t constants;        /* this many int32_t offsets of the kernel's own constants follow */
 } opjit_aot_kernel;
 

@@ -3,6 +3,7 @@
  * of a library's file are all noticed, and registries that were damaged before their checksum was made lead nowhere. */
 #include <check.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ static void make_library(fixture *f, const char *const *targets, uint32_t count)
                                                       .DiagonalFillBegin = 1,
                                                       .DiagonalFillEnd = INT32_MAX };
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { x, x, 1, axes };
+    const DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC modulus = { x, x, x }; /* calls functions of its module */
     opjit_error error = { OPJIT_OK, "" };
     const void *data;
     uint64_t bytes;
@@ -89,6 +91,7 @@ static void make_library(fixture *f, const char *const *targets, uint32_t count)
     add_operator(f, artifact, "softmax", DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax, NULL);
     add_operator(f, artifact, "band", DML_OPERATOR_DIAGONAL_MATRIX1, &band, NULL);
     add_operator(f, artifact, "moving_band", DML_OPERATOR_DIAGONAL_MATRIX1, &band, "DiagonalFillBegin");
+    add_operator(f, artifact, "fma_f32", DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE, &modulus, NULL);
     add_graph(f, artifact);
     ck_assert_msg(opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_SHARED, &data, &bytes, &error) == OPJIT_OK, "%s",
                   error.message);
@@ -145,6 +148,24 @@ static opjit_status call(const opjit_kernel *kernel, const float *in, float *out
     return opjit_kernel_call(kernel, &c, NULL);
 }
 
+/* Modulus of two inputs, the first one and half of it plus one. */
+static opjit_status call3(const opjit_kernel *kernel, const float *in, float *out)
+{
+    static float divisor[ELEMENTS];
+    const opjit_binding bindings[] = { { (void *)(uintptr_t)in, sizeof x },
+                                       { divisor, sizeof divisor },
+                                       { out, sizeof y } };
+    opjit_call c = OPJIT_CALL_INIT;
+    c.bindings = bindings;
+    c.binding_count = 3;
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        divisor[i] = 1.25f + in[i] / 2;
+    const opjit_status status = opjit_kernel_call(kernel, &c, NULL);
+    for (uint32_t i = 0; i < ELEMENTS && status == OPJIT_OK; i++)
+        ck_assert(out[i] == fmodf(in[i], divisor[i]));
+    return status;
+}
+
 static void check_band(const float *out, int32_t first)
 {
     for (int32_t row = 0; row < ROWS; row++)
@@ -170,7 +191,8 @@ static void use_library(opjit_library *library)
     int32_t begin = 3;
     const uint64_t param = 2;
     opjit_kernel *band = find(library, "band"), *moving = find(library, "moving_band");
-    opjit_kernel *plus = find(library, "plus_constant"), *softmax = find(library, "softmax");
+    opjit_kernel *modulus = find(library, "fma_f32"), *plus = find(library, "plus_constant"),
+                 *softmax = find(library, "softmax");
     ck_assert_int_eq(opjit_pool_create(NULL, 2, &pool, NULL), OPJIT_OK);
     fill();
     ck_assert_int_eq(call(band, x, y, NULL, NULL), OPJIT_OK);
@@ -201,6 +223,7 @@ static void use_library(opjit_library *library)
             sum += y[row * COLUMNS + column];
         ck_assert(sum > 0.9999 && sum < 1.0001);
     }
+    ck_assert_int_eq(call3(modulus, x, y), OPJIT_OK);
     opjit_library_close(library); /* kernels stay */
     ck_assert_int_eq(call(band, x, y, NULL, NULL), OPJIT_OK);
     check_band(y, 1);
@@ -208,12 +231,13 @@ static void use_library(opjit_library *library)
     opjit_kernel_release(band);
     opjit_kernel_release(moving);
     opjit_kernel_release(plus);
+    opjit_kernel_release(modulus);
     opjit_kernel_release(softmax);
 }
 
 START_TEST(opened)
 {
-    static const char *const names[] = { "band", "moving_band", "plus_constant", "softmax" };
+    static const char *const names[] = { "band", "fma_f32", "moving_band", "plus_constant", "softmax" };
     fixture f;
     opjit_library *library;
     opjit_kernel *kernel;
@@ -222,10 +246,10 @@ START_TEST(opened)
     if (!begin(&f, (const char *[]){ "cpu:x86-64-v1", "cpu:x86-64-v4", "cpu:x86-64-v2" }, 3))
         return;
     ck_assert_msg(opjit_library_open(f.context, f.path, &library, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_uint_eq(opjit_library_count(library), 4);
-    for (uint32_t i = 0; i < 4; i++)
+    ck_assert_uint_eq(opjit_library_count(library), 5);
+    for (uint32_t i = 0; i < 5; i++)
         ck_assert_str_eq(opjit_library_name(library, i), names[i]);
-    ck_assert_ptr_null(opjit_library_name(library, 4));
+    ck_assert_ptr_null(opjit_library_name(library, 5));
     ck_assert_int_eq(opjit_library_find(library, "ban", &kernel, &error), OPJIT_NOT_FOUND);
     ck_assert_str_eq(error.message, "library: there is no kernel \"ban\"");
     ck_assert_ptr_null(kernel);
@@ -408,7 +432,7 @@ START_TEST(mutated_registries)
     fixture f;
     uint64_t registry, found = 0, useless = 0;
     const test_cases cases = test_cases_init("mutated registries", 10000);
-    static const char *const names[] = { "band", "moving_band", "plus_constant", "softmax" };
+    static const char *const names[] = { "band", "fma_f32", "moving_band", "plus_constant", "softmax" };
     if (!begin(&f, (const char *[]){ "cpu:x86-64-v1", "cpu:x86-64-v2" }, 2))
         return;
     ck_assert_int_eq(opjit_rt_library_check_file(f.bytes, f.size, &registry, NULL), OPJIT_OK);
@@ -430,7 +454,7 @@ START_TEST(mutated_registries)
             useless++;
             continue;
         }
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 5; i++) {
             if (opjit_library_find(library, names[i], &kernel, NULL) != OPJIT_OK)
                 continue;
             opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
