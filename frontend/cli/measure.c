@@ -46,13 +46,31 @@ double measure_resident(void)
     return good ? (double)pages * (double)sysconf(_SC_PAGESIZE) : NAN;
 }
 
-static double sample(clockid_t clock, measure_fn fn, void *arg, uint32_t inner)
+/* A clock with what it is called with. */
+typedef struct timer {
+    measure_clock now;
+    const void *user;
+} timer;
+
+static double thread_time(const void *unused)
 {
-    const double start = clock_ns(clock);
+    (void)unused;
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static double wall_time(const void *unused)
+{
+    (void)unused;
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static double sample(timer t, measure_fn fn, void *arg, uint32_t inner)
+{
+    const double start = t.now(t.user);
 
     for (uint32_t i = 0; i < inner; i++)
         fn(arg);
-    return (clock_ns(clock) - start) / inner;
+    return (t.now(t.user) - start) / inner;
 }
 
 static int compare(const void *a, const void *b)
@@ -90,7 +108,7 @@ void measure_median(double *samples, uint32_t n, double *median, double *lo, dou
     *hi = samples[n - 1 - k];
 }
 
-static void run_pairs(clockid_t clock, measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs,
+static void run_pairs(timer clock, measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs,
                       double sample_us, measure_pair *out)
 {
     double a_ns[MEASURE_MAX_PAIRS], b_ns[MEASURE_MAX_PAIRS], ratios[MEASURE_MAX_PAIRS];
@@ -126,13 +144,19 @@ static void run_pairs(clockid_t clock, measure_fn a, void *a_arg, measure_fn b, 
 void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
                  measure_pair *out)
 {
-    run_pairs(CLOCK_THREAD_CPUTIME_ID, a, a_arg, b, b_arg, pairs, sample_us, out);
+    run_pairs((timer){ thread_time, NULL }, a, a_arg, b, b_arg, pairs, sample_us, out);
 }
 
 void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
                       measure_pair *out)
 {
-    run_pairs(CLOCK_MONOTONIC, a, a_arg, b, b_arg, pairs, sample_us, out);
+    run_pairs((timer){ wall_time, NULL }, a, a_arg, b, b_arg, pairs, sample_us, out);
+}
+
+void measure_run_clock(measure_clock clock, const void *user, measure_fn a, void *a_arg, measure_fn b, void *b_arg,
+                       uint32_t pairs, double sample_us, measure_pair *out)
+{
+    run_pairs((timer){ clock, user }, a, a_arg, b, b_arg, pairs, sample_us, out);
 }
 
 static size_t mapped_bytes(size_t bytes)

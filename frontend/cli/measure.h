@@ -30,6 +30,11 @@ void measure_median(double *samples, uint32_t n, double *median, double *lo, dou
 void measure_run_wall(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
                       measure_pair *out);
 
+/* The same by a clock of the caller's, in ns. */
+typedef double (*measure_clock)(const void *user);
+void measure_run_clock(measure_clock clock, const void *user, measure_fn a, void *a_arg, measure_fn b, void *b_arg,
+                       uint32_t pairs, double sample_us, measure_pair *out);
+
 double measure_now_ns(void); /* CLOCK_MONOTONIC */
 double measure_cpu_ns(void); /* CPU time of this thread */
 double measure_process_ns(void); /* of the process since its start, its loading included */

@@ -3,8 +3,10 @@
  * first one. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/bench/bare.h"
+#include "tests/bench/graphs.h"
 #include "tests/bench/loops.h"
 #include "tests/bench/report.h"
 #include "frontend/cli/subject.h"
@@ -18,6 +20,7 @@ typedef struct bench {
     report report;
     opjit_context *context;
     float *in, *out;
+    graph *graph;
     bool broken;
 } bench;
 
@@ -141,6 +144,86 @@ static void compile_times(bench *b, loops_kind kind)
     b->broken = b->broken || quick.failed || peak.failed;
 }
 
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+typedef struct graph_compilation {
+    opjit_context *context;
+    const graph *graph;
+    opjit_compile_options options;
+    bool failed;
+} graph_compilation;
+
+static void compile_graph(void *arg)
+{
+    graph_compilation *const c = arg;
+    opjit_kernel *kernel;
+    opjit_error error;
+
+    if (opjit_compile_graph(c->context, &c->graph->desc, &c->options, &kernel, &error) != OPJIT_OK)
+        c->failed = !subject_complain("graph", &error);
+    opjit_kernel_release(kernel);
+}
+
+/* At quick, at peak, and from the cache. */
+static void graph_times(bench *b, const char *kind, double limit, bool hit)
+{
+    graph_compilation quick = { b->context, b->graph, OPJIT_COMPILE_OPTIONS_INIT, false }, peak, cached;
+    measure_pair pair;
+    char name[64];
+
+    quick.options.level = OPJIT_LEVEL_QUICK;
+    cached = quick;
+    quick.options.flags = OPJIT_COMPILE_NO_CACHE;
+    peak = quick;
+    peak.options.level = OPJIT_LEVEL_PEAK;
+    if (!graph_make(b->context, b->graph)) {
+        b->broken = true;
+        return;
+    }
+    snprintf(name, sizeof name, "compile %s quick", kind);
+    if (report_wants(&b->report, name)) {
+        measure_run(compile_graph, &quick, loops_emit_empty, NULL, b->report.pairs, COMPILE_US, &pair);
+        put_compile(b, name, "empty function", &pair, limit);
+    }
+    snprintf(name, sizeof name, "compile %s peak", kind);
+    if (report_wants(&b->report, name)) {
+        measure_run(compile_graph, &peak, compile_graph, &quick, b->report.pairs, COMPILE_US, &pair);
+        put_compile(b, name, "quick", &pair, 8);
+    }
+    snprintf(name, sizeof name, "hit %s", kind);
+    if (hit && report_wants(&b->report, name)) {
+        compile_graph(&cached);
+        measure_run(compile_graph, &cached, loops_emit_empty, NULL, b->report.pairs, COMPILE_US, &pair);
+        report_put(&b->report, &(report_row){ .name = name,
+                                              .ns = pair.a_ns,
+                                              .bytes = NAN,
+                                              .memset_ratio = NAN,
+                                              .ratio = NAN,
+                                              .lo = NAN,
+                                              .hi = NAN,
+                                              .bar = BAR_AT_MOST,
+                                              .limit = 2000,
+                                              .in_ns = true,
+                                              .ns_lo = pair.a_ns,
+                                              .ns_hi = pair.a_ns });
+    }
+    graph_free(b->graph);
+    b->broken = b->broken || quick.failed || peak.failed || cached.failed;
+}
+
+static void all_graph_times(bench *b)
+{
+    static const uint32_t shape[3] = { 16, 512, 512 };
+
+    graph_chain(b->graph, shape, 15);
+    graph_times(b, "chain of 15", 6, true);
+    graph_causal_softmax(b->graph, shape, GRAPH_MASK_IF);
+    graph_times(b, "causal softmax", 11, false);
+    graph_alibi(b->graph, shape, GRAPH_MASK_IF);
+    graph_times(b, "alibi exp", 0, false);
+    graph_chain(b->graph, shape, 100);
+    graph_times(b, "chain of 100", 40, false);
+}
+
 /* --- code quality ------------------------------------------------------------------------------------------------- */
 typedef struct loop {
     loops_fn fn;
@@ -209,17 +292,20 @@ int main(int argc, char **argv)
         return !subject_complain("warm", &error);
     b.in = measure_buffer(LARGEST);
     b.out = measure_buffer(LARGEST);
-    if (b.in == NULL || b.out == NULL)
+    b.graph = malloc(sizeof *b.graph);
+    if (b.in == NULL || b.out == NULL || b.graph == NULL)
         return 1;
     report_begin(&b.report, "compile", opjit_context_target(b.context));
     for (int kind = 0; kind < LOOPS_KINDS; kind++)
         compile_times(&b, (loops_kind)kind);
+    all_graph_times(&b);
     for (int kind = 0; kind < LOOPS_KINDS; kind++) {
         for (unsigned i = 0; i < (b.report.quick ? 2u : 4u); i++) {
             code_quality(&b, (loops_kind)kind, sizes[i], OPJIT_LEVEL_QUICK);
             code_quality(&b, (loops_kind)kind, sizes[i], OPJIT_LEVEL_PEAK);
         }
     }
+    free(b.graph);
     measure_buffer_free(b.in, LARGEST);
     measure_buffer_free(b.out, LARGEST);
     opjit_context_destroy(b.context);

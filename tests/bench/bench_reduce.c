@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "frontend/cli/subject.h"
 #include "tests/bench/report.h"
 
@@ -31,49 +35,85 @@ typedef struct twin {
     const reduction *what;
     const float *in;
     float *out;
+    uint32_t at_once; /* rows that are added together: 1 or 4 */
 } twin;
 
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
 
-enum { BLOCK = 4096, LANES = 32 };
+enum { BLOCK = 4096, LANES = 32, MOST_COLUMNS = 1024 };
 #if defined(__x86_64__)
 #define ISA __attribute__((target("avx2")))
-#else
-#define ISA
-#endif
+#define INLINE static inline __attribute__((always_inline, target("avx2")))
+#define UNROLLED _Pragma("GCC unroll 4")
 
-/* out[c] = the sum of count elements c, c + pitch, c + 2 pitch, ...: rows added to a row, as compilers vectorise it. */
-ISA static void add_rows(const float *restrict in, float *restrict out, uint32_t count, size_t pitch, uint32_t columns)
+/* out[c] += the elements c, c + pitch, c + 2 pitch, ... of count rows, `at_once` rows at a time. */
+INLINE void add_rows(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns, const uint32_t at_once)
 {
-    memset(out, 0, columns * sizeof *out);
-    for (uint32_t k = 0; k < count; k++)
-        for (uint32_t c = 0; c < columns; c++)
-            out[c] += in[k * pitch + c];
+    for (uint32_t k = 0; k + at_once <= count; k += at_once, in += at_once * pitch) {
+        for (uint32_t c = 0; c < columns; c += 32) {
+            __m256 s[4];
+            UNROLLED
+            for (uint32_t v = 0; v < 4; v++)
+                s[v] = _mm256_load_ps(out + c + 8 * v);
+            UNROLLED
+            for (uint32_t row = 0; row < at_once; row++)
+                UNROLLED
+                for (uint32_t v = 0; v < 4; v++)
+                    s[v] = _mm256_add_ps(s[v], _mm256_load_ps(in + row * pitch + c + 8 * v));
+            UNROLLED
+            for (uint32_t v = 0; v < 4; v++)
+                _mm256_store_ps(out + c + 8 * v, s[v]);
+        }
+    }
+    if (at_once > 1)
+        add_rows(in, out, count % at_once, pitch, columns, 1);
 }
 
-ISA static void sum_columns(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns)
+INLINE void sum_columns_by(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns,
+                           const uint32_t at_once)
 {
-    static float block[1024];
-    add_rows(in, out, count < BLOCK ? count : BLOCK, pitch, columns);
+    static _Alignas(64) float block[MOST_COLUMNS];
+    memset(out, 0, columns * sizeof *out);
+    add_rows(in, out, count < BLOCK ? count : BLOCK, pitch, columns, at_once);
     for (uint32_t k = BLOCK; k < count; k += BLOCK) {
-        add_rows(in + k * pitch, block, count - k < BLOCK ? count - k : BLOCK, pitch, columns);
+        memset(block, 0, columns * sizeof *block);
+        add_rows(in + k * pitch, block, count - k < BLOCK ? count - k : BLOCK, pitch, columns, at_once);
         for (uint32_t c = 0; c < columns; c++)
             out[c] += block[c];
     }
 }
 
+ISA static void sum_columns(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns, uint32_t at_once)
+{
+    if (at_once == 1)
+        sum_columns_by(in, out, count, pitch, columns, 1);
+    else
+        sum_columns_by(in, out, count, pitch, columns, 4);
+}
+
 /* Of whole vectors of lanes, and at most a block: what the cases here have. */
 ISA static float sum_row(const float *in, uint32_t count)
 {
-    float lanes[LANES] = { 0 };
+    __m256 s[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps() };
     for (uint32_t k = 0; k < count; k += LANES)
-        for (uint32_t l = 0; l < LANES; l++)
-            lanes[l] += in[k + l];
-    for (uint32_t half = LANES / 2; half > 0; half /= 2)
-        for (uint32_t l = 0; l < half; l++)
-            lanes[l] += lanes[l + half];
-    return lanes[0];
+        UNROLLED
+        for (uint32_t l = 0; l < 4; l++)
+            s[l] = _mm256_add_ps(s[l], _mm256_load_ps(in + k + 8 * l));
+    const __m256 a = _mm256_add_ps(_mm256_add_ps(s[0], s[2]), _mm256_add_ps(s[1], s[3]));
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_shuffle_ps(b, b, 1)));
 }
+
+static bool runs(void) { return __builtin_cpu_supports("avx2"); }
+#else
+static void sum_columns(const float *in, float *out, uint32_t count, size_t pitch, uint32_t columns, uint32_t at_once)
+{
+    (void)in, (void)out, (void)count, (void)pitch, (void)columns, (void)at_once;
+}
+static float sum_row(const float *in, uint32_t count) { return in[count - 1]; }
+static bool runs(void) { return false; }
+#endif
 
 static void run_twin(void *arg)
 {
@@ -82,13 +122,13 @@ static void run_twin(void *arg)
     if (axis == 0) {
         for (uint32_t row = 0; row < sizes[1]; row++)
             sum_columns(t->in + (size_t)row * sizes[2], t->out + (size_t)row * sizes[2], sizes[0],
-                        (size_t)sizes[1] * sizes[2], sizes[2]);
+                        (size_t)sizes[1] * sizes[2], sizes[2], t->at_once);
         return;
     }
     for (uint32_t i = 0; i < sizes[0]; i++) {
         const float *const in = t->in + (size_t)i * sizes[1] * sizes[2];
         if (axis == 1)
-            sum_columns(in, t->out + (size_t)i * sizes[2], sizes[1], sizes[2], sizes[2]);
+            sum_columns(in, t->out + (size_t)i * sizes[2], sizes[1], sizes[2], sizes[2], t->at_once);
         for (uint32_t row = 0; axis == 2 && row < sizes[1]; row++)
             t->out[(size_t)i * sizes[1] + row] = sum_row(in + (size_t)row * sizes[2], sizes[2]);
     }
@@ -126,7 +166,7 @@ static void describe(const reduction *c, reduce_desc *d)
 static bool run_reduction(report *r, opjit_context *context, const reduction *c, const float *in, float *out,
                           float *by_hand)
 {
-    twin t = { .what = c, .in = in, .out = by_hand };
+    twin t = { .what = c, .in = in, .out = by_hand, .at_once = 1 }, other = t;
     measure_pair pair;
     reduce_desc d;
     subject s;
@@ -143,12 +183,16 @@ static bool run_reduction(report *r, opjit_context *context, const reduction *c,
     const bool equal = memcmp(out, by_hand, d.out.TotalTensorSizeInBytes) == 0;
     if (!equal)
         fprintf(stderr, "%s: the kernel and the loops by hand differ\n", c->name);
+    other.at_once = 4;
+    measure_run(run_twin, &other, run_twin, &t, r->pairs, SAMPLE_US, &pair);
+    if (pair.ratio < 1)
+        t = other;
     measure_run(subject_run, &s, run_twin, &t, r->pairs, SAMPLE_US, &pair);
     report_put(r, &(report_row){ .name = c->name,
                                  .ns = pair.a_ns,
                                  .bytes = (double)d.in.TotalTensorSizeInBytes,
                                  .memset_ratio = NAN,
-                                 .reference = "hand loops",
+                                 .reference = "hand avx2",
                                  .ratio = pair.ratio,
                                  .lo = pair.lo,
                                  .hi = pair.hi,
@@ -169,6 +213,10 @@ int main(int argc, char **argv)
 
     if (status != 0)
         return status;
+    if (!runs()) {
+        fprintf(stderr, "the loops by hand need AVX2\n");
+        return 1;
+    }
     if (opjit_context_create(NULL, &context, &error) != OPJIT_OK)
         return !subject_complain("context", &error);
     float *const in = measure_buffer(LARGEST), *const out = measure_buffer(LARGEST),

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "frontend/cli/measure.h"
+
 enum { PIECES = 32 };
 
 typedef void (*body_fn)(void *arg, uint32_t worker, uint64_t begin, uint64_t end);
@@ -17,6 +19,7 @@ struct pool {
     body_fn body;
     void *arg;
     uint64_t extent, piece;       /* iterations; of a piece, the last one but for its end */
+    double helper_ns, total_ns;   /* CPU time: of the helper's pieces; of all runs, half of both threads' */
     bool stop;
     _Alignas(128) atomic_uint claimed; /* pieces */
     _Alignas(128) atomic_uint asked;
@@ -51,7 +54,9 @@ static void *help(void *argument)
         seen++;
         if (p->stop)
             return NULL;
+        const double start = measure_cpu_ns();
         take_pieces(p, 1);
+        p->helper_ns = measure_cpu_ns() - start;
         atomic_store_explicit(&p->done, seen, memory_order_release);
     }
 }
@@ -65,9 +70,11 @@ static opjit_status run(void *user, uint64_t extent, uint64_t grain, body_fn bod
 {
     pool *const p = user;
     const uint64_t grains = extent / grain + (extent % grain != 0);
+    const double start = measure_cpu_ns();
 
     if (grains < 2) {
         body(arg, 0, 0, extent);
+        p->total_ns += measure_cpu_ns() - start;
         return OPJIT_OK;
     }
     p->body = body;
@@ -77,9 +84,11 @@ static opjit_status run(void *user, uint64_t extent, uint64_t grain, body_fn bod
     atomic_store_explicit(&p->claimed, 0, memory_order_relaxed);
     ask(p);
     take_pieces(p, 0);
+    const double own_ns = measure_cpu_ns() - start;
     while (atomic_load_explicit(&p->done, memory_order_acquire) !=
            atomic_load_explicit(&p->asked, memory_order_relaxed))
         pause_cpu();
+    p->total_ns += (own_ns + p->helper_ns) / 2;
     return OPJIT_OK;
 }
 
@@ -101,4 +110,9 @@ void pool_stop(pool *p)
 const opjit_executor *pool_executor(const pool *p)
 {
     return &p->executor;
+}
+
+double pool_cpu_ns(const void *p)
+{
+    return ((const pool *)p)->total_ns;
 }

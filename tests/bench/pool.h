@@ -12,5 +12,8 @@ typedef struct pool pool;
 pool *pool_start(void);
 void pool_stop(pool *p);
 const opjit_executor *pool_executor(const pool *p);
+/* A measure_clock, of the pool p: CPU time of all runs so far, half of what both threads used.  What a machine with two
+ * free cores would take, where other processes use some of this one's. */
+double pool_cpu_ns(const void *p);
 
 #endif
