@@ -27,6 +27,7 @@ enum {
     CG_MAX_SCOPES = 256, /* four a loop, one a statement, one a guard */
     CG_MAX_LANES = 64,
     CG_MAX_WINDOW = 32, /* copies of a body that share a mask */
+    CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are made in turn */
     CG_MAX_ROWS = 8,
     CG_MAX_CONSTANTS = 8,
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
@@ -70,6 +71,7 @@ typedef struct cg_info {
     uint32_t weight;        /* nodes of the expression as a tree */
     uint32_t guarded_nodes; /* those of it that have a guarded load in them */
     uint32_t guards;        /* nesting of selects with such loads */
+    uint32_t ordered;       /* the latest order that the node is in */
     bool seen;
     bool fresh;   /* reads memory that the stage writes, or an accumulator: is good for one statement */
     bool outside; /* load: a coordinate may be out of bounds, but where a select asks for it */
@@ -163,6 +165,10 @@ typedef struct cg_func {
     } type;
     cg_info *info;             /* by node */
     cg_entry *cache[CG_SLOTS]; /* by node */
+    cg_entry *own[CG_SLOTS];   /* of the copy that is being emitted: cache, but where copies are made side by side */
+    cg_entry *sides[CG_MAX_SIDE_BY_SIDE][CG_SLOTS];
+    ir_ref *order;             /* nodes of one statement, operands first */
+    uint32_t orders;           /* made so far */
     cg_acc *accs;              /* by node */
     LLVMValueRef *bases;       /* by tensor */
     LLVMValueRef *params;      /* by parameter */
@@ -185,6 +191,7 @@ typedef struct cg_func {
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool nontemporal;    /* stores of this loop */
     bool sinks;          /* what does not change in this loop is computed in its rounds */
+    bool computes;       /* and it has arithmetic */
     cg_turn turn;
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
@@ -223,6 +230,8 @@ LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef point
 void opjit_cg_scope_push(cg_func *f);
 void opjit_cg_scope_pop(cg_func *f);
 LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing */
+/* The entry of what is good in that depth: every copy's, or its own. */
+cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t depth);
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value);
 cg_entry opjit_cg_entry(const cg_func *f, uint32_t depth, LLVMValueRef value);
 /* Addresses that are `grow` elements further on for each value of the innermost loop's variable: remembered is that of
@@ -237,6 +246,7 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
                              LLVMValueRef b); /* c ? a : b; forms made equal */
 LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
+bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
 /* Where to read whether lane number op d, or d op lane number (swapped), for the lanes of all copies: integers of
  * f->lane_bits, one a lane; d is an i64, counted from lane 0 of copy 0. */
 LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
@@ -302,7 +312,10 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
 uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows, at last */
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
-void opjit_cg_block(cg_func *f, ir_ref first);   /* cg_stmt.c */
+void opjit_cg_block(cg_func *f, ir_ref first);
+/* The block of a vectorised loop for all copies, an operation of one after that of the other: what waits for itself in one
+ * leaves room for the others.  false: nothing was emitted. */
+bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies);   /* cg_stmt.c */
 void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);

@@ -109,6 +109,40 @@ static LLVMValueRef float_choice(cg_func *f, ir_op op, LLVMValueRef *a, LLVMValu
     return opjit_cg_choose(f, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), a[0], choice);
 }
 
+/* x beyond y ? x : y: one instruction where the target has it. */
+static LLVMValueRef beyond(cg_func *f, ir_op op, LLVMValueRef x, LLVMValueRef y)
+{
+    return LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, op == IR_MIN ? LLVMRealOLT : LLVMRealOGT, x, y, ""), x, y, "");
+}
+
+/* Whether the bits are known, of f32 or f64, in no lane those of a NaN nor, unless zeros are allowed, of a zero. */
+static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
+{
+    const uint32_t lanes = opjit_cg_lanes(bits);
+    const uint64_t sign = type == IR_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31;
+    const uint64_t infinity = type == IR_F64 ? UINT64_C(0x7ff) << 52 : UINT64_C(0x7f8) << 20;
+    bool known = LLVMIsConstant(bits);
+    for (uint32_t i = 0; i < lanes && known; i++) {
+        LLVMValueRef lane = lanes > 1 ? LLVMGetAggregateElement(bits, i) : bits;
+        const uint64_t size = lane != NULL && LLVMIsAConstantInt(lane) ? LLVMConstIntGetZExtValue(lane) & (sign - 1)
+                                                                        : UINT64_MAX;
+        known = size <= infinity && (zeros || size != 0);
+    }
+    return known;
+}
+
+/* The same as float_choice of f32 and f64.  A number in place of a is no NaN to be looked for.  Nor is there with one in
+ * place of b that is not 0, since equal ones then have the same bits: b beyond a ? b : a gives a where a is NaN. */
+static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits, LLVMValueRef x, LLVMValueRef y)
+{
+    if (is_number(type, bits[0], true))
+        return beyond(f, op, x, y);
+    if (is_number(type, bits[1], false))
+        return beyond(f, op, y, x);
+    LLVMValueRef choice = beyond(f, op, x, y);
+    return LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), x, choice, "");
+}
+
 static LLVMValueRef sign_op(cg_func *f, ir_op op, LLVMValueRef v)
 {
     LLVMValueRef bits = opjit_cg_as_bits(f, v);
@@ -144,8 +178,16 @@ static LLVMValueRef remainder_op(cg_func *f, ir_type type, LLVMValueRef *a)
     return LLVMBuildFPTrunc(f->b, opjit_cg_soft_lanes(f, IR_REM, IR_F64, wide), narrow, "");
 }
 
+/* Level none puts the result where the second factor was, and copies that first if it is read again: the factor that was
+ * made for this product goes there, or a constant rather than what is read by several. */
 static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
 {
+    const bool first_is_new = LLVMGetFirstUse(a[0]) == NULL || opjit_cg_is_kept(f, a[0]);
+    if (first_is_new && (LLVMGetFirstUse(a[1]) != NULL || opjit_cg_is_kept(f, a[0])) && !opjit_cg_is_kept(f, a[1])) {
+        LLVMValueRef other = a[0];
+        a[0] = a[1];
+        a[1] = other;
+    }
     return f->cpu->way(f->target, IR_FMA, type) == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a)
                                                              : opjit_cg_soft_lanes(f, IR_FMA, type, a);
 }
@@ -167,7 +209,7 @@ static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef
     case IR_DIV: return LLVMBuildFDiv(f->b, a[0], a[1], "");
     case IR_REM: return remainder_op(f, type, a);
     case IR_MIN:
-    case IR_MAX: return float_choice(f, op, bits, a[0], a[1]);
+    case IR_MAX: return number_choice(f, op, type, bits, a[0], a[1]);
     case IR_SQRT: return opjit_cg_call(f, "llvm.sqrt", 1, a);
     case IR_FMA: return fma_op(f, type, a);
     case IR_LDEXP: return opjit_cg_expand_ldexp(f, type, a[0], bits[1]);

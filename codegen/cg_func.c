@@ -83,7 +83,7 @@ static bool allocate(cg_func *f)
     f->params = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->param_count);
     bool ok = f->info && f->accs && f->bases && f->params;
     for (uint32_t i = 0; i < CG_SLOTS; i++) {
-        f->cache[i] = ARENA_ARRAY(f->arena, cg_entry, f->ir->node_count);
+        f->cache[i] = f->own[i] = ARENA_ARRAY(f->arena, cg_entry, f->ir->node_count);
         ok = ok && f->cache[i];
     }
     return ok;
@@ -91,6 +91,8 @@ static bool allocate(cg_func *f)
 
 opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
 {
+    f->order = NULL;
+    f->orders = 0;
     if (!allocate(f))
         return opjit_rt_no_memory(f->error);
     f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
@@ -99,7 +101,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->head = f->head_count = 0;
     f->guess = (cg_guess){ .on = false };
     f->turn = (cg_turn){ .on = false };
-    f->tail = f->shifted = f->nontemporal = f->sinks = f->fence = f->failed = f->accumulates = false;
+    f->tail = f->shifted = f->nontemporal = f->computes = f->sinks = f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));
     begin_function(f, name);
     emit_stage(f, stage);

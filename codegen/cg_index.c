@@ -140,7 +140,8 @@ static uint32_t wider(uint32_t a, uint32_t b)
 static LLVMValueRef lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64_t step, int64_t offset)
 {
     const uint32_t bits = opjit_cg_bits(base);
-    const cg_entry *last = &f->cache[CG_SPLAT][node];
+    const uint32_t depth = f->info[node].fresh ? f->scope_count - 1 : f->loop_scope;
+    const cg_entry *last = opjit_cg_place(f, CG_SPLAT, node, depth);
     LLVMValueRef v = opjit_cg_live(f, last);
     const bool usable = v && opjit_cg_bits(v) == bits && opjit_cg_lanes(v) == f->lanes;
     if (!usable) {
@@ -150,8 +151,8 @@ static LLVMValueRef lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64
         const uint64_t more = (uint64_t)offset - (uint64_t)last->offset;
         v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_number(f, bits, f->lanes, more)), "");
     }
-    opjit_cg_remember(f, CG_SPLAT, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, v);
-    f->cache[CG_SPLAT][node].offset = offset;
+    opjit_cg_remember(f, CG_SPLAT, node, depth, v);
+    opjit_cg_place(f, CG_SPLAT, node, depth)->offset = offset;
     return v;
 }
 

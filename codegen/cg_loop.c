@@ -58,9 +58,13 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
         loop->scope = f->scopes[f->loop_scope];
         opjit_cg_hoist(f, body, f->vec, lanes);
     }
+    opjit_cg_scope_push(f);
+    f->copy_scope = f->scope_count - 1;
+    const bool done = lanes > 1 && copies > 1 && !f->mask && !f->turn.on && opjit_cg_side_by_side(f, body, copies);
+    opjit_cg_scope_pop(f);
     if (f->turn.on)
         opjit_cg_turn_copies(f, body, copies);
-    for (uint32_t u = 0; u < copies && !f->turn.on; u++) {
+    for (uint32_t u = 0; u < copies && !done && !f->turn.on; u++) {
         loop->offset = (int64_t)u * lanes * loop->step;
         opjit_cg_scope_push(f);
         f->copy_scope = f->scope_count - 1;
@@ -219,6 +223,16 @@ static void distance(cg_func *f, ir_ref lo, ir_ref hi, uint32_t lanes, int64_t *
 static int64_t steps_in(int64_t distance, int64_t step)
 {
     return distance <= 0 ? 0 : (distance - 1) / step + 1;
+}
+
+/* More than copies and choices: floats that are computed. */
+static bool has_arithmetic(const cg_func *f, ir_ref first)
+{
+    const ir_node *n = ir_at(f->ir, first), *value = ir_at(f->ir, ir_operand(f->ir, first, 0));
+    if (n->op != IR_STORE || n->next != 0)
+        return n->op == IR_LET;
+    return ir_is_float((ir_type)value->type) && value->op != IR_LOAD && value->op != IR_SELECT && value->op != IR_CONST &&
+           value->op != IR_GET;
 }
 
 /* Width of the elements that the loop is about: the widest one it stores or accumulates. */
@@ -423,9 +437,10 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
         if (step > 1)
             r.count = LLVMBuildUDiv(f->b, LLVMBuildAdd(f->b, r.count, number(f, step - 1), ""), number(f, step), "");
     }
-    const bool nontemporal = f->nontemporal;
+    const bool nontemporal = f->nontemporal, computes = f->computes;
     const uint32_t lane_bits = f->lane_bits;
     f->nontemporal = (n->flags & IR_FOR_NT) != 0;
+    f->computes = f->nontemporal && has_arithmetic(f, n->body);
     f->lane_bits = data_bits(f, n->body);
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
     opjit_cg_scope_push(f);
@@ -445,5 +460,6 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     opjit_cg_scope_pop(f);
     f->loop_count--;
     f->nontemporal = nontemporal;
+    f->computes = computes;
     f->lane_bits = lane_bits;
 }

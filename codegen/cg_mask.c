@@ -41,6 +41,16 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
     return kept;
 }
 
+bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
+{
+    if (LLVMIsABitCastInst(v))
+        v = LLVMGetOperand(v, 0);
+    bool kept = LLVMIsConstant(v);
+    for (uint32_t i = 0; i < f->constant_count && !kept; i++)
+        kept = f->constants[i].value == v;
+    return kept;
+}
+
 /* --- select ------------------------------------------------------------------------------------------------------- */
 
 static bool is_zero(LLVMValueRef v)

@@ -2,7 +2,11 @@
  * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
 #include "codegen/cg_access.h"
 
-enum { COORDINATES = 8, LINE = 64 };
+enum {
+    LINE = 64,
+    AHEAD = 2048,         /* bytes from a load to what is fetched for those to come */
+    STREAMED = 64 * 1024, /* bytes of the smallest tensor that it is done for */
+};
 
 cg_access opjit_cg_access_of(const cg_func *f, ir_ref node)
 {
@@ -390,6 +394,19 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
     return opjit_cg_growth(f, &a, var, &grow) && step == 1 && grow == 1;
 }
 
+/* The processor alone does not read ahead far enough of stores around the caches with arithmetic between them. */
+static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
+{
+    const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
+    if (!f->computes || offset % LINE != 0 || f->ir->tensors[opjit_cg_root(f, a->tensor)].role != IR_IN ||
+        f->ir->tensors[a->tensor].bytes < STREAMED)
+        return;
+    LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, AHEAD));
+    LLVMValueRef args[] = { ahead, opjit_cg_number(f, 32, 1, 0), opjit_cg_number(f, 32, 1, 3),
+                            opjit_cg_number(f, 32, 1, 1) };
+    opjit_cg_call(f, "llvm.prefetch", 4, args);
+}
+
 /* --- loads and stores --------------------------------------------------------------------------------------------- */
 
 /* All lanes read the same element. */
@@ -417,8 +434,11 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
     if (affine && grow == 0)
         return opjit_cg_splat(f, load_one(f, &a, masked && outside), f->lanes);
     const int64_t step = grow * vec->step;
-    if (affine && step == 1 && !masked)
-        return opjit_cg_load_element(f, &a, opjit_cg_lane0(f, &a), f->lanes, alignment(f, &a));
+    if (affine && step == 1 && !masked) {
+        LLVMValueRef p = opjit_cg_lane0(f, &a);
+        fetch_ahead(f, &a, p);
+        return opjit_cg_load_element(f, &a, p, f->lanes, alignment(f, &a));
+    }
     if (affine && step == 1 && f->cpu->masked(f->target, a.bits))
         return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);
     if (affine && step == -1 && !masked)

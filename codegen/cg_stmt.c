@@ -80,6 +80,83 @@ static void emit_statement(cg_func *f, ir_ref s)
     }
 }
 
+/* --- copies side by side ------------------------------------------------------------------------------------------ */
+
+/* What copies remember each by itself.  false: no memory, or too many of them. */
+static bool begin_sides(cg_func *f, uint32_t copies)
+{
+    static const cg_slot slots[] = { CG_VALUE, CG_SPLAT };
+    if (copies > CG_MAX_SIDE_BY_SIDE)
+        return false;
+    if (!f->order) {
+        f->order = ARENA_ARRAY(f->arena, ir_ref, f->ir->node_count);
+        memset(f->sides, 0, sizeof(f->sides));
+    }
+    memcpy(f->sides[0], f->cache, sizeof(f->cache));
+    for (uint32_t u = 1; u < copies && f->order; u++) {
+        if (f->sides[u][CG_VALUE])
+            continue;
+        memcpy(f->sides[u], f->cache, sizeof(f->cache));
+        for (uint32_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+            f->sides[u][slots[i]] = ARENA_ARRAY(f->arena, cg_entry, f->ir->node_count);
+            f->failed = f->failed || !f->sides[u][slots[i]];
+        }
+    }
+    f->failed = f->failed || !f->order;
+    return !f->failed;
+}
+
+static void set_side(cg_func *f, uint32_t copy)
+{
+    cg_loop *loop = &f->loops[f->loop_count - 1];
+    memcpy(f->own, f->sides[copy], sizeof(f->own));
+    loop->offset = (int64_t)copy * f->lanes * loop->step;
+}
+
+/* Floats that vary, may be computed anywhere in the statement, and are more than a leaf: operands first, as they are
+ * emitted. */
+static void put_in_order(cg_func *f, ir_ref node, uint32_t *count)
+{
+    cg_info *info = &f->info[node];
+    const ir_node *n = ir_at(f->ir, node);
+    if (info->ordered == f->orders || !opjit_cg_varies(f, node) || n->type == IR_INDEX || n->count == 0)
+        return;
+    info->ordered = f->orders;
+    if (n->op != IR_LOAD && !info->guarded)
+        for (uint32_t i = 0; i < n->count; i++)
+            put_in_order(f, ir_operand(f->ir, node, i), count); /* as deep as emission, see the plan */
+    if (!info->guarded && ir_is_float((ir_type)n->type))
+        f->order[(*count)++] = node;
+}
+
+bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies)
+{
+    if (!begin_sides(f, copies))
+        return false;
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
+        uint32_t count = 0;
+        f->orders++;
+        for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
+            if (ir_at(f->ir, s)->op != IR_STORE || i == 0)
+                put_in_order(f, ir_operand(f->ir, s, i), &count);
+        opjit_cg_scope_push(f);
+        for (uint32_t i = 0; i <= count; i++) {
+            for (uint32_t u = 0; u < copies; u++) {
+                set_side(f, u);
+                if (i < count)
+                    opjit_cg_emit(f, f->order[i]);
+                else
+                    emit_statement(f, s);
+            }
+        }
+        opjit_cg_scope_pop(f);
+    }
+    set_side(f, 0);
+    return true;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
 void opjit_cg_block(cg_func *f, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {

@@ -210,18 +210,25 @@ LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *e)
     return e->value && e->depth < f->scope_count && f->scopes[e->depth] == e->scope ? e->value : NULL;
 }
 
+cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t depth)
+{
+    return depth < f->copy_scope ? &f->cache[slot][node] : &f->own[slot][node];
+}
+
 /* In a row of a turned block, what depends on the row was made for it. */
 LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node)
 {
-    const bool shared = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->turn.loop & 1);
-    if (f->turn.row_depth > 0 && !shared && f->cache[slot][node].depth < f->turn.row_depth)
+    const bool any_row = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->turn.loop & 1);
+    if (f->turn.row_depth > 0 && !any_row && f->cache[slot][node].depth < f->turn.row_depth)
         return NULL;
-    return opjit_cg_live(f, &f->cache[slot][node]);
+    LLVMValueRef v = opjit_cg_live(f, &f->own[slot][node]);
+    const cg_entry *shared = &f->cache[slot][node]; /* and copy 0's */
+    return v || f->own[slot] == f->cache[slot] || shared->depth >= f->copy_scope ? v : opjit_cg_live(f, shared);
 }
 
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value)
 {
-    f->cache[slot][node] = opjit_cg_entry(f, depth, value);
+    *opjit_cg_place(f, slot, node, depth) = opjit_cg_entry(f, depth, value);
 }
 
 /* Quick makes a new value of such an address every few copies: what has 8 uses in a loop of one block goes to the stack
@@ -239,7 +246,7 @@ void opjit_cg_remember_address(cg_func *f, cg_slot slot, ir_ref node, uint32_t d
 LLVMValueRef opjit_cg_address(cg_func *f, cg_slot slot, ir_ref node, LLVMTypeRef element, int64_t grow)
 {
     const cg_loop *loop = &f->loops[f->loop_count - 1];
-    cg_entry *e = &f->cache[slot][node];
+    cg_entry *e = opjit_cg_live(f, &f->own[slot][node]) ? &f->own[slot][node] : &f->cache[slot][node];
     const int64_t since = loop->offset - e->offset;
     if (renews(f) && grow != 0 && since == FEW_COPIES * (int64_t)f->lanes * loop->step) {
         e->value = opjit_cg_offset(f, element, e->value, opjit_cg_number(f, 64, 1, (uint64_t)(grow * since)));

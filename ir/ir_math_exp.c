@@ -47,17 +47,18 @@ static val exp_reduced(math *m, math_grade grade, const reduced *a, bool with_lo
 }
 
 /* p * 2^n * 2^up.  n is added to the exponent in two steps that are both within the range: all but half the range,
- * then a factor, which rounds once where the result is subnormal. */
+ * then a factor, which rounds once where the result is subnormal.  Which half it is the sign bit tells, of -0 too. */
 static val scale(math *m, val p, const reduced *a, val x, int up)
 {
     const uint32_t fraction = m_fraction(x);
-    const int half = m_is_f64(x) ? 512 : 64;
-    const val below = m_lt(m, x, m_like(m, x, 0)), bits = m_shl(m, a->bits, fraction);
-    const val shift = m_select(m, below, m_word_const(m, x, (uint64_t)half << fraction),
-                               m_word_const(m, x, 0 - ((uint64_t)half << fraction)));
+    const uint64_t half = (uint64_t)(m_is_f64(x) ? 512 : 64) << fraction;
+    const uint64_t factor = (uint64_t)((m_is_f64(x) ? 1023 : 127) + up) << fraction; /* bits of 2^up */
+    const ir_type with_sign = m_is_f64(x) ? IR_I64 : IR_I32;
+    const val below = m_lt(m, m_bits(m, with_sign, x), opjit_ir_math_const(m, with_sign, 0));
+    const val bits = m_shl(m, a->bits, fraction);
+    const val shift = m_select(m, below, m_word_const(m, x, half), m_word_const(m, x, 0 - half));
     const val y = m_float(m, m_add(m, m_add(m, m_word(m, p), bits), shift));
-    const double most = m_is_f64(x) ? 0x1p512 : 0x1p64, factor = up < 0 ? 0.5 : 1;
-    const val by = m_select(m, below, m_like(m, x, factor / most), m_like(m, x, factor * most));
+    const val by = m_float(m, m_sub(m, m_word_const(m, x, factor), shift));
     return m_fma(m, y, by, m_mul(m, x, m_like(m, x, 0))); /* a NaN's bits were changed: x * 0 brings it back */
 }
 

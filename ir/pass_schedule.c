@@ -199,8 +199,8 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
     int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
                      : stores            ? STORE_UNROLL
                      : cost <= 2         ? 8
-                     : cost <= 4         ? 4
-                     : cost <= 8         ? 2
+                     : cost <= 8         ? 4
+                     : cost <= 24        ? 2
                                          : 1;
     while (unroll > 1 && vectors < unroll)
         unroll /= 2;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define COUNT 333
@@ -24,10 +25,14 @@ typedef struct sample {
     uint32_t lanes;
     const char *target;
     uint32_t level;
+    uint32_t constant; /* operand that is one, counted from 1; 0: none is */
+    uint64_t bits;     /* of it */
 } sample;
 
 static ir_ref operand(ir_func *f, const sample *s, uint32_t i, uint32_t tensor, ir_ref j)
 {
+    if (s->constant == i + 1)
+        return opjit_ir_const(f, s->from, s->bits);
     const ir_ref x = opjit_ir_load(f, tensor, &j);
     if (s->op == IR_SELECT && i == 0)
         return ir_expr2(f, IR_LT, IR_BOOL, x, opjit_ir_const(f, s->from, 0x21));
@@ -94,8 +99,8 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
     for (uint32_t t = 0; t < TARGETS; t++)
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
             const uint32_t bytes = t == 3 ? 64 : t == 2 ? 32 : 16, size = opjit_ir_type_size(type);
-            const sample vectors = { op, type, from, bytes / size, targets[t], level };
-            const sample scalars = { op, type, from, 1, targets[t], level };
+            const sample vectors = { op, type, from, bytes / size, targets[t], level, 0, 0 };
+            const sample scalars = { op, type, from, 1, targets[t], level, 0, 0 };
             check_sample(&vectors, &r);
             if (level == OPJIT_LEVEL_QUICK)
                 check_sample(&scalars, &r);
@@ -128,6 +133,28 @@ START_TEST(every_op)
 }
 END_TEST
 
+/* What is known of a constant leaves steps out: 0, -0, 1, the ends, NaNs. */
+START_TEST(constant_bounds)
+{
+    static const double numbers[] = { 0, -0.0, 1, -90, INFINITY, -INFINITY, NAN, -NAN };
+    const ir_type type = (ir_type)_i;
+    test_random r;
+
+    test_random_init(&r, 1, (uint64_t)type, 7);
+    for (uint32_t n = 0; n < 2 * sizeof(numbers) / sizeof(numbers[0]); n++) {
+        uint64_t bits;
+        memcpy(&bits, &numbers[n / 2], sizeof(bits));
+        bits = type == IR_F64 ? bits : opjit_ir_convert(IR_F64, type, bits);
+        for (uint32_t i = 0; i < 2 * TARGETS; i++) {
+            const uint32_t bytes = i / 2 == 3 ? 64 : i / 2 == 2 ? 32 : 16, lanes = bytes / opjit_ir_type_size(type);
+            const uint32_t level = i % 2 ? OPJIT_LEVEL_PEAK : OPJIT_LEVEL_QUICK;
+            check_sample(&(sample){ IR_MIN, type, type, lanes, targets[i / 2], level, 1 + n % 2, bits }, &r);
+            check_sample(&(sample){ IR_MAX, type, type, i % 2 ? lanes : 1, targets[i / 2], level, 1 + n % 2, bits }, &r);
+        }
+    }
+}
+END_TEST
+
 START_TEST(every_select)
 {
     check_everywhere(IR_SELECT, (ir_type)_i, (ir_type)_i);
@@ -155,6 +182,7 @@ int main(void)
     tcase_add_loop_test(t, every_op, 1, IR_OP_COUNT);
     tcase_add_loop_test(t, every_cast, IR_F16, IR_U64 + 1);
     tcase_add_loop_test(t, every_select, IR_F16, IR_U64 + 1);
+    tcase_add_loop_test(t, constant_bounds, IR_F16, IR_F64 + 1);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
