@@ -30,6 +30,7 @@ enum {
     CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are made in turn */
     CG_MAX_ROWS = 8,
     CG_MAX_CONSTANTS = 8,
+    CG_MAX_HELD = 8,    /* registers of an accumulator's lanes */
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
     CG_MAX_WEIGHT = 2000, /* nodes of an expression, counted as a tree, that is analysed */
     CG_MAX_GUARDS = 64,   /* nesting of selects around loads that are in bounds only there */
@@ -105,13 +106,15 @@ typedef struct cg_loop {
     LLVMBasicBlockRef home;
 } cg_loop;
 
-/* Where an ACC keeps what it has: allocas. */
+/* Where an ACC keeps what it has: allocas; and while a loop of whole rounds runs, registers. */
 typedef struct cg_acc {
     LLVMValueRef lane, where, some;              /* arrays by lane; where and some: arg kinds */
     LLVMValueRef total, total_where, total_some; /* of the blocks that are done */
     LLVMValueRef block;                          /* k of the last update, without the bits inside of a block */
     ir_type type;                                /* of the values: arg kinds give something else */
     bool blocked;                                /* k may leave the first block */
+    uint32_t held_count;                         /* vectors of all lanes in registers; 0: they are in memory */
+    LLVMValueRef held[CG_MAX_HELD], phis[CG_MAX_HELD]; /* as they are now; at the begin of a round */
 } cg_acc;
 
 /* An address that several accesses start from: element `at` of the tensor, 0 standing for coordinate 0. */
@@ -190,8 +193,9 @@ typedef struct cg_func {
     bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool nontemporal;    /* stores of this loop */
+    bool streams;        /* some loop of the stage has such */
+    bool fetches;        /* this loop is to read ahead */
     bool sinks;          /* what does not change in this loop is computed in its rounds */
-    bool computes;       /* and it has arithmetic */
     cg_turn turn;
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
@@ -336,6 +340,13 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* cg_expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* cg_acc.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
+/* Around a loop from lo on whose rounds are `size` iterations in vectors of `lanes`: the accumulators of the body, where
+ * each round begins at lane 0, are loaded before it, go round in registers, and are stored after it. */
+bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size); /* whether there are any */
+void opjit_cg_hold_load(cg_func *f, ir_ref body);
+void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in the loop's block */
+void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
+void opjit_cg_hold_store(cg_func *f, ir_ref body);
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
 /* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false.  A loop
  * of several blocks has its variable in memory at quick: LLVM's fast register allocator would keep two there. */

@@ -25,6 +25,7 @@ typedef struct pieces {
     bool overlap; /* the remainder is the end of a vector whose begin was stored before */
     bool turn;    /* as many copies as are unrolled are rows of a block */
     bool ordered; /* lo <= hi is known */
+    LLVMValueRef start; /* lo */
 } pieces;
 
 static bool has_loop(const cg_func *f, ir_ref first)
@@ -109,6 +110,35 @@ static int64_t known_rest(const pieces *p, uint64_t size)
     return gap == 0 || p->ordered ? (int64_t)gap : -1; /* an empty loop has no remainder */
 }
 
+/* The loop from pos to end, which runs at least once where the guard holds (NULL: always). */
+static void emit_rounds(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef pos, LLVMValueRef end,
+                        LLVMValueRef guard)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)lanes * copies * p->step;
+    const bool holds = pos == p->start && p->step == 1 && opjit_cg_can_hold(f, p->body, p->lo, lanes, (uint64_t)size);
+    LLVMBasicBlockRef after = holds && guard ? opjit_cg_if_begin(f, guard) : NULL;
+    if (holds)
+        opjit_cg_hold_load(f, p->body);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
+    cg_count c;
+    LLVMValueRef iv = opjit_cg_count_begin(f, &c, has_loop(f, p->body), pos, holds ? NULL : guard);
+    cg_loop *loop = &f->loops[f->loop_count - 1];
+    loop->slot = c.slot;
+    loop->home = c.body;
+    if (holds)
+        opjit_cg_hold_begin(f, p->body, before);
+    emit_copies(p, lanes, copies, iv);
+    if (holds)
+        opjit_cg_hold_next(f, p->body);
+    loop->slot = NULL;
+    opjit_cg_count_end(f, &c, size, end);
+    if (holds)
+        opjit_cg_hold_store(f, p->body);
+    if (after)
+        opjit_cg_if_end(f, after);
+}
+
 /* As many times lanes x copies iterations as there are; the rest stays in *r. */
 static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *r)
 {
@@ -135,13 +165,7 @@ static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *
     LLVMValueRef end = opjit_cg_opaque(f, known == 0 && r->end ? r->end : advance(p, r->pos, whole));
     LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
     if (r->max >= 2 * size) {
-        cg_count c;
-        LLVMValueRef iv = opjit_cg_count_begin(f, &c, has_loop(f, p->body), r->pos, guard);
-        f->loops[f->loop_count - 1].slot = c.slot;
-        f->loops[f->loop_count - 1].home = c.body;
-        emit_copies(p, lanes, copies, iv);
-        f->loops[f->loop_count - 1].slot = NULL;
-        opjit_cg_count_end(f, &c, size * p->step, end);
+        emit_rounds(p, lanes, copies, r->pos, end, guard);
     } else {
         LLVMBasicBlockRef after = guard ? opjit_cg_if_begin(f, guard) : NULL;
         emit_copies(p, lanes, copies, r->pos);
@@ -225,12 +249,12 @@ static int64_t steps_in(int64_t distance, int64_t step)
     return distance <= 0 ? 0 : (distance - 1) / step + 1;
 }
 
-/* More than copies and choices: floats that are computed. */
+/* More than copies and choices: floats that are computed, or reduced. */
 static bool has_arithmetic(const cg_func *f, ir_ref first)
 {
     const ir_node *n = ir_at(f->ir, first), *value = ir_at(f->ir, ir_operand(f->ir, first, 0));
     if (n->op != IR_STORE || n->next != 0)
-        return n->op == IR_LET;
+        return n->op == IR_LET || n->op == IR_UPD;
     return ir_is_float((ir_type)value->type) && value->op != IR_LOAD && value->op != IR_SELECT && value->op != IR_CONST &&
            value->op != IR_GET;
 }
@@ -424,7 +448,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     r.max = steps_in(r.max, step);
     if (r.max == 0)
         return;
-    r.pos = opjit_cg_emit(f, lo);
+    r.pos = p.start = opjit_cg_emit(f, lo);
     r.end = NULL;
     if (r.min == r.max) {
         r.count = number(f, r.min);
@@ -437,10 +461,10 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
         if (step > 1)
             r.count = LLVMBuildUDiv(f->b, LLVMBuildAdd(f->b, r.count, number(f, step - 1), ""), number(f, step), "");
     }
-    const bool nontemporal = f->nontemporal, computes = f->computes;
+    const bool nontemporal = f->nontemporal, fetches = f->fetches;
     const uint32_t lane_bits = f->lane_bits;
     f->nontemporal = (n->flags & IR_FOR_NT) != 0;
-    f->computes = f->nontemporal && has_arithmetic(f, n->body);
+    f->fetches = f->streams && has_arithmetic(f, n->body);
     f->lane_bits = data_bits(f, n->body);
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
     opjit_cg_scope_push(f);
@@ -460,6 +484,6 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     opjit_cg_scope_pop(f);
     f->loop_count--;
     f->nontemporal = nontemporal;
-    f->computes = computes;
+    f->fetches = fetches;
     f->lane_bits = lane_bits;
 }

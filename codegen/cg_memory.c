@@ -394,11 +394,12 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
     return opjit_cg_growth(f, &a, var, &grow) && step == 1 && grow == 1;
 }
 
-/* The processor alone does not read ahead far enough of stores around the caches with arithmetic between them. */
+/* The processor alone does not read ahead far enough of stores around the caches with arithmetic between them: the loop
+ * fetches lines for the rounds, and rows, to come. */
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
-    if (!f->computes || offset % LINE != 0 || f->ir->tensors[opjit_cg_root(f, a->tensor)].role != IR_IN ||
+    if (!f->fetches || offset % LINE != 0 || f->ir->tensors[opjit_cg_root(f, a->tensor)].role != IR_IN ||
         f->ir->tensors[a->tensor].bytes < STREAMED)
         return;
     LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, AHEAD));

@@ -178,6 +178,7 @@ static opjit_status plan_loop(planner *p, ir_ref loop)
     TRY(plan_expr(p, ir_operand(p->f->ir, loop, 1), CG_MAX_DEPTH));
     cg_info *var = &p->f->info[n->ref];
     *var = (cg_info){ .vary = 1u << p->depth, .inside = 1u << p->depth, .weight = 1, .seen = true };
+    p->f->streams |= n->op == IR_FOR && (n->flags & IR_FOR_NT) != 0;
     p->innermost = n->ref;
     p->depth++;
     TRY(plan_block(p, n->body));

@@ -115,6 +115,7 @@ ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value);
 /* Whether [lo, hi) is empty by intervals. */
 bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi);
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */
+ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first, ir_ref var); /* the one among them with that variable; 0: none */
 
 /* What pass identity does, for passes that leave lets behind; whether anything went. */
 bool opjit_ir_remove_idle(ir_func *f);

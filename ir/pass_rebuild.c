@@ -115,6 +115,15 @@ bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi)
     return opjit_ir_same(f, lo, hi) || opjit_ir_interval(f, hi).hi <= opjit_ir_interval(f, lo).lo;
 }
 
+ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first, ir_ref var)
+{
+    ir_ref found = 0;
+    for (ir_ref s = first; s != 0 && found == 0; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_FOR) /* as deep as loops nest: rule V16 */
+            found = ir_at(f, s)->ref == var ? s : opjit_ir_loop_of(f, ir_at(f, s)->body, var);
+    return found;
+}
+
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first)
 {
     uint32_t count = 0;

@@ -5,7 +5,10 @@
  * A condition changes once, at p: the first j where it is different.  The loop becomes [lo, c) and [c, hi) with
  * c = clamp(p, lo, hi), and the condition is a constant in each.  A second cut q is clamped into the ends of the piece
  * that it cuts, so no order of p and q need be known; where it is known, because p - q is a constant or by intervals,
- * the pieces that would be empty are not made.  A row costs a min and a max a cut, never a compare an element. */
+ * the pieces that would be empty are not made.  A row costs a min and a max a cut, never a compare an element.
+ *
+ * Where a piece makes part of a row of scratch a constant, loops that read the row at their variable are cut there too,
+ * and have the constant in place of the load: after a mask the loops of a softmax are as short as what it leaves. */
 #include "ir/pass.h"
 
 enum {
@@ -13,6 +16,7 @@ enum {
     MAX_VARIABLE = 4,  /* of these not constant */
     MAX_PIECES = 10,   /* of a loop: with seams and a tail still below rule V16's 24 loops a stage */
     MAX_CONDITIONS = 128,
+    MAX_KNOWN = 16,    /* parts of rows of scratch with a constant in them */
 };
 
 /* Where j < at holds, 1; where it does not, 0; -1: a piece where both may be. */
@@ -23,12 +27,27 @@ typedef struct cut {
     bool constant;
 } cut;
 
-/* The comparison `node` is, in terms of cuts: j < before (then negated), or before <= j < after. */
+/* The comparison `node` is, in terms of cuts: j < before (then negated), or before <= j < after.  Or node is a load, which
+ * is `value` from before to after. */
 typedef struct condition {
-    ir_ref node;
+    ir_ref node, value;
     uint32_t before, after; /* cuts; after is before's number where there is one cut */
     bool negated;
 } condition;
+
+/* Elements lo to hi of a row of scratch, all of which `loop` makes one constant. */
+typedef struct known {
+    ir_ref loop, lo, hi, value;
+    uint32_t tensor;
+} known;
+
+typedef struct stage_split {
+    ir_func *f;
+    ir_ref root;
+    const uint8_t *stores; /* by tensor, in the stage as it was: 2 stands for more */
+    known parts[MAX_KNOWN];
+    uint32_t known_count;
+} stage_split;
 
 typedef struct piece {
     ir_ref lo, hi;
@@ -38,6 +57,7 @@ typedef struct piece {
 
 typedef struct splitter {
     ir_func *f;
+    const stage_split *stage;
     ir_ref loop, var;
     cut cuts[MAX_CUTS];
     uint32_t cut_count, variable_count;
@@ -161,6 +181,20 @@ static void add_condition(splitter *s, const uint8_t *variant, ir_ref r)
         s->conditions[s->condition_count++] = c;
 }
 
+/* A load of a row at the loop's variable: what is known of it. */
+static void add_loads(splitter *s, ir_ref load)
+{
+    ir_func *f = s->f;
+    for (uint32_t i = 0; i < s->stage->known_count && s->condition_count < MAX_CONDITIONS; i++) {
+        const known *k = &s->stage->parts[i];
+        if (k->tensor != ir_at(f, load)->ref || ir_operand(f, load, 0) != s->var)
+            continue;
+        const condition c = { .node = load, .value = k->value, .before = cut_number(s, k->lo), .after = cut_number(s, k->hi) };
+        if (c.before != MAX_CUTS && c.after != MAX_CUTS)
+            s->conditions[s->condition_count++] = c;
+    }
+}
+
 static void find_conditions(splitter *s)
 {
     ir_func *f = s->f;
@@ -174,6 +208,8 @@ static void find_conditions(splitter *s)
         if (seen[r] && (op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) &&
             ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX && ir_at(f, r)->count == 2)
             add_condition(s, variant, r);
+        else if (seen[r] && op == IR_LOAD && ir_at(f, r)->count == 1)
+            add_loads(s, r);
     }
 }
 
@@ -257,9 +293,12 @@ static void make_bodies(splitter *s)
             return;
         }
         for (uint32_t k = 0; k < s->condition_count; k++) {
-            const side value = condition_value(&s->conditions[k], &s->pieces[i]);
-            if (value >= 0)
-                opjit_ir_map_set(f, &map, s->conditions[k].node, opjit_ir_const(f, IR_BOOL, (uint64_t)value));
+            const condition *c = &s->conditions[k];
+            const side value = condition_value(c, &s->pieces[i]);
+            if (value >= 0 && c->value == 0)
+                opjit_ir_map_set(f, &map, c->node, opjit_ir_const(f, IR_BOOL, (uint64_t)value));
+            else if (value == 1)
+                opjit_ir_map_set(f, &map, c->node, c->value);
         }
         s->pieces[i].body = opjit_ir_remake_block(f, &map, ir_at(f, s->loop)->body);
     }
@@ -321,19 +360,77 @@ static bool hoist(ir_func *f, block *out, ir_ref loop)
     return any;
 }
 
+/* --- rows of scratch ------------------------------------------------------------------------------------------------ */
+
+/* By tensor: stores to it in the stage.  NULL: no memory. */
+static uint8_t *count_stores(ir_func *f, ir_ref stage)
+{
+    const ir_ref count = f->node_count;
+    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, stage)->body);
+    uint8_t *stores = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
+    if (seen == NULL || stores == NULL) {
+        f->failed = true;
+        return NULL;
+    }
+    for (ir_ref r = 1; r < count; r++)
+        if (seen[r] && ir_at(f, r)->op == IR_STORE && stores[ir_at(f, r)->ref] < 2)
+            stores[ir_at(f, r)->ref]++;
+    return stores;
+}
+
+/* Enters the piece if all it does is to make elements of a row a constant, in the stage's one store to that row. */
+static void note_known(stage_split *stage, ir_ref parent, ir_ref loop)
+{
+    const ir_func *f = stage->f;
+    const ir_ref only = ir_only(f, ir_at(f, loop)->body);
+    if (only == 0 || ir_at(f, only)->op != IR_STORE || ir_at(f, only)->count != 2 || stage->known_count == MAX_KNOWN || parent != stage->root) /* where its bounds are known to all */
+        return;
+    const uint32_t tensor = ir_at(f, only)->ref;
+    const ir_ref value = ir_operand(f, only, 0);
+    if (f->tensors[tensor].role == IR_SCRATCH && stage->stores[tensor] == 1 && ir_at(f, value)->op == IR_CONST &&
+        ir_operand(f, only, 1) == ir_at(f, loop)->ref)
+        stage->parts[stage->known_count++] =
+            (known){ loop, ir_operand(f, loop, 0), ir_operand(f, loop, 1), value, tensor };
+}
+
+/* Whether the load is outside of the known part: in a loop that ends where it begins, or begins where it ends. */
+static bool reads_beside(const ir_func *f, ir_ref stage, const known *k, ir_ref load)
+{
+    const ir_ref loop = opjit_ir_loop_of(f, ir_at(f, stage)->body, ir_operand(f, load, 0));
+    return loop != 0 && (opjit_ir_same(f, ir_operand(f, loop, 1), k->lo) || opjit_ir_same(f, ir_operand(f, loop, 0), k->hi));
+}
+
+/* What is known and no longer read need not be stored: the loop is made to run no iteration. */
+static void drop_known(stage_split *stage)
+{
+    ir_func *f = stage->f;
+    const ir_ref count = f->node_count, root = stage->root;
+    const uint8_t *seen = stage->known_count == 0 ? NULL : opjit_ir_reach(f, ir_at(f, root)->body);
+    for (uint32_t i = 0; i < stage->known_count && seen != NULL; i++) {
+        const known *k = &stage->parts[i];
+        bool read = false;
+        for (ir_ref r = 1; r < count && !read; r++)
+            read = seen[r] && ir_at(f, r)->op == IR_LOAD && ir_at(f, r)->ref == k->tensor && !reads_beside(f, root, k, r);
+        if (!read)
+            f->operands[ir_at(f, k->loop)->first + 1] = k->lo;
+    }
+}
+
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
 
-static bool split_block(ir_func *f, ir_ref parent);
+static bool split_block(stage_split *stage, ir_ref parent);
 
 /* Puts `loop` in out as one or more loops; whether that changed anything. */
-static bool split_loop(ir_func *f, block *out, ir_ref loop)
+static bool split_loop(stage_split *stage, block *out, ir_ref loop)
 {
+    ir_func *f = stage->f;
     splitter *s = ARENA_NEW(&f->arena, splitter);
     if (s == NULL) {
         f->failed = true;
         return false;
     }
     s->f = f;
+    s->stage = stage;
     s->loop = loop;
     s->var = ir_at(f, loop)->ref;
     s->out = out;
@@ -359,6 +456,8 @@ static bool split_loop(ir_func *f, block *out, ir_ref loop)
         const ir_ref body = opjit_ir_remake_block(f, &map, s->pieces[i].body);
         f->nodes[made].body = body;
         opjit_ir_block_add(f, out, made);
+        if (!f->failed)
+            note_known(stage, out->parent, made);
     }
     return true;
 }
@@ -376,22 +475,23 @@ static void move_all(ir_func *f, block *from, block *to)
 
 /* The loops of a block: those of one level are cut, then what they contain.  Lets go before the first of neighbouring
  * loops, which stay neighbours. */
-static bool split_block(ir_func *f, ir_ref parent)
+static bool split_block(stage_split *stage, ir_ref parent)
 {
+    ir_func *f = stage->f;
     bool changed = false;
     ir_ref next;
     block cut_list = { .parent = parent }, list = { .parent = parent }, loops = { 0 };
     for (ir_ref s = ir_at(f, parent)->body; s != 0 && !f->failed; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR)
-            changed = split_loop(f, &cut_list, s) || changed;
+            changed = split_loop(stage, &cut_list, s) || changed;
         else
             opjit_ir_block_add(f, &cut_list, s);
     }
     for (ir_ref s = cut_list.first; s != 0 && !f->failed; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR) {
-            changed = split_block(f, s) || changed; /* as deep as loops nest: rule V16 */
+            changed = split_block(stage, s) || changed; /* as deep as loops nest: rule V16 */
             changed = hoist(f, &list, s) || changed;
             opjit_ir_block_add(f, &loops, s);
             continue;
@@ -409,8 +509,18 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
     *out_changed = false;
     if (f->stage >= IR_SPLIT)
         return OPJIT_OK; /* what the limits left as a select stays one */
-    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next)
-        if (ir_at(f, s)->op == IR_STAGE)
-            *out_changed = split_block(f, s) || *out_changed;
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        if (ir_at(f, s)->op != IR_STAGE)
+            continue;
+        stage_split *stage = ARENA_NEW(&f->arena, stage_split);
+        if (stage == NULL)
+            return opjit_rt_no_memory(error);
+        stage->f = f;
+        stage->root = s;
+        stage->stores = count_stores(f, s);
+        *out_changed = (!f->failed && split_block(stage, s)) || *out_changed;
+        if (!f->failed)
+            drop_known(stage);
+    }
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
