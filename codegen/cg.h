@@ -106,7 +106,7 @@ typedef struct cg_loop {
     LLVMBasicBlockRef home;
 } cg_loop;
 
-/* Where an ACC keeps what it has: allocas; and while a loop of whole rounds runs, registers. */
+/* Where an ACC keeps what it has: allocas; and in rounds of a loop, registers. */
 typedef struct cg_acc {
     LLVMValueRef lane, where, some;              /* arrays by lane; where and some: arg kinds */
     LLVMValueRef total, total_where, total_some; /* of the blocks that are done */
@@ -340,13 +340,13 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* cg_expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* cg_acc.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
-/* Around a loop from lo on whose rounds are `size` iterations in vectors of `lanes`: the accumulators of the body, where
- * each round begins at lane 0, are loaded before it, go round in registers, and are stored after it. */
+/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: the accumulators of
+ * the body are in registers from load to store, which are before and after the loop, or begin and end a round. */
 bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size); /* whether there are any */
 void opjit_cg_hold_load(cg_func *f, ir_ref body);
-void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in the loop's block */
-void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
 void opjit_cg_hold_store(cg_func *f, ir_ref body);
+void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in the loop's block: they go round */
+void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
 /* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false.  A loop
  * of several blocks has its variable in memory at quick: LLVM's fast register allocator would keep two there. */

@@ -117,23 +117,28 @@ static void emit_rounds(const pieces *p, uint32_t lanes, uint32_t copies, LLVMVa
     cg_func *f = p->f;
     const int64_t size = (int64_t)lanes * copies * p->step;
     const bool holds = pos == p->start && p->step == 1 && opjit_cg_can_hold(f, p->body, p->lo, lanes, (uint64_t)size);
-    LLVMBasicBlockRef after = holds && guard ? opjit_cg_if_begin(f, guard) : NULL;
-    if (holds)
+    const bool around = holds && f->peak; /* at quick what goes round in registers goes to the stack twice */
+    LLVMBasicBlockRef after = around && guard ? opjit_cg_if_begin(f, guard) : NULL;
+    if (around)
         opjit_cg_hold_load(f, p->body);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     cg_count c;
-    LLVMValueRef iv = opjit_cg_count_begin(f, &c, has_loop(f, p->body), pos, holds ? NULL : guard);
+    LLVMValueRef iv = opjit_cg_count_begin(f, &c, has_loop(f, p->body), pos, around ? NULL : guard);
     cg_loop *loop = &f->loops[f->loop_count - 1];
     loop->slot = c.slot;
     loop->home = c.body;
-    if (holds)
+    if (around)
         opjit_cg_hold_begin(f, p->body, before);
+    else if (holds)
+        opjit_cg_hold_load(f, p->body);
     emit_copies(p, lanes, copies, iv);
-    if (holds)
+    if (around)
         opjit_cg_hold_next(f, p->body);
+    else if (holds)
+        opjit_cg_hold_store(f, p->body);
     loop->slot = NULL;
     opjit_cg_count_end(f, &c, size, end);
-    if (holds)
+    if (around)
         opjit_cg_hold_store(f, p->body);
     if (after)
         opjit_cg_if_end(f, after);
@@ -464,7 +469,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     const bool nontemporal = f->nontemporal, fetches = f->fetches;
     const uint32_t lane_bits = f->lane_bits;
     f->nontemporal = (n->flags & IR_FOR_NT) != 0;
-    f->fetches = f->streams && has_arithmetic(f, n->body);
+    f->fetches = has_arithmetic(f, n->body) && (f->streams || ir_at(f->ir, n->body)->op == IR_UPD);
     f->lane_bits = data_bits(f, n->body);
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
     opjit_cg_scope_push(f);

@@ -5,7 +5,8 @@
 enum {
     LINE = 64,
     AHEAD = 2048,         /* bytes from a load to what is fetched for those to come */
-    STREAMED = 64 * 1024, /* bytes of the smallest tensor that it is done for */
+    STREAMED = 64 * 1024, /* bytes of the smallest tensor that it is done for beside stores around the caches */
+    REDUCED = 4096 * 1024, /* and where there are none */
 };
 
 cg_access opjit_cg_access_of(const cg_func *f, ir_ref node)
@@ -394,13 +395,13 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
     return opjit_cg_growth(f, &a, var, &grow) && step == 1 && grow == 1;
 }
 
-/* The processor alone does not read ahead far enough of stores around the caches with arithmetic between them: the loop
- * fetches lines for the rounds, and rows, to come. */
+/* The processor alone does not read ahead far enough where there is arithmetic between the loads, least of all beside stores
+ * around the caches: the loop fetches lines for the rounds, and rows, to come. */
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
     if (!f->fetches || offset % LINE != 0 || f->ir->tensors[opjit_cg_root(f, a->tensor)].role != IR_IN ||
-        f->ir->tensors[a->tensor].bytes < STREAMED)
+        f->ir->tensors[a->tensor].bytes < (f->streams ? STREAMED : REDUCED))
         return;
     LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, AHEAD));
     LLVMValueRef args[] = { ahead, opjit_cg_number(f, 32, 1, 0), opjit_cg_number(f, 32, 1, 3),

@@ -96,7 +96,8 @@ typedef struct place_rows_of {
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);
-/* pass_columns.c: the one member, a reduction, as columns side by side; false: another shape, and nothing changed. */
+/* pass_columns.c: the first member, a reduction, as columns side by side, and where there are two the output that reads each
+ * column's result; false: another shape, or another element is read, and nothing changed. */
 bool opjit_ir_place_columns(place_rows_of *r, block *stages);
 
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */

@@ -17,6 +17,8 @@ enum {
     TASKS = 64,              /* as many as these are enough */
     TILE_UNIT = 16,          /* elements */
     FEWEST = 4,              /* columns that are worth it */
+    FAR_BYTES = 64 * 1024,
+    AT_ONCE = 4,             /* steps of a column between a load and a store of its result */
 };
 
 typedef struct column_stage {
@@ -137,29 +139,72 @@ static void add_identity(column_stage *s, block *list, uint32_t row)
     store(s, &inside, row, opjit_ir_const(s->f, (ir_type)s->def.type, bits), &j);
 }
 
-/* k in lo..hi: one step of every column. */
-static void add_steps(column_stage *s, block *list, ir_ref lo, ir_ref hi)
+/* What is reduced in column j for k; around: loops outside of that over k. */
+static ir_ref value_at(column_stage *s, block *list, ir_ref k, ir_ref j)
+{
+    ir_ref at[9];
+    memcpy(at, s->at, sizeof at);
+    at[s->dimension] = ir_make2(s->f, IR_IADD, IR_INDEX, s->first, j);
+    at[s->out.rank] = k;
+    const ir_ref value = s->f->failed ? 0 : opjit_ir_inline(&s->in, s->statement, s->out.rank + 1, at);
+    return s->f->failed ? 0 : opjit_ir_share(s->f, list, value);
+}
+
+/* For the loop's variable v in lo..hi: `steps` of every column, for k = first + v * steps and on. */
+static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_ref first, int64_t steps)
 {
     ir_func *f = s->f;
     block of_k, of_j;
-    const ir_ref k = add_loop(s, list, lo, hi, &of_k), j = add_columns(s, &of_k, &of_j);
+    const ir_ref v = add_loop(s, list, lo, hi, &of_k), j = add_columns(s, &of_k, &of_j);
     if (f->failed)
         return;
-    ir_ref at[9];
-    memcpy(at, s->at, sizeof at);
-    at[s->dimension] = ir_make2(f, IR_IADD, IR_INDEX, s->first, j);
-    at[s->out.rank] = k;
     const uint32_t around = s->in.loop_count;
-    s->in.loops[around] = k;
+    s->in.loops[around] = v;
     s->in.extents[around] = (uint64_t)s->length;
     s->in.loops[around + 1] = j;
     s->in.extents[around + 1] = (uint64_t)s->columns;
     s->in.loop_count += 2;
-    const ir_ref value = f->failed ? 0 : opjit_ir_inline(&s->in, s->statement, s->out.rank + 1, at);
+    ir_ref sum = opjit_ir_load(f, s->row, &j);
+    for (int64_t i = 0; i < steps && !f->failed; i++) {
+        ir_ref k = ir_make2(f, IR_IADD, IR_INDEX, first, ir_make2(f, IR_IMUL, IR_INDEX, v, opjit_ir_index(f, steps)));
+        k = ir_make2(f, IR_IADD, IR_INDEX, k, opjit_ir_index(f, i));
+        sum = step(s, sum, value_at(s, &of_j, k, j));
+    }
     s->in.loop_count = around;
-    const ir_ref shared = f->failed ? 0 : opjit_ir_share(f, &of_j, value);
-    if (!f->failed)
-        store(s, &of_j, s->row, step(s, opjit_ir_load(f, s->row, &j), shared), &j);
+    store(s, &of_j, s->row, sum, &j);
+}
+
+/* Whether several steps in a round are worth it: what they read lies far apart, so that nothing is lost of what the
+ * processor reads ahead, and there is next to nothing to do with it. */
+static bool is_spread(column_stage *s)
+{
+    ir_func *f = s->f;
+    const ir_ref var = opjit_ir_reduced(f, s->statement), count = f->node_count;
+    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
+    uint32_t loads = 0, others = 0;
+    bool far = seen != NULL;
+    for (ir_ref r = 1; far && r < count; r++) {
+        const ir_node *n = ir_at(f, r);
+        others += seen[r] && n->op != IR_LOAD && n->type != IR_INDEX && n->count > 0;
+        if (!seen[r] || n->op != IR_LOAD)
+            continue;
+        int64_t step;
+        far = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, 0, var, &step) &&
+              step >= FAR_BYTES / opjit_ir_type_size((ir_type)n->type);
+        loads++;
+    }
+    return far && loads == 1 && others <= 2;
+}
+
+/* One step of every column for each of `length` k from first on. */
+static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length)
+{
+    ir_func *f = s->f;
+    const int64_t rounds = is_spread(s) ? length / AT_ONCE : 0, done = rounds * AT_ONCE;
+    if (rounds > 0)
+        add_rounds(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, rounds), first, AT_ONCE);
+    if (done < length)
+        add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
 }
 
 /* Block after block; the sum of no block is +0, and that of one never -0, so the first one needs no care. */
@@ -172,15 +217,38 @@ static void add_blocks(column_stage *s, block *list)
     add_identity(s, &of_b, s->row);
     if (f->failed)
         return;
-    const ir_ref block_length = opjit_ir_index(f, BLOCK);
-    const ir_ref lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
-    ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length);
-    if (s->length % BLOCK != 0)
-        hi = ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length));
-    add_steps(s, &of_b, lo, hi);
+    const ir_ref block_length = opjit_ir_index(f, BLOCK), lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
+    if (s->length % BLOCK == 0) {
+        add_steps(s, &of_b, lo, BLOCK);
+    } else { /* the last one is shorter */
+        const ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length);
+        add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0), 1);
+    }
     const ir_ref j = add_columns(s, &of_b, &of_j);
     if (!f->failed)
         store(s, &of_j, s->total, step(s, opjit_ir_load(f, s->total, &j), opjit_ir_load(f, s->row, &j)), &j);
+}
+
+/* Stores the element of the output, which reads the column's result and no other one. */
+static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, const ir_ref *at)
+{
+    ir_func *f = s->f;
+    const ir_ref output = s->r->members[1].statement;
+    inline_source *source = &s->r->sources[s->def.ref];
+    const ir_ref let = opjit_ir_let(f, result);
+    opjit_ir_block_add(f, list, let);
+    if (f->failed)
+        return;
+    source->row_value = let;
+    s->in.loops[s->in.loop_count] = j;
+    s->in.extents[s->in.loop_count++] = (uint64_t)s->columns;
+    s->in.row_count = s->out.rank < 8 ? s->out.rank : 8;
+    memcpy(s->in.rows, at, s->in.row_count * sizeof *at);
+    const ir_ref value = opjit_ir_share(f, list, opjit_ir_inline(&s->in, output, s->out.rank, at));
+    store(s, list, ir_at(f, output)->ref, value, at);
+    s->in.loop_count--;
+    s->in.row_count = 0;
+    source->row_value = 0;
 }
 
 static void add_tile(column_stage *s, block *list)
@@ -191,7 +259,7 @@ static void add_tile(column_stage *s, block *list)
         add_blocks(s, list);
     } else {
         add_identity(s, list, s->row);
-        add_steps(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, s->length));
+        add_steps(s, list, opjit_ir_index(f, 0), s->length);
     }
     const ir_ref j = add_columns(s, list, &inside);
     if (f->failed)
@@ -199,7 +267,11 @@ static void add_tile(column_stage *s, block *list)
     ir_ref at[9];
     memcpy(at, s->at, sizeof at);
     at[s->dimension] = ir_make2(f, IR_IADD, IR_INDEX, s->first, j);
-    store(s, &inside, s->def.ref, opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j), at);
+    const ir_ref result = opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j);
+    if (s->r->count == 1)
+        store(s, &inside, s->def.ref, result, at);
+    else
+        add_output(s, &inside, result, j, at);
 }
 
 /* The coordinates before the columns' one of row p, and 0 behind it. */
@@ -253,6 +325,10 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     }
     s.first = s.tiles == 1 ? opjit_ir_index(f, 0) : ir_make2(f, IR_IMUL, IR_INDEX, t, opjit_ir_index(f, s.columns));
     add_tile(&s, list);
+    if (s.in.refused)
+        return false;
     opjit_ir_block_add(f, stages, stage);
+    if (r->count > 1)
+        f->tensors[s.def.ref].role = IR_VALUE;
     return !f->failed;
 }

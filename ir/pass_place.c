@@ -393,6 +393,24 @@ static uint32_t find_group(const placer *p, uint32_t first, place_rows_of *out)
     return reduces && useful > 1 ? end : first;
 }
 
+/* The output that alone reads the reduction, element by element, and is the next root; 0: there is none. */
+static uint32_t output_of(const placer *p, uint32_t number)
+{
+    const ir_func *f = p->f;
+    const item *x = &p->items[number];
+    uint32_t next = number + 1;
+    while (next < p->count && !p->items[next].is_root)
+        next++;
+    if (next == p->count || x->reads == 0 || !x->aligned || x->first_root != next || x->last_root != next)
+        return 0;
+    const ir_node *n = ir_at(f, p->items[next].statement), *own = ir_at(f, x->statement);
+    const ir_tensor *out = &f->tensors[n->ref], *t = &f->tensors[own->ref];
+    return n->op == IR_YIELD && n->kind == 0 && n->imm == 0 && out->rank == t->rank &&
+                   memcmp(out->sizes, t->sizes, t->rank * sizeof *t->sizes) == 0
+               ? next
+               : 0;
+}
+
 /* The stages in the order of the items, so that memory is written before it is read. */
 static opjit_status place_all(placer *p)
 {
@@ -423,11 +441,17 @@ static opjit_status place_all(placer *p)
             TRY(place_nest(p, x, &stages));
             continue;
         }
-        p_rows.count = 1;
+        const uint32_t output = output_of(p, i);
+        p_rows.count = output != 0 ? 2 : 1;
         p_rows.rows = f->tensors[ir_at(f, x->statement)->ref].rank;
         p_rows.members[0] = (row_member){ .statement = x->statement, .outside = true };
-        if (!opjit_ir_place_columns(&p_rows, &stages))
-            opjit_ir_place_rows(&p_rows, &stages);
+        p_rows.members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
+        if (opjit_ir_place_columns(&p_rows, &stages)) {
+            i = output != 0 ? output : i;
+            continue;
+        }
+        p_rows.count = 1;
+        opjit_ir_place_rows(&p_rows, &stages);
     }
     f->body = stages.first;
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;

@@ -160,7 +160,7 @@ bool opjit_ir_loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor)
 static bool store_past_caches(scheduler *s, ir_ref store)
 {
     const ir_tensor *t = &s->f->tensors[ir_at(s->f, store)->ref];
-    return s->beyond_caches && opjit_ir_rows_are_aligned(t, s->target->vector_bytes) &&
+    return s->beyond_caches && t->role != IR_SCRATCH && opjit_ir_rows_are_aligned(t, s->target->vector_bytes) &&
            !opjit_ir_loads_tensor(s->f, s->stage, ir_at(s->f, store)->ref);
 }
 
@@ -198,9 +198,11 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
     const int64_t vectors = longest(s->f, lo, hi) / lanes;
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
+    const bool whole = cost == 0 && opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes); /* sums without an end */
     int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
                      : stores            ? STORE_UNROLL
-                     : cost <= 2         ? 8
+                     : whole             ? MAX_UNROLL
+                     : cost <= 1         ? 8
                      : cost <= 8         ? 4
                      : cost <= 24        ? 2
                                          : 1;
@@ -522,8 +524,8 @@ static bool may_run_on(scheduler *s, ir_ref loop, ir_ref store)
            keeps_apart(f, ir_at(f, s->stage)->body, loop, store) && keeps_apart(f, loop, loop, store);
 }
 
-/* Whether the statements can be made for iterations behind the loop's end: what they load is there for the variable of
- * `longer`, a loop that goes on, with their copy in it; what they update, they can leave as it is. */
+/* Whether the statements can be made for iterations behind the loop's end: what they load and store is there for the variable
+ * of `longer`, a loop that goes on, with their copy in it; what they update, they can leave as it is. */
 static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
 {
     ir_func *f = s->f;
@@ -536,9 +538,10 @@ static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
                                           : ir_at(f, r)->op == IR_LET;
     for (ir_ref r = 1; r < count && can; r++) {
         const ir_node *n = ir_at(f, r);
-        for (uint32_t d = 0; seen[r] && n->op == IR_LOAD && d < n->count; d++) {
+        const uint32_t first = n->op == IR_STORE;
+        for (uint32_t d = first; seen[r] && (n->op == IR_LOAD || n->op == IR_STORE) && d < n->count; d++) {
             const ir_interval i = opjit_ir_interval(f, ir_operand(f, r, d));
-            can = can && i.lo >= 0 && (uint64_t)i.hi < f->tensors[n->ref].sizes[d];
+            can = can && i.lo >= 0 && (uint64_t)i.hi < f->tensors[n->ref].sizes[d - first];
         }
     }
     return can;

@@ -51,4 +51,14 @@ count=$((count + 1))
 grep -q 'store %1\[%[0-9]*,%[0-9]*\], f32 bits 0xff800000$' "$work/split" || fail 'the masked range is computed'
 count=$((count + 1))
 ! grep -q 'select' "$work/split" || fail 'a condition is left'
+
+# A softmax of masked scores: its loops end where the mask does, only a row of it is in memory, and what moves is its input
+# and output: 128 bytes each, where four nodes write 32 + 3 * 128 and read 32 + 3 * 128.
+run explain "$tests/examples/models/causal_softmax.json"
+sed -n '/^after identity/,/^after schedule/p' "$work/out" >"$work/loops"
+count=$((count + 4))
+[ "$(grep -c 'for %[0-9]* in 0\.\.%6 {' "$work/loops")" = 4 ] || fail 'a loop goes on behind the mask'
+! grep -q 'temp\|lt(' "$work/loops" || fail 'the mask is in memory, or asked for'
+grep -q '^  bytes moved: 256; node by node: 832 (416 written, 416 read)$' "$work/out" || fail 'bytes moved'
+grep -q '^  workspace: 64 bytes$' "$work/out" || fail 'workspace'
 finish
