@@ -497,100 +497,6 @@ static void add_row(scheduler *s, block *out, chain *c)
     end_row(s, out, c);
 }
 
-/* --- ends of loops that are no chain -------------------------------------------------------------------------------- */
-
-/* Whether nothing in the list and below, which `loop` may be part of, sees what its store leaves behind its end: other
- * loops read the row at their variable and have the same end, and none stores there. */
-static bool keeps_apart(ir_func *f, ir_ref first, ir_ref loop, ir_ref store)
-{
-    const ir_ref count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, first);
-    bool apart = seen != NULL;
-    for (ir_ref r = 1; r < count && apart; r++) {
-        const ir_node *n = ir_at(f, r);
-        if (!seen[r] || n->ref != ir_at(f, store)->ref || (n->op != IR_LOAD && n->op != IR_STORE) || r == store)
-            continue;
-        const ir_ref reader = n->op == IR_LOAD ? opjit_ir_loop_of(f, first, ir_operand(f, r, 0)) : 0;
-        apart = reader != 0 && opjit_ir_same(f, ir_operand(f, reader, 1), ir_operand(f, loop, 1));
-    }
-    return apart;
-}
-
-/* Whether the store may run on behind the end of its loop, which is the first of those not scheduled yet. */
-static bool may_run_on(scheduler *s, ir_ref loop, ir_ref store)
-{
-    ir_func *f = s->f;
-    return f->tensors[ir_at(f, store)->ref].role == IR_SCRATCH && ir_at(f, store)->count == 2 &&
-           keeps_apart(f, ir_at(f, s->stage)->body, loop, store) && keeps_apart(f, loop, loop, store);
-}
-
-/* Whether the statements can be made for iterations behind the loop's end: what they load and store is there for the variable
- * of `longer`, a loop that goes on, with their copy in it; what they update, they can leave as it is. */
-static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
-{
-    ir_func *f = s->f;
-    const ir_ref count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, longer)->body);
-    bool can = seen != NULL;
-    for (ir_ref r = ir_at(f, loop)->body; r != 0 && can; r = ir_at(f, r)->next)
-        can = ir_at(f, r)->op == IR_STORE ? may_run_on(s, loop, r)
-              : ir_at(f, r)->op == IR_UPD ? ir_at(f, r)->count == 1
-                                          : ir_at(f, r)->op == IR_LET;
-    for (ir_ref r = 1; r < count && can; r++) {
-        const ir_node *n = ir_at(f, r);
-        const uint32_t first = n->op == IR_STORE;
-        for (uint32_t d = first; seen[r] && (n->op == IR_LOAD || n->op == IR_STORE) && d < n->count; d++) {
-            const ir_interval i = opjit_ir_interval(f, ir_operand(f, r, d));
-            can = can && i.lo >= 0 && (uint64_t)i.hi < f->tensors[n->ref].sizes[d - first];
-        }
-    }
-    return can;
-}
-
-/* A loop from 0 that makes more than stores of a row, and ends anywhere: up to its last whole round, and from there in single
- * vectors to the end of the one that the end is in, whose other lanes update with what changes nothing.  false: it is not
- * one, or they can't. */
-static bool add_ends(scheduler *s, block *out, ir_ref loop, const work *w)
-{
-    ir_func *f = s->f;
-    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1), zero = opjit_ir_index(f, 0);
-    const int64_t lanes = lanes_for(s, loop, w);
-    if (lanes < 2 || !opjit_ir_same(f, lo, zero) || opjit_ir_divisor(f, hi) >= (uint64_t)lanes || s->loops >= MAX_LOOPS ||
-        opjit_ir_interval(f, hi).lo < 0)
-        return false;
-    const int64_t round = lanes * unroll_of(s, lo, hi, w, lanes);
-    const ir_ref whole = opjit_ir_block_let(f, out, ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, round)));
-    const ir_ref end = opjit_ir_block_let(f, out, ir_make2(f, IR_UP, IR_INDEX, hi, opjit_ir_index(f, lanes)));
-    const ir_ref rest = opjit_ir_for(f, whole, end, 1);
-    ir_map map;
-    if (f->failed || opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
-        return false;
-    }
-    opjit_ir_map_set(f, &map, ir_at(f, loop)->ref, ir_at(f, rest)->ref);
-    const ir_ref body = opjit_ir_remake_block(f, &map, ir_at(f, loop)->body);
-    f->nodes[rest].body = body;
-    if (f->failed || !can_run_on(s, loop, rest))
-        return false;
-    const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, ir_at(f, rest)->ref, hi);
-    for (ir_ref r = body; r != 0 && !f->failed; r = ir_at(f, r)->next) {
-        if (ir_at(f, r)->op != IR_UPD)
-            continue;
-        const ir_ref value = ir_operand(f, r, 0);
-        const ir_type type = (ir_type)ir_at(f, value)->type;
-        const uint64_t nothing = opjit_ir_identity(type, (ir_kind)ir_at(f, ir_at(f, r)->ref)->kind);
-        const ir_ref chosen = ir_make3(f, IR_SELECT, IR_NONE, inside, value, opjit_ir_const(f, type, nothing));
-        f->operands[ir_at(f, r)->first] = chosen;
-    }
-    f->operands[ir_at(f, loop)->first + 1] = whole;
-    s->loops++;
-    set_vector(s, loop, w, round / lanes, false);
-    set_vector(s, rest, w, 1, false);
-    opjit_ir_block_add(f, out, loop);
-    opjit_ir_block_add(f, out, rest);
-    return true;
-}
-
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
 
 static void schedule_block(scheduler *s, ir_ref parent);
@@ -604,6 +510,23 @@ static void schedule_inside(scheduler *s, ir_ref loop)
         f->nodes[loop].unroll = unroll_of(s, ir_operand(f, loop, 0), ir_operand(f, loop, 1), &(work){ .cost = 4 }, 1);
     else
         schedule_block(s, loop); /* as deep as loops nest: rule V16 */
+}
+
+/* A loop as two, with an end of its own; false: it has none. */
+static bool add_ends(scheduler *s, block *out, ir_ref loop, const work *w)
+{
+    const int64_t lanes = lanes_for(s, loop, w);
+    const int64_t copies = unroll_of(s, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1), w, lanes);
+    const ir_ref rest =
+        lanes > 1 && s->loops < MAX_LOOPS ? opjit_ir_cut_end(s, out, loop, lanes, lanes * copies) : 0;
+    if (rest == 0)
+        return false;
+    s->loops++;
+    set_vector(s, loop, w, copies, false);
+    set_vector(s, rest, w, 1, false);
+    opjit_ir_block_add(s->f, out, loop);
+    opjit_ir_block_add(s->f, out, rest);
+    return true;
 }
 
 static void schedule_block(scheduler *s, ir_ref parent)
@@ -628,7 +551,8 @@ static void schedule_block(scheduler *s, ir_ref parent)
             continue;
         }
         work w;
-        const bool turned = opjit_ir_turn(s, parent, r), vectors = !turned && ir_at(f, r)->op == IR_FOR && find_work(f, r, &w);
+        const bool turned = opjit_ir_turn(s, parent, r);
+        const bool vectors = !turned && ir_at(f, r)->op == IR_FOR && find_work(f, r, &w);
         if (vectors && parent == s->stage && add_ends(s, &out, r, &w))
             continue;
         if (turned)

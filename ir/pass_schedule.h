@@ -1,5 +1,5 @@
 /* pass_schedule.h - rows as schedule sees them: chains of loops that each store a part of one row.  Shared by
- * pass_schedule.c and pass_edge.c. */
+ * pass_schedule.c, pass_edge.c, pass_ends.c and pass_turn.c. */
 #ifndef OPJIT_IR_PASS_SCHEDULE_H
 #define OPJIT_IR_PASS_SCHEDULE_H
 
@@ -51,6 +51,11 @@ bool opjit_ir_chain_touches(scheduler *s, const chain *c);  /* the next iteratio
  * edges, which cost as much as some lines, would be most of the work. */
 bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c);
 void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
+
+/* pass_ends.c: a loop from 0 that makes more than stores of a row, and ends anywhere, then goes to its last whole round, and the
+ * loop given from there to the end of the last vector of lanes, whose lanes behind the end update with what changes nothing;
+ * neither is in the list out, only lets that they need.  0: it is not one, or its statements can't run on. */
+ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round);
 
 /* pass_turn.c: marks a loop, in the block of `around`, and the one inside it as blocks that are turned in registers; false:
  * another shape, and nothing changed. */

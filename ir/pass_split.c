@@ -189,7 +189,8 @@ static void add_loads(splitter *s, ir_ref load)
         const known *k = &s->stage->parts[i];
         if (k->tensor != ir_at(f, load)->ref || ir_operand(f, load, 0) != s->var)
             continue;
-        const condition c = { .node = load, .value = k->value, .before = cut_number(s, k->lo), .after = cut_number(s, k->hi) };
+        const uint32_t before = cut_number(s, k->lo), after = cut_number(s, k->hi);
+        const condition c = { .node = load, .value = k->value, .before = before, .after = after };
         if (c.before != MAX_CUTS && c.after != MAX_CUTS)
             s->conditions[s->condition_count++] = c;
     }
@@ -383,7 +384,8 @@ static void note_known(stage_split *stage, ir_ref parent, ir_ref loop)
 {
     const ir_func *f = stage->f;
     const ir_ref only = ir_only(f, ir_at(f, loop)->body);
-    if (only == 0 || ir_at(f, only)->op != IR_STORE || ir_at(f, only)->count != 2 || stage->known_count == MAX_KNOWN || parent != stage->root) /* where its bounds are known to all */
+    if (parent != stage->root || stage->known_count == MAX_KNOWN || only == 0 || ir_at(f, only)->op != IR_STORE ||
+        ir_at(f, only)->count != 2) /* the stage's own block: its bounds are known to all loops behind it */
         return;
     const uint32_t tensor = ir_at(f, only)->ref;
     const ir_ref value = ir_operand(f, only, 0);
