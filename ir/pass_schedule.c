@@ -168,11 +168,6 @@ static bool store_past_caches(scheduler *s, ir_ref store)
 
 static int64_t lanes_of(const scheduler *s, const work *w) { return s->target->vector_bytes / w->size; }
 
-static bool has_masks(const rt_target *t)
-{
-    return t->arch == RT_ARCH_X86_64 && rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL);
-}
-
 /* Longest distance from lo to hi that is known. */
 static int64_t longest(const ir_func *f, ir_ref lo, ir_ref hi)
 {
@@ -215,7 +210,8 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
 static int64_t lanes_for(const scheduler *s, ir_ref loop, const work *w)
 {
     int64_t lanes = lanes_of(s, w), trips;
-    if (opjit_ir_distance(s->f, ir_operand(s->f, loop, 1), ir_operand(s->f, loop, 0), &trips) && !has_masks(s->target))
+    if (opjit_ir_distance(s->f, ir_operand(s->f, loop, 1), ir_operand(s->f, loop, 0), &trips) &&
+        !opjit_rt_target_has_masks(s->target))
         while (lanes > 1 && lanes > trips)
             lanes /= 2;
     return lanes;
@@ -235,7 +231,8 @@ static void set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll,
         at_line || (w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store));
     f->nodes[loop].vec = (uint16_t)lanes;
     f->nodes[loop].unroll = unroll != 0 ? (uint16_t)unroll : unroll_of(s, from, to, w, lanes);
-    f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (!whole && has_masks(s->target) ? IR_FOR_TAIL_MASK : 0));
+    const bool masks = !whole && opjit_rt_target_has_masks(s->target);
+    f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (masks ? IR_FOR_TAIL_MASK : 0));
 }
 
 /* --- chains --------------------------------------------------------------------------------------------------------- */
@@ -473,7 +470,7 @@ static void add_row(scheduler *s, block *out, chain *c)
     c->bounds[0] = c->base = opjit_ir_block_let(f, out, c->bounds[0]);
     c->bounds[c->count] = opjit_ir_block_let(f, out, c->bounds[c->count]);
     const ir_ref hi = c->bounds[c->count];
-    c->overlaps = !c->edges && opjit_ir_at_least(f, c->base, hi, c->lanes) && !has_masks(s->target) &&
+    c->overlaps = !c->edges && opjit_ir_at_least(f, c->base, hi, c->lanes) && !opjit_rt_target_has_masks(s->target) &&
                   opjit_ir_chain_repeats(s, c);
     if (c->edges)
         begin_row(s, out, c);

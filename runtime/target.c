@@ -1,145 +1,53 @@
-/* target.c - target descriptions: feature table, named CPUs, canonical text in and out.  Looks at no machine; that is
- * target_host.c. */
-#include "runtime/target.h"
+/* target.c - target descriptions: canonical text in and out.  The tables are target_table.c's; looks at no machine, which
+ * is target_host.c's. */
+#include "runtime/target_table.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BIT(feature) (UINT64_C(1) << (feature))
+#define BIT(feature) RT_FEATURE_BIT(feature)
 
-/* What the feature's instructions build on; LLVM takes these for granted once it is told the feature. */
-#define AVX512_BASE (BIT(RT_X86_AVX2) | BIT(RT_X86_F16C) | BIT(RT_X86_FMA))
-#define AVX512_FP16_BASE (BIT(RT_X86_AVX512BW) | BIT(RT_X86_AVX512DQ) | BIT(RT_X86_AVX512VL))
-
-static const struct feature_row {
-    const char *name; /* LLVM's spelling, also ours */
-    uint32_t level;   /* first x86-64 level that has it; 0: none */
-    uint64_t needs;
-} features[RT_FEATURE_COUNT] = {
-    [RT_X86_SSE3] = { "sse3", 2, 0 },
-    [RT_X86_SSSE3] = { "ssse3", 2, BIT(RT_X86_SSE3) },
-    [RT_X86_SSE41] = { "sse4.1", 2, BIT(RT_X86_SSSE3) },
-    [RT_X86_SSE42] = { "sse4.2", 2, BIT(RT_X86_SSE41) },
-    [RT_X86_POPCNT] = { "popcnt", 2, 0 },
-    [RT_X86_CX16] = { "cx16", 2, 0 },
-    [RT_X86_LAHF] = { "sahf", 2, 0 },
-    [RT_X86_AVX] = { "avx", 3, BIT(RT_X86_SSE42) },
-    [RT_X86_AVX2] = { "avx2", 3, BIT(RT_X86_AVX) },
-    [RT_X86_BMI] = { "bmi", 3, 0 },
-    [RT_X86_BMI2] = { "bmi2", 3, 0 },
-    [RT_X86_F16C] = { "f16c", 3, BIT(RT_X86_AVX) },
-    [RT_X86_FMA] = { "fma", 3, BIT(RT_X86_AVX) },
-    [RT_X86_LZCNT] = { "lzcnt", 3, 0 },
-    [RT_X86_MOVBE] = { "movbe", 3, 0 },
-    [RT_X86_XSAVE] = { "xsave", 3, 0 },
-    [RT_X86_AVX512F] = { "avx512f", 4, AVX512_BASE },
-    [RT_X86_AVX512BW] = { "avx512bw", 4, BIT(RT_X86_AVX512F) },
-    [RT_X86_AVX512CD] = { "avx512cd", 4, BIT(RT_X86_AVX512F) },
-    [RT_X86_AVX512DQ] = { "avx512dq", 4, BIT(RT_X86_AVX512F) },
-    [RT_X86_AVX512VL] = { "avx512vl", 4, BIT(RT_X86_AVX512F) },
-    [RT_X86_AVX512VNNI] = { "avx512vnni", 0, BIT(RT_X86_AVX512F) },
-    [RT_X86_AVX512VBMI] = { "avx512vbmi", 0, BIT(RT_X86_AVX512BW) },
-    [RT_X86_AVX512VBMI2] = { "avx512vbmi2", 0, BIT(RT_X86_AVX512BW) },
-    [RT_X86_AVX512BITALG] = { "avx512bitalg", 0, BIT(RT_X86_AVX512BW) },
-    [RT_X86_AVX512VPOPCNTDQ] = { "avx512vpopcntdq", 0, BIT(RT_X86_AVX512F) },
-    [RT_X86_AVX512FP16] = { "avx512fp16", 0, AVX512_FP16_BASE },
-    [RT_X86_CLZERO] = { "clzero", 0, 0 },
-    [RT_X86_ERMS] = { "ermsb", 0, 0 },
-    [RT_X86_FSRM] = { "fsrm", 0, 0 },
-};
-
-#define KIB UINT64_C(1024)
-#define MIB (1024 * KIB)
-#define ZEN3_EXTRA (BIT(RT_X86_CLZERO) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM))
-#define ICELAKE_VECTOR                                                                                      \
-    (BIT(RT_X86_AVX512VNNI) | BIT(RT_X86_AVX512VBMI) | BIT(RT_X86_AVX512VBMI2) | BIT(RT_X86_AVX512BITALG) | \
-     BIT(RT_X86_AVX512VPOPCNTDQ))
-
-/* Named targets.  Cache sizes 0: the level's defaults.  l3 is what cores of a typical part of the family share. */
-static const struct named_row {
-    const char *name, *tune;
-    uint32_t level;
-    uint64_t extra;
-    uint64_t l1, l2, l3;
-} named[] = {
-    { "x86-64-v1", "generic", 1, 0, 0, 0, 0 },
-    { "x86-64-v2", "generic", 2, 0, 0, 0, 0 },
-    { "x86-64-v3", "generic", 3, 0, 0, 0, 0 },
-    { "x86-64-v4", "generic", 4, 0, 0, 0, 0 },
-    { "haswell", "haswell", 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
-    { "skylake", "skylake", 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
-    { "skylake-avx512", "skylake-avx512", 4, BIT(RT_X86_ERMS), 32 * KIB, 1 * MIB, 22 * MIB },
-    { "icelake-server", "icelake-server", 4, ICELAKE_VECTOR | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 1280 * KIB,
-      36 * MIB },
-    { "sapphirerapids", "sapphirerapids", 4,
-      ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 2 * MIB, 60 * MIB },
-    { "znver2", "znver2", 3, BIT(RT_X86_CLZERO), 32 * KIB, 512 * KIB, 16 * MIB },
-    { "znver3", "znver3", 3, ZEN3_EXTRA, 32 * KIB, 512 * KIB, 32 * MIB },
-    { "znver4", "znver4", 4, ICELAKE_VECTOR | ZEN3_EXTRA, 32 * KIB, 1 * MIB, 32 * MIB },
-    { "znver5", "znver5", 4, ICELAKE_VECTOR | ZEN3_EXTRA, 48 * KIB, 1 * MIB, 32 * MIB },
-};
-enum { NAMED_COUNT = sizeof named / sizeof *named };
-
-/* LLVM writes a warning to standard error for a tuning it does not know, so only these get through. */
-static const char *const tunes[] = {
-    "generic",      "nehalem",        "westmere",        "sandybridge", "ivybridge",      "haswell",
-    "broadwell",    "skylake",        "skylake-avx512",  "cascadelake", "cooperlake",     "cannonlake",
-    "tigerlake",    "icelake-client", "icelake-server",  "rocketlake",  "alderlake",      "raptorlake",
-    "meteorlake",   "arrowlake",      "arrowlake-s",     "lunarlake",   "sapphirerapids", "emeraldrapids",
-    "sierraforest", "graniterapids",  "graniterapids-d", "grandridge",  "gracemont",      "clearwaterforest",
-    "silvermont",   "goldmont",       "goldmont-plus",   "tremont",     "bdver1",         "bdver2",
-    "bdver3",       "bdver4",         "btver2",          "znver1",      "znver2",         "znver3",
-    "znver4",       "znver5",
-};
-
-uint64_t opjit_rt_level_features(uint32_t level)
+static rt_arch arch_of(uint64_t set)
 {
-    uint64_t set = 0;
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
-        if (features[f].level != 0 && features[f].level <= level)
-            set |= BIT(f);
-    return set;
+        if ((set & BIT(f)) != 0)
+            return opjit_rt_features[f].arch;
+    return RT_ARCH_X86_64;
 }
 
-const char *opjit_rt_feature_name(rt_feature feature)
+/* The level's, or those that a feature promises. */
+static uint32_t default_vector_bytes(const rt_target *t)
 {
-    return features[feature].name;
-}
-
-uint64_t opjit_rt_feature_needs(rt_feature feature)
-{
-    return features[feature].needs;
-}
-
-const char *opjit_rt_target_name(uint32_t index)
-{
-    return index < NAMED_COUNT ? named[index].name : NULL;
-}
-
-static uint32_t default_vector_bytes(uint32_t level)
-{
-    return level >= 4 ? 64 : level == 3 ? 32 : 16;
-}
-
-static uint64_t default_l2(uint32_t level)
-{
-    return level <= 2 ? 256 * KIB : 512 * KIB;
+    uint32_t bytes = opjit_rt_level(t->arch, t->level)->vector_bytes;
+    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
+        if ((t->features & BIT(f)) != 0 && opjit_rt_features[f].vector_bytes > bytes)
+            bytes = opjit_rt_features[f].vector_bytes;
+    return bytes;
 }
 
 void opjit_rt_target_set_features(rt_target *target, uint64_t set)
 {
-    target->arch = RT_ARCH_X86_64;
+    const rt_level_row *row;
+
+    target->arch = arch_of(set);
     target->features = set;
     target->level = 1;
-    for (uint32_t level = 2; level <= 4; level++) {
-        const uint64_t wanted = opjit_rt_level_features(level);
+    for (uint32_t level = 2; opjit_rt_level(target->arch, level) != NULL; level++) {
+        const uint64_t wanted = opjit_rt_level_features(target->arch, level);
         if ((set & wanted) == wanted)
             target->level = level;
     }
-    target->vector_bytes = default_vector_bytes(target->level);
-    target->l1 = 32 * KIB;
-    target->l2 = default_l2(target->level);
-    target->l3 = 8 * MIB;
+    row = opjit_rt_level(target->arch, target->level);
+    target->vector_bytes = default_vector_bytes(target);
+    target->l1 = row->l1;
+    target->l2 = row->l2;
+    target->l3 = row->l3;
+}
+
+bool opjit_rt_target_has_masks(const rt_target *t)
+{
+    return (rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL)) || rt_target_has(t, RT_ARM_SVE) ||
+           rt_target_has(t, RT_RISCV_V);
 }
 
 /* --- text out ---------------------------------------------------------------------------------------------------- */
@@ -166,21 +74,22 @@ static void write_number(text_writer *w, const char *before, uint64_t value)
 void opjit_rt_target_write_text(rt_target *t)
 {
     text_writer w = { t->text, sizeof t->text, 0 };
-    const uint64_t of_level = opjit_rt_level_features(t->level);
+    const uint64_t of_level = opjit_rt_level_features(t->arch, t->level);
+    const rt_level_row *row = opjit_rt_level(t->arch, t->level);
 
-    write_number(&w, "cpu:x86-64-v", t->level);
+    write_part(&w, "cpu:", row->name);
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
         if ((t->features & ~of_level & BIT(f)) != 0)
-            write_part(&w, "+", features[f].name);
+            write_part(&w, "+", opjit_rt_features[f].name);
     if (strcmp(t->tune, "generic") != 0)
         write_part(&w, ",tune=", t->tune);
-    if (t->vector_bytes != default_vector_bytes(t->level))
+    if (t->vector_bytes != default_vector_bytes(t))
         write_number(&w, ",vec=", t->vector_bytes);
-    if (t->l1 != 32 * KIB)
+    if (t->l1 != row->l1)
         write_number(&w, ",l1=", t->l1);
-    if (t->l2 != default_l2(t->level))
+    if (t->l2 != row->l2)
         write_number(&w, ",l2=", t->l2);
-    if (t->l3 != 8 * MIB)
+    if (t->l3 != row->l3)
         write_number(&w, ",l3=", t->l3);
 }
 
@@ -192,8 +101,8 @@ void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size)
         return;
     text[0] = '\0';
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
-        if ((t->features & BIT(f)) != 0)
-            write_part(&w, w.used == 0 ? "+" : ",+", features[f].name);
+        if ((t->features & BIT(f)) != 0 && !opjit_rt_features[f].ours)
+            write_part(&w, w.used == 0 ? "+" : ",+", opjit_rt_features[f].name);
 }
 
 /* --- text in ----------------------------------------------------------------------------------------------------- */
@@ -206,11 +115,6 @@ typedef struct span {
 static bool span_is(span s, const char *text)
 {
     return strlen(text) == s.length && memcmp(s.at, text, s.length) == 0;
-}
-
-static bool span_starts(span s, const char *text)
-{
-    return strlen(text) <= s.length && memcmp(s.at, text, strlen(text)) == 0;
 }
 
 /* Cuts s at the first stop character: returns what is before it and leaves it and the rest in *s. */
@@ -226,53 +130,6 @@ static span span_cut(span *s, const char *stops)
 
 #define SPAN(s) (int)((s).length > 40 ? 40 : (s).length), (s).at /* for %.*s, kept short in messages */
 
-static opjit_status find_named(span name, rt_target *out, opjit_error *error)
-{
-    static const char *const other_machines[] = { "aarch64", "arm", "neoverse", "apple-", "riscv", "rv64", "rva" };
-
-    if (span_is(name, "host")) {
-        opjit_rt_target_host(out);
-        if (out->arch != RT_ARCH_X86_64)
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                      "target cpu:host: this machine is no x86-64; name a target");
-        return OPJIT_OK;
-    }
-    if (span_is(name, "x86-64"))
-        name = (span){ named[0].name, strlen(named[0].name) };
-    for (size_t i = 0; i < NAMED_COUNT; i++) {
-        const struct named_row *row = &named[i];
-        if (!span_is(name, row->name))
-            continue;
-        opjit_rt_target_set_features(out, opjit_rt_level_features(row->level) | row->extra);
-        memcpy(out->tune, row->tune, strlen(row->tune) + 1);
-        if (row->l1 != 0)
-            out->l1 = row->l1, out->l2 = row->l2, out->l3 = row->l3;
-        return OPJIT_OK;
-    }
-    for (size_t i = 0; i < sizeof other_machines / sizeof *other_machines; i++)
-        if (span_starts(name, other_machines[i]))
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "target cpu:%.*s: only x86-64 machines are supported",
-                                      SPAN(name));
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "target cpu:%.*s is unknown; known: host, x86-64, x86-64-v1 to -v4, haswell, skylake, "
-                              "skylake-avx512, icelake-server, sapphirerapids, znver2 to znver5",
-                              SPAN(name));
-}
-
-static opjit_status add_feature(span name, uint64_t *set, opjit_error *error)
-{
-    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++) {
-        if (span_is(name, features[f].name)) {
-            *set |= BIT(f);
-            return OPJIT_OK;
-        }
-    }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "target: feature +%.*s is unknown; known are LLVM's names up to those of AVX-512, e.g. "
-                              "+avx2, +fma, +avx512vl, +clzero",
-                              SPAN(name));
-}
-
 /* With every feature what it builds on, until nothing is added. */
 static uint64_t close_features(uint64_t set)
 {
@@ -281,30 +138,94 @@ static uint64_t close_features(uint64_t set)
         before = set;
         for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
             if ((set & BIT(f)) != 0)
-                set |= features[f].needs;
+                set |= opjit_rt_features[f].needs;
     } while (set != before);
     return set;
 }
 
-/* Adds "+feature..." to the named base.  Tuning and cache sizes of a named CPU stay; defaults follow the level. */
+static opjit_status refuse_name(span name, opjit_error *error)
+{
+    char known[320];
+    text_writer w = { known, sizeof known, 0 };
+    const char *next;
+
+    for (uint32_t i = 0; (next = opjit_rt_target_name(i)) != NULL; i++)
+        write_part(&w, ", ", next);
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target cpu:%.*s is unknown; known: host, x86-64%s",
+                              SPAN(name), known);
+}
+
+static opjit_status find_named(span name, rt_target *out, opjit_error *error)
+{
+    const rt_level_row *level;
+    const rt_cpu_row *cpu;
+
+    if (span_is(name, "host")) {
+        opjit_rt_target_host(out);
+        return OPJIT_OK;
+    }
+    if (span_is(name, "x86-64"))
+        name = (span){ "x86-64-v1", sizeof "x86-64-v1" - 1 };
+    for (uint32_t i = 0; (level = opjit_rt_named_level(i)) != NULL; i++)
+        if (span_is(name, level->name)) {
+            opjit_rt_target_set_features(out, opjit_rt_level_features(level->arch, level->level));
+            return OPJIT_OK;
+        }
+    for (uint32_t i = 0; (cpu = opjit_rt_named_cpu(i)) != NULL; i++) {
+        if (!span_is(name, cpu->name))
+            continue;
+        opjit_rt_target_set_features(out, close_features(opjit_rt_level_features(cpu->arch, cpu->level) | cpu->extra));
+        memcpy(out->tune, cpu->tune, strlen(cpu->tune) + 1);
+        out->l1 = cpu->l1, out->l2 = cpu->l2, out->l3 = cpu->l3;
+        return OPJIT_OK;
+    }
+    return refuse_name(name, error);
+}
+
+static opjit_status add_feature(span name, rt_arch arch, uint64_t *set, opjit_error *error)
+{
+    static const char *const examples[] = {
+        [RT_ARCH_X86_64] = "up to those of AVX-512, e.g. +avx2, +fma, +avx512vl, +clzero",
+        [RT_ARCH_AARCH64] = "+sve, +sve2, and +sve256 and +sve512 for longer vectors",
+        [RT_ARCH_RISCV64] = "+v, +zvl256b, +zvl512b, +zba, +zbb, +zbs, +zfhmin, +zvfhmin"
+    };
+
+    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++) {
+        if (opjit_rt_features[f].arch == arch && span_is(name, opjit_rt_features[f].name)) {
+            *set |= BIT(f);
+            return OPJIT_OK;
+        }
+    }
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                              "target: feature +%.*s is unknown; known are LLVM's names %s", SPAN(name),
+                              examples[arch]);
+}
+
+/* Tuning and cache sizes of a named CPU stay; defaults follow the level. */
+static void set_features(rt_target *t, uint64_t set)
+{
+    const rt_target base = *t;
+    const rt_level_row *row = opjit_rt_level(base.arch, base.level);
+
+    opjit_rt_target_set_features(t, set);
+    if (base.l1 != row->l1)
+        t->l1 = base.l1;
+    if (base.l2 != row->l2)
+        t->l2 = base.l2;
+    if (base.l3 != row->l3)
+        t->l3 = base.l3;
+}
+
+/* Adds "+feature..." to the named base. */
 static opjit_status parse_features(span *rest, rt_target *out, opjit_error *error)
 {
-    const rt_target base = *out;
-    uint64_t set = base.features;
-    rt_target plain = { .arch = RT_ARCH_X86_64 };
+    uint64_t set = out->features;
 
     while (rest->length != 0 && rest->at[0] == '+') {
         rest->at++, rest->length--;
-        TRY(add_feature(span_cut(rest, "+,"), &set, error));
+        TRY(add_feature(span_cut(rest, "+,"), out->arch, &set, error));
     }
-    opjit_rt_target_set_features(&plain, base.features);
-    opjit_rt_target_set_features(out, close_features(set));
-    if (base.l1 != plain.l1)
-        out->l1 = base.l1;
-    if (base.l2 != plain.l2)
-        out->l2 = base.l2;
-    if (base.l3 != plain.l3)
-        out->l3 = base.l3;
+    set_features(out, close_features(set));
     return OPJIT_OK;
 }
 
@@ -330,29 +251,55 @@ static opjit_status parse_bytes(span key, span text, uint64_t lowest, uint64_t *
 
 static opjit_status parse_tune(span value, rt_target *out, opjit_error *error)
 {
-    for (size_t i = 0; i < sizeof tunes / sizeof *tunes; i++) {
-        if (span_is(value, tunes[i])) {
-            memcpy(out->tune, tunes[i], value.length + 1);
-            return OPJIT_OK;
-        }
+    if (opjit_rt_tune_known(out->arch, value.at, value.length)) {
+        memcpy(out->tune, value.at, value.length);
+        out->tune[value.length] = '\0';
+        return OPJIT_OK;
     }
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "target: tune=%.*s is unknown; allowed are generic and LLVM's CPU names, e.g. znver3, "
-                              "skylake-avx512, alderlake",
-                              SPAN(value));
+                              "target: tune=%.*s is unknown; allowed are generic and LLVM's CPU names of the same "
+                              "architecture, e.g. %s",
+                              SPAN(value),
+                              out->arch == RT_ARCH_X86_64    ? "znver3, skylake-avx512, alderlake"
+                              : out->arch == RT_ARCH_AARCH64 ? "neoverse-n1, cortex-a72"
+                                                             : "sifive-u74, sifive-x280");
 }
 
+/* needs: the feature without which there are no such vectors, as a set; brings: the one that promises their length. */
 static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
 {
-    const uint32_t bytes = span_is(value, "16") ? 16 : span_is(value, "32") ? 32 : span_is(value, "64") ? 64 : 0;
+    static const struct {
+        rt_arch arch;
+        uint32_t bytes;
+        uint64_t needs, brings;
+    } rows[] = {
+        { RT_ARCH_X86_64, 16, 0, 0 },
+        { RT_ARCH_X86_64, 32, BIT(RT_X86_AVX), 0 },
+        { RT_ARCH_X86_64, 64, BIT(RT_X86_AVX512F), 0 },
+        { RT_ARCH_AARCH64, 16, 0, 0 },
+        { RT_ARCH_AARCH64, 32, BIT(RT_ARM_SVE), BIT(RT_ARM_SVE_256) },
+        { RT_ARCH_AARCH64, 64, BIT(RT_ARM_SVE), BIT(RT_ARM_SVE_512) },
+        { RT_ARCH_RISCV64, 8, 0, 0 },
+        { RT_ARCH_RISCV64, 16, BIT(RT_RISCV_V), 0 },
+        { RT_ARCH_RISCV64, 32, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL256B) },
+        { RT_ARCH_RISCV64, 64, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL512B) },
+    };
 
-    if (bytes == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%.*s; allowed: 16, 32, 64", SPAN(value));
-    if ((bytes == 32 && !rt_target_has(out, RT_X86_AVX)) || (bytes == 64 && !rt_target_has(out, RT_X86_AVX512F)))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%u needs +%s", bytes,
-                                  bytes == 32 ? "avx" : "avx512f");
-    out->vector_bytes = bytes;
-    return OPJIT_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char digits[8];
+        snprintf(digits, sizeof digits, "%u", (unsigned)rows[i].bytes);
+        if (rows[i].arch != out->arch || !span_is(value, digits))
+            continue;
+        for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
+            if ((rows[i].needs & ~out->features & BIT(f)) != 0)
+                return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%s needs +%s", digits,
+                                          opjit_rt_features[f].name);
+        set_features(out, close_features(out->features | rows[i].brings));
+        out->vector_bytes = rows[i].bytes;
+        return OPJIT_OK;
+    }
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%.*s; allowed: %s16, 32, 64", SPAN(value),
+                              out->arch == RT_ARCH_RISCV64 ? "8, " : "");
 }
 
 static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, opjit_error *error)
@@ -376,8 +323,8 @@ static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, op
     switch (index) {
     case 0: return parse_tune(option, out, error);
     case 1: return parse_vector(option, out, error);
-    case 2: return parse_bytes(key, option, KIB, &out->l1, error);
-    case 3: return parse_bytes(key, option, KIB, &out->l2, error);
+    case 2: return parse_bytes(key, option, 1024, &out->l1, error);
+    case 3: return parse_bytes(key, option, 1024, &out->l2, error);
     default: return parse_bytes(key, option, 0, &out->l3, error);
     }
 }

@@ -1,6 +1,8 @@
 /* target.h - what a kernel is compiled for, as data: architecture, features, tuning, cache sizes.
  * The text is canonical: equal targets have equal text, and the text is part of every cache key.
  *     cpu:x86-64-v3[+feature...][,tune=NAME][,vec=BYTES][,l1=BYTES][,l2=BYTES][,l3=BYTES]
+ * and likewise cpu:aarch64, cpu:rv64gc and cpu:rv64gcv.  SVE and V have vectors of a stated length: vec=32 asks for 256 bits
+ * at least, and is the feature +sve256 or +zvl256b; code for it runs on machines with longer vectors, too.
  * Named targets ("cpu:znver4") take features, tuning and cache sizes from a table, never from the host. */
 #ifndef OPJIT_RUNTIME_TARGET_H
 #define OPJIT_RUNTIME_TARGET_H
@@ -16,6 +18,9 @@ typedef enum rt_feature {
     RT_X86_AVX512F, RT_X86_AVX512BW, RT_X86_AVX512CD, RT_X86_AVX512DQ, RT_X86_AVX512VL,               /* v4 */
     RT_X86_AVX512VNNI, RT_X86_AVX512VBMI, RT_X86_AVX512VBMI2, RT_X86_AVX512BITALG, RT_X86_AVX512VPOPCNTDQ, RT_X86_AVX512FP16,
     RT_X86_CLZERO, RT_X86_ERMS, RT_X86_FSRM,
+    RT_ARM_NEON, RT_ARM_SVE, RT_ARM_SVE2, RT_ARM_SVE_256, RT_ARM_SVE_512,                             /* NEON: all of them */
+    RT_RISCV_M, RT_RISCV_A, RT_RISCV_F, RT_RISCV_D, RT_RISCV_C,                                       /* rv64gc */
+    RT_RISCV_V, RT_RISCV_ZVL256B, RT_RISCV_ZVL512B, RT_RISCV_ZBA, RT_RISCV_ZBB, RT_RISCV_ZBS, RT_RISCV_ZFHMIN, RT_RISCV_ZVFHMIN,
     RT_FEATURE_COUNT
 } rt_feature;
 
@@ -33,20 +38,20 @@ extern const rt_cpuid_bit opjit_rt_cpuid_bits[];
 
 typedef struct rt_target {
     rt_arch arch;
-    uint32_t level;        /* x86-64: 1 to 4 */
-    uint64_t features;     /* bit rt_feature; always holds those of level */
-    uint32_t vector_bytes; /* 16, 32 or 64: width that the schedule vectorises with */
+    uint32_t level;        /* x86-64: 1 to 4; AArch64: 1; RISC-V: 1, with V 2 */
+    uint64_t features;     /* bit rt_feature; always holds those of level, and of no other architecture */
+    uint32_t vector_bytes; /* 16, 32 or 64: width that the schedule vectorises with; 8 where there are no vectors */
     uint64_t l1, l2, l3;   /* bytes of data cache that one core can use; l3 0: none */
     char tune[32];         /* LLVM's -mtune name; "generic" */
     char text[RT_TARGET_TEXT_SIZE]; /* canonical */
 } rt_target;
 
-/* Features that the x86-64 level (1 to 4) guarantees; what LLVM calls one feature, and those it can't do without. */
-uint64_t opjit_rt_level_features(uint32_t level);
+/* Features that the level guarantees; what LLVM calls one feature, and those it can't do without. */
+uint64_t opjit_rt_level_features(rt_arch arch, uint32_t level);
 const char *opjit_rt_feature_name(rt_feature feature);
 uint64_t opjit_rt_feature_needs(rt_feature feature);
-/* Sets level from the features, then vector_bytes and cache sizes to that level's defaults: caches 32 KiB, 512 KiB (levels 1
- * and 2: 256 KiB) and 8 MiB; vectors 16 (levels 1 and 2), 32 or 64 bytes. */
+/* Sets architecture and level from the features, then vector_bytes and cache sizes to that level's defaults (x86-64-v1 has no
+ * features: an empty set is it). */
 void opjit_rt_target_set_features(rt_target *target, uint64_t features);
 /* Writes target->text from the other fields. */
 void opjit_rt_target_write_text(rt_target *target);
@@ -58,7 +63,11 @@ opjit_status opjit_rt_target_parse(const char *text, rt_target *out, opjit_error
 /* Whether this machine runs code for *target; if not, says in *error which feature is missing. */
 opjit_status opjit_rt_target_runs_here(const rt_target *target, opjit_error *error);
 static inline bool rt_target_has(const rt_target *t, rt_feature f) { return (t->features >> f & 1) != 0; }
-/* LLVM's spelling, e.g. "+avx2", of every feature bit set, comma-separated, in bit order, into text (NUL-terminated). */
+/* Whether vectors of every element type are loaded and stored under a mask as fast as without, so that a loop's rest is one
+ * such vector. */
+bool opjit_rt_target_has_masks(const rt_target *target);
+/* LLVM's spelling, e.g. "+avx2", of every feature bit set that is one to LLVM, comma-separated, in bit order, into text
+ * (NUL-terminated). */
 void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size);
 /* The index-th known named target ("x86-64-v1", ..., "znver4"), NULL at the end: for `opjit targets` and messages. */
 const char *opjit_rt_target_name(uint32_t index);

@@ -1,4 +1,4 @@
-/* target_host.c - what this machine is: cpuid, the operating system's register state, cache sizes.
+/* target_host.c - what this machine is: cpuid or the kernel's word, the operating system's register state, cache sizes.
  * Detected here and not by LLVM, so that the key of a cached kernel needs no LLVM. */
 #include "runtime/target.h"
 
@@ -8,6 +8,12 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) || defined(__riscv)
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#endif
+
+#if defined(__x86_64__)
 
 typedef struct regs {
     uint32_t a, b, c, d;
@@ -35,12 +41,12 @@ static uint32_t reg_of(regs r, char name)
     return name == 'b' ? r.b : name == 'c' ? r.c : r.d;
 }
 
-static uint64_t host_features(void)
+static uint64_t read_features(void)
 {
     uint32_t leaf = 1;
     regs r = cpuid(leaf, 0);
     const uint64_t state = saved_state((r.c >> 27 & 1) != 0);
-    uint64_t set = 0, before;
+    uint64_t set = 0;
 
     for (const rt_cpuid_bit *row = opjit_rt_cpuid_bits; row->leaf != 0; row++) {
         if (row->leaf != leaf) /* not for each row: in a virtual machine cpuid takes 10 us */
@@ -48,12 +54,6 @@ static uint64_t host_features(void)
         if ((reg_of(r, row->reg) >> row->bit & 1) != 0 && (state & row->state) == row->state)
             set |= UINT64_C(1) << row->feature;
     }
-    do { /* a virtual machine may hide what a feature builds on: then the feature goes too */
-        before = set;
-        for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
-            if ((opjit_rt_feature_needs((rt_feature)f) & ~set) != 0)
-                set &= ~(UINT64_C(1) << f);
-    } while (set != before);
     return set;
 }
 
@@ -127,8 +127,6 @@ static const char *host_tune(uint64_t features)
     return "generic";
 }
 
-/* --- caches ------------------------------------------------------------------------------------------------------- */
-
 /* Deterministic cache parameters: leaf 4 on Intel, 0x8000001d (same layout) on AMD. */
 static void host_caches(uint64_t sizes[4])
 {
@@ -145,6 +143,73 @@ static void host_caches(uint64_t sizes[4])
     }
 }
 
+#else
+
+/* Unknown parts get the level's defaults: no table of part numbers is kept for these. */
+static const char *host_tune(uint64_t features)
+{
+    (void)features;
+    return "generic";
+}
+
+static void host_caches(uint64_t sizes[4])
+{
+    (void)sizes;
+}
+
+#if defined(__aarch64__)
+#ifndef PR_SVE_GET_VL
+#define PR_SVE_GET_VL 51
+#endif
+
+/* Bits of AT_HWCAP and AT_HWCAP2, which are the kernel's interface: asm/hwcap.h. */
+static uint64_t read_features(void)
+{
+    uint64_t set = UINT64_C(1) << RT_ARM_NEON;
+    const int length = (getauxval(AT_HWCAP) >> 22 & 1) != 0 ? prctl(PR_SVE_GET_VL) : -1;
+
+    if (length < 0)
+        return set;
+    set |= UINT64_C(1) << RT_ARM_SVE;
+    if ((getauxval(AT_HWCAP2) >> 1 & 1) != 0)
+        set |= UINT64_C(1) << RT_ARM_SVE2;
+    if ((length & 0xffff) >= 32)
+        set |= UINT64_C(1) << RT_ARM_SVE_256;
+    if ((length & 0xffff) >= 64)
+        set |= UINT64_C(1) << RT_ARM_SVE_512;
+    return set;
+}
+
+#else
+
+/* One letter, one bit.  Extensions with longer names are not looked for. */
+static uint64_t read_features(void)
+{
+    static const struct {
+        char letter;
+        rt_feature feature;
+    } letters[] = { { 'M', RT_RISCV_M }, { 'A', RT_RISCV_A }, { 'F', RT_RISCV_F },
+                    { 'D', RT_RISCV_D }, { 'C', RT_RISCV_C }, { 'V', RT_RISCV_V } };
+    const unsigned long told = getauxval(AT_HWCAP);
+    uint64_t set = 0, bytes = 0;
+
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        if ((told >> (letters[i].letter - 'A') & 1) != 0)
+            set |= UINT64_C(1) << letters[i].feature;
+    if ((set >> RT_RISCV_V & 1) != 0)
+        __asm__ volatile("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb, by number for assemblers without V */
+    if (bytes >= 32)
+        set |= UINT64_C(1) << RT_RISCV_ZVL256B;
+    if (bytes >= 64)
+        set |= UINT64_C(1) << RT_RISCV_ZVL512B;
+    return set;
+}
+
+#endif
+#endif
+
+/* --- caches ------------------------------------------------------------------------------------------------------- */
+
 /* First line of a small file of /sys without its newline; false where there is none. */
 static bool read_line(const char *path, char *line, int size)
 {
@@ -160,7 +225,7 @@ static bool read_line(const char *path, char *line, int size)
     return good;
 }
 
-/* For virtual machines whose cpuid hides the caches: /sys may still know them. */
+/* Where nobody told: /sys may know, also in virtual machines whose cpuid hides the caches. */
 static void sys_caches(uint64_t sizes[4])
 {
     for (unsigned index = 0; index < 8; index++) {
@@ -181,6 +246,20 @@ static void sys_caches(uint64_t sizes[4])
     }
 }
 
+/* What a feature builds on may be hidden by a virtual machine: then the feature goes too. */
+static uint64_t host_features(void)
+{
+    uint64_t set = read_features(), before;
+
+    do {
+        before = set;
+        for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
+            if ((opjit_rt_feature_needs((rt_feature)f) & ~set) != 0)
+                set &= ~(UINT64_C(1) << f);
+    } while (set != before);
+    return set;
+}
+
 static void detect(rt_target *out)
 {
     uint64_t sizes[4] = { 0 };
@@ -199,25 +278,6 @@ static void detect(rt_target *out)
     }
     opjit_rt_target_write_text(out);
 }
-
-#else
-
-static void detect(rt_target *out)
-{
-#if defined(__riscv)
-    out->arch = RT_ARCH_RISCV64;
-    memcpy(out->text, "cpu:riscv64", sizeof "cpu:riscv64");
-#else
-    out->arch = RT_ARCH_AARCH64;
-    memcpy(out->text, "cpu:aarch64", sizeof "cpu:aarch64");
-#endif
-    memcpy(out->tune, "generic", sizeof "generic");
-    out->vector_bytes = 16;
-    out->l1 = 32 * 1024;
-    out->l2 = 256 * 1024;
-}
-
-#endif
 
 /* Detected once a process: cpuid leaves a virtual machine every time, tens of microseconds in all. */
 static pthread_once_t host_once = PTHREAD_ONCE_INIT;
@@ -241,8 +301,8 @@ opjit_status opjit_rt_target_runs_here(const rt_target *target, opjit_error *err
 
     opjit_rt_target_host(&host);
     if (host.arch != target->arch)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s does not run on this machine, which is %s",
-                                  target->text, host.text);
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s does not run on this machine, which is %.*s",
+                                  target->text, (int)strcspn(host.text, "+,"), host.text);
     missing = target->features & ~host.features;
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
         if ((missing >> f & 1) != 0)

@@ -22,6 +22,17 @@ static const struct {
     { "cpu:znver2,l3=8388608,tune=generic", "cpu:x86-64-v3+clzero" },
     { "cpu:haswell+avx512f", "cpu:x86-64-v3+avx512f+ermsb,tune=haswell,l2=262144" },
     { "cpu:x86-64-v1,l2=262144", "cpu:x86-64-v1" },
+    { "cpu:aarch64", "cpu:aarch64" },
+    { "cpu:aarch64+sve2", "cpu:aarch64+sve+sve2" },
+    { "cpu:aarch64+sve,vec=32", "cpu:aarch64+sve+sve256" }, /* the length is a feature */
+    { "cpu:aarch64+sve+sve256,vec=16", "cpu:aarch64+sve+sve256,vec=16" },
+    { "cpu:a64fx", "cpu:aarch64+sve+sve256+sve512,tune=a64fx,l1=65536,l2=8388608,l3=0" },
+    { "cpu:neoverse-n1,l3=8388608", "cpu:aarch64,tune=neoverse-n1,l1=65536,l2=1048576" },
+    { "cpu:rv64gc", "cpu:rv64gc" },
+    { "cpu:rv64gc+v", "cpu:rv64gcv" },
+    { "cpu:rv64gcv,vec=16", "cpu:rv64gcv" },
+    { "cpu:rv64gcv,l1=65536,vec=64", "cpu:rv64gcv+zvl256b+zvl512b,l1=65536" },
+    { "cpu:sifive-u74", "cpu:rv64gc+zba+zbb,tune=sifive-u74,l2=2097152,l3=0" },
 };
 
 START_TEST(canonical_row)
@@ -46,9 +57,12 @@ static const struct {
     { "cpu:", OPJIT_INVALID_ARGUMENT, "is unknown" },
     { "cpu:x86-64-v5", OPJIT_INVALID_ARGUMENT, "cpu:x86-64-v5 is unknown" },
     { "cpu: x86-64-v3", OPJIT_INVALID_ARGUMENT, "is unknown" },
-    { "cpu:aarch64", OPJIT_UNSUPPORTED, "only x86-64" },
-    { "cpu:neoverse-n1", OPJIT_UNSUPPORTED, "only x86-64" },
-    { "cpu:rv64gc", OPJIT_UNSUPPORTED, "only x86-64" },
+    { "cpu:x86-64-v3+sve", OPJIT_INVALID_ARGUMENT, "feature +sve is unknown" },
+    { "cpu:aarch64,vec=32", OPJIT_INVALID_ARGUMENT, "vec=32 needs +sve" },
+    { "cpu:aarch64+avx", OPJIT_INVALID_ARGUMENT, "feature +avx is unknown" },
+    { "cpu:aarch64,tune=znver3", OPJIT_INVALID_ARGUMENT, "tune=znver3" },
+    { "cpu:rv64gc,vec=16", OPJIT_INVALID_ARGUMENT, "vec=16 needs +v" },
+    { "cpu:x86-64-v3,vec=8", OPJIT_INVALID_ARGUMENT, "vec=8; allowed: 16, 32, 64" },
     { "cpu:x86-64-v3+", OPJIT_INVALID_ARGUMENT, "feature + is unknown" },
     { "cpu:x86-64-v3+avx3", OPJIT_INVALID_ARGUMENT, "feature +avx3 is unknown" },
     { "cpu:x86-64-v3,", OPJIT_INVALID_ARGUMENT, "option ''" },
@@ -92,34 +106,50 @@ START_TEST(every_name)
         ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text, error.message);
         ck_assert_int_eq(opjit_rt_target_parse(target.text, &again, &error), OPJIT_OK);
         ck_assert_mem_eq(&target, &again, sizeof target);
-        ck_assert_uint_eq(target.vector_bytes, target.level >= 4 ? 64 : target.level == 3 ? 32 : 16);
+        if (target.arch == RT_ARCH_X86_64)
+            ck_assert_uint_eq(target.vector_bytes, target.level >= 4 ? 64 : target.level == 3 ? 32 : 16);
     }
-    ck_assert_uint_ge(count, 13);
+    ck_assert_uint_ge(count, 28);
 }
 END_TEST
+
+static bool is_of(rt_arch arch, unsigned feature)
+{
+    rt_target t;
+    opjit_rt_target_set_features(&t, UINT64_C(1) << feature);
+    return t.arch == arch;
+}
 
 /* Every single feature on every level, and all of them: the text is complete and fits. */
 START_TEST(every_feature)
 {
-    for (uint32_t level = 1; level <= 4; level++) {
-        for (unsigned f = 0; f <= RT_FEATURE_COUNT; f++) {
-            char text[600];
-            rt_target target, again;
-            opjit_error error;
-            int used = snprintf(text, sizeof text, "cpu:x86-64-v%u", level);
-            for (unsigned g = 0; g < RT_FEATURE_COUNT; g++) /* f == COUNT: all but popcnt, which keeps the level at 1 */
-                if (f == RT_FEATURE_COUNT ? g != RT_X86_POPCNT : g == f)
-                    used +=
-                        snprintf(text + used, sizeof text - (size_t)used, "+%s", opjit_rt_feature_name((rt_feature)g));
-            snprintf(text + used, sizeof text - (size_t)used,
-                     ",tune=clearwaterforest,vec=16,l1=1099511627776,l2=1099511627776,l3=1099511627776");
-            ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text, error.message);
-            ck_assert_msg(opjit_rt_target_parse(target.text, &again, &error) == OPJIT_OK, "%s: %s", target.text,
-                          error.message);
-            ck_assert_mem_eq(&target, &again, sizeof target);
-            if (f < RT_FEATURE_COUNT)
-                ck_assert(rt_target_has(&target, (rt_feature)f));
-        }
+    static const struct {
+        const char *name, *tune;
+        rt_arch arch;
+    } rows[] = {
+        { "x86-64-v1", "clearwaterforest", RT_ARCH_X86_64 }, { "x86-64-v2", "clearwaterforest", RT_ARCH_X86_64 },
+        { "x86-64-v3", "clearwaterforest", RT_ARCH_X86_64 }, { "x86-64-v4", "clearwaterforest", RT_ARCH_X86_64 },
+        { "aarch64", "thunderx2t99", RT_ARCH_AARCH64 },      { "rv64gc", "xiangshan-kunminghu", RT_ARCH_RISCV64 },
+    };
+    const rt_arch arch = rows[_i].arch;
+    for (unsigned f = 0; f <= RT_FEATURE_COUNT; f++) {
+        char text[600];
+        rt_target target, again;
+        opjit_error error;
+        if (f < RT_FEATURE_COUNT && !is_of(arch, f))
+            continue;
+        int used = snprintf(text, sizeof text, "cpu:%s", rows[_i].name);
+        for (unsigned g = 0; g < RT_FEATURE_COUNT; g++) /* f == COUNT: all but popcnt, which keeps the level at 1 */
+            if (is_of(arch, g) && (f == RT_FEATURE_COUNT ? g != RT_X86_POPCNT : g == f))
+                used += snprintf(text + used, sizeof text - (size_t)used, "+%s", opjit_rt_feature_name((rt_feature)g));
+        snprintf(text + used, sizeof text - (size_t)used, ",tune=%s%s,l1=1099511627776,l2=1099511627776,l3=1099511627776",
+                 rows[_i].tune, arch == RT_ARCH_RISCV64 ? "" : ",vec=16");
+        ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text, error.message);
+        ck_assert_msg(opjit_rt_target_parse(target.text, &again, &error) == OPJIT_OK, "%s: %s", target.text, error.message);
+        ck_assert_mem_eq(&target, &again, sizeof target);
+        ck_assert_int_eq(target.arch, arch);
+        if (f < RT_FEATURE_COUNT)
+            ck_assert(rt_target_has(&target, (rt_feature)f));
     }
 }
 END_TEST
@@ -136,6 +166,9 @@ START_TEST(features_text)
     ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64-v1", &target, NULL), OPJIT_OK);
     opjit_rt_target_features_text(&target, text, sizeof text);
     ck_assert_str_eq(text, "");
+    ck_assert_int_eq(opjit_rt_target_parse("cpu:aarch64+sve512", &target, NULL), OPJIT_OK);
+    opjit_rt_target_features_text(&target, text, sizeof text); /* the length is told in another way */
+    ck_assert_str_eq(text, "+neon,+sve");
 }
 END_TEST
 
@@ -226,11 +259,18 @@ START_TEST(runs_here)
     opjit_error error;
     ck_assert_int_eq(opjit_rt_target_parse("cpu:x86-64", &all, &error), OPJIT_OK);
     ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error), OPJIT_OK);
-    opjit_rt_target_set_features(&all, (UINT64_C(1) << RT_FEATURE_COUNT) - 1);
+    opjit_rt_target_set_features(&all, (UINT64_C(1) << RT_ARM_NEON) - 1);
     opjit_rt_target_write_text(&all);
     ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error),
                      OPJIT_UNSUPPORTED); /* clzero and avx512fp16: no CPU has both */
     ck_assert_msg(strstr(error.message, "this CPU lacks ") == error.message, "%s", error.message);
+    static const char *const foreign[] = { "cpu:aarch64", "cpu:neoverse-v1", "cpu:rv64gc", "cpu:rv64gcv,vec=32" };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        ck_assert_int_eq(opjit_rt_target_parse(foreign[i], &all, &error), OPJIT_OK);
+        ck_assert_int_eq(opjit_rt_target_runs_here(&all, &error), OPJIT_UNSUPPORTED);
+        ck_assert_msg(strstr(error.message, "does not run on this machine, which is cpu:x86-64-v") != NULL, "%s",
+                      error.message);
+    }
 }
 END_TEST
 #endif
@@ -246,7 +286,7 @@ int main(void)
     tcase_add_loop_test(tc, canonical_row, 0, sizeof texts / sizeof *texts);
     tcase_add_loop_test(tc, refusal_row, 0, sizeof refusals / sizeof *refusals);
     tcase_add_test(tc, every_name);
-    tcase_add_test(tc, every_feature);
+    tcase_add_loop_test(tc, every_feature, 0, 6);
     tcase_add_test(tc, features_text);
 #if defined(__x86_64__)
     tcase_add_test(tc, this_machine);
