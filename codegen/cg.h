@@ -46,24 +46,50 @@ typedef enum cg_way {
     CG_CALLED       /* lane by lane, by a function of ours that stands in the same module */
 } cg_way;
 
+/* A row of the table of what targets can do: op x type x features.  Types are those of the result, of operand 0 for
+ * comparisons and TO_INDEX, of the conversion's target for CAST and ELEM. */
+typedef struct cg_legal {
+    ir_op op;
+    uint32_t types;    /* CG_F16 | ... */
+    uint64_t features; /* all of them: with, else without */
+    cg_way with, without;
+} cg_legal;
+
+enum {
+    CG_F16 = 1u << IR_F16,
+    CG_F32 = 1u << IR_F32,
+    CG_F64 = 1u << IR_F64,
+    CG_FLOATS = CG_F16 | CG_F32 | CG_F64,
+    CG_INTS = 1u << IR_I8 | 1u << IR_I16 | 1u << IR_I32 | 1u << IR_I64 | 1u << IR_U8 | 1u << IR_U16 | 1u << IR_U32 |
+              1u << IR_U64,
+    CG_BOOL = 1u << IR_BOOL,
+    CG_INDEX = 1u << IR_INDEX,
+    CG_ELEMENTS = CG_FLOATS | CG_INTS,
+    CG_ALL = CG_ELEMENTS | CG_BOOL | CG_INDEX
+};
+#define CG_NEEDS(feature) ((uint64_t)1 << (feature))
+
 /* What differs between targets; the rest of codegen never asks which one it is. */
 typedef struct cg_target {
     rt_arch arch;
     const char *name; /* LLVM's name of the backend */
     const char *triple;
-    void (*setup)(void); /* once a process */
-    /* CPU name for LLVM and the attributes that every function gets. */
+    /* What the target machine is made with; every function says more of itself. */
+    const char *machine_cpu, *machine_features, *abi;
+    void (*setup)(void); /* registers the backend; again is harmless */
+    /* CPU name for LLVM, which every function gets beside the features. */
     const char *(*cpu)(const rt_target *target);
-    cg_way (*way)(const rt_target *target, ir_op op, ir_type type);
+    const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types */
     bool (*masked)(const rt_target *target, uint32_t bits); /* masked vector loads and stores of lanes of that width */
-    bool (*masked_tail)(const rt_target *target);           /* cheap for every element width */
-    const char *fence;                                      /* intrinsic that orders non-temporal stores */
+    const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
+    uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
+                                                      times 128 bits; NULL: there are none such */
 } cg_target;
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
-extern const cg_target opjit_cg_target_x86;
+extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv;
 
-/* The table of cg_legal.c for a machine with all features of this mask. */
-cg_way opjit_cg_way_x86(const rt_target *target, ir_op op, ir_type type);
+/* cg_legal.c */
+cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);
 
 /* --- one function in the making ----------------------------------------------------------------------------------- */
 typedef struct cg_info {

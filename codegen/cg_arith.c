@@ -90,7 +90,7 @@ static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueR
     case IR_SHL:
     case IR_SHR: return shift(f, op, is_signed, a[0], a[1]);
     case IR_CTPOP:
-        return f->cpu->way(f->target, op, type) == CG_NATIVE && opjit_cg_lanes(a[0]) == 1
+        return opjit_cg_way(f->cpu, f->target, op, type) == CG_NATIVE && opjit_cg_lanes(a[0]) == 1
                    ? opjit_cg_call(f, "llvm.ctpop", 1, a)
                    : opjit_cg_expand_ctpop(f, a[0]);
     case IR_IPOW: return integer_power(f, a[0], a[1]);
@@ -153,7 +153,7 @@ static LLVMValueRef sign_op(cg_func *f, ir_op op, LLVMValueRef v)
 
 static LLVMValueRef round_op(cg_func *f, ir_op op, ir_type type, LLVMValueRef x)
 {
-    if (f->cpu->way(f->target, op, type) != CG_NATIVE)
+    if (opjit_cg_way(f->cpu, f->target, op, type) != CG_NATIVE)
         return opjit_cg_expand_round(f, op, type, x);
     return opjit_cg_call(f,
                          op == IR_FLOOR   ? "llvm.floor"
@@ -188,7 +188,7 @@ static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
         a[0] = a[1];
         a[1] = other;
     }
-    return f->cpu->way(f->target, IR_FMA, type) == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a)
+    return opjit_cg_way(f->cpu, f->target, IR_FMA, type) == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a)
                                                              : opjit_cg_soft_lanes(f, IR_FMA, type, a);
 }
 

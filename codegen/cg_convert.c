@@ -8,7 +8,7 @@ static LLVMValueRef to_float(cg_func *f, LLVMValueRef v, ir_type to)
 
 LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v)
 {
-    if (f->cpu->way(f->target, IR_CAST, IR_F16) != CG_NATIVE)
+    if (opjit_cg_way(f->cpu, f->target, IR_CAST, IR_F16) != CG_NATIVE)
         return opjit_cg_expand_from_half(f, v);
     const uint32_t lanes = opjit_cg_lanes(v);
     LLVMValueRef half = LLVMBuildBitCast(f->b, v, opjit_cg_float(f, IR_F16, lanes), "");
@@ -18,7 +18,7 @@ LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v)
 LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v)
 {
     v = opjit_cg_as_float(f, v);
-    if (f->cpu->way(f->target, IR_CAST, IR_F16) != CG_NATIVE)
+    if (opjit_cg_way(f->cpu, f->target, IR_CAST, IR_F16) != CG_NATIVE)
         return opjit_cg_expand_to_half(f, v);
     const uint32_t lanes = opjit_cg_lanes(v);
     LLVMValueRef half = LLVMBuildFPTrunc(f->b, v, opjit_cg_float(f, IR_F16, lanes), "");

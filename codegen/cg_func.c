@@ -16,6 +16,9 @@ void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
     opjit_rt_target_features_text(f->target, features, sizeof(features));
     snprintf(width, sizeof(width), "%u", f->target->vector_bytes * 8);
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, compat_attribute(f->llvm, "nounwind", 0));
+    if (f->cpu->vscale && f->cpu->vscale(f->target)) /* at least, in the upper half; no most */
+        LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                                compat_attribute(f->llvm, "vscale_range", (uint64_t)f->cpu->vscale(f->target) << 32));
     add_text(f, fn, "frame-pointer", "none");
     add_text(f, fn, "prefer-vector-width", width);
     add_text(f, fn, "target-cpu", f->cpu->cpu(f->target));

@@ -3,6 +3,8 @@
  * relocation that would need an address.  Nothing in the file is trusted: every offset and size is checked. */
 #include "codegen/cg_link.h"
 
+#include "codegen/cg_reloc.h"
+
 #include <elf.h>
 #include <string.h>
 
@@ -12,7 +14,8 @@ typedef struct elf_file {
     const uint8_t *data;
     size_t size;
     opjit_error *error;
-    uint32_t count; /* sections */
+    uint16_t machine; /* EM_... */
+    uint32_t count;   /* sections */
     Elf64_Shdr sections[MAX_SECTIONS];
     uint64_t place[MAX_SECTIONS]; /* where the section stands in the flat piece; UINT64_MAX: nowhere */
     uint64_t flat_size;
@@ -42,8 +45,9 @@ static opjit_status read_sections(elf_file *e)
         BAD("the object has %zu bytes, too few for a header", e->size);
     memcpy(&header, e->data, sizeof(header));
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL || header.e_machine != EM_X86_64)
-        BAD("the object is no relocatable ELF file for x86-64");
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL || !opjit_cg_reloc_machine(header.e_machine))
+        BAD("the object is no relocatable ELF file for x86-64, AArch64 or RISC-V");
+    e->machine = header.e_machine;
     e->count = header.e_shnum;
     if (header.e_shentsize != sizeof(Elf64_Shdr) || e->count > MAX_SECTIONS ||
         !inside(e, header.e_shoff, (uint64_t)e->count * sizeof(Elf64_Shdr)))
@@ -100,7 +104,8 @@ static opjit_status place_sections(elf_file *e)
         for (uint32_t i = 0; i < e->count; i++) {
             const Elf64_Shdr *s = &e->sections[i];
             const bool code = (s->sh_flags & SHF_EXECINSTR) != 0;
-            if (!(s->sh_flags & SHF_ALLOC) || s->sh_size == 0 || code != (pass == 0) || s->sh_type == SHT_X86_64_UNWIND)
+            if (!(s->sh_flags & SHF_ALLOC) || s->sh_size == 0 || code != (pass == 0) ||
+                (e->machine == EM_X86_64 && s->sh_type == SHT_X86_64_UNWIND))
                 continue;
             if (s->sh_type != SHT_PROGBITS || (s->sh_flags & (SHF_WRITE | SHF_TLS)))
                 BAD("section %u of the object is writable or of a kind that can't be placed", i);
@@ -110,24 +115,58 @@ static opjit_status place_sections(elf_file *e)
     return OPJIT_OK;
 }
 
-static opjit_status apply(const elf_file *e, uint8_t *flat, uint32_t target, const Elf64_Rela *r)
+/* The k-th relocation of a section of them. */
+static Elf64_Rela relocation_at(const elf_file *e, const Elf64_Shdr *section, uint64_t k)
 {
-    const uint32_t type = (uint32_t)ELF64_R_TYPE(r->r_info), width = type == R_X86_64_PC64 ? 8 : 4;
-    if (type != R_X86_64_PC32 && type != R_X86_64_PLT32 && type != R_X86_64_PC64)
-        BAD("the object has a relocation of type %u, which needs an address", type);
+    Elf64_Rela r;
+    memcpy(&r, e->data + section->sh_offset + k * sizeof(r), sizeof(r));
+    return r;
+}
+
+/* Where the relocation stands, and what it refers to. */
+static opjit_status resolve(const elf_file *e, uint32_t target, const Elf64_Rela *r, uint64_t *out_place,
+                            uint64_t *out_value)
+{
+    const uint32_t width = opjit_cg_reloc_width(e->machine, (uint32_t)ELF64_R_TYPE(r->r_info));
     if (ELF64_R_SYM(r->r_info) >= symbol_count(e) || e->sections[target].sh_size < width ||
         r->r_offset > e->sections[target].sh_size - width)
         BAD("the object has a relocation outside of its section or symbol table");
     const Elf64_Sym symbol = symbol_at(e, ELF64_R_SYM(r->r_info));
     if (symbol.st_shndx >= e->count || e->place[symbol.st_shndx] == UINT64_MAX)
         BAD("the code refers to %s, which is not in it", symbol_name(e, &symbol));
-    const uint64_t place = e->place[target] + r->r_offset;
-    const uint64_t value = e->place[symbol.st_shndx] + symbol.st_value + (uint64_t)r->r_addend - place;
-    if (width == 4 && (int64_t)value != (int32_t)(uint32_t)value)
-        BAD("a relocation of the object does not fit 32 bits");
-    memcpy(flat + place, &value,
-           width); /* little endian, as the target: cross links from big-endian hosts are not made */
+    *out_place = e->place[target] + r->r_offset;
+    *out_value = e->place[symbol.st_shndx] + symbol.st_value + (uint64_t)r->r_addend;
     return OPJIT_OK;
+}
+
+/* The k-th relocation has the lower bits of a distance: that of the relocation at its symbol, which is not far before it
+ * but for blocks that were moved. */
+static opjit_status resolve_low(const elf_file *e, const Elf64_Shdr *section, uint64_t k, uint64_t *place,
+                                uint64_t *value)
+{
+    const uint64_t count = section->sh_size / sizeof(Elf64_Rela), upper = *value - e->place[section->sh_info];
+    for (uint64_t i = 1; i < count; i++) {
+        const Elf64_Rela r = relocation_at(e, section, (k + count - i) % count);
+        if (r.r_offset == upper && !opjit_cg_reloc_is_low(e->machine, (uint32_t)ELF64_R_TYPE(r.r_info)))
+            return resolve(e, section->sh_info, &r, place, value);
+    }
+    BAD("the object has half of a relocation");
+}
+
+static opjit_status apply(const elf_file *e, uint8_t *flat, const Elf64_Shdr *section, uint64_t k)
+{
+    const Elf64_Rela r = relocation_at(e, section, k);
+    const uint32_t type = (uint32_t)ELF64_R_TYPE(r.r_info);
+    uint64_t place, value;
+    TRY(resolve(e, section->sh_info, &r, &place, &value));
+    uint8_t *at = flat + place;
+    if (opjit_cg_reloc_is_low(e->machine, type))
+        TRY(resolve_low(e, section, k, &place, &value));
+    switch (opjit_cg_reloc_apply(e->machine, type, place, value, at)) {
+    case CG_RELOC_DONE: return OPJIT_OK;
+    case CG_RELOC_FAR: BAD("a relocation of the object, of type %u, does not reach", type);
+    default: BAD("the object has a relocation of type %u, which needs an address", type);
+    }
 }
 
 static opjit_status relocate(const elf_file *e, uint8_t *flat)
@@ -140,11 +179,8 @@ static opjit_status relocate(const elf_file *e, uint8_t *flat)
             continue;
         if (s->sh_entsize != sizeof(Elf64_Rela) || s->sh_link != e->symbols || e->symbols == 0)
             BAD("section %u of the object, relocations, is damaged", i);
-        for (uint64_t k = 0; k < s->sh_size / sizeof(Elf64_Rela); k++) {
-            Elf64_Rela r;
-            memcpy(&r, e->data + s->sh_offset + k * sizeof(r), sizeof(r));
-            TRY(apply(e, flat, s->sh_info, &r));
-        }
+        for (uint64_t k = 0; k < s->sh_size / sizeof(Elf64_Rela); k++)
+            TRY(apply(e, flat, s, k));
     }
     return OPJIT_OK;
 }

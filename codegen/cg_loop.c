@@ -292,7 +292,7 @@ static bool is_turn(const cg_func *f, const ir_node *n)
 
 static bool can_mask(const cg_func *f, const ir_node *loop)
 {
-    if (!(loop->flags & IR_FOR_TAIL_MASK) || !f->cpu->masked_tail(f->target))
+    if (!(loop->flags & IR_FOR_TAIL_MASK) || !opjit_rt_target_has_masks(f->target))
         return false;
     for (ir_ref s = loop->body; s != 0; s = ir_at(f->ir, s)->next)
         if (ir_at(f->ir, s)->op == IR_UPD ||

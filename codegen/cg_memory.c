@@ -458,7 +458,7 @@ void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer,
     const uint32_t bytes = opjit_cg_lanes(value) * opjit_cg_bits(value) / 8;
     LLVMValueRef store = LLVMBuildStore(f->b, value, pointer);
     LLVMSetAlignment(store, align);
-    if (!nontemporal || bytes < 16 || align < bytes)
+    if (!nontemporal || !f->cpu->fence || bytes < 16 || align < bytes)
         return;
     LLVMMetadataRef one = LLVMValueAsMetadata(opjit_cg_number(f, 32, 1, 1));
     LLVMValueRef node = LLVMMetadataAsValue(f->llvm, LLVMMDNodeInContext2(f->llvm, &one, 1));

@@ -157,7 +157,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         p->f->head = p->f->head_count++ == 0 ? node : 0;
     info->weight = weight > CG_MAX_WEIGHT ? CG_MAX_WEIGHT + 1 : (uint32_t)weight;
     const ir_type type = table_type(ir, node);
-    if (p->f->cpu->way(p->f->target, (ir_op)n->op, type) == CG_REFUSED || (n->op == IR_LOAD && !has_memory(p, n->ref)))
+    if (opjit_cg_way(p->f->cpu, p->f->target, (ir_op)n->op, type) == CG_REFUSED || (n->op == IR_LOAD && !has_memory(p, n->ref)))
         return refuse(p, n, type);
     info->seen = true;
     return plan_guards(p, node, info);

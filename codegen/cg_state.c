@@ -1,16 +1,18 @@
-/* cg_state.c - what LLVM keeps between compiles: the backend's registration, once a process, and a target machine a
- * level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU and features
- * themselves, so one machine serves all targets of its backend.  A thread's machines go with the thread. */
+/* cg_state.c - what LLVM keeps between compiles: the backends' registration, each at the first compile for it, and a
+ * target machine a level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU and features
+ * themselves, so one machine serves all targets of its
+ * backend.  A thread's machines go with the thread. */
 #include "codegen/cg.h"
 
 #include <opjit/opjit.h>
 
 #include <pthread.h>
 
-enum { LEVELS = 2 };
+enum { LEVELS = 2, MACHINES = LEVELS * (RT_ARCH_RISCV64 + 1) };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t keys[LEVELS]; /* written by the once guard */
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* LLVM's list of backends */
+static pthread_key_t keys[MACHINES];                         /* written by the once guard */
 static int key_errors;
 
 static void dispose(void *machine)
@@ -20,25 +22,46 @@ static void dispose(void *machine)
 
 static void initialise(void)
 {
-    opjit_cg_target_x86.setup();
-    for (uint32_t i = 0; i < LEVELS; i++)
+    for (uint32_t i = 0; i < MACHINES; i++)
         key_errors |= pthread_key_create(&keys[i], dispose);
+}
+
+/* AArch64 would select with GlobalISel at level none: a fifth faster than this, but it goes back to this for what it can't
+ * do, and one way is enough to test. */
+static LLVMTargetMachineRef make_machine(const cg_target *cpu, LLVMTargetRef target, LLVMCodeGenOptLevel level)
+{
+    LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
+    LLVMTargetMachineOptionsSetCPU(options, cpu->machine_cpu);
+    LLVMTargetMachineOptionsSetFeatures(options, cpu->machine_features);
+    LLVMTargetMachineOptionsSetABI(options, cpu->abi);
+    LLVMTargetMachineOptionsSetCodeGenOptLevel(options, level);
+    LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
+    LLVMTargetMachineOptionsSetCodeModel(options, LLVMCodeModelSmall);
+    LLVMTargetMachineRef machine = LLVMCreateTargetMachineWithOptions(target, cpu->triple, options);
+    LLVMDisposeTargetMachineOptions(options);
+    if (machine)
+        LLVMSetTargetMachineGlobalISel(machine, 0);
+    if (machine)
+        LLVMSetTargetMachineFastISel(machine, level == LLVMCodeGenLevelNone);
+    return machine;
 }
 
 opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMachineRef *out, opjit_error *error)
 {
     const LLVMCodeGenOptLevel levels[LEVELS] = { LLVMCodeGenLevelNone, LLVMCodeGenLevelDefault };
-    const uint32_t slot = level == OPJIT_LEVEL_PEAK;
+    const uint32_t peak = level == OPJIT_LEVEL_PEAK, slot = LEVELS * (uint32_t)cpu->arch + peak;
     *out = NULL;
     if (pthread_once(&once, initialise) != 0 || key_errors != 0)
         return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no thread-specific data for code generation");
     LLVMTargetMachineRef machine = pthread_getspecific(keys[slot]);
     if (!machine) {
+        pthread_mutex_lock(&registry);
+        cpu->setup();
         LLVMTargetRef target = LLVMGetTargetFromName(cpu->name);
+        pthread_mutex_unlock(&registry);
         if (!target)
             return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "LLVM was built without the backend %s", cpu->name);
-        machine =
-            LLVMCreateTargetMachine(target, cpu->triple, cpu->name, "", levels[slot], LLVMRelocPIC, LLVMCodeModelSmall);
+        machine = make_machine(cpu, target, levels[peak]);
         if (!machine || pthread_setspecific(keys[slot], machine) != 0) {
             if (machine)
                 LLVMDisposeTargetMachine(machine);

@@ -30,24 +30,28 @@ static bool masked(const rt_target *t, uint32_t bits)
     return has_avx512(t) || (rt_target_has(t, RT_X86_AVX2) && bits >= 32);
 }
 
+static const cg_legal legal[] = {
+    { IR_ELEM, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
+    { IR_CAST, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
+    { IR_FMA, CG_F32 | CG_F64, CG_NEEDS(RT_X86_FMA), CG_NATIVE, CG_CALLED },
+    { IR_FLOOR, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
+    { IR_CEIL, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
+    { IR_TRUNC, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
+    { IR_RINT, CG_FLOATS, CG_NEEDS(RT_X86_SSE41), CG_NATIVE, CG_EXPANDED },
+    { IR_CTPOP, CG_INTS, CG_NEEDS(RT_X86_POPCNT), CG_NATIVE, CG_EXPANDED },
+    { .types = 0 },
+};
+
 const cg_target opjit_cg_target_x86 = {
     .arch = RT_ARCH_X86_64,
     .name = "x86-64",
     .triple = "x86_64-unknown-linux-gnu",
+    .machine_cpu = "x86-64",
+    .machine_features = "",
+    .abi = "",
     .setup = setup,
     .cpu = cpu,
-    .way = opjit_cg_way_x86,
+    .legal = legal,
     .masked = masked,
-    .masked_tail = has_avx512,
     .fence = "llvm.x86.sse.sfence",
 };
-
-static const cg_target *const targets[] = { &opjit_cg_target_x86 };
-
-const cg_target *opjit_cg_target_find(rt_arch arch)
-{
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
-        if (targets[i]->arch == arch)
-            return targets[i];
-    return NULL;
-}

@@ -47,7 +47,7 @@ typedef struct codegen_request {
 
 typedef struct codegen_result {
     rt_bytes bytes;                 /* CODE: flat, position-independent code and constants, relocated, no undefined symbol,
-                                       to be placed at a 64-byte aligned address; else the file's bytes */
+                                       to be placed at a multiple of 4096; else the file's bytes */
     uint64_t *entries;              /* CODE: offset of every stage, variants in order; from the request's allocator */
     uint32_t entry_count;
     double build_ms, emit_ms, link_ms;
