@@ -188,8 +188,8 @@ static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
         a[0] = a[1];
         a[1] = other;
     }
-    return opjit_cg_way(f->cpu, f->target, IR_FMA, type) == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a)
-                                                             : opjit_cg_soft_lanes(f, IR_FMA, type, a);
+    const cg_way way = opjit_cg_way(f->cpu, f->target, IR_FMA, type);
+    return way == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a) : opjit_cg_soft_lanes(f, IR_FMA, type, a);
 }
 
 /* f32 and f64. */

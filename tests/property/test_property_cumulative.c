@@ -8,6 +8,7 @@
 
 #include "tests/reference/reference.h"
 #include "tests/support/checker.h"
+#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 
 typedef struct cumulative_case {
@@ -92,7 +93,7 @@ static opjit_status run(opjit_context *context, const cumulative_case *c, const 
     call.executor = mode->how == TEST_PIECES ? &executor.executor : NULL;
     opjit_status status = opjit_operator_create(context, &c->op, &op, error);
     if (status == OPJIT_OK)
-        status = opjit_compile_operator(context, op, &options, &kernel, error);
+        status = test_compile_operator(context, op, &options, &kernel, error);
     if (status == OPJIT_OK)
         status = opjit_kernel_call(kernel, &call, error);
     opjit_kernel_release(kernel);
@@ -111,7 +112,7 @@ static void check_case(opjit_context *context, test_random *r, const cumulative_
     fill(r, &c->input, in.data);
     test_buffer_expect_unchanged(&in);
     const opjit_status status = run(context, c, mode, r, &in, &out, &error);
-    if (status != OPJIT_LIMIT || !c->output.interleaved)
+    if ((status != OPJIT_LIMIT || !c->output.interleaved) && !test_excused(mode, status))
         ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ", %s: %s", n, mode->name, error.message);
     if (status == OPJIT_OK) {
         ref_cumulative(&c->desc, c->op.Type == DML_OPERATOR_CUMULATIVE_PRODUCT, in.data, out.expected);
@@ -135,8 +136,9 @@ START_TEST(random_descriptors)
         test_random r;
         test_random_init(&r, cases.seed, (uint64_t)_i, n);
         draw_case(&r, _i == 0 ? DML_OPERATOR_CUMULATIVE_SUMMATION : DML_OPERATOR_CUMULATIVE_PRODUCT, c);
-        const uint64_t count = codegen ? sizeof modes / sizeof *modes : 1;
-        check_case(context, &r, c, &modes[test_random_below(&r, count)], n);
+        size_t count = codegen ? sizeof modes / sizeof *modes : 1;
+        const test_mode *list = test_modes(modes, count, &count);
+        check_case(context, &r, c, &list[test_random_below(&r, count)], n);
     }
     free(c);
     opjit_context_destroy(context);

@@ -47,9 +47,11 @@ static const test_mode compiled_variations[] = {
     { .name = "compiled, late 7, pieces", .late = 7, .how = TEST_PIECES },
 };
 
-static void run(const char *name, int operator_index, uint64_t cases, const test_mode *modes, size_t mode_count, bool compile)
+static void run(const char *name, int operator_index, uint64_t cases, const test_mode *own, size_t own_count, bool compile)
 {
     char title[96];
+    size_t mode_count;
+    const test_mode *modes = test_modes(own, own_count, &mode_count);
     test_suite suite = {
         .name = title,
         .context = test_context_create(),

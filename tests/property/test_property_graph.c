@@ -9,6 +9,7 @@
 
 #include "tests/reference/pointwise.h"
 #include "tests/support/checker.h"
+#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 #include "tests/support/graph_case.h"
 
@@ -497,16 +498,18 @@ static void check_mode(const trial *t, const test_mode *mode, uint64_t number)
     options.flags = mode->flags;
     options.level = mode->level;
     options.target = mode->target;
-    ck_assert_msg(opjit_compile_graph(t->graph.context, &t->graph.desc, &options, &kernel, &error) == OPJIT_OK,
+    ck_assert_msg(test_compile_graph(t->graph.context, &t->graph.desc, &options, &kernel, &error) == OPJIT_OK,
                   "case %" PRIu64 ", %s: %s", number, mode->name, error.message);
     test_executor_init(&executor, t->r, false);
     call.bindings = bindings;
     call.binding_count = bind(t, bindings);
     call.executor = mode->how == TEST_PIECES ? &executor.executor : NULL;
-    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "case %" PRIu64 ", %s: %s", number, mode->name,
+    const opjit_status status = opjit_kernel_call(kernel, &call, &error);
+    ck_assert_msg(status == OPJIT_OK || test_excused(mode, status), "case %" PRIu64 ", %s: %s", number, mode->name,
                   error.message);
     opjit_kernel_release(kernel);
-    compare(t, bindings + call.binding_count - t->output_count, mode->name, number);
+    if (status == OPJIT_OK)
+        compare(t, bindings + call.binding_count - t->output_count, mode->name, number);
 }
 
 START_TEST(graphs_are_their_nodes)
@@ -522,8 +525,10 @@ START_TEST(graphs_are_their_nodes)
         begin_trial(&t, context);
         check_lowered(&t, i);
         check_mode(&t, &modes[0], i);
+        size_t count;
+        const test_mode *list = test_modes(modes + 1, sizeof modes / sizeof *modes - 1, &count);
         if (codegen)
-            check_mode(&t, &modes[1 + i % (sizeof modes / sizeof *modes - 1)], i);
+            check_mode(&t, &list[i % count], i);
         end_trial(&t);
     }
     opjit_context_destroy(context);

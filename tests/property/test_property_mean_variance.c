@@ -9,6 +9,7 @@
 
 #include "tests/reference/reference.h"
 #include "tests/support/checker.h"
+#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 
 typedef struct mvn_case {
@@ -131,7 +132,7 @@ static opjit_status run(opjit_context *context, const mvn_case *c, const test_mo
     call.executor = mode->how == TEST_PIECES ? &executor.executor : NULL;
     opjit_status status = opjit_operator_create(context, &c->op, &op, error);
     if (status == OPJIT_OK)
-        status = opjit_compile_operator(context, op, &options, &kernel, error);
+        status = test_compile_operator(context, op, &options, &kernel, error);
     if (status == OPJIT_OK)
         status = opjit_kernel_call(kernel, &call, error);
     opjit_kernel_release(kernel);
@@ -152,7 +153,7 @@ static void check_case(opjit_context *context, test_random *r, const mvn_case *c
         test_buffer_expect_unchanged(&in[i]);
     }
     const opjit_status status = run(context, c, mode, r, in, &out, &error);
-    if (status != OPJIT_LIMIT || !c->output.interleaved)
+    if ((status != OPJIT_LIMIT || !c->output.interleaved) && !test_excused(mode, status))
         ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ", %s: %s", n, mode->name, error.message);
     if (status == OPJIT_OK) {
         ref_mean_variance_normalization1(&c->desc1, in[0].data, c->has_scale ? in[1].data : NULL,
@@ -179,8 +180,9 @@ START_TEST(random_descriptors)
         test_random_init(&r, cases.seed, (uint64_t)_i, n);
         draw_case(&r, _i == 0 ? DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION : DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
                   c);
-        const uint64_t count = codegen ? sizeof modes / sizeof *modes : 1;
-        check_case(context, &r, c, &modes[test_random_below(&r, count)], n);
+        size_t count = codegen ? sizeof modes / sizeof *modes : 1;
+        const test_mode *list = test_modes(modes, count, &count);
+        check_case(context, &r, c, &list[test_random_below(&r, count)], n);
     }
     free(c);
     opjit_context_destroy(context);

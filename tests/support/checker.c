@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/reference/reference.h"
+#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 
 /* Everything that one run holds, so that one function lets go of it. */
@@ -18,7 +20,7 @@ typedef struct run_state {
     opjit_kernel *kernel;
     opjit_closure *closure;
     test_buffer input, output;
-    bool separate_input;             /* input is a buffer of its own */
+    bool separate_input; /* input is a buffer of its own */
     char *message;
     size_t message_size;
 } run_state;
@@ -30,6 +32,46 @@ __attribute__((format(printf, 2, 3))) static test_outcome fail(run_state *s, con
     vsnprintf(s->message, s->message_size, format, arguments);
     va_end(arguments);
     return TEST_FAILED;
+}
+
+/* --- modes -------------------------------------------------------------------------------------------------------- */
+static bool is_foreign(const test_mode *mode)
+{
+    rt_target target;
+    return opjit_rt_target_parse(mode->target, &target, NULL) == OPJIT_OK && test_is_foreign(&target);
+}
+
+const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_count)
+{
+    enum { MODES = 11 };
+    static const test_mode foreign[MODES] = {
+        { .name = "aarch64", .target = "cpu:aarch64", .level = OPJIT_LEVEL_QUICK },
+        { .name = "aarch64 peak, pieces", .target = "cpu:aarch64", .level = OPJIT_LEVEL_PEAK, .how = TEST_PIECES },
+        { .name = "aarch64, no caches", .target = "cpu:aarch64,l1=1024,l2=1024,l3=0", .level = OPJIT_LEVEL_QUICK },
+        { .name = "sve, late", .target = "cpu:aarch64+sve", .level = OPJIT_LEVEL_QUICK, .late = 7 },
+        { .name = "sve, 32 bytes", .target = "cpu:aarch64+sve,vec=32", .level = OPJIT_LEVEL_QUICK },
+        { .name = "sve, 64 bytes, peak", .target = "cpu:aarch64+sve,vec=64", .level = OPJIT_LEVEL_PEAK },
+        { .name = "rv64gc", .target = "cpu:rv64gc", .level = OPJIT_LEVEL_QUICK },
+        { .name = "rv64gc peak, pieces", .target = "cpu:rv64gc", .level = OPJIT_LEVEL_PEAK, .how = TEST_PIECES },
+        { .name = "rv64gcv, late", .target = "cpu:rv64gcv", .level = OPJIT_LEVEL_QUICK, .late = 7 },
+        { .name = "rv64gcv, 32 bytes, peak", .target = "cpu:rv64gcv,vec=32", .level = OPJIT_LEVEL_PEAK },
+        { .name = "rv64gcv, no caches", .target = "cpu:rv64gcv,l1=1024,l2=1024,l3=0", .level = OPJIT_LEVEL_QUICK },
+    };
+    static test_mode found[MODES];
+    static size_t n; /* of them, once looked for */
+    *out_count = count;
+    if (getenv("OPJIT_TEST_FOREIGN") == NULL)
+        return own;
+    for (size_t i = n != 0 ? MODES : 0; i < MODES; i++)
+        if (test_can_run(foreign[i].target, true))
+            found[n++] = foreign[i];
+    *out_count = n;
+    return found;
+}
+
+bool test_excused(const test_mode *mode, opjit_status status)
+{
+    return status == OPJIT_UNAVAILABLE && is_foreign(mode);
 }
 
 /* --- kernel ------------------------------------------------------------------------------------------------------- */
@@ -47,7 +89,7 @@ static test_outcome make_kernel(run_state *s, opjit_context *context)
     options.target = s->mode->target;
     options.late_count = s->late.count;
     options.late = s->late.names;
-    status = opjit_compile_operator(context, s->op, &options, &s->kernel, &error);
+    status = test_compile_operator(context, s->op, &options, &s->kernel, &error);
     if (status != OPJIT_OK)
         return fail(s, "compile: %s: %s", opjit_status_name(status), error.message);
     return TEST_PASSED;
@@ -72,7 +114,8 @@ static test_outcome check_info(run_state *s)
                     out->role, out->dtype, out->bytes, out->align);
     if (s->c->in_place && (out->alias_inputs & 1) == 0)
         return fail(s, "info: the output may not be the input, with equal layouts");
-    if (((info.flags & OPJIT_KERNEL_INTERPRETED) != 0) != ((s->mode->flags & OPJIT_COMPILE_INTERPRET) != 0))
+    if (((info.flags & OPJIT_KERNEL_INTERPRETED) != 0) !=
+        ((s->mode->flags & OPJIT_COMPILE_INTERPRET) != 0 || is_foreign(s->mode)))
         return fail(s, "info: interpreted or not, unlike asked for");
     return TEST_PASSED;
 }
@@ -157,6 +200,8 @@ static test_outcome call_kernel(run_state *s)
     if (s->mode->how == TEST_PIECES || s->mode->how == TEST_THREADS)
         call.executor = &executor.executor;
     const opjit_status status = opjit_kernel_call(s->kernel, &call, &error);
+    if (test_excused(s->mode, status))
+        return TEST_REFUSED;
     if (status != OPJIT_OK)
         return fail(s, "call: %s: %s", opjit_status_name(status), error.message);
     return TEST_PASSED;

@@ -26,6 +26,12 @@ typedef struct test_mode {
     bool optimize;                   /* opjit_kernel_optimize between two calls */
 } test_mode;
 
+/* The modes that a test goes through: its own, or, where OPJIT_TEST_FOREIGN=1 says so, other machines whose code qemu-user
+ * runs (ctest's foreign.*, which is there where some can be run). */
+const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_count);
+/* Whether a call failed for no fault of ours: the emulator gave up. */
+bool test_excused(const test_mode *mode, opjit_status status);
+
 typedef enum test_outcome {
     TEST_PASSED,
     TEST_FAILED,                     /* the message says what */

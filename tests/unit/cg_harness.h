@@ -14,14 +14,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tests/support/emulated.h"
 #include "tests/support/random.h"
 
 enum { HARNESS_TENSORS = 8, HARNESS_PAGE = 4096 };
 
 typedef struct harness_kernel {
-    void *code;
+    void *code; /* NULL: another machine's */
     size_t size;
     codegen_result result;
+    rt_target target;
 } harness_kernel;
 
 static inline codegen_result harness_emit(const ir_func *f, const char *target, uint32_t level, codegen_emit what)
@@ -52,6 +54,9 @@ static inline void harness_free_result(codegen_result *r)
 static inline harness_kernel harness_compile(const ir_func *f, const char *target, uint32_t level)
 {
     harness_kernel k = { .result = harness_emit(f, target, level, CODEGEN_CODE) };
+    ck_assert(opjit_rt_target_parse(target, &k.target, NULL) == OPJIT_OK);
+    if (test_is_foreign(&k.target))
+        return k;
     k.size = (k.result.bytes.size + HARNESS_PAGE - 1) / HARNESS_PAGE * HARNESS_PAGE;
     k.code = mmap(NULL, k.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert(k.code != MAP_FAILED);
@@ -70,7 +75,8 @@ static inline opjit_stage_fn harness_stage(const harness_kernel *k, uint32_t sta
 
 static inline void harness_unload(harness_kernel *k)
 {
-    munmap(k->code, k->size);
+    if (k->code)
+        munmap(k->code, k->size);
     harness_free_result(&k->result);
 }
 
@@ -201,7 +207,52 @@ static inline void harness_compare(const ir_func *f, const harness_run *run, uin
     }
 }
 
-/* Runs all stages in the interpreter and natively on equal memory, which must be equal afterwards. */
+/* What a stage takes. */
+typedef struct harness_call {
+    void *const *buffers;
+    void *shared, *scratch;
+    uint64_t shared_size, scratch_size;
+} harness_call;
+
+/* False: the emulator gave up. */
+static inline bool harness_run_stage(const ir_func *f, const harness_kernel *k, const harness_run *run, uint32_t stage,
+                                     const harness_call *c)
+{
+    uint64_t sizes[HARNESS_TENSORS] = { 0 };
+    char message[256];
+    if (k->code) {
+        harness_stage(k, stage)(c->buffers, run->params, c->shared, c->scratch, run->begin, run->end);
+        return true;
+    }
+    uint32_t slots = 0;
+    for (uint32_t t = 1; t < f->tensor_count; t++) {
+        const ir_tensor *tensor = &f->tensors[t];
+        if (tensor->role != IR_IN && tensor->role != IR_OUT && tensor->role != IR_CONSTANT)
+            continue;
+        sizes[tensor->slot] = tensor->bytes;
+        slots = tensor->slot >= slots ? tensor->slot + 1 : slots;
+    }
+    const emulated_stage s = { &k->target,
+                               k->result.bytes.data,
+                               k->result.bytes.size,
+                               k->result.entries[stage],
+                               c->buffers,
+                               sizes,
+                               slots,
+                               run->params,
+                               8,
+                               c->shared,
+                               c->scratch,
+                               c->shared_size,
+                               c->scratch_size,
+                               run->begin,
+                               run->end };
+    const emulated_result result = test_emulated_run(&s, message, sizeof(message));
+    ck_assert_msg(result != EMULATED_FAILED, "%s: %s", run->what, message);
+    return result == EMULATED_RAN;
+}
+
+/* Runs all stages in the interpreter and as compiled on equal memory, which must be equal afterwards. */
 static inline void harness_check(const ir_func *f, const harness_kernel *k, const harness_run *run, test_random *r)
 {
     harness_buffer memory[2][HARNESS_TENSORS + 2] = { { { .data = NULL } } };
@@ -229,7 +280,8 @@ static inline void harness_check(const ir_func *f, const harness_kernel *k, cons
             harness_buffer_new(f->scratch_size ? (f->scratch_size + 63) / 64 * 64 : 64, run->at_end);
     }
     uint32_t stage = 0;
-    for (ir_ref s = f->body; s; s = ir_at(f, s)->next, stage++) {
+    bool ran = true;
+    for (ir_ref s = f->body; s && ran; s = ir_at(f, s)->next, stage++) {
         opjit_error error;
         const ir_run interp = { .buffers = buffers[0],
                                 .params = run->params,
@@ -239,10 +291,11 @@ static inline void harness_check(const ir_func *f, const harness_kernel *k, cons
                                 .begin = run->begin,
                                 .end = run->end };
         ck_assert_msg(opjit_ir_interpret(f, &interp, &error) == OPJIT_OK, "%s: %s", run->what, error.message);
-        harness_stage(k, stage)(buffers[1], run->params, memory[1][0].data, memory[1][HARNESS_TENSORS].data, run->begin,
-                                run->end);
+        const harness_call call = { buffers[1], memory[1][0].data, memory[1][HARNESS_TENSORS].data, memory[1][0].bytes,
+                                    memory[1][HARNESS_TENSORS].bytes };
+        ran = harness_run_stage(f, k, run, stage, &call);
     }
-    for (uint32_t t = 1; t < f->tensor_count; t++)
+    for (uint32_t t = 1; t < f->tensor_count && ran; t++)
         if (memory[0][t].data)
             harness_compare(f, run, t, memory[0][t].data, memory[1][t].data);
     for (uint32_t side = 0; side < 2; side++)

@@ -17,7 +17,9 @@ static const struct shape {
     { "i64", { "i64 9", "i64 -1" }, 5, 303, 8 },
 };
 
-static const char *const targets[] = { "cpu:x86-64-v3,l1=1024,l2=1024,l3=0", "cpu:x86-64-v1,l1=1024,l2=1024,l3=0" };
+static const char *const targets[] = { "cpu:x86-64-v3,l1=1024,l2=1024,l3=0", "cpu:x86-64-v1,l1=1024,l2=1024,l3=0",
+                                       "cpu:aarch64,l1=1024,l2=1024,l3=0", "cpu:rv64gcv,l1=1024,l2=1024,l3=0" };
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]), SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static void make(const struct shape *s, const rt_target *target, ir_func *f)
 {
@@ -41,14 +43,17 @@ static void make(const struct shape *s, const rt_target *target, ir_func *f)
 static _Alignas(64) uint8_t in[16384], got[16384], expected[16384];
 
 /* Rows [0, cut) and [cut, rows) in two calls; the output begins `offset` elements after a line's begin. */
-static void check(const struct shape *s, opjit_stage_fn fn, uint32_t offset, uint32_t cut)
+static void check(const struct shape *s, const ir_func *f, const harness_kernel *k, uint32_t offset, uint32_t cut)
 {
     const size_t bytes = (size_t)s->rows * s->columns * s->size, begin = GUARD_BYTES + (size_t)offset * s->size;
     void *const buffers[] = { in, got + begin };
     ck_assert(begin + bytes + GUARD_BYTES <= sizeof got);
     memset(got, 0x5a, sizeof got);
-    fn(buffers, NULL, NULL, NULL, cut, s->rows);
-    fn(buffers, NULL, NULL, NULL, 0, cut);
+    const harness_call call = { buffers, NULL, NULL, 0, 0 };
+    const harness_run runs[] = { { .begin = cut, .end = s->rows, .what = s->type },
+                                 { .begin = 0, .end = cut, .what = s->type } };
+    if (!harness_run_stage(f, k, &runs[0], 0, &call) || !harness_run_stage(f, k, &runs[1], 0, &call))
+        return;
     for (size_t i = 0; i < sizeof got; i++) {
         const uint8_t right = i < begin || i >= begin + bytes ? 0x5a : expected[i - begin];
         if (got[i] != right) /* an assertion a byte takes long */
@@ -69,12 +74,13 @@ static void interpret(const struct shape *s, const ir_func *f)
 
 START_TEST(every_alignment)
 {
-    const struct shape *s = &shapes[_i / 2];
+    const struct shape *s = &shapes[_i % SHAPES];
+    const char *name = targets[_i / SHAPES];
     rt_target target;
     opjit_error error;
     ir_func f;
     rt_bytes text;
-    ck_assert(opjit_rt_target_parse(targets[_i % 2], &target, &error) == OPJIT_OK);
+    ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
     make(s, &target, &f);
     opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
     opjit_ir_print(&f, &text);
@@ -82,10 +88,11 @@ START_TEST(every_alignment)
     ck_assert_msg(strstr((const char *)text.data, "edge head carry") != NULL, "%s", (const char *)text.data);
     interpret(s, &f);
     for (uint32_t level = 1; level <= 2; level++) {
-        harness_kernel k = harness_compile(&f, targets[_i % 2], level);
-        for (uint32_t offset = 0; offset < 64 / s->size; offset++)
-            for (uint32_t cut = 0; cut <= s->rows; cut++)
-                check(s, harness_stage(&k, 0), offset, cut);
+        harness_kernel k = harness_compile(&f, name, level);
+        const uint32_t far = k.code ? 1 : 3; /* under an emulator not all of it: calls take long */
+        for (uint32_t offset = 0; offset < 64 / s->size && test_can_run(name, false); offset += far)
+            for (uint32_t cut = 0; cut <= s->rows; cut += far)
+                check(s, &f, &k, offset, cut);
         harness_unload(&k);
     }
     opjit_rt_bytes_free(&text);
@@ -97,7 +104,7 @@ int main(void)
 {
     Suite *suite = suite_create("cg.edges");
     TCase *tcase = tcase_create("edges");
-    tcase_add_loop_test(tcase, every_alignment, 0, 8);
+    tcase_add_loop_test(tcase, every_alignment, 0, TARGETS * SHAPES);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

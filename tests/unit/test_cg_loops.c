@@ -134,12 +134,6 @@ static void build(ir_func *f, const sample *s)
     ck_assert(!f->failed);
 }
 
-static bool runs(const char *text)
-{
-    rt_target t;
-    return opjit_rt_target_parse(text, &t, NULL) == OPJIT_OK && opjit_rt_target_runs_here(&t, NULL) == OPJIT_OK;
-}
-
 static void check_sample(const sample *s, test_random *r)
 {
     ir_func f;
@@ -150,7 +144,7 @@ static void check_sample(const sample *s, test_random *r)
              s->bounds, opjit_ir_type_name(s->type), s->lanes, s->unroll, s->trip, (unsigned)s->step, s->flags,
              s->target, s->level);
     harness_kernel k = harness_compile(&f, s->target, s->level);
-    for (uint32_t i = 0; i < 3 && runs(s->target); i++) {
+    for (uint32_t i = 0; i < 3 && test_can_run(s->target, false); i++) {
         const int64_t late = test_random_between(r, -90, 90);
         harness_run run = { .params = { (uint64_t)late },
                             .begin = i,
@@ -164,7 +158,12 @@ static void check_sample(const sample *s, test_random *r)
     opjit_ir_free(&f);
 }
 
-static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+static const char *const targets[] = {
+    "cpu:x86-64-v1",   "cpu:x86-64-v2",          "cpu:x86-64-v3",          "cpu:x86-64-v4", "cpu:aarch64",
+    "cpu:aarch64+sve", "cpu:aarch64+sve,vec=32", "cpu:aarch64+sve,vec=64", "cpu:rv64gc",    "cpu:rv64gc+zba+zbb",
+    "cpu:rv64gcv",     "cpu:rv64gcv,vec=32",     "cpu:rv64gcv+zbb,vec=64"
+};
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 START_TEST(trips)
 {
@@ -183,7 +182,7 @@ START_TEST(trips)
                          .type = types[test_random_below(&r, 7)],
                          .lanes = lanes[test_random_below(&r, 5)],
                          .unroll = test_random_chance(&r, 20) ? 32 : 1 + (uint32_t)test_random_below(&r, 4),
-                         .target = targets[test_random_below(&r, 4)],
+                         .target = targets[test_random_below(&r, TARGETS)],
                          .level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2),
                          .flags = (uint8_t)(test_random_chance(&r, 50) ? IR_FOR_TAIL_MASK : 0) };
             if (s.lanes == 1)
@@ -234,7 +233,7 @@ static void check_reduction(const reduction *s, test_random *r)
              opjit_ir_kind_name(s->kind), s->n, opjit_ir_type_name(s->type), s->late, s->lanes, s->vec, s->unroll,
              s->target, s->level);
     harness_kernel k = harness_compile(&f, s->target, s->level);
-    for (uint32_t i = 0; i < 3 && runs(s->target); i++) {
+    for (uint32_t i = 0; i < 3 && test_can_run(s->target, false); i++) {
         const harness_run run = {
             .params = { test_random_below(r, s->n + 1) }, .end = 1, .any_nan = true, .at_end = true, .what = what
         };
@@ -259,7 +258,7 @@ START_TEST(reductions)
                               .vec = wide ? 1u << test_random_below(&r, 7) : 1,
                               .unroll = 1 + (uint32_t)test_random_below(&r, 2),
                               .n = sizes[test_random_below(&r, 8)],
-                              .target = targets[test_random_below(&r, 4)],
+                              .target = targets[test_random_below(&r, TARGETS)],
                               .level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2) };
         check_reduction(&s, &r);
     }
@@ -304,11 +303,11 @@ START_TEST(shared_loads)
     ir_func f;
     test_random_init(&r, 3, 0, (uint64_t)_i);
     build_shared(&f, trips_inside[_i & 1], (uint32_t)_i >> 1);
-    for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t i = 0; i < TARGETS; i++)
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
             harness_kernel k = harness_compile(&f, targets[i], level);
             const harness_run run = { .end = ROWS, .any_nan = true, .at_end = i & 1, .what = targets[i] };
-            if (runs(targets[i]))
+            if (test_can_run(targets[i], false))
                 harness_check(&f, &k, &run, &r);
             harness_unload(&k);
         }

@@ -1,5 +1,5 @@
-/* test_cg_math.c - math in compiled code: the bits that the interpreter computes, for every op and type on every x86-64
- * level that this machine runs; and, where OPJIT_MATH_EVERY names a function or is "all", the error of every f32. */
+/* test_cg_math.c - math in compiled code: the bits that the interpreter computes, for every op and type on every
+ * target whose code can be run; and, where OPJIT_MATH_EVERY names a function or is "all", the error of every f32. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
@@ -12,14 +12,10 @@ enum { COUNT = 331, CHUNK = 1 << 16 };
 static const struct {
     const char *target;
     uint32_t bytes; /* of a vector */
-} targets[] = { { "cpu:x86-64-v1", 16 }, { "cpu:x86-64-v2", 16 }, { "cpu:x86-64-v3", 32 }, { "cpu:x86-64-v4", 64 } };
+} targets[] = { { "cpu:x86-64-v1", 16 }, { "cpu:x86-64-v2", 16 },     { "cpu:x86-64-v3", 32 },
+                { "cpu:x86-64-v4", 64 }, { "cpu:aarch64", 16 },       { "cpu:aarch64+sve,vec=32", 32 },
+                { "cpu:rv64gc", 8 },     { "cpu:rv64gcv,vec=32", 32 } };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
-
-static bool runs(const char *text)
-{
-    rt_target t;
-    return opjit_rt_target_parse(text, &t, NULL) == OPJIT_OK && opjit_rt_target_runs_here(&t, NULL) == OPJIT_OK;
-}
 
 /* out[j] = op(a[j], b[j]), expanded. */
 static void build(ir_func *f, ir_op op, ir_type type, uint64_t count, uint32_t lanes)
@@ -61,7 +57,7 @@ START_TEST(every_level)
                          opjit_ir_type_name(type), targets[t].target, level);
                 harness_kernel k = harness_compile(&f, targets[t].target, level);
                 const harness_run run = { .end = 1, .any_nan = true, .at_end = true, .what = what };
-                for (uint32_t i = 0; i < 4 && runs(targets[t].target); i++)
+                for (uint32_t i = 0; i < 4 && test_can_run(targets[t].target, false); i++)
                     harness_check(&f, &k, &run, &r);
                 harness_unload(&k);
                 opjit_ir_free(&f);
@@ -81,7 +77,8 @@ START_TEST(every_f32)
     ir_func f;
     double worst = 0.5;
     build(&f, fun->op, IR_F32, CHUNK, 8);
-    harness_kernel k = harness_compile(&f, runs("cpu:x86-64-v3") ? "cpu:x86-64-v3" : "cpu:x86-64-v1", OPJIT_LEVEL_PEAK);
+    harness_kernel k =
+        harness_compile(&f, test_can_run("cpu:x86-64-v3", false) ? "cpu:x86-64-v3" : "cpu:x86-64-v1", OPJIT_LEVEL_PEAK);
     for (uint32_t high = 0; high < CHUNK; high++) {
         for (uint32_t low = 0; low < CHUNK; low++) {
             const uint32_t bits = high << 16 | low;

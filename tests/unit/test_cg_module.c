@@ -11,7 +11,11 @@
 
 enum { ROWS = 7, COLUMNS = 100 };
 
-static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
+static const char *const targets[] = {
+    "cpu:x86-64-v1", "cpu:x86-64-v2",          "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64",
+    "cpu:a64fx",     "cpu:aarch64+sve,vec=32", "cpu:rv64gc",    "cpu:rv64gcv",   "cpu:sifive-x280",
+};
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 /* out[p, j] = fma(in[p, j], in[p, j], elem(j)) rem in[p, j], as a band of ones would be cut: much of everything. */
 static void build(ir_func *f, ir_type type)
@@ -278,9 +282,9 @@ START_TEST(damaged)
     ir_func f;
     test_random r;
     build(&f, IR_F32);
-    codegen_result whole = harness_emit(&f, targets[0], OPJIT_LEVEL_QUICK, CODEGEN_OBJECT);
+    codegen_result whole = harness_emit(&f, (const char *const[]){ targets[0], targets[4], targets[7] }[_i], OPJIT_LEVEL_QUICK, CODEGEN_OBJECT);
     const size_t size = whole.bytes.size;
-    test_random_init(&r, 3, 0, 0);
+    test_random_init(&r, 3, 0, (uint64_t)_i);
     for (uint32_t i = 0; i < 4000; i++) {
         uint8_t *copy = opjit_rt_allocate(&opjit_rt_default_allocator, size, 16);
         ck_assert(copy != NULL);
@@ -307,14 +311,14 @@ int main(void)
 {
     Suite *s = suite_create("cg.module");
     TCase *t = tcase_create("module");
-    tcase_add_loop_test(t, outputs, 0, 4);
+    tcase_add_loop_test(t, outputs, 0, TARGETS);
     tcase_add_test(t, threads);
-    tcase_add_loop_test(t, warm, 0, 4);
+    tcase_add_loop_test(t, warm, 0, TARGETS);
     tcase_add_test(t, guards);
     tcase_add_test(t, refusals);
     tcase_add_test(t, deep);
     tcase_add_test(t, no_memory);
-    tcase_add_test(t, damaged);
+    tcase_add_loop_test(t, damaged, 0, 3);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
