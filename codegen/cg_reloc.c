@@ -90,11 +90,25 @@ static cg_reloc_result put_upper(uint8_t *at, uint64_t distance)
     return CG_RELOC_DONE;
 }
 
+/* A difference of two places comes as two relocations of the same bytes. */
+static cg_reloc_result add_number(uint8_t *at, uint32_t width, uint64_t value)
+{
+    uint64_t sum = 0;
+    memcpy(&sum, at, width);
+    sum += value;
+    memcpy(at, &sum, width);
+    return CG_RELOC_DONE;
+}
+
 static cg_reloc_result apply_riscv(uint32_t type, uint64_t place, uint64_t value, uint8_t *at)
 {
     const uint64_t distance = value - place;
     const uint32_t low = (uint32_t)distance & 0xfff;
     switch (type) {
+    case R_RISCV_ADD32: return add_number(at, 4, value);
+    case R_RISCV_SUB32: return add_number(at, 4, 0 - value);
+    case R_RISCV_ADD64: return add_number(at, 8, value);
+    case R_RISCV_SUB64: return add_number(at, 8, 0 - value);
     case R_RISCV_32_PCREL: return put_number(at, 4, distance);
     case R_RISCV_PCREL_HI20: return put_upper(at, distance);
     case R_RISCV_PCREL_LO12_I: put(at, 0xfff00000, low << 20); return CG_RELOC_DONE;
@@ -118,7 +132,7 @@ uint32_t opjit_cg_reloc_width(uint16_t machine, uint32_t type)
         return type == R_X86_64_PC64 ? 8 : type == R_X86_64_PC32 || type == R_X86_64_PLT32 ? 4 : 0;
     if (machine == EM_AARCH64)
         return type == R_AARCH64_PREL64 ? 8 : 4;
-    return type == R_RISCV_CALL || type == R_RISCV_CALL_PLT ? 8 : 4;
+    return type == R_RISCV_CALL || type == R_RISCV_CALL_PLT || type == R_RISCV_ADD64 || type == R_RISCV_SUB64 ? 8 : 4;
 }
 
 bool opjit_cg_reloc_is_low(uint16_t machine, uint32_t type)
