@@ -81,6 +81,7 @@ typedef struct cg_target {
     const char *(*cpu)(const rt_target *target);
     const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types */
     bool (*masked)(const rt_target *target, uint32_t bits); /* masked vector loads and stores of lanes of that width */
+    bool orders_zeros; /* its minimum and maximum know -0 from 0 */
     const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
     uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
                                                       times 128 bits; NULL: there are none such */

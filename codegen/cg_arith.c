@@ -109,12 +109,6 @@ static LLVMValueRef float_choice(cg_func *f, ir_op op, LLVMValueRef *a, LLVMValu
     return opjit_cg_choose(f, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), a[0], choice);
 }
 
-/* x beyond y ? x : y: one instruction where the target has it. */
-static LLVMValueRef beyond(cg_func *f, ir_op op, LLVMValueRef x, LLVMValueRef y)
-{
-    return LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, op == IR_MIN ? LLVMRealOLT : LLVMRealOGT, x, y, ""), x, y, "");
-}
-
 /* Whether the bits are known, of f32 or f64, in no lane those of a NaN nor, unless zeros are allowed, of a zero. */
 static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
 {
@@ -131,15 +125,27 @@ static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
     return known;
 }
 
+/* x beyond y ? x : y: one instruction where the target has it.  LLVM takes -0 and 0 for the same there, which gives y on
+ * x86-64, but not on machines whose instructions order zeros: those choose between bits. */
+static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef is_beyond = LLVMBuildFCmp(f->b, op == IR_MIN ? LLVMRealOLT : LLVMRealOGT, x, y, ""), bits = NULL;
+    if (f->cpu->orders_zeros && LLVMIsConstant(y))
+        bits = opjit_cg_as_bits(f, y);
+    if (bits && !is_number(type, bits, false))
+        return opjit_cg_as_float(f, LLVMBuildSelect(f->b, is_beyond, opjit_cg_as_bits(f, x), bits, ""));
+    return LLVMBuildSelect(f->b, is_beyond, x, y, "");
+}
+
 /* The same as float_choice of f32 and f64.  A number in place of a is no NaN to be looked for.  Nor is there with one in
  * place of b that is not 0, since equal ones then have the same bits: b beyond a ? b : a gives a where a is NaN. */
 static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_number(type, bits[0], true))
-        return beyond(f, op, x, y);
+        return beyond(f, op, type, x, y);
     if (is_number(type, bits[1], false))
-        return beyond(f, op, y, x);
-    LLVMValueRef choice = beyond(f, op, x, y);
+        return beyond(f, op, type, y, x);
+    LLVMValueRef choice = beyond(f, op, type, x, y);
     return LLVMBuildSelect(f->b, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), x, choice, "");
 }
 

@@ -58,5 +58,6 @@ const cg_target opjit_cg_target_aarch64 = {
     .cpu = cpu,
     .legal = legal,
     .masked = masked,
+    .orders_zeros = true,
     .vscale = vscale,
 };

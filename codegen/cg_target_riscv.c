@@ -50,4 +50,5 @@ const cg_target opjit_cg_target_riscv = {
     .cpu = cpu,
     .legal = legal,
     .masked = masked,
+    .orders_zeros = true,
 };
