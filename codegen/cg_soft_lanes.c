@@ -240,8 +240,7 @@ static LLVMValueRef join(cg_func *f, LLVMValueRef a, LLVMValueRef b)
 
 static LLVMValueRef call(cg_func *f, const vector_op *op, LLVMValueRef *a)
 {
-    const uint32_t lanes = opjit_cg_lanes(a[0]), fit = f->target->vector_bytes / opjit_ir_type_size(op->type);
-    const uint32_t width = fit < 2 ? 2 : fit;
+    const uint32_t lanes = opjit_cg_lanes(a[0]), width = f->target->vector_bytes / opjit_ir_type_size(op->type);
     LLVMValueRef some[2][3] = { { NULL } };
     for (uint32_t i = 0; i < op->count && lanes != width; i++) {
         some[0][i] = part(f, a[i], 0, lanes > width ? lanes / 2 : width);

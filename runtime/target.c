@@ -279,8 +279,7 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
         { RT_ARCH_AARCH64, 16, 0, 0 },
         { RT_ARCH_AARCH64, 32, BIT(RT_ARM_SVE), BIT(RT_ARM_SVE_256) },
         { RT_ARCH_AARCH64, 64, BIT(RT_ARM_SVE), BIT(RT_ARM_SVE_512) },
-        { RT_ARCH_RISCV64, 8, 0, 0 },
-        { RT_ARCH_RISCV64, 16, BIT(RT_RISCV_V), 0 },
+        { RT_ARCH_RISCV64, 16, 0, 0 },
         { RT_ARCH_RISCV64, 32, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL256B) },
         { RT_ARCH_RISCV64, 64, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL512B) },
     };
@@ -298,8 +297,7 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
         out->vector_bytes = rows[i].bytes;
         return OPJIT_OK;
     }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%.*s; allowed: %s16, 32, 64", SPAN(value),
-                              out->arch == RT_ARCH_RISCV64 ? "8, " : "");
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%.*s; allowed: 16, 32, 64", SPAN(value));
 }
 
 static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, opjit_error *error)

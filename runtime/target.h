@@ -40,7 +40,7 @@ typedef struct rt_target {
     rt_arch arch;
     uint32_t level;        /* x86-64: 1 to 4; AArch64: 1; RISC-V: 1, with V 2 */
     uint64_t features;     /* bit rt_feature; always holds those of level, and of no other architecture */
-    uint32_t vector_bytes; /* 16, 32 or 64: width that the schedule vectorises with; 8 where there are no vectors */
+    uint32_t vector_bytes; /* 16, 32 or 64: width that the schedule vectorises with */
     uint64_t l1, l2, l3;   /* bytes of data cache that one core can use; l3 0: none */
     char tune[32];         /* LLVM's -mtune name; "generic" */
     char text[RT_TARGET_TEXT_SIZE]; /* canonical */

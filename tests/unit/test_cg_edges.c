@@ -18,7 +18,8 @@ static const struct shape {
 };
 
 static const char *const targets[] = { "cpu:x86-64-v3,l1=1024,l2=1024,l3=0", "cpu:x86-64-v1,l1=1024,l2=1024,l3=0",
-                                       "cpu:aarch64,l1=1024,l2=1024,l3=0", "cpu:rv64gcv,l1=1024,l2=1024,l3=0" };
+                                       "cpu:aarch64,l1=1024,l2=1024,l3=0", "cpu:rv64gcv,l1=1024,l2=1024,l3=0",
+                                       "cpu:rv64gc,l1=1024,l2=1024,l3=0" };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]), SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static void make(const struct shape *s, const rt_target *target, ir_func *f)

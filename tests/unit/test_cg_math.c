@@ -14,7 +14,7 @@ static const struct {
     uint32_t bytes; /* of a vector */
 } targets[] = { { "cpu:x86-64-v1", 16 }, { "cpu:x86-64-v2", 16 },     { "cpu:x86-64-v3", 32 },
                 { "cpu:x86-64-v4", 64 }, { "cpu:aarch64", 16 },       { "cpu:aarch64+sve,vec=32", 32 },
-                { "cpu:rv64gc", 8 },     { "cpu:rv64gcv,vec=32", 32 } };
+                { "cpu:rv64gc", 16 },     { "cpu:rv64gcv,vec=32", 32 } };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 /* out[j] = op(a[j], b[j]), expanded. */

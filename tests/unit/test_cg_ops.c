@@ -18,7 +18,7 @@ static const struct {
     { "cpu:aarch64", 16 },
     { "cpu:aarch64+sve", 16 },
     { "cpu:aarch64+sve,vec=32", 32 },
-    { "cpu:rv64gc", 8 },
+    { "cpu:rv64gc", 16 },
     { "cpu:rv64gcv", 16 },
     { "cpu:rv64gcv,vec=32", 32 },
 };
