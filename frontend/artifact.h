@@ -37,6 +37,9 @@ static inline const opjit_kernel_meta *shipped_meta(const fe_shipped *k, uint32_
     return (const opjit_kernel_meta *)(const void *)k->versions[version].meta.data;
 }
 
+/* artifact_check.c: NAME_runs_here and the includes that it takes. */
+void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);
+void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes *out);
 /* artifact_header.c, artifact_json.c: append the text; a failure stays in *out. */
 void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
 void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out);

@@ -1,5 +1,6 @@
 /* artifact_header.c - the C header of a kernel that is compiled ahead of time: prototypes, and as comments all that a
- * caller has to know.  It stands alone: C11 and C++17, <stdint.h> and nothing else. */
+ * caller has to know.  It stands alone: C11 and C++17, <stdint.h>, and where it has
+ * to ask the system for CPU features <sys/auxv.h> and <sys/prctl.h>. */
 #include "frontend/artifact.h"
 
 #include <inttypes.h>
@@ -147,12 +148,14 @@ void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_b
 
     put_title(a, k, out);
     put_manual(k, out);
-    opjit_rt_bytes_printf(out, "#ifndef OPJIT_KERNEL_%s_H\n#define OPJIT_KERNEL_%s_H\n\n#include <stdint.h>\n\n",
-                          k->name, k->name);
+    opjit_rt_bytes_printf(out, "#ifndef OPJIT_KERNEL_%s_H\n#define OPJIT_KERNEL_%s_H\n\n#include <stdint.h>\n", k->name,
+                          k->name);
+    opjit_fe_artifact_check_includes(a, out);
+    opjit_rt_bytes_u8(out, '\n');
     put_macros(k, out);
     opjit_rt_bytes_printf(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
                                "/* Not 0 if this machine has the instructions that the kernel is made of. */\n");
-    opjit_rt_bytes_printf(out, "int %s_runs_here(void);\n\n", k->name);
+    opjit_fe_artifact_check(a, k->name, out);
     put_prototype(k, out);
     opjit_rt_bytes_printf(out, "\n/* The same: %" PRIu32 " input and %" PRIu32 " output pointers; ", m->inputs,
                           m->outputs);

@@ -395,7 +395,7 @@ OPJIT_API const char *opjit_artifact_name(const opjit_artifact *artifact, uint32
 
 typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_OBJECT = 1, /* .o */
-    OPJIT_ARTIFACT_HEADER = 2, /* .h: C11 and C++17, needs <stdint.h> alone */
+    OPJIT_ARTIFACT_HEADER = 2, /* .h: C11 and C++17, needs the C library's headers alone */
     OPJIT_ARTIFACT_LLVM = 3,   /* .ll */
     OPJIT_ARTIFACT_ASM = 4,    /* .s */
     OPJIT_ARTIFACT_IR = 5,     /* .ir: opjit's own, as it goes to code generation */

@@ -28,6 +28,10 @@ typedef struct batch {
     unsigned percent; /* of what there is to draw from */
 } batch;
 
+#define AARCH64 "aarch64-linux-gnu-gcc -std=c11"
+#define RISCV "riscv64-linux-gnu-gcc -std=c11"
+#define RUNNER "-x c $OPJIT_TEST_DATA/emulated/kernels.c -x none "
+
 /* A mode is made into a library, or a program for another machine, by one compiler from one language. */
 static const struct mode {
     const char *name, *targets[4];
@@ -46,6 +50,12 @@ static const struct mode {
       NULL },
     { "v1 to v4, quick, gcc", { "cpu:x86-64-v1", "cpu:x86-64-v4", "cpu:x86-64-v3", "cpu:x86-64-v2" }, 4,
       OPJIT_LEVEL_QUICK, "gcc -std=c11", "c", "libkernels.a", 5, NULL },
+    { "AArch64", { "cpu:aarch64" }, 1, OPJIT_LEVEL_QUICK, AARCH64, "c", RUNNER "*.o", 8, "qemu-aarch64" },
+    { "SVE", { "cpu:aarch64+sve256" }, 1, OPJIT_LEVEL_PEAK, AARCH64, "c", RUNNER "libkernels.a", 5,
+      "qemu-aarch64 -cpu max,sve256=on" },
+    { "RISC-V", { "cpu:rv64gc" }, 1, OPJIT_LEVEL_PEAK, RISCV, "c", RUNNER "*.o", 5, "qemu-riscv64" },
+    { "V", { "cpu:rv64gcv+zvl256b" }, 1, OPJIT_LEVEL_QUICK, RISCV, "c", RUNNER "libkernels.a", 8,
+      "qemu-riscv64 -cpu rv64,v=true,vlen=256,vext_spec=v1.0" },
     /* clang-format on */
 };
 
