@@ -6,6 +6,16 @@
 #include <string.h>
 
 #include "runtime/image_layout.h"
+#include "runtime/target.h"
+
+/* Code of AArch64 finds its constants by their distance in pages. */
+static size_t code_alignment(uint64_t features)
+{
+    rt_target target;
+
+    opjit_rt_target_set_features(&target, features);
+    return target.arch == RT_ARCH_AARCH64 ? 4096 : 64;
+}
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
@@ -116,7 +126,7 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
     header.abi = OPJIT_KERNEL_ABI;
     header.meta_size = out->size - sizeof header;
     header.code_size = code_size;
-    opjit_rt_bytes_align(out, IMAGE_CODE_ALIGNMENT);
+    opjit_rt_bytes_align(out, code_alignment(source->features[0]));
     header.code_offset = out->size;
     opjit_rt_bytes_append(out, code, code_size);
     if (out->failed)
@@ -310,21 +320,21 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     if (size < sizeof header + sizeof *meta)
         return CORRUPT("%zu bytes, less than its header", size);
     memcpy(&header, image, sizeof header);
+    meta = (const opjit_kernel_meta *)(bytes + sizeof header);
     if (memcmp(header.magic, IMAGE_MAGIC, sizeof header.magic) != 0)
         return CORRUPT("does not begin as an image does");
     if (header.format != IMAGE_FORMAT || header.abi != OPJIT_KERNEL_ABI)
         return CORRUPT("format %u, ABI %u; this library reads %u, %u", header.format, header.abi, IMAGE_FORMAT,
                        OPJIT_KERNEL_ABI);
     if (header.meta_size < sizeof *meta || header.meta_size > size - sizeof header ||
-        header.code_offset != align_up(sizeof header + header.meta_size, IMAGE_CODE_ALIGNMENT) || header.code_offset > size ||
-        header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
+        header.code_offset != align_up(sizeof header + header.meta_size, code_alignment(meta->features[0])) ||
+        header.code_offset > size ||        header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
         return CORRUPT("%llu bytes of metadata and %llu of code at %llu do not make %zu bytes",
                        (unsigned long long)header.meta_size, (unsigned long long)header.code_size,
                        (unsigned long long)header.code_offset, size);
     hash = opjit_rt_hash(bytes + HASHED_FROM, size - HASHED_FROM);
     if (hash.lo != header.hash_lo || hash.hi != header.hash_hi)
         return CORRUPT("checksum differs");
-    meta = (const opjit_kernel_meta *)(bytes + sizeof header);
     TRY(check_meta(meta, header.meta_size, header.code_size, error));
     *out_meta = meta;
     *out_code = bytes + header.code_offset;

@@ -7,7 +7,6 @@
 
 #define IMAGE_MAGIC "OPJITIMG" /* 8 bytes, no NUL */
 #define IMAGE_FORMAT 2u
-#define IMAGE_CODE_ALIGNMENT 64u
 #define MOST_ITEMS 65536u     /* buffers, parameters, steps, variants each: far above what a graph makes */
 #define MOST_CODE 0x40000000u /* 1 GiB: offsets in it stay far from 32 bits */
 #define MOST_WORKSPACE (UINT64_C(1) << 40)
@@ -18,7 +17,7 @@ typedef struct image_header {
     uint64_t hash_lo, hash_hi;
     uint32_t format, abi;
     uint64_t meta_size;   /* the metadata follows the header */
-    uint64_t code_offset; /* a multiple of IMAGE_CODE_ALIGNMENT */
+    uint64_t code_offset; /* as near behind the metadata as the architecture lets it be */
     uint64_t code_size;
     uint64_t reserved;
 } image_header;
