@@ -37,6 +37,21 @@ static inline const opjit_kernel_meta *shipped_meta(const fe_shipped *k, uint32_
     return (const opjit_kernel_meta *)(const void *)k->versions[version].meta.data;
 }
 
+/* What the metadata's offset of a string stands for; "" for 0. */
+static inline const char *meta_text(const opjit_kernel_meta *m, uint32_t offset)
+{
+    return offset == 0 ? "" : (const char *)m + offset;
+}
+
+/* "[4, 1]" */
+static inline void put_list(rt_bytes *out, const uint64_t *numbers, uint32_t count)
+{
+    opjit_rt_bytes_u8(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        opjit_rt_bytes_printf(out, "%s%llu", i == 0 ? "" : ", ", (unsigned long long)numbers[i]);
+    opjit_rt_bytes_u8(out, ']');
+}
+
 /* artifact_check.c: NAME_runs_here and the includes that it takes. */
 void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);
 void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes *out);

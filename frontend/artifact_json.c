@@ -22,15 +22,8 @@ static void put_string(rt_bytes *out, const char *text)
 
 static void put_numbers(rt_bytes *out, const char *key, const uint64_t *numbers, uint32_t count)
 {
-    opjit_rt_bytes_printf(out, ", \"%s\": [", key);
-    for (uint32_t i = 0; i < count; i++)
-        opjit_rt_bytes_printf(out, "%s%" PRIu64, i == 0 ? "" : ", ", numbers[i]);
-    opjit_rt_bytes_u8(out, ']');
-}
-
-static const char *meta_text(const opjit_kernel_meta *m, uint32_t offset)
-{
-    return offset == 0 ? "" : (const char *)m + offset;
+    opjit_rt_bytes_printf(out, ", \"%s\": ", key);
+    put_list(out, numbers, count);
 }
 
 static void put_buffers(rt_bytes *out, const opjit_kernel_meta *m, const char *key, uint32_t first, uint32_t count)
