@@ -1,11 +1,9 @@
 /* test_fe_mean_variance.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: what they refuse and with
  * which words; what they are lowered to. */
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "frontend/frontend.h"
+#include "tests/support/descriptors.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -40,28 +38,9 @@ static void build(built *b, bool with_axes, DML_TENSOR_DATA_TYPE type)
                       : (DML_OPERATOR_DESC){ DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION, &b->desc };
 }
 
-static opjit_context *context_at(DML_FEATURE_LEVEL level)
-{
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
-    opjit_context *context;
-    opjit_error error;
-
-    options.feature_level = level;
-    options.target = "cpu:x86-64-v1"; /* stands in the text */
-    ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
-    return context;
-}
-
 static void expect(DML_FEATURE_LEVEL level, const built *b, const char *message)
 {
-    opjit_context *context = context_at(level);
-    opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
-
-    ck_assert_int_eq(opjit_operator_create(context, &b->op, &op, &error) == OPJIT_OK, message[0] == '\0');
-    ck_assert_str_eq(error.message, message);
-    opjit_operator_release(op);
-    opjit_context_destroy(context);
+    test_expect_operator(level, &b->op, message);
 }
 
 START_TEST(refusals)
@@ -112,54 +91,23 @@ END_TEST
 
 /* --- what they are lowered to ------------------------------------------------------------------------------------- */
 
-static void append_lowered(opjit_context *context, const built *b, rt_bytes *out)
-{
-    fe_options options;
-    opjit_operator *op;
-    opjit_error error;
-    ir_func f;
-
-    ck_assert_msg(opjit_operator_create(context, &b->op, &op, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_int_eq(opjit_fe_options_read(context, op, NULL, &options, &error), OPJIT_OK);
-    ck_assert_msg(opjit_fe_lower(op, &options, "test", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
-                  error.message);
-    opjit_ir_print(&f, out);
-    opjit_ir_free(&f);
-    opjit_operator_release(op);
-}
-
 /* golden/lower/mean_variance_*.ir: FLOAT32, and in FLOAT16 over all channels or without a division
  * (OPJIT_UPDATE_GOLDEN=1 rewrites it). */
 START_TEST(lowered)
 {
-    static char text[1 << 14];
     static const char *const files[] = { "mean_variance_normalization", "mean_variance_normalization1" };
-    const char *data = getenv("OPJIT_TEST_DATA");
-    const bool update = getenv("OPJIT_UPDATE_GOLDEN") != NULL;
-    opjit_context *context = context_at(0);
-    char path[1024];
+    opjit_context *context = test_context_at(0);
     rt_bytes out;
     built b;
 
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
     build(&b, _i == 1, F32);
-    append_lowered(context, &b, &out);
+    test_append_lowered(context, &b.op, &out);
     build(&b, _i == 1, DML_TENSOR_DATA_TYPE_FLOAT16);
     b.desc.CrossChannel = 1;
     b.desc1.NormalizeVariance = 0;
-    append_lowered(context, &b, &out);
-    opjit_rt_bytes_zero_end(&out);
-    ck_assert(!out.failed);
-    snprintf(path, sizeof path, "%s/golden/lower/%s.ir", data != NULL ? data : "tests", files[_i]);
-    FILE *stream = fopen(path, update ? "wb" : "rb");
-    ck_assert_msg(stream != NULL, "%s can't be opened", path);
-    if (update) {
-        fputs((const char *)out.data, stream);
-    } else {
-        text[fread(text, 1, sizeof text - 1, stream)] = '\0';
-        ck_assert_str_eq((const char *)out.data, text);
-    }
-    ck_assert_int_eq(fclose(stream), 0);
+    test_append_lowered(context, &b.op, &out);
+    test_compare_lowered(files[_i], &out);
     opjit_rt_bytes_free(&out);
     opjit_context_destroy(context);
 }

@@ -1,12 +1,11 @@
 /* test_fe_moves.c - the operators that move elements: what they refuse, one wrong number at a time, and with which words;
  * what feature levels have; what they are lowered to. */
 #include <check.h>
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontend/frontend.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/moves.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
@@ -286,21 +285,9 @@ static void spoil(built *b, uint32_t where, uint32_t index, int64_t value)
     }
 }
 
-static opjit_context *context_at(uint32_t level)
-{
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
-    opjit_context *context = NULL;
-    opjit_error error;
-
-    options.feature_level = level;
-    options.target = "cpu:x86-64-v1";
-    ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
-    return context;
-}
-
 START_TEST(refusal_row)
 {
-    opjit_context *context = context_at(refusals[_i].level);
+    opjit_context *context = test_context_at(refusals[_i].level);
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
     opjit_error error = { OPJIT_OK, "" };
     built b;
@@ -322,7 +309,7 @@ START_TEST(plain_operators_are_legal_from_their_level_on)
 {
     static const uint32_t levels[] = { 0,      0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100,
                                        0x5000, 0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400 };
-    opjit_context *context = context_at(levels[_i]);
+    opjit_context *context = test_context_at(levels[_i]);
 
     for (size_t i = 0; i < sizeof plains / sizeof *plains; i++) {
         const DML_OPERATOR_TYPE type = plains[i].type;
@@ -349,7 +336,7 @@ END_TEST
 START_TEST(any_number_is_refused_or_legal)
 {
     static const int64_t values[] = { 0, 1, 2, 5, 255, 0x7fffffff, 0x80000000, 0xffffffff };
-    opjit_context *context = context_at(0);
+    opjit_context *context = test_context_at(0);
     unsigned refused = 0;
 
     for (size_t i = 0; i < sizeof plains / sizeof *plains; i++) {
@@ -387,34 +374,13 @@ END_TEST
 
 /* --- what they are lowered to ------------------------------------------------------------------------------------- */
 
-static void append_lowered(opjit_context *context, built *b, rt_bytes *out)
-{
-    fe_options options;
-    opjit_operator *op;
-    opjit_error error;
-    ir_func f;
-
-    finish(b);
-    ck_assert_msg(opjit_operator_create(context, &b->c.op, &op, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_int_eq(opjit_fe_options_read(context, op, NULL, &options, &error), OPJIT_OK);
-    ck_assert_msg(opjit_fe_lower(op, &options, "test", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
-                  error.message);
-    opjit_ir_print(&f, out);
-    opjit_ir_free(&f);
-    opjit_operator_release(op);
-}
-
 /* golden/lower/<operator>.ir: every mode or order there is, one after the other (OPJIT_UPDATE_GOLDEN=1 rewrites it). */
 START_TEST(lowered)
 {
-    static char text[1 << 16];
     const DML_OPERATOR_TYPE type = plains[_i].type;
     const bool is_padding = type == DML_OPERATOR_PADDING || type == DML_OPERATOR_PADDING1;
     const bool has_order = type == DML_OPERATOR_SPACE_TO_DEPTH1 || type == DML_OPERATOR_DEPTH_TO_SPACE1;
-    const char *data = getenv("OPJIT_TEST_DATA");
-    const bool update = getenv("OPJIT_UPDATE_GOLDEN") != NULL;
-    opjit_context *context = context_at(0);
-    char path[1024], file[64];
+    opjit_context *context = test_context_at(0);
     rt_bytes out;
 
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
@@ -422,23 +388,10 @@ START_TEST(lowered)
         built b;
         build(&b, type);
         b.mode = mode;
-        append_lowered(context, &b, &out);
+        finish(&b);
+        test_append_lowered(context, &b.c.op, &out);
     }
-    opjit_rt_bytes_zero_end(&out);
-    ck_assert(!out.failed);
-    snprintf(file, sizeof file, "%s", move_operator_name(type));
-    for (char *p = file; *p != '\0'; p++)
-        *p = (char)tolower((unsigned char)*p);
-    snprintf(path, sizeof path, "%s/golden/lower/%s.ir", data != NULL ? data : "tests", file);
-    FILE *stream = fopen(path, update ? "wb" : "rb");
-    ck_assert_msg(stream != NULL, "%s can't be opened", path);
-    if (update) {
-        fputs((const char *)out.data, stream);
-    } else {
-        text[fread(text, 1, sizeof text - 1, stream)] = '\0';
-        ck_assert_str_eq((const char *)out.data, text);
-    }
-    ck_assert_int_eq(fclose(stream), 0);
+    test_compare_lowered(move_operator_name(type), &out);
     opjit_rt_bytes_free(&out);
     opjit_context_destroy(context);
 }

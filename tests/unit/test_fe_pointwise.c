@@ -1,25 +1,13 @@
 /* test_fe_pointwise.c - pointwise operators: types by feature level against the documents' table, refusals and their
  * words, and what each one is lowered to: golden/lower/<operator>.ir (OPJIT_UPDATE_GOLDEN=1 rewrites them). */
 #include <check.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontend/frontend.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/pointwise_case.h"
-
-static opjit_context *context_at(uint32_t level)
-{
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
-    opjit_context *context = NULL;
-    opjit_error error;
-
-    options.feature_level = level;
-    options.target = "cpu:x86-64-v1";
-    ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
-    return context;
-}
 
 /* The first type of each letter, in the order of test_types. */
 static void first_types(const ref_pointwise_row *row, DML_TENSOR_DATA_TYPE types[2])
@@ -68,7 +56,7 @@ static void check_types(opjit_context *context, uint32_t level, const ref_pointw
 
 START_TEST(types_by_level)
 {
-    opjit_context *context = context_at(levels[_i]);
+    opjit_context *context = test_context_at(levels[_i]);
 
     for (uint32_t r = 0; r < ref_pointwise_row_count; r++) {
         const ref_pointwise_row *newest = ref_pointwise_row_of(ref_pointwise_rows[r].type, 0);
@@ -124,7 +112,7 @@ START_TEST(wrong_tensors)
 {
     const ref_pointwise_row *row = &ref_pointwise_rows[_i];
     const op_def *def = opjit_fe_op_find(row->type);
-    opjit_context *context = context_at(0);
+    opjit_context *context = test_context_at(0);
     DML_TENSOR_DATA_TYPE types[2];
     uint32_t input = 0;
     pointwise_case c;
@@ -262,7 +250,7 @@ static const struct {
 START_TEST(refusal_row)
 {
     const ref_pointwise_row *row = ref_pointwise_row_of(refusals[_i].type, 0);
-    opjit_context *context = context_at(0);
+    opjit_context *context = test_context_at(0);
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
     opjit_error error = { OPJIT_OK, "" };
     DML_TENSOR_DATA_TYPE types[2];
@@ -283,7 +271,7 @@ START_TEST(fused_by_level)
 {
     const ref_pointwise_row *row = ref_pointwise_row_of(DML_OPERATOR_ELEMENT_WISE_ADD1, 0);
     const DML_TENSOR_DATA_TYPE types[2] = { DML_TENSOR_DATA_TYPE_FLOAT32 };
-    opjit_context *context = context_at(DML_FEATURE_LEVEL_2_1);
+    opjit_context *context = test_context_at(DML_FEATURE_LEVEL_2_1);
     opjit_error error = { OPJIT_OK, "" };
     opjit_operator *op = NULL;
     pointwise_case c;
@@ -348,7 +336,7 @@ START_TEST(later_row)
     pointwise_case_plain(row, types, 2, &c);
     later[_i].change(&c);
     for (uint32_t i = 0; i < 3; i++) {
-        opjit_context *context = context_at(contexts[i]);
+        opjit_context *context = test_context_at(contexts[i]);
         opjit_error error = { OPJIT_OK, "" };
         opjit_operator *op = NULL;
         ck_assert_int_eq(opjit_operator_create(context, &c.op, &op, &error), i == 0 ? OPJIT_UNSUPPORTED : OPJIT_OK);
@@ -366,68 +354,31 @@ static void lower_all(const ref_pointwise_row *row, rt_bytes *out)
 {
     static const DML_TENSOR_DATA_TYPE more[] = { DML_TENSOR_DATA_TYPE_UNKNOWN, DML_TENSOR_DATA_TYPE_FLOAT16,
                                                  DML_TENSOR_DATA_TYPE_INT8 };
-    opjit_context *context = context_at(0);
+    opjit_context *context = test_context_at(0);
 
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        opjit_error error = { OPJIT_OK, "" };
-        opjit_operator *op = NULL;
         DML_TENSOR_DATA_TYPE types[2];
-        fe_options options;
         pointwise_case c;
-        ir_func f;
         first_types(row, types);
         if (i != 0 && (row->types[1] != NULL || types[0] == more[i] || !ref_pointwise_allows(row, 'a', 0, more[i])))
             continue;
         types[0] = i == 0 ? types[0] : more[i];
         pointwise_case_plain(row, types, 2, &c);
-        ck_assert_msg(opjit_operator_create(context, &c.op, &op, &error) == OPJIT_OK, "%s", error.message);
-        ck_assert_int_eq(opjit_fe_options_read(context, op, NULL, &options, &error), OPJIT_OK);
-        ck_assert_msg(opjit_fe_lower(op, &options, "test", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
-                      error.message);
-        opjit_ir_print(&f, out);
-        opjit_ir_free(&f);
-        opjit_operator_release(op);
+        test_append_lowered(context, &c.op, out);
     }
     opjit_context_destroy(context);
 }
 
-static FILE *open_golden(const char *name, const char *mode)
-{
-    const char *data = getenv("OPJIT_TEST_DATA");
-    char path[1024], file[64];
-    FILE *stream;
-
-    snprintf(file, sizeof file, "%s", name);
-    for (char *p = file; *p != '\0'; p++)
-        *p = (char)tolower((unsigned char)*p);
-    snprintf(path, sizeof path, "%s/golden/lower/%s.ir", data != NULL ? data : "tests", file);
-    stream = fopen(path, mode);
-    ck_assert_msg(stream != NULL, "%s can't be opened", path);
-    return stream;
-}
-
 START_TEST(lowered)
 {
-    static char text[1 << 16];
     const ref_pointwise_row *row = &ref_pointwise_rows[_i];
-    const bool update = getenv("OPJIT_UPDATE_GOLDEN") != NULL;
     rt_bytes out;
-    FILE *file;
 
     if (ref_pointwise_row_of(row->type, 0) != row)
         return;
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
     lower_all(row, &out);
-    opjit_rt_bytes_zero_end(&out);
-    ck_assert(!out.failed);
-    file = open_golden(opjit_fe_op_type_name(row->type), update ? "wb" : "rb");
-    if (update) {
-        fputs((const char *)out.data, file);
-    } else {
-        text[fread(text, 1, sizeof text - 1, file)] = '\0';
-        ck_assert_str_eq((const char *)out.data, text);
-    }
-    ck_assert_int_eq(fclose(file), 0);
+    test_compare_lowered(opjit_fe_op_type_name(row->type), &out);
     opjit_rt_bytes_free(&out);
 }
 END_TEST

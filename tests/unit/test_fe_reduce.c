@@ -1,11 +1,9 @@
 /* test_fe_reduce.c - REDUCE, ARGMIN, ARGMAX and the softmax family: what they refuse and with which words, what a feature
  * level allows, and what they are lowered to. */
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "frontend/frontend.h"
+#include "tests/support/descriptors.h"
 
 #define TYPE(name) DML_TENSOR_DATA_TYPE_##name
 #define ACTIVATION(name) DML_OPERATOR_ACTIVATION_##name
@@ -53,28 +51,9 @@ static void build(built *b, DML_OPERATOR_TYPE type, DML_TENSOR_DATA_TYPE in, DML
     }
 }
 
-static opjit_context *context_at(uint32_t level)
-{
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
-    opjit_context *context;
-    opjit_error error;
-
-    options.feature_level = level;
-    options.target = "cpu:x86-64-v1"; /* stands in the text */
-    ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
-    return context;
-}
-
 static void expect(uint32_t level, const built *b, const char *message)
 {
-    opjit_context *context = context_at(level);
-    opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
-
-    ck_assert_int_eq(opjit_operator_create(context, &b->op, &op, &error) == OPJIT_OK, message[0] == '\0');
-    ck_assert_str_eq(error.message, message);
-    opjit_operator_release(op);
-    opjit_context_destroy(context);
+    test_expect_operator(level, &b->op, message);
 }
 
 /* --- feature levels ----------------------------------------------------------------------------------------------- */
@@ -177,43 +156,6 @@ END_TEST
 
 /* --- what they are lowered to ------------------------------------------------------------------------------------- */
 
-static void append_lowered(opjit_context *context, const built *b, rt_bytes *out)
-{
-    fe_options options;
-    opjit_operator *op;
-    opjit_error error;
-    ir_func f;
-
-    ck_assert_msg(opjit_operator_create(context, &b->op, &op, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_int_eq(opjit_fe_options_read(context, op, NULL, &options, &error), OPJIT_OK);
-    ck_assert_msg(opjit_fe_lower(op, &options, "test", &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
-                  error.message);
-    opjit_ir_print(&f, out);
-    opjit_ir_free(&f);
-    opjit_operator_release(op);
-}
-
-static void compare(const char *file, rt_bytes *out)
-{
-    static char text[1 << 16];
-    const char *data = getenv("OPJIT_TEST_DATA");
-    const bool update = getenv("OPJIT_UPDATE_GOLDEN") != NULL;
-    char path[1024];
-
-    opjit_rt_bytes_zero_end(out);
-    ck_assert(!out->failed);
-    snprintf(path, sizeof path, "%s/golden/lower/%s.ir", data != NULL ? data : "tests", file);
-    FILE *stream = fopen(path, update ? "wb" : "rb");
-    ck_assert_msg(stream != NULL, "%s can't be opened", path);
-    if (update) {
-        fputs((const char *)out->data, stream);
-    } else {
-        text[fread(text, 1, sizeof text - 1, stream)] = '\0';
-        ck_assert_str_eq((const char *)out->data, text);
-    }
-    ck_assert_int_eq(fclose(stream), 0);
-}
-
 static const struct {
     DML_OPERATOR_TYPE type;
     const char *file;
@@ -235,7 +177,7 @@ START_TEST(lowered)
 {
     const DML_OPERATOR_TYPE type = lowerings[_i].type;
     const bool arg = type == DML_OPERATOR_ARGMIN || type == DML_OPERATOR_ARGMAX;
-    opjit_context *context = context_at(0);
+    opjit_context *context = test_context_at(0);
     rt_bytes out;
     built b;
 
@@ -246,9 +188,9 @@ START_TEST(lowered)
         build(&b, type, in, index ? TYPE(INT32) : in);
         b.reduce.Function = (DML_REDUCE_FUNCTION)i;
         b.arg.AxisDirection = (DML_AXIS_DIRECTION)(i % 2);
-        append_lowered(context, &b, &out);
+        test_append_lowered(context, &b.op, &out);
     }
-    compare(lowerings[_i].file, &out);
+    test_compare_lowered(lowerings[_i].file, &out);
     opjit_rt_bytes_free(&out);
     opjit_context_destroy(context);
 }
