@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "tests/reference/reference.h"
-#include "tests/support/checker.h"
-#include "tests/support/emulated.h"
-#include "tests/support/executors.h"
+#include "tests/support/operator_case.h"
 
 typedef union descs {
     DML_REDUCE_OPERATOR_DESC reduce;
@@ -42,12 +40,6 @@ static const DML_REDUCE_FUNCTION functions[] = {
     DML_REDUCE_FUNCTION_SUM,    DML_REDUCE_FUNCTION_MULTIPLY,   DML_REDUCE_FUNCTION_MAX,     DML_REDUCE_FUNCTION_MIN,
     DML_REDUCE_FUNCTION_L1,     DML_REDUCE_FUNCTION_SUM_SQUARE, DML_REDUCE_FUNCTION_AVERAGE, DML_REDUCE_FUNCTION_L2,
     DML_REDUCE_FUNCTION_ARGMAX, DML_REDUCE_FUNCTION_ARGMIN,
-};
-
-static const test_mode modes[] = {
-    { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET }, { .name = "compiled" },
-    { .name = "compiled, v1", .target = "cpu:x86-64-v1" },       { .name = "compiled, v2", .target = "cpu:x86-64-v2" },
-    { .name = "compiled, peak", .level = OPJIT_LEVEL_PEAK },     { .name = "compiled, pieces", .how = TEST_PIECES },
 };
 
 /* --- drawing ------------------------------------------------------------------------------------------------------ */
@@ -132,22 +124,11 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, reduce_case *c)
                                                   (DML_AXIS_DIRECTION)test_random_below(r, 2) };
 }
 
-/* Few different numbers, so that there are ties; now and then anything, NaNs and infinities among it. */
-static void fill(test_random *r, const test_tensor *t, void *data)
-{
-    const DML_TENSOR_DATA_TYPE type = t->buffer.DataType;
-    const uint32_t size = ref_dtype_size(type);
-    const bool wild = test_random_chance(r, 20);
-    for (uint64_t i = 0; i < t->span; i++) {
-        const uint64_t small = ref_element_of_float(type, (float)test_random_between(r, -9, 12) / 4);
-        const uint64_t bits = wild && test_random_chance(r, 10) ? test_random_u64(r) : small;
-        memcpy((uint8_t *)data + i * size, &bits, size);
-    }
-}
-
 /* --- one case ----------------------------------------------------------------------------------------------------- */
-static void reference(const reduce_case *c, const void *input, void *output)
+static void reference(const void *user, const void *const *inputs, void *output)
 {
+    const reduce_case *c = user;
+    const void *input = inputs[0];
     if (c->op.Type == DML_OPERATOR_REDUCE)
         ref_reduce(&c->desc.reduce, input, output);
     else if (c->op.Type == DML_OPERATOR_ARGMIN || c->op.Type == DML_OPERATOR_ARGMAX)
@@ -156,66 +137,16 @@ static void reference(const reduce_case *c, const void *input, void *output)
         ref_hardmax(&c->desc.hardmax1, input, output);
 }
 
-/* NaNs that arithmetic made have any sign and payload: made the reference's where both are NaN. */
-static void forgive_nans(const reduce_case *c, const test_buffer *out)
+/* Few different numbers, so that there are ties. */
+static operator_case case_of(const reduce_case *c)
 {
-    const ref_tensor t = ref_tensor_of(&c->output.desc);
-    uint32_t at[8];
-    for (uint64_t e = 0; ref_dtype_is_float(t.dtype) && e < ref_tensor_elements(&t); e++) {
-        ref_tensor_coordinates(&t, e, at);
-        const uint64_t want = ref_get(&t, out->expected, at);
-        if (ref_is_nan(t.dtype, want) && ref_is_nan(t.dtype, ref_get(&t, out->data, at)))
-            ref_set(&t, out->data, at, want);
-    }
-}
-
-static opjit_status run(opjit_context *context, const reduce_case *c, const test_mode *mode, test_random *r,
-                        const test_buffer *in, const test_buffer *out, opjit_error *error)
-{
-    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_call call = OPJIT_CALL_INIT;
-    opjit_operator *op = NULL;
-    opjit_kernel *kernel = NULL;
-    test_executor executor;
-    const opjit_binding bindings[] = { { in->data, in->bytes }, { out->data, out->bytes } };
-    call.bindings = bindings;
-    call.binding_count = 2;
-    options.flags = mode->flags;
-    options.level = mode->level;
-    options.target = mode->target;
-    test_executor_init(&executor, r, false);
-    call.executor = mode->how == TEST_PIECES ? &executor.executor : NULL;
-    opjit_status status = opjit_operator_create(context, &c->op, &op, error);
-    if (status == OPJIT_OK)
-        status = test_compile_operator(context, op, &options, &kernel, error);
-    if (status == OPJIT_OK)
-        status = opjit_kernel_call(kernel, &call, error);
-    opjit_kernel_release(kernel);
-    opjit_operator_release(op);
-    return status;
-}
-
-static void check_case(opjit_context *context, test_random *r, const reduce_case *c, const test_mode *mode, uint64_t n)
-{
-    test_buffer in, out;
-    opjit_error error = { OPJIT_OK, "" };
-    int64_t at = 0;
-    ck_assert(test_buffer_create(&in, r, c->input.bytes, c->input.alignment));
-    ck_assert(test_buffer_create(&out, r, c->output.bytes, c->output.alignment));
-    fill(r, &c->input, in.data);
-    test_buffer_expect_unchanged(&in);
-    const opjit_status status = run(context, c, mode, r, &in, &out, &error);
-    if ((status != OPJIT_LIMIT || !c->output.interleaved) && !test_excused(mode, status))
-        ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ", %s: %s", n, mode->name, error.message);
-    if (status == OPJIT_OK) {
-        reference(c, in.data, out.expected);
-        forgive_nans(c, &out);
-        ck_assert_msg(test_buffer_compare(&in, &at), "case %" PRIu64 ", %s: input changed", n, mode->name);
-        ck_assert_msg(test_buffer_compare(&out, &at), "case %" PRIu64 ", %s: %d, function %d, type %d, byte %" PRId64,
-                      n, mode->name, (int)c->op.Type, (int)c->desc.reduce.Function, (int)c->input.buffer.DataType, at);
-    }
-    test_buffer_destroy(&in);
-    test_buffer_destroy(&out);
+    return (operator_case){ .op = &c->op,
+                            .inputs = { &c->input },
+                            .output = &c->output,
+                            .low = -9,
+                            .high = 12,
+                            .reference = reference,
+                            .user = c };
 }
 
 START_TEST(random_descriptors)
@@ -229,9 +160,8 @@ START_TEST(random_descriptors)
         test_random r;
         test_random_init(&r, cases.seed, (uint64_t)_i, n);
         draw_case(&r, operators[_i], c);
-        size_t count = codegen ? sizeof modes / sizeof *modes : 1;
-        const test_mode *list = test_modes(modes, count, &count);
-        check_case(context, &r, c, &list[test_random_below(&r, count)], n);
+        const operator_case drawn = case_of(c);
+        operator_case_check(context, &drawn, &r, codegen, n);
     }
     free(c);
     opjit_context_destroy(context);
@@ -331,21 +261,22 @@ static void fill_formula(test_random *r, const reduce_case *c, bool wild, const 
 /* Interpreted: the formula.  Compiled in any way: the interpreter's bits. */
 static void check_formula_case(opjit_context *context, test_random *r, const reduce_case *c, uint64_t n, bool codegen)
 {
-    const test_mode *mode = &modes[codegen ? test_random_below(r, sizeof modes / sizeof *modes) : 0];
+    const test_mode *mode = &operator_modes[codegen ? test_random_below(r, OPERATOR_MODES) : 0];
+    const operator_case drawn = case_of(c);
     const bool wild = test_random_chance(r, 20);
     opjit_error error = { OPJIT_OK, "" };
     test_buffer in, out;
     ck_assert(test_buffer_create(&in, r, c->input.bytes, c->input.alignment));
     ck_assert(test_buffer_create(&out, r, c->output.bytes, c->output.alignment));
     fill_formula(r, c, wild, &in);
-    const opjit_status status = run(context, c, &modes[0], r, &in, &out, &error);
+    const opjit_status status = operator_case_run(context, &drawn, &operator_modes[0], r, &in, &out, &error);
     ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ": %s", n, error.message);
     if (!wild)
         check_formula(c, &in, &out, n);
     memcpy(out.expected, out.data, c->output.bytes);
     memset(out.data, 0x5a, c->output.bytes);
-    ck_assert_msg(run(context, c, mode, r, &in, &out, &error) == OPJIT_OK, "case %" PRIu64 ", %s: %s", n, mode->name,
-                  error.message);
+    ck_assert_msg(operator_case_run(context, &drawn, mode, r, &in, &out, &error) == OPJIT_OK,
+                  "case %" PRIu64 ", %s: %s", n, mode->name, error.message);
     const ref_tensor t = ref_tensor_of(&c->output.desc);
     for (uint64_t e = 0; e < ref_tensor_elements(&t); e++) {
         uint32_t own[8];

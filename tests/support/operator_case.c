@@ -1,0 +1,111 @@
+/* operator_case.c - one operator made, run between guards and compared. */
+#include "tests/support/operator_case.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tests/reference/reference.h"
+#include "tests/support/emulated.h"
+#include "tests/support/executors.h"
+
+const test_mode operator_modes[OPERATOR_MODES] = {
+    { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET }, { .name = "compiled" },
+    { .name = "compiled, v1", .target = "cpu:x86-64-v1" },       { .name = "compiled, v2", .target = "cpu:x86-64-v2" },
+    { .name = "compiled, peak", .level = OPJIT_LEVEL_PEAK },     { .name = "compiled, pieces", .how = TEST_PIECES },
+};
+
+static void fill(test_random *r, const operator_case *c, const test_tensor *t, void *data)
+{
+    const DML_TENSOR_DATA_TYPE type = t->buffer.DataType;
+    const uint32_t size = ref_dtype_size(type);
+    const bool wild = test_random_chance(r, 20);
+    for (uint64_t i = 0; i < t->span; i++) {
+        const uint64_t small = ref_element_of_float(type, (float)test_random_between(r, c->low, c->high) / 4);
+        const uint64_t bits = wild && test_random_chance(r, 10) ? test_random_u64(r) : small;
+        memcpy((uint8_t *)data + i * size, &bits, size);
+    }
+}
+
+/* NaNs that arithmetic made have any sign and payload: made the reference's where both are NaN. */
+static void forgive_nans(const operator_case *c, const test_buffer *out)
+{
+    const ref_tensor t = ref_tensor_of(&c->output->desc);
+    uint32_t at[8];
+    for (uint64_t e = 0; ref_dtype_is_float(t.dtype) && e < ref_tensor_elements(&t); e++) {
+        ref_tensor_coordinates(&t, e, at);
+        const uint64_t want = ref_get(&t, out->expected, at);
+        if (ref_is_nan(t.dtype, want) && ref_is_nan(t.dtype, ref_get(&t, out->data, at)))
+            ref_set(&t, out->data, at, want);
+    }
+}
+
+opjit_status operator_case_run(opjit_context *context, const operator_case *c, const test_mode *mode, test_random *r,
+                               const test_buffer *inputs, const test_buffer *out, opjit_error *error)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_operator *op = NULL;
+    opjit_kernel *kernel = NULL;
+    test_executor executor;
+    opjit_binding bindings[OPERATOR_INPUTS + 1];
+    for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
+        if (c->inputs[i] != NULL)
+            bindings[call.binding_count++] = (opjit_binding){ inputs[i].data, inputs[i].bytes };
+    bindings[call.binding_count++] = (opjit_binding){ out->data, out->bytes };
+    call.bindings = bindings;
+    options.flags = mode->flags;
+    options.level = mode->level;
+    options.target = mode->target;
+    test_executor_init(&executor, r, false);
+    call.executor = mode->how == TEST_PIECES ? &executor.executor : NULL;
+    opjit_status status = opjit_operator_create(context, c->op, &op, error);
+    if (status == OPJIT_OK)
+        status = test_compile_operator(context, op, &options, &kernel, error);
+    if (status == OPJIT_OK)
+        status = opjit_kernel_call(kernel, &call, error);
+    opjit_kernel_release(kernel);
+    opjit_operator_release(op);
+    return status;
+}
+
+static void compare(const operator_case *c, const test_mode *mode, test_buffer *in, test_buffer *out, uint64_t n)
+{
+    const void *inputs[OPERATOR_INPUTS] = { NULL };
+    int64_t at = 0;
+    for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
+        if (c->inputs[i] != NULL)
+            inputs[i] = in[i].data;
+    c->reference(c->user, inputs, out->expected);
+    forgive_nans(c, out);
+    for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
+        ck_assert_msg(c->inputs[i] == NULL || test_buffer_compare(&in[i], &at),
+                      "case %" PRIu64 ", %s: input %u changed", n, mode->name, i);
+    ck_assert_msg(test_buffer_compare(out, &at), "case %" PRIu64 ", %s: operator %d, type %d, byte %" PRId64, n, mode->name,
+                  (int)c->op->Type, (int)c->inputs[0]->buffer.DataType, at);
+}
+
+void operator_case_check(opjit_context *context, const operator_case *c, test_random *r, bool codegen, uint64_t n)
+{
+    size_t count = codegen ? OPERATOR_MODES : 1;
+    const test_mode *list = test_modes(operator_modes, count, &count), *mode = &list[test_random_below(r, count)];
+    test_buffer in[OPERATOR_INPUTS] = { 0 }, out;
+    opjit_error error = { OPJIT_OK, "" };
+    ck_assert(test_buffer_create(&out, r, c->output->bytes, c->output->alignment));
+    for (uint32_t i = 0; i < OPERATOR_INPUTS; i++) {
+        if (c->inputs[i] == NULL)
+            continue;
+        ck_assert(test_buffer_create(&in[i], r, c->inputs[i]->bytes, c->inputs[i]->alignment));
+        fill(r, c, c->inputs[i], in[i].data);
+        test_buffer_expect_unchanged(&in[i]);
+    }
+    const opjit_status status = operator_case_run(context, c, mode, r, in, &out, &error);
+    if ((status != OPJIT_LIMIT || !c->output->interleaved) && !test_excused(mode, status))
+        ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ", %s: %s", n, mode->name, error.message);
+    if (status == OPJIT_OK)
+        compare(c, mode, in, &out, n);
+    for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
+        if (c->inputs[i] != NULL)
+            test_buffer_destroy(&in[i]);
+    test_buffer_destroy(&out);
+}
