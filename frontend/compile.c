@@ -1,12 +1,12 @@
 /* compile.c - makes the kernel of a key that no cache has: IR, code, image, kernel.  Which key that is, and whether a
  * cache has it, is driver.c's. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "frontend/frontend.h"
-#include "runtime/cache.h"
 #include "runtime/disk.h"
+
+enum { KEY_ROOM = 1024 }; /* bytes of most keys */
 
 /* --- units -------------------------------------------------------------------------------------------------------- */
 
@@ -21,13 +21,28 @@ void opjit_fe_unit_destroy(void *user)
     opjit_rt_core_release(core);
 }
 
+/* Whatever the host's locale: names are part of images, which are the same everywhere. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* "diagonal_matrix1_f32_09ab34cd": the same for the same key. */
 static void make_name(const fe_graph *graph, rt_hash key, char name[static FE_NAME_SIZE])
 {
-    snprintf(name, FE_NAME_SIZE, "%.64s_%s_%08x", graph->label, opjit_rt_dtype_short(graph->outputs[0].tensor.dtype),
-             (unsigned)(key.lo & UINT32_MAX));
-    for (char *c = name; *c != '\0'; c++)
-        *c = (char)tolower((unsigned char)*c);
+    const char *const type = opjit_rt_dtype_short(graph->outputs[0].tensor.dtype);
+    const size_t length = strlen(type);
+    size_t used = 0;
+
+    _Static_assert(64 + 1 + 8 + 1 + 8 + 1 <= FE_NAME_SIZE, "types' short names have three letters");
+    for (; used < 64 && graph->label[used] != '\0'; used++)
+        name[used] = lower(graph->label[used]);
+    name[used++] = '_';
+    memcpy(name + used, type, length);
+    used += length;
+    name[used++] = '_';
+    opjit_rt_hex(key.lo, 8, name + used);
+    name[used + 8] = '\0';
 }
 
 static opjit_status unit_fill(opjit_context *context, fe_unit *unit, const fe_subject *subject, opjit_error *error)
@@ -55,9 +70,9 @@ opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject
 
     if (unit == NULL)
         return opjit_rt_no_memory(error);
-    memset(unit, 0, sizeof *unit);
+    memset(unit, 0, offsetof(fe_unit, room));
     unit->core = opjit_rt_core_retain(context->core);
-    opjit_rt_arena_init(&unit->graph.arena, &unit->core->allocator);
+    opjit_rt_arena_init_in(&unit->graph.arena, &unit->core->allocator, unit->room, sizeof unit->room);
     unit->options = *options;
     unit->options.own = *options->target;
     unit->options.target = &unit->options.own;
@@ -78,7 +93,7 @@ fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_targe
     size_t used = 0;
 
     while (name[used] != '\0' && used < 64) {
-        label.text[used] = (char)tolower((unsigned char)name[used]);
+        label.text[used] = lower(name[used]);
         used++;
     }
     used += (size_t)snprintf(label.text + used, sizeof label.text - used, ",%s,",
@@ -173,23 +188,6 @@ static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *
     return status;
 }
 
-static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
-{
-    const fe_unit *unit = user;
-    rt_kernel_times times = { 0 };
-    fe_unit peak = *unit; /* borrows what the kernel's unit owns; a compiled kernel's program is empty */
-    opjit_status status;
-
-    if (peak.codegen == NULL)
-        TRY(opjit_fe_codegen(unit->core, &peak.codegen, error));
-    peak.options.target = &peak.options.own;
-    peak.options.level = OPJIT_LEVEL_PEAK;
-    status = make_image(&peak, image, &times, error);
-    if (status == OPJIT_OK)
-        report(&peak, "peak", &times);
-    return status;
-}
-
 /* The message says what this CPU lacks.  A target is no fault of the call: code for it is just not to be had here. */
 static opjit_status check_runs_here(const rt_target *target, opjit_error *error)
 {
@@ -200,30 +198,87 @@ static opjit_status check_runs_here(const rt_target *target, opjit_error *error)
     return status == OPJIT_OK ? OPJIT_OK : OPJIT_UNAVAILABLE;
 }
 
-/* From the disk cache into *image, or a new one. */
-static opjit_status find_or_make_image(opjit_context *context, fe_unit *unit, const rt_bytes *key, rt_bytes *image,
+static void count(rt_cache *counts, rt_cache_count what)
+{
+    if (counts != NULL)
+        opjit_rt_cache_count(counts, what);
+}
+
+/* From the disk cache into *image, or a new one.  counts: where it is counted; NULL: nowhere. */
+static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt_cache *counts, rt_bytes *image,
                                        bool *out_found, rt_kernel_times *times, opjit_error *error)
 {
-    /* An address means nothing to another process, so kernels with custom operators are not stored. */
-    const bool stored = (unit->options.flags & OPJIT_COMPILE_NO_CACHE) == 0 && unit->graph.parts == NULL;
-    rt_disk *disk = stored ? context->disk : NULL;
-    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT : opjit_rt_disk_load(disk, key->data, key->size, image);
+    rt_disk *disk = unit->subject_key == NULL ? NULL : unit->core->disk;
+    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT : opjit_rt_disk_load(disk, key, image);
 
     *out_found = found == RT_DISK_FOUND;
     if (found != RT_DISK_ABSENT)
-        opjit_rt_cache_count(context->cache, *out_found ? RT_CACHE_DISK_HIT : RT_CACHE_DISK_REJECT);
+        count(counts, *out_found ? RT_CACHE_DISK_HIT : RT_CACHE_DISK_REJECT);
     if (*out_found)
         return OPJIT_OK;
-    TRY(opjit_fe_codegen(unit->core, &unit->codegen, error));
+    if (unit->codegen == NULL)
+        TRY(opjit_fe_codegen(unit->core, &unit->codegen, error));
     TRY(make_image(unit, image, times, error));
-    if (disk != NULL && opjit_rt_disk_store(disk, key->data, key->size, image->data, image->size))
-        opjit_rt_cache_count(context->cache, RT_CACHE_DISK_WRITE);
+    if (disk != NULL && opjit_rt_disk_store(disk, key, image->data, image->size))
+        count(counts, RT_CACHE_DISK_WRITE);
     return OPJIT_OK;
 }
 
-static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_bytes *key, opjit_kernel **out,
-                            opjit_error *error)
+static void report_image(const fe_unit *unit, bool found, const rt_kernel_times *times)
 {
+    if (!found)
+        report(unit, unit->options.level == OPJIT_LEVEL_QUICK ? "quick" : "peak", times);
+    else if (rt_wants_events(unit->core))
+        opjit_rt_event(
+            unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
+            opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text);
+}
+
+/* The peak version has the key, so the name and the bytes, of a kernel that is compiled at that level. */
+static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
+{
+    const fe_unit *unit = user;
+    rt_kernel_times times = { 0 };
+    fe_unit peak = *unit; /* borrows what the kernel's unit owns; a compiled kernel's program is empty */
+    uint8_t room[KEY_ROOM], options[FE_OPTIONS_KEY_SIZE];
+    rt_disk_key key = { 0 };
+    rt_bytes bytes;
+    opjit_status status;
+    bool found;
+
+    peak.options.target = &peak.options.own;
+    peak.options.level = OPJIT_LEVEL_PEAK;
+    opjit_rt_bytes_init_in(&bytes, &unit->core->allocator, room, sizeof room);
+    if (unit->subject_key != NULL) {
+        opjit_rt_bytes_append(&bytes, unit->subject_key, unit->subject_key_size);
+        opjit_rt_bytes_append(&bytes, options, opjit_fe_options_key(&peak.options, options));
+        key = (rt_disk_key){ bytes.data, bytes.size, opjit_rt_hash(bytes.data, bytes.size) };
+        peak.key = key.hash;
+        if (peak.options.name == NULL)
+            make_name(&peak.graph, peak.key, peak.name);
+    }
+    status =
+        bytes.failed ? opjit_rt_no_memory(error) : find_or_make_image(&peak, &key, NULL, image, &found, &times, error);
+    opjit_rt_bytes_free(&bytes);
+    if (status == OPJIT_OK)
+        report_image(&peak, found, &times);
+    return status;
+}
+
+/* An address means nothing to another process, so kernels with custom operators are not stored. */
+static opjit_status keep_subject_key(fe_unit *unit, const rt_key *key, opjit_error *error)
+{
+    if (unit->core->disk == NULL || (unit->options.flags & OPJIT_COMPILE_NO_CACHE) != 0 || unit->graph.parts != NULL)
+        return OPJIT_OK;
+    unit->subject_key = opjit_rt_arena_copy(&unit->graph.arena, key->subject, key->subject_size, 1);
+    unit->subject_key_size = key->subject_size;
+    return unit->subject_key == NULL ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key *key, const rt_bytes *whole,
+                            opjit_kernel **out, opjit_error *error)
+{
+    const rt_disk_key disk_key = { whole->data, whole->size, unit->key };
     const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
     rt_kernel_hooks hooks = { .user = unit, .destroy = opjit_fe_unit_destroy, .optimize = quick ? optimize : NULL };
     rt_kernel_times times = { 0 };
@@ -231,17 +286,14 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_byte
     opjit_status status;
 
     TRY(check_runs_here(unit->options.target, error));
+    TRY(keep_subject_key(unit, key, error));
     opjit_rt_bytes_init(&image, &unit->core->allocator);
-    status = find_or_make_image(context, unit, key, &image, &hooks.from_disk, &times, error);
+    status = find_or_make_image(unit, &disk_key, context->cache, &image, &hooks.from_disk, &times, error);
     if (status == OPJIT_OK)
         status = create_kernel(unit, &image, hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
-    if (status == OPJIT_OK && hooks.from_disk && rt_wants_events(unit->core))
-        opjit_rt_event(
-            unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
-            opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text);
-    else if (status == OPJIT_OK)
-        report(unit, quick ? "quick" : "peak", &times);
+    if (status == OPJIT_OK)
+        report_image(unit, hooks.from_disk, &times);
     return status;
 }
 
@@ -300,19 +352,19 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     return status;
 }
 
-opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,
-                              const rt_bytes *key, opjit_kernel **out, opjit_error *error)
+/* whole: both halves of the key. */
+static opjit_status make_kernel(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                                const rt_key *key, const rt_bytes *whole, opjit_kernel **out, opjit_error *error)
 {
     opjit_error reason = { 0 };
     opjit_status status;
     fe_unit *unit = NULL;
 
-    *out = NULL;
-    TRY(opjit_fe_unit_new(context, subject, options, opjit_rt_hash(key->data, key->size), &unit, error));
+    TRY(opjit_fe_unit_new(context, subject, options, opjit_rt_hash(whole->data, whole->size), &unit, error));
     if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
         status = make_interpreted(unit, out, error);
     } else {
-        status = compile(context, unit, key, out, &reason);
+        status = compile(context, unit, key, whole, out, &reason);
         if (status == OPJIT_UNAVAILABLE && (context->core->flags & OPJIT_CONTEXT_ALLOW_INTERPRETER) != 0) {
             opjit_rt_event(context->core, OPJIT_EVENT_WARNING, "warning,%s,interpreted,%s", unit->name, reason.message);
             status = make_interpreted(unit, out, error);
@@ -322,5 +374,21 @@ opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject,
     }
     if (status != OPJIT_OK)
         opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
+    return status;
+}
+
+opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                              const rt_key *key, opjit_kernel **out, opjit_error *error)
+{
+    uint8_t room[KEY_ROOM];
+    rt_bytes whole;
+    opjit_status status;
+
+    *out = NULL;
+    opjit_rt_bytes_init_in(&whole, &context->core->allocator, room, sizeof room);
+    opjit_rt_bytes_append(&whole, key->subject, key->subject_size);
+    opjit_rt_bytes_append(&whole, key->options, key->options_size);
+    status = whole.failed ? opjit_rt_no_memory(error) : make_kernel(context, subject, options, key, &whole, out, error);
+    opjit_rt_bytes_free(&whole);
     return status;
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "frontend/frontend.h"
-#include "runtime/cache.h"
 
 /* What a miss needs. */
 typedef struct job {
@@ -17,19 +16,11 @@ typedef struct job {
 static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *error)
 {
     const job *j = user;
-    rt_bytes key;
-    opjit_status status;
 
     if (rt_wants_events(j->context->core) && (j->options->flags & OPJIT_COMPILE_NO_CACHE) == 0)
         opjit_rt_event(j->context->core, OPJIT_EVENT_MISS, "miss,%s",
                        opjit_fe_label(j->label, j->shape, j->options->target).text);
-    opjit_rt_bytes_init(&key, &j->context->core->allocator);
-    opjit_rt_bytes_append(&key, j->key->subject, j->key->subject_size);
-    opjit_rt_bytes_append(&key, j->key->options, j->key->options_size);
-    status = key.failed ? opjit_rt_no_memory(error)
-                        : opjit_fe_compile(j->context, &j->subject, j->options, &key, out_kernel, error);
-    opjit_rt_bytes_free(&key);
-    return status;
+    return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
 /* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator. */

@@ -5,6 +5,7 @@
 
 #include "codegen/codegen.h"
 #include "frontend/op.h"
+#include "runtime/cache.h"
 #include "runtime/kernel.h"
 
 /* --- tensors (overlap.c) ------------------------------------------------------------------------------------------ */
@@ -212,6 +213,7 @@ bool opjit_fe_wants_verify(void);
 double opjit_fe_now(void);
 
 /* --- from IR to kernel (kernel_image.c, compile.c, provider.c, dump.c) -------------------------------------------- */
+enum { FE_UNIT_ROOM = 1024 }; /* enough for most operators */
 /* What is compiled.  Owned by the kernel that comes out of it, for the interpreter and for its peak version. */
 typedef struct fe_unit {
     rt_core *core;
@@ -219,8 +221,11 @@ typedef struct fe_unit {
     fe_options options;      /* its target is own, its name is NULL or name */
     char name[FE_NAME_SIZE]; /* the kernel's */
     rt_hash key;
+    const void *subject_key; /* the subject's half of the key, in the graph's arena; NULL: nothing is put on disk */
+    size_t subject_key_size;
     const opjit_codegen *codegen; /* NULL: none was needed so far */
     fe_program program;           /* interpreted kernels; else empty once the image is made */
+    _Alignas(16) uint8_t room[FE_UNIT_ROOM]; /* what the graph's arena begins with */
 } fe_unit;
 
 opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options,
@@ -234,7 +239,7 @@ opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code
 
 /* Makes the kernel of a key that the memory cache doesn't have: from the disk cache, or new. */
 opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,
-                              const rt_bytes *key, opjit_kernel **out, opjit_error *error);
+                              const rt_key *key, opjit_kernel **out, opjit_error *error);
 /* "diagonal_matrix1,f32,512x512,cpu:x86-64-v3": how events name an operator or "graph" and a target. */
 typedef struct fe_label {
     char text[192];

@@ -353,8 +353,9 @@ void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value)
 void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value)
 {
     /* written out, so that the compiler makes one store of it */
-    const uint8_t bytes[] = { (uint8_t)value,         (uint8_t)(value >> 8),  (uint8_t)(value >> 16), (uint8_t)(value >> 24),
-                              (uint8_t)(value >> 32), (uint8_t)(value >> 40), (uint8_t)(value >> 48), (uint8_t)(value >> 56) };
+    const uint8_t bytes[] = { (uint8_t)value,         (uint8_t)(value >> 8),  (uint8_t)(value >> 16),
+                              (uint8_t)(value >> 24), (uint8_t)(value >> 32), (uint8_t)(value >> 40),
+                              (uint8_t)(value >> 48), (uint8_t)(value >> 56) };
 
     bytes_put(b, bytes, sizeof bytes);
 }
@@ -455,4 +456,12 @@ rt_hash opjit_rt_hash(const void *data, size_t size)
 uint64_t opjit_rt_hash64(const void *data, size_t size)
 {
     return XXH3_64bits(data, size);
+}
+
+void opjit_rt_hex(uint64_t value, uint32_t digits, char *out)
+{
+    while (digits-- != 0) {
+        out[digits] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    }
 }

@@ -117,5 +117,7 @@ const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
 typedef struct rt_hash { uint64_t lo, hi; } rt_hash;
 rt_hash opjit_rt_hash(const void *data, size_t size);
 uint64_t opjit_rt_hash64(const void *data, size_t size); /* for tables: another hash, of half the cost */
+/* The lowest `digits` hexadecimal digits of value, without NUL.  A first printf of a process costs it microseconds. */
+void opjit_rt_hex(uint64_t value, uint32_t digits, char *out);
 
 #endif

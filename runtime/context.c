@@ -63,6 +63,7 @@ void opjit_rt_core_release(rt_core *core)
 {
     if (core != NULL && atomic_fetch_sub_explicit(&core->references, 1, memory_order_acq_rel) == 1) {
         const opjit_allocator allocator = core->allocator;
+        opjit_rt_disk_destroy(core->disk);
         release_text(&allocator, core->codegen_path);
         opjit_rt_release(&allocator, core, sizeof *core);
     }
@@ -187,7 +188,6 @@ void opjit_context_destroy(opjit_context *context)
         return;
     core = context->core;
     opjit_rt_cache_destroy(context->cache);
-    opjit_rt_disk_destroy(context->disk);
     opjit_rt_release(&core->allocator, context, sizeof *context);
     core_close(core);
 }
@@ -202,8 +202,8 @@ static opjit_status context_fill(opjit_context *context, const opjit_context_opt
     TRY(copy_text(a, options->codegen_path, &context->core->codegen_path, error));
     if (options->cache_dir != NULL)
         TRY(opjit_rt_disk_create(context->core, options->cache_dir,
-                                 options->disk_bytes == 0 ? DEFAULT_DISK_BYTES : options->disk_bytes, &context->disk,
-                                 error));
+                                 options->disk_bytes == 0 ? DEFAULT_DISK_BYTES : options->disk_bytes,
+                                 &context->core->disk, error));
     return opjit_rt_cache_create(context->core, options->cache_bytes == 0 ? DEFAULT_CACHE_BYTES : options->cache_bytes,
                                  &context->cache, error);
 }

@@ -20,6 +20,7 @@ typedef struct rt_core_counter {
     alignas(64) atomic_uint references;
 } rt_core_counter;
 
+typedef struct rt_disk rt_disk;
 typedef struct rt_core {
     rt_core_counter counters[RT_CORE_COUNTERS];
     atomic_uint references; /* kernels', caches', the context's, and one for each counter above zero */
@@ -29,6 +30,7 @@ typedef struct rt_core {
     bool verbose;             /* OPJIT_VERBOSE=1 and no sink: lines go to standard error */
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
     char *codegen_path;       /* option, or NULL; owned.  Kernels from the disk cache need it for their peak version */
+    rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
 } rt_core;
 
 rt_core *opjit_rt_core_retain(rt_core *core);
@@ -42,14 +44,12 @@ static inline bool rt_wants_events(const rt_core *core) { return core->event != 
 void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
 
 typedef struct rt_cache rt_cache;
-typedef struct rt_disk rt_disk;
 
 struct opjit_context {
     rt_core *core;
     rt_target target;
     uint32_t feature_level;
     rt_cache *cache;
-    rt_disk *disk;            /* NULL: none */
 };
 
 /* opjit_context_create, _destroy, _target, opjit_cache_get_stats and _clear are in context.c. */

@@ -143,8 +143,8 @@ void opjit_rt_disk_destroy(rt_disk *disk)
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 /* Reads and checks one file of the folder; out's bytes hold *out_image.  absent: there is none. */
-static const char *read_file(int folder, const char *name, const void *key, size_t key_size, rt_bytes *out,
-                             struct stat *info, const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
+static const char *read_file(int folder, const char *name, const rt_disk_key *key, rt_bytes *out, struct stat *info,
+                             const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
 {
     const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     const char *reason;
@@ -157,14 +157,14 @@ static const char *read_file(int folder, const char *name, const void *key, size
     if (reason == NULL)
         reason = opjit_rt_disk_file_read(file, info, out);
     if (reason == NULL)
-        reason = opjit_rt_disk_file_check(out->data, out->size, key, key_size, out_image, out_image_size);
+        reason = opjit_rt_disk_file_check(out->data, out->size, key, out_image, out_image_size);
     if (reason == NULL && key != NULL && time(NULL) - info->st_mtime > USED_SECONDS)
         futimens(file, NULL); /* for those that look for the least recently used; no matter if it fails */
     close(file);
     return reason;
 }
 
-rt_disk_result opjit_rt_disk_load(rt_disk *disk, const void *key, size_t key_size, rt_bytes *image)
+rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_bytes *image)
 {
     const int folder = folder_of(disk, false);
     char name[DISK_FILE_NAME_SIZE];
@@ -176,8 +176,8 @@ rt_disk_result opjit_rt_disk_load(rt_disk *disk, const void *key, size_t key_siz
 
     if (folder < 0)
         return RT_DISK_ABSENT;
-    opjit_rt_disk_file_name(key, key_size, name);
-    reason = read_file(folder, name, key, key_size, image, &info, &start, &size, &absent);
+    opjit_rt_disk_file_name(key->hash, name);
+    reason = read_file(folder, name, key, image, &info, &start, &size, &absent);
     if (reason == NULL) {
         memmove(image->data, start, size);
         image->size = size;
@@ -276,8 +276,7 @@ static uint32_t make_room(rt_disk *disk)
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 /* A file without a name gets one once it is whole; a writer that dies leaves nothing.  false with errno. */
-static bool store_unnamed(int folder, const char *name, const void *key, size_t key_size, const void *image,
-                          size_t image_size)
+static bool store_unnamed(int folder, const char *name, const rt_disk_key *key, const void *image, size_t image_size)
 {
     const int file = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     char self[40];
@@ -287,7 +286,7 @@ static bool store_unnamed(int folder, const char *name, const void *key, size_t 
     if (file < 0)
         return false;
     snprintf(self, sizeof self, "/proc/self/fd/%d", file);
-    good = opjit_rt_disk_file_write(file, key, key_size, image, image_size) &&
+    good = opjit_rt_disk_file_write(file, key, image, image_size) &&
            (linkat(AT_FDCWD, self, folder, name, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST);
     reason = errno;
     close(file);
@@ -296,7 +295,7 @@ static bool store_unnamed(int folder, const char *name, const void *key, size_t 
 }
 
 /* Where the file system has no such files.  false with errno. */
-static bool store_renamed(int folder, const char *name, const char *temporary, const void *key, size_t key_size,
+static bool store_renamed(int folder, const char *name, const char *temporary, const rt_disk_key *key,
                           const void *image, size_t image_size)
 {
     const int file = openat(folder, temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -305,8 +304,7 @@ static bool store_renamed(int folder, const char *name, const char *temporary, c
 
     if (file < 0)
         return false;
-    good = opjit_rt_disk_file_write(file, key, key_size, image, image_size) &&
-           renameat(folder, temporary, folder, name) == 0;
+    good = opjit_rt_disk_file_write(file, key, image, image_size) && renameat(folder, temporary, folder, name) == 0;
     reason = errno;
     if (!good)
         unlinkat(folder, temporary, 0);
@@ -315,7 +313,7 @@ static bool store_renamed(int folder, const char *name, const char *temporary, c
     return good;
 }
 
-bool opjit_rt_disk_store(rt_disk *disk, const void *key, size_t key_size, const void *image, size_t image_size)
+bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *image, size_t image_size)
 {
     const int folder = folder_of(disk, true);
     char name[DISK_FILE_NAME_SIZE], temporary[sizeof DISK_TEMPORARY + 32];
@@ -325,17 +323,17 @@ bool opjit_rt_disk_store(rt_disk *disk, const void *key, size_t key_size, const 
 
     if (folder < 0)
         return false;
-    opjit_rt_disk_file_name(key, key_size, name);
+    opjit_rt_disk_file_name(key->hash, name);
     pthread_mutex_lock(&disk->mutex);
     snprintf(temporary, sizeof temporary, DISK_TEMPORARY "%ld-%u", (long)getpid(), disk->temporaries++);
     pthread_mutex_unlock(&disk->mutex);
-    good = store_unnamed(folder, name, key, key_size, image, image_size);
+    good = store_unnamed(folder, name, key, image, image_size);
     if (!good && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL))
-        good = store_renamed(folder, name, temporary, key, key_size, image, image_size);
+        good = store_renamed(folder, name, temporary, key, image, image_size);
     reason = errno;
 
     pthread_mutex_lock(&disk->mutex);
-    disk->bytes += good ? image_size + key_size : 0;
+    disk->bytes += good ? image_size + key->size : 0;
     if (good && (!disk->measured || disk->bytes > disk->capacity))
         gone = make_room(disk);
     first = !good && !disk->warned;
@@ -361,7 +359,7 @@ static void visit_file(rt_disk *disk, int folder, const listed *file, rt_disk_vi
     bool absent;
 
     opjit_rt_bytes_init(&bytes, &disk->core->allocator);
-    entry.damaged = read_file(folder, file->name, NULL, 0, &bytes, &info, &image, &size, &absent);
+    entry.damaged = read_file(folder, file->name, NULL, &bytes, &info, &image, &size, &absent);
     if (entry.damaged == NULL && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
         entry.name = meta->name == 0 ? "" : (const char *)meta + meta->name;
         entry.target = meta->target == 0 ? "" : (const char *)meta + meta->target;

@@ -16,10 +16,15 @@ typedef enum rt_disk_result {
     RT_DISK_FOUND,
     RT_DISK_REJECTED  /* there was a file, which is gone now: a warning event says why */
 } rt_disk_result;
+/* What a file is made for and named after. */
+typedef struct rt_disk_key {
+    const void *bytes; size_t size;
+    rt_hash hash; /* of the bytes */
+} rt_disk_key;
 /* Puts the image of the key into *image, which is empty and stays so unless found.  A found image has passed opjit_rt_image_check. */
-rt_disk_result opjit_rt_disk_load(rt_disk *disk, const void *key, size_t key_size, rt_bytes *image);
+rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_bytes *image);
 /* Writes the file of a key that has none, whole or not at all.  false: not written, a warning event said why once. */
-bool opjit_rt_disk_store(rt_disk *disk, const void *key, size_t key_size, const void *image, size_t image_size);
+bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *image, size_t image_size);
 
 /* --- looking after it --------------------------------------------------------------------------------------------- */
 typedef struct rt_disk_entry {

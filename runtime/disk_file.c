@@ -3,7 +3,6 @@
 #include "runtime/disk_file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -24,12 +23,11 @@ static const char magic[8] = "opjitkc";
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-void opjit_rt_disk_file_name(const void *key, size_t key_size, char name[static DISK_FILE_NAME_SIZE])
+void opjit_rt_disk_file_name(rt_hash key, char name[static DISK_FILE_NAME_SIZE])
 {
-    const rt_hash hash = opjit_rt_hash(key, key_size);
-
-    snprintf(name, DISK_FILE_NAME_SIZE, "%016llx%016llx" DISK_FILE_END, (unsigned long long)hash.hi,
-             (unsigned long long)hash.lo);
+    opjit_rt_hex(key.hi, 16, name);
+    opjit_rt_hex(key.lo, 16, name + 16);
+    memcpy(name + 32, DISK_FILE_END, sizeof DISK_FILE_END);
 }
 
 bool opjit_rt_disk_is_file_name(const char *name)
@@ -77,20 +75,19 @@ static size_t image_offset(size_t key_size)
     return (size_t)align_up(sizeof(file_header) + key_size, 64);
 }
 
-static file_header header_of(const void *key, size_t key_size, size_t image_size)
+static file_header header_of(rt_hash key, size_t key_size, size_t image_size)
 {
     file_header header = { .format = FORMAT, .key_size = (uint32_t)key_size, .image_size = image_size };
-    rt_hash fields, name;
+    rt_hash fields;
 
     memcpy(header.magic, magic, sizeof magic);
     fields = opjit_rt_hash(&header, offsetof(file_header, checksum_lo));
-    name = opjit_rt_hash(key, key_size);
-    header.checksum_lo = fields.lo ^ name.hi; /* crossed: equal halves must not cancel out */
-    header.checksum_hi = fields.hi ^ name.lo;
+    header.checksum_lo = fields.lo ^ key.hi; /* crossed: equal halves must not cancel out */
+    header.checksum_hi = fields.hi ^ key.lo;
     return header;
 }
 
-const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const void *key, size_t key_size,
+const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const rt_disk_key *key,
                                      const uint8_t **out_image, size_t *out_image_size)
 {
     const opjit_kernel_meta *meta;
@@ -106,10 +103,11 @@ const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const vo
     offset = image_offset(header.key_size);
     if (offset > size || header.image_size != size - offset)
         return "its size is not what it says";
-    expected = header_of(bytes + sizeof header, header.key_size, (size_t)header.image_size);
+    expected =
+        header_of(opjit_rt_hash(bytes + sizeof header, header.key_size), header.key_size, (size_t)header.image_size);
     if (memcmp(&header, &expected, sizeof header) != 0)
         return "its checksum is wrong";
-    if (key != NULL && (header.key_size != key_size || memcmp(bytes + sizeof header, key, key_size) != 0))
+    if (key != NULL && (header.key_size != key->size || memcmp(bytes + sizeof header, key->bytes, key->size) != 0))
         return "it was made for another key";
     for (size_t i = sizeof header + header.key_size; i < offset; i++)
         if (bytes[i] != 0)
@@ -123,13 +121,13 @@ const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const vo
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-bool opjit_rt_disk_file_write(int file, const void *key, size_t key_size, const void *image, size_t image_size)
+bool opjit_rt_disk_file_write(int file, const rt_disk_key *key, const void *image, size_t image_size)
 {
-    file_header header = header_of(key, key_size, image_size);
+    file_header header = header_of(key->hash, key->size, image_size);
     char zeros[64] = { 0 };
     struct iovec parts[] = { { &header, sizeof header },
-                             { (void *)(uintptr_t)key, key_size },
-                             { zeros, image_offset(key_size) - sizeof header - key_size },
+                             { (void *)(uintptr_t)key->bytes, key->size },
+                             { zeros, image_offset(key->size) - sizeof header - key->size },
                              { (void *)(uintptr_t)image, image_size } };
     size_t first = 0;
 

@@ -6,13 +6,13 @@
 
 #include <sys/stat.h>
 
-#include "runtime/base.h"
+#include "runtime/disk.h"
 
 #define DISK_FILE_NAME_SIZE 40u /* 32 digits of the key's hash, ".opjit" and NUL */
 #define DISK_FILE_END ".opjit"
 #define DISK_TEMPORARY ".opjit-new-" /* names of files that are being written begin so */
 
-void opjit_rt_disk_file_name(const void *key, size_t key_size, char name[static DISK_FILE_NAME_SIZE]);
+void opjit_rt_disk_file_name(rt_hash key, char name[static DISK_FILE_NAME_SIZE]);
 bool opjit_rt_disk_is_file_name(const char *name);
 
 /* Why a file is not to be read: it is not this user's alone, or no plain file; NULL: it is. */
@@ -20,9 +20,9 @@ const char *opjit_rt_disk_stranger(const struct stat *info);
 /* Reads an open file whole into *out.  Why it could not be; NULL: it was. */
 const char *opjit_rt_disk_file_read(int file, const struct stat *info, rt_bytes *out);
 /* Finds the image in the bytes of a file made for key (NULL: for any).  Why it can't be used; NULL: it can. */
-const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const void *key, size_t key_size,
+const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const rt_disk_key *key,
                                      const uint8_t **out_image, size_t *out_image_size);
 /* Writes a whole file; false with errno. */
-bool opjit_rt_disk_file_write(int file, const void *key, size_t key_size, const void *image, size_t image_size);
+bool opjit_rt_disk_file_write(int file, const rt_disk_key *key, const void *image, size_t image_size);
 
 #endif

@@ -328,7 +328,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
                        OPJIT_KERNEL_ABI);
     if (header.meta_size < sizeof *meta || header.meta_size > size - sizeof header ||
         header.code_offset != align_up(sizeof header + header.meta_size, code_alignment(meta->features[0])) ||
-        header.code_offset > size ||        header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
+        header.code_offset > size || header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
         return CORRUPT("%llu bytes of metadata and %llu of code at %llu do not make %zu bytes",
                        (unsigned long long)header.meta_size, (unsigned long long)header.code_size,
                        (unsigned long long)header.code_offset, size);

@@ -8,18 +8,26 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static size_t mapping_size(size_t size)
+enum { MOST_FAULTS = 3 };
+
+static size_t page_size(void)
 {
     const long page = sysconf(_SC_PAGESIZE);
 
-    return (size_t)align_up(size, page > 0 ? (size_t)page : 4096);
+    return page > 0 ? (size_t)page : 4096;
+}
+
+static size_t mapping_size(size_t size)
+{
+    return (size_t)align_up(size, page_size());
 }
 
 static bool map_by_flip(const void *image, size_t size, rt_mapping *out)
 {
     const size_t total = mapping_size(size);
-    /* Populated: a system call for all pages is cheaper than a fault for each. */
-    void *const base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    /* Populated: a system call for all pages is cheaper than a fault for each, unless they are few. */
+    const int populate = total > MOST_FAULTS * page_size() ? MAP_POPULATE : 0;
+    void *const base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
 
     if (base == MAP_FAILED)
         return false;

@@ -59,9 +59,13 @@ typedef struct text_writer {
 
 static void write_part(text_writer *w, const char *before, const char *part)
 {
-    const int n = snprintf(w->text + w->used, w->size - w->used, "%s%s", before, part);
-    if (n > 0)
-        w->used = (size_t)n < w->size - w->used ? w->used + (size_t)n : w->size - 1;
+    const char *const parts[] = { before, part };
+    for (int i = 0; i < 2; i++) {
+        const size_t length = strlen(parts[i]), room = w->size - 1 - w->used, taken = length < room ? length : room;
+        memcpy(w->text + w->used, parts[i], taken);
+        w->used += taken;
+    }
+    w->text[w->used] = '\0';
 }
 
 static void write_number(text_writer *w, const char *before, uint64_t value)

@@ -56,13 +56,13 @@ static opjit_status look_after(const opjit_context *context, const char *what, t
                                                                  : NULL;
     if (visit == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "cache %.40s: must be list, verify or clear", what);
-    if (context->disk == NULL)
+    if (context->core->disk == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "cache %s: no folder is named by --cache-dir, "
                                   "OPJIT_CACHE_DIR, XDG_CACHE_HOME or HOME",
                                   what);
-    t->disk = context->disk;
-    TRY(opjit_rt_disk_visit(context->disk, visit, t, error));
+    t->disk = context->core->disk;
+    TRY(opjit_rt_disk_visit(context->core->disk, visit, t, error));
     printf("%" PRIu32 " kernels, %" PRIu64 " bytes%s\n", t->files - t->left, t->bytes,
            visit == clear_one ? " removed" : "");
     if (t->left != 0)

@@ -178,6 +178,16 @@ START_TEST(hash_is_xxh3)
 }
 END_TEST
 
+START_TEST(hexadecimal_digits)
+{
+    char text[] = "................X";
+    opjit_rt_hex(UINT64_C(0x0123456789abcdef), 16, text);
+    ck_assert_str_eq(text, "0123456789abcdefX");
+    opjit_rt_hex(UINT64_C(0xffffffff00000020), 3, text);
+    ck_assert_str_eq(text, "0203456789abcdefX");
+}
+END_TEST
+
 START_TEST(structures_that_grow)
 {
     typedef struct small {
@@ -224,6 +234,7 @@ int main(void)
     tcase_add_test(tc, allocate_alignment);
     tcase_add_test(tc, element_types);
     tcase_add_test(tc, hash_is_xxh3);
+    tcase_add_test(tc, hexadecimal_digits);
     tcase_add_test(tc, structures_that_grow);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);

@@ -109,7 +109,7 @@ START_TEST(options_are_copied)
     memset(target, 'x', 5), memset(path, 'x', 5), memset(dir, 'x', 5), memset(&a, 0, sizeof a);
     ck_assert_str_eq(opjit_context_target(context), "cpu:x86-64-v3,l1=65536");
     ck_assert_str_eq(context->core->codegen_path, "/a/b.so");
-    ck_assert_ptr_nonnull(context->disk);
+    ck_assert_ptr_nonnull(context->core->disk);
     ck_assert_int_eq(opjit_cache_get_stats(context, &stats, NULL), OPJIT_OK);
     ck_assert_uint_eq(stats.capacity, 12345);
     opjit_context_destroy(context);

@@ -70,13 +70,19 @@ static void teardown(void)
     ck_assert_int_eq(memory.bytes, 0);
 }
 
+static rt_disk_key disk_key(const void *key, size_t size)
+{
+    return (rt_disk_key){ key, size, opjit_rt_hash(key, size) };
+}
+
 /* What the cache has for a key is the image or nothing. */
 static rt_disk_result load(const void *key, size_t key_size)
 {
+    const rt_disk_key whole = disk_key(key, key_size);
     rt_disk_result result;
     rt_bytes out;
     opjit_rt_bytes_init(&out, &context->core->allocator);
-    result = opjit_rt_disk_load(disk, key, key_size, &out);
+    result = opjit_rt_disk_load(disk, &whole, &out);
     ck_assert_uint_eq(out.size, result == RT_DISK_FOUND ? image.size : 0);
     ck_assert(out.size == 0 || memcmp(out.data, image.data, image.size) == 0);
     opjit_rt_bytes_free(&out);
@@ -85,7 +91,8 @@ static rt_disk_result load(const void *key, size_t key_size)
 
 static bool store(const void *key, size_t key_size)
 {
-    return opjit_rt_disk_store(disk, key, key_size, image.data, image.size);
+    const rt_disk_key whole = disk_key(key, key_size);
+    return opjit_rt_disk_store(disk, &whole, image.data, image.size);
 }
 
 /* The one file of the folder. */
@@ -225,6 +232,7 @@ END_TEST
 
 START_TEST(without_memory)
 {
+    const rt_disk_key whole = disk_key("key", 3);
     ck_assert(store("key", 3));
     for (int fail_at = 1; fail_at < 8; fail_at++) {
         rt_bytes out;
@@ -232,7 +240,7 @@ START_TEST(without_memory)
         opjit_rt_bytes_init(&out, &context->core->allocator);
         memory.calls = 0;
         memory.fail_at = fail_at;
-        result = opjit_rt_disk_load(disk, "key", 3, &out);
+        result = opjit_rt_disk_load(disk, &whole, &out);
         memory.fail_at = 0;
         ck_assert(result == RT_DISK_ABSENT || (result == RT_DISK_FOUND && out.size == image.size));
         opjit_rt_bytes_free(&out);
@@ -252,8 +260,9 @@ static void work(uint32_t first)
         const uint32_t key = (first + i) % KEYS;
         rt_bytes out;
         rt_disk_result result;
+        const rt_disk_key whole = disk_key(&key, sizeof key);
         opjit_rt_bytes_init(&out, &context->core->allocator);
-        result = opjit_rt_disk_load(disk, &key, sizeof key, &out);
+        result = opjit_rt_disk_load(disk, &whole, &out);
         if (result == RT_DISK_REJECTED || (result == RT_DISK_FOUND && memcmp(out.data, image.data, image.size) != 0))
             _exit(1);
         if (result == RT_DISK_ABSENT && !store(&key, sizeof key))
