@@ -4,21 +4,18 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/bench/bare.h"
-#include "tests/bench/report.h"
 #include "frontend/cli/subject.h"
+#include "tests/bench/bare.h"
+#include "tests/bench/process.h"
+#include "tests/bench/report.h"
 
 #define SAMPLE_US 500.0
-
-extern char **environ;
 
 static const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
 
@@ -151,8 +148,12 @@ static double contention(bench *b, const char *name, lookup *mine, lookup *other
 {
     enum { calls_a_sample = 20000 };
     double gains[REPORT_PAIRS], one_ns = INFINITY;
-    report_row row = { .name = name, .bytes = NAN, .memset_ratio = NAN, .reference = "one thread",
-                       .bar = isnan(possible) ? BAR_NONE : BAR_AT_LEAST, .limit = 1.6,
+    report_row row = { .name = name,
+                       .bytes = NAN,
+                       .memset_ratio = NAN,
+                       .reference = "one thread",
+                       .bar = isnan(possible) ? BAR_NONE : BAR_AT_LEAST,
+                       .limit = 1.6,
                        .note = possible < 1.6 ? "no bar: two contexts gain less too" : NULL };
 
     for (unsigned i = 0; i < REPORT_PAIRS; i++) {
@@ -266,34 +267,6 @@ static int child(void)
     return s.failed;
 }
 
-/* Runs a program to its end with its output in text; nanoseconds from start to exit, NAN where it failed. */
-static double run_program(char *const *arguments, char *text, size_t size)
-{
-    posix_spawn_file_actions_t actions;
-    int ends[2], status = 1;
-    const double start = measure_now_ns();
-    size_t used = 0;
-    ssize_t got;
-    pid_t pid;
-
-    if (pipe(ends) != 0)
-        return NAN;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    if (posix_spawn(&pid, arguments[0], &actions, NULL, arguments, environ) != 0)
-        pid = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    while (pid > 0 && (got = read(ends[0], text + used, size - 1 - used)) > 0)
-        used += (size_t)got;
-    text[used] = '\0';
-    close(ends[0]);
-    if (pid > 0)
-        waitpid(pid, &status, 0);
-    return status == 0 ? measure_now_ns() - start : NAN;
-}
-
 static void put_samples(bench *b, const char *name, double *samples, uint32_t count, double limit)
 {
     report_row row = { .name = name,
@@ -324,7 +297,7 @@ static void first_results(bench *b, char *self)
     char text[256];
 
     for (unsigned i = 0; i < REPORT_PAIRS; i++) {
-        whole[i] = run_program(arguments, text, sizeof text);
+        whole[i] = process_run(arguments, text, sizeof text);
         if (isnan(whole[i]) ||
             sscanf(text, "%lf %lf %lf %lf %lf", &context[i], &first[i], &bytes[0], &bytes[1], &bytes[2]) != 5) {
             fprintf(stderr, "%s --child failed\n", self);
@@ -341,34 +314,21 @@ static void first_results(bench *b, char *self)
 }
 
 /* --- opjit run ---------------------------------------------------------------------------------------------------- */
-static const char model_text[] =
-    "{\n"
-    "  \"resources\": { \"out\": { \"initialValuesDataType\": \"FLOAT32\",\n"
-    "                            \"initialValues\": { \"valueCount\": 16, \"value\": 0 } } },\n"
-    "  \"dispatchables\": { \"eye\": { \"type\": \"DML_OPERATOR_DIAGONAL_MATRIX\", \"desc\": {\n"
-    "    \"OutputTensor\": { \"DataType\": \"FLOAT32\", \"Sizes\": [4, 4] }, \"Offset\": 0, \"Value\": 1 } } },\n"
-    "  \"commands\": [ { \"type\": \"dispatch\", \"dispatchable\": \"eye\",\n"
-    "                  \"bindings\": { \"OutputTensor\": \"out\" } },\n"
-    "                { \"type\": \"print\", \"resource\": \"out\" } ]\n"
-    "}\n";
-
 /* The program is the one that the build names in $OPJIT. */
 static void runs(bench *b)
 {
     char path[] = "/tmp/opjit-bench-XXXXXX", text[4096], *const program_path = getenv("OPJIT");
     char *const arguments[] = { program_path, "run", path, "--no-cache", "--quiet", NULL };
     double samples[REPORT_PAIRS];
-    const int file = program_path != NULL ? mkstemp(path) : -1;
     bool good;
 
-    if (file < 0) {
+    if (program_path == NULL) {
         fprintf(stderr, "opjit run is not measured: $OPJIT does not name the program\n");
         return;
     }
-    good = write(file, model_text, sizeof model_text - 1) == (ssize_t)sizeof model_text - 1;
-    close(file);
+    good = process_model(path);
     for (unsigned i = 0; i < REPORT_PAIRS && good; i++) {
-        samples[i] = run_program(arguments, text, sizeof text);
+        samples[i] = process_run(arguments, text, sizeof text);
         good = !isnan(samples[i]);
     }
     unlink(path);

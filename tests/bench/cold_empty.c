@@ -1,0 +1,5 @@
+/* cold_empty.c - the program that does nothing, which bench_disk.c measures others against. */
+int main(void)
+{
+    return 0;
+}
