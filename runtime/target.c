@@ -81,7 +81,8 @@ void opjit_rt_target_write_text(rt_target *t)
     const uint64_t of_level = opjit_rt_level_features(t->arch, t->level);
     const rt_level_row *row = opjit_rt_level(t->arch, t->level);
 
-    write_part(&w, "cpu:", row->name);
+    write_part(&w, opjit_rt_target_family(t->arch), ":");
+    write_part(&w, "", row->name);
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
         if ((t->features & ~of_level & BIT(f)) != 0)
             write_part(&w, "+", opjit_rt_features[f].name);
@@ -147,43 +148,46 @@ static uint64_t close_features(uint64_t set)
     return set;
 }
 
-static opjit_status refuse_name(span name, opjit_error *error)
+static opjit_status refuse_name(const char *family, span name, opjit_error *error)
 {
-    char known[320];
+    char known[320] = "", next[64];
     text_writer w = { known, sizeof known, 0 };
-    const char *next;
+    const size_t prefix = strlen(family);
 
-    for (uint32_t i = 0; (next = opjit_rt_target_name(i)) != NULL; i++)
-        write_part(&w, ", ", next);
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target cpu:%.*s is unknown; known: host, x86-64%s",
-                              SPAN(name), known);
+    for (uint32_t i = 0; opjit_rt_target_name(i, next, sizeof next); i++)
+        if (strncmp(next, family, prefix) == 0 && next[prefix] == ':')
+            write_part(&w, w.used == 0 ? "" : ", ", next + prefix + 1);
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target %s:%.*s is unknown; known: %s%s", family,
+                              SPAN(name), strcmp(family, "cpu") == 0 ? "host, x86-64, " : "", known);
 }
 
-static opjit_status find_named(span name, rt_target *out, opjit_error *error)
+static opjit_status find_named(const char *family, span name, rt_target *out, opjit_error *error)
 {
     const rt_level_row *level;
     const rt_cpu_row *cpu;
 
-    if (span_is(name, "host")) {
+    const bool is_cpu = strcmp(family, "cpu") == 0;
+
+    if (is_cpu && span_is(name, "host")) {
         opjit_rt_target_host(out);
         return OPJIT_OK;
     }
-    if (span_is(name, "x86-64"))
+    if (is_cpu && span_is(name, "x86-64"))
         name = (span){ "x86-64-v1", sizeof "x86-64-v1" - 1 };
     for (uint32_t i = 0; (level = opjit_rt_named_level(i)) != NULL; i++)
-        if (span_is(name, level->name)) {
+        if (span_is(name, level->name) && strcmp(opjit_rt_target_family(level->arch), family) == 0) {
             opjit_rt_target_set_features(out, opjit_rt_level_features(level->arch, level->level));
             return OPJIT_OK;
         }
     for (uint32_t i = 0; (cpu = opjit_rt_named_cpu(i)) != NULL; i++) {
-        if (!span_is(name, cpu->name))
+        if (!span_is(name, cpu->name) || strcmp(opjit_rt_target_family(cpu->arch), family) != 0)
             continue;
         opjit_rt_target_set_features(out, close_features(opjit_rt_level_features(cpu->arch, cpu->level) | cpu->extra));
         memcpy(out->tune, cpu->tune, strlen(cpu->tune) + 1);
         out->l1 = cpu->l1, out->l2 = cpu->l2, out->l3 = cpu->l3;
         return OPJIT_OK;
     }
-    return refuse_name(name, error);
+    return refuse_name(family, name, error);
 }
 
 static opjit_status add_feature(span name, rt_arch arch, uint64_t *set, opjit_error *error)
@@ -191,7 +195,8 @@ static opjit_status add_feature(span name, rt_arch arch, uint64_t *set, opjit_er
     static const char *const examples[] = {
         [RT_ARCH_X86_64] = "up to those of AVX-512, e.g. +avx2, +fma, +avx512vl, +clzero",
         [RT_ARCH_AARCH64] = "+sve, +sve2, and +sve256 and +sve512 for longer vectors",
-        [RT_ARCH_RISCV64] = "+v, +zvl256b, +zvl512b, +zba, +zbb, +zbs, +zfhmin, +zvfhmin"
+        [RT_ARCH_RISCV64] = "+v, +zvl256b, +zvl512b, +zba, +zbb, +zbs, +zfhmin, +zvfhmin",
+        [RT_ARCH_NVPTX] = "+sm_90, which the name stands for, too"
     };
 
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++) {
@@ -266,7 +271,8 @@ static opjit_status parse_tune(span value, rt_target *out, opjit_error *error)
                               SPAN(value),
                               out->arch == RT_ARCH_X86_64    ? "znver3, skylake-avx512, alderlake"
                               : out->arch == RT_ARCH_AARCH64 ? "neoverse-n1, cortex-a72"
-                                                             : "sifive-u74, sifive-x280");
+                              : out->arch == RT_ARCH_RISCV64 ? "sifive-u74, sifive-x280"
+                                                             : "none");
 }
 
 /* needs: the feature without which there are no such vectors, as a set; brings: the one that promises their length. */
@@ -286,6 +292,7 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
         { RT_ARCH_RISCV64, 16, 0, 0 },
         { RT_ARCH_RISCV64, 32, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL256B) },
         { RT_ARCH_RISCV64, 64, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL512B) },
+        { RT_ARCH_NVPTX, 16, 0, 0 },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -333,17 +340,24 @@ static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, op
 
 static opjit_status parse(const char *text, rt_target *out, opjit_error *error)
 {
+    const char *family = NULL;
     span rest;
     uint32_t seen = 0;
 
     if (text == NULL || strcmp(text, "cpu") == 0)
         text = "cpu:host";
-    if (strncmp(text, "cpu:", 4) != 0)
+    for (rt_arch arch = RT_ARCH_X86_64; family == NULL && arch < RT_ARCH_END; arch++) {
+        const char *word = opjit_rt_target_family(arch);
+        if (strncmp(text, word, strlen(word)) == 0 && text[strlen(word)] == ':')
+            family = word;
+    }
+    if (family == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target '%.40s' does not begin with 'cpu:', e.g. cpu:host, cpu:x86-64-v3, cpu:znver4",
+                                  "target '%.40s' does not begin with 'cpu:' or 'nvptx:', e.g. cpu:host, "
+                                  "cpu:x86-64-v3, nvptx:sm_90",
                                   text);
-    rest = (span){ text + 4, strlen(text + 4) };
-    TRY(find_named(span_cut(&rest, "+,"), out, error));
+    rest = (span){ text + strlen(family) + 1, strlen(text + strlen(family) + 1) };
+    TRY(find_named(family, span_cut(&rest, "+,"), out, error));
     if (rest.length != 0 && rest.at[0] == '+')
         TRY(parse_features(&rest, out, error));
     while (rest.length != 0) {

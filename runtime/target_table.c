@@ -1,11 +1,13 @@
 /* target_table.c - what there is to compile for, as tables: levels, features, named CPUs, tunings. */
 #include "runtime/target_table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define X86 RT_ARCH_X86_64
 #define ARM RT_ARCH_AARCH64
 #define RISCV RT_ARCH_RISCV64
+#define NV RT_ARCH_NVPTX
 #define BIT(feature) RT_FEATURE_BIT(feature)
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
@@ -19,6 +21,10 @@ static const rt_level_row levels[] = {
     { ARM, 1, "aarch64", 16, 32 * KIB, 512 * KIB, 8 * MIB },
     { RISCV, 1, "rv64gc", 16, 32 * KIB, 512 * KIB, 8 * MIB },
     { RISCV, 2, "rv64gcv", 16, 32 * KIB, 512 * KIB, 8 * MIB },
+    { NV, 1, "sm_80", 16, 128 * KIB, 40 * MIB, 0 },
+    { NV, 2, "sm_90", 16, 128 * KIB, 50 * MIB, 0 },
+    { NV, 3, "sm_100", 16, 128 * KIB, 64 * MIB, 0 },
+    { NV, 4, "sm_120", 16, 128 * KIB, 64 * MIB, 0 },
 };
 enum { LEVEL_COUNT = sizeof levels / sizeof *levels };
 
@@ -75,6 +81,10 @@ const rt_feature_row opjit_rt_features[RT_FEATURE_COUNT] = {
     [RT_RISCV_ZBS] = { "zbs", RISCV, 0, 0, 0, false },
     [RT_RISCV_ZFHMIN] = { "zfhmin", RISCV, 0, BIT(RT_RISCV_F), 0, false },
     [RT_RISCV_ZVFHMIN] = { "zvfhmin", RISCV, 0, BIT(RT_RISCV_V) | BIT(RT_RISCV_ZFHMIN), 0, false },
+    [RT_NV_SM80] = { "sm_80", NV, 1, 0, 0, true },
+    [RT_NV_SM90] = { "sm_90", NV, 2, BIT(RT_NV_SM80), 0, true },
+    [RT_NV_SM100] = { "sm_100", NV, 3, BIT(RT_NV_SM90), 0, true },
+    [RT_NV_SM120] = { "sm_120", NV, 4, BIT(RT_NV_SM100), 0, true },
 };
 
 #define ZEN3_EXTRA (BIT(RT_X86_CLZERO) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM))
@@ -157,17 +167,38 @@ const rt_cpu_row *opjit_rt_named_cpu(uint32_t index)
     return index < CPU_COUNT ? &cpus[index] : NULL;
 }
 
-const char *opjit_rt_target_name(uint32_t index)
+const char *opjit_rt_target_family(rt_arch arch)
 {
-    return index < LEVEL_COUNT               ? levels[index].name
-           : index < LEVEL_COUNT + CPU_COUNT ? cpus[index - LEVEL_COUNT].name
-                                             : NULL;
+    return arch == NV ? "nvptx" : "cpu";
+}
+
+/* CPUs before GPUs, of either levels before named ones. */
+bool opjit_rt_target_name(uint32_t index, char *text, size_t size)
+{
+    enum { ALL = LEVEL_COUNT + CPU_COUNT };
+    for (uint32_t i = 0; i < 2 * ALL; i++) {
+        const uint32_t row = i % ALL;
+        const rt_arch arch = row < LEVEL_COUNT ? levels[row].arch : cpus[row - LEVEL_COUNT].arch;
+        const char *family = opjit_rt_target_family(arch);
+        if ((strcmp(family, "cpu") == 0) != (i < ALL) || index-- != 0)
+            continue;
+        snprintf(text, size, "%s:%s", family, row < LEVEL_COUNT ? levels[row].name : cpus[row - LEVEL_COUNT].name);
+        return true;
+    }
+    return false;
 }
 
 bool opjit_rt_tune_known(rt_arch arch, const char *name, size_t length)
 {
-    const char *const *list = arch == ARM ? arm_tunes : arch == RISCV ? riscv_tunes : x86_tunes;
-    const size_t count = arch == ARM ? COUNT(arm_tunes) : arch == RISCV ? COUNT(riscv_tunes) : COUNT(x86_tunes);
+    static const struct {
+        const char *const *list;
+        size_t count;
+    } of[RT_ARCH_END] = { [X86] = { x86_tunes, COUNT(x86_tunes) },
+                          [ARM] = { arm_tunes, COUNT(arm_tunes) },
+                          [RISCV] = { riscv_tunes, COUNT(riscv_tunes) },
+                          [NV] = { x86_tunes, 1 } }; /* generic */
+    const char *const *list = of[arch].list;
+    const size_t count = of[arch].count;
     for (size_t i = 0; i < count; i++)
         if (strlen(list[i]) == length && memcmp(list[i], name, length) == 0)
             return true;

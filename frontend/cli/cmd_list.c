@@ -109,21 +109,19 @@ int opjit_cli_ops(const cli_options *options)
 int opjit_cli_targets(const cli_options *options)
 {
     rt_target host;
-    const char *name;
+    char name[64];
     (void)options;
     opjit_rt_target_host(&host);
     printf("host    %s\n", host.text);
-    for (uint32_t i = 0; (name = opjit_rt_target_name(i)) != NULL; i++) {
+    for (uint32_t i = 0; opjit_rt_target_name(i, name, sizeof name); i++) {
         rt_target target;
         opjit_error error;
-        char text[64];
-        snprintf(text, sizeof text, "cpu:%s", name);
-        const bool here = opjit_rt_target_parse(text, &target, &error) == OPJIT_OK &&
+        const bool here = opjit_rt_target_parse(name, &target, &error) == OPJIT_OK &&
                           opjit_rt_target_runs_here(&target, &error) == OPJIT_OK;
-        printf("named   %-20s %s\n", text, here ? "runs here" : error.message);
+        printf("named   %-20s %s\n", name, here ? "runs here" : error.message);
     }
-    printf("device  cuda: absent, this version has no code for GPUs\n"
-           "device  hip: absent, this version has no code for GPUs\n");
+    printf("device  cuda: absent, this version runs no code on GPUs\n"
+           "device  hip: absent, this version runs no code on GPUs\n");
     return EXIT_DONE;
 }
 
