@@ -201,6 +201,7 @@ static LLVMValueRef emit_node(cg_func *f, ir_ref node)
     case IR_ACC:
     case IR_UPD:
     case IR_STORE:
+    case IR_SYNC:
     case IR_OP_COUNT: break; /* written as others by pass expand, or no expressions: the plan refuses them */
     }
     return LLVMGetPoison(f->type.i64);

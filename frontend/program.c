@@ -246,7 +246,7 @@ static opjit_status run_passes(fe_program *program, ir_pass_env env, opjit_error
 
     for (uint32_t i = 0; i < program->count; i++) {
         env.trace = i + 1 == program->count ? trace : NULL;
-        TRY(opjit_ir_run_passes(&program->variants[i], &env, IR_EXPANDED, error));
+        TRY(opjit_ir_run_passes(&program->variants[i], &env, opjit_ir_last_pass(env.target), error));
     }
     TRY(drop_idle_variants(program, error));
     for (uint32_t i = 0; i < program->count; i++)
@@ -299,7 +299,7 @@ static opjit_status make_part(const making *m, const fe_part *part, opjit_error 
     program->lower_ms += opjit_fe_now() - start;
     if (!count_flops(f, &flops))
         return opjit_rt_no_memory(error);
-    TRY(opjit_ir_run_passes(f, &m->env, IR_EXPANDED, error));
+    TRY(opjit_ir_run_passes(f, &m->env, opjit_ir_last_pass(m->env.target), error));
     TRY(opjit_ir_layout(f, error));
     if (!count_bytes(f, &read, &written))
         return opjit_rt_no_memory(error);

@@ -395,6 +395,11 @@ ir_ref opjit_ir_store(ir_func *f, uint32_t tensor, ir_ref value, const ir_ref *c
     return store;
 }
 
+ir_ref opjit_ir_sync(ir_func *f)
+{
+    return opjit_ir_node_new(f, &(ir_node){ .op = IR_SYNC }, 0, NULL);
+}
+
 void opjit_ir_append(ir_func *f, ir_ref parent, ir_ref *tail, ir_ref statement)
 {
     if (!statement)

@@ -59,7 +59,7 @@ typedef struct ir_node {
     uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
     uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
     uint8_t flags;    /* FOR: IR_FOR_... */
-    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TURN: rows of a block */
+    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TURN: rows of a block; STAGE: threads of a team, 0: a CPU's one */
     uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;
@@ -77,6 +77,7 @@ enum {
     IR_FOR_TAIL = 16,  /* the end of a row, stored as a whole line up to hi */
     IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage goes on in memory where this one ends */
     IR_FOR_TURN = 64,  /* vec iterations, and vec of the one loop inside, are a block that is turned in registers */
+    IR_FOR_SPREAD = 128, /* over the threads of the team of the stage, vec iterations at a time */
 };
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
 
@@ -105,7 +106,7 @@ typedef struct ir_param {
 
 /* How far a function has come; the verifier's rules depend on it.  Printed as `after NAME`, value form without. */
 typedef enum ir_stage {
-    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_EXPANDED, IR_STAGE_COUNT
+    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_EXPANDED, IR_GRIDDED, IR_STAGE_COUNT
 } ir_stage;
 const char *opjit_ir_stage_name(ir_stage stage); /* "lower", "fold", "place", ... */
 
@@ -171,6 +172,7 @@ ir_ref opjit_ir_let(ir_func *f, ir_ref value);
 ir_ref opjit_ir_acc(ir_func *f, ir_type type, ir_kind kind, uint32_t lanes);
 ir_ref opjit_ir_upd(ir_func *f, ir_ref acc, ir_ref value, ir_ref at);          /* at: 0 but for arg kinds */
 ir_ref opjit_ir_store(ir_func *f, uint32_t tensor, ir_ref value, const ir_ref *coordinates);
+ir_ref opjit_ir_sync(ir_func *f);
 /* Appends statement to the block of parent (STAGE or FOR), or to the kernel's list where parent is 0.  O(1) amortised use
  * through *tail: the last statement of that block, 0 for an empty one; updated. */
 void opjit_ir_append(ir_func *f, ir_ref parent, ir_ref *tail, ir_ref statement);
@@ -254,12 +256,28 @@ typedef struct ir_pass {
     /* Pure function of (f, env), idempotent; *out_changed tells whether anything changed. */
     opjit_status (*run)(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 } ir_pass;
-extern const ir_pass opjit_ir_passes[]; /* fold, place, collapse, split, identity, schedule, expand; ends with a NULL name */
+extern const ir_pass opjit_ir_passes[]; /* fold, place, collapse, split, identity, schedule, expand, grid; ends with a NULL name */
 
 /* Runs every pass that leaves a later stage than f->stage, up to and including the one that leaves `last`. */
 opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error);
+/* What the last pass for the target leaves: pass grid is for GPUs. */
+static inline ir_stage opjit_ir_last_pass(const rt_target *t) { return rt_target_team(t) > 0 ? IR_GRIDDED : IR_EXPANDED; }
 /* Places temps in shared and scratch tensors in scratch memory: offsets and f->shared_size, f->scratch_size. */
 opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
+
+/* How a stage of a function after pass grid is launched.  Its iterations go round the teams of the grid. */
+typedef struct ir_launch {
+    uint32_t team;    /* threads that do an iteration together: 1, or a warp */
+    uint32_t block;   /* threads of a block: whole teams */
+    uint64_t grid;    /* blocks */
+    uint32_t shared;  /* bytes of a block's shared memory: scratch, of each team at team_scratch times its number in the block */
+    uint64_t scratch; /* bytes of scratch in the workspace, behind the temps, likewise of each team of the grid; 0: none there */
+    uint64_t team_scratch;
+} ir_launch;
+/* After opjit_ir_layout. */
+void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out);
+/* Bytes that a call of all stages takes: temps, and the scratch of any stage. */
+uint64_t opjit_ir_grid_workspace(const ir_func *f);
 
 /* Marks output `out` as sharing memory with input `in` (a variant); false where rule V15 would not hold. */
 bool opjit_ir_may_alias(const ir_func *f, uint32_t out, uint32_t in);
@@ -272,7 +290,8 @@ typedef struct ir_run {
     uint32_t stage;             /* loop form: which stage, in order of appearance */
     uint64_t begin, end;        /* loop form: its iterations */
 } ir_run;
-/* Runs one stage (loop form) or everything (value form).  Scalar, literal, bit-exact: the oracle. */
+/* Runs one stage (loop form) or everything (value form).  Scalar, literal, bit-exact: the oracle.  After pass grid it is a
+ * simulated grid: what threads without a sync between them may not do with the same byte is an error (ir_race.c). */
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error);
 
 #endif

@@ -1,7 +1,8 @@
 /* ir_interp.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no code may be
  * made.  Every load and store is checked; a wrong one stops the run with the statement's name and is not carried out.
+ * After pass grid the run is that of a simulated grid: who does what is looked at, too (ir_race.c).
  * Expects a function that verifies. */
-#include "ir/ir_internal.h"
+#include "ir/ir_race.h"
 
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct accumulator {
     bool some[LANES_MAX], total_some; /* arg kinds: whether there is a value yet; total: whether a block was folded */
     int64_t block;
     ir_type value_type;
+    bool apart, alike, own; /* grid: updated by one thread a lane; by all alike; is one thread's */
 } accumulator;
 
 typedef struct machine {
@@ -29,6 +31,8 @@ typedef struct machine {
     accumulator *accumulators;
     uint32_t accumulator_count;
     int64_t innermost; /* value of the innermost loop's variable: k of upd */
+    ir_race *race;     /* NULL: no grid */
+    const char *why;   /* wrong for another reason than its place */
     ir_ref wrong;      /* load or store that left its tensor */
     uint32_t wrong_dimension;
     int64_t wrong_coordinate;
@@ -58,7 +62,21 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
             return NULL;
         }
     }
-    return m->memory[t].base + offset * size;
+    uint8_t *const at = m->memory[t].base + offset * size;
+    if (m->race && !opjit_ir_race_access(m->race, t, at, ir_at(m->f, node)->op == IR_STORE)) {
+        m->wrong = node;
+        m->why = "a race: another thread touches the element, and no sync is between them";
+        return NULL;
+    }
+    return at;
+}
+
+static void fail(machine *m, ir_ref statement, const char *why)
+{
+    if (m->wrong)
+        return;
+    m->wrong = statement;
+    m->why = why;
 }
 
 static uint64_t read_element(const uint8_t *from, uint32_t size)
@@ -177,6 +195,13 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
     accumulator *a = &m->accumulators[m->value[acc_ref]];
     const uint64_t value = eval(m, value_expr);
     const uint32_t lane = acc->imm ? (uint32_t)((uint64_t)m->innermost % acc->imm) : 0;
+    if (m->race && !a->own) {
+        const bool apart = m->race->lane != RACE_ALL && m->race->threads > 1;
+        a->apart = a->apart || apart;
+        a->alike = a->alike || !apart;
+        if (a->apart && (a->alike || acc->imm <= 1 || lane % m->race->threads != m->race->lane))
+            fail(m, acc_ref, "a lane is updated by a thread that doesn't have it");
+    }
     if (acc->imm && m->innermost >> BLOCK_SHIFT != a->block) {
         accumulator folded;
         fold(acc, a, &folded);
@@ -196,7 +221,7 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
 static void start_accumulator(machine *m, ir_ref statement)
 {
     accumulator *a = &m->accumulators[m->value[statement]];
-    *a = (accumulator){ .block = 0 };
+    *a = (accumulator){ .block = 0, .own = m->race && m->race->lane != RACE_ALL };
     reset_lanes(a, ir_at(m->f, statement));
 }
 
@@ -204,6 +229,8 @@ static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement
 {
     const accumulator *a = &m->accumulators[m->value[statement]];
     accumulator folded;
+    if (m->race && a->apart && m->race->lane != RACE_ALL)
+        fail(m, statement, "one thread folds what all of them have");
     if (acc->imm <= 1 && !is_arg((ir_kind)acc->kind))
         return a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
     fold(acc, a, &folded);
@@ -269,17 +296,25 @@ static uint64_t eval(machine *m, ir_ref expr)
 
 static void run_block(machine *m, ir_ref first);
 
-static void run_loop(machine *m, const ir_node *loop, int64_t lo, int64_t hi, uint64_t step_size)
+static void run_loop(machine *m, ir_ref statement, int64_t lo, int64_t hi, uint64_t step_size)
 {
+    const ir_node *loop = ir_at(m->f, statement);
     const int64_t outer = m->innermost;
+    const uint32_t lane = m->race ? m->race->lane : 0;
     for (int64_t i = lo; i < hi && !m->wrong;) {
         m->value[loop->ref] = (uint64_t)i;
         m->innermost = i;
+        if (m->race && loop->op == IR_STAGE)
+            m->race->team = (uint64_t)i + 1;
+        else if (m->race && (loop->flags & IR_FOR_SPREAD))
+            m->race->lane = opjit_ir_race_lane(m->race, statement, lo, i);
         run_block(m, loop->body);
         if ((uint64_t)hi - (uint64_t)i <= step_size) /* unsigned: the next i may not exist */
             break;
         i += (int64_t)step_size;
     }
+    if (m->race)
+        m->race->lane = lane;
     m->innermost = outer;
 }
 
@@ -290,7 +325,7 @@ static void run_block(machine *m, ir_ref first)
         const ir_node *node = ir_at(f, s);
         switch ((ir_op)node->op) {
         case IR_FOR:
-            run_loop(m, node, (int64_t)eval(m, ir_operand(f, s, 0)), (int64_t)eval(m, ir_operand(f, s, 1)), node->imm);
+            run_loop(m, s, (int64_t)eval(m, ir_operand(f, s, 0)), (int64_t)eval(m, ir_operand(f, s, 1)), node->imm);
             break;
         case IR_LET: m->value[s] = eval(m, ir_operand(f, s, 0)); break;
         case IR_ACC: start_accumulator(m, s); break;
@@ -298,26 +333,54 @@ static void run_block(machine *m, ir_ref first)
             update(m, node->ref, ir_operand(f, s, 0), node->count > 1 ? ir_operand(f, s, 1) : 0);
             break;
         case IR_STORE: store(m, s, 1, eval(m, ir_operand(f, s, 0))); break;
+        case IR_SYNC:
+            if (m->race && m->race->lane != RACE_ALL && m->race->threads > 1)
+                fail(m, s, "threads wait that not all come to");
+            if (m->race)
+                m->race->epoch++;
+            break;
         default: break;
         }
     }
 }
 
+static ir_ref find_stage(const machine *m)
+{
+    ir_ref stage = m->f->body;
+    for (uint32_t i = 0; stage && i < m->run->stage; i++)
+        stage = ir_at(m->f, stage)->next;
+    return stage;
+}
+
+static opjit_status map_race(machine *m, ir_race *race, uint32_t threads, opjit_error *error)
+{
+    TRY(opjit_ir_race_init(race, m->f, threads, error));
+    m->race = race;
+    for (uint32_t t = 1; t < m->f->tensor_count; t++)
+        TRY(opjit_ir_race_map(race, t, m->memory[t].base, m->memory[t].bytes, error));
+    return OPJIT_OK;
+}
+
 static opjit_status run_stage(machine *m, opjit_error *error)
 {
     const ir_func *f = m->f;
-    ir_ref stage = f->body;
-    for (uint32_t i = 0; stage && i < m->run->stage; i++)
-        stage = ir_at(f, stage)->next;
+    const ir_ref stage = find_stage(m);
+    ir_race race = { .f = NULL };
+    opjit_status status = OPJIT_OK;
     if (!stage)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "there is no stage %u", m->run->stage);
     const int64_t hi = (int64_t)eval(m, ir_operand(f, stage, 1));
     if (hi < 0 || m->run->end > (uint64_t)hi)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage,
                                   (long long)hi, (unsigned long long)m->run->end);
-    if (m->run->begin < m->run->end)
-        run_loop(m, ir_at(f, stage), (int64_t)m->run->begin, (int64_t)m->run->end, 1);
-    return OPJIT_OK;
+    if (ir_at(f, stage)->vec > 0)
+        status = map_race(m, &race, ir_at(f, stage)->vec, error);
+    if (status == OPJIT_OK && m->run->begin < m->run->end)
+        run_loop(m, stage, (int64_t)m->run->begin, (int64_t)m->run->end, 1);
+    if (m->race)
+        opjit_ir_race_free(m->race);
+    m->race = NULL;
+    return status;
 }
 
 /* --- value form --------------------------------------------------------------------------------------------------- */
@@ -481,7 +544,7 @@ static opjit_status init_machine(machine *m, opjit_error *error)
 
 static opjit_status report_wrong(const machine *m, opjit_error *error)
 {
-    const ir_tensor *tensor = &m->f->tensors[ir_at(m->f, m->wrong)->ref];
+    const ir_tensor *tensor;
     const uint32_t d = m->wrong_dimension;
     char text[48] = "statement";
     ir_numbers numbers;
@@ -489,6 +552,9 @@ static opjit_status report_wrong(const machine *m, opjit_error *error)
         opjit_ir_numbers_text(m->f, &numbers, m->wrong, text, sizeof(text));
         opjit_ir_numbers_free(&numbers);
     }
+    if (m->why)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: %s", text, m->why);
+    tensor = &m->f->tensors[ir_at(m->f, m->wrong)->ref];
     if (m->wrong_coordinate < 0 || (uint64_t)m->wrong_coordinate >= tensor->sizes[d])
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: coordinate %u is %lld, size %llu", text, d,
                                   (long long)m->wrong_coordinate, (unsigned long long)tensor->sizes[d]);

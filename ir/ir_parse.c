@@ -178,7 +178,7 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->imm = opjit_ir_p_unsigned(p, 63);
         } else if (opjit_ir_p_accept(p, "grain")) {
             out->imm = opjit_ir_p_unsigned(p, 63);
-        } else if (opjit_ir_p_accept(p, "vec")) {
+        } else if (opjit_ir_p_accept(p, "vec") || opjit_ir_p_accept(p, "team")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
         } else if (opjit_ir_p_accept(p, "turn")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
@@ -206,6 +206,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
                 opjit_ir_p_unexpected(p, "head or tail");
         } else if (opjit_ir_p_accept(p, "carry")) {
             out->flags |= IR_FOR_CARRY;
+        } else if (opjit_ir_p_accept(p, "spread")) {
+            out->flags |= IR_FOR_SPREAD;
         } else {
             return;
         }
@@ -310,6 +312,8 @@ static ir_ref parse_statement(parser *p)
         return parse_upd(p);
     if (opjit_ir_p_accept(p, "store"))
         return parse_store(p);
+    if (opjit_ir_p_accept(p, "sync"))
+        return opjit_ir_sync(p->f);
     return 0;
 }
 

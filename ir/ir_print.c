@@ -337,7 +337,9 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
     const char *word = node->op == IR_STAGE ? "grain" : "step";
     if (node->imm != 1)
         opjit_rt_bytes_printf(p->out, " %s %" PRIu64, word, node->imm);
-    if (node->vec > 1)
+    if (node->vec > 0 && node->op == IR_STAGE)
+        opjit_rt_bytes_printf(p->out, " team %u", node->vec);
+    else if (node->vec > 1)
         opjit_rt_bytes_printf(p->out, node->flags & IR_FOR_TURN ? " turn %u" : " vec %u", node->vec);
     if (node->unroll > 1)
         opjit_rt_bytes_printf(p->out, " unroll %u", node->unroll);
@@ -351,6 +353,8 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
         opjit_rt_bytes_printf(p->out, " edge %s", node->flags & IR_FOR_HEAD ? "head" : "tail");
     if (node->flags & IR_FOR_CARRY)
         opjit_rt_bytes_printf(p->out, " carry");
+    if (node->flags & IR_FOR_SPREAD)
+        opjit_rt_bytes_printf(p->out, " spread");
     opjit_rt_bytes_printf(p->out, " {");
     print_block(p, node->body, indent + INDENT);
     new_line(p, indent);
@@ -369,7 +373,10 @@ static void print_statement(printer *p, ir_ref s, uint32_t indent)
 {
     const ir_node *node = ir_at(p->f, s);
     new_line(p, indent);
-    opjit_rt_bytes_printf(p->out, "%s ", node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?");
+    opjit_rt_bytes_printf(p->out, "%s", node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?");
+    if (node->op == IR_SYNC)
+        return;
+    opjit_rt_bytes_u8(p->out, ' ');
     switch ((ir_op)node->op) {
     case IR_FOR: print_loop(p, s, indent); return;
     case IR_LET:

@@ -66,7 +66,7 @@ const char *opjit_ir_kind_name(ir_kind k)
 const char *opjit_ir_stage_name(ir_stage stage)
 {
     static const char *const names[IR_STAGE_COUNT] = {
-        "lower", "fold", "place", "collapse", "split", "identity", "schedule", "expand",
+        "lower", "fold", "place", "collapse", "split", "identity", "schedule", "expand", "grid",
     };
     return (uint32_t)stage < IR_STAGE_COUNT ? names[stage] : "?";
 }

@@ -291,6 +291,37 @@ static opjit_status check_attributes(verifier *v, ir_ref s)
     return OPJIT_OK;
 }
 
+/* V19: whether a loop around is spread; the attributes of grids. */
+static bool in_spread(const verifier *v)
+{
+    for (uint32_t i = 0; i < v->open_count; i++)
+        if (ir_at(v->f, v->open[i])->op == IR_FOR && (ir_at(v->f, v->open[i])->flags & IR_FOR_SPREAD))
+            return true;
+    return false;
+}
+
+static opjit_status check_grid(verifier *v, ir_ref s)
+{
+    const ir_node *node = ir_at(v->f, s);
+    const bool gridded = v->f->stage >= IR_GRIDDED;
+    if (node->op == IR_STAGE && (gridded ? node->vec < 1 : node->vec > 0))
+        FAIL(19, s, "a team of %u threads", node->vec);
+    if (node->op == IR_FOR && (node->flags & IR_FOR_SPREAD) &&
+        (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_spread(v) || node->imm != 1))
+        FAIL(19, s, "spread without a team, inside of another such loop, or with a step");
+    for (ir_ref u = node->flags & IR_FOR_SPREAD ? node->body : 0; u; u = ir_at(v->f, u)->next)
+        if (ir_at(v->f, u)->op == IR_UPD && (node->vec > 1 || ir_at(v->f, ir_at(v->f, u)->ref)->imm != 32))
+            FAIL(19, s, "spread: thread l must have lane l of 32");
+    return OPJIT_OK;
+}
+
+static opjit_status check_sync(verifier *v, ir_ref s)
+{
+    if (v->f->stage < IR_GRIDDED || ir_at(v->f, v->open[0])->vec < 2 || in_spread(v))
+        FAIL(19, s, "not all threads of a team come here");
+    return OPJIT_OK;
+}
+
 static opjit_status check_loop(verifier *v, ir_ref s)
 {
     const ir_func *f = v->f;
@@ -323,6 +354,7 @@ static opjit_status check_loop(verifier *v, ir_ref s)
     if (v->open_count == sizeof(v->open) / sizeof(v->open[0]))
         FAIL(16, s, "loops are nested too deep");
     TRY(check_attributes(v, s));
+    TRY(check_grid(v, s));
     TRY(opjit_ir_verify_bounds(v, s));
     v->open[v->open_count++] = s;
     v->in_scope[node.ref] = 1;
@@ -404,6 +436,7 @@ static opjit_status check_statement(verifier *v, ir_ref s)
     case IR_ACC: return check_acc(v, s);
     case IR_UPD: return check_upd(v, s);
     case IR_STORE: return check_store(v, s);
+    case IR_SYNC: return check_sync(v, s);
     default: FAIL(4, s, "not a statement of a block");
     }
 }

@@ -175,7 +175,7 @@ static bool uses_join(const nest *n, uint32_t a, uint32_t b)
 static void group_loops(nest *n)
 {
     n->inner = n->count == 0 ? 0 : n->count - 1;
-    const bool tiled = opjit_ir_tile_plan(n);
+    const bool tiled = !n->threads && opjit_ir_tile_plan(n);
     while (!tiled && n->inner > 0 && layouts_join(n, n->order[n->inner - 1], n->order[n->inner]) &&
            uses_join(n, n->order[n->inner - 1], n->order[n->inner]))
         n->inner--;
@@ -312,7 +312,7 @@ static ir_ref make_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     ir_func *f = n->f;
     const ir_ref zero = opjit_ir_index(f, 0);
     const uint64_t size = opjit_ir_type_size(f->tensors[nest_output(n)].type);
-    const int64_t inner = opjit_ir_nest_extent(n, n->inner, n->count), tile = (int64_t)(NEST_PIECE_BYTES / size);
+    const int64_t inner = opjit_ir_nest_extent(n, n->inner, n->count), bytes = n->threads ? NEST_TEAM_BYTES : NEST_PIECE_BYTES, tile = bytes / (int64_t)size;
     const int64_t outer = n->inner > 0 ? opjit_ir_nest_extent(n, 0, n->inner) : (inner + tile - 1) / tile;
     const uint64_t grain = n->inner > 0 ? opjit_ir_nest_grain((uint64_t)inner * size, outer) : 1;
     const ir_ref stage = opjit_ir_stage(f, zero, opjit_ir_index(f, outer), grain);
@@ -389,6 +389,7 @@ opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *ou
         n->f = f;
         n->stage = s;
         n->stages = uses;
+        n->threads = env->target != NULL && rt_target_team(env->target) > 0;
         if (!match_nest(n) || !find_uses(n)) {
             opjit_ir_block_add(f, &stages, s);
             continue;

@@ -8,6 +8,7 @@ enum {
     NEST_RANK = 8,
     NEST_LINE = 64,               /* bytes: what memory moves in */
     NEST_PIECE_BYTES = 64 * 1024, /* least output of one call of a stage: above it the cost of a call is below 1 % */
+    NEST_TEAM_BYTES = 2 * 1024,   /* tile of one team of threads: four vectors a thread */
 };
 
 typedef struct nest {
@@ -27,6 +28,7 @@ typedef struct nest {
     uint32_t groups, group_end[NEST_RANK]; /* merged coordinates: positions up to group_end, exclusive */
     block body;                            /* of the new stage */
     bool tiled; /* pass_tile.c: the inner loop's position and the one before it are walked in tiles */
+    bool threads; /* a GPU: caches that all share take the place of tiles */
     bool plain; /* and nothing but loads depends on where it is: tiles that can be turned in registers */
     ir_ref outer_var, row_var, inner_var;
     ir_ref runs[NEST_RANK][NEST_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */

@@ -52,6 +52,7 @@ typedef struct placer {
     ir_ref *stack;
     inline_source *sources;
     uint32_t roots;
+    bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
 
 /* --- what an item reads --------------------------------------------------------------------------------------------- */
@@ -446,7 +447,7 @@ static opjit_status place_all(placer *p)
         p_rows.rows = f->tensors[ir_at(f, x->statement)->ref].rank;
         p_rows.members[0] = (row_member){ .statement = x->statement, .outside = true };
         p_rows.members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
-        if (opjit_ir_place_columns(&p_rows, &stages)) {
+        if (!p->threads && opjit_ir_place_columns(&p_rows, &stages)) {
             i = output != 0 ? output : i;
             continue;
         }
@@ -477,8 +478,9 @@ static opjit_status begin(placer *p)
 
 opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
-    placer p = { .f = f, .error = error };
-    (void)env;
+    placer p = { .f = f,
+                 .error = error,
+                 .threads = env->target != NULL && rt_target_team(env->target) > 0 };
     *out_changed = false;
     if (f->body == 0 || ir_at(f, f->body)->op == IR_STAGE)
         return OPJIT_OK;

@@ -194,14 +194,15 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
     const bool whole = cost == 0 && opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes); /* sums without an end */
-    int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
+    int64_t unroll = s->threads           ? (cost <= 8 ? 4 : 1)
+                     : cost >= SPELLED_OUT ? MAX_UNROLL
                      : stores            ? STORE_UNROLL
                      : whole             ? MAX_UNROLL
                      : cost <= 1         ? 8
                      : cost <= 8         ? 4
                      : cost <= 24        ? 2
                                          : 1;
-    while (unroll > 1 && vectors < unroll)
+    while (unroll > 1 && vectors < unroll * (s->threads ? (int64_t)rt_target_team(s->target) : 1))
         unroll /= 2;
     return (uint16_t)unroll;
 }
@@ -350,6 +351,8 @@ static bool is_uniform(scheduler *s, const chain *c)
 /* Elements that are stored together.  Seams cost more than what they are between, and are whole groups too. */
 static int64_t group_of(scheduler *s, const chain *c)
 {
+    if (s->threads)
+        return c->lanes * rt_target_team(s->target);
     const work w = { .cost = c->uniform ? 0 : c->cost, .store = c->uniform ? c->loops[0] : 0 };
     return c->lanes * unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
 }
@@ -406,7 +409,9 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     const bool vectors = find_work(f, loop, &w);
     const int64_t group = c->group / c->lanes, most = w.cost <= 1 && !s->beyond_caches ? 2 * group : group;
     const int64_t rest = group > SEAM_VECTORS ? SEAM_VECTORS : 1;
-    if (vectors)
+    if (vectors && s->threads) /* a round of the team is the group */
+        set_vector(s, loop, &w, first != last ? 1 : 0, false);
+    else if (vectors)
         set_vector(s, loop, &w, lo == c->end ? rest : first != last ? group : most, c->edges);
     return loop;
 }
@@ -470,7 +475,7 @@ static void add_row(scheduler *s, block *out, chain *c)
     c->bounds[0] = c->base = opjit_ir_block_let(f, out, c->bounds[0]);
     c->bounds[c->count] = opjit_ir_block_let(f, out, c->bounds[c->count]);
     const ir_ref hi = c->bounds[c->count];
-    c->overlaps = !c->edges && opjit_ir_at_least(f, c->base, hi, c->lanes) && !opjit_rt_target_has_masks(s->target) &&
+    c->overlaps = !c->edges && !s->threads && opjit_ir_at_least(f, c->base, hi, c->lanes) && !opjit_rt_target_has_masks(s->target) &&
                   opjit_ir_chain_repeats(s, c);
     if (c->edges)
         begin_row(s, out, c);
@@ -540,7 +545,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
         const uint32_t more = c.count + (c.edges ? 2 : 0); /* a seam less than pieces, and the end and edges of the row */
         if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
             s->loops += more;
-            c.uniform = is_uniform(s, &c);
+            c.uniform = !s->threads && is_uniform(s, &c);
             c.group = group_of(s, &c);
             next = ir_at(f, c.loops[c.count - 1])->next;
             c.carry = c.edges && parent == s->stage && opjit_ir_chain_touches(s, &c);
@@ -548,9 +553,9 @@ static void schedule_block(scheduler *s, ir_ref parent)
             continue;
         }
         work w;
-        const bool turned = opjit_ir_turn(s, parent, r);
+        const bool turned = !s->threads && opjit_ir_turn(s, parent, r);
         const bool vectors = !turned && ir_at(f, r)->op == IR_FOR && find_work(f, r, &w);
-        if (vectors && parent == s->stage && add_ends(s, &out, r, &w))
+        if (vectors && parent == s->stage && !s->threads && add_ends(s, &out, r, &w))
             continue;
         if (turned)
             ;
@@ -567,6 +572,8 @@ static void schedule_block(scheduler *s, ir_ref parent)
  * and outputs of a quarter meet there, copies around it are faster (1.4 to 2.4 times on Zen 3). */
 static bool exceeds_caches(const ir_func *f, const rt_target *target)
 {
+    if (rt_target_team(target) > 0)
+        return false; /* stores of a GPU have no such choice */
     const uint64_t cache = target->l3 != 0 ? target->l3 : target->l2;
     uint64_t in = 0, sum = 0;
     for (uint32_t t = 1; t < f->tensor_count; t++) {
@@ -586,7 +593,9 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
         return OPJIT_OK; /* the loops of seams are not cut again */
     if (env->target == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "no target is given, and schedule needs one");
-    scheduler s = { .f = f, .target = env->target, .beyond_caches = exceeds_caches(f, env->target) };
+    scheduler s = { .f = f, .target = env->target, 
+                    .threads = rt_target_team(env->target) > 0,
+                    .beyond_caches = exceeds_caches(f, env->target) };
     for (s.stage = f->body; s.stage != 0 && !f->failed; s.stage = ir_at(f, s.stage)->next) {
         if (ir_at(f, s.stage)->op != IR_STAGE)
             continue;

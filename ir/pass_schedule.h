@@ -15,6 +15,7 @@ typedef struct scheduler {
     const rt_target *target;
     ir_ref stage;
     uint32_t loops; /* of the stage, seams included */
+    bool threads;       /* a GPU: each loop is spread over a team's threads, whose round is whole vectors */
     bool beyond_caches; /* what the kernel touches exceeds the last level */
 } scheduler;
 

@@ -9,6 +9,7 @@ const ir_pass opjit_ir_passes[] = {
     { "identity", IR_IDENTITY, opjit_ir_pass_identity },
     { "schedule", IR_SCHEDULED, opjit_ir_pass_schedule },
     { "expand", IR_EXPANDED, opjit_ir_pass_expand },
+    { "grid", IR_GRIDDED, opjit_ir_pass_grid },
     { NULL, IR_LOWERED, NULL },
 };
 

@@ -57,8 +57,18 @@ const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_coun
         { .name = "rv64gcv, 32 bytes, peak", .target = "cpu:rv64gcv,vec=32", .level = OPJIT_LEVEL_PEAK },
         { .name = "rv64gcv, no caches", .target = "cpu:rv64gcv,l1=1024,l2=1024,l3=0", .level = OPJIT_LEVEL_QUICK },
     };
+    static const test_mode grids[] = {
+        { .name = "simulated grid", .target = "nvptx:sm_90", .flags = OPJIT_COMPILE_INTERPRET, .level = OPJIT_LEVEL_QUICK },
+        { .name = "simulated grid, late", .target = "nvptx:sm_80", .flags = OPJIT_COMPILE_INTERPRET,
+          .level = OPJIT_LEVEL_QUICK, .late = 7 },
+        { .name = "simulated grid, pieces", .target = "nvptx:sm_120", .flags = OPJIT_COMPILE_INTERPRET,
+          .level = OPJIT_LEVEL_QUICK, .how = TEST_PIECES },
+    };
     static test_mode found[MODES];
     static size_t n; /* of them, once looked for */
+    *out_count = sizeof grids / sizeof *grids;
+    if (getenv("OPJIT_TEST_GRID") != NULL)
+        return grids;
     *out_count = count;
     if (getenv("OPJIT_TEST_FOREIGN") == NULL)
         return own;
