@@ -1,0 +1,11 @@
+/* ptx_texts.h - texts of PTX in tests: whether the real assembler takes them too, where there is one. */
+#ifndef OPJIT_TESTS_SUPPORT_PTX_TEXTS_H
+#define OPJIT_TESTS_SUPPORT_PTX_TEXTS_H
+
+#include <stdbool.h>
+
+/* Fails the running test where ptxas ($OPJIT_TEST_PTXAS, set by the build where one is found) refuses text for
+ * sm_<arch>. False: there is no ptxas. */
+bool ptx_texts_assemble(const char *arch, const char *text);
+
+#endif
