@@ -394,7 +394,7 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
     return OPJIT_OK;
 }
 
-/* The road of calls that are wrong, of an older structure, not plain or of many buffers. */
+/* The road of all calls but the simplest: wrong ones, of an older structure, not plain, of many buffers or several steps. */
 OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
 {
     void *on_stack[STACK_BUFFERS];
@@ -421,17 +421,42 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
     return status;
 }
 
+/* Whether the call is one that the shortest road is for: of this structure, with nothing but one buffer or two. */
+static inline bool is_simple(const opjit_kernel *k, const opjit_call *call)
+{
+    return ((uintptr_t)call->executor | (uintptr_t)call->workspace.data | call->workspace.bytes) == 0 &&
+           ((call->struct_size ^ sizeof *call) | (call->binding_count ^ k->buffers) | call->param_count | k->params |
+            (call->binding_count ^ k->bindings) | call->reserved) == 0 &&
+           k->buffers - 1 < 2 && call->bindings != NULL;
+}
+
+static inline bool fits(const slot *s, const opjit_binding *b)
+{
+    return b->data != NULL && b->bytes >= s->bytes && ((uintptr_t)b->data & s->align_mask) == 0;
+}
+
+/* Written so that nothing has to be kept beyond the stage's call: each register that is saved is a store more, and what a
+ * kernel of 16 KiB stores takes 512. */
 opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
 {
-    void *buffers[STACK_BUFFERS];
+    void *buffers[2];
+    const program *p;
+    const opjit_binding *b;
 
     opjit_rt_error_clear(error);
-    if (kernel != NULL && call != NULL) {
-        const program *p = atomic_load_explicit(&kernel->active, memory_order_acquire);
-        if (is_plain(p, call) && call->bindings != NULL && (kernel->params == 0 || call->params != NULL) &&
-            ((call->struct_size ^ sizeof *call) | (call->binding_count ^ kernel->bindings) |
-             (call->param_count ^ kernel->params) | call->reserved) == 0)
-            return call_with(kernel, p, call, buffers, error);
+    if (kernel == NULL || call == NULL)
+        return call_slowly(kernel, call, error);
+    p = atomic_load_explicit(&kernel->active, memory_order_acquire);
+    b = call->bindings;
+    if (p->only_step == NULL || !is_simple(kernel, call) || !fits(&kernel->slots[0], &b[0]))
+        return call_slowly(kernel, call, error);
+    buffers[0] = b[0].data;
+    if (kernel->buffers == 2) {
+        if (!fits(&kernel->slots[1], &b[1]) ||
+            ranges_meet(b[0].data, kernel->slots[0].bytes, b[1].data, kernel->slots[1].bytes))
+            return call_slowly(kernel, call, error);
+        buffers[1] = b[1].data;
     }
-    return call_slowly(kernel, call, error);
+    stage_of(p, p->only_step)(buffers, NULL, NULL, NULL, 0, p->only_step->extent);
+    return OPJIT_OK;
 }

@@ -80,6 +80,10 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
     p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
     p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
     p->plain = !interpreted && is_plain(p->meta, p->steps);
+    const opjit_variant_info *apart = p->variants; /* where no buffers share memory; the last one's mask is 0 */
+    while (apart->alias_mask != 0)
+        apart++;
+    p->only_step = p->plain && apart->steps == 1 ? &p->steps[apart->first_step] : NULL;
     return OPJIT_OK;
 }
 

@@ -20,6 +20,7 @@ typedef struct program {
     const uint8_t *code;
     size_t code_size, image_size;
     bool plain; /* machine code that needs nothing but the call's buffers and parameters, of which there are few */
+    const opjit_step_info *only_step; /* all that a plain program does where no buffers share memory; NULL: more */
     rt_mapping mapping;
     void *copy; /* image of an interpreted kernel, which needs no executable memory */
     rt_debug_entry *debug;
