@@ -311,6 +311,20 @@ static ir_ref sequence(ir_func *f, ir_type type, ir_ref x, int64_t d, int64_t s)
     return ir_make1(f, IR_ELEM, type, ir_make2(f, IR_IADD, IR_INDEX, x, opjit_ir_index(f, s)));
 }
 
+/* The difference or sum of two indices as elements, where none of the three is rounded: equal ones differ by 0, which is
+ * no -0 on either way. */
+static ir_ref sequence_of_both(ir_func *f, ir_op op, ir_type type, const ir_ref *operands)
+{
+    ir_ref x[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        x[i] = ir_at(f, operands[i])->op == IR_ELEM ? ir_operand(f, operands[i], 0) : 0;
+        if (x[i] == 0 || !is_exact(f, type, x[i], 1, 0))
+            return 0;
+    }
+    const ir_ref index = ir_make2(f, op == IR_ADD ? IR_IADD : IR_ISUB, IR_INDEX, x[0], x[1]);
+    return index != 0 && is_exact(f, type, index, 1, 0) ? ir_make1(f, IR_ELEM, type, index) : 0;
+}
+
 /* Whether elem(x) * d is exact: the bits of both factors fit, and d is far from the ends of the exponents. */
 static bool product_is_exact(const ir_func *f, ir_type type, ir_ref x, ir_ref d)
 {
@@ -336,8 +350,9 @@ static ir_ref simplify_sequence(ir_func *f, ir_op op, ir_type type, const ir_ref
     const uint32_t at = ir_at(f, operands[0])->op == IR_ELEM ? 0 : 1;
     const ir_ref elem = operands[at], other = operands[1 - at];
     int64_t d, s;
-    if (ir_at(f, elem)->op != IR_ELEM)
-        return 0;
+    const ir_ref both = op == IR_ADD || op == IR_SUB ? sequence_of_both(f, op, type, operands) : 0;
+    if (both != 0 || op == IR_SUB || ir_at(f, elem)->op != IR_ELEM)
+        return both;
     const ir_ref x = ir_operand(f, elem, 0);
     if (op == IR_MUL)
         return is_whole(f, other, &d) && d > 0 && is_exact(f, type, x, d, 0) ? sequence(f, type, x, d, 0) : 0;
@@ -348,6 +363,21 @@ static ir_ref simplify_sequence(ir_func *f, ir_op op, ir_type type, const ir_ref
     if (!product_is_exact(f, type, x, other))
         return 0;
     return ir_make2(f, IR_ADD, type, ir_make2(f, IR_MUL, type, elem, other), operands[2]);
+}
+
+/* exp(x + 0) and exp(x + 0 - y) without the zero: it only makes 0 of -0, and exp gives 1 for either. */
+static ir_ref simplify_exp(ir_func *f, ir_type type, ir_ref x)
+{
+    const ir_node *n = ir_at(f, x);
+    const ir_ref sum = n->op == IR_SUB ? ir_operand(f, x, 0) : x;
+    if ((n->op != IR_SUB && n->op != IR_ADD) || ir_at(f, sum)->op != IR_ADD)
+        return 0;
+    const ir_ref a = ir_operand(f, sum, 0), b = ir_operand(f, sum, 1);
+    const bool first = is_const(f, a) && ir_at(f, a)->imm == 0;
+    if (!first && !(is_const(f, b) && ir_at(f, b)->imm == 0))
+        return 0;
+    const ir_ref rest = first ? b : a;
+    return ir_make1(f, IR_EXP, type, sum == x ? rest : ir_make2(f, IR_SUB, type, rest, ir_operand(f, x, 1)));
 }
 
 /* --- one node ------------------------------------------------------------------------------------------------------- */
@@ -369,9 +399,10 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
             return simplify_chosen(f, op, type, count, operands);
         return simplify_comparison(f, op, operands);
     case IR_SELECT: return simplify_select(f, operands[0], operands[1], operands[2]);
+    case IR_EXP: return simplify_exp(f, type, operands[0]);
     case IR_CAST: case IR_BITS:
         return ir_at(f, operands[0])->type == type ? operands[0] : simplify_chosen(f, op, type, count, operands);
-    case IR_MUL: case IR_ADD: case IR_FMA:
+    case IR_MUL: case IR_ADD: case IR_SUB: case IR_FMA:
         return simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);
     default:        return simplify_index(f, op, operands);
     }

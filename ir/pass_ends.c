@@ -51,25 +51,56 @@ static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
     return can;
 }
 
-ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round)
+/* A loop from lo to hi with a copy of the loop's body; 0: out of memory. */
+static ir_ref copy_loop(ir_func *f, ir_ref loop, ir_ref lo, ir_ref hi)
 {
-    ir_func *f = s->f;
-    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1), zero = opjit_ir_index(f, 0);
-    if (!opjit_ir_same(f, lo, zero) || opjit_ir_divisor(f, hi) >= (uint64_t)lanes || opjit_ir_interval(f, hi).lo < 0)
-        return 0;
-    const ir_ref whole = opjit_ir_block_let(f, out, ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, round)));
-    const ir_ref end = opjit_ir_block_let(f, out, ir_make2(f, IR_UP, IR_INDEX, hi, opjit_ir_index(f, lanes)));
-    const ir_ref rest = f->failed ? 0 : opjit_ir_for(f, whole, end, 1);
+    const ir_ref copy = f->failed ? 0 : opjit_ir_for(f, lo, hi, 1);
     ir_map map;
     if (f->failed || opjit_ir_map_init(f, &map) != OPJIT_OK) {
         f->failed = true;
         return 0;
     }
-    opjit_ir_map_set(f, &map, ir_at(f, loop)->ref, ir_at(f, rest)->ref);
+    opjit_ir_map_set(f, &map, ir_at(f, loop)->ref, ir_at(f, copy)->ref);
     const ir_ref body = opjit_ir_remake_block(f, &map, ir_at(f, loop)->body);
-    f->nodes[rest].body = body;
-    if (f->failed || !can_run_on(s, loop, rest))
+    f->nodes[copy].body = body;
+    return f->failed ? 0 : copy;
+}
+
+static bool is_cut(ir_func *f, ir_ref loop, int64_t size)
+{
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1), zero = opjit_ir_index(f, 0);
+    return opjit_ir_same(f, lo, zero) && opjit_ir_divisor(f, hi) < (uint64_t)size && opjit_ir_interval(f, hi).lo >= 0;
+}
+
+bool opjit_ir_round_end(scheduler *s, block *out, ir_ref loop, int64_t round)
+{
+    ir_func *f = s->f;
+    const ir_ref hi = ir_operand(f, loop, 1);
+    for (ir_ref r = ir_at(f, loop)->body; r != 0; r = ir_at(f, r)->next)
+        if (ir_at(f, r)->op == IR_UPD)
+            return false;
+    if (!is_cut(f, loop, round))
+        return false;
+    const ir_ref end = opjit_ir_block_let(f, out, ir_make2(f, IR_UP, IR_INDEX, hi, opjit_ir_index(f, round)));
+    const ir_ref longer = copy_loop(f, loop, ir_operand(f, loop, 0), end);
+    if (longer == 0 || !can_run_on(s, loop, longer))
+        return false;
+    f->operands[ir_at(f, loop)->first + 1] = end;
+    return true;
+}
+
+ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round)
+{
+    ir_func *f = s->f;
+    const ir_ref hi = ir_operand(f, loop, 1);
+    if (!is_cut(f, loop, lanes))
         return 0;
+    const ir_ref whole = opjit_ir_block_let(f, out, ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, round)));
+    const ir_ref end = opjit_ir_block_let(f, out, ir_make2(f, IR_UP, IR_INDEX, hi, opjit_ir_index(f, lanes)));
+    const ir_ref rest = copy_loop(f, loop, whole, end);
+    if (rest == 0 || !can_run_on(s, loop, rest))
+        return 0;
+    const ir_ref body = ir_at(f, rest)->body;
     const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, ir_at(f, rest)->ref, hi);
     for (ir_ref r = body; r != 0 && !f->failed; r = ir_at(f, r)->next) {
         if (ir_at(f, r)->op != IR_UPD)

@@ -199,7 +199,7 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
                      : stores            ? STORE_UNROLL
                      : whole             ? MAX_UNROLL
                      : cost <= 1         ? 8
-                     : cost <= 8         ? 4
+                     : cost < MATH_COST  ? 4
                      : cost <= 24        ? 2
                                          : 1;
     while (unroll > 1 && vectors < unroll * (s->threads ? (int64_t)rt_target_team(s->target) : 1))
@@ -514,13 +514,19 @@ static void schedule_inside(scheduler *s, ir_ref loop)
         schedule_block(s, loop); /* as deep as loops nest: rule V16 */
 }
 
-/* A loop as two, with an end of its own; false: it has none. */
+/* A loop whose end is made of whole rounds, or that is two, with an end of its own; false: it has none. */
 static bool add_ends(scheduler *s, block *out, ir_ref loop, const work *w)
 {
     const int64_t lanes = lanes_for(s, loop, w);
     const int64_t copies = unroll_of(s, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1), w, lanes);
-    const ir_ref rest =
-        lanes > 1 && s->loops < MAX_LOOPS ? opjit_ir_cut_end(s, out, loop, lanes, lanes * copies) : 0;
+    if (lanes < 2 || s->loops >= MAX_LOOPS)
+        return false;
+    if (w->cost >= MATH_COST && opjit_ir_round_end(s, out, loop, lanes * copies)) {
+        set_vector(s, loop, w, copies, false);
+        opjit_ir_block_add(s->f, out, loop);
+        return true;
+    }
+    const ir_ref rest = opjit_ir_cut_end(s, out, loop, lanes, lanes * copies);
     if (rest == 0)
         return false;
     s->loops++;

@@ -57,6 +57,9 @@ void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
  * loop given from there to the end of the last vector of lanes, whose lanes behind the end update with what changes nothing;
  * neither is in the list out, only lets that they need.  0: it is not one, or its statements can't run on. */
 ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round);
+/* A loop from 0 that only stores rows of scratch, and ends anywhere, then goes to the end of its last round: less to compile
+ * than an end of its own, for half a round more to do.  false: it is not one, or its statements can't run on. */
+bool opjit_ir_round_end(scheduler *s, block *out, ir_ref loop, int64_t round);
 
 /* pass_turn.c: marks a loop, in the block of `around`, and the one inside it as blocks that are turned in registers; false:
  * another shape, and nothing changed. */
