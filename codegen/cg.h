@@ -29,7 +29,7 @@ enum {
     CG_MAX_WINDOW = 32, /* copies of a body that share a mask */
     CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are made in turn */
     CG_MAX_ROWS = 8,
-    CG_MAX_CONSTANTS = 8,
+    CG_MAX_CONSTANTS = 64,
     CG_MAX_HELD = 8,    /* registers of an accumulator's lanes */
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
     CG_MAX_WEIGHT = 2000, /* nodes of an expression, counted as a tree, that is analysed */
@@ -176,7 +176,8 @@ typedef struct cg_guess {
 } cg_guess;
 
 typedef struct cg_constant {
-    LLVMValueRef constant, value;
+    LLVMValueRef constant, memory, value;
+    LLVMBasicBlockRef block; /* that value was loaded in */
 } cg_constant;
 
 typedef struct cg_func {
@@ -204,7 +205,7 @@ typedef struct cg_func {
     LLVMValueRef *params;      /* by parameter */
     cg_row rows[CG_MAX_ROWS];  /* the latest ones */
     uint32_t row_count;
-    cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in registers */
+    cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in the module */
     uint32_t constant_count;
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;
@@ -260,7 +261,7 @@ LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef point
 /* What is remembered, and for how long. */
 void opjit_cg_scope_push(cg_func *f);
 void opjit_cg_scope_pop(cg_func *f);
-LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing */
+LLVMValueRef opjit_cg_recall(cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing */
 /* The entry of what is good in that depth: every copy's, or its own. */
 cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t depth);
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value);

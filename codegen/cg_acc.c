@@ -111,14 +111,22 @@ static void write_lanes(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
     }
 }
 
+/* In vectors of the machine's: a longer one takes long to compile. */
+static void reset_array(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, uint64_t value)
+{
+    const uint32_t most = 8 * f->target->vector_bytes / bits, part = lanes < most || most == 0 ? lanes : most;
+    for (uint32_t i = 0; i < lanes; i += part)
+        write(f, array, bits, number(f, 64, i), opjit_cg_kept(f, opjit_cg_number(f, bits, part, value)));
+}
+
 static void reset_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     const uint32_t lanes = lanes_of(acc);
-    entry e = { .value = opjit_cg_number(f, bits_of(a), lanes,
-                                         is_arg(acc) ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind)) };
-    e.where = opjit_cg_number(f, 64, lanes, 0);
-    e.some = opjit_cg_number(f, 1, lanes, 0);
-    write_lanes(f, acc, a, number(f, 64, 0), e);
+    reset_array(f, a->lane, bits_of(a), lanes, is_arg(acc) ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind));
+    if (is_arg(acc)) {
+        reset_array(f, a->where, 64, lanes, 0);
+        reset_array(f, a->some, 8, lanes, 0);
+    }
 }
 
 static LLVMValueRef array(cg_func *f, uint32_t bits, uint32_t count)
@@ -276,12 +284,19 @@ static uint32_t held_lanes(const cg_func *f, ir_ref s, const cg_acc *a)
     return lanes_of_upd(f, s) / a->held_count;
 }
 
+/* Floats as such, which they are computed as. */
+static LLVMValueRef as_held(cg_func *f, const cg_acc *a, LLVMValueRef v)
+{
+    return a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
+}
+
 void opjit_cg_hold_load(cg_func *f, ir_ref body)
 {
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
         cg_acc *const a = held_by(f, s);
         for (uint32_t i = 0; a && i < a->held_count; i++)
-            a->held[i] = read(f, a->lane, bits_of(a), held_lanes(f, s, a), number(f, 64, i * held_lanes(f, s, a)));
+            a->held[i] = as_held(f, a, read(f, a->lane, bits_of(a), held_lanes(f, s, a),
+                                            number(f, 64, i * held_lanes(f, s, a))));
     }
 }
 
@@ -338,7 +353,7 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
     }
     if (a->held_count > 0) {
         LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->lanes % a->held_count];
-        *held = step(f, acc, *held, all.value);
+        *held = as_held(f, a, step(f, acc, *held, all.value));
         return;
     }
     LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);

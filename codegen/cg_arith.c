@@ -40,11 +40,12 @@ static LLVMValueRef shift(cg_func *f, ir_op op, bool is_signed, LLVMValueRef a, 
 {
     const uint32_t width = opjit_cg_bits(a);
     LLVMValueRef fits = LLVMBuildICmp(f->b, LLVMIntULT, count, number(f, count, width), "");
+    const bool always = LLVMIsConstant(fits) && fits == LLVMConstAllOnes(LLVMTypeOf(fits));
     LLVMValueRef least = LLVMBuildSelect(f->b, fits, count, number(f, count, width - 1), ""); /* poison otherwise */
     if (op == IR_SHR && is_signed)
         return LLVMBuildAShr(f->b, a, least, "");
     LLVMValueRef shifted = op == IR_SHL ? LLVMBuildShl(f->b, a, least, "") : LLVMBuildLShr(f->b, a, least, "");
-    return LLVMBuildSelect(f->b, fits, shifted, number(f, a, 0), "");
+    return always ? shifted : LLVMBuildSelect(f->b, fits, shifted, number(f, a, 0), "");
 }
 
 /* Square and multiply, a step a bit of the power. */
@@ -72,9 +73,9 @@ static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueR
 {
     const bool is_signed = ir_is_signed(type);
     switch (op) {
-    case IR_ADD: return LLVMBuildAdd(f->b, a[0], a[1], "");
-    case IR_SUB: return LLVMBuildSub(f->b, a[0], a[1], "");
-    case IR_MUL: return LLVMBuildMul(f->b, a[0], a[1], "");
+    case IR_ADD: return LLVMBuildAdd(f->b, opjit_cg_kept(f, a[0]), opjit_cg_kept(f, a[1]), "");
+    case IR_SUB: return LLVMBuildSub(f->b, opjit_cg_kept(f, a[0]), opjit_cg_kept(f, a[1]), "");
+    case IR_MUL: return LLVMBuildMul(f->b, opjit_cg_kept(f, a[0]), opjit_cg_kept(f, a[1]), "");
     case IR_DIV: return divide(f, false, is_signed, a[0], a[1]);
     case IR_REM: return divide(f, true, is_signed, a[0], a[1]);
     case IR_MIN: return integer_choice(f, false, is_signed, a);
@@ -129,11 +130,15 @@ static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
  * x86-64, but not on machines whose instructions order zeros: those choose between bits. */
 static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y)
 {
-    LLVMValueRef is_beyond = LLVMBuildFCmp(f->b, op == IR_MIN ? LLVMRealOLT : LLVMRealOGT, x, y, ""), bits = NULL;
-    if (f->cpu->orders_zeros && LLVMIsConstant(y))
-        bits = opjit_cg_as_bits(f, y);
-    if (bits && !is_number(type, bits, false))
+    const LLVMRealPredicate how = op == IR_MIN ? LLVMRealOLT : LLVMRealOGT;
+    LLVMValueRef bits = f->cpu->orders_zeros && LLVMIsConstant(y) ? opjit_cg_as_bits(f, y) : NULL;
+    if (bits && !is_number(type, bits, false)) {
+        LLVMValueRef is_beyond = LLVMBuildFCmp(f->b, how, x, y, "");
         return opjit_cg_as_float(f, LLVMBuildSelect(f->b, is_beyond, opjit_cg_as_bits(f, x), bits, ""));
+    }
+    x = opjit_cg_kept(f, x);
+    y = opjit_cg_kept(f, y);
+    LLVMValueRef is_beyond = LLVMBuildFCmp(f->b, how, x, y, "");
     return LLVMBuildSelect(f->b, is_beyond, x, y, "");
 }
 
@@ -206,8 +211,10 @@ static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef
         op == IR_FMA                                                                                            ? 3
         : op == IR_SQRT || op == IR_FLOOR || op == IR_CEIL || op == IR_TRUNC || op == IR_RINT || op == IR_LDEXP ? 1
                                                                                                                 : 2;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         a[i] = opjit_cg_as_float(f, bits[i]);
+        a[i] = op == IR_MIN || op == IR_MAX || op == IR_REM ? a[i] : opjit_cg_kept(f, a[i]);
+    }
     switch (op) {
     case IR_ADD: return LLVMBuildFAdd(f->b, a[0], a[1], "");
     case IR_SUB: return LLVMBuildFSub(f->b, a[0], a[1], "");

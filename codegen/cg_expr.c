@@ -92,10 +92,8 @@ static LLVMValueRef emit_arith(cg_func *f, ir_ref node)
     LLVMValueRef a[3] = { simple && lanes > 1 ? opjit_cg_progression(f, node) : NULL };
     if (a[0])
         return a[0];
-    for (uint32_t i = 0; i < n->count && i < 3; i++) {
+    for (uint32_t i = 0; i < n->count && i < 3; i++)
         a[i] = opjit_cg_emit_lanes(f, ir_operand(f->ir, node, i), lanes);
-        a[i] = simple ? opjit_cg_kept(f, a[i]) : a[i];
-    }
     return opjit_cg_arith(f, (ir_op)n->op, (ir_type)n->type, a);
 }
 

@@ -26,19 +26,32 @@ static LLVMValueRef constant_data(cg_func *f, const char *name, LLVMValueRef val
     return global;
 }
 
-/* A vector constant in a register, loaded once in the entry block: in place it would take the slow way too. */
+static bool is_zero(LLVMValueRef v)
+{
+    return LLVMIsConstant(v) && LLVMIsNull(v);
+}
+
+/* A vector constant in a register, loaded once a block: in place it would take the slow way too, and what another block
+ * loaded is on the stack, where half of the vectors cross lines. */
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
 {
     if (f->peak || !LLVMIsConstant(v) || opjit_cg_lanes(v) == 1)
         return v;
-    for (uint32_t i = 0; i < f->constant_count; i++)
-        if (f->constants[i].constant == v)
-            return f->constants[i].value;
-    if (f->constant_count == CG_MAX_CONSTANTS)
+    uint32_t i = 0;
+    while (i < f->constant_count && f->constants[i].constant != v)
+        i++;
+    cg_constant *const c = &f->constants[i];
+    if (i == CG_MAX_CONSTANTS)
         return v;
-    LLVMValueRef kept = LLVMBuildLoad2(f->entry, LLVMTypeOf(v), constant_data(f, "constant", v), "");
-    f->constants[f->constant_count++] = (cg_constant){ .constant = v, .value = kept };
-    return kept;
+    if (i == f->constant_count) {
+        *c = (cg_constant){ .constant = v, .memory = constant_data(f, "constant", v) };
+        f->constant_count++;
+    }
+    if (c->block != LLVMGetInsertBlock(f->b)) {
+        c->block = LLVMGetInsertBlock(f->b);
+        c->value = LLVMBuildLoad2(f->b, LLVMTypeOf(v), c->memory, "");
+    }
+    return c->value;
 }
 
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
@@ -53,11 +66,6 @@ bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
 
 /* --- select ------------------------------------------------------------------------------------------------------- */
 
-static bool is_zero(LLVMValueRef v)
-{
-    return LLVMIsConstant(v) && LLVMIsNull(v);
-}
-
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
 {
     if (opjit_cg_bits(a) != opjit_cg_bits(b)) { /* conditions of both forms */
@@ -69,7 +77,8 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMVal
         b = opjit_cg_as_bits(f, b);
     }
     if (opjit_cg_bits(c) == 1 || opjit_cg_bits(c) != opjit_cg_bits(a))
-        return LLVMBuildSelect(f->b, opjit_cg_narrow(f, c), a, b, "");
+        return LLVMBuildSelect(f->b, opjit_cg_narrow(f, c), is_zero(a) ? a : opjit_cg_kept(f, a),
+                               is_zero(b) ? b : opjit_cg_kept(f, b), "");
     if (is_zero(b))
         return LLVMBuildAnd(f->b, c, opjit_cg_kept(f, a), "");
     b = opjit_cg_kept(f, b);

@@ -142,6 +142,8 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
         return;
     for (uint32_t d = 0; d < a.rank; d++) {
         const cg_info *info = &f->info[cg_coordinate(f, &a, d)];
+        if (cg_stride(f, &a, d) == 0)
+            continue;
         if (info->fresh || (info->inside & ~f->info[var].vary) >> loop)
             return;
         /* A let inside of the loop is looked through only where the expression varies with the loop. */
@@ -423,6 +425,17 @@ static LLVMValueRef load_one(cg_func *f, const cg_access *a, bool masked)
         a->bits / 8);
 }
 
+/* Floats as such: they are to be computed with, more often than not, and moves don't touch them. */
+static LLVMValueRef load_vector(cg_func *f, ir_ref node, LLVMValueRef pointer, uint32_t align)
+{
+    const ir_type type = (ir_type)ir_at(f->ir, node)->type;
+    LLVMTypeRef vector = type == IR_F32 || type == IR_F64 ? opjit_cg_float(f, type, f->lanes)
+                                                          : opjit_cg_int(f, 8 * opjit_ir_type_size(type), f->lanes);
+    LLVMValueRef v = LLVMBuildLoad2(f->b, vector, pointer, "");
+    LLVMSetAlignment(v, align);
+    return v;
+}
+
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
 {
     const cg_access a = opjit_cg_access_of(f, node);
@@ -439,7 +452,7 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
     if (affine && step == 1 && !masked) {
         LLVMValueRef p = opjit_cg_lane0(f, &a);
         fetch_ahead(f, &a, p);
-        return opjit_cg_load_element(f, &a, p, f->lanes, alignment(f, &a));
+        return load_vector(f, node, p, alignment(f, &a));
     }
     if (affine && step == 1 && f->cpu->masked(f->target, a.bits))
         return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);

@@ -142,10 +142,13 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "an expression is more than %d operations deep",
                                   CG_MAX_DEPTH);
     uint64_t weight = 1;
+    const bool load = n->op == IR_LOAD && in_bounds(p, node);
     for (uint32_t i = 0; i < n->count; i++) {
         const ir_ref operand = ir_operand(ir, node, i);
         TRY(plan_expr(p, operand, depth - 1));
         const cg_info *o = &p->f->info[operand];
+        if (load && ir->tensors[n->ref].strides[i] == 0)
+            continue; /* never asked for */
         info->vary |= o->vary;
         info->inside |= o->inside;
         info->fresh |= o->fresh;

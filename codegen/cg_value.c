@@ -2,7 +2,7 @@
  * here. */
 #include "codegen/cg.h"
 
-enum { FEW_COPIES = 6 };
+enum { FEW_COPIES = 6, FEW_USES = 6 };
 
 /* --- types -------------------------------------------------------------------------------------------------------- */
 
@@ -105,11 +105,17 @@ static bool is_float_value(LLVMValueRef v)
     return LLVMGetTypeKind(element_of(v)) != LLVMIntegerTypeKind;
 }
 
+/* What was made from a value of that type is that value: each instruction takes time to compile. */
+static LLVMValueRef bitcast(cg_func *f, LLVMValueRef v, LLVMTypeRef type)
+{
+    if (LLVMIsABitCastInst(v) && LLVMTypeOf(LLVMGetOperand(v, 0)) == type)
+        return LLVMGetOperand(v, 0);
+    return LLVMBuildBitCast(f->b, v, type, "");
+}
+
 LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v)
 {
-    if (!is_float_value(v))
-        return v;
-    return LLVMBuildBitCast(f->b, v, opjit_cg_int(f, opjit_cg_bits(v), opjit_cg_lanes(v)), "");
+    return is_float_value(v) ? bitcast(f, v, opjit_cg_int(f, opjit_cg_bits(v), opjit_cg_lanes(v))) : v;
 }
 
 LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v)
@@ -117,7 +123,7 @@ LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v)
     if (is_float_value(v))
         return v;
     const ir_type type = opjit_cg_bits(v) == 64 ? IR_F64 : IR_F32;
-    return LLVMBuildBitCast(f->b, v, opjit_cg_float(f, type, opjit_cg_lanes(v)), "");
+    return bitcast(f, v, opjit_cg_float(f, type, opjit_cg_lanes(v)));
 }
 
 LLVMValueRef opjit_cg_resize(cg_func *f, LLVMValueRef v, uint32_t bits, bool is_signed)
@@ -215,15 +221,35 @@ cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t d
     return depth < f->copy_scope ? &f->cache[slot][node] : &f->own[slot][node];
 }
 
+/* Quick makes a new value of a vector of floats that its block has used often: what has 8 uses goes to the stack, even if
+ * no other block reads it, since LLVM's fast register allocator counts no further.  The fence is no instruction in the
+ * end; what is frozen would be the same value again. */
+static LLVMValueRef renewed(cg_func *f, cg_entry *e)
+{
+    LLVMValueRef v = opjit_cg_live(f, e);
+    if (!v || f->peak || opjit_cg_lanes(v) == 1 || opjit_cg_bits(v) < 32 || !LLVMIsAInstruction(v) ||
+        LLVMGetInstructionParent(v) != LLVMGetInsertBlock(f->b))
+        return v;
+    uint32_t uses = 0;
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use && uses < FEW_USES; use = LLVMGetNextUse(use))
+        uses++;
+    if (uses == FEW_USES) {
+        LLVMValueRef number = opjit_cg_as_float(f, v);
+        e->value = opjit_cg_call(f, "llvm.arithmetic.fence", 1, &number);
+    }
+    return e->value;
+}
+
 /* In a row of a turned block, what depends on the row was made for it. */
-LLVMValueRef opjit_cg_recall(const cg_func *f, cg_slot slot, ir_ref node)
+LLVMValueRef opjit_cg_recall(cg_func *f, cg_slot slot, ir_ref node)
 {
     const bool any_row = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->turn.loop & 1);
     if (f->turn.row_depth > 0 && !any_row && f->cache[slot][node].depth < f->turn.row_depth)
         return NULL;
-    LLVMValueRef v = opjit_cg_live(f, &f->own[slot][node]);
-    const cg_entry *shared = &f->cache[slot][node]; /* and copy 0's */
-    return v || f->own[slot] == f->cache[slot] || shared->depth >= f->copy_scope ? v : opjit_cg_live(f, shared);
+    cg_entry *own = &f->own[slot][node], *shared = &f->cache[slot][node]; /* copy 0's */
+    const bool other = f->own[slot] != f->cache[slot] && shared->depth < f->copy_scope && !opjit_cg_live(f, own);
+    cg_entry *e = other ? shared : own;
+    return slot == CG_VALUE && ir_is_float((ir_type)ir_at(f->ir, node)->type) ? renewed(f, e) : opjit_cg_live(f, e);
 }
 
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value)
