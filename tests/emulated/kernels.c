@@ -61,7 +61,9 @@ static void answer(const request *r)
 int main(void)
 {
     request r;
-    while (fread(&r, sizeof r, 1, stdin) == 1)
+    while (fread(&r, sizeof r, 1, stdin) == 1) {
         answer(&r);
+        must(fflush(stdout) == 0); /* the emulator may end at the next one */
+    }
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "runtime/image_layout.h"
+#include "runtime/target.h"
 #include "tests/unit/rt_sample.h"
 
 static rt_bytes image;
@@ -74,6 +75,41 @@ START_TEST(deterministic)
     ck_assert_uint_eq(second.size, image.size);
     ck_assert_mem_eq(second.data, image.data, image.size);
     opjit_rt_bytes_free(&second);
+}
+END_TEST
+
+/* Code of AArch64 has its constants by their distance in pages, so it begins at one; that of others at a line. */
+START_TEST(code_is_aligned)
+{
+    static const struct {
+        rt_arch arch;
+        size_t alignment;
+    } rows[] = { { RT_ARCH_X86_64, 64 }, { RT_ARCH_AARCH64, 4096 }, { RT_ARCH_RISCV64, 64 } };
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+    rt_bytes built;
+    sample s;
+
+    sample_init(&s);
+    s.source.features[0] = opjit_rt_level_features(rows[_i].arch, 1);
+    ck_assert_int_eq(sample_build(&s, &built, &opjit_rt_default_allocator, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_image_check(built.data, built.size, &meta, &code, &code_size, NULL), OPJIT_OK);
+    const size_t end = (size_t)((const uint8_t *)meta - built.data) + meta->size;
+    const size_t at = (size_t)(code - built.data);
+    ck_assert_uint_eq(at % rows[_i].alignment, 0);
+    ck_assert(at >= end && at - end < rows[_i].alignment);
+    ck_assert_mem_eq(code, sample_code, sizeof sample_code);
+    ck_assert_uint_eq(at + sizeof sample_code, built.size);
+    for (size_t i = end; i < at; i++)
+        ck_assert_uint_eq(built.data[i], 0);
+    /* the same bytes for a CPU whose code would have to lie elsewhere */
+    const uint64_t other =
+        opjit_rt_level_features(rows[_i].arch == RT_ARCH_AARCH64 ? RT_ARCH_X86_64 : RT_ARCH_AARCH64, 1);
+    memcpy(built.data + sizeof(image_header) + offsetof(opjit_kernel_meta, features), &other, sizeof other);
+    seal(built.data, built.size);
+    ck_assert_int_eq(check(built.data, built.size, NULL), OPJIT_CORRUPT);
+    opjit_rt_bytes_free(&built);
 }
 END_TEST
 
@@ -323,6 +359,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, reads_back);
     tcase_add_test(tc, deterministic);
+    tcase_add_loop_test(tc, code_is_aligned, 0, 3);
     tcase_add_test(tc, every_truncation);
     tcase_add_test(tc, every_bit);
     tcase_add_test(tc, forged);
