@@ -4,6 +4,7 @@
 
 #include "frontend/cli/cli.h"
 #include "opjit_build_id.h"
+#include "runtime/device.h"
 #include "runtime/target.h"
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
@@ -106,6 +107,27 @@ int opjit_cli_ops(const cli_options *options)
 }
 
 /* --- targets and version ------------------------------------------------------------------------------------------ */
+static void put_devices(void)
+{
+    rt_driver *driver;
+    rt_device_info info;
+    opjit_error error;
+
+    if (opjit_rt_driver_open(&opjit_rt_default_allocator, NULL, &driver, &error) != OPJIT_OK) {
+        printf("device  cuda: absent, %s\n", error.message);
+        return;
+    }
+    for (uint32_t i = 0; i < opjit_rt_driver_devices(driver); i++) {
+        if (opjit_rt_driver_info(driver, i, &info, &error) != OPJIT_OK)
+            printf("device  cuda:%u: unusable, %s\n", i, error.message);
+        else
+            printf("device  cuda:%u %s, sm_%u%u, %.1f GiB, driver %u.%u\n", i, info.name, info.major, info.minor,
+                   (double)info.memory_bytes / 1073741824, opjit_rt_driver_version(driver) / 1000,
+                   opjit_rt_driver_version(driver) % 1000 / 10);
+    }
+    opjit_rt_driver_close(driver);
+}
+
 int opjit_cli_targets(const cli_options *options)
 {
     rt_target host;
@@ -120,8 +142,8 @@ int opjit_cli_targets(const cli_options *options)
                           opjit_rt_target_runs_here(&target, &error) == OPJIT_OK;
         printf("named   %-20s %s\n", name, here ? "runs here" : error.message);
     }
-    printf("device  cuda: absent, this version runs no code on GPUs\n"
-           "device  hip: absent, this version runs no code on GPUs\n");
+    put_devices();
+    printf("device  hip: absent, this version runs no code on AMD's GPUs\n");
     return EXIT_DONE;
 }
 

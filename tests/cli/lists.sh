@@ -26,11 +26,26 @@ has 'ops with an enum' '      HALVES_TO_NEAREST_EVEN'
 run ops GEMV
 expect_error 'ops of nothing' 1 'opjit: the operator GEMV is not in this build'
 
+export OPJIT_CUDA_DRIVER=/nowhere/libcuda.so.1
 run targets
 expect_status targets 0
 has targets 'host    cpu:'
 has targets 'cpu:x86-64-v3'
-has targets 'cuda: absent'
+has targets 'device  cuda: absent, CUDA driver: /nowhere/libcuda.so.1: cannot open shared object file'
+if [ -n "${OPJIT_TEST_CUDA:-}" ]; then
+    export OPJIT_CUDA_DRIVER="$OPJIT_TEST_CUDA" FAKE_CUDA_DEVICES=80,120
+    run targets
+    expect_status 'targets with devices' 0
+    has 'targets with devices' 'device  cuda:0 PTX interpreter sm_80, sm_80, 1.0 GiB, driver 13.0'
+    has 'targets with devices' 'device  cuda:1 PTX interpreter sm_120, sm_120, 1.0 GiB, driver 13.0'
+    export FAKE_CUDA_FAIL=cuDeviceGetName:999
+    run targets
+    has 'targets with a broken device' 'device  cuda:1: unusable, cuda:1: cuDeviceGetName: error 999'
+    export FAKE_CUDA_DEVICES= FAKE_CUDA_FAIL=
+    run targets
+    has 'targets without devices' 'device  cuda: absent, CUDA driver: cuInit: CUDA_ERROR_NO_DEVICE, no CUDA-capable device is detected'
+fi
+unset OPJIT_CUDA_DRIVER
 
 run version
 expect_status version 0

@@ -162,8 +162,7 @@ static const sub_word sub_words[] = {
 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* --- the operation's words
- * -------------------------------------------------------------------------------------------- */
+/* --- the operation's words --------------------------------------------------------------------------------------- */
 static bool is_one_of(const char *const *words, size_t count, const char *text, size_t length)
 {
     for (size_t i = 0; i < count; i++) {
@@ -338,8 +337,7 @@ bool ptx_decode_words(ptx_parser *p, ptx_decoding *d)
     return check_words(p, d);
 }
 
-/* --- operands in use
- * -------------------------------------------------------------------------------------------------- */
+/* --- operands in use --------------------------------------------------------------------------------------------- */
 static bool number_fits(const ptx_atom *a, ptx_type type)
 {
     const ptx_type_info t = ptx_types[type];

@@ -136,8 +136,7 @@ static uint64_t lookup(const uint64_t *s)
     return d;
 }
 
-/* --- one lane
- * --------------------------------------------------------------------------------------------------------- */
+/* --- one lane ---------------------------------------------------------------------------------------------------- */
 static uint64_t scalar(const ptx_ins *ins, ptx_type type, const uint64_t *s)
 {
     const uint32_t bits = 8u * ptx_types[type].size;
@@ -236,8 +235,7 @@ static bool combine(const ptx_ins *ins, bool x, bool with)
     }
 }
 
-/* --- forms of their own: out are the values of the destinations
- * --------------------------------------------------------- */
+/* --- forms of their own: out are the values of the destinations -------------------------------------------------- */
 static void set_predicate(const ptx_ins *ins, const uint64_t *s, uint64_t *out)
 {
     const ptx_type type = (ptx_type)ins->type2;
@@ -331,8 +329,7 @@ static bool wide_move(ptx_warp *w, const ptx_ins *ins, uint64_t *row, uint32_t m
         second = row + (uint64_t)ins->source[1] * LANES;
     if (ins->op == OP_UNPACK)
         last = row + (uint64_t)ins->dest[1] * LANES;
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         const uint64_t low = from[l], high = second[l];
         to[l] = low;
         last[l] = high;
@@ -350,8 +347,7 @@ bool ptx_compute(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, 
 
     if (ins->type == T_B128)
         return wide_move(w, ins, rows, mask);
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         for (uint32_t i = 0; i < ins->source_count; i++)
             s[i] = rows[(uint64_t)ins->source[i] * LANES + l];
         if (divides && low_bytes(s[1], ptx_types[ins->type].size) == 0)

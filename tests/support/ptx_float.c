@@ -129,8 +129,7 @@ uint16_t ptx_double_to_half(double x, uint32_t mode)
     return (uint16_t)put_together(T_F16, take_apart(T_F64, bits_of_f64(x)), mode);
 }
 
-/* --- conversions
- * ------------------------------------------------------------------------------------------------------ */
+/* --- conversions ------------------------------------------------------------------------------------------------- */
 static uint64_t float_to_int(ptx_type to, ptx_type from, parts p, uint32_t mode)
 {
     const uint32_t bits = 8u * ptx_types[to].size;
@@ -202,8 +201,7 @@ uint64_t ptx_cvt(const ptx_ins *ins, uint64_t x)
     return (ins->flags & F_SAT) != 0 ? saturate_float(to, y) : y;
 }
 
-/* --- arithmetic
- * ------------------------------------------------------------------------------------------------------- */
+/* --- arithmetic -------------------------------------------------------------------------------------------------- */
 static bool is_nan(ptx_type type, uint64_t x)
 {
     return take_apart(type, x).kind == NOT_A_NUMBER;

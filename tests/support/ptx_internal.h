@@ -11,8 +11,7 @@
 
 enum { LANES = 32, MOST_VECTOR = 8, MOST_SOURCES = 8, BARRIERS = 16, MOST_BLOCK = 1024 };
 
-/* --- types
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- types ------------------------------------------------------------------------------------------------------- */
 typedef enum ptx_type {
     T_NONE,
     T_PRED,
@@ -45,8 +44,7 @@ typedef struct ptx_type_info {
 } ptx_type_info;
 extern const ptx_type_info ptx_types[T_COUNT];
 
-/* --- instructions
- * ----------------------------------------------------------------------------------------------------- */
+/* --- instructions ------------------------------------------------------------------------------------------------ */
 typedef enum ptx_op {
     OP_ADD,
     OP_SUB,
@@ -191,7 +189,7 @@ typedef struct ptx_ins {
     bool guard_not;
     uint32_t flags;
     uint32_t guard; /* slot, or NO_SLOT */
-    uint32_t line, function;
+    uint32_t line, column, function;
     uint32_t dest[MOST_VECTOR], source[MOST_SOURCES];
     uint32_t target; /* instruction of bra; call's or table's number */
     int64_t offset;  /* ld, st: added to the address in source[0] */
@@ -280,8 +278,7 @@ struct ptx_module {
     uint32_t shared_bytes; /* of variables outside of functions */
 };
 
-/* --- memory
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 /* Windows in generic addresses.  No host address looks like these. */
 #define WINDOW_SHARED 0x5a00000000000000u
 #define WINDOW_LOCAL 0x5b00000000000000u
@@ -303,8 +300,7 @@ struct ptx_memory {
     uint32_t count, capacity;
 };
 
-/* --- a running block
- * -------------------------------------------------------------------------------------------------- */
+/* --- a running block --------------------------------------------------------------------------------------------- */
 typedef struct ptx_warp {
     uint64_t *regs;          /* rows of LANES */
     uint8_t *local, *frames; /* of each lane, one after the other */
@@ -342,8 +338,7 @@ typedef struct ptx_runner {
     for (uint32_t lane = 0; lane < LANES; lane++) \
         if (((mask) >> lane & 1) != 0)
 
-/* --- parts
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- parts ------------------------------------------------------------------------------------------------------- */
 /* ptx_module.c */
 const ptx_function *ptx_entry_function(const ptx_module *module, uint32_t entry); /* NULL: no such entry */
 

@@ -14,8 +14,7 @@ struct ptx_trace {
 };
 enum { ONE_READER, READERS_OF_WARP, READERS_OF_BLOCK, READERS_OF_BLOCKS };
 
-/* --- ranges
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- ranges ------------------------------------------------------------------------------------------------------ */
 ptx_memory *ptx_memory_create(void)
 {
     return calloc(1, sizeof(ptx_memory));
@@ -81,8 +80,7 @@ void *ptx_memory_host(const ptx_memory *m, uint64_t address, size_t bytes)
     return NULL;
 }
 
-/* --- races
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- races ------------------------------------------------------------------------------------------------------- */
 bool ptx_traces_begin(ptx_runner *r)
 {
     bool good = true;
@@ -204,8 +202,7 @@ static bool trace(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t lane,
     return true;
 }
 
-/* --- accesses
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- accesses ---------------------------------------------------------------------------------------------------- */
 static bool outside_of_ranges(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t lane, uint64_t address,
                               uint32_t bytes)
 {
@@ -323,8 +320,7 @@ static void count_sectors(ptx_runner *r, const ptx_ins *ins, const uint64_t *add
     uint64_t seen[2 * LANES];
     uint32_t count = 0, lanes = 0;
 
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         lanes++;
         for (uint64_t sector = addresses[l] / 32; sector <= (addresses[l] + bytes - 1) / 32; sector++) {
             uint32_t i = count;
@@ -351,8 +347,7 @@ bool ptx_access(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, u
     const uint64_t *bases = rows + (uint64_t)ins->source[0] * LANES;
     const uint32_t bytes = (uint32_t)ptx_types[ins->type].size * ins->vector;
 
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         const uint64_t address = addresses[l] = bases[l] + (uint64_t)ins->offset;
         uint8_t *memory = NULL;
         if (address % bytes != 0)
@@ -377,8 +372,7 @@ bool ptx_convert_address(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_
     uint64_t *rows = w->regs + (uint64_t)base * LANES;
     const uint64_t window = windows[ins->space];
 
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         const uint64_t x = rows[(uint64_t)ins->source[0] * LANES + l];
         if (window != 0 && (ins->flags & F_TO) != 0 && (x & WINDOW_MASK) != window)
             return ptx_fault(r, w, ins, l, "0x%llx is no address of that space", (unsigned long long)x);

@@ -5,8 +5,7 @@
 
 #include "tests/support/ptx_parser.h"
 
-/* --- reading
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------------------------------------- */
 typedef struct special {
     const char *name;
     uint8_t fill, which;
@@ -166,8 +165,7 @@ static bool refuse(ptx_parser *p, const ptx_decoding *d, const char *why)
     return ptx_bad(p, d->ins.line, "'%.*s': %s", SAY(d->name), why);
 }
 
-/* --- forms
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- forms ------------------------------------------------------------------------------------------------------- */
 static bool decode_mov(ptx_parser *p, ptx_decoding *d)
 {
     static const ptx_type bits[] = { [2] = T_B16, [4] = T_B32, [8] = T_B64 };
@@ -466,6 +464,8 @@ bool ptx_instruction(ptx_parser *p)
         return false;
     d.name = p->token;
     d.ins.line = p->token.line;
+    while (p->token.text[-(ptrdiff_t)d.ins.column - 1] != '\n') /* the header stands before */
+        d.ins.column++;
     d.ins.function = (uint32_t)(p->function - m->functions);
     if (p->token.kind != TOKEN_WORD)
         return ptx_bad(p, p->token.line, "'%.*s' instead of an instruction", SAY(p->token));

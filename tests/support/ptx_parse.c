@@ -5,8 +5,7 @@
 
 #include "tests/support/ptx_parser.h"
 
-/* --- names
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------------------------- */
 static bool same(const char *name, const char *text, uint32_t length)
 {
     return strlen(name) == length && memcmp(name, text, length) == 0;
@@ -75,8 +74,7 @@ static void leave_scope(ptx_parser *p, uint32_t symbols)
         free(p->symbols[--p->symbol_count].name);
 }
 
-/* --- declarations
- * ----------------------------------------------------------------------------------------------------- */
+/* --- declarations ------------------------------------------------------------------------------------------------ */
 /* .reg .TYPE NAME<COUNT>, NAME …; */
 static bool read_registers(ptx_parser *p)
 {
@@ -252,8 +250,7 @@ static bool read_variable(ptx_parser *p, bool external)
     return ptx_take(p, ";");
 }
 
-/* --- functions
- * -------------------------------------------------------------------------------------------------------- */
+/* --- functions --------------------------------------------------------------------------------------------------- */
 /* ( .param …, .param … ), of an entry or function; also a function's result. */
 static bool read_params(ptx_parser *p, ptx_function *f, bool result)
 {
@@ -506,8 +503,7 @@ static bool read_function(ptx_parser *p)
     return true;
 }
 
-/* --- the whole text
- * --------------------------------------------------------------------------------------------------- */
+/* --- the whole text ---------------------------------------------------------------------------------------------- */
 /* .version A.B .target sm_NN .address_size 64 */
 static bool read_header(ptx_parser *p)
 {

@@ -10,7 +10,8 @@
 bool ptx_fault(ptx_runner *r, const ptx_warp *w, const ptx_ins *ins, uint32_t lane, const char *format, ...)
 {
     const uint32_t *block = r->launch->block, t = w == NULL ? 0 : w->number * LANES + lane;
-    char text[220], where[160] = "", *line = "";
+    char text[220], where[160] = "";
+    const char *line = "";
     va_list list;
 
     va_start(list, format);
@@ -18,10 +19,9 @@ bool ptx_fault(ptx_runner *r, const ptx_warp *w, const ptx_ins *ins, uint32_t la
     va_end(list);
     r->error->line = ins == NULL ? 0 : ins->line;
     if (ins != NULL && ins->line >= 1 && ins->line <= r->module->line_count)
-        line = r->module->lines[ins->line - 1];
+        line = r->module->lines[ins->line - 1] + ins->column;
     if (ins != NULL)
-        snprintf(where, sizeof where, "line %u: '%.*s': ", ins->line, (int)strcspn(line + strspn(line, " \t"), ";\n"),
-                 line + strspn(line, " \t"));
+        snprintf(where, sizeof where, "line %u: '%.*s': ", ins->line, (int)strcspn(line, ";"), line);
     for (char *c = where; *c != '\0'; c++)
         *c = *c == '\t' ? ' ' : *c;
     if (lane < LANES)
@@ -33,12 +33,10 @@ bool ptx_fault(ptx_runner *r, const ptx_warp *w, const ptx_ins *ins, uint32_t la
     return false;
 }
 
-/* --- steps of a warp
- * -------------------------------------------------------------------------------------------------- */
+/* --- steps of a warp --------------------------------------------------------------------------------------------- */
 static void copy_frames(ptx_runner *r, ptx_warp *w, uint32_t mask, uint32_t to, uint32_t from, uint32_t bytes)
 {
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         uint8_t *frames = w->frames + (uint64_t)l * r->frame_bytes;
         memcpy(frames + to, frames + from, bytes);
     }
@@ -52,8 +50,7 @@ static void call(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t mask)
     for (uint32_t i = 0; i < c->count; i++)
         copy_frames(r, w, mask, r->frame_base[c->function] + f->params[i].offset,
                     r->frame_base[ins->function] + c->from[i], f->params[i].bytes);
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         w->returns[c->function * LANES + l] = w->pc[l];
         w->pc[l] = f->first;
     }
@@ -61,8 +58,7 @@ static void call(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t mask)
 
 static void come_back(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t mask)
 {
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         const uint32_t from = w->returns[ins->function * LANES + l];
         const ptx_ins *caller = &r->module->code[from];
         const ptx_call *c = &r->module->calls[caller->target];
@@ -79,13 +75,12 @@ static bool control(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t bas
 {
     switch (ins->op) {
     case OP_BRA:
-        FOR_LANES(l, mask)
-        w->pc[l] = ins->target;
+        FOR_LANES (l, mask)
+            w->pc[l] = ins->target;
         return true;
     case OP_BRX: {
         const ptx_table *table = &r->module->tables[ins->target];
-        FOR_LANES(l, mask)
-        {
+        FOR_LANES (l, mask) {
             const uint64_t index = w->regs[((uint64_t)base + ins->source[0]) * LANES + l];
             if (index >= table->count)
                 return ptx_fault(r, w, ins, l, "index %llu of %u targets", (unsigned long long)index, table->count);
@@ -112,8 +107,7 @@ static uint32_t guarded(const ptx_warp *w, const ptx_ins *ins, uint32_t base, ui
 
     if (ins->guard == NO_SLOT)
         return mask;
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         const bool value = w->regs[((uint64_t)base + ins->guard) * LANES + l] != 0;
         active |= (uint32_t)(value != ins->guard_not) << l;
     }
@@ -155,16 +149,16 @@ static bool run_group(ptx_runner *r, ptx_warp *w, uint32_t pc, uint32_t mask, ui
         case OP_EXIT:
             if ((ins->flags & F_UNI) != 0 && active != 0 && active != mask)
                 return ptx_fault(r, w, ins, (uint32_t)__builtin_ctz(active), "threads part at .uni");
-            FOR_LANES(l, mask)
-            w->pc[l] = (active >> l & 1) != 0 ? pc : pc + 1;
+            FOR_LANES (l, mask)
+                w->pc[l] = (active >> l & 1) != 0 ? pc : pc + 1;
             return control(r, w, ins, base, active);
         case OP_SHFL:
         case OP_VOTE:
         case OP_REDUX:
         case OP_WARPSYNC:
         case OP_BAR:
-            FOR_LANES(l, mask)
-            w->pc[l] = (active >> l & 1) != 0 ? pc : pc + 1;
+            FOR_LANES (l, mask)
+                w->pc[l] = (active >> l & 1) != 0 ? pc : pc + 1;
             return active == 0 || ptx_arrive(r, w, ins, base, active);
         default:
             if (!ptx_compute(r, w, ins, base, active))
@@ -172,8 +166,8 @@ static bool run_group(ptx_runner *r, ptx_warp *w, uint32_t pc, uint32_t mask, ui
             break;
         }
     }
-    FOR_LANES(l, mask)
-    w->pc[l] = pc;
+    FOR_LANES (l, mask)
+        w->pc[l] = pc;
     return true;
 }
 
@@ -182,8 +176,7 @@ static bool run_warp(ptx_runner *r, ptx_warp *w)
 {
     for (uint32_t ready = w->alive & ~w->waiting; ready != 0; ready = w->alive & ~w->waiting) {
         uint32_t lowest = UINT32_MAX, next = UINT32_MAX, mask = 0;
-        FOR_LANES(l, ready)
-        {
+        FOR_LANES (l, ready) {
             if (w->pc[l] < lowest) {
                 next = lowest;
                 lowest = w->pc[l];
@@ -200,8 +193,7 @@ static bool run_warp(ptx_runner *r, ptx_warp *w)
     return true;
 }
 
-/* --- a block
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- a block ----------------------------------------------------------------------------------------------------- */
 static uint64_t fill_value(const ptx_runner *r, const ptx_slot *s, uint32_t function, uint32_t warp, uint32_t lane)
 {
     const uint32_t *block = r->launch->block, t = warp * LANES + lane, bit = 1u << lane;
@@ -273,8 +265,7 @@ static bool run_block(ptx_runner *r)
     return true;
 }
 
-/* --- a launch
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- a launch ---------------------------------------------------------------------------------------------------- */
 static void lay_out(ptx_runner *r, uint32_t function)
 {
     const ptx_function *f = &r->module->functions[function];

@@ -13,15 +13,13 @@ static uint64_t *dest_of(const ptx_runner *r, const ptx_warp *w, const ptx_ins *
     return w->regs + ((uint64_t)r->slot_base[ins->function] + ins->dest[dest]) * LANES;
 }
 
-/* --- within a warp
- * ------------------------------------------------------------------------------------------------------ */
+/* --- within a warp ----------------------------------------------------------------------------------------------- */
 static bool shuffle(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
 {
     const uint64_t *a = row_of(r, w, ins, 0), *b = row_of(r, w, ins, 1), *c = row_of(r, w, ins, 2);
     uint64_t values[LANES], inside[LANES];
 
-    FOR_LANES(l, group)
-    {
+    FOR_LANES (l, group) {
         const int segment = (int)(c[l] >> 8 & 31), clamp = (int)(c[l] & 31), by = (int)(b[l] & 31), lane = (int)l;
         const int most = (lane & segment) | (clamp & ~segment), least = lane & segment;
         int from = ins->sub == SUB_UP     ? lane - by
@@ -35,8 +33,7 @@ static bool shuffle(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t gro
             return ptx_fault(r, w, ins, l, "reads lane %d, which takes no part", from);
         values[l] = a[from];
     }
-    FOR_LANES(l, group)
-    {
+    FOR_LANES (l, group) {
         dest_of(r, w, ins, 0)[l] = values[l];
         if (ins->dest_count == 2)
             dest_of(r, w, ins, 1)[l] = inside[l];
@@ -50,14 +47,14 @@ static void vote(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
     uint64_t *to = dest_of(r, w, ins, 0);
     uint32_t ballot = 0;
 
-    FOR_LANES(l, group)
-    ballot |= (uint32_t)(p[l] != 0) << l;
+    FOR_LANES (l, group)
+        ballot |= (uint32_t)(p[l] != 0) << l;
     const uint64_t result = ins->sub == SUB_BALLOT ? ballot
                             : ins->sub == SUB_ANY  ? ballot != 0
                             : ins->sub == SUB_ALL  ? ballot == group
                                                    : ballot == group || ballot == 0;
-    FOR_LANES(l, group)
-    to[l] = result;
+    FOR_LANES (l, group)
+        to[l] = result;
 }
 
 static void reduce(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
@@ -66,8 +63,7 @@ static void reduce(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t grou
     uint64_t *to = dest_of(r, w, ins, 0);
     uint32_t x = (uint32_t)a[__builtin_ctz(group)];
 
-    FOR_LANES(l, group & (group - 1))
-    {
+    FOR_LANES (l, group & (group - 1)) {
         const uint32_t y = (uint32_t)a[l];
         const bool less = ins->type == T_S32 ? (int32_t)y < (int32_t)x : y < x;
         switch (ins->sub) {
@@ -78,8 +74,8 @@ static void reduce(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t grou
         default: x = less == (ins->sub == SUB_MIN) ? y : x; break;
         }
     }
-    FOR_LANES(l, group)
-    to[l] = x;
+    FOR_LANES (l, group)
+        to[l] = x;
 }
 
 /* All of group have come to ins. */
@@ -87,8 +83,7 @@ static bool fire(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
 {
     if (ins->op == OP_BAR) {
         const uint64_t *number = row_of(r, w, ins, 0), *count = row_of(r, w, ins, ins->source_count - 1);
-        FOR_LANES(l, group)
-        {
+        FOR_LANES (l, group) {
             w->barrier[l] = (uint32_t)number[l];
             w->expected[l] = ins->source_count == 2 ? (uint32_t)count[l] : 0;
             if (w->barrier[l] >= BARRIERS || w->expected[l] % LANES != 0 || w->expected[l] > r->threads)
@@ -99,8 +94,8 @@ static bool fire(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
             w->waiting |= group;
             return true;
         }
-        FOR_LANES(l, group)
-        r->arrived[w->barrier[l]]++;
+        FOR_LANES (l, group)
+            r->arrived[w->barrier[l]]++;
     } else if (ins->op == OP_SHFL) {
         if (!shuffle(r, w, ins, group))
             return false;
@@ -112,8 +107,8 @@ static bool fire(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
         w->epoch++;
     }
     w->waiting &= ~group;
-    FOR_LANES(l, group)
-    w->pc[l]++;
+    FOR_LANES (l, group)
+        w->pc[l]++;
     return true;
 }
 
@@ -124,8 +119,8 @@ bool ptx_settle(ptx_runner *r, ptx_warp *w)
     while (look != 0) {
         const uint32_t first = (uint32_t)__builtin_ctz(look), needed = w->mask[first] & w->alive;
         uint32_t here = 0;
-        FOR_LANES(l, look)
-        here |= (uint32_t)(w->pc[l] == w->pc[first] && w->mask[l] == w->mask[first]) << l;
+        FOR_LANES (l, look)
+            here |= (uint32_t)(w->pc[l] == w->pc[first] && w->mask[l] == w->mask[first]) << l;
         look &= ~here;
         if (here == needed && !fire(r, w, &r->module->code[w->pc[first]], here))
             return false;
@@ -140,8 +135,7 @@ bool ptx_arrive(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, u
 
     if (barrier && (ins->flags & F_ALIGNED) == 0)
         return fire(r, w, ins, mask);
-    FOR_LANES(l, mask)
-    {
+    FOR_LANES (l, mask) {
         w->mask[l] = barrier ? UINT32_MAX : (uint32_t)masks[l];
         if ((w->mask[l] >> l & 1) == 0)
             return ptx_fault(r, w, ins, l, "mask 0x%x does not name the thread itself", w->mask[l]);
@@ -150,8 +144,7 @@ bool ptx_arrive(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, u
     return ptx_settle(r, w);
 }
 
-/* --- within a block
- * ----------------------------------------------------------------------------------------------------- */
+/* --- within a block ---------------------------------------------------------------------------------------------- */
 static bool deadlock(ptx_runner *r)
 {
     const ptx_ins *first = NULL, *other = NULL;
@@ -160,8 +153,7 @@ static bool deadlock(ptx_runner *r)
 
     for (uint32_t i = 0; i < r->warp_count; i++) {
         const ptx_warp *w = &r->warps[i];
-        FOR_LANES(l, w->alive)
-        {
+        FOR_LANES (l, w->alive) {
             const ptx_ins *ins = &r->module->code[w->pc[l]];
             if (first == NULL) {
                 first = ins;
@@ -185,8 +177,7 @@ static bool open_barrier(ptx_runner *r, uint32_t number, bool *out_opened)
     for (uint32_t i = 0; i < r->warp_count; i++) {
         const ptx_warp *w = &r->warps[i];
         alive += (uint32_t)__builtin_popcount(w->alive);
-        FOR_LANES(l, w->at_barrier)
-        {
+        FOR_LANES (l, w->at_barrier) {
             if (w->barrier[l] != number)
                 continue;
             count++;
@@ -202,8 +193,7 @@ static bool open_barrier(ptx_runner *r, uint32_t number, bool *out_opened)
         r->epoch++;
     for (uint32_t i = 0; i < r->warp_count; i++) {
         ptx_warp *w = &r->warps[i];
-        FOR_LANES(l, w->at_barrier)
-        {
+        FOR_LANES (l, w->at_barrier) {
             if (w->barrier[l] != number)
                 continue;
             w->at_barrier &= ~(1u << l);

@@ -65,8 +65,7 @@ static void refused(bench *b, const char *text, const char *message)
     ck_assert_msg(strstr(b->error.message, message) != NULL, "%s\nand not: %s", b->error.message, message);
 }
 
-/* --- divergence
- * --------------------------------------------------------------------------------------------------------- */
+/* --- divergence -------------------------------------------------------------------------------------------------- */
 START_TEST(loops_of_different_length_meet_again)
 {
     bench b = made();
@@ -125,8 +124,7 @@ START_TEST(calls_of_threads_that_part)
 }
 END_TEST
 
-/* --- meeting points
- * ----------------------------------------------------------------------------------------------------- */
+/* --- meeting points ---------------------------------------------------------------------------------------------- */
 START_TEST(shuffles_and_votes)
 {
     bench b = made();
@@ -203,8 +201,7 @@ START_TEST(barriers_of_blocks)
 }
 END_TEST
 
-/* --- races
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- races ------------------------------------------------------------------------------------------------------- */
 START_TEST(races_are_found)
 {
     static const char shared[] =
@@ -265,8 +262,7 @@ START_TEST(blocks_are_never_ordered)
 }
 END_TEST
 
-/* --- memory
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 START_TEST(accesses_are_held_to_their_memory)
 {
     bench b = made();
@@ -322,8 +318,7 @@ START_TEST(all_spaces_and_widths)
 }
 END_TEST
 
-/* --- the parser
- * --------------------------------------------------------------------------------------------------------- */
+/* --- the parser -------------------------------------------------------------------------------------------------- */
 START_TEST(what_is_not_known_is_refused)
 {
     static const struct {

@@ -67,8 +67,7 @@ static void closed(bench *b)
     ptx_memory_destroy(b->memory);
 }
 
-/* --- integers
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- integers ---------------------------------------------------------------------------------------------------- */
 __extension__ typedef __int128 wide;
 
 static uint64_t expected_integer(int64_t v, int32_t n)
@@ -133,8 +132,7 @@ START_TEST(integers)
 }
 END_TEST
 
-/* --- floats
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- floats ------------------------------------------------------------------------------------------------------ */
 static float most(float x, float y)
 {
     return x != x || y != y ? NAN : x > y ? x : y > x ? y : signbit(x) ? y : x;
@@ -225,8 +223,7 @@ START_TEST(halves)
 }
 END_TEST
 
-/* --- calls, jump tables, local memory; sums over a block
- * ------------------------------------------------------------------ */
+/* --- calls, jump tables, local memory; sums over a block --------------------------------------------------------- */
 START_TEST(calls_and_tables)
 {
     static const float table[4] = { 1, 2, -0.0f, INFINITY };
@@ -290,8 +287,7 @@ START_TEST(sums_of_a_block)
 }
 END_TEST
 
-/* --- packed types, wide accesses
- * ---------------------------------------------------------------------------------------- */
+/* --- packed types, wide accesses --------------------------------------------------------------------------------- */
 START_TEST(vectors)
 {
     static const struct {
