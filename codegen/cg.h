@@ -29,6 +29,7 @@ enum {
     CG_MAX_WINDOW = 32, /* copies of a body that share a mask */
     CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are made in turn */
     CG_MAX_ROWS = 8,
+    CG_CHAINS = 4, /* copies that grow apart from each other, each from the one so many before it */
     CG_MAX_CONSTANTS = 64,
     CG_MAX_HELD = 8,    /* registers of an accumulator's lanes */
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
@@ -113,14 +114,15 @@ typedef enum cg_slot {
     CG_BASE,    /* affine index expression: its value in lane 0 of copy 0 */
     CG_POINTER, /* load, store: address where the variable of the loop whose statement reads or writes it is 0 */
     CG_PLACE,   /* load, store: address of lane 0 of copy 0 */
-    CG_SLOTS
+    CG_STEP,    /* what grows by the same from lane to lane: its lanes in a copy, and in CG_CHAINS - 1 others */
+    CG_SLOTS = CG_STEP + CG_CHAINS
 } cg_slot;
 
 typedef struct cg_entry {
     LLVMValueRef value;
     uint32_t scope;
     uint32_t depth;
-    int64_t offset; /* CG_SPLAT of what moves with the lanes: of the copy that it was made for */
+    int64_t offset; /* CG_STEP: number of the copy that it was made for; addresses: offset of that copy */
 } cg_entry;
 
 typedef struct cg_loop {

@@ -50,6 +50,19 @@ static void end_function(cg_func *f)
     LLVMBuildRetVoid(f->b);
 }
 
+/* A stage of one iteration: no loop, and nothing before it that would have to be kept. */
+static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
+{
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, guard);
+    f->loops[0].iv = opjit_cg_number(f, 64, 1, 0);
+    opjit_cg_scope_push(f);
+    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+    opjit_cg_block(f, n->body);
+    opjit_cg_scope_pop(f);
+    opjit_cg_if_end(f, after);
+    opjit_cg_scope_pop(f);
+}
+
 /* The iteration number is the variable; iterations from begin up to end. */
 static void emit_stage(cg_func *f, ir_ref stage)
 {
@@ -65,6 +78,10 @@ static void emit_stage(cg_func *f, ir_ref stage)
     f->copy_scope = f->loop_scope = f->place_scope = 0;
     LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
     LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */
+    if (ir_index_value(f->ir, ir_operand(f->ir, stage, 1)) == 1) {
+        emit_once(f, n, guard);
+        return;
+    }
     opjit_cg_hoist(f, n->body, 0, 1);
     f->loops[0].iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, true, begin, guard));
     f->loops[0].slot = c.slot;

@@ -135,30 +135,73 @@ static uint32_t wider(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* base + lane * step in the lanes of this copy, which is `offset` further than the first one.  Each copy goes on from
- * the one before: one constant for all of them. */
-static LLVMValueRef lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64_t step, int64_t offset)
+/* Where copy `copy` of the loop's body has what the node is in its lanes. */
+static cg_entry *place_of_copy(const cg_func *f, ir_ref node, uint32_t depth, int64_t copy)
 {
-    const uint32_t bits = opjit_cg_bits(base);
-    const uint32_t depth = f->info[node].fresh ? f->scope_count - 1 : f->loop_scope;
-    const cg_entry *last = opjit_cg_place(f, CG_SPLAT, node, depth);
-    LLVMValueRef v = opjit_cg_live(f, last);
-    const bool usable = v && opjit_cg_bits(v) == bits && opjit_cg_lanes(v) == f->lanes;
-    if (!usable) {
-        v = opjit_cg_splat(f, base, f->lanes);
-        v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_iota(f, bits, f->lanes, offset, step)), "");
-    } else if (last->offset != offset) {
-        const uint64_t more = (uint64_t)offset - (uint64_t)last->offset;
-        v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_number(f, bits, f->lanes, more)), "");
-    }
-    opjit_cg_remember(f, CG_SPLAT, node, depth, v);
-    opjit_cg_place(f, CG_SPLAT, node, depth)->offset = offset;
+    return opjit_cg_place(f, (cg_slot)(CG_STEP + copy % CG_CHAINS), node, depth);
+}
+
+static LLVMValueRef lanes_of_copy(const cg_func *f, ir_ref node, uint32_t depth, int64_t copy)
+{
+    const cg_entry *e = copy < 0 ? NULL : place_of_copy(f, node, depth, copy);
+    LLVMValueRef v = e && e->offset == copy ? opjit_cg_live(f, e) : NULL;
+    return v && opjit_cg_lanes(v) == f->lanes ? v : NULL;
+}
+
+static LLVMValueRef remember_lanes(cg_func *f, ir_ref node, uint32_t depth, int64_t copy, LLVMValueRef v)
+{
+    cg_entry *e = place_of_copy(f, node, depth, copy);
+    *e = opjit_cg_entry(f, depth, v);
+    e->offset = copy;
     return v;
 }
 
-static LLVMValueRef affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64_t step, int64_t offset)
+static int64_t number_of_copy(const cg_func *f)
 {
-    return lanes_from(f, node, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), step, offset);
+    const cg_loop *loop = &f->loops[f->vec];
+    return loop->offset / loop->step / f->lanes;
+}
+
+static uint32_t depth_of_lanes(const cg_func *f, ir_ref node)
+{
+    return f->info[node].fresh ? f->scope_count - 1 : f->loop_scope;
+}
+
+/* Integers that grow by `step` from lane to lane, in the lanes of this copy, from those of an earlier one: each copy goes on
+ * from the CG_CHAINS-th before it, since what waits for the copy right before it is no faster than the stores.  NULL: there is
+ * none. */
+static LLVMValueRef lanes_after(cg_func *f, ir_ref node, uint32_t bits, int64_t step)
+{
+    const uint32_t depth = depth_of_lanes(f, node);
+    const int64_t copy = number_of_copy(f);
+    LLVMValueRef v = lanes_of_copy(f, node, depth, copy);
+    if (v && opjit_cg_bits(v) == bits)
+        return v;
+    int64_t back = CG_CHAINS;
+    v = lanes_of_copy(f, node, depth, copy - back);
+    if (!v)
+        v = lanes_of_copy(f, node, depth, copy - (back = 1));
+    if (!v || opjit_cg_bits(v) != bits)
+        return NULL;
+    const uint64_t more = (uint64_t)step * (uint64_t)(back * f->lanes);
+    v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_number(f, bits, f->lanes, more)), "");
+    return remember_lanes(f, node, depth, copy, v);
+}
+
+/* The same from their value in lane 0 of copy 0. */
+static LLVMValueRef lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64_t step)
+{
+    const int64_t copy = number_of_copy(f);
+    const uint64_t offset = (uint64_t)step * (uint64_t)(copy * f->lanes);
+    LLVMValueRef iota = opjit_cg_iota(f, opjit_cg_bits(base), f->lanes, (int64_t)offset, step);
+    LLVMValueRef v = LLVMBuildAdd(f->b, opjit_cg_splat(f, base, f->lanes), opjit_cg_kept(f, iota), "");
+    return remember_lanes(f, node, depth_of_lanes(f, node), copy, v);
+}
+
+static LLVMValueRef affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64_t step)
+{
+    LLVMValueRef v = lanes_after(f, node, bits, step);
+    return v ? v : lanes_from(f, node, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), step);
 }
 
 /* An index expression as integers of `bits`, modulo 2^bits. */
@@ -166,7 +209,7 @@ LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32
 {
     int64_t step, offset;
     if (lanes > 1 && opjit_cg_varies(f, node) && lane_step(f, node, &step, &offset))
-        return affine_lanes(f, node, bits, step, offset);
+        return affine_lanes(f, node, bits, step);
     return opjit_cg_splat(f, opjit_cg_resize(f, opjit_cg_emit(f, node), bits, true), lanes);
 }
 
@@ -288,7 +331,7 @@ LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node)
         return var_value(f, node, true);
     const uint32_t bits = lanes > 1 ? opjit_cg_lane_bits(f, node) : 64;
     if (lanes > 1 && lane_step(f, node, &step, &offset))
-        return affine_lanes(f, node, bits, step, offset);
+        return affine_lanes(f, node, bits, step);
     switch ((ir_op)n->op) {
     case IR_IADD:
     case IR_ISUB:
@@ -378,7 +421,41 @@ LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_ref node)
     return opjit_cg_compare(f, op, IR_INDEX, x, y);
 }
 
-/* ELEM: integers are the low bits; floats are converted from i32 lanes where the interval allows it. */
+static LLVMValueRef float_of_index(cg_func *f, ir_ref x, ir_type to, uint32_t lanes)
+{
+    const ir_interval i = opjit_ir_interval(f->ir, x);
+    if (bits_for(i) <= 32)
+        return opjit_cg_convert(f, IR_I32, to, opjit_cg_index_lanes(f, x, 32, lanes));
+    if (i.lo >= 0 && i.hi <= UINT32_MAX)
+        return opjit_cg_convert(f, IR_U32, to, opjit_cg_index_lanes(f, x, 32, lanes));
+    return opjit_cg_convert(f, IR_I64, to, opjit_cg_index_lanes(f, x, 64, lanes));
+}
+
+/* Whether all numbers of the interval, and sums of them and of `more` that are in it, are exact. */
+static bool is_exact(ir_interval i, int64_t more, ir_type type)
+{
+    const int64_t limit = type == IR_F64 ? (int64_t)1 << 53 : 1 << 24;
+    return i.lo >= -limit && i.hi <= limit && more >= -limit && more <= limit;
+}
+
+/* ELEM, vectors of f32 and f64: a conversion in the first copies, an addition without rounding in those that go on. */
+static LLVMValueRef float_lanes(cg_func *f, ir_ref node, ir_type to)
+{
+    const ir_ref x = ir_operand(f->ir, node, 0);
+    const uint32_t depth = depth_of_lanes(f, node);
+    const int64_t copy = number_of_copy(f);
+    int64_t step, offset;
+    LLVMValueRef v = lanes_of_copy(f, node, depth, copy - CG_CHAINS);
+    if (!lane_step(f, x, &step, &offset) || !checked_muli(step, CG_CHAINS * (int64_t)f->lanes, &offset) ||
+        !is_exact(opjit_ir_interval(f->ir, x), offset, to))
+        return float_of_index(f, x, to, f->lanes);
+    v = v ? LLVMBuildFAdd(f->b, v, opjit_cg_kept(f, opjit_cg_real(f, to, f->lanes, (double)offset)), "")
+          : float_of_index(f, x, to, f->lanes);
+    return remember_lanes(f, node, depth, copy, v);
+}
+
+/* ELEM: integers are the low bits; floats are converted from i32 lanes where the interval allows it.  What is exact in f32
+ * is rounded once on its way to f16, and what isn't is infinite there. */
 LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
 {
     const ir_type to = (ir_type)ir_at(f->ir, node)->type;
@@ -386,12 +463,9 @@ LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
     const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
     if (!ir_is_float(to))
         return opjit_cg_index_lanes(f, x, 8 * opjit_ir_type_size(to), lanes);
-    const ir_interval i = opjit_ir_interval(f->ir, x);
-    if (bits_for(i) <= 32)
-        return opjit_cg_convert(f, IR_I32, to, opjit_cg_index_lanes(f, x, 32, lanes));
-    if (i.lo >= 0 && i.hi <= UINT32_MAX)
-        return opjit_cg_convert(f, IR_U32, to, opjit_cg_index_lanes(f, x, 32, lanes));
-    return opjit_cg_convert(f, IR_I64, to, opjit_cg_index_lanes(f, x, 64, lanes));
+    if (lanes == 1)
+        return float_of_index(f, x, to, lanes);
+    return to == IR_F16 ? opjit_cg_f32_to_half(f, float_lanes(f, node, IR_F32)) : float_lanes(f, node, to);
 }
 
 /* --- integers in equal steps -------------------------------------------------------------------------------------- */
@@ -449,10 +523,9 @@ static LLVMValueRef element_base(cg_func *f, ir_ref node)
 
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node)
 {
-    const cg_loop *loop = &f->loops[f->vec];
     uint64_t step;
     if (!opjit_cg_varies(f, node) || !element_step(f, node, &step))
         return NULL;
-    const int64_t copy = loop->offset / loop->step;
-    return lanes_from(f, node, element_base(f, node), (int64_t)step, (int64_t)((uint64_t)copy * step));
+    LLVMValueRef v = lanes_after(f, node, 8 * opjit_ir_type_size((ir_type)ir_at(f->ir, node)->type), (int64_t)step);
+    return v ? v : lanes_from(f, node, element_base(f, node), (int64_t)step);
 }

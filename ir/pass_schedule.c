@@ -16,6 +16,8 @@ enum {
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* of the other loops, and of loops that are spelled out */
     STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
+    NEAR_UNROLL = 64,    /* where that is all, and at most NEAR vectors: to the first cache, where nothing else takes time */
+    NEAR = 1024,
     SEAM_VECTORS = 8,    /* most in a group that has seams */
     ARG_COST = 16,       /* of a step of an arg kind: much code, not to be repeated */
     MOST_SPELLED_OUT = 65536, /* operations times iterations of such a loop */
@@ -193,10 +195,11 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
     const int64_t vectors = longest(s->f, lo, hi) / lanes;
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
+    const bool near = vectors <= NEAR && ir_index_value(s->f, ir_operand(s->f, s->stage, 1)) == 1;
     const bool whole = cost == 0 && opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes); /* sums without an end */
     int64_t unroll = s->threads           ? (cost <= 8 ? 4 : 1)
                      : cost >= SPELLED_OUT ? MAX_UNROLL
-                     : stores            ? STORE_UNROLL
+                     : stores            ? (near ? NEAR_UNROLL : STORE_UNROLL)
                      : whole             ? MAX_UNROLL
                      : cost <= 1         ? 8
                      : cost < MATH_COST  ? 4
