@@ -29,6 +29,7 @@ enum {
     CG_MAX_WINDOW = 32, /* copies of a body that share a mask */
     CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are made in turn */
     CG_MAX_ROWS = 8,
+    CG_FEW_USES = 6, /* of a value that stays in a register at quick, whose allocator counts to 8 */
     CG_CHAINS = 4, /* copies that grow apart from each other, each from the one so many before it */
     CG_MAX_CONSTANTS = 64,
     CG_MAX_HELD = 8,    /* registers of an accumulator's lanes */
@@ -180,6 +181,7 @@ typedef struct cg_guess {
 typedef struct cg_constant {
     LLVMValueRef constant, memory, value;
     LLVMBasicBlockRef block; /* that value was loaded in */
+    uint32_t uses;           /* of that load */
 } cg_constant;
 
 typedef struct cg_func {

@@ -2,8 +2,6 @@
  * here. */
 #include "codegen/cg.h"
 
-enum { FEW_COPIES = 6, FEW_USES = 6 };
-
 /* --- types -------------------------------------------------------------------------------------------------------- */
 
 static LLVMTypeRef widen(LLVMTypeRef element, uint32_t lanes)
@@ -231,9 +229,9 @@ static LLVMValueRef renewed(cg_func *f, cg_entry *e)
         LLVMGetInstructionParent(v) != LLVMGetInsertBlock(f->b))
         return v;
     uint32_t uses = 0;
-    for (LLVMUseRef use = LLVMGetFirstUse(v); use && uses < FEW_USES; use = LLVMGetNextUse(use))
+    for (LLVMUseRef use = LLVMGetFirstUse(v); use && uses < CG_FEW_USES; use = LLVMGetNextUse(use))
         uses++;
-    if (uses == FEW_USES) {
+    if (uses == CG_FEW_USES) {
         LLVMValueRef number = opjit_cg_as_float(f, v);
         e->value = opjit_cg_call(f, "llvm.arithmetic.fence", 1, &number);
     }
@@ -261,7 +259,7 @@ void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LL
  * in each round, since LLVM's fast register allocator counts no further, and there it takes as long as a vector. */
 static bool renews(const cg_func *f)
 {
-    return !f->peak && f->copies > FEW_COPIES;
+    return !f->peak && f->copies > CG_FEW_USES;
 }
 
 void opjit_cg_remember_address(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef address)
@@ -274,7 +272,7 @@ LLVMValueRef opjit_cg_address(cg_func *f, cg_slot slot, ir_ref node, LLVMTypeRef
     const cg_loop *loop = &f->loops[f->loop_count - 1];
     cg_entry *e = opjit_cg_live(f, &f->own[slot][node]) ? &f->own[slot][node] : &f->cache[slot][node];
     const int64_t since = loop->offset - e->offset;
-    if (renews(f) && grow != 0 && since == FEW_COPIES * (int64_t)f->lanes * loop->step) {
+    if (renews(f) && grow != 0 && since == CG_FEW_USES * (int64_t)f->lanes * loop->step) {
         e->value = opjit_cg_offset(f, element, e->value, opjit_cg_number(f, 64, 1, (uint64_t)(grow * since)));
         e->value = LLVMBuildFreeze(f->b, e->value, "");
         e->offset = loop->offset;
