@@ -228,6 +228,8 @@ typedef struct cg_func {
     bool streams;        /* some loop of the stage has such */
     bool fetches;        /* this loop is to read ahead */
     bool sinks;          /* what does not change in this loop is computed in its rounds */
+    ir_ref point;        /* select whose condition is put off: false in all elements but one; 0: none */
+    LLVMValueRef nowhere; /* memory for an element that is not to be stored */
     cg_turn turn;
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
@@ -366,6 +368,11 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
+/* cg_point.c: of the body of the innermost loop, in vectors of `lanes` and of at least `least` iterations: what chooses one
+ * value in one element and another one in all others; 0: nothing does. */
+ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least);
+/* f->point's element, if it is one of `count` from `begin` on, after the others. */
+void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count);
 bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* cg_edge.c */
 void opjit_cg_row_edge(cg_func *f, ir_ref loop);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,

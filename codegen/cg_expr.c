@@ -72,6 +72,8 @@ static LLVMValueRef emit_select(cg_func *f, ir_ref node)
 {
     const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
     const uint32_t bits = lanes > 1 && ir_at(f->ir, node)->type == IR_INDEX ? opjit_cg_lane_bits(f, node) : 0;
+    if (node == f->point)
+        return emit_plain(f, ir_operand(f->ir, node, 2), lanes, bits);
     LLVMValueRef c = opjit_cg_emit(f, ir_operand(f->ir, node, 0)), arms[2];
     for (uint32_t i = 0; i < 2; i++) {
         const ir_ref arm = ir_operand(f->ir, node, 1 + i);

@@ -477,6 +477,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     const bool fills =
         r.min < r.max && r.max >= p.lanes && known_rest(&p, p.lanes) != 0 && stores_one_value(f, &p);
     f->sinks = !fills && sinks(f, statement, &p);
+    f->point = opjit_cg_find_point(f, n->body, p.lanes, r.min);
+    LLVMValueRef count = r.count;
     if (!f->sinks)
         opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
     if (reaches_back(&p))
@@ -486,6 +488,9 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     else
         emit_pieces(&p, &r);
     f->sinks = false;
+    if (f->point)
+        opjit_cg_put_point(f, n->body, p.start, count);
+    f->point = 0;
     opjit_cg_scope_pop(f);
     f->loop_count--;
     f->nontemporal = nontemporal;

@@ -84,20 +84,21 @@ LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k)
                   : LLVMBuildMul(f->b, a, opjit_cg_number(f, opjit_cg_bits(a), opjit_cg_lanes(a), (uint64_t)k), "");
 }
 
-/* An affine expression where var is 0, in lane 0; NULL: zero. */
-static LLVMValueRef at_zero(cg_func *f, ir_ref node, ir_ref var)
+LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quotient)
 {
     const ir_node *n = ir_at(f->ir, node);
     if (node == var || (n->op == IR_CONST && n->imm == 0))
         return NULL;
     if (!(f->info[node].vary & f->info[var].vary))
         return opjit_cg_varies(f, node) ? opjit_cg_base(f, node) : opjit_cg_emit(f, node);
+    if (n->op == IR_IDIV || n->op == IR_IMOD)
+        return n->op == IR_IDIV ? quotient : NULL;
     if (n->op == IR_GET)
-        return at_zero(f, ir_operand(f->ir, n->ref, 0), var);
-    LLVMValueRef a = at_zero(f, ir_operand(f->ir, node, 0), var);
+        return opjit_cg_at(f, ir_operand(f->ir, n->ref, 0), var, quotient);
+    LLVMValueRef a = opjit_cg_at(f, ir_operand(f->ir, node, 0), var, quotient);
     if (n->op == IR_IMUL)
         return opjit_cg_times(f, a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)));
-    LLVMValueRef b = at_zero(f, ir_operand(f->ir, node, 1), var);
+    LLVMValueRef b = opjit_cg_at(f, ir_operand(f->ir, node, 1), var, quotient);
     if (n->op == IR_ISUB)
         b = b ? LLVMBuildNeg(f->b, b, "") : NULL;
     return opjit_cg_plus(f, a, b);
@@ -121,7 +122,8 @@ static LLVMValueRef row_pointer(cg_func *f, const cg_access *a, ir_ref var)
     for (uint32_t d = 0; d < a->rank; d++)
         if (cg_stride(f, a, d) != 0)
             offset = opjit_cg_plus(f, offset,
-                                   opjit_cg_times(f, at_zero(f, cg_coordinate(f, a, d), var), cg_stride(f, a, d)));
+                                   opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, d), var, NULL),
+                                                  cg_stride(f, a, d)));
     if (offset)
         p = opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), p, offset);
     row.entry = opjit_cg_entry(f, f->copy_scope, p);

@@ -60,23 +60,6 @@ static bool add_digits(const cg_func *f, ir_ref node, int64_t factor, digits *d)
     }
 }
 
-/* An expression of digits where v is a multiple of the divisor. */
-static LLVMValueRef at_multiple(cg_func *f, ir_ref node, LLVMValueRef quotient)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    if (!(f->info[node].vary & f->info[f->loops[f->vec].var].vary))
-        return n->op == IR_CONST && n->imm == 0 ? NULL : opjit_cg_emit(f, node);
-    if (n->op == IR_IDIV || n->op == IR_IMOD)
-        return n->op == IR_IDIV ? quotient : NULL;
-    LLVMValueRef a = at_multiple(f, ir_operand(f->ir, node, 0), quotient);
-    if (n->op == IR_IMUL)
-        return opjit_cg_times(f, a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)));
-    LLVMValueRef b = at_multiple(f, ir_operand(f->ir, node, 1), quotient);
-    if (n->op == IR_ISUB)
-        b = b ? LLVMBuildNeg(f->b, b, "") : NULL;
-    return opjit_cg_plus(f, a, b);
-}
-
 /* Elements that take turns in a few rows, from a lane on where the first row has its turn; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
 {
@@ -96,8 +79,9 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
     LLVMValueRef offset = NULL, rows[CG_MAX_LANES];
     for (uint32_t i = 0; i < a->rank; i++)
         if (cg_stride(f, a, i) != 0)
-            offset = opjit_cg_plus(
-                f, offset, opjit_cg_times(f, at_multiple(f, cg_coordinate(f, a, i), quotient), cg_stride(f, a, i)));
+            offset = opjit_cg_plus(f, offset,
+                                   opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, i), loop->var, quotient),
+                                                  cg_stride(f, a, i)));
     LLVMValueRef p = opjit_cg_base_pointer(f, a->tensor);
     p = offset ? opjit_cg_offset(f, element, p, offset) : p;
     for (uint32_t i = 0; i < (uint32_t)d.divisor; i++) {

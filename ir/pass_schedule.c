@@ -357,7 +357,10 @@ static int64_t group_of(scheduler *s, const chain *c)
     if (s->threads)
         return c->lanes * rt_target_team(s->target);
     const work w = { .cost = c->uniform ? 0 : c->cost, .store = c->uniform ? c->loops[0] : 0 };
-    return c->lanes * unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
+    const int64_t unroll = unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
+    const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row, which is a fill then */
+    const bool is_long = longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= NEAR_UNROLL;
+    return c->lanes * (one_point && is_long ? NEAR_UNROLL : unroll);
 }
 
 /* What pieces first to last store at var: the others by order, then pieces of a single element by their place. */
