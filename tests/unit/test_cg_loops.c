@@ -194,6 +194,75 @@ START_TEST(trips)
 }
 END_TEST
 
+/* --- long rows ---------------------------------------------------------------------------------------------------- */
+
+typedef struct long_row {
+    ir_type type;
+    uint32_t lanes, unroll, trip, rows;
+    int64_t lo, step;
+    bool point, swapped; /* one value but in one element, which is often outside of the row; else numbers in equal steps */
+} long_row;
+
+static void build_wide(ir_func *f, const long_row *w)
+{
+    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "wide", NULL) == OPJIT_OK);
+    f->stage = IR_SCHEDULED;
+    const uint32_t out = harness_tensor(f, IR_OUT, w->type, w->rows, (uint32_t)w->lo + w->trip, 0, "out");
+    opjit_ir_param_add(f, IR_INDEX, -3000, 3000, "k");
+    const ir_ref stage = opjit_ir_stage(f, c(f, 0), c(f, w->rows), 1), p = ir_at(f, stage)->ref;
+    const ir_ref loop = opjit_ir_for(f, c(f, w->lo), c(f, w->lo + w->trip), 1), j = ir_at(f, loop)->ref;
+    const ir_ref moved = e2(f, IR_ISUB, j, e2(f, IR_IMUL, p, c(f, 3)));
+    ir_ref top = 0, tail = 0, inner = 0, value;
+    f->nodes[loop].vec = (uint16_t)w->lanes;
+    f->nodes[loop].unroll = (uint16_t)w->unroll;
+    if (w->point) {
+        const ir_ref k = opjit_ir_param(f, 1);
+        value = ir_expr3(f, IR_SELECT, IR_NONE, w->swapped ? e2(f, IR_EQ, k, moved) : e2(f, IR_EQ, moved, k),
+                         opjit_ir_const(f, w->type, 0x7fa1b2c3d4e5f607), opjit_ir_const(f, w->type, 5));
+    } else {
+        value = e1(f, IR_ELEM, w->type, e2(f, IR_IMUL, moved, c(f, w->step)));
+    }
+    opjit_ir_append(f, 0, &top, stage);
+    opjit_ir_append(f, stage, &tail, loop);
+    opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, value, (ir_ref[]){ p, j }));
+    ck_assert(!f->failed);
+}
+
+START_TEST(wide_rows)
+{
+    static const ir_type types[] = { IR_F32, IR_U8, IR_F64, IR_I16, IR_U64, IR_F16, IR_I32 };
+    static const int64_t steps[] = { 1, -7, 4099, 1 << 20 }; /* the last ones leave what is exact in f32, and in f16 */
+    test_random r;
+    test_random_init(&r, 4, 0, (uint64_t)_i);
+    for (uint32_t i = 0; i < TARGETS; i++) {
+        const uint32_t level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2);
+        const long_row w = { .type = types[_i % 7],
+                         .lanes = 4u << test_random_below(&r, 4),
+                         .unroll = 1u << test_random_below(&r, 7),
+                         .trip = 1000 + (uint32_t)test_random_below(&r, 1100),
+                         .rows = test_random_chance(&r, 50) ? 1 : ROWS,
+                         .lo = test_random_chance(&r, 50) ? 0 : test_random_between(&r, 0, 40),
+                         .step = steps[test_random_below(&r, 4)],
+                         .point = _i & 1,
+                         .swapped = test_random_chance(&r, 50) };
+        ir_func f;
+        char what[160];
+        build_wide(&f, &w);
+        snprintf(what, sizeof(what), "%s, %u lanes, unroll %u, %u rows of %u from %d, step %d, %d, %s, level %u",
+                 opjit_ir_type_name(w.type), w.lanes, w.unroll, w.rows, w.trip, (int)w.lo, (int)w.step, w.point,
+                 targets[i], level);
+        harness_kernel k = harness_compile(&f, targets[i], level);
+        for (uint32_t n = 0; n < 3 && test_can_run(targets[i], false); n++) {
+            const int64_t late = n == 0 ? w.lo + w.trip - 1 : n == 1 ? w.lo - 1 : test_random_between(&r, -20, 2200);
+            const harness_run run = { .params = { (uint64_t)late }, .end = w.rows, .at_end = n & 1, .what = what };
+            harness_check(&f, &k, &run, &r);
+        }
+        harness_unload(&k);
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
 
 typedef struct reduction {
@@ -320,6 +389,7 @@ int main(void)
     Suite *s = suite_create("cg.loops");
     TCase *t = tcase_create("trips");
     tcase_add_loop_test(t, trips, 0, MAX_TRIP + 1);
+    tcase_add_loop_test(t, wide_rows, 0, 14);
     tcase_add_loop_test(t, reductions, 0, 12);
     tcase_add_loop_test(t, shared_loads, 0, 4);
     suite_add_tcase(s, t);
