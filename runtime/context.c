@@ -64,6 +64,7 @@ void opjit_rt_core_release(rt_core *core)
     if (core != NULL && atomic_fetch_sub_explicit(&core->references, 1, memory_order_acq_rel) == 1) {
         const opjit_allocator allocator = core->allocator;
         opjit_rt_disk_destroy(core->disk);
+        opjit_rt_device_close(core->device);
         release_text(&allocator, core->codegen_path);
         opjit_rt_release(&allocator, core, sizeof *core);
     }
@@ -192,12 +193,34 @@ void opjit_context_destroy(opjit_context *context)
     core_close(core);
 }
 
+/* The device that options names, and the target that code for it has. */
+static opjit_status open_device(opjit_context *context, const opjit_context_options *options, opjit_error *error)
+{
+    rt_core *core = context->core;
+    rt_target best;
+    rt_driver *driver;
+
+    TRY(opjit_rt_driver_open(&core->allocator, options->device_driver, &driver, error));
+    const opjit_status status = opjit_rt_device_open(driver, options->device, &core->device, error);
+    opjit_rt_driver_close(driver);
+    TRY(status);
+    TRY(opjit_rt_device_target(core->device, &best, error));
+    if (options->target == NULL)
+        context->target = best;
+    else if (context->target.arch != best.arch || (context->target.features & ~best.features) != 0)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "target %s is not for device %s, which runs %s",
+                                  context->target.text, options->device, best.text);
+    return OPJIT_OK;
+}
+
 /* Fills a zeroed context that owns its core. */
 static opjit_status context_fill(opjit_context *context, const opjit_context_options *options, opjit_error *error)
 {
     const opjit_allocator *a = &context->core->allocator;
 
     TRY(opjit_rt_target_parse(options->target, &context->target, error));
+    if (options->device != NULL)
+        TRY(open_device(context, options, error));
     context->feature_level = options->feature_level;
     TRY(copy_text(a, options->codegen_path, &context->core->codegen_path, error));
     if (options->cache_dir != NULL)

@@ -10,6 +10,7 @@
 #include <opjit/opjit.h>
 
 #include "runtime/base.h"
+#include "runtime/device.h"
 #include "runtime/target.h"
 
 /* References of a core that come and go all the time, operators', are counted apart for different threads: in one
@@ -31,6 +32,7 @@ typedef struct rt_core {
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
     char *codegen_path;       /* option, or NULL; owned.  Kernels from the disk cache need it for their peak version */
     rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
+    rt_device *device;        /* NULL: none; owned */
 } rt_core;
 
 rt_core *opjit_rt_core_retain(rt_core *core);

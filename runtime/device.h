@@ -6,7 +6,7 @@
 #ifndef OPJIT_RUNTIME_DEVICE_H
 #define OPJIT_RUNTIME_DEVICE_H
 
-#include "runtime/base.h"
+#include "runtime/target.h"
 
 typedef struct rt_driver rt_driver;           /* the library and its functions */
 typedef struct rt_device rt_device;           /* one device, opened */
@@ -32,6 +32,9 @@ opjit_status opjit_rt_driver_info(const rt_driver *driver, uint32_t index, rt_de
 opjit_status opjit_rt_device_open(const rt_driver *driver, const char *name, rt_device **out, opjit_error *error);
 void opjit_rt_device_close(rt_device *device); /* after its code and memory; NULL is fine */
 const rt_device_info *opjit_rt_device_info(const rt_device *device);
+
+/* The best target that the device runs code for; UNSUPPORTED where it is too old for all. */
+opjit_status opjit_rt_device_target(const rt_device *device, rt_target *out, opjit_error *error);
 
 /* --- memory: addresses that mean something on the device only ---------------------------------------------------- */
 opjit_status opjit_rt_device_allocate(rt_device *device, uint64_t bytes, uint64_t *out_address, opjit_error *error);

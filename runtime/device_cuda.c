@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/target_table.h"
+
 #define SYSTEM_DRIVER "libcuda.so.1"
 enum { /* CUresult, CUdevice_attribute, CUjit_option, CUfunction_attribute, CUstream_flags */
        CUDA_INVALID_VALUE = 1,
@@ -137,18 +139,17 @@ static opjit_status check(const functions *f, const char *who, const char *funct
 /* --- the driver -------------------------------------------------------------------------------------------------- */
 static opjit_status find_functions(void *library, const char *path, functions *out, opjit_error *error)
 {
-    static const char *const names[] = {
-#define F(name, parameters) #name,
-        FUNCTIONS(F)
+    static const char names[] = /* no pointers, which would have to be relocated */
+#define F(name, parameters) #name "\0"
+        FUNCTIONS(F);
 #undef F
-    };
+    size_t i = 0;
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *symbol = dlsym(library, names[i]);
+    for (const char *name = names; *name != '\0'; name += strlen(name) + 1, i++) {
+        void *symbol = dlsym(library, name);
         if (symbol == NULL)
-            return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "CUDA driver %s: it has no %s", path, names[i]);
-        memcpy((char *)out + i * sizeof symbol, &symbol,
-               sizeof symbol); /* C has no cast from object to function pointers */
+            return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "CUDA driver %s: it has no %s", path, name);
+        memcpy((char *)out + i * sizeof symbol, &symbol, sizeof symbol); /* C has no cast to function pointers */
     }
     return OPJIT_OK;
 }
@@ -317,6 +318,21 @@ void opjit_rt_device_close(rt_device *device)
 const rt_device_info *opjit_rt_device_info(const rt_device *device)
 {
     return &device->info;
+}
+
+opjit_status opjit_rt_device_target(const rt_device *device, rt_target *out, opjit_error *error)
+{
+    const uint32_t capability = 10 * device->info.major + device->info.minor;
+    const rt_level_row *best = NULL, *row;
+    char text[32];
+
+    for (uint32_t level = 1; (row = opjit_rt_level(RT_ARCH_NVPTX, level)) != NULL; level++)
+        if (strtoul(row->name + 3, NULL, 10) <= capability) /* sm_90 */
+            best = row;
+    if (best == NULL)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "device %s: sm_%u is too old", device->name, capability);
+    snprintf(text, sizeof text, "%s:%s", opjit_rt_target_family(RT_ARCH_NVPTX), best->name);
+    return opjit_rt_target_parse(text, out, error);
 }
 
 static opjit_status enter(const rt_device *d, opjit_error *error)

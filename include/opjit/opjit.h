@@ -76,15 +76,18 @@ typedef struct opjit_context_options {
     uint32_t flags;                   /* OPJIT_CONTEXT_... */
     uint32_t reserved;                /* 0 */
     uint64_t disk_bytes;              /* bound of the disk cache's files; 0: 256 MiB */
+    const char *device;               /* "cuda:0": compile for that GPU, where target is NULL; NULL: none */
+    const char *device_driver;        /* absolute path of its driver's library; NULL: OPJIT_CUDA_DRIVER, else the system's */
 } opjit_context_options;
-#define OPJIT_CONTEXT_OPTIONS_INIT { sizeof(opjit_context_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, 0 }
+#define OPJIT_CONTEXT_OPTIONS_INIT \
+    { sizeof(opjit_context_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
 
 #define OPJIT_CONTEXT_ALLOW_INTERPRETER 1u /* run kernels in the IR interpreter where code can't be made or mapped */
 #define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */
 #define OPJIT_CONTEXT_GDB 4u               /* register kernels with the GDB JIT interface (also OPJIT_GDB=1) */
 
 /* Creates a context in *out_context; the caller destroys it.  options may be NULL.  LLVM is not loaded here.
- * Expected failures: an unknown target or feature level, no memory. */
+ * Expected failures: an unknown target or feature level, a device that is absent (UNAVAILABLE, and why), no memory. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_create(const opjit_context_options *options,
                                                             opjit_context **out_context, opjit_error *error);
 

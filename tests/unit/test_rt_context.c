@@ -142,6 +142,49 @@ START_TEST(without_memory)
 }
 END_TEST
 
+START_TEST(devices)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_context *context;
+    opjit_error error;
+    counting c;
+    const opjit_allocator a = counting_allocator(&c, 0);
+
+    setenv("FAKE_CUDA_DEVICES", "75,86,121", 1);
+    options.allocator = &a;
+    options.device_driver = getenv("OPJIT_TEST_CUDA");
+    ck_assert_ptr_nonnull(options.device_driver);
+    options.device = "cuda:2";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
+    ck_assert_str_eq(opjit_context_target(context), "nvptx:sm_120");
+    ck_assert_ptr_nonnull(context->core->device);
+    opjit_context_destroy(context);
+    options.device = "cuda:1";
+    options.target = "nvptx:sm_80";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
+    ck_assert_str_eq(opjit_context_target(context), "nvptx:sm_80");
+    opjit_context_destroy(context);
+    options.target = "nvptx:sm_90";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, "target nvptx:sm_90 is not for device cuda:1, which runs nvptx:sm_80");
+    options.target = "cpu:x86-64-v3";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_UNSUPPORTED);
+    options.target = NULL;
+    options.device = "cuda:0";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, "device cuda:0: sm_75 is too old");
+    options.device = "cuda:3";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_UNAVAILABLE);
+    options.device = "";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_INVALID_ARGUMENT);
+    options.device = "cuda";
+    options.device_driver = "/nowhere/libcuda.so.1";
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_UNAVAILABLE);
+    ck_assert_ptr_null(context);
+    ck_assert_int_eq(c.live, 0);
+}
+END_TEST
+
 static void keep_event(void *user, const opjit_event *event)
 {
     snprintf(user, 200, "%d %s", (int)event->kind, event->line);
@@ -207,6 +250,7 @@ int main(void)
     tcase_add_test(tc, option_sizes);
     tcase_add_test(tc, options_are_copied);
     tcase_add_test(tc, without_memory);
+    tcase_add_test(tc, devices);
     tcase_add_test(tc, events);
     tcase_add_test(tc, environment);
     suite_add_tcase(suite, tc);
