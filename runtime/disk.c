@@ -13,13 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "runtime/disk_file.h"
 #include "runtime/image.h"
 
-enum { FOLDER_UNKNOWN = -1, FOLDER_REFUSED = -2, LEFTOVER_SECONDS = 60, USED_SECONDS = 60 };
+enum { FOLDER_UNKNOWN = -1, FOLDER_REFUSED = -2, USED_SECONDS = 60, MOST_TRIES = 4 };
+
+#define FOLDER_HOW (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct rt_disk {
     rt_core *core;
@@ -68,9 +71,51 @@ static const char *folder_stranger(int folder)
     return NULL;
 }
 
+/* Calls visit for each name in the folder, which stays open.  false: it can't be read. */
+static bool for_each_name(int folder, void (*visit)(int folder, const char *name, void *user), void *user)
+{
+    const int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
+    DIR *directory = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+
+    if (directory == NULL) {
+        if (own >= 0)
+            close(own);
+        return false;
+    }
+    while ((entry = readdir(directory)) != NULL)
+        visit(folder, entry->d_name, user);
+    closedir(directory);
+    return true;
+}
+
+/* Writers hold a lock on what they write, so that what can be locked is left over from one that died. */
+static void remove_leftover(int folder, const char *name, void *user)
+{
+    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+    (void)user;
+    if (file < 0)
+        return;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0); /* refuses "." and ".." */
+    close(file);
+}
+
+static void remove_leftovers(int folder)
+{
+    const int unfinished = openat(folder, DISK_UNFINISHED, FOLDER_HOW);
+
+    if (unfinished < 0)
+        return; /* the ordinary case: file systems with unnamed files have none */
+    for_each_name(unfinished, remove_leftover, NULL);
+    close(unfinished);
+    unlinkat(folder, DISK_UNFINISHED, AT_REMOVEDIR); /* where it is empty */
+}
+
 static int open_folder(rt_disk *disk, bool make, const char **out_reason)
 {
-    const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const int how = FOLDER_HOW;
     int folder = open(disk->path, how);
 
     *out_reason = NULL;
@@ -84,7 +129,9 @@ static int open_folder(rt_disk *disk, bool make, const char **out_reason)
         *out_reason = folder_stranger(folder);
     else
         *out_reason = errno == ELOOP || errno == ENOTDIR ? "not used: it is no folder" : strerror(errno);
-    if (*out_reason != NULL && folder >= 0)
+    if (*out_reason == NULL)
+        remove_leftovers(folder);
+    else if (folder >= 0)
         close(folder);
     return *out_reason != NULL ? FOLDER_REFUSED : folder;
 }
@@ -200,38 +247,23 @@ typedef struct listed {
     int64_t used;
 } listed;
 
-/* Appends a `listed` for each file of the cache; leftovers of writers that died go on the way.  false: not readable or
- * no memory. */
+static void list_file(int folder, const char *name, void *user)
+{
+    struct stat info;
+    listed file;
+
+    if (!opjit_rt_disk_is_file_name(name) || fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    memcpy(file.name, name, sizeof file.name);
+    file.bytes = (uint64_t)info.st_size;
+    file.used = info.st_mtime;
+    opjit_rt_bytes_append(user, &file, sizeof file);
+}
+
+/* Appends a `listed` for each file of the cache.  false: not readable or no memory. */
 static bool list_files(int folder, rt_bytes *out)
 {
-    const int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
-    DIR *directory = own < 0 ? NULL : fdopendir(own);
-    const struct dirent *entry;
-
-    if (directory == NULL) {
-        if (own >= 0)
-            close(own);
-        return false;
-    }
-    while ((entry = readdir(directory)) != NULL) {
-        const bool left = strncmp(entry->d_name, DISK_TEMPORARY, strlen(DISK_TEMPORARY)) == 0;
-        struct stat info;
-        listed file;
-        if ((!left && !opjit_rt_disk_is_file_name(entry->d_name)) ||
-            fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (left) {
-            if (time(NULL) - info.st_mtime > LEFTOVER_SECONDS)
-                unlinkat(folder, entry->d_name, 0);
-            continue;
-        }
-        memcpy(file.name, entry->d_name, sizeof file.name);
-        file.bytes = (uint64_t)info.st_size;
-        file.used = info.st_mtime;
-        opjit_rt_bytes_append(out, &file, sizeof file);
-    }
-    closedir(directory);
-    return !out->failed;
+    return for_each_name(folder, list_file, out) && !out->failed;
 }
 
 static int by_name(const void *a, const void *b)
@@ -294,21 +326,46 @@ static bool store_unnamed(int folder, const char *name, const rt_disk_key *key, 
     return good;
 }
 
+/* A new file in the folder of unfinished ones, locked; negative with errno.  Whoever opens the cache between the two
+ * steps takes the file for left over: then once more. */
+static int begin_named(int folder, const char *temporary, int *out_unfinished)
+{
+    int file = -1;
+
+    for (int i = 0; i < MOST_TRIES && file < 0; i++) {
+        struct stat info;
+        mkdirat(folder, DISK_UNFINISHED, 0700);
+        *out_unfinished = openat(folder, DISK_UNFINISHED, FOLDER_HOW);
+        file = openat(*out_unfinished, temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file >= 0 && (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(file, &info) == 0 &&
+            info.st_nlink == 1)
+            break;
+        if (file >= 0)
+            close(file);
+        if (*out_unfinished >= 0)
+            close(*out_unfinished);
+        *out_unfinished = file = -1;
+    }
+    return file;
+}
+
 /* Where the file system has no such files.  false with errno. */
 static bool store_renamed(int folder, const char *name, const char *temporary, const rt_disk_key *key,
                           const void *image, size_t image_size)
 {
-    const int file = openat(folder, temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int unfinished = -1;
+    const int file = begin_named(folder, temporary, &unfinished);
     bool good;
     int reason;
 
     if (file < 0)
         return false;
-    good = opjit_rt_disk_file_write(file, key, image, image_size) && renameat(folder, temporary, folder, name) == 0;
+    good = opjit_rt_disk_file_write(file, key, image, image_size) && renameat(unfinished, temporary, folder, name) == 0;
     reason = errno;
     if (!good)
-        unlinkat(folder, temporary, 0);
+        unlinkat(unfinished, temporary, 0);
     close(file);
+    close(unfinished);
     errno = reason;
     return good;
 }
@@ -316,7 +373,7 @@ static bool store_renamed(int folder, const char *name, const char *temporary, c
 bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *image, size_t image_size)
 {
     const int folder = folder_of(disk, true);
-    char name[DISK_FILE_NAME_SIZE], temporary[sizeof DISK_TEMPORARY + 32];
+    char name[DISK_FILE_NAME_SIZE], temporary[48];
     uint32_t gone = 0;
     bool good, first;
     int reason;
@@ -325,7 +382,7 @@ bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *imag
         return false;
     opjit_rt_disk_file_name(key->hash, name);
     pthread_mutex_lock(&disk->mutex);
-    snprintf(temporary, sizeof temporary, DISK_TEMPORARY "%ld-%u", (long)getpid(), disk->temporaries++);
+    snprintf(temporary, sizeof temporary, "%ld-%u", (long)getpid(), disk->temporaries++);
     pthread_mutex_unlock(&disk->mutex);
     good = store_unnamed(folder, name, key, image, image_size);
     if (!good && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL))

@@ -10,7 +10,7 @@
 
 #define DISK_FILE_NAME_SIZE 40u /* 32 digits of the key's hash, ".opjit" and NUL */
 #define DISK_FILE_END ".opjit"
-#define DISK_TEMPORARY ".opjit-new-" /* names of files that are being written begin so */
+#define DISK_UNFINISHED ".opjit-new" /* the folder of files that are being written, where files need names for that */
 
 void opjit_rt_disk_file_name(rt_hash key, char name[static DISK_FILE_NAME_SIZE]);
 bool opjit_rt_disk_is_file_name(const char *name);

@@ -83,12 +83,11 @@ lines=$(verbose run "$work/m.json" --cache-dir /proc/opjit)
 expect_line 'no such place' '^opjit,warning,disk cache,/proc/opjit,No such file' "$lines"
 
 # leftovers of writers that died; what is no file of the cache stays
-touch -d '2 minutes ago' "$folder/.opjit-new-1-2"
-touch "$folder/.opjit-new-1-3" "$folder/notes.txt"
-rm "$file"
+mkdir "$folder/.opjit-new"
+touch "$folder/.opjit-new/1-2" "$folder/notes.txt"
 run run "$work/m.json" --cache-dir "$folder"
 expect_out 'leftovers' "$expected"
-[ ! -e "$folder/.opjit-new-1-2" ] && [ -e "$folder/.opjit-new-1-3" ] && [ -e "$folder/notes.txt" ] || fail 'leftovers'
+[ ! -e "$folder/.opjit-new" ] && [ -e "$folder/notes.txt" ] || fail 'leftovers'
 run cache clear --cache-dir "$folder"
 expect_status 'clear' 0
 [ ! -e "$file" ] && [ -e "$folder/notes.txt" ] || fail 'clear'

@@ -3,15 +3,22 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/disk.h"
+#include "runtime/disk_file.h"
+#include "tests/support/checker.h"
 #include "tests/unit/rt_sample.h"
 
 static char folder[64];
@@ -251,7 +258,7 @@ START_TEST(without_memory)
 END_TEST
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
-enum { PROCESSES = 8, KEYS = 1000, ROUNDS = 3 };
+enum { PROCESSES = 8, KEYS = 1000 };
 
 /* Loads or stores every key, from one of its own on, until it is killed or done. */
 static void work(uint32_t first)
@@ -272,11 +279,51 @@ static void work(uint32_t first)
     _exit(0);
 }
 
+/* From now on no file system has files without a name, for this process and its children. */
+static void forbid_unnamed_files(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = { sizeof code / sizeof *code, code };
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    ck_assert_int_lt(open(folder, O_TMPFILE | O_WRONLY, 0600), 0);
+}
+
+static bool is_there(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static void remove_file(void *user, const rt_disk_entry *entry)
+{
+    (void)user;
+    ck_assert_ptr_null(entry->damaged);
+    ck_assert(opjit_rt_disk_remove(disk, entry->file));
+}
+
+/* At random, from a generator that is the same each time; how many rounds: OPJIT_CASES.  Then every file is whole, and
+ * who opens the folder next removes what dead writers left. */
 START_TEST(processes_that_are_killed_leave_whole_files)
 {
+    const test_cases cases = test_cases_init(_i == 0 ? "killed" : "killed, named files", 6);
     pid_t children[PROCESSES];
-    uint32_t files = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    uint32_t files = 0, killed = 0;
+    test_random r;
+    test_random_init(&r, cases.seed, (uint64_t)_i, 0);
+    if (_i == 1)
+        forbid_unnamed_files();
+    for (uint64_t round = cases.first; round < cases.end; round++) {
+        if (round % 2 == 0) /* half of the rounds begin with what the last one left */
+            ck_assert_int_eq(opjit_rt_disk_visit(disk, remove_file, NULL, NULL), OPJIT_OK);
         for (uint32_t i = 0; i < PROCESSES; i++) {
             children[i] = fork();
             ck_assert_int_ge(children[i], 0);
@@ -285,18 +332,47 @@ START_TEST(processes_that_are_killed_leave_whole_files)
         }
         for (uint32_t i = 0; i < PROCESSES; i++) {
             int status;
-            if (round + 1 < ROUNDS) {
-                usleep(2000 * (i + 1));
+            if (round + 1 < cases.end) {
+                usleep((useconds_t)test_random_below(&r, 6000));
                 kill(children[i], SIGKILL);
             }
             ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
             ck_assert_msg(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "child: %d", WEXITSTATUS(status));
+            killed += WIFSIGNALED(status);
         }
     }
+    opjit_rt_disk_destroy(disk);
+    open_disk(UINT64_MAX);
+    ck_assert(!is_there(DISK_UNFINISHED));
     ck_assert_int_eq(opjit_rt_disk_visit(disk, count_files, &files, NULL), OPJIT_OK);
     ck_assert_uint_eq(files, KEYS);
     for (uint32_t key = 0; key < KEYS; key++)
         ck_assert_int_eq(load(&key, sizeof key), RT_DISK_FOUND);
+    printf("%u processes killed\n", killed);
+}
+END_TEST
+
+/* A file that its writer still holds stays, one of a dead writer goes. */
+START_TEST(leftovers_go_at_the_next_open)
+{
+    char path[512];
+    int held;
+    forbid_unnamed_files();
+    ck_assert(store("key", 3) && is_there(DISK_UNFINISHED));
+    snprintf(path, sizeof path, "%s/" DISK_UNFINISHED "/dead", folder);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    snprintf(path, sizeof path, "%s/" DISK_UNFINISHED "/alive", folder);
+    held = open(path, O_CREAT | O_WRONLY, 0600);
+    ck_assert(held >= 0 && flock(held, LOCK_EX) == 0);
+    opjit_rt_disk_destroy(disk);
+    open_disk(UINT64_MAX);
+    ck_assert(!is_there(DISK_UNFINISHED "/dead") && is_there(DISK_UNFINISHED "/alive"));
+    close(held);
+    opjit_rt_disk_destroy(disk);
+    open_disk(UINT64_MAX);
+    ck_assert(!is_there(DISK_UNFINISHED));
+    ck_assert_int_eq(load("key", 3), RT_DISK_FOUND);
+    ck_assert_uint_eq(warnings, 0);
 }
 END_TEST
 
@@ -314,7 +390,8 @@ int main(void)
     tcase_add_test(tcase, the_least_recently_used_go);
     tcase_add_test(tcase, nothing_can_be_written);
     tcase_add_test(tcase, without_memory);
-    tcase_add_test(tcase, processes_that_are_killed_leave_whole_files);
+    tcase_add_loop_test(tcase, processes_that_are_killed_leave_whole_files, 0, 2);
+    tcase_add_test(tcase, leftovers_go_at_the_next_open);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
