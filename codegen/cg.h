@@ -423,8 +423,8 @@ opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
 /* A library's registry with the distances to these symbols. */
 opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *registry, const char *const *kernels,
                                uint32_t count);
-/* cg_cpu.c: a function of ours, int(void), that says whether the machine it runs on has what target needs.  NULL: this
- * architecture can't be asked. */
+/* cg_cpu.c: an internal function that says whether the machine it runs on has what target needs.  x86-64: int(void);
+ * AArch64: int(uint64_t, const void *), with what a loader hands to a function that chooses; no others. */
 LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
 /* cg_soft.c: the functions made so far ("soft.", so that no kernel has their names) are this version's: another one has
  * other features. */

@@ -323,6 +323,12 @@ static LLVMValueRef *find_stages(cg_func *f, const codegen_version *version)
     return stages;
 }
 
+/* For code that runs before anybody knows the features. */
+static void base_features(rt_target *t)
+{
+    opjit_rt_target_set_features(t, t->arch == RT_ARCH_X86_64 ? 0 : opjit_rt_level_features(t->arch, 1));
+}
+
 opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t index)
 {
     const codegen_version *version = &k->request->versions[index];
@@ -333,13 +339,11 @@ opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t index)
     if (!stages)
         return opjit_rt_no_memory(f->error);
     opjit_cg_soft_close(f, version->name);
-    if (first.arch == RT_ARCH_X86_64) /* this code runs before anybody knows the features */
-        opjit_rt_target_set_features(&first, 0);
+    base_features(&first);
     f->target = &first;
     snprintf(name, sizeof(name), "%s.runs_here", version->name);
-    e->runs = opjit_cg_runs_here(f, version->target, name);
-    if (e->runs)
-        LLVMSetLinkage(e->runs, LLVMInternalLinkage);
+    if (first.arch == RT_ARCH_X86_64 || k->request->version_count > 1)
+        e->runs = opjit_cg_runs_here(f, version->target, name);
     f->target = version->target;
     e->packed = emit_packed(f, k, version, stages);
     e->typed = emit_typed(f, k, version, e->packed);
@@ -370,7 +374,12 @@ static void emit_runs_here(cg_func *f, const cg_kernel *k)
 /* A function that the loader calls once to learn which version NAME is; the last one where none runs. */
 static LLVMValueRef emit_resolver(cg_func *f, const cg_kernel *k, const char *suffix, bool is_typed)
 {
-    LLVMValueRef fn = begin(f, k->name, suffix, LLVMFunctionType(f->type.ptr, NULL, 0, 0));
+    LLVMTypeRef types[2] = { f->type.i64, f->type.ptr }; /* what AArch64's loaders hand over: AT_HWCAP and more */
+    const unsigned count = f->target->arch == RT_ARCH_AARCH64 ? 2 : 0;
+    LLVMValueRef fn = begin(f, k->name, suffix, LLVMFunctionType(f->type.ptr, types, count, 0)), args[2];
+    LLVMTypeRef runs_type = LLVMFunctionType(f->type.i32, types, count, 0);
+    if (count != 0)
+        LLVMGetParams(fn, args);
     for (uint32_t i = 0;; i++) {
         const cg_entries *e = &k->versions[i];
         LLVMValueRef entry = is_typed ? e->typed : e->packed;
@@ -379,7 +388,7 @@ static LLVMValueRef emit_resolver(cg_func *f, const cg_kernel *k, const char *su
             LLVMBuildRet(f->b, entry);
             return fn;
         }
-        LLVMValueRef runs = LLVMBuildCall2(f->b, k->runs_type, e->runs, NULL, 0, "");
+        LLVMValueRef runs = LLVMBuildCall2(f->b, runs_type, e->runs, args, count, "");
         taken = LLVMAppendBasicBlockInContext(f->llvm, fn, "");
         next = LLVMAppendBasicBlockInContext(f->llvm, fn, "");
         LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, runs, opjit_cg_number(f, 32, 1, 0), ""), taken, next);
@@ -398,11 +407,10 @@ opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k)
 {
     rt_target first = *k->request->versions[0].target;
     char packed_name[NAME_SIZE];
-    if (first.arch == RT_ARCH_X86_64)
-        opjit_rt_target_set_features(&first, 0);
+    base_features(&first);
     f->target = &first;
     snprintf(packed_name, sizeof(packed_name), "%s_packed", k->name);
-    if (k->versions[0].runs)
+    if (first.arch == RT_ARCH_X86_64)
         emit_runs_here(f, k);
     if (k->request->version_count == 1) {
         LLVMAddAlias2(f->module, k->typed_type, 0, k->versions[0].typed, k->name);

@@ -112,11 +112,16 @@ static void sort_targets(rt_target *targets, uint32_t count)
 static opjit_status check_versions(const rt_target *targets, uint32_t count, opjit_error *error)
 {
     for (uint32_t i = 0; i < count && count > 1; i++) {
-        if (targets[i].arch != RT_ARCH_X86_64)
+        if (targets[i].arch != RT_ARCH_X86_64 && targets[i].arch != RT_ARCH_AARCH64)
             return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                      "options.targets: %.100s beside others, but only x86-64 has several versions of "
-                                      "one kernel",
+                                      "options.targets: %.100s beside others, but only x86-64 and AArch64 have several "
+                                      "versions of one kernel",
                                       targets[i].text);
+        if (targets[i].arch != targets[0].arch)
+            return opjit_rt_error_set(
+                error, OPJIT_INVALID_ARGUMENT,
+                "options.targets: %.80s and %.80s are different machines, which have an object each", targets[0].text,
+                targets[i].text);
         for (uint32_t j = 0; j < i; j++)
             if (targets[i].features == targets[j].features)
                 return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,

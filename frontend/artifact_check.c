@@ -26,29 +26,43 @@ static bool has_other_extensions(const rt_target *t)
     return (t->features & all) != 0;
 }
 
+/* AArch64: whether all versions need SVE. */
+static bool all_need_sve(const opjit_artifact *a)
+{
+    for (uint32_t i = 0; i < a->target_count; i++)
+        if (!rt_target_has(&a->targets[i], RT_ARM_SVE))
+            return false;
+    return true;
+}
+
 void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out)
 {
-    const rt_target *t = &a->targets[0];
+    const bool sve = all_need_sve(a);
 
-    if (t->arch == RT_ARCH_RISCV64 || rt_target_has(t, RT_ARM_SVE))
+    if (a->targets[0].arch == RT_ARCH_RISCV64 || sve)
         opjit_rt_bytes_printf(out, "#include <sys/auxv.h>\n");
-    if (rt_target_has(t, RT_ARM_SVE))
+    if (sve)
         opjit_rt_bytes_printf(out, "#include <sys/prctl.h>\n");
 }
 
-static void put_arm(const rt_target *t, rt_bytes *out)
+/* Whether any version runs. */
+static void put_arm(const opjit_artifact *a, rt_bytes *out)
 {
-    const unsigned bytes = rt_target_has(t, RT_ARM_SVE_512) ? 64 : rt_target_has(t, RT_ARM_SVE_256) ? 32 : 16;
-
-    if (!rt_target_has(t, RT_ARM_SVE)) {
+    if (!all_need_sve(a)) {
         opjit_rt_bytes_printf(out, "    return 1; /* NEON: all of them */\n");
         return;
     }
-    opjit_rt_bytes_printf(out,
-                          "    return (getauxval(16) >> 22 & 1) != 0%s &&\n"
-                          "           (prctl(51) & 0xffff) >= %u; /* SVE%s with vectors of so many bytes */\n",
-                          rt_target_has(t, RT_ARM_SVE2) ? " && (getauxval(26) >> 1 & 1) != 0" : "", bytes,
-                          rt_target_has(t, RT_ARM_SVE2) ? "2" : "");
+    for (uint32_t i = 0; i < a->target_count; i++) {
+        const rt_target *t = &a->targets[i];
+        const unsigned bytes = rt_target_has(t, RT_ARM_SVE_512) ? 64 : rt_target_has(t, RT_ARM_SVE_256) ? 32 : 16;
+        opjit_rt_bytes_printf(out,
+                              "    if ((getauxval(16) >> 22 & 1) != 0%s &&\n"
+                              "        (prctl(51) & 0xffff) >= %u) /* SVE%s with vectors of so many bytes */\n"
+                              "        return 1;\n",
+                              rt_target_has(t, RT_ARM_SVE2) ? " && (getauxval(26) >> 1 & 1) != 0" : "", bytes,
+                              rt_target_has(t, RT_ARM_SVE2) ? "2" : "");
+    }
+    opjit_rt_bytes_printf(out, "    return 0;\n");
 }
 
 static void put_riscv(const rt_target *t, rt_bytes *out)
@@ -84,7 +98,7 @@ void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes
     }
     opjit_rt_bytes_printf(out, "static inline int %s_runs_here(void)\n{\n", name);
     if (t->arch == RT_ARCH_AARCH64)
-        put_arm(t, out);
+        put_arm(a, out);
     else
         put_riscv(t, out);
     opjit_rt_bytes_printf(out, "}\n\n");
