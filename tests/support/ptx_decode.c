@@ -23,16 +23,17 @@ enum {
 };
 
 /* form, an operand each: d destination and a source of the type, o such a source that may be missing, W and w the
- * same for .wide of twice the width, D destination and u source of 32 bits, p predicate; empty: a function of its
+ * same for .wide of twice the width, m a source of the second type if there is one, D destination and u source of 32
+ * bits, p predicate; empty: a function of its
  * own. */
 static const ptx_row rows[] = {
-    { "add", OP_ADD, 0, "daa", INTS | PAIRS | FLOATS | BIT(T_F32X2), F_RN | F_CC, 0 },
-    { "sub", OP_SUB, 0, "daa", INTS | FLOATS | BIT(T_F32X2), F_RN | F_CC, 0 },
+    { "add", OP_ADD, 0, "dma", INTS | PAIRS | FLOATS | BIT(T_F32X2), F_RN | F_CC, 0 },
+    { "sub", OP_SUB, 0, "dma", INTS | FLOATS | BIT(T_F32X2), F_RN | F_CC, 0 },
     { "addc", OP_ADDC, 0, "daa", I32 | I64, F_CC, 0 },
     { "subc", OP_SUBC, 0, "daa", I32 | I64, F_CC, 0 },
     { "mul", OP_MUL, 0, "Waa", INTS | FLOATS | BIT(T_F32X2), F_RN | F_LO | F_HI | F_WIDE, 0 },
     { "mad", OP_MAD, 0, "Waaw", INTS, F_LO | F_HI | F_WIDE, 0 },
-    { "fma", OP_FMA, 0, "daaa", FLOATS | BIT(T_F32X2), F_RN, F_RN },
+    { "fma", OP_FMA, 0, "dmma", FLOATS | BIT(T_F32X2), F_RN, F_RN },
     { "div", OP_DIV, 0, "daa", INTS | SINGLES, F_RN, 0 },
     { "rem", OP_REM, 0, "daa", INTS, 0, 0 },
     { "min", OP_MIN, 0, "daao", INTS | PAIRS | FLOATS, F_NAN, 0 },
@@ -227,12 +228,16 @@ static bool take_word(ptx_decoding *d, const char *text, size_t length)
     const ptx_row *r = d->row;
     const word *flag = word_of(flag_words, COUNT(flag_words), text, length);
     const uint32_t fits = d->type_count == 0 ? r->types : 0;
-    ptx_type type;
+    ptx_type type = T_NONE;
 
     if (ptx_type_of(text, length, &type) &&
         (d->type_count < 2 && (r->op == OP_CVT || r->op == OP_SET || r->op == OP_SLCT) ? true
                                                                                        : (fits >> type & 1) != 0)) {
         d->types[d->type_count++] = type;
+        return true;
+    }
+    if (type == T_F16 && d->type_count == 1 && d->types[0] == T_F32 && strchr(r->form, 'm') != NULL) {
+        d->types[d->type_count++] = type; /* sum of a half and a float */
         return true;
     }
     if ((r->op == OP_SETP || r->op == OP_SET) && !d->compared && take_compare(d, text, length))
@@ -369,6 +374,10 @@ static bool use(ptx_parser *p, const ptx_decoding *d, const ptx_operand *o, ptx_
         *out = ptx_constant(p->function, FILL_VALUE, 0, 8, a->value & mask);
         return true;
     }
+    if (o->kind == 'a' && a->kind == 'i' && type == T_PRED && a->number == 'i' && a->value + 1 <= 2) { /* -1 is true too */
+        *out = ptx_constant(p->function, FILL_VALUE, 0, 8, a->value != 0);
+        return true;
+    }
     if (o->kind == 'a' && a->kind == 'v' && size == 8) {
         *out = ptx_constant(p->function, a->fill, 0, 8, a->value);
         return true;
@@ -435,6 +444,7 @@ bool ptx_decode_form(ptx_parser *p, ptx_decoding *d)
         case 'P': good = ptx_add_dest(p, d, o, T_PRED, false); break;
         case 'w': good = ptx_add_source(p, d, o, wide, false); break;
         case 'u': good = ptx_add_source(p, d, o, T_B32, false); break;
+        case 'm': good = ptx_add_source(p, d, o, d->types[1] == T_NONE ? type : d->types[1], false); break;
         case 'p': good = ptx_add_source(p, d, o, T_PRED, false); break;
         default: good = ptx_add_source(p, d, o, type, false); break;
         }

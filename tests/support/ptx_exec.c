@@ -191,6 +191,15 @@ static uint64_t typed(const ptx_ins *ins, ptx_type type, const uint64_t *s)
     return ptx_types[type].kind == 'f' ? scalar_float(ins, type, s) : scalar(ins, type, s);
 }
 
+/* add.rn.f32.f16 and the like: halves become floats first. */
+static uint64_t mixed(const ptx_ins *ins, const uint64_t *s)
+{
+    const ptx_ins widen = { .op = OP_CVT, .type = T_F32, .type2 = T_F16 };
+    const bool fma = ins->op == OP_FMA;
+
+    return scalar_float(ins, T_F32, (const uint64_t[]){ ptx_cvt(&widen, s[0]), fma ? ptx_cvt(&widen, s[1]) : s[1], s[2] });
+}
+
 static ptx_type half_of(ptx_type type)
 {
     return type == T_F16X2   ? T_F16
@@ -207,6 +216,8 @@ static uint64_t arithmetic(const ptx_ins *ins, const uint64_t *s)
     const uint32_t size = ptx_types[half].size;
     uint64_t low[3] = { 0 }, high[3] = { 0 };
 
+    if (ins->type2 == T_F16 && type == T_F32)
+        return mixed(ins, s);
     if (half == T_NONE)
         return typed(ins, type, s);
     for (uint32_t i = 0; i < ins->source_count && i < 3; i++) {

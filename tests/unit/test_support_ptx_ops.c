@@ -298,12 +298,18 @@ FN(s64_d, f64(a) != f64(a)                  ? UINT64_C(1) << 63
 FN(rni_f, b32(rintf(f32(a)))) FN(rmi_f, b32(floorf(f32(a)))) FN(rpi_d, b64(ceil(f64(a)))) FN(rzi_d, b64(trunc(f64(a))))
     FN(floor_h, half_of(floor(half(a)))) FN(sat_f, !(f32(a) > 0) ? 0
                                                    : f32(a) > 1  ? 0x3f800000
-                                                                 : U32(a)) FN(select, U32(I32(c) != 0 ? a : b))
+                                                                 : U32(a)) FN(one, 1)
+FN(add_fh, b32((float)half(a) + f32(b)))
+FN(fma_fh, b32(fmaf((float)half(a), (float)half(b), f32(c))))
+FN(select, U32(I32(c) != 0 ? a : b))
         FN(pack, U16(a) | U32(U16(b)) << 16)
             FN(pack4, U16(a) | U32(U16(b)) << 16 | (uint64_t)U16(c) << 32 | (uint64_t)U16(a) << 48)
                 FN(high, U32(a >> 32)) FN(first, a) FN(min3_f, min_f(min_f(a, b, 0), c, 0)) FN(add64, a + b)
 
                     static const row rows[] = {
+    { 'r', 'm', "add.rn.f32.f16 %r0, %h1, %r2", add_fh },
+    { 'r', 'm', "fma.rn.f32.f16 %r0, %h1, %h2, %r3", fma_fh },
+    { 'p', 'i', "mov.pred %p1, -1; xor.pred %p0, %p1, 0", one },
                         { 'r', 'i', "add.s32 %r0, %r1, %r2", add32 },
                         { 'l', 'i', "sub.s64 %l0, %l1, %l2", sub64 },
                         { 'h', 'i', "add.s16 %h0, %h1, %h2", add16 },
@@ -487,6 +493,7 @@ static uint64_t value(char kind, int i)
     switch (kind) {
     case 'f': return b32(singles[i]) | (uint64_t)b32(singles[(i + 3) % VALUES]) << 32;
     case 'd': return b64(doubles[i]);
+    case 'm': return halves[i] | (uint64_t)(b32(singles[i]) & 0xffff0000);
     case 's': return halves[i] | (uint64_t)halves[(i + 5) % VALUES] << 16;
     case 'n': return integers[i] == 0 || (uint32_t)integers[i] == 0 ? 3 : integers[i];
     default: return integers[i];
