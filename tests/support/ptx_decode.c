@@ -374,7 +374,8 @@ static bool use(ptx_parser *p, const ptx_decoding *d, const ptx_operand *o, ptx_
         *out = ptx_constant(p->function, FILL_VALUE, 0, 8, a->value & mask);
         return true;
     }
-    if (o->kind == 'a' && a->kind == 'i' && type == T_PRED && a->number == 'i' && a->value + 1 <= 2) { /* -1 is true too */
+    if (o->kind == 'a' && a->kind == 'i' && type == T_PRED && a->number == 'i' &&
+        a->value + 1 <= 2) { /* -1 is true too */
         *out = ptx_constant(p->function, FILL_VALUE, 0, 8, a->value != 0);
         return true;
     }

@@ -197,7 +197,8 @@ static uint64_t mixed(const ptx_ins *ins, const uint64_t *s)
     const ptx_ins widen = { .op = OP_CVT, .type = T_F32, .type2 = T_F16 };
     const bool fma = ins->op == OP_FMA;
 
-    return scalar_float(ins, T_F32, (const uint64_t[]){ ptx_cvt(&widen, s[0]), fma ? ptx_cvt(&widen, s[1]) : s[1], s[2] });
+    return scalar_float(ins, T_F32,
+                        (const uint64_t[]){ ptx_cvt(&widen, s[0]), fma ? ptx_cvt(&widen, s[1]) : s[1], s[2] });
 }
 
 static ptx_type half_of(ptx_type type)

@@ -244,18 +244,33 @@ static bool global(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t lane
     return range->traces == NULL || trace(r, w, ins, lane, range->traces + (address - range->address), address, bytes);
 }
 
-/* Memory of a size at offset 0. */
-static bool within(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t lane, uint64_t offset, uint32_t bytes,
-                   const char *what, uint64_t size)
+typedef struct part {
+    uint8_t *memory;
+    uint64_t bytes;
+    const char *name;
+    bool constant;
+} part; /* of memory: offsets from 0 */
+
+static bool within(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t lane, part p, uint64_t offset,
+                   uint32_t bytes, uint8_t **out)
 {
-    return (bytes <= size && offset <= size - bytes) ||
-           ptx_fault(r, w, ins, lane, "0x%llx: %u bytes in %llu of %s", (unsigned long long)offset, bytes,
-                     (unsigned long long)size, what);
+    if (bytes > p.bytes || offset > p.bytes - bytes)
+        return ptx_fault(r, w, ins, lane, "0x%llx: %u bytes in %llu of %s", (unsigned long long)offset, bytes,
+                         (unsigned long long)p.bytes, p.name);
+    if (p.constant && ins->op == OP_ST)
+        return ptx_fault(r, w, ins, lane, "a store to %s", p.name);
+    *out = p.memory + offset;
+    return true;
 }
 
 static bool locate(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t lane, uint64_t address, uint32_t bytes,
                    uint8_t **out)
 {
+    const part shared = { r->shared, r->shared_bytes, "shared memory", false };
+    const part local = { w->local + (uint64_t)lane * r->local_bytes, r->local_bytes, "local memory", false };
+    const part constant = { r->module->constants, r->module->constant_bytes, "constant memory", true };
+    const part params = { r->params, r->entry->entry_bytes, "the kernel's parameters", true };
+    const part frames = { w->frames + (uint64_t)lane * r->frame_bytes, r->frame_bytes, "a call's parameters", false };
     ptx_space space = (ptx_space)ins->space;
     uint64_t offset = address;
 
@@ -270,25 +285,13 @@ static bool locate(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t lane
     }
     switch (space) {
     case SPACE_SHARED:
-        *out = r->shared + offset;
-        return within(r, w, ins, lane, offset, bytes, "shared memory", r->shared_bytes) &&
+        return within(r, w, ins, lane, shared, offset, bytes, out) &&
                (r->shared_traces == NULL || trace(r, w, ins, lane, r->shared_traces + offset, offset, bytes));
-    case SPACE_LOCAL:
-        *out = w->local + (uint64_t)lane * r->local_bytes + offset;
-        return within(r, w, ins, lane, offset, bytes, "local memory", r->local_bytes);
-    case SPACE_CONST:
-        *out = r->module->constants + offset;
-        return ins->op == OP_ST ? ptx_fault(r, w, ins, lane, "a store to constant memory")
-                                : within(r, w, ins, lane, offset, bytes, "constant memory", r->module->constant_bytes);
+    case SPACE_LOCAL: return within(r, w, ins, lane, local, offset, bytes, out);
+    case SPACE_CONST: return within(r, w, ins, lane, constant, offset, bytes, out);
     case SPACE_PARAM:
-        if (offset >= CALL_PARAMS) {
-            *out = w->frames + (uint64_t)lane * r->frame_bytes + (offset - CALL_PARAMS);
-            return within(r, w, ins, lane, offset - CALL_PARAMS, bytes, "a call's parameters", r->frame_bytes);
-        }
-        *out = r->params + offset;
-        return ins->op == OP_ST
-                   ? ptx_fault(r, w, ins, lane, "a store to the kernel's parameters")
-                   : within(r, w, ins, lane, offset, bytes, "the kernel's parameters", r->entry->entry_bytes);
+        return offset < CALL_PARAMS ? within(r, w, ins, lane, params, offset, bytes, out)
+                                    : within(r, w, ins, lane, frames, offset - CALL_PARAMS, bytes, out);
     default: return global(r, w, ins, lane, address, bytes, out);
     }
 }
