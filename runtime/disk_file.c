@@ -45,7 +45,7 @@ const char *opjit_rt_disk_stranger(const struct stat *info)
         return "another user owns it";
     if ((info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return "others may write to it";
-    if (info->st_nlink != 1)
+    if (info->st_nlink > 1) /* none: removed or replaced since it was opened, and as good as before */
         return "it has another name elsewhere";
     if (info->st_size < (off_t)sizeof(file_header) || info->st_size > MOST_BYTES)
         return "its size is that of no kernel";

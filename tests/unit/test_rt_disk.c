@@ -352,6 +352,18 @@ START_TEST(processes_that_are_killed_leave_whole_files)
 }
 END_TEST
 
+/* A file that went while it was being read is no stranger; one with two names is. */
+START_TEST(names_of_a_file)
+{
+    struct stat info = { .st_mode = S_IFREG | 0600, .st_uid = geteuid(), .st_size = 1000, .st_nlink = 1 };
+    ck_assert_ptr_null(opjit_rt_disk_stranger(&info));
+    info.st_nlink = 0;
+    ck_assert_ptr_null(opjit_rt_disk_stranger(&info));
+    info.st_nlink = 2;
+    ck_assert_str_eq(opjit_rt_disk_stranger(&info), "it has another name elsewhere");
+}
+END_TEST
+
 /* A file that its writer still holds stays, one of a dead writer goes. */
 START_TEST(leftovers_go_at_the_next_open)
 {
@@ -391,6 +403,7 @@ int main(void)
     tcase_add_test(tcase, nothing_can_be_written);
     tcase_add_test(tcase, without_memory);
     tcase_add_loop_test(tcase, processes_that_are_killed_leave_whole_files, 0, 2);
+    tcase_add_test(tcase, names_of_a_file);
     tcase_add_test(tcase, leftovers_go_at_the_next_open);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
