@@ -224,6 +224,7 @@ typedef struct cg_func {
     LLVMValueRef mask;   /* lanes that are evaluated; NULL: all */
     bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
+    bool aligned;        /* it begins where the store's memory has a whole vector */
     bool nontemporal;    /* stores of this loop */
     bool streams;        /* some loop of the stage has such */
     bool fetches;        /* this loop is to read ahead */
@@ -341,6 +342,10 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
 void opjit_cg_store(cg_func *f, ir_ref statement);
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal);
+/* Of the only store of the innermost loop, to elements side by side: whether its vectors are known to be whole ones in memory;
+ * and the variable's value where the first whole vector begins, from `from` on. */
+bool opjit_cg_is_aligned(cg_func *f, ir_ref store, uint32_t lanes);
+LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from);
 /* Whether a piece with a mask can do this access: one vector, contiguous. */
 bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t step);
 /* Of a load along the rows of a turned block, for the current piece and copy: `turn.rows` vectors, one a row. */

@@ -122,7 +122,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->head = f->head_count = 0;
     f->guess = (cg_guess){ .on = false };
     f->turn = (cg_turn){ .on = false };
-    f->tail = f->shifted = f->nontemporal = f->streams = f->fetches = f->sinks = false;
+    f->tail = f->shifted = f->aligned = f->nontemporal = f->streams = f->fetches = f->sinks = false;
     f->fence = f->failed = f->accumulates = false;
     TRY(opjit_cg_plan(f, stage));
     begin_function(f, name);

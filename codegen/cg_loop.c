@@ -6,6 +6,7 @@
 enum {
     MOST_COPIES = 64, /* in straight-line code without a loop */
     PEAK_COPIES = 8,  /* in a loop of many copies */
+    ALIGN_VECTORS = 32, /* least that are worth another two, so that whole ones are stored */
 };
 
 /* Iterations that are still to be done: count of them from pos on. */
@@ -385,6 +386,39 @@ static void emit_pieces(const pieces *p, range *r)
         emit_halves(p, r);
 }
 
+/* --- aligned stores ----------------------------------------------------------------------------------------------- */
+
+/* Whether the loop is better begun in the middle of its first vector, where whole vectors are: one that stores many of them
+ * at an unknown place, each other one across two lines.  Its ends are stored twice then.  Values that are not all the same
+ * would take half as long again to compile. */
+static bool seeks_alignment(cg_func *f, const pieces *p, const range *r)
+{
+    const ir_node *s = ir_at(f->ir, p->body);
+    const uint32_t loop = f->loop_count - 1;
+    if (r->min != r->max || r->max < (int64_t)p->lanes * ALIGN_VECTORS || p->lanes < 2 || p->step != 1 || p->turn ||
+        f->turn.on || f->nontemporal || s->op != IR_STORE || s->next != 0)
+        return false;
+    const ir_ref value = ir_operand(f->ir, p->body, 0);
+    const bool same = f->point != 0 || !(f->info[value].vary >> loop & 1);
+    return same && !f->info[value].fresh && !f->info[value].guarded &&
+           opjit_cg_contiguous(f, p->body, f->loops[loop].var, 1) && !opjit_cg_is_aligned(f, p->body, p->lanes);
+}
+
+static void emit_aligned(const pieces *p, const range *r)
+{
+    cg_func *f = p->f;
+    const int64_t lanes = p->lanes, whole = (r->max - (lanes - 1)) / lanes * lanes;
+    const int64_t rest = r->max - whole; /* where the loop begins at a whole vector */
+    f->shifted = true;
+    emit_copies(p, p->lanes, 1, r->pos);
+    emit_end(p, p->lanes, (uint32_t)((rest + lanes - 1) / lanes), r);
+    f->shifted = true;
+    f->aligned = true;
+    range inner = { opjit_cg_next_vector(f, p->body, p->lanes, r->pos), number(f, whole), NULL, whole, whole };
+    emit_pieces(p, &inner);
+    f->shifted = f->aligned = false;
+}
+
 /* Whether what does not change in the loop is computed in each of its rounds: at quick what another block computes goes
  * to the stack, which takes as long as a vector of the output.  Where a loop is all that its iteration does, and its
  * rounds are long, this happens as often either way. */
@@ -485,6 +519,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
         emit_blocks(&p, &r);
     else if (fills)
         emit_fill(&p, &r);
+    else if (seeks_alignment(f, &p, &r))
+        emit_aligned(&p, &r);
     else
         emit_pieces(&p, &r);
     f->sinks = false;

@@ -272,6 +272,36 @@ static uint32_t alignment(cg_func *f, const cg_access *a)
     return size;
 }
 
+bool opjit_cg_is_aligned(cg_func *f, ir_ref store, uint32_t lanes)
+{
+    const cg_access a = opjit_cg_access_of(f, store);
+    const uint32_t outer = f->lanes, vec = f->vec;
+    f->lanes = lanes;
+    f->vec = f->loop_count - 1;
+    const bool aligned = alignment(f, &a) >= lanes * a.bits / 8;
+    f->lanes = outer;
+    f->vec = vec;
+    return aligned;
+}
+
+LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from)
+{
+    const cg_access a = opjit_cg_access_of(f, store);
+    cg_loop *loop = &f->loops[f->loop_count - 1];
+    const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope, place_scope = f->place_scope;
+    opjit_cg_scope_push(f);
+    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+    loop->iv = from;
+    LLVMValueRef at = LLVMBuildPtrToInt(f->b, opjit_cg_lane0(f, &a), f->type.i64, "");
+    opjit_cg_scope_pop(f);
+    f->copy_scope = copy_scope;
+    f->loop_scope = loop_scope;
+    f->place_scope = place_scope;
+    at = LLVMBuildAnd(f->b, LLVMBuildNeg(f->b, at, ""), opjit_cg_number(f, 64, 1, lanes * a.bits / 8 - 1), "");
+    at = LLVMBuildLShr(f->b, at, opjit_cg_number(f, 64, 1, (uint64_t)__builtin_ctz(a.bits / 8)), "");
+    return LLVMBuildAdd(f->b, from, at, "");
+}
+
 /* Elements to the end of the line. */
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node)
 {
@@ -501,7 +531,8 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     if (affine && step == 1 && f->tail)
         masked_store(f, value, opjit_cg_lane0(f, &a), a.bits / 8);
     else if (affine && step == 1)
-        opjit_cg_store_vector(f, opjit_cg_kept(f, value), opjit_cg_lane0(f, &a), alignment(f, &a), f->nontemporal);
+        opjit_cg_store_vector(f, opjit_cg_kept(f, value), opjit_cg_lane0(f, &a),
+                              f->aligned ? f->lanes * a.bits / 8 : alignment(f, &a), f->nontemporal);
     else if (affine && step == -1)
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);
     else
