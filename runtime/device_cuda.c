@@ -449,6 +449,7 @@ static opjit_status compile(rt_device *d, const char *text, const char *const *e
     if (failed != 0) {
         check(&d->f, d->name, "cuModuleLoadDataEx", failed, error);
         log[sizeof log - 1] = '\0';
+        log[strcspn(log, "\n")] = '\0'; /* the first is what it is about */
         if (log[0] != '\0' && status_of(failed) == OPJIT_CODEGEN)
             opjit_rt_error_set(error, OPJIT_CODEGEN, "%s: the driver refuses the code: %s", d->name, log);
         return status_of(failed);

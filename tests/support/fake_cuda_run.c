@@ -166,7 +166,7 @@ API cuModuleLoadDataEx(void **out, const void *image, unsigned count, int *optio
     m->ptx = ptx_parse(text, &error);
     if (m->ptx == NULL) {
         if (log != NULL && size > 0)
-            snprintf(log, size, "ptxas: %s", error.message);
+            snprintf(log, size, "ptxas: %s\nptxas fatal: Ptx assembly aborted due to errors\n", error.message);
         free(m);
         return fake_leave(INVALID_PTX);
     }

@@ -223,6 +223,7 @@ START_TEST(code_that_the_driver_refuses)
     bad(opjit_rt_device_load(device, ".version 7.1\n.target sm_80\n.address_size 64\n.entry k() { nonsense; }", NULL, 0,
                              &code, &error),
         OPJIT_CODEGEN, "cuda:0: the driver refuses the code: ptxas: line 4: unknown instruction 'nonsense'");
+    ck_assert_ptr_null(strstr(error.message, "fatal"));
     ck_assert_ptr_null(code);
     bad(opjit_rt_device_load(device, ".version 7.1\n.target sm_120\n.address_size 64\n", NULL, 0, &code, &error),
         OPJIT_CODEGEN, "CUDA_ERROR_NO_BINARY_FOR_GPU");
