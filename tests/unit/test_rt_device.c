@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/device.h"
+#include "tests/unit/rt_sample.h"
 
 /* add: out[i] = in[i] + n of i < count, in blocks of 64; wild: stores to address 64; sum: over dynamic shared
  * memory. */
@@ -239,7 +240,7 @@ END_TEST
 
 /* --- failures ---------------------------------------------------------------------------------------------------- */
 /* All that a user of devices does; stops at the first failure, and frees what there is. */
-static opjit_status whole_life(void)
+static opjit_status whole_life(const opjit_allocator *allocator)
 {
     rt_driver *driver = NULL;
     rt_device *device = NULL;
@@ -247,7 +248,7 @@ static opjit_status whole_life(void)
     uint64_t a = 0;
     void *stream = NULL;
     uint32_t host[16] = { 1 }, n = 5, count = 16;
-    opjit_status status = opjit_rt_driver_open(heap, driver_path(), &driver, &error);
+    opjit_status status = opjit_rt_driver_open(allocator, driver_path(), &driver, &error);
 
     if (status == OPJIT_OK)
         status = opjit_rt_device_open(driver, "cuda:0", &device, &error);
@@ -303,16 +304,35 @@ START_TEST(every_function_fails_once)
     };
     char fail[96];
 
-    good(whole_life());
+    good(whole_life(heap));
     ck_assert_int_eq(live(), 0);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         snprintf(fail, sizeof fail, "%s:999", functions[i]);
         setenv("FAKE_CUDA_FAIL", fail, 1);
         snprintf(fail, sizeof fail, "%s: error 999", functions[i]);
-        bad(whole_life(), OPJIT_UNAVAILABLE, fail);
+        bad(whole_life(heap), OPJIT_UNAVAILABLE, fail);
         if (strcmp(functions[i], "cuCtxPushCurrent_v2") != 0)
             ck_assert_msg(live() == 0, "%s: %d are left", functions[i], live());
     }
+}
+END_TEST
+
+START_TEST(without_memory)
+{
+    opjit_status status = OPJIT_OUT_OF_MEMORY;
+    int fail_at = 1;
+
+    good(whole_life(heap));
+    for (; status != OPJIT_OK; fail_at++) {
+        counting c;
+        const opjit_allocator a = counting_allocator(&c, fail_at);
+        status = whole_life(&a);
+        ck_assert(status == OPJIT_OK || (status == OPJIT_OUT_OF_MEMORY && error.status == status));
+        ck_assert_int_eq(c.live, 0);
+        ck_assert_int_eq(c.bytes, 0);
+        ck_assert_int_eq(live(), 0);
+    }
+    ck_assert_int_gt(fail_at, 4); /* driver, device, text, code */
 }
 END_TEST
 
@@ -366,6 +386,7 @@ int main(void)
     tcase_add_test(cases, a_kernel_that_goes_wrong_is_told);
     tcase_add_test(cases, code_that_the_driver_refuses);
     tcase_add_test(cases, every_function_fails_once);
+    tcase_add_test(cases, without_memory);
     tcase_add_test(cases, many_threads);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
