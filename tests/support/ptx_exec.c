@@ -359,6 +359,8 @@ bool ptx_compute(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, 
 
     if (ins->type == T_B128)
         return wide_move(w, ins, rows, mask);
+    if (mask == UINT32_MAX && ptx_compute_rows(ins, rows))
+        return true;
     FOR_LANES (l, mask) {
         for (uint32_t i = 0; i < ins->source_count; i++)
             s[i] = rows[(uint64_t)ins->source[i] * LANES + l];

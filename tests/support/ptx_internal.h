@@ -351,6 +351,7 @@ void ptx_traces_of_shared_clear(ptx_runner *r);
 
 /* ptx_exec.c: what neither moves memory nor control.  ptx_float.c: its floats and conversions. */
 bool ptx_compute(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, uint32_t mask);
+bool ptx_compute_rows(const ptx_ins *ins, uint64_t *rows); /* ptx_rows.c; false: not an instruction that it knows */
 uint64_t ptx_cvt(const ptx_ins *ins, uint64_t x);
 uint64_t ptx_float2(const ptx_ins *ins, ptx_type type, uint64_t a, uint64_t b); /* add, sub, mul, div, min, max */
 uint64_t ptx_float_fma(ptx_type type, uint64_t a, uint64_t b, uint64_t c);
