@@ -413,3 +413,51 @@ opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
     opjit_rt_bytes_free(&image);
     return status;
 }
+
+/* --- images ------------------------------------------------------------------------------------------------------- */
+
+opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out_image, uint64_t *out_bytes,
+                                    opjit_error *error)
+{
+    const program *p;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL || out_image == NULL || out_bytes == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
+                                  kernel == NULL      ? "kernel"
+                                  : out_image == NULL ? "out_image"
+                                                      : "out_bytes");
+    *out_image = NULL;
+    *out_bytes = 0;
+    p = atomic_load(&kernel->active);
+    if (p->mapping.base == NULL || kernel->hooks.customs != NULL)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "kernel %s is %s, so it has no image",
+                                  program_string(p, p->meta->name),
+                                  kernel->interpret != NULL       ? "interpreted"
+                                  : kernel->hooks.customs != NULL ? "one with custom operators"
+                                                                  : "a library's");
+    *out_image = p->mapping.base;
+    *out_bytes = p->image_size;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes, const void *const *constants,
+                               uint32_t constant_count, opjit_kernel **out_kernel, opjit_error *error)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+
+    opjit_rt_error_clear(error);
+    if (out_kernel == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_kernel is NULL");
+    *out_kernel = NULL;
+    if (context == NULL || image == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : "image");
+    TRY(opjit_rt_image_check(image, (size_t)bytes, &meta, &code, &code_size, error));
+    if (constant_count != meta->constants)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant_count: %u, the image has %u", constant_count,
+                                  meta->constants);
+    return opjit_rt_kernel_create(context->core, image, (size_t)bytes, (void *const *)(uintptr_t)constants, NULL, NULL,
+                                  out_kernel, error); /* kernels only read them */
+}

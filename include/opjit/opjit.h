@@ -271,6 +271,20 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel 
  * meanwhile finish with the old code.  Nothing to do for a peak or interpreted kernel: OPJIT_OK. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error);
 
+/* The kernel's code and metadata in one piece, to be kept and given to opjit_kernel_load in another process, which may
+ * have opjit-runtime alone.  The kernel's own, valid as long as it is.  UNSUPPORTED: interpreted kernels, those with
+ * custom operators and those of libraries have none. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out_image,
+                                                              uint64_t *out_bytes, opjit_error *error);
+
+/* The kernel of an image, which lies at a multiple of 8 and is copied.  It is checked as a whole and refused where it is
+ * damaged (CORRUPT), of another version of opjit, or needs what this CPU lacks (UNSUPPORTED); what its code does nobody
+ * can check: load only what you trust.  constants: memory for each buffer of that role, in order, that outlives the
+ * kernel; NULL where there are none. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes,
+                                                         const void *const *constants, uint32_t constant_count,
+                                                         opjit_kernel **out_kernel, opjit_error *error);
+
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 /* An executor with threads of opjit's own, for opjit_call.executor.  They are started when work is first worth sharing,
  * sleep where there is none, block all signals but those of faults, and are named "opjit"; where the system gives none,

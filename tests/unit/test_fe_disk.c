@@ -228,6 +228,40 @@ START_TEST(peak_versions_have_one_content)
 }
 END_TEST
 
+/* The image of a kernel is what the cache holds: another process can load it. */
+START_TEST(images_are_loaded)
+{
+    const struct subject *const s = &subjects[_i];
+    counts c;
+    opjit_context *context = begin(folder, &c);
+    opjit_error error;
+
+    if (!test_have_codegen(context)) {
+        printf("skipped: no code generation\n");
+        opjit_context_destroy(context);
+        return;
+    }
+    opjit_kernel *const kernel = compile(s, context, OPJIT_LEVEL_AUTO);
+    opjit_kernel *loaded;
+    const float ones[FLOATS] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    const void *image, *const constants[] = { ones };
+    uint64_t bytes;
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    const uint32_t count = info.buffer_count - info.inputs - info.outputs;
+    ck_assert_int_eq(opjit_kernel_get_image(kernel, &image, &bytes, NULL), OPJIT_OK);
+    opjit_context *const other = begin(other_folder, &c);
+    ck_assert_msg(opjit_kernel_load(other, image, bytes, constants, count, &loaded, &error) == OPJIT_OK, "%s",
+                  error.message);
+    opjit_kernel_release(kernel);
+    opjit_context_destroy(context);
+    expect(s, loaded, OPJIT_LEVEL_QUICK, false);
+    ck_assert_uint_eq(c.compiles, 0);
+    opjit_kernel_release(loaded);
+    opjit_context_destroy(other);
+}
+END_TEST
+
 /* NO_CACHE keeps both versions off the disk. */
 START_TEST(nothing_is_kept_unasked)
 {
@@ -259,6 +293,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, peak_versions_are_kept, 0, (int)(sizeof subjects / sizeof *subjects));
     tcase_add_loop_test(tcase, peak_versions_have_one_content, 0, (int)(sizeof subjects / sizeof *subjects));
+    tcase_add_loop_test(tcase, images_are_loaded, 0, (int)(sizeof subjects / sizeof *subjects));
     tcase_add_test(tcase, nothing_is_kept_unasked);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
