@@ -161,8 +161,8 @@ typedef struct cg_edge {
     LLVMValueRef pointer;
 } cg_edge;
 
-/* A block of rows that is turned in registers: the body of the loop over rows is emitted once for all of them, and in it
- * the body of the loop inside once a row. */
+/* A block of rows that is turned in registers: the body of the loop over rows is emitted once for all of them, and in
+ * it the body of the loop inside once a row. */
 typedef struct cg_turn {
     bool on;
     uint32_t loop;      /* over rows, in loops */
@@ -342,8 +342,8 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
 void opjit_cg_store(cg_func *f, ir_ref statement);
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal);
-/* Of the only store of the innermost loop, to elements side by side: whether its vectors are known to be whole ones in memory;
- * and the variable's value where the first whole vector begins, from `from` on. */
+/* Of the only store of the innermost loop, to elements side by side: whether its vectors are known to be whole ones
+ * in memory; and the variable's value where the first whole vector begins, from `from` on. */
 bool opjit_cg_is_aligned(cg_func *f, ir_ref store, uint32_t lanes);
 LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from);
 /* Whether a piece with a mask can do this access: one vector, contiguous. */
@@ -356,8 +356,8 @@ uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows,
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 void opjit_cg_block(cg_func *f, ir_ref first);
-/* The block of a vectorised loop for all copies, an operation of one after that of the other: what waits for itself in one
- * leaves room for the others.  false: nothing was emitted. */
+/* The block of a vectorised loop for all copies, an operation of one after that of the other: what waits for itself
+ * in one leaves room for the others.  false: nothing was emitted. */
 bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies);   /* cg_stmt.c */
 void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
@@ -373,8 +373,8 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
-/* cg_point.c: of the body of the innermost loop, in vectors of `lanes` and of at least `least` iterations: what chooses one
- * value in one element and another one in all others; 0: nothing does. */
+/* cg_point.c: of the body of the innermost loop, in vectors of `lanes` and of at least `least` iterations: what
+ * chooses one value in one element and another one in all others; 0: nothing does. */
 ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least);
 /* f->point's element, if it is one of `count` from `begin` on, after the others. */
 void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count);
@@ -384,16 +384,17 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* cg_expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* cg_acc.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
-/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: the accumulators of
- * the body are in registers from load to store, which are before and after the loop, or begin and end a round. */
+/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: the
+ * accumulators of the body are in registers from load to store, which are before and after the loop, or begin and end
+ * a round. */
 bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size); /* whether there are any */
 void opjit_cg_hold_load(cg_func *f, ir_ref body);
 void opjit_cg_hold_store(cg_func *f, ir_ref body);
-void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in the loop's block: they go round */
+void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: they go round */
 void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
-/* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false.  A loop
- * of several blocks has its variable in memory at quick: LLVM's fast register allocator would keep two there. */
+/* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false.  A
+ * loop of several blocks has its variable in memory at quick: LLVM's fast register allocator would keep two there. */
 typedef struct cg_count {
     LLVMBasicBlockRef body, after;
     LLVMValueRef iv, slot; /* slot: the variable's memory, or NULL; iv is then its value in the first block */

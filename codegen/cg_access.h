@@ -34,8 +34,8 @@ LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef 
 LLVMValueRef opjit_cg_plus(cg_func *f, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k);
 
-/* An index expression in lane 0: an affine one where var is 0; or one of var's digits, idiv(var, k) and imod(var, k), where
- * var is k times the quotient.  NULL: zero. */
+/* An index expression in lane 0: an affine one where var is 0; or one of var's digits, idiv(var, k) and imod(var, k),
+ * where var is k times the quotient.  NULL: zero. */
 LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quotient);
 
 /* Every step-th element. */

@@ -167,9 +167,9 @@ static uint32_t depth_of_lanes(const cg_func *f, ir_ref node)
     return f->info[node].fresh ? f->scope_count - 1 : f->loop_scope;
 }
 
-/* Integers that grow by `step` from lane to lane, in the lanes of this copy, from those of an earlier one: each copy goes on
- * from the CG_CHAINS-th before it, since what waits for the copy right before it is no faster than the stores.  NULL: there is
- * none. */
+/* Integers that grow by `step` from lane to lane, in the lanes of this copy, from those of an earlier one: each copy
+ * goes on from the CG_CHAINS-th before it, since what waits for the copy right before it is no faster than the
+ * stores.  NULL: there is none. */
 static LLVMValueRef lanes_after(cg_func *f, ir_ref node, uint32_t bits, int64_t step)
 {
     const uint32_t depth = depth_of_lanes(f, node);
@@ -454,8 +454,8 @@ static LLVMValueRef float_lanes(cg_func *f, ir_ref node, ir_type to)
     return remember_lanes(f, node, depth, copy, v);
 }
 
-/* ELEM: integers are the low bits; floats are converted from i32 lanes where the interval allows it.  What is exact in f32
- * is rounded once on its way to f16, and what isn't is infinite there. */
+/* ELEM: integers are the low bits; floats are converted from i32 lanes where the interval allows it.  What is exact
+ * in f32 is rounded once on its way to f16, and what isn't is infinite there. */
 LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
 {
     const ir_type to = (ir_type)ir_at(f->ir, node)->type;

@@ -261,8 +261,8 @@ static bool has_arithmetic(const cg_func *f, ir_ref first)
     const ir_node *n = ir_at(f->ir, first), *value = ir_at(f->ir, ir_operand(f->ir, first, 0));
     if (n->op != IR_STORE || n->next != 0)
         return n->op == IR_LET || n->op == IR_UPD;
-    return ir_is_float((ir_type)value->type) && value->op != IR_LOAD && value->op != IR_SELECT && value->op != IR_CONST &&
-           value->op != IR_GET;
+    return ir_is_float((ir_type)value->type) && value->op != IR_LOAD && value->op != IR_SELECT &&
+           value->op != IR_CONST && value->op != IR_GET;
 }
 
 /* Width of the elements that the loop is about: the widest one it stores or accumulates. */
@@ -388,9 +388,9 @@ static void emit_pieces(const pieces *p, range *r)
 
 /* --- aligned stores ----------------------------------------------------------------------------------------------- */
 
-/* Whether the loop is better begun in the middle of its first vector, where whole vectors are: one that stores many of them
- * at an unknown place, each other one across two lines.  Its ends are stored twice then.  Values that are not all the same
- * would take half as long again to compile. */
+/* Whether the loop is better begun in the middle of its first vector, where whole vectors are: one that stores many
+ * of them at an unknown place, each other one across two lines.  Its ends are stored twice then.  Values that are not
+ * all the same would take half as long again to compile. */
 static bool seeks_alignment(cg_func *f, const pieces *p, const range *r)
 {
     const ir_node *s = ir_at(f->ir, p->body);

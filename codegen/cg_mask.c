@@ -32,8 +32,8 @@ static bool is_zero(LLVMValueRef v)
 }
 
 /* A vector constant in a register, loaded once a block: in place it would take the slow way too, and what another block
- * loaded is on the stack, where half of the vectors cross lines.  Again after a few uses where many copies have them: what
- * has 8 goes to the stack too. */
+ * loaded is on the stack, where half of the vectors cross lines.  Again after a few uses where many copies have them:
+ * what has 8 goes to the stack too. */
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
 {
     if (f->peak || !LLVMIsConstant(v) || opjit_cg_lanes(v) == 1)

@@ -429,8 +429,8 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
     return opjit_cg_growth(f, &a, var, &grow) && step == 1 && grow == 1;
 }
 
-/* The processor alone does not read ahead far enough where there is arithmetic between the loads, least of all beside stores
- * around the caches: the loop fetches lines for the rounds, and rows, to come. */
+/* The processor alone does not read ahead far enough where there is arithmetic between the loads, least of all beside
+ * stores around the caches: the loop fetches lines for the rounds, and rows, to come. */
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);

@@ -1,6 +1,7 @@
-/* cg_point.c - a loop that stores one value everywhere but in one element, as in a row of an identity matrix: it stores that
- * value everywhere, and then the element.  A mask for each vector would be read from as much memory as is written, which
- * takes a third of the time where that is the second cache.  Not for stores around the caches, and not for short loops. */
+/* cg_point.c - a loop that stores one value everywhere but in one element, as in a row of an identity matrix: it
+ * stores that value everywhere, and then the element.  A mask for each vector would be read from as much memory as is
+ * written, which takes a third of the time where that is the second cache.  Not for stores around the caches, and not
+ * for short loops. */
 #include "codegen/cg_access.h"
 
 enum { LEAST_VECTORS = 32 };

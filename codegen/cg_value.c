@@ -219,9 +219,9 @@ cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t d
     return depth < f->copy_scope ? &f->cache[slot][node] : &f->own[slot][node];
 }
 
-/* Quick makes a new value of a vector of floats that its block has used often: what has 8 uses goes to the stack, even if
- * no other block reads it, since LLVM's fast register allocator counts no further.  The fence is no instruction in the
- * end; what is frozen would be the same value again. */
+/* Quick makes a new value of a vector of floats that its block has used often: what has 8 uses goes to the stack,
+ * even if no other block reads it, since LLVM's fast register allocator counts no further.  The fence is no
+ * instruction in the end; what is frozen would be the same value again. */
 static LLVMValueRef renewed(cg_func *f, cg_entry *e)
 {
     LLVMValueRef v = opjit_cg_live(f, e);

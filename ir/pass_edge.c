@@ -14,7 +14,8 @@ int64_t opjit_ir_chain_line(const scheduler *s, const chain *c)
     return IR_LINE / opjit_ir_type_size(s->f->tensors[ir_at(s->f, opjit_ir_chain_store(s->f, c))->ref].type);
 }
 
-/* Whether everything that the loop loads is there for the whole row: at the store's own coordinate, or at the same one. */
+/* Whether everything that the loop loads is there for the whole row: at the store's own coordinate, or at the same
+ * one. */
 static bool loads_whole_row(ir_func *f, ir_ref loop)
 {
     const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;

@@ -1,5 +1,5 @@
 /* pass_schedule.h - rows as schedule sees them: chains of loops that each store a part of one row.  Shared by
- * pass_schedule.c, pass_edge.c, pass_ends.c and pass_turn.c. */
+ * pass_schedule.c, pass_work.c, pass_edge.c, pass_ends.c and pass_turn.c. */
 #ifndef OPJIT_IR_PASS_SCHEDULE_H
 #define OPJIT_IR_PASS_SCHEDULE_H
 
@@ -7,6 +7,7 @@
 
 enum {
     MAX_CHAIN = 16,
+    MATH_COST = 16,      /* about what the shortest math op becomes */
     SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
 };
 
@@ -34,35 +35,47 @@ typedef struct chain {
     bool overlaps;                /* the row's last vector may be stored whole, whatever is left of the row */
 } chain;
 
+/* What a loop that makes vectors does. */
+typedef struct work {
+    ir_ref store;  /* its only statement; 0: there is more */
+    uint32_t size; /* bytes of the largest element that it stores or accumulates */
+    uint32_t cost; /* operations on elements */
+    uint32_t gathers; /* loads that are made lane by lane */
+} work;
+
+/* Whether the loop makes vectors: stores of neighbours, everything else the same or in equal steps, or known. */
+bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
 /* Whole vectors of the tensor are aligned wherever a row starts. */
 bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
 bool opjit_ir_loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor); /* or what it is an alias of */
-/* pass_step.c: whether a load in the loop can be made vectors of, or lanes one by one, which *gathers counts; what it costs
- * more than a load of neighbours is added to *cost. */
+/* pass_step.c: whether a load in the loop can be made vectors of, or lanes one by one, which *gathers counts; what it
+ * costs more than a load of neighbours is added to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
 bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length);
 
 /* --- edges (pass_edge.c) ------------------------------------------------------------------------------------------ */
 ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c);   /* of the first loop */
 int64_t opjit_ir_chain_line(const scheduler *s, const chain *c); /* elements in a line of memory */
-bool opjit_ir_chain_repeats(scheduler *s, const chain *c);  /* anything of the row may be computed and stored twice */
-ir_ref opjit_ir_chain_head(scheduler *s, const chain *c);   /* how many elements of the row are in its first line */
-bool opjit_ir_chain_touches(scheduler *s, const chain *c);  /* the next iteration's row begins in memory where it ends */
+bool opjit_ir_chain_repeats(scheduler *s, const chain *c); /* anything of the row may be computed and stored twice */
+ir_ref opjit_ir_chain_head(scheduler *s, const chain *c);  /* how many elements of the row are in its first line */
+bool opjit_ir_chain_touches(scheduler *s, const chain *c); /* the next iteration's row begins in memory where it ends */
 /* Long rows of unknown alignment past the caches: their whole lines are stored around the caches.  In short ones the
  * edges, which cost as much as some lines, would be most of the work. */
 bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c);
 void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
 
-/* pass_ends.c: a loop from 0 that makes more than stores of a row, and ends anywhere, then goes to its last whole round, and the
- * loop given from there to the end of the last vector of lanes, whose lanes behind the end update with what changes nothing;
- * neither is in the list out, only lets that they need.  0: it is not one, or its statements can't run on. */
+/* pass_ends.c: a loop from 0 that makes more than stores of a row, and ends anywhere, then goes to its last whole
+ * round, and the loop given from there to the end of the last vector of lanes, whose lanes behind the end update with
+ * what changes nothing; neither is in the list out, only lets that they need.  0: it is not one, or its statements
+ * can't run on. */
 ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round);
-/* A loop from 0 that only stores rows of scratch, and ends anywhere, then goes to the end of its last round: less to compile
- * than an end of its own, for half a round more to do.  false: it is not one, or its statements can't run on. */
+/* A loop from 0 that only stores rows of scratch, and ends anywhere, then goes to the end of its last round: less to
+ * compile than an end of its own, for half a round more to do.  false: it is not one, or its statements can't run on.
+ * */
 bool opjit_ir_round_end(scheduler *s, block *out, ir_ref loop, int64_t round);
 
-/* pass_turn.c: marks a loop, in the block of `around`, and the one inside it as blocks that are turned in registers; false:
- * another shape, and nothing changed. */
+/* pass_turn.c: marks a loop, in the block of `around`, and the one inside it as blocks that are turned in registers;
+ * false: another shape, and nothing changed. */
 bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop);
 
 #endif

@@ -38,8 +38,8 @@ static inline bool ranges_meet(const void *a, uint64_t a_bytes, const void *b, u
     return (uintptr_t)a - (uintptr_t)b < b_bytes || (uintptr_t)b - (uintptr_t)a < a_bytes;
 }
 
-OUT_OF_LINE static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output, uint32_t other,
-                                   opjit_error *error)
+OUT_OF_LINE static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output,
+                                               uint32_t other, opjit_error *error)
 {
     const bool same = buffers[output] == buffers[other];
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s overlaps %s%s", buffer_name(k, output),
@@ -49,7 +49,8 @@ OUT_OF_LINE static opjit_status refuse_overlap(const opjit_kernel *k, void *cons
 }
 
 /* The pairs that share memory, into *alias; pairs of outputs are looked at once. */
-OUT_OF_LINE static opjit_status find_alias(const opjit_kernel *k, void *const *buffers, uint64_t *alias, opjit_error *error)
+OUT_OF_LINE static opjit_status find_alias(const opjit_kernel *k, void *const *buffers, uint64_t *alias,
+                                           opjit_error *error)
 {
     for (uint32_t o = k->inputs; o < k->bindings; o++) {
         const slot *s = &k->slots[o];
@@ -338,7 +339,8 @@ static void place_temps(run *r)
 }
 
 /* The road with an executor, a workspace, the interpreter or custom steps. */
-OUT_OF_LINE static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_variant_info *variant, opjit_error *error)
+OUT_OF_LINE static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_variant_info *variant,
+                                             opjit_error *error)
 {
     const opjit_allocator *a = &r->kernel->core->allocator;
     void *own = NULL;
@@ -394,7 +396,8 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
     return OPJIT_OK;
 }
 
-/* The road of all calls but the simplest: wrong ones, of an older structure, not plain, of many buffers or several steps. */
+/* The road of all calls but the simplest: wrong ones, of an older structure, not plain, of many buffers or several
+ * steps. */
 OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
 {
     void *on_stack[STACK_BUFFERS];
@@ -435,8 +438,8 @@ static inline bool fits(const slot *s, const opjit_binding *b)
     return b->data != NULL && b->bytes >= s->bytes && ((uintptr_t)b->data & s->align_mask) == 0;
 }
 
-/* Written so that nothing has to be kept beyond the stage's call: each register that is saved is a store more, and what a
- * kernel of 16 KiB stores takes 512. */
+/* Written so that nothing has to be kept beyond the stage's call: each register that is saved is a store more, and
+ * what a kernel of 16 KiB stores takes 512. */
 opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
 {
     void *buffers[2];

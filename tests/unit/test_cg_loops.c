@@ -200,7 +200,7 @@ typedef struct long_row {
     ir_type type;
     uint32_t lanes, unroll, trip, rows;
     int64_t lo, step;
-    bool point, swapped; /* one value but in one element, which is often outside of the row; else numbers in equal steps */
+    bool point, swapped; /* one value but in one element, often outside of the row; else numbers in equal steps */
 } long_row;
 
 static void build_wide(ir_func *f, const long_row *w)
