@@ -102,7 +102,22 @@ struct rt_device_code {
     entry entries[];
 };
 
-/* --- errors ------------------------------------------------------------------------------------------------------ */
+/* --- errors ------------------------------------------------------------------------------------------------------- */
+static const char names[] = /* in the order of functions; no pointers, which would have to be relocated */
+#define F(name, parameters) #name "\0"
+    FUNCTIONS(F);
+#undef F
+#define NUMBER(function) (offsetof(functions, function) / sizeof(void (*)(void)))
+
+static const char *name_of(size_t number)
+{
+    const char *name = names;
+
+    for (; number > 0; number--)
+        name += strlen(name) + 1;
+    return name;
+}
+
 static opjit_status status_of(int code)
 {
     switch (code) {
@@ -121,12 +136,13 @@ static opjit_status status_of(int code)
 }
 
 /* OK for 0, else "<who>: <function>: <the driver's name, and its words>". */
-static opjit_status check(const functions *f, const char *who, const char *function, int code, opjit_error *error)
+static opjit_status check(const functions *f, const char *who, size_t number, int code, opjit_error *error)
 {
-    const char *name = NULL, *words = NULL;
+    const char *name = NULL, *words = NULL, *function;
 
     if (code == 0)
         return OPJIT_OK;
+    function = name_of(number);
     f->cuGetErrorName(code, &name);
     f->cuGetErrorString(code, &words);
     if (name == NULL)
@@ -134,18 +150,13 @@ static opjit_status check(const functions *f, const char *who, const char *funct
     return opjit_rt_error_set(error, status_of(code), "%s: %s: %s, %s", who, function, name,
                               words == NULL ? "" : words);
 }
-#define CHECK(f, who, function, arguments) TRY(check(f, who, #function, (f)->function arguments, error))
+#define CHECK(f, who, function, arguments) TRY(check(f, who, NUMBER(function), (f)->function arguments, error))
 
-/* --- the driver -------------------------------------------------------------------------------------------------- */
+/* --- the driver --------------------------------------------------------------------------------------------------- */
 static opjit_status find_functions(void *library, const char *path, functions *out, opjit_error *error)
 {
-    static const char names[] = /* no pointers, which would have to be relocated */
-#define F(name, parameters) #name "\0"
-        FUNCTIONS(F);
-#undef F
-    size_t i = 0;
-
-    for (const char *name = names; *name != '\0'; name += strlen(name) + 1, i++) {
+    for (size_t i = 0; i < sizeof *out / sizeof(void (*)(void)); i++) {
+        const char *name = name_of(i);
         void *symbol = dlsym(library, name);
         if (symbol == NULL)
             return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "CUDA driver %s: it has no %s", path, name);
@@ -348,12 +359,12 @@ static void leave(const rt_device *d)
 }
 
 /* One function of the driver in the device's context. */
-#define WITHIN(d, function, arguments)                           \
-    do {                                                         \
-        TRY(enter(d, error));                                    \
-        const int code_ = (d)->f.function arguments;             \
-        leave(d);                                                \
-        TRY(check(&(d)->f, (d)->name, #function, code_, error)); \
+#define WITHIN(d, function, arguments)                                  \
+    do {                                                                \
+        TRY(enter(d, error));                                           \
+        const int code_ = (d)->f.function arguments;                    \
+        leave(d);                                                       \
+        TRY(check(&(d)->f, (d)->name, NUMBER(function), code_, error)); \
     } while (0)
 
 /* --- memory and streams ------------------------------------------------------------------------------------------ */
@@ -447,7 +458,7 @@ static opjit_status compile(rt_device *d, const char *text, const char *const *e
     const int failed = d->f.cuModuleLoadDataEx(&code->module, text, 2, options, values);
 
     if (failed != 0) {
-        check(&d->f, d->name, "cuModuleLoadDataEx", failed, error);
+        check(&d->f, d->name, NUMBER(cuModuleLoadDataEx), failed, error);
         log[sizeof log - 1] = '\0';
         log[strcspn(log, "\n")] = '\0'; /* the first is what it is about */
         if (log[0] != '\0' && status_of(failed) == OPJIT_CODEGEN)
@@ -457,7 +468,7 @@ static opjit_status compile(rt_device *d, const char *text, const char *const *e
     for (uint32_t i = 0; i < code->entry_count; i++) {
         const int missing = d->f.cuModuleGetFunction(&code->entries[i].function, code->module, entries[i]);
         if (missing != 0) {
-            check(&d->f, d->name, "cuModuleGetFunction", missing, error);
+            check(&d->f, d->name, NUMBER(cuModuleGetFunction), missing, error);
             opjit_rt_error_prefix(error, "entry %s", entries[i]);
             return status_of(missing);
         }
@@ -553,7 +564,7 @@ static opjit_status ask_for_shared(rt_device *d, entry *e, uint32_t bytes, opjit
     if (code == 0 && bytes > e->shared_bytes)
         e->shared_bytes = bytes;
     pthread_mutex_unlock(&d->mutex);
-    return check(&d->f, d->name, "cuFuncSetAttribute", code, error);
+    return check(&d->f, d->name, NUMBER(cuFuncSetAttribute), code, error);
 }
 
 static opjit_status launch(rt_device_code *code, void *stream, const rt_launch *l, opjit_error *error)
