@@ -51,7 +51,10 @@ typedef struct ir_op_info {
 enum { IR_FLAG_P = 1, IR_FLAG_M = 2, IR_FLAG_V = 4, IR_FLAG_L = 8, IR_FLAG_S = 16, IR_FLAG_K = 32 };
 extern const ir_op_info opjit_ir_op_infos[IR_OP_COUNT];
 
-typedef enum ir_kind { IR_KIND_NONE = 0, IR_SUM, IR_PROD, IR_KMIN, IR_KMAX, IR_ARGMIN, IR_ARGMAX, IR_ARGMIN_LAST, IR_ARGMAX_LAST, IR_KIND_COUNT } ir_kind;
+typedef enum ir_kind {
+    IR_KIND_NONE = 0, IR_SUM, IR_PROD, IR_KMIN, IR_KMAX, IR_ARGMIN, IR_ARGMAX, IR_ARGMIN_LAST, IR_ARGMAX_LAST,
+    IR_KIND_COUNT
+} ir_kind;
 const char *opjit_ir_kind_name(ir_kind k); /* "sum" ... "argmax.last" */
 
 typedef struct ir_node {
@@ -59,20 +62,22 @@ typedef struct ir_node {
     uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
     uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
     uint8_t flags;    /* FOR: IR_FOR_... */
-    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TURN: rows of a block; STAGE: threads of a team, 0: a CPU's one */
+    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TURN: rows of a block; STAGE: threads of a team, 0: one */
     uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;
-    uint32_t ref;     /* LOAD STORE DEF YIELD HEAD: tensor; VAR: owner; GET: LET or ACC; UPD: ACC; PARAM: param; FOR STAGE: its VAR */
+    uint32_t ref;     /* LOAD STORE DEF YIELD HEAD: tensor; VAR: owner; GET: LET or ACC; UPD: ACC; PARAM: param; FOR
+                         STAGE: its VAR */
     ir_ref next;      /* statement: the next one of its block */
     ir_ref body;      /* FOR STAGE: first statement of the block */
-    uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC, reducing DEF: lanes; VAR: which coordinate of its def;
-                         YIELD: 1 if boxed (an offset, a size and a step a dimension follow its VARs) */
+    uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC, reducing DEF: lanes;
+                         VAR: which coordinate of its def; YIELD: 1 if boxed (an offset, a size and a step a
+                         dimension follow its VARs) */
 } ir_node;
 enum {
     IR_FOR_NT = 1,
     IR_FOR_TAIL_MASK = 2,
-    IR_FOR_TAIL_OVERLAP = 4, /* the last vector may begin before lo: storing there again what stands there is harmless */
+    IR_FOR_TAIL_OVERLAP = 4, /* the last vector may begin before lo: storing again what stands there is harmless */
     IR_FOR_HEAD = 8,   /* the begin of a row, stored as a whole line from lo on */
     IR_FOR_TAIL = 16,  /* the end of a row, stored as a whole line up to hi */
     IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage goes on in memory where this one ends */
@@ -93,7 +98,8 @@ typedef struct ir_tensor {
     uint32_t slot;                      /* IN OUT CONSTANT: position in the stage function's buffers */
     uint32_t alias;                     /* OUT: the IN tensor whose memory this is in this variant; 0: none */
     uint32_t of;                        /* VIEW: the tensor whose bytes it shows */
-    int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, set by opjit_ir_layout */
+    int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, by
+                                           opjit_ir_layout */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
     const void *data;                   /* CONSTANT: `bytes` bytes */
 } ir_tensor;
@@ -106,7 +112,8 @@ typedef struct ir_param {
 
 /* How far a function has come; the verifier's rules depend on it.  Printed as `after NAME`, value form without. */
 typedef enum ir_stage {
-    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_EXPANDED, IR_GRIDDED, IR_STAGE_COUNT
+    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_EXPANDED, IR_GRIDDED,
+    IR_STAGE_COUNT
 } ir_stage;
 const char *opjit_ir_stage_name(ir_stage stage); /* "lower", "fold", "place", ... */
 
@@ -118,27 +125,27 @@ typedef struct ir_func {
     ir_stage stage;
     ir_node *nodes;         uint32_t node_count, node_capacity;
     ir_ref *operands;       uint32_t operand_count, operand_capacity;
-    ir_tensor *tensors;     uint32_t tensor_count, tensor_capacity; /* [0] unused; inputs, then outputs, then the others */
+    ir_tensor *tensors;     uint32_t tensor_count, tensor_capacity; /* [0] unused; inputs, then outputs, then others */
     ir_param *params;       uint32_t param_count, param_capacity;   /* [0] unused */
     ir_ref body;            /* first kernel level statement (DEF, YIELD or STAGE) */
     uint64_t shared_size, scratch_size; /* bytes; set by opjit_ir_layout */
     bool failed;            /* out of memory or too many nodes: builders give 0 from then on; check once at the end */
 } ir_func;
 
-/* --- functions and builders (ir.c).  Builders never fail on 0 operands and give 0 once f->failed. -------------------- */
+/* --- functions and builders (ir.c).  Builders never fail on 0 operands and give 0 once f->failed. ----------------- */
 opjit_status opjit_ir_init(ir_func *f, const opjit_allocator *allocator, const char *name, opjit_error *error);
 void opjit_ir_free(ir_func *f); /* zeroed and half-built functions too */
 /* A deep copy into a fresh *out. */
 opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error);
 
-uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor, name and data included; 0: no memory */
+uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor, name and data too; 0: no memory */
 uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, const char *name);
 /* The tensor whose bytes `tensor` shows, itself if it is no view. */
 uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor);
 /* Dense row-major strides for sizes; strides of dimensions of size 1 are 0. */
 void opjit_ir_dense_strides(ir_tensor *tensor);
 
-ir_ref opjit_ir_const(ir_func *f, ir_type type, uint64_t bits); /* bits beyond the type's width are cleared; bool: 0 or 1 */
+ir_ref opjit_ir_const(ir_func *f, ir_type type, uint64_t bits); /* bits beyond the width are cleared; bool: 0 or 1 */
 ir_ref opjit_ir_index(ir_func *f, int64_t value);
 ir_ref opjit_ir_param(ir_func *f, uint32_t param);
 ir_ref opjit_ir_get(ir_func *f, ir_ref let_or_acc);
@@ -147,14 +154,20 @@ ir_ref opjit_ir_head(ir_func *f, uint32_t tensor, ir_ref element);
 /* Any pure op of the table; type is used where the table says T, else derived.  Literal: nothing is folded. */
 ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 static inline ir_ref ir_expr1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_expr(f, op, t, 1, &a); }
-static inline ir_ref ir_expr2(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b) { return opjit_ir_expr(f, op, t, 2, (ir_ref[2]){ a, b }); }
-static inline ir_ref ir_expr3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b, ir_ref c) { return opjit_ir_expr(f, op, t, 3, (ir_ref[3]){ a, b, c }); }
+static inline ir_ref ir_expr2(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b)
+{
+    return opjit_ir_expr(f, op, t, 2, (ir_ref[2]){ a, b });
+}
+static inline ir_ref ir_expr3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b, ir_ref c)
+{
+    return opjit_ir_expr(f, op, t, 3, (ir_ref[3]){ a, b, c });
+}
 
 /* Statements are made detached; opjit_ir_append links them. */
 ir_ref opjit_ir_def(ir_func *f, uint32_t tensor);   /* makes a VAR a dimension; set the value with opjit_ir_set_value */
 ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor); /* unboxed, over the whole tensor; likewise */
-/* A DEF whose elements are reductions of `size` values, folded in the order of an accumulator with these lanes; arg kinds
- * give the number of the value.  Its value is an expression of one more variable, the number of the value. */
+/* A DEF whose elements are reductions of `size` values, folded in the order of an accumulator with these lanes; arg
+ * kinds give the number of the value.  Its value is an expression of one more variable, the number of the value. */
 ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes, uint64_t size);
 ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce); /* that variable; 0 where the DEF reduces nothing */
 /* A DEF whose element at coordinate c of `dimension` is such a reduction, in order, of the c + 1 values from the first
@@ -173,19 +186,23 @@ ir_ref opjit_ir_acc(ir_func *f, ir_type type, ir_kind kind, uint32_t lanes);
 ir_ref opjit_ir_upd(ir_func *f, ir_ref acc, ir_ref value, ir_ref at);          /* at: 0 but for arg kinds */
 ir_ref opjit_ir_store(ir_func *f, uint32_t tensor, ir_ref value, const ir_ref *coordinates);
 ir_ref opjit_ir_sync(ir_func *f);
-/* Appends statement to the block of parent (STAGE or FOR), or to the kernel's list where parent is 0.  O(1) amortised use
- * through *tail: the last statement of that block, 0 for an empty one; updated. */
+/* Appends statement to the block of parent (STAGE or FOR), or to the kernel's list where parent is 0.  O(1) amortised
+ * use through *tail: the last statement of that block, 0 for an empty one; updated. */
 void opjit_ir_append(ir_func *f, ir_ref parent, ir_ref *tail, ir_ref statement);
 
 static inline const ir_node *ir_at(const ir_func *f, ir_ref r) { return &f->nodes[r]; }
 static inline ir_ref ir_operand(const ir_func *f, ir_ref r, uint32_t i) { return f->operands[f->nodes[r].first + i]; }
-static inline bool ir_is_index_const(const ir_func *f, ir_ref r) { return f->nodes[r].op == IR_CONST && f->nodes[r].type == IR_INDEX; }
+static inline bool ir_is_index_const(const ir_func *f, ir_ref r)
+{
+    return f->nodes[r].op == IR_CONST && f->nodes[r].type == IR_INDEX;
+}
 static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64_t)f->nodes[r].imm; }
 /* The same value by structure: equal trees, or equal nodes. */
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
 
-/* Substitution: a map from node to node (0: itself), as long as f->node_count was when it was made.  Copies what changes and
- * shares what does not.  The map grows by itself; VAR, LET and ACC that a statement copy makes anew are entered in it. */
+/* Substitution: a map from node to node (0: itself), as long as f->node_count was when it was made.  Copies what
+ * changes and shares what does not.  The map grows by itself; VAR, LET and ACC that a statement copy makes anew are
+ * entered in it. */
 typedef struct ir_map {
     ir_ref *to; uint32_t count;                    /* what was entered */
     ir_ref *memo; uint32_t *stamp; uint32_t now;   /* what rewrites found since the last entry */
@@ -195,7 +212,7 @@ void opjit_ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to);
 ir_ref opjit_ir_rewrite(ir_func *f, ir_map *map, ir_ref expr);           /* an expression under the map */
 ir_ref opjit_ir_copy_block(ir_func *f, ir_map *map, ir_ref first);       /* a statement list, deeply; gives its first */
 
-/* --- intervals (ir_interval.c) ---------------------------------------------------------------------------------------- */
+/* --- intervals (ir_interval.c) ------------------------------------------------------------------------------------ */
 typedef struct ir_interval { int64_t lo, hi; } ir_interval; /* both ends included; lo > hi: never evaluated */
 /* Of an index expression, from the bounds of the loops and defs that own its variables; saturates at the ends of int64
  * (a saturated end means: may overflow). */
@@ -204,13 +221,13 @@ ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr);
 int opjit_ir_decide(const ir_func *f, ir_ref bool_expr);
 /* Linear view of an index expression in one variable: expr = factor * var + rest, rest free of var. */
 typedef struct ir_linear { int64_t factor; ir_ref rest; } ir_linear;
-bool opjit_ir_linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out); /* false: not of that form; may append nodes */
-bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let);      /* whether expr reads it (through operands) */
+bool opjit_ir_linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out); /* false: not of that form; appends nodes */
+bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let);      /* whether expr reads it, through operands */
 
 /* The largest power of two known to divide an index expression (2^62 for 0); looks through lets.  ir_simplify.c. */
 uint64_t opjit_ir_divisor(const ir_func *f, ir_ref index_expr);
 
-/* --- scalar semantics (ir_scalar.c): the one place where the meaning of an op on values stands ---------------------------- */
+/* --- scalar semantics (ir_scalar.c): the one place where the meaning of an op on values stands -------------------- */
 /* out = op(args) on bits as in CONST; type: of the result, from: of operand 0.  false: not an op on values. */
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out);
 uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits); /* CAST */
@@ -221,26 +238,33 @@ float opjit_ir_f16_to_f32(uint16_t x);
 /* Accumulator semantics: identity, one step, and the fold of two lanes or blocks. */
 uint64_t opjit_ir_identity(ir_type type, ir_kind kind);
 
-/* --- simplification (ir_simplify.c): what fold does to one node, for passes that build new ones ---------------------------- */
+/* --- simplification (ir_simplify.c): what fold does to one node, for passes that build new ones ------------------- */
 /* As opjit_ir_expr, with constants folded, bool algebra, index identities and comparisons decided by interval. */
 ir_ref opjit_ir_make(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 static inline ir_ref ir_make1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_make(f, op, t, 1, &a); }
-static inline ir_ref ir_make2(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b) { return opjit_ir_make(f, op, t, 2, (ir_ref[2]){ a, b }); }
-static inline ir_ref ir_make3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b, ir_ref c) { return opjit_ir_make(f, op, t, 3, (ir_ref[3]){ a, b, c }); }
+static inline ir_ref ir_make2(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b)
+{
+    return opjit_ir_make(f, op, t, 2, (ir_ref[2]){ a, b });
+}
+static inline ir_ref ir_make3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b, ir_ref c)
+{
+    return opjit_ir_make(f, op, t, 3, (ir_ref[3]){ a, b, c });
+}
 
-/* --- text (ir_print.c, ir_parse.c) ------------------------------------------------------------------------------------------ */
+/* --- text (ir_print.c, ir_parse*.c) ------------------------------------------------------------------------------- */
 /* Appends the canonical text: print(parse(t)) == t for canonical t, and every bit of every constant survives. */
 void opjit_ir_print(const ir_func *f, rt_bytes *out);
 /* Parses text (length bytes, need not end with NUL) into a fresh *out.  Any input is safe; the message begins with
  * "line N: ".  Verifies nothing beyond syntax and types. */
-opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out, opjit_error *error);
+opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out,
+                            opjit_error *error);
 
-/* --- verifier (ir_verify.c) -------------------------------------------------------------------------------------------------- */
+/* --- verifier (ir_verify.c) --------------------------------------------------------------------------------------- */
 /* Checks rules V1 ... V18 as far as f->stage has them; the message begins with the rule's number, "V3 %4 load: ...".
  * INTERNAL: a rule is broken; LIMIT: it is a rule that takes a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
 
-/* --- passes (passes.c, pass_*.c) ----------------------------------------------------------------------------------------------- */
+/* --- passes (passes.c, pass_*.c) ---------------------------------------------------------------------------------- */
 typedef struct ir_pass_env {
     const rt_target *target;
     bool verify;            /* verify before the first and after every pass (debug builds, tests, OPJIT_VERIFY=1) */
@@ -256,12 +280,16 @@ typedef struct ir_pass {
     /* Pure function of (f, env), idempotent; *out_changed tells whether anything changed. */
     opjit_status (*run)(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 } ir_pass;
-extern const ir_pass opjit_ir_passes[]; /* fold, place, collapse, split, identity, schedule, expand, grid; ends with a NULL name */
+/* fold, place, collapse, split, identity, schedule, expand, grid; ends with a NULL name */
+extern const ir_pass opjit_ir_passes[];
 
 /* Runs every pass that leaves a later stage than f->stage, up to and including the one that leaves `last`. */
 opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error);
 /* What the last pass for the target leaves: pass grid is for GPUs. */
-static inline ir_stage opjit_ir_last_pass(const rt_target *t) { return rt_target_team(t) > 0 ? IR_GRIDDED : IR_EXPANDED; }
+static inline ir_stage opjit_ir_last_pass(const rt_target *t)
+{
+    return rt_target_team(t) > 0 ? IR_GRIDDED : IR_EXPANDED;
+}
 /* Places temps in shared and scratch tensors in scratch memory: offsets and f->shared_size, f->scratch_size. */
 opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
 
@@ -270,8 +298,8 @@ typedef struct ir_launch {
     uint32_t team;    /* threads that do an iteration together: 1, or a warp */
     uint32_t block;   /* threads of a block: whole teams */
     uint64_t grid;    /* blocks */
-    uint32_t shared;  /* bytes of a block's shared memory: scratch, of each team at team_scratch times its number in the block */
-    uint64_t scratch; /* bytes of scratch in the workspace, behind the temps, likewise of each team of the grid; 0: none there */
+    uint32_t shared;  /* bytes of a block's shared memory: scratch, of each team at team_scratch times its number */
+    uint64_t scratch; /* bytes of scratch in the workspace, behind the temps, likewise of each team of the grid; or 0 */
     uint64_t team_scratch;
 } ir_launch;
 /* After opjit_ir_layout. */
@@ -282,7 +310,7 @@ uint64_t opjit_ir_grid_workspace(const ir_func *f);
 /* Marks output `out` as sharing memory with input `in` (a variant); false where rule V15 would not hold. */
 bool opjit_ir_may_alias(const ir_func *f, uint32_t out, uint32_t in);
 
-/* --- interpreter (ir_interp.c) --------------------------------------------------------------------------------------------------- */
+/* --- interpreter (ir_interp.c) ------------------------------------------------------------------------------------ */
 typedef struct ir_run {
     void *const *buffers;       /* by tensor slot */
     const uint64_t *params;     /* by parameter, params[0] is the first; as abi.h */
@@ -290,8 +318,9 @@ typedef struct ir_run {
     uint32_t stage;             /* loop form: which stage, in order of appearance */
     uint64_t begin, end;        /* loop form: its iterations */
 } ir_run;
-/* Runs one stage (loop form) or everything (value form).  Scalar, literal, bit-exact: the oracle.  After pass grid it is a
- * simulated grid: what threads without a sync between them may not do with the same byte is an error (ir_race.c). */
+/* Runs one stage (loop form) or everything (value form).  Scalar, literal, bit-exact: the oracle.  After pass grid it
+ * is a simulated grid: what threads without a sync between them may not do with the same byte is an error
+ * (ir_race.c). */
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error);
 
 #endif

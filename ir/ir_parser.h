@@ -57,4 +57,9 @@ void opjit_ir_p_declare(parser *p, symbol id, symbol_kind kind, uint32_t value);
 symbol opjit_ir_p_id(parser *p);
 uint32_t opjit_ir_p_tensor(parser *p);
 
+/* ir_parse_declaration.c */
+const char *opjit_ir_p_string(parser *p);              /* a quoted one, in the arena; NULL: the token is none */
+void opjit_ir_p_layout(parser *p, ir_tensor *out);     /* type[sizes] and what follows it */
+bool opjit_ir_p_declaration(parser *p);                /* one, if there is one here */
+
 #endif
