@@ -71,6 +71,18 @@ enum {
 };
 #define CG_NEEDS(feature) ((uint64_t)1 << (feature))
 
+struct cg_func;
+
+/* What a GPU's threads are and do; all of it is emitted where the function's builder stands. */
+typedef struct cg_grid {
+    unsigned global, shared;                       /* address spaces */
+    LLVMValueRef (*thread)(struct cg_func *f);     /* its number in its block, and its block's: i32 */
+    LLVMValueRef (*block)(struct cg_func *f);
+    LLVMValueRef (*from)(struct cg_func *f, LLVMValueRef v, LLVMValueRef lane); /* v, an i32, as thread `lane` of the team has it */
+    void (*sync)(struct cg_func *f);               /* the team's threads */
+    void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads); /* makes fn one, of blocks of so many threads */
+} cg_grid;
+
 /* What differs between targets; the rest of codegen never asks which one it is. */
 typedef struct cg_target {
     rt_arch arch;
@@ -81,15 +93,18 @@ typedef struct cg_target {
     void (*setup)(void); /* registers the backend; again is harmless */
     /* CPU name for LLVM, which every function gets beside the features. */
     const char *(*cpu)(const rt_target *target);
+    const char *(*features)(const rt_target *target); /* where LLVM takes them and the CPU from the machine, which is then one a
+                                                         level; NULL: machine_cpu, machine_features */
     const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types */
     bool (*masked)(const rt_target *target, uint32_t bits); /* masked vector loads and stores of lanes of that width */
     bool orders_zeros; /* its minimum and maximum know -0 from 0 */
     const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
     uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
                                                       times 128 bits; NULL: there are none such */
+    const cg_grid *grid; /* NULL: a CPU */
 } cg_target;
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
-extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv;
+extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx;
 
 /* cg_legal.c */
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);
@@ -131,6 +146,7 @@ typedef struct cg_loop {
     LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable gives it */
     int64_t offset;         /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
+    uint32_t threads;       /* that take groups of iterations in turn; 1 but where the loop is spread */
     uint32_t scope;         /* id of the scope around all of its pieces */
     LLVMValueRef slot;      /* where the variable is in memory, or NULL; iv is then what block `home` read there */
     LLVMBasicBlockRef home;
@@ -145,6 +161,8 @@ typedef struct cg_acc {
     bool blocked;                                /* k may leave the first block */
     uint32_t held_count;                         /* vectors of all lanes in registers; 0: they are in memory */
     LLVMValueRef held[CG_MAX_HELD], phis[CG_MAX_HELD]; /* as they are now; at the begin of a round */
+    LLVMValueRef before[3];                            /* apart: before the loop */
+    bool own, apart; /* grid: is one thread's; of the team's, thread l has lane l */
 } cg_acc;
 
 /* An address that several accesses start from: element `at` of the tensor, 0 standing for coordinate 0. */
@@ -237,6 +255,11 @@ typedef struct cg_func {
     uint32_t head_count;
     LLVMValueRef line;   /* memory for a line that two iterations share */
     cg_guess guess;
+    ir_launch launch;    /* GPUs: of this stage */
+    uint32_t buffer_count; /* arguments that are buffers */
+    LLVMValueRef *constant_data; /* constant buffers, if they are in the module; else NULL: arguments, too */
+    LLVMValueRef thread, team_in_block, team_number, scratch; /* i64: of the team, the block, the grid; address */
+    bool apart;          /* the team's threads each do something else */
     bool fence;          /* a non-temporal store was emitted */
     bool peak;           /* level */
     bool failed;         /* out of memory */
@@ -405,6 +428,25 @@ void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
 
+/* --- grids (cg_grid.c) -------------------------------------------------------------------------------------------- */
+bool opjit_cg_grid_begin(cg_func *f, const char *name); /* a kernel's function; false: no memory */
+void opjit_cg_grid_stage(cg_func *f, ir_ref stage);
+LLVMValueRef opjit_cg_grid_param(cg_func *f, uint32_t param, ir_type type); /* counted from 0 */
+LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor);
+void opjit_cg_spread(cg_func *f, ir_ref loop);
+/* Around what only one thread of the team is to do, where all of them do the same; NULL: each does its own. */
+LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
+void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
+LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
+LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number and more, modulo the team */
+/* cg_acc.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end behind
+ * it, with begin first in its block. */
+void opjit_cg_apart_load(cg_func *f, ir_ref body);
+void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before);
+void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef before, LLVMBasicBlockRef latch);
+bool opjit_cg_apart_blocked(const cg_func *f, ir_ref body);
+void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block that k is in */
+
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
@@ -424,6 +466,8 @@ typedef struct cg_kernel {
     LLVMTypeRef packed_type, typed_type, runs_type;
 } cg_kernel;
 opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, const char *name, cg_kernel *out);
+/* Its constant buffers as data of the module. */
+opjit_status opjit_cg_kernel_constants(cg_func *f, const codegen_kernel *request, const char *name, LLVMValueRef **out);
 opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t version);
 opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
 /* A library's registry with the distances to these symbols. */
@@ -451,7 +495,8 @@ opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_b
                                       const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);
 
 /* cg_state.c: LLVM's state of this thread. */
-opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMachineRef *out, opjit_error *error);
+opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uint32_t level, LLVMTargetMachineRef *out,
+                              opjit_error *error);
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out,
                               opjit_error *error); /* cg_module.c */
 

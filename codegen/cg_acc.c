@@ -10,10 +10,10 @@ typedef struct entry {
     LLVMValueRef value, where, some;
 } entry;
 
-/* Those in memory: lanes 0 are one, taken in order without blocks. */
-static uint32_t lanes_of(const ir_node *acc)
+/* Those in memory: lanes 0 are one, taken in order without blocks; and one is what a thread of several has. */
+static uint32_t lanes_of(const ir_node *acc, const cg_acc *a)
 {
-    return acc->imm ? (uint32_t)acc->imm : 1;
+    return acc->imm && !a->apart ? (uint32_t)acc->imm : 1;
 }
 
 static bool is_arg(const ir_node *acc)
@@ -121,7 +121,7 @@ static void reset_array(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t 
 
 static void reset_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
-    const uint32_t lanes = lanes_of(acc);
+    const uint32_t lanes = lanes_of(acc, a);
     reset_array(f, a->lane, bits_of(a), lanes, is_arg(acc) ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind));
     if (is_arg(acc)) {
         reset_array(f, a->where, 64, lanes, 0);
@@ -131,7 +131,8 @@ static void reset_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 
 static LLVMValueRef array(cg_func *f, uint32_t bits, uint32_t count)
 {
-    LLVMValueRef slot = opjit_cg_alloca(f, LLVMArrayType2(opjit_cg_int(f, bits, 1), count));
+    LLVMTypeRef type = opjit_cg_int(f, bits, 1);
+    LLVMValueRef slot = opjit_cg_alloca(f, count > 1 ? LLVMArrayType2(type, count) : type);
     LLVMSetAlignment(slot, 64);
     return slot;
 }
@@ -141,8 +142,8 @@ void opjit_cg_acc(cg_func *f, ir_ref statement)
     const ir_node *acc = ir_at(f->ir, statement);
     cg_acc *a = &f->accs[statement];
     LLVMValueRef zero = number(f, 64, 0);
-    const uint32_t lanes = lanes_of(acc), bits = bits_of(a);
-    *a = (cg_acc){ .type = a->type, .blocked = a->blocked, .lane = array(f, bits, lanes) };
+    const uint32_t lanes = lanes_of(acc, a), bits = bits_of(a);
+    *a = (cg_acc){ .type = a->type, .blocked = a->blocked, .own = a->own, .apart = a->apart, .lane = array(f, bits, lanes) };
     f->accumulates = true;
     if (is_arg(acc)) {
         a->where = array(f, 64, lanes);
@@ -178,13 +179,28 @@ static entry half_entry(cg_func *f, entry e, uint32_t from, uint32_t count)
                     half_of(f, e.some, from, count) };
 }
 
+/* What another thread has. */
+static entry entry_from(cg_func *f, entry e, LLVMValueRef lane)
+{
+    e.value = opjit_cg_from(f, e.value, lane);
+    if (e.where) {
+        e.where = opjit_cg_from(f, e.where, lane);
+        e.some = is_set(f, opjit_cg_from(f, opjit_cg_resize(f, e.some, 8, false), lane));
+    }
+    return e;
+}
+
 /* Lanes by halves, then the blocks before. */
 static entry fold(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     LLVMValueRef zero = number(f, 64, 0);
-    entry e = read_lanes(f, acc, a, lanes_of(acc), zero);
-    for (uint32_t half = lanes_of(acc) / 2; half > 0; half /= 2)
+    entry e = read_lanes(f, acc, a, lanes_of(acc, a), zero);
+    for (uint32_t half = lanes_of(acc, a) / 2; half > 0; half /= 2)
         e = combine(f, acc, a, half_entry(f, e, 0, half), half_entry(f, e, half, half));
+    for (uint32_t half = a->apart ? (uint32_t)acc->imm / 2 : 0; half > 0; half /= 2)
+        e = combine(f, acc, a, e, entry_from(f, e, opjit_cg_lane_after(f, half)));
+    if (a->apart) /* what the first thread has is right */
+        e = entry_from(f, e, number(f, 32, 0));
     if (!a->blocked)
         return e;
     entry total = { .value = read(f, a->total, bits_of(a), 1, zero) };
@@ -229,7 +245,9 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
 {
     if (a->blocked)
         enter_block(f, acc, a, k);
-    LLVMValueRef lane = LLVMBuildAnd(f->b, k, number(f, 64, lanes_of(acc) - 1), "");
+    LLVMValueRef lane = number(f, 64, lanes_of(acc, a) - 1);
+    if (lanes_of(acc, a) > 1)
+        lane = LLVMBuildAnd(f->b, k, lane, "");
     write_lanes(f, acc, a, lane, combine(f, acc, a, read_lanes(f, acc, a, width, lane), e));
 }
 
@@ -237,7 +255,7 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
 
 static uint32_t lanes_of_upd(const cg_func *f, ir_ref s)
 {
-    return lanes_of(ir_at(f->ir, ir_at(f->ir, s)->ref));
+    return lanes_of(ir_at(f->ir, ir_at(f->ir, s)->ref), &f->accs[ir_at(f->ir, s)->ref]);
 }
 
 /* The accumulator of an UPD that rounds of `size` iterations from a multiple of its lanes on can hold; else NULL. */
@@ -333,6 +351,111 @@ void opjit_cg_hold_store(cg_func *f, ir_ref body)
     }
 }
 
+/* --- a lane a thread ---------------------------------------------------------------------------------------------- */
+
+static entry held_entry(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    entry e = { .value = a->held[0] };
+    if (is_arg(acc)) {
+        e.where = a->held[1];
+        e.some = is_set(f, a->held[2]);
+    }
+    return e;
+}
+
+static void hold_entry(cg_func *f, const ir_node *acc, cg_acc *a, entry e)
+{
+    a->held[0] = e.value;
+    if (is_arg(acc)) {
+        a->held[1] = e.where;
+        a->held[2] = opjit_cg_resize(f, e.some, 8, false);
+    }
+}
+
+static void update_apart(cg_func *f, const ir_node *acc, cg_acc *a, entry e)
+{
+    hold_entry(f, acc, a, combine(f, acc, a, held_entry(f, acc, a), e));
+}
+
+/* The accumulator of statement s, if threads have its lanes and no statement of the body before s updates it; else NULL. */
+static cg_acc *apart_of(const cg_func *f, ir_ref body, ir_ref s)
+{
+    const ir_node *n = ir_at(f->ir, s);
+    if (n->op != IR_UPD || !f->accs[n->ref].apart)
+        return NULL;
+    for (ir_ref r = body; r != s; r = ir_at(f->ir, r)->next)
+        if (ir_at(f->ir, r)->op == IR_UPD && ir_at(f->ir, r)->ref == n->ref)
+            return NULL;
+    return &f->accs[n->ref];
+}
+
+static uint32_t parts_of(const cg_func *f, ir_ref s)
+{
+    return is_arg(ir_at(f->ir, ir_at(f->ir, s)->ref)) ? 3 : 1;
+}
+
+void opjit_cg_apart_load(cg_func *f, ir_ref body)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = apart_of(f, body, s);
+        const ir_node *acc = ir_at(f->ir, ir_at(f->ir, s)->ref);
+        if (a)
+            hold_entry(f, acc, a, read_lanes(f, acc, a, 1, number(f, 64, 0)));
+    }
+}
+
+void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = apart_of(f, body, s);
+        for (uint32_t i = 0; a && i < parts_of(f, s); i++) {
+            a->phis[i] = LLVMBuildPhi(f->b, LLVMTypeOf(a->held[i]), "");
+            LLVMAddIncoming(a->phis[i], &a->held[i], &before, 1);
+            a->before[i] = a->held[i];
+            a->held[i] = a->phis[i];
+        }
+    }
+}
+
+void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef before, LLVMBasicBlockRef latch)
+{
+    LLVMBasicBlockRef blocks[] = { before, latch };
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = apart_of(f, body, s);
+        for (uint32_t i = 0; a && i < parts_of(f, s); i++) {
+            LLVMAddIncoming(a->phis[i], &a->held[i], &latch, 1);
+            LLVMValueRef values[] = { a->before[i], a->held[i] };
+            a->held[i] = LLVMBuildPhi(f->b, LLVMTypeOf(values[0]), "");
+            LLVMAddIncoming(a->held[i], values, blocks, 2);
+        }
+    }
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) { /* phis come first in their block */
+        cg_acc *const a = apart_of(f, body, s);
+        const ir_node *acc = ir_at(f->ir, ir_at(f->ir, s)->ref);
+        if (a)
+            write_lanes(f, acc, a, number(f, 64, 0), held_entry(f, acc, a));
+    }
+}
+
+bool opjit_cg_apart_blocked(const cg_func *f, ir_ref body)
+{
+    bool blocked = false;
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        const cg_acc *const a = apart_of(f, body, s);
+        blocked = blocked || (a && a->blocked);
+    }
+    return blocked;
+}
+
+void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        const cg_acc *const a = apart_of(f, body, s);
+        if (a && a->blocked)
+            enter_block(f, ir_at(f->ir, ir_at(f->ir, s)->ref), a, k);
+    }
+}
+
 /* --- UPD ---------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef plus(cg_func *f, LLVMValueRef k, uint64_t more)
@@ -351,13 +474,17 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
         all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->lanes);
         all.some = opjit_cg_number(f, 1, f->lanes, 1);
     }
+    if (a->apart) {
+        update_apart(f, acc, &f->accs[n->ref], all);
+        return;
+    }
     if (a->held_count > 0) {
         LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->lanes % a->held_count];
         *held = as_held(f, a, step(f, acc, *held, all.value));
         return;
     }
     LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);
-    const uint32_t lanes = lanes_of(acc);
+    const uint32_t lanes = lanes_of(acc, a);
     uint32_t width = f->lanes < lanes ? f->lanes : lanes;
     uint64_t rest;
     if (width > 1 && (loop->step != 1 || !opjit_cg_residue(f, loop->var, width, &rest) || rest != 0))

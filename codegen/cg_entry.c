@@ -205,7 +205,8 @@ static LLVMValueRef emit_typed(cg_func *f, const cg_kernel *k, const codegen_ver
 /* --- data --------------------------------------------------------------------------------------------------------- */
 static LLVMValueRef add_data(const cg_func *f, const char *name, LLVMValueRef value, uint32_t align)
 {
-    LLVMValueRef global = LLVMAddGlobal(f->module, LLVMTypeOf(value), name);
+    LLVMValueRef global = LLVMAddGlobalInAddressSpace(f->module, LLVMTypeOf(value), name,
+                                                      LLVMGetPointerAddressSpace(f->type.ptr));
     LLVMSetInitializer(global, value);
     LLVMSetGlobalConstant(global, 1);
     LLVMSetLinkage(global, LLVMInternalLinkage);
@@ -283,27 +284,34 @@ static opjit_status emit_record(cg_func *f, const cg_kernel *k, const codegen_ve
     return OPJIT_OK;
 }
 
+opjit_status opjit_cg_kernel_constants(cg_func *f, const codegen_kernel *request, const char *name, LLVMValueRef **out)
+{
+    const uint32_t count = request->versions[0].meta->constants;
+    *out = ARENA_ARRAY(f->arena, LLVMValueRef, count + 1);
+    if (!*out)
+        return opjit_rt_no_memory(f->error);
+    for (uint32_t i = 0; i < count; i++) {
+        const codegen_data *data = &request->constants[i];
+        char constant[NAME_SIZE];
+        snprintf(constant, sizeof(constant), f->cpu->grid ? "%s_constant%u" : "%s.constant%u", name, i);
+        (*out)[i] = add_data(f, constant, bytes(f, data->data, (size_t)data->bytes), 64);
+    }
+    return OPJIT_OK;
+}
+
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, const char *name, cg_kernel *out)
 {
-    const opjit_kernel_meta *m = request->versions[0].meta;
     *out = (cg_kernel){ .request = request,
                         .name = name,
                         .versions = ARENA_ARRAY(f->arena, cg_entries, request->version_count),
-                        .constants = ARENA_ARRAY(f->arena, LLVMValueRef, m->constants),
                         .packed_type = LLVMFunctionType(f->type.none,
                                                         (LLVMTypeRef[]){ f->type.ptr, f->type.ptr, f->type.ptr }, 3, 0),
                         .typed_type = typed_type(f, request),
                         .runs_type = LLVMFunctionType(f->type.i32, NULL, 0, 0) };
-    if (!out->versions || !out->constants || !out->typed_type)
+    if (!out->versions || !out->typed_type)
         return opjit_rt_no_memory(f->error);
-    for (uint32_t i = 0; i < m->constants; i++) {
-        const codegen_data *data = &request->constants[i];
-        char constant[NAME_SIZE];
-        snprintf(constant, sizeof(constant), "%s.constant%u", name, i);
-        out->constants[i] = add_data(f, constant, bytes(f, data->data, (size_t)data->bytes), 64);
-    }
-    return OPJIT_OK;
+    return opjit_cg_kernel_constants(f, request, name, &out->constants);
 }
 
 /* The functions that the stages of this version became, by step. */

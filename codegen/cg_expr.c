@@ -30,6 +30,8 @@ static LLVMValueRef emit_param(cg_func *f, ir_ref node)
     const uint32_t param = ir_at(f->ir, node)->ref;
     if (!f->params[param]) {
         const ir_type type = (ir_type)ir_at(f->ir, node)->type;
+        if (f->cpu->grid)
+            return f->params[param] = opjit_cg_grid_param(f, param - 1, type);
         LLVMValueRef slot = opjit_cg_number(f, 64, 1, param - 1);
         LLVMValueRef p = LLVMBuildGEP2(f->entry, f->type.i64, LLVMGetParam(f->fn, 1), &slot, 1, "");
         f->params[param] = LLVMBuildLoad2(f->entry, opjit_cg_int(f, 8 * opjit_ir_type_size(type), 1), p, "");

@@ -69,7 +69,7 @@ static void emit_stage(cg_func *f, ir_ref stage)
     const ir_node *n = ir_at(f->ir, stage);
     LLVMValueRef begin = LLVMGetParam(f->fn, 4), end = LLVMGetParam(f->fn, 5);
     cg_count c;
-    f->loops[0] = (cg_loop){ .var = n->ref, .iv = begin, .step = 1 };
+    f->loops[0] = (cg_loop){ .var = n->ref, .iv = begin, .step = 1, .threads = 1 };
     f->loop_count = 1;
     f->lanes = f->copies = 1;
     f->lane_bits = 8;
@@ -123,10 +123,18 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->guess = (cg_guess){ .on = false };
     f->turn = (cg_turn){ .on = false };
     f->tail = f->shifted = f->aligned = f->nontemporal = f->streams = f->fetches = f->sinks = false;
-    f->fence = f->failed = f->accumulates = false;
+    f->fence = f->failed = f->accumulates = f->apart = false;
+    f->scratch = NULL;
     TRY(opjit_cg_plan(f, stage));
-    begin_function(f, name);
-    emit_stage(f, stage);
+    if (f->cpu->grid) {
+        opjit_ir_launch_of(f->ir, stage, &f->launch);
+        if (!opjit_cg_grid_begin(f, name))
+            return opjit_rt_no_memory(f->error);
+        opjit_cg_grid_stage(f, stage);
+    } else {
+        begin_function(f, name);
+        emit_stage(f, stage);
+    }
     end_function(f);
     return f->failed ? opjit_rt_no_memory(f->error) : OPJIT_OK;
 }

@@ -387,7 +387,7 @@ static LLVMValueRef compare_iota(cg_func *f, ir_ref node, ir_ref affine, ir_ref 
         return NULL;
     if (step > (int64_t)1 << 32 || step < -((int64_t)1 << 32))
         return NULL;
-    if (step == 1 && (!f->peak || f->copies > 1) && f->copies <= CG_MAX_WINDOW && op != IR_NE)
+    if (step == 1 && !f->cpu->grid && (!f->peak || f->copies > 1) && f->copies <= CG_MAX_WINDOW && op != IR_NE)
         return compare_window(f, node, affine, invariant, swapped);
     const int64_t reach = step * (int64_t)(f->lanes - 1), lo = reach < 0 ? reach : 0, hi = reach < 0 ? 0 : reach;
     const uint32_t bits = wider(f->lane_bits, bits_for((ir_interval){ lo - 1, hi + 1 }));

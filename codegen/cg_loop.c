@@ -67,7 +67,7 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     if (f->turn.on)
         opjit_cg_turn_copies(f, body, copies);
     for (uint32_t u = 0; u < copies && !done && !f->turn.on; u++) {
-        loop->offset = (int64_t)u * lanes * loop->step;
+        loop->offset = (int64_t)u * lanes * loop->threads * loop->step;
         opjit_cg_scope_push(f);
         f->copy_scope = f->scope_count - 1;
         opjit_cg_block(f, body);
@@ -468,6 +468,13 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     }
     const ir_node *n = ir_at(f->ir, statement);
     const ir_ref lo = ir_operand(f->ir, statement, 0), hi = ir_operand(f->ir, statement, 1);
+    const uint32_t lane_bits = f->lane_bits;
+    if (n->flags & IR_FOR_SPREAD) {
+        f->lane_bits = data_bits(f, n->body);
+        opjit_cg_spread(f, statement);
+        f->lane_bits = lane_bits;
+        return;
+    }
     const bool vectors =
         n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1 && !has_loop(f, n->body);
     const bool turn = is_turn(f, n);
@@ -501,11 +508,10 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
             r.count = LLVMBuildUDiv(f->b, LLVMBuildAdd(f->b, r.count, number(f, step - 1), ""), number(f, step), "");
     }
     const bool nontemporal = f->nontemporal, fetches = f->fetches;
-    const uint32_t lane_bits = f->lane_bits;
     f->nontemporal = (n->flags & IR_FOR_NT) != 0;
-    f->fetches = has_arithmetic(f, n->body) && (f->streams || ir_at(f->ir, n->body)->op == IR_UPD);
+    f->fetches = !f->cpu->grid && has_arithmetic(f, n->body) && (f->streams || ir_at(f->ir, n->body)->op == IR_UPD);
     f->lane_bits = data_bits(f, n->body);
-    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step };
+    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step, .threads = 1 };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     const bool fills =

@@ -45,6 +45,8 @@ LLVMValueRef opjit_cg_base_pointer(cg_func *f, uint32_t tensor)
     if (t->role == IR_VIEW) {
         p = opjit_cg_base_pointer(f, t->of);
         offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset * opjit_ir_type_size(t->type));
+    } else if (f->cpu->grid) {
+        p = opjit_cg_grid_base(f, tensor);
     } else if (t->role == IR_TEMP || t->role == IR_SCRATCH) {
         p = LLVMGetParam(f->fn, t->role == IR_TEMP ? 2 : 3);
         offset = opjit_cg_number(f, 64, 1, (uint64_t)t->offset);
@@ -240,19 +242,26 @@ static bool is_at_line(cg_func *f, const cg_access *a, uint64_t m)
     return at_line;
 }
 
+/* Of element 0: what is declared, and what whoever calls kernels on a GPU has to see to. */
+static uint32_t base_alignment(const cg_func *f, const ir_tensor *t)
+{
+    const uint32_t least = f->cpu->grid && t->role != IR_VIEW ? OPJIT_GPU_ALIGNMENT : 0;
+    return t->align > least ? t->align : least;
+}
+
 /* Known alignment in bytes of lane 0, at most a cache line. */
 static uint32_t alignment(cg_func *f, const cg_access *a)
 {
     const ir_tensor *t = &f->ir->tensors[a->tensor];
     const uint32_t size = a->bits / 8;
-    uint32_t base = t->align ? t->align : size;
+    uint32_t base = base_alignment(f, t) ? base_alignment(f, t) : size;
     if (is_at_line(f, a, LINE / size))
         return LINE;
     if (f->lanes > 1 && is_at_line(f, a, f->lanes))
         return f->lanes * size;
     if (t->role == IR_VIEW) {
         const ir_tensor *of = &f->ir->tensors[opjit_cg_root(f, a->tensor)];
-        base = of->align < base && of->align ? of->align : base;
+        base = f->cpu->grid ? base_alignment(f, of) : of->align < base && of->align ? of->align : base;
         while (base > size && (uint64_t)t->offset * size % base != 0)
             base /= 2;
     }
@@ -328,9 +337,12 @@ static LLVMValueRef any_lane(cg_func *f)
 
 LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes, uint32_t align)
 {
-    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, a->bits, lanes), pointer, "");
+    LLVMTypeRef type = opjit_cg_int(f, a->bits, lanes);
+    const uint32_t words = a->bits * lanes / 32;
+    const bool as_words = f->cpu->grid && words > 1 && align >= 4 * words; /* one instruction, whatever the elements are */
+    LLVMValueRef v = LLVMBuildLoad2(f->b, as_words ? opjit_cg_int(f, 32, words) : type, pointer, "");
     LLVMSetAlignment(v, align);
-    return v;
+    return as_words ? LLVMBuildBitCast(f->b, v, type, "") : v;
 }
 
 /* Element offsets of all lanes, with those of lanes that are off made 0. */
@@ -501,6 +513,8 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal)
 {
     const uint32_t bytes = opjit_cg_lanes(value) * opjit_cg_bits(value) / 8;
+    if (f->cpu->grid && bytes > 4 && align >= bytes)
+        value = LLVMBuildBitCast(f->b, value, opjit_cg_int(f, 32, bytes / 4), "");
     LLVMValueRef store = LLVMBuildStore(f->b, value, pointer);
     LLVMSetAlignment(store, align);
     if (!nontemporal || !f->cpu->fence || bytes < 16 || align < bytes)
@@ -517,7 +531,10 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     int64_t grow = 0;
     LLVMValueRef value = opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
     if (f->lanes == 1) {
-        LLVMSetAlignment(LLVMBuildStore(f->b, value, opjit_cg_lane0(f, &a)), alignment(f, &a));
+        LLVMValueRef pointer = opjit_cg_lane0(f, &a);
+        LLVMBasicBlockRef after = opjit_cg_one_begin(f);
+        LLVMSetAlignment(LLVMBuildStore(f->b, value, pointer), alignment(f, &a));
+        opjit_cg_one_end(f, after);
         return;
     }
     const cg_loop *vec = &f->loops[f->vec];

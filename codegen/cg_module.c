@@ -27,6 +27,8 @@ typedef struct job {
     LLVMMemoryBufferRef object;
     rt_arena arena;
     const rt_target *target; /* of what is being built */
+    LLVMValueRef *constant_data; /* GPUs: see cg_func */
+    uint32_t buffer_count;
     bool accumulates;
 } job;
 
@@ -87,7 +89,10 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
                   .module = j->module,
                   .b = j->b,
                   .entry = j->entry,
-                  .peak = j->request->level == OPJIT_LEVEL_PEAK };
+                  .constant_data = j->constant_data,
+                  .buffer_count = j->buffer_count,
+                  /* what quick does for LLVM's fast selection, other backends don't have */
+                  .peak = cpu->grid || j->request->level == OPJIT_LEVEL_PEAK };
     f.type.i1 = LLVMInt1TypeInContext(j->llvm);
     f.type.i8 = LLVMInt8TypeInContext(j->llvm);
     f.type.i16 = LLVMInt16TypeInContext(j->llvm);
@@ -96,7 +101,7 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
     f.type.f16 = LLVMHalfTypeInContext(j->llvm);
     f.type.f32 = LLVMFloatTypeInContext(j->llvm);
     f.type.f64 = LLVMDoubleTypeInContext(j->llvm);
-    f.type.ptr = LLVMPointerTypeInContext(j->llvm, 0);
+    f.type.ptr = LLVMPointerTypeInContext(j->llvm, cpu->grid ? cpu->grid->global : 0);
     f.type.none = LLVMVoidTypeInContext(j->llvm);
     return f;
 }
@@ -114,13 +119,14 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
     return OPJIT_OK;
 }
 
-/* Accumulators are made registers where time is spent on speed; everything else is as fast without any pass. */
-static opjit_status run_passes(job *j)
+/* Accumulators are made registers where time is spent on speed, and on GPUs, whose threads have their memory far away;
+ * everything else is as fast without any pass. */
+static opjit_status run_passes(job *j, const cg_target *cpu)
 {
-    if (!j->accumulates || j->request->level != OPJIT_LEVEL_PEAK)
+    if (!j->accumulates || (j->request->level != OPJIT_LEVEL_PEAK && !cpu->grid))
         return OPJIT_OK;
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef failure = LLVMRunPasses(j->module, "function(sroa)", j->machine, options);
+    LLVMErrorRef failure = LLVMRunPasses(j->module, j->request->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)", j->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!failure)
         return OPJIT_OK;
@@ -148,8 +154,36 @@ static opjit_status build_kernel(job *j, const cg_target *cpu)
     return opjit_cg_kernel_end(&f, &made);
 }
 
+/* For GPUs a kernel of other programs is its stages and its constants. */
+static opjit_status build_grid(job *j, const cg_target *cpu)
+{
+    const codegen_kernel *kernel = j->request->kernel;
+    const codegen_version *version = &kernel->versions[0];
+    cg_func f = new_function(j, cpu, NULL);
+    j->buffer_count = version->meta->inputs + version->meta->outputs;
+    TRY(opjit_cg_kernel_constants(&f, kernel, j->request->name, &j->constant_data));
+    for (uint32_t v = 0; v < version->variant_count; v++)
+        TRY(build_variant(j, cpu, version->variants[v], version->name, v));
+    return OPJIT_OK;
+}
+
+/* Buffers are the arguments of a GPU's kernels: as many as there are slots. */
+static void count_buffers(job *j)
+{
+    for (uint32_t v = 0; v < j->request->variant_count; v++) {
+        const ir_func *f = j->request->variants[v];
+        for (uint32_t t = 1; t < f->tensor_count; t++) {
+            const ir_role role = f->tensors[t].role;
+            const bool has_slot = role == IR_IN || role == IR_OUT || role == IR_CONSTANT;
+            if (has_slot && f->tensors[t].slot >= j->buffer_count)
+                j->buffer_count = f->tensors[t].slot + 1;
+        }
+    }
+}
+
 static opjit_status build_stages(job *j, const cg_target *cpu)
 {
+    count_buffers(j);
     for (uint32_t v = 0; v < j->request->variant_count; v++)
         TRY(build_variant(j, cpu, j->request->variants[v], j->request->name, v));
     return OPJIT_OK;
@@ -157,13 +191,13 @@ static opjit_status build_stages(job *j, const cg_target *cpu)
 
 static opjit_status build(job *j, const cg_target *cpu)
 {
-    TRY(j->request->kernel ? build_kernel(j, cpu) : build_stages(j, cpu));
+    TRY(!j->request->kernel ? build_stages(j, cpu) : cpu->grid ? build_grid(j, cpu) : build_kernel(j, cpu));
     if (j->request->verify) {
         char *text = NULL;
         const bool broken = LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
         TRY(take_message(j, broken, "LLVM's verifier", text));
     }
-    return run_passes(j);
+    return run_passes(j, cpu);
 }
 
 /* --- emission ----------------------------------------------------------------------------------------------------- */
@@ -284,7 +318,9 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     TRY(check(request, error));
     if (!cpu)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", j.target->text);
-    TRY(opjit_cg_machine(cpu, request->level, &j.machine, error));
+    if (cpu->grid && request->emit != CODEGEN_ASM && request->emit != CODEGEN_LLVM)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is text, and no object", j.target->text);
+    TRY(opjit_cg_machine(cpu, j.target, request->level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     const double start = now_ms();
     open_module(&j, cpu);
@@ -317,7 +353,7 @@ opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_b
     if (!cpu)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s",
                                   request->target->text);
-    TRY(opjit_cg_machine(cpu, module.level, &j.machine, error));
+    TRY(opjit_cg_machine(cpu, request->target, module.level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     open_module(&j, cpu);
     cg_func f = new_function(&j, cpu, NULL);

@@ -6,6 +6,7 @@ typedef struct planner {
     cg_func *f;
     uint32_t depth;       /* loops around */
     ir_ref innermost;     /* VAR of the innermost loop */
+    bool spread;          /* some loop around is */
     uint64_t written_low; /* tensors that the stage stores to, by root: the first 64 */
     bool written_high;    /* and whether there is any other */
 } planner;
@@ -182,11 +183,14 @@ static opjit_status plan_loop(planner *p, ir_ref loop)
     cg_info *var = &p->f->info[n->ref];
     *var = (cg_info){ .vary = 1u << p->depth, .inside = 1u << p->depth, .weight = 1, .seen = true };
     p->f->streams |= n->op == IR_FOR && (n->flags & IR_FOR_NT) != 0;
+    const bool spread = p->spread;
+    p->spread = spread || (n->op == IR_FOR && (n->flags & IR_FOR_SPREAD) != 0);
     p->innermost = n->ref;
     p->depth++;
     TRY(plan_block(p, n->body));
     p->depth--;
     p->innermost = outer;
+    p->spread = spread;
     return OPJIT_OK;
 }
 
@@ -207,7 +211,7 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
         return refuse(p, n, (ir_type)n->type);
     p->f->info[statement] =
         (cg_info){ .vary = loops_around(p), .inside = loops_around(p), .fresh = true, .weight = 1, .seen = true };
-    p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type };
+    p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type, .own = p->spread };
     return OPJIT_OK;
 }
 
@@ -216,6 +220,7 @@ static void plan_upd(planner *p, ir_ref statement)
     const ir_func *ir = p->f->ir;
     cg_acc *acc = &p->f->accs[ir_at(ir, statement)->ref];
     const ir_interval k = opjit_ir_interval(ir, p->innermost);
+    acc->apart = p->spread && !acc->own;
     if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 && (k.lo < 0 || k.hi > 4095))
         acc->blocked = true;
     if (ir_at(ir, ir_at(ir, statement)->ref)->kind >= IR_ARGMIN)
@@ -230,6 +235,8 @@ static opjit_status plan_statement(planner *p, ir_ref s)
         return plan_loop(p, s);
     if (n->op == IR_ACC)
         return plan_acc(p, s);
+    if (n->op == IR_SYNC && p->f->cpu->grid)
+        return OPJIT_OK;
     if ((n->op != IR_LET && n->op != IR_UPD && n->op != IR_STORE) || (n->op == IR_STORE && !has_memory(p, n->ref)))
         return refuse(p, n, (ir_type)n->type);
     for (uint32_t i = 0; i < n->count; i++)
@@ -257,6 +264,9 @@ opjit_status opjit_cg_plan(cg_func *f, ir_ref stage)
     if (ir_at(f->ir, stage)->op != IR_STAGE)
         return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "kernel %s has a statement that is no stage",
                                   f->ir->name);
+    if (f->cpu->grid ? ir_at(f->ir, stage)->vec == 0 : ir_at(f->ir, stage)->vec != 0)
+        return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "kernel %s is %sfor a grid of threads, and %s is %sone",
+                                  f->ir->name, f->cpu->grid ? "not " : "", f->target->text, f->cpu->grid ? "" : "not ");
     note_stores(&p, ir_at(f->ir, stage)->body);
     return plan_loop(&p, stage);
 }

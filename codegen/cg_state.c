@@ -1,14 +1,14 @@
 /* cg_state.c - what LLVM keeps between compiles: the backends' registration, each at the first compile for it, and a
- * target machine a level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU and features
- * themselves, so one machine serves all targets of its
- * backend.  A thread's machines go with the thread. */
+ * target machine a level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU
+ * and features themselves, so one machine serves all targets of its backend, but where LLVM reads the machine's instead.
+ * A thread's machines go with the thread. */
 #include "codegen/cg.h"
 
 #include <opjit/opjit.h>
 
 #include <pthread.h>
 
-enum { LEVELS = 2, MACHINES = LEVELS * (RT_ARCH_RISCV64 + 1) };
+enum { LEVELS = 2, CPUS = 8, MACHINES = LEVELS * CPUS * RT_ARCH_END }; /* CPUS: levels of a target, 0 for all */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* LLVM's list of backends */
@@ -28,11 +28,12 @@ static void initialise(void)
 
 /* AArch64 would select with GlobalISel at level none: a fifth faster than this, but it goes back to this for what it can't
  * do, and one way is enough to test. */
-static LLVMTargetMachineRef make_machine(const cg_target *cpu, LLVMTargetRef target, LLVMCodeGenOptLevel level)
+static LLVMTargetMachineRef make_machine(const cg_target *cpu, const rt_target *t, LLVMTargetRef target,
+                                         LLVMCodeGenOptLevel level)
 {
     LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
-    LLVMTargetMachineOptionsSetCPU(options, cpu->machine_cpu);
-    LLVMTargetMachineOptionsSetFeatures(options, cpu->machine_features);
+    LLVMTargetMachineOptionsSetCPU(options, cpu->features ? cpu->cpu(t) : cpu->machine_cpu);
+    LLVMTargetMachineOptionsSetFeatures(options, cpu->features ? cpu->features(t) : cpu->machine_features);
     LLVMTargetMachineOptionsSetABI(options, cpu->abi);
     LLVMTargetMachineOptionsSetCodeGenOptLevel(options, level);
     LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
@@ -46,10 +47,12 @@ static LLVMTargetMachineRef make_machine(const cg_target *cpu, LLVMTargetRef tar
     return machine;
 }
 
-opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMachineRef *out, opjit_error *error)
+opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *t, uint32_t level, LLVMTargetMachineRef *out,
+                              opjit_error *error)
 {
     const LLVMCodeGenOptLevel levels[LEVELS] = { LLVMCodeGenLevelNone, LLVMCodeGenLevelDefault };
-    const uint32_t peak = level == OPJIT_LEVEL_PEAK, slot = LEVELS * (uint32_t)cpu->arch + peak;
+    const uint32_t peak = level == OPJIT_LEVEL_PEAK, kind = cpu->features ? t->level % CPUS : 0;
+    const uint32_t slot = LEVELS * (CPUS * (uint32_t)cpu->arch + kind) + peak;
     *out = NULL;
     if (pthread_once(&once, initialise) != 0 || key_errors != 0)
         return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no thread-specific data for code generation");
@@ -61,7 +64,7 @@ opjit_status opjit_cg_machine(const cg_target *cpu, uint32_t level, LLVMTargetMa
         pthread_mutex_unlock(&registry);
         if (!target)
             return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "LLVM was built without the backend %s", cpu->name);
-        machine = make_machine(cpu, target, levels[peak]);
+        machine = make_machine(cpu, t, target, levels[peak]);
         if (!machine || pthread_setspecific(keys[slot], machine) != 0) {
             if (machine)
                 LLVMDisposeTargetMachine(machine);

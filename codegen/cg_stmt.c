@@ -72,6 +72,7 @@ static void emit_statement(cg_func *f, ir_ref s)
     case IR_ACC: opjit_cg_acc(f, s); break;
     case IR_UPD: opjit_cg_upd(f, s); break;
     case IR_STORE: opjit_cg_store(f, s); break;
+    case IR_SYNC: f->cpu->grid->sync(f); break;
     case IR_LET:
         if (!is_looked_through(f, s))
             opjit_cg_remember(f, CG_VALUE, s, f->copy_scope, opjit_cg_emit(f, ir_operand(f->ir, s, 0)));
@@ -110,7 +111,7 @@ static void set_side(cg_func *f, uint32_t copy)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
     memcpy(f->own, f->sides[copy], sizeof(f->own));
-    loop->offset = (int64_t)copy * f->lanes * loop->step;
+    loop->offset = (int64_t)copy * f->lanes * loop->threads * loop->step;
 }
 
 /* Floats that vary, may be computed anywhere in the statement, and are more than a leaf: operands first, as they are

@@ -173,7 +173,7 @@ LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b)
  * value of all loops around, and takes longer than all else where bounds hang together. */
 LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v)
 {
-    if (!f->peak || LLVMIsConstant(v))
+    if (!f->peak || f->cpu->grid || LLVMIsConstant(v))
         return v;
     if (LLVMIsAPHINode(v)) /* a freeze of the variable itself would be moved out of the loop */
         v = LLVMBuildAnd(f->b, v, opjit_cg_number(f, 64, 1, UINT64_MAX), "");

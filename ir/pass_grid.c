@@ -206,7 +206,26 @@ static bool updates(const ir_func *f, ir_ref first)
     return false;
 }
 
-/* spread: the loop is inside of one that is. */
+/* Whether every vector of the loop is stored whole: it begins where one of memory does. */
+static bool stores_whole(gridder *g, ir_ref loop)
+{
+    ir_func *f = g->f;
+    const uint64_t lanes = ir_at(f, loop)->vec;
+    bool whole = opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= lanes;
+    for (ir_ref s = ir_at(f, loop)->body; s != 0 && whole; s = ir_at(f, s)->next) {
+        const ir_node n = *ir_at(f, s);
+        const ir_tensor *t = n.op == IR_STORE ? &f->tensors[n.ref] : NULL;
+        for (uint32_t d = 0; t != NULL && d < t->rank && whole; d++) {
+            ir_linear form;
+            if (t->sizes[d] == 1 || t->strides[d] % lanes == 0)
+                continue;
+            whole = opjit_ir_linear(f, ir_operand(f, s, 1 + d), ir_at(f, loop)->ref, &form) &&
+                    t->strides[d] * opjit_ir_divisor(f, form.rest) % lanes == 0;
+        }
+    }
+    return whole;
+}
+
 static void set_attributes(gridder *g, ir_ref first)
 {
     ir_func *f = g->f;
@@ -216,8 +235,9 @@ static void set_attributes(gridder *g, ir_ref first)
             continue;
         const bool is_spread = (n->flags & IR_FOR_SPREAD) != 0;
         g->any = g->any || is_spread;
-        if (!is_spread || updates(f, n->body))
-            n->vec = 0;
+        if (!is_spread || updates(f, n->body) || (n->vec > 1 && !stores_whole(g, s)))
+            f->nodes[s].vec = 0;
+        n = &f->nodes[s]; /* what looks at it may have added nodes */
         if (!is_spread)
             n->unroll = 0;
         n->flags &= IR_FOR_SPREAD;

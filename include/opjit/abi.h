@@ -16,6 +16,8 @@ extern "C" {
 #define OPJIT_KERNEL_ABI 1u  /* stage signature and metadata layout */
 #define OPJIT_NUMERICS 1u    /* the same graph gives the same bits for one number (DESIGN: numerics) */
 #define OPJIT_MAX_RANK 8u
+/* What every buffer of a call on a GPU is aligned to, whatever its element's size. */
+#define OPJIT_GPU_ALIGNMENT 16u
 #define OPJIT_WORKSPACE_ALIGNMENT 64u
 
 /* One stage of a kernel, iterations [begin, end) of its one parallel loop.  Re-entrant; touches nothing but its
