@@ -82,7 +82,7 @@ void opjit_cg_row_edge(cg_func *f, ir_ref loop)
         from = opjit_cg_sub(f, from, number(f, elements));
     cg_edge e = { .count = 0 };
     f->lane_bits = 8 * size;
-    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = from, .step = 1 };
+    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = from, .step = 1, .threads = 1 };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, n->vec);

@@ -63,6 +63,9 @@ const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_coun
           .level = OPJIT_LEVEL_QUICK, .late = 7 },
         { .name = "simulated grid, pieces", .target = "nvptx:sm_120", .flags = OPJIT_COMPILE_INTERPRET,
           .level = OPJIT_LEVEL_QUICK, .how = TEST_PIECES },
+        { .name = "PTX", .target = "nvptx:sm_90", .level = OPJIT_LEVEL_QUICK },
+        { .name = "PTX, late", .target = "nvptx:sm_80", .level = OPJIT_LEVEL_QUICK, .late = 7 },
+        { .name = "PTX, peak", .target = "nvptx:sm_90", .level = OPJIT_LEVEL_PEAK },
     };
     static test_mode found[MODES];
     static size_t n; /* of them, once looked for */

@@ -1,12 +1,14 @@
-/* emulated_kernel.c - kernels whose steps are run by emulated.c: what compile.c does, with an interpreter that isn't one. */
+/* emulated_kernel.c - kernels whose steps are run by emulated.c, or, for GPUs, by grid.c: what compile.c does, with an interpreter that isn't one. */
 #include "tests/support/emulated.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontend/frontend.h"
 #include "runtime/kernel_object.h"
 #include "tests/support/emulated_wire.h"
+#include "tests/support/grid.h"
 
 typedef struct unit {
     fe_unit fe;
@@ -34,6 +36,22 @@ static const ir_func *function_of(const fe_program *made, uint32_t step)
     return f;
 }
 
+/* The whole stage: grids are not for pieces of one. */
+static opjit_status run_grid(const unit *u, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
+                             opjit_error *error)
+{
+    const ir_func *f = function_of(&u->fe.program, step);
+    grid_stage s = { .ptx = (const char *)u->code.bytes.data, .f = f, .stage = step, .buffers = buffers,
+                     .params = params, .shared = shared, .reversed = (step & 1) != 0 };
+    char name[128], message[600];
+    for (const ir_func *before = u->fe.program.variants; before != f; before++)
+        s.stage -= opjit_fe_stage_count(before);
+    snprintf(name, sizeof name, "%s_v%u_s%u", u->fe.name, (unsigned)(f - u->fe.program.variants), s.stage);
+    s.name = name;
+    return test_grid_run(&s, message, sizeof message) ? OPJIT_OK
+                                                      : opjit_rt_error_set(error, OPJIT_INTERNAL, "%s", message);
+}
+
 static opjit_status run(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
                         void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
 {
@@ -41,10 +59,12 @@ static opjit_status run(void *user, uint32_t step, void *const *buffers, const u
     const ir_func *f = function_of(&u->fe.program, step);
     uint64_t sizes[WIRE_BUFFERS] = { 0 };
     char message[256];
+    if (rt_target_team(u->fe.options.target) > 0)
+        return run_grid(u, step, buffers, params, shared, error);
     emulated_stage s = { u->fe.options.target,
                          u->code.bytes.data,
                          u->code.bytes.size,
-                         u->code.entries[step],
+                         u->code.entries != NULL ? u->code.entries[step] : 0,
                          buffers,
                          sizes,
                          0,
@@ -77,12 +97,15 @@ static opjit_status generate(unit *u, opjit_error *error)
                                       .variant_count = u->fe.program.count,
                                       .target = u->fe.options.target,
                                       .level = u->fe.options.level,
-                                      .emit = CODEGEN_CODE,
+                                      .emit = rt_target_team(u->fe.options.target) > 0 ? CODEGEN_ASM : CODEGEN_CODE,
                                       .name = u->fe.name,
                                       .allocator = &u->fe.core->allocator,
                                       .verify = true };
     TRY(opjit_fe_codegen(u->fe.core, &u->fe.codegen, error));
-    return u->fe.codegen->compile(&request, &u->code, error);
+    TRY(u->fe.codegen->compile(&request, &u->code, error));
+    if (request.emit == CODEGEN_ASM)
+        opjit_rt_bytes_zero_end(&u->code.bytes);
+    return u->code.bytes.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
 static opjit_status make(opjit_context *context, const fe_subject *subject, unit *u, opjit_kernel **out,
