@@ -233,7 +233,7 @@ const char *opjit_artifact_name(const opjit_artifact *artifact, uint32_t index)
 static void version_name(const opjit_artifact *a, const char *kernel, uint32_t version, char name[static FE_NAME_SIZE])
 {
     const char *text = a->targets[version].text;
-    const size_t prefix = strncmp(text, "cpu:", 4) == 0 ? 4 : 0, length = strcspn(text, ",") - prefix;
+    const size_t prefix = strcspn(text, ":") + 1, length = strcspn(text, ",") - prefix;
 
     if (a->target_count == 1)
         snprintf(name, FE_NAME_SIZE, "%s", kernel);
@@ -325,6 +325,21 @@ static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject,
     return status;
 }
 
+static uint64_t workspace_of(const fe_version *version)
+{
+    const opjit_kernel_meta *m = (const opjit_kernel_meta *)(const void *)version->meta.data;
+    const fe_program *program = &version->unit->program;
+    uint64_t most = 0;
+
+    if (rt_target_team(version->unit->options.target) == 0)
+        return m->shared_size + m->scratch_size;
+    for (uint32_t v = 0; v < program->count; v++) {
+        const uint64_t needed = opjit_ir_grid_workspace(&program->variants[v]);
+        most = needed > most ? needed : most;
+    }
+    return most;
+}
+
 static opjit_status make_shipped(opjit_artifact *a, const fe_subject *subject, const fe_options *options, fe_shipped *k,
                                  opjit_error *error)
 {
@@ -333,7 +348,7 @@ static opjit_status make_shipped(opjit_artifact *a, const fe_subject *subject, c
         return opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < a->target_count; i++) {
         TRY(make_version(a, subject, *options, k, i, &k->versions[i], error));
-        const uint64_t needed = shipped_meta(k, i)->shared_size + shipped_meta(k, i)->scratch_size;
+        const uint64_t needed = workspace_of(&k->versions[i]);
         k->workspace = needed > k->workspace ? needed : k->workspace;
     }
     return copy_constants(a, subject, k, error);
@@ -474,12 +489,48 @@ static void print_ir(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out
     }
 }
 
+static opjit_status assemble(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out, opjit_error *error)
+{
+    rt_bytes ptx;
+
+    TRY(generate(a, k, CODEGEN_ASM, &ptx, error));
+    const opjit_status status = opjit_fe_assemble(&a->targets[0], &ptx, out, error);
+    opjit_rt_bytes_free(&ptx);
+    return status;
+}
+
+/* Of all kernels together. */
+static bool is_common(opjit_artifact_kind kind)
+{
+    return kind >= OPJIT_ARTIFACT_ARCHIVE && kind <= OPJIT_ARTIFACT_LIBRARY_HEADER;
+}
+
+/* What there is for GPUs, or for CPUs alone. */
+static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind, opjit_error *error)
+{
+    const bool is_gpu = rt_target_team(&a->targets[0]) > 0;
+    const bool for_cpus = is_common(kind) || kind == OPJIT_ARTIFACT_OBJECT || kind == OPJIT_ARTIFACT_HEADER;
+    const bool for_gpus = kind == OPJIT_ARTIFACT_PTX || kind == OPJIT_ARTIFACT_CUBIN;
+
+    if (is_gpu && for_cpus)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                  "objects, libraries and headers are for CPUs, and the target is %.100s, for which there are "
+                                  "ptx, cubin, llvm, ir and json",
+                                  a->targets[0].text);
+    if (!is_gpu && for_gpus)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "ptx and cubin are for NVIDIA's GPUs, and the target is %.100s",
+                                  a->targets[0].text);
+    return OPJIT_OK;
+}
+
 static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, opjit_artifact_kind kind, rt_bytes *out,
                                 opjit_error *error)
 {
     switch (kind) {
     case OPJIT_ARTIFACT_OBJECT: return generate(a, k, CODEGEN_OBJECT, out, error);
+    case OPJIT_ARTIFACT_PTX:
     case OPJIT_ARTIFACT_ASM: return generate(a, k, CODEGEN_ASM, out, error);
+    case OPJIT_ARTIFACT_CUBIN: return assemble(a, k, out, error);
     case OPJIT_ARTIFACT_LLVM: return generate(a, k, CODEGEN_LLVM, out, error);
     case OPJIT_ARTIFACT_IR: print_ir(a, k, out); break;
     case OPJIT_ARTIFACT_HEADER: opjit_fe_artifact_header(a, k, out); break;
@@ -563,18 +614,19 @@ opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_
                                   artifact == NULL   ? "artifact"
                                   : out_data == NULL ? "out_data"
                                                      : "out_bytes");
-    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_LIBRARY_HEADER)
+    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_CUBIN)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kind: %u, must be an opjit_artifact_kind (%u to %u)",
                                   (unsigned)kind, (unsigned)OPJIT_ARTIFACT_OBJECT,
-                                  (unsigned)OPJIT_ARTIFACT_LIBRARY_HEADER);
-    if (kind >= OPJIT_ARTIFACT_ARCHIVE ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
+                                  (unsigned)OPJIT_ARTIFACT_CUBIN);
+    TRY(check_kind(artifact, kind, error));
+    if (is_common(kind) ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "index: %u, there are %u kernels", index,
                                   artifact->kernel_count);
-    output = kind >= OPJIT_ARTIFACT_ARCHIVE ? &artifact->outputs[kind] : &artifact->kernels[index]->outputs[kind];
+    output = is_common(kind) ? &artifact->outputs[kind] : &artifact->kernels[index]->outputs[kind];
     if (output->size == 0) {
         opjit_status status;
         opjit_rt_bytes_init(&made, &artifact->context->core->allocator);
-        status = kind >= OPJIT_ARTIFACT_ARCHIVE ? make_common(artifact, kind, &made, error)
+        status = is_common(kind) ? make_common(artifact, kind, &made, error)
                                                 : make_output(artifact, artifact->kernels[index], kind, &made, error);
         if (status != OPJIT_OK) {
             opjit_rt_bytes_free(&made);

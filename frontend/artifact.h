@@ -5,7 +5,7 @@
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: what C promises to tell apart */
-#define ARTIFACT_KINDS (OPJIT_ARTIFACT_LIBRARY_HEADER + 1)
+#define ARTIFACT_KINDS (OPJIT_ARTIFACT_CUBIN + 1)
 
 /* A kernel for one of the artifact's targets. */
 typedef struct fe_version {
@@ -52,6 +52,8 @@ static inline void put_list(rt_bytes *out, const uint64_t *numbers, uint32_t cou
     opjit_rt_bytes_u8(out, ']');
 }
 
+/* assemble.c: appends the machine code; UNAVAILABLE where the assembler is missing. */
+opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, rt_bytes *out, opjit_error *error);
 /* artifact_check.c: NAME_runs_here and the includes that it takes. */
 void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);
 void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes *out);

@@ -22,8 +22,8 @@ static const struct {
     { "ir", "ir", 1u << OPJIT_ARTIFACT_IR },
     { "json", "json", 1u << OPJIT_ARTIFACT_JSON },
     { "lib", NULL, 1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED },
-    { "ptx", NULL, 0 },
-    { "cubin", NULL, 0 },
+    { "ptx", "ptx", 1u << OPJIT_ARTIFACT_PTX },
+    { "cubin", "cubin", 1u << OPJIT_ARTIFACT_CUBIN },
     { "hsaco", NULL, 0 },
     { "spirv", NULL, 0 },
 };
@@ -199,8 +199,9 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
 static opjit_status put_kernel(outputs *o, uint32_t index)
 {
     for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
-        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_JSON; kind++)
-            if ((o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
+        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_CUBIN; kind++)
+            if (emits[i].extension != NULL &&
+                (o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
                 TRY(put_output(o, index, (opjit_artifact_kind)kind, "", opjit_artifact_name(o->c->artifact, index),
                                emits[i].extension));
     return OPJIT_OK;

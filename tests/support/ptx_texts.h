@@ -7,5 +7,7 @@
 /* Fails the running test where ptxas ($OPJIT_TEST_PTXAS, set by the build where one is found) refuses text for
  * sm_<arch>. False: there is no ptxas. */
 bool ptx_texts_assemble(const char *arch, const char *text);
+/* Likewise, and optimised: fails where ptxas warns, or a thread's registers don't hold all. */
+bool ptx_texts_good(const char *arch, const char *text);
 
 #endif

@@ -1,0 +1,43 @@
+#!/bin/sh
+# compile_gpu.sh - `compile` for NVIDIA GPUs: PTX, how to launch it, machine code where ptxas is installed, and refusals.
+. "$(dirname "$0")/common.inc"
+case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
+models=$tests/examples/models
+
+# expect_file FILE
+expect_file() {
+    count=$((count + 1))
+    [ -s "$1" ] || fail "$1 is missing or empty"
+}
+
+run compile "$models/causal_softmax.json" --target nvptx:sm_90 --emit ptx,llvm,ir,json -o "$work/gpu"
+expect_status 'PTX' 0
+for kind in ptx ll ir json; do expect_file "$work/gpu/attention.$kind"; done
+grep -q '^\.target sm_90' "$work/gpu/attention.ptx" || fail 'the PTX is for sm_90'
+grep -q 'visible .entry attention_v0_s0(' "$work/gpu/attention.ptx" || fail 'the kernel has the name that the JSON gives'
+grep -q '"symbol": "attention_v0_s0", "extent": 8, "grid": \[1, 1, 1\], "block": \[256, 1, 1\]' "$work/gpu/attention.json" ||
+    fail 'the JSON says how to launch it'
+
+# constants are in the PTX, late parameters and the workspace are arguments
+run compile "$models/masked_scores.json" --target nvptx:sm_80 --emit ptx -o "$work/gpu"
+expect_status 'constants' 0
+grep -q 'masked_constant0' "$work/gpu/masked.ptx" || fail 'the constant is in the PTX'
+
+run compile "$models/eye.json" --target nvptx:sm_90 --emit obj -o "$work/x"
+expect_error 'objects' 1 "$work/x/eye.o: objects, libraries and headers are for CPUs, and the target is nvptx:sm_90, for which there are ptx, cubin, llvm, ir and json"
+run compile "$models/eye.json" --target nvptx:sm_90 --emit lib -o "$work/x"
+expect_status 'libraries' 1
+run compile "$models/eye.json" --target cpu:aarch64 --emit ptx -o "$work/x"
+expect_error 'PTX for a CPU' 1 "$work/x/eye.ptx: ptx and cubin are for NVIDIA's GPUs, and the target is cpu:aarch64"
+run compile "$models/eye.json" --target nvptx:sm_90,cpu:x86-64-v3 --emit ptx -o "$work/x"
+expect_status 'a GPU beside a CPU' 1
+[ ! -e "$work/x" ] || fail 'something was written'
+
+run compile "$models/eye.json" --target nvptx:sm_90 --emit cubin -o "$work/cubin"
+if [ "$status" = 0 ]; then
+    expect_file "$work/cubin/eye.cubin"
+else
+    grep -q 'the program ptxas is needed' "$work/err" || fail 'no cubin, and another reason than the missing ptxas'
+    echo 'skipped: no cubin is made, because ptxas was not found'
+fi
+finish
