@@ -161,7 +161,6 @@ typedef struct cg_acc {
     bool blocked;                                /* k may leave the first block */
     uint32_t held_count;                         /* vectors of all lanes in registers; 0: they are in memory */
     LLVMValueRef held[CG_MAX_HELD], phis[CG_MAX_HELD]; /* as they are now; at the begin of a round */
-    LLVMValueRef before[3];                            /* apart: before the loop */
     bool own, apart; /* grid: is one thread's; of the team's, thread l has lane l */
 } cg_acc;
 
@@ -259,6 +258,7 @@ typedef struct cg_func {
     uint32_t buffer_count; /* arguments that are buffers */
     LLVMValueRef *constant_data; /* constant buffers, if they are in the module; else NULL: arguments, too */
     LLVMValueRef thread, team_in_block, team_number, scratch; /* i64: of the team, the block, the grid; address */
+    LLVMValueRef first[8]; /* thread times 2, 4, 8, ...: by logarithm */
     bool apart;          /* the team's threads each do something else */
     bool fence;          /* a non-temporal store was emitted */
     bool peak;           /* level */
@@ -440,10 +440,10 @@ void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
 LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number and more, modulo the team */
 /* cg_acc.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end behind
- * it, with begin first in its block. */
+ * it, with begin first in the block that decides whether there is one more round. */
 void opjit_cg_apart_load(cg_func *f, ir_ref body);
 void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before);
-void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef before, LLVMBasicBlockRef latch);
+void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef latch);
 bool opjit_cg_apart_blocked(const cg_func *f, ir_ref body);
 void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block that k is in */
 

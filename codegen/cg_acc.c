@@ -411,27 +411,20 @@ void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before)
         for (uint32_t i = 0; a && i < parts_of(f, s); i++) {
             a->phis[i] = LLVMBuildPhi(f->b, LLVMTypeOf(a->held[i]), "");
             LLVMAddIncoming(a->phis[i], &a->held[i], &before, 1);
-            a->before[i] = a->held[i];
             a->held[i] = a->phis[i];
         }
     }
 }
 
-void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef before, LLVMBasicBlockRef latch)
+void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef latch)
 {
-    LLVMBasicBlockRef blocks[] = { before, latch };
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
         cg_acc *const a = apart_of(f, body, s);
+        const ir_node *acc = ir_at(f->ir, ir_at(f->ir, s)->ref);
         for (uint32_t i = 0; a && i < parts_of(f, s); i++) {
             LLVMAddIncoming(a->phis[i], &a->held[i], &latch, 1);
-            LLVMValueRef values[] = { a->before[i], a->held[i] };
-            a->held[i] = LLVMBuildPhi(f->b, LLVMTypeOf(values[0]), "");
-            LLVMAddIncoming(a->held[i], values, blocks, 2);
+            a->held[i] = a->phis[i];
         }
-    }
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) { /* phis come first in their block */
-        cg_acc *const a = apart_of(f, body, s);
-        const ir_node *acc = ir_at(f->ir, ir_at(f->ir, s)->ref);
         if (a)
             write_lanes(f, acc, a, number(f, 64, 0), held_entry(f, acc, a));
     }

@@ -100,9 +100,9 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
     f->loops[0].scope = f->next_scope;
     f->copy_scope = f->loop_scope = f->place_scope = 0;
     opjit_cg_hoist(f, n->body, 0, 1);
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), after = opjit_cg_if_begin(f, inside);
+    const bool exact = (uint64_t)iterations == teams, goes_round = (uint64_t)iterations > teams;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), after = exact ? NULL : opjit_cg_if_begin(f, inside);
     LLVMBasicBlockRef body = LLVMGetInsertBlock(f->b);
-    const bool goes_round = (uint64_t)iterations > teams;
     if (goes_round) {
         f->loops[0].iv = LLVMBuildPhi(f->b, f->type.i64, "");
         LLVMAddIncoming(f->loops[0].iv, &f->team_number, &before, 1);
@@ -118,7 +118,7 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
         LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLT, next, number(f, iterations), ""), body, after);
         LLVMMoveBasicBlockAfter(after, latch);
         LLVMPositionBuilderAtEnd(f->b, after);
-    } else {
+    } else if (after) {
         opjit_cg_if_end(f, after);
     }
     opjit_cg_scope_pop(f);
@@ -169,33 +169,46 @@ typedef struct spread {
     bool updates; /* k is given to threads by its number, and not by its place in the loop */
 } spread;
 
-/* Whole groups of this thread, `copies` of them a round, from pos on: where they end. */
-static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uint32_t threads, LLVMValueRef pos)
+/* At most one round, and nothing after it. */
+static void one_round(const spread *s, uint32_t lanes, LLVMValueRef pos)
 {
     cg_func *f = s->f;
-    const int64_t reach = (int64_t)lanes * ((int64_t)(copies - 1) * threads + 1);
-    LLVMValueRef last = opjit_cg_sub(f, s->hi, number(f, reach));
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
-    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMValueRef inside = LLVMBuildICmp(f->b, LLVMIntSLT, pos, s->hi, "");
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, inside);
+    opjit_cg_copies(f, s->body, lanes, 1, pos);
+    opjit_cg_if_end(f, after);
+}
+
+/* Whole groups of this thread, `copies` of them a round, from pos on: where they end.  exact: of which the loop is whole
+ * ones.  The assembler turns the loop around; text is what takes time here. */
+static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uint32_t threads, LLVMValueRef pos,
+                           bool exact)
+{
+    cg_func *f = s->f;
+    const int64_t reach = exact ? 1 : (int64_t)lanes * ((int64_t)(copies - 1) * threads + 1);
+    LLVMValueRef end = opjit_cg_sub(f, s->hi, number(f, reach - 1));
     f->loops[f->loop_count - 1].threads = threads;
     opjit_cg_apart_load(f, s->body);
-    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLE, pos, last, ""), body, after);
-    LLVMPositionBuilderAtEnd(f->b, body);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
+    LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBuildBr(f->b, head);
+    LLVMPositionBuilderAtEnd(f->b, head);
     LLVMValueRef iv = LLVMBuildPhi(f->b, f->type.i64, "");
     LLVMAddIncoming(iv, &pos, &before, 1);
     opjit_cg_apart_begin(f, s->body, before);
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLT, iv, end, ""), body, after);
+    LLVMPositionBuilderAtEnd(f->b, body);
     opjit_cg_copies(f, s->body, lanes, copies, iv);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
     LLVMValueRef next = LLVMBuildAdd(f->b, iv, number(f, (int64_t)lanes * copies * threads), "");
     LLVMAddIncoming(iv, &next, &latch, 1);
-    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLE, next, last, ""), body, after);
+    LLVMBuildBr(f->b, head);
     LLVMMoveBasicBlockAfter(after, latch);
     LLVMPositionBuilderAtEnd(f->b, after);
-    LLVMValueRef end = LLVMBuildPhi(f->b, f->type.i64, "");
-    LLVMAddIncoming(end, (LLVMValueRef[]){ pos, next }, (LLVMBasicBlockRef[]){ before, latch }, 2);
-    opjit_cg_apart_end(f, s->body, before, latch);
-    return end;
+    opjit_cg_apart_end(f, s->body, latch);
+    return iv;
 }
 
 /* Whether the loop is exactly one round, in which no thread has to look where it ends. */
@@ -205,6 +218,23 @@ static bool is_one_round(const cg_func *f, ir_ref lo, ir_ref hi, int64_t round)
     return opjit_cg_span(f, lo, hi, &most) && most == round && opjit_cg_span(f, hi, lo, &least) && least == -round;
 }
 
+/* Most of hi - lo, which may be a clamp from lo on; both may be known to be whole rounds apart. */
+static int64_t longest(cg_func *f, ir_ref lo, ir_ref hi, uint64_t round)
+{
+    const ir_node *n = ir_at(f->ir, hi);
+    const ir_ref value = n->op == IR_GET && ir_at(f->ir, n->ref)->op == IR_LET ? ir_operand(f->ir, n->ref, 0) : hi;
+    const bool from_lo = ir_at(f->ir, value)->op == IR_CLAMP && opjit_ir_same(f->ir, ir_operand(f->ir, value, 1), lo);
+    int64_t most = INT64_MAX, other;
+    uint64_t gap;
+    if (opjit_cg_span(f, lo, hi, &other))
+        most = other;
+    if (from_lo && opjit_cg_span(f, lo, ir_operand(f->ir, value, 0), &other) && other < most)
+        most = other < 0 ? 0 : other;
+    if (most != INT64_MAX && opjit_cg_gap(f, lo, hi, round, &gap) && gap == 0)
+        most -= most % (int64_t)round;
+    return most;
+}
+
 static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
 {
     cg_func *f = s->f;
@@ -212,19 +242,23 @@ static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
     const uint32_t lanes = n->vec > 1 ? n->vec : 1, team = f->launch.team, copies = n->unroll > 1 ? n->unroll : 1;
     const ir_ref lo = ir_operand(f->ir, loop, 0), hi = ir_operand(f->ir, loop, 1);
     uint64_t gap;
-    int64_t most = INT64_MAX;
-    opjit_cg_span(f, lo, hi, &most);
+    int64_t most = longest(f, lo, hi, (uint64_t)lanes * team);
     if (!s->updates && is_one_round(f, lo, hi, (int64_t)lanes * copies * team)) {
         opjit_cg_copies(f, s->body, lanes, copies, pos);
         return;
     }
-    if (copies > 1 && most >= (int64_t)lanes * copies)
-        pos = rounds(s, lanes, copies, team, pos);
-    if (most >= lanes)
-        pos = rounds(s, lanes, 1, team, pos);
-    if (lanes == 1 || (opjit_cg_gap(f, lo, hi, lanes, &gap) && gap == 0))
+    const bool whole = lanes == 1 || (opjit_cg_gap(f, lo, hi, lanes, &gap) && gap == 0);
+    if (!s->updates && whole && most <= (int64_t)lanes * team) {
+        one_round(s, lanes, pos);
         return;
-    rounds(s, 1, 1, 1, pos); /* the end, less than a group: the thread's whose group it would be */
+    }
+    if (copies > 1 && most >= (int64_t)lanes * copies)
+        pos = rounds(s, lanes, copies, team, pos, false);
+    if (most >= lanes)
+        pos = rounds(s, lanes, 1, team, pos, whole);
+    if (whole)
+        return;
+    rounds(s, 1, 1, 1, pos, true); /* the end, less than a group: the thread's whose group it would be */
 }
 
 /* Lane l of accumulators is thread l's, in whose iterations k is l modulo the lanes; blocks of k are folded before
@@ -267,6 +301,15 @@ static bool updates(const cg_func *f, ir_ref first)
     return false;
 }
 
+/* Thread times lanes, made once a kernel. */
+static LLVMValueRef first_element(cg_func *f, uint32_t lanes)
+{
+    LLVMValueRef *first = &f->first[__builtin_ctz(lanes)];
+    if (lanes > 1 && !*first)
+        *first = LLVMBuildMul(f->entry, f->thread, number(f, lanes), "");
+    return lanes > 1 ? *first : f->thread;
+}
+
 void opjit_cg_spread(cg_func *f, ir_ref loop)
 {
     const ir_node *n = ir_at(f->ir, loop);
@@ -284,7 +327,7 @@ void opjit_cg_spread(cg_func *f, ir_ref loop)
     if (s.updates)
         emit_updates(&s, loop, lo);
     else
-        emit_groups(&s, loop, opjit_cg_add(f, lo, LLVMBuildMul(f->b, f->thread, number(f, lanes), "")));
+        emit_groups(&s, loop, opjit_cg_add(f, lo, first_element(f, lanes)));
     f->apart = false;
     opjit_cg_scope_pop(f);
     f->loop_count--;

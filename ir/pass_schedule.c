@@ -71,25 +71,39 @@ bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
     return (opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.lo, a.hi, &distance)) && distance >= length;
 }
 
+/* On GPUs other threads hide what a thread waits for; but a loop that is known to be a few rounds of the team is written out,
+ * and of those that reduce a row there may be few. */
+static uint16_t team_unroll(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
+{
+    const int64_t round = lanes * rt_target_team(s->target);
+    int64_t distance;
+    if (w->store == 0)
+        return w->cost <= 8 && longest(s->f, lo, hi) >= 4 * round ? 4 : 1;
+    if (w->cost <= 1 && opjit_ir_distance(s->f, hi, lo, &distance) && (distance == 2 * round || distance == 4 * round))
+        return (uint16_t)(distance / round);
+    return 1;
+}
+
 /* Cheap bodies are repeated, as far as the loop is long enough to use it.  At quick each round stores the loop's
  * variable, which takes as long as a vector of the output, in any cache. */
 static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
+    if (s->threads)
+        return team_unroll(s, lo, hi, w, lanes);
     const int64_t vectors = longest(s->f, lo, hi) / lanes;
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
     const bool near = vectors <= NEAR && ir_index_value(s->f, ir_operand(s->f, s->stage, 1)) == 1;
     const bool whole = /* sums without an end */
         cost == 0 && opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
-    int64_t unroll = s->threads           ? (cost <= 8 ? 4 : 1)
-                     : cost >= SPELLED_OUT ? MAX_UNROLL
+    int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
                      : stores            ? (near ? NEAR_UNROLL : STORE_UNROLL)
                      : whole             ? MAX_UNROLL
                      : cost <= 1         ? 8
                      : cost < MATH_COST  ? 4
                      : cost <= 24        ? 2
                                          : 1;
-    while (unroll > 1 && vectors < unroll * (s->threads ? (int64_t)rt_target_team(s->target) : 1))
+    while (unroll > 1 && vectors < unroll)
         unroll /= 2;
     return (uint16_t)unroll;
 }

@@ -22,7 +22,7 @@ endfunction()
 
 # Of the outside: the C library and POSIX, and nothing that belongs to one folder alone.
 set(c "<(assert|ctype|errno|fenv|float|inttypes|limits|locale|math|stdarg|stdalign|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|time)\\.h")
-set(posix "<(dirent|dlfcn|elf|fcntl|glob|libgen|link|pthread|sched|signal|strings|unistd|cpuid|termios)\\.h|<(sys|linux|asm|net)/")
+set(posix "<(dirent|dlfcn|elf|fcntl|glob|libgen|link|pthread|sched|signal|spawn|strings|unistd|cpuid|termios)\\.h|<(sys|linux|asm|net)/")
 set(public "<opjit/")
 
 check(include/opjit "<(stdbool|stddef|stdint|windows)\\.h|${public}")

@@ -224,6 +224,78 @@ static void all_graph_times(bench *b)
     graph_times(b, "chain of 100", 40, false);
 }
 
+/* --- PTX ---------------------------------------------------------------------------------------------------------- */
+typedef struct ptx_compilation {
+    opjit_context *context;
+    opjit_operator *op; /* NULL: the graph */
+    const graph *graph;
+    opjit_compile_options options;
+    bool failed;
+} ptx_compilation;
+
+/* Descriptor to text, and back to nothing. */
+static void make_ptx(void *arg)
+{
+    static const char *const target = "nvptx:sm_90";
+    ptx_compilation *const c = arg;
+    opjit_artifact_options options = OPJIT_ARTIFACT_OPTIONS_INIT;
+    opjit_artifact *artifact = NULL;
+    const void *data;
+    uint64_t bytes;
+    opjit_error error;
+    opjit_status status;
+
+    options.target_count = 1;
+    options.targets = &target;
+    status = opjit_artifact_create(c->context, &options, &artifact, &error);
+    if (status == OPJIT_OK)
+        status = c->op != NULL ? opjit_artifact_add_operator(artifact, c->op, &c->options, &error)
+                               : opjit_artifact_add_graph(artifact, &c->graph->desc, &c->options, &error);
+    if (status == OPJIT_OK)
+        status = opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_PTX, &data, &bytes, &error);
+    if (status != OPJIT_OK)
+        c->failed = !subject_complain("PTX", &error);
+    opjit_artifact_destroy(artifact);
+}
+
+static void ptx_time(bench *b, const char *kind, opjit_operator *op, double limit)
+{
+    ptx_compilation c = { b->context, op, b->graph, OPJIT_COMPILE_OPTIONS_INIT, false };
+    measure_pair pair;
+    char name[64];
+
+    snprintf(name, sizeof name, "ptx %s quick", kind);
+    if (!report_wants(&b->report, name))
+        return;
+    c.options.level = OPJIT_LEVEL_QUICK;
+    c.options.name = "kernel";
+    measure_run(make_ptx, &c, loops_emit_empty_ptx, NULL, b->report.pairs, COMPILE_US, &pair);
+    put_compile(b, name, "empty kernel", &pair, limit);
+    b->broken = b->broken || c.failed;
+}
+
+static void ptx_times(bench *b)
+{
+    static const uint32_t shape[3] = { 16, 512, 512 };
+
+    for (int kind = 0; kind < LOOPS_KINDS; kind++) {
+        subject_desc d;
+        opjit_operator *op = NULL;
+        opjit_error error;
+
+        describe(&d, (loops_kind)kind, 512, 512);
+        if (opjit_operator_create(b->context, &d.op, &op, &error) != OPJIT_OK)
+            b->broken = !subject_complain("operator", &error);
+        else
+            ptx_time(b, kinds[kind].name, op, 4);
+        opjit_operator_release(op);
+    }
+    graph_causal_softmax(b->graph, shape, GRAPH_MASK_IF);
+    if (graph_make(b->context, b->graph))
+        ptx_time(b, "causal softmax", NULL, 0);
+    graph_free(b->graph);
+}
+
 /* --- code quality ------------------------------------------------------------------------------------------------- */
 typedef struct loop {
     loops_fn fn;
@@ -299,6 +371,7 @@ int main(int argc, char **argv)
     for (int kind = 0; kind < LOOPS_KINDS; kind++)
         compile_times(&b, (loops_kind)kind);
     all_graph_times(&b);
+    ptx_times(&b);
     for (int kind = 0; kind < LOOPS_KINDS; kind++) {
         for (unsigned i = 0; i < (b.report.quick ? 2u : 4u); i++) {
             code_quality(&b, (loops_kind)kind, sizes[i], OPJIT_LEVEL_QUICK);

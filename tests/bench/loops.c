@@ -16,8 +16,11 @@
 
 #include "frontend/cli/measure.h"
 
+#define PTX_TRIPLE "nvptx64-nvidia-cuda"
+
 static struct {
     LLVMTargetMachineRef none, standard; /* by code generation level */
+    LLVMTargetMachineRef ptx;            /* of NVIDIA's sm_90, at level none */
     LLVMOrcLLJITRef jit;
     unsigned count;                      /* functions made, for their names */
 } state;
@@ -62,6 +65,16 @@ bool loops_start(void)
         if (good) /* for memset, which loops become */
             LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(state.jit), process);
     }
+    if (good) {
+        LLVMInitializeNVPTXTargetInfo();
+        LLVMInitializeNVPTXTarget();
+        LLVMInitializeNVPTXTargetMC();
+        LLVMInitializeNVPTXAsmPrinter();
+        good = LLVMGetTargetFromTriple(PTX_TRIPLE, &target, &message) == 0 || complain(PTX_TRIPLE, message);
+    }
+    if (good)
+        state.ptx = LLVMCreateTargetMachine(target, PTX_TRIPLE, "sm_90", "+ptx80", LLVMCodeGenLevelNone, LLVMRelocPIC,
+                                            LLVMCodeModelDefault);
     LLVMDisposeMessage(triple);
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
@@ -74,9 +87,10 @@ void loops_stop(void)
     failed("LLJIT", LLVMOrcDisposeLLJIT(state.jit));
     LLVMDisposeTargetMachine(state.none);
     LLVMDisposeTargetMachine(state.standard);
+    LLVMDisposeTargetMachine(state.ptx);
 }
 
-void loops_emit_empty(void *unused)
+static void emit_empty(LLVMTargetMachineRef machine, LLVMCodeGenFileType file, unsigned convention)
 {
     const LLVMContextRef context = LLVMContextCreate();
     const LLVMModuleRef module = LLVMModuleCreateWithNameInContext("empty", context);
@@ -86,17 +100,29 @@ void loops_emit_empty(void *unused)
     LLVMMemoryBufferRef object = NULL;
     char *message = NULL;
 
-    (void)unused;
+    LLVMSetFunctionCallConv(function, convention);
     LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, ""));
     LLVMBuildRetVoid(builder);
     LLVMDisposeBuilder(builder);
-    if (LLVMTargetMachineEmitToMemoryBuffer(state.none, module, LLVMObjectFile, &message, &object) != 0)
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, file, &message, &object) != 0)
         complain("empty function", message);
     else
         LLVMDisposeMemoryBuffer(object);
     LLVMDisposeMessage(message);
     LLVMDisposeModule(module);
     LLVMContextDispose(context);
+}
+
+void loops_emit_empty(void *unused)
+{
+    (void)unused;
+    emit_empty(state.none, LLVMObjectFile, 0);
+}
+
+void loops_emit_empty_ptx(void *unused)
+{
+    (void)unused;
+    emit_empty(state.ptx, LLVMAssemblyFile, 71); /* ptx_kernel */
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
