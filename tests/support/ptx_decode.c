@@ -86,6 +86,10 @@ static const ptx_row rows[] = {
     { "bar.cta.arrive", OP_BAR, SUB_ARRIVE, "", 0, 0, 0 },
     { "barrier.arrive", OP_BAR, SUB_ARRIVE, "", 0, F_ALIGNED, 0 },
     { "barrier.cta.arrive", OP_BAR, SUB_ARRIVE, "", 0, F_ALIGNED, 0 },
+    { "bar.red", OP_BAR, 0, "", BIT(T_U32) | BIT(T_PRED), 0, 0 },
+    { "bar.cta.red", OP_BAR, 0, "", BIT(T_U32) | BIT(T_PRED), 0, 0 },
+    { "barrier.red", OP_BAR, 0, "", BIT(T_U32) | BIT(T_PRED), F_ALIGNED, 0 },
+    { "barrier.cta.red", OP_BAR, 0, "", BIT(T_U32) | BIT(T_PRED), F_ALIGNED, 0 },
     { "membar", OP_NOTHING, 0, "", 0, 0, 0 },
     { "fence", OP_NOTHING, 0, "", 0, 0, 0 },
 };
@@ -137,29 +141,19 @@ typedef struct sub_word {
     const char *name;
 } sub_word;
 static const sub_word sub_words[] = {
-    { OP_SHFL, SUB_UP, "up" },
-    { OP_SHFL, SUB_DOWN, "down" },
-    { OP_SHFL, SUB_BFLY, "bfly" },
-    { OP_SHFL, SUB_IDX, "idx" },
-    { OP_VOTE, SUB_ALL, "all" },
-    { OP_VOTE, SUB_ANY, "any" },
-    { OP_VOTE, SUB_VOTE_UNI, "uni" },
-    { OP_VOTE, SUB_BALLOT, "ballot" },
-    { OP_REDUX, SUB_ADD, "add" },
-    { OP_REDUX, SUB_MIN, "min" },
-    { OP_REDUX, SUB_MAX, "max" },
-    { OP_REDUX, SUB_AND, "and" },
-    { OP_REDUX, SUB_OR, "or" },
-    { OP_REDUX, SUB_XOR, "xor" },
-    { OP_SETP, SUB_AND, "and" },
-    { OP_SETP, SUB_OR, "or" },
-    { OP_SETP, SUB_XOR, "xor" },
-    { OP_TESTP, SUB_FINITE, "finite" },
-    { OP_TESTP, SUB_INFINITE, "infinite" },
-    { OP_TESTP, SUB_NUMBER, "number" },
-    { OP_TESTP, SUB_NOTANUMBER, "notanumber" },
-    { OP_TESTP, SUB_NORMAL, "normal" },
-    { OP_TESTP, SUB_SUBNORMAL, "subnormal" },
+    { OP_SHFL, SUB_UP, "up" },          { OP_SHFL, SUB_DOWN, "down" },
+    { OP_SHFL, SUB_BFLY, "bfly" },      { OP_SHFL, SUB_IDX, "idx" },
+    { OP_VOTE, SUB_ALL, "all" },        { OP_VOTE, SUB_ANY, "any" },
+    { OP_VOTE, SUB_VOTE_UNI, "uni" },   { OP_VOTE, SUB_BALLOT, "ballot" },
+    { OP_BAR, SUB_POPC, "popc" },       { OP_BAR, SUB_AND, "and" },
+    { OP_BAR, SUB_OR, "or" },           { OP_REDUX, SUB_ADD, "add" },
+    { OP_REDUX, SUB_MIN, "min" },       { OP_REDUX, SUB_MAX, "max" },
+    { OP_REDUX, SUB_AND, "and" },       { OP_REDUX, SUB_OR, "or" },
+    { OP_REDUX, SUB_XOR, "xor" },       { OP_SETP, SUB_AND, "and" },
+    { OP_SETP, SUB_OR, "or" },          { OP_SETP, SUB_XOR, "xor" },
+    { OP_TESTP, SUB_FINITE, "finite" }, { OP_TESTP, SUB_INFINITE, "infinite" },
+    { OP_TESTP, SUB_NUMBER, "number" }, { OP_TESTP, SUB_NOTANUMBER, "notanumber" },
+    { OP_TESTP, SUB_NORMAL, "normal" }, { OP_TESTP, SUB_SUBNORMAL, "subnormal" },
 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -303,6 +297,7 @@ static bool check_words(ptx_parser *p, const ptx_decoding *d)
     case OP_TESTP:
     case OP_SHFL: good = i->sub != SUB_NONE; break;
     case OP_REDUX: good = i->sub >= SUB_AND ? i->type == T_B32 : i->sub != SUB_NONE && i->type != T_B32; break;
+    case OP_BAR: good = i->sub != SUB_NONE && (i->type == T_NONE || (i->sub == SUB_POPC) == (i->type == T_U32)); break;
     case OP_VOTE: good = i->sub != SUB_NONE && (i->sub == SUB_BALLOT) == (i->type == T_B32); break;
     case OP_CVTA: good = d->spaced; break;
     case OP_LD:

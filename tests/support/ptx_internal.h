@@ -165,7 +165,8 @@ typedef enum ptx_sub { /* ptx_ins.sub, by operation */
                        SUB_VOTE_UNI,
                        SUB_BALLOT, /* vote */
                        SUB_SYNC,
-                       SUB_ARRIVE, /* bar */
+                       SUB_ARRIVE,
+                       SUB_POPC, /* bar; SUB_AND and SUB_OR too */
                        SUB_FINITE,
                        SUB_INFINITE,
                        SUB_NUMBER,

@@ -344,15 +344,23 @@ static bool decode_warp(ptx_parser *p, ptx_decoding *d)
     return true;
 }
 
-/* bar.sync a[, b] */
+/* bar.sync a[, b]   bar.red.HOW.TYPE d, a[, b], p */
 static bool decode_bar(ptx_parser *p, ptx_decoding *d)
 {
-    if (p->operand_count == 0 || p->operand_count > 2 || (d->ins.sub == SUB_ARRIVE && p->operand_count != 2))
+    const uint32_t red = d->ins.type != T_NONE, end = p->operand_count - red;
+
+    if (p->operand_count < 1 + 2 * red || p->operand_count > 2 + 2 * red ||
+        (d->ins.sub == SUB_ARRIVE && p->operand_count != 2))
         return ptx_wrong_count(p, d);
     if (memcmp(d->name.text, "bar.", 4) == 0)
         d->ins.flags |= F_ALIGNED;
-    return ptx_add_source(p, d, &p->operands[0], T_B32, false) &&
-           (p->operand_count == 1 || ptx_add_source(p, d, &p->operands[1], T_B32, false));
+    if (red != 0 && !ptx_add_dest(p, d, &p->operands[0], (ptx_type)d->ins.type, false))
+        return false;
+    for (uint32_t i = red; i < end; i++) {
+        if (!ptx_add_source(p, d, &p->operands[i], T_B32, false))
+            return false;
+    }
+    return red == 0 || ptx_add_source(p, d, &p->operands[end], T_PRED, false);
 }
 
 static bool decode_branch(ptx_parser *p, ptx_decoding *d)

@@ -78,24 +78,30 @@ static void reduce(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t grou
         to[l] = x;
 }
 
+/* A warp that comes as a whole counts for all of its threads, ended and missing ones too. */
+static uint32_t threads_of(const ptx_warp *w, uint32_t lanes)
+{
+    return lanes == w->alive ? LANES : (uint32_t)__builtin_popcount(lanes);
+}
+
 /* All of group have come to ins. */
 static bool fire(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
 {
     if (ins->op == OP_BAR) {
-        const uint64_t *number = row_of(r, w, ins, 0), *count = row_of(r, w, ins, ins->source_count - 1);
+        const uint64_t *number = row_of(r, w, ins, 0), *count = row_of(r, w, ins, 1);
+        const bool counts = ins->source_count - ins->dest_count == 2; /* the last source of bar.red is its predicate */
         FOR_LANES (l, group) {
             w->barrier[l] = (uint32_t)number[l];
-            w->expected[l] = ins->source_count == 2 ? (uint32_t)count[l] : 0;
-            if (w->barrier[l] >= BARRIERS || w->expected[l] % LANES != 0 || w->expected[l] > r->threads)
+            w->expected[l] = counts ? (uint32_t)count[l] : 0;
+            if (w->barrier[l] >= BARRIERS || w->expected[l] % LANES != 0 || w->expected[l] > r->warp_count * LANES)
                 return ptx_fault(r, w, ins, l, "barrier %u for %u threads", w->barrier[l], w->expected[l]);
         }
-        if (ins->sub == SUB_SYNC) {
+        if (ins->sub != SUB_ARRIVE) {
             w->at_barrier |= group;
             w->waiting |= group;
             return true;
         }
-        FOR_LANES (l, group)
-            r->arrived[w->barrier[l]]++;
+        r->arrived[w->barrier[__builtin_ctz(group)]] += threads_of(w, group);
     } else if (ins->op == OP_SHFL) {
         if (!shuffle(r, w, ins, group))
             return false;
@@ -169,6 +175,31 @@ static bool deadlock(ptx_runner *r)
     return ptx_fault(r, warp, first, lane, "deadlock: it waits here for threads that do not come");
 }
 
+/* bar.red of barrier number: what the predicates of all who came make together. */
+static void reduce_block(ptx_runner *r, uint32_t number)
+{
+    uint32_t holds = 0, count = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < r->warp_count; i++) {
+            const ptx_warp *w = &r->warps[i];
+            FOR_LANES (l, w->at_barrier) {
+                const ptx_ins *ins = &r->module->code[w->pc[l]];
+                if (w->barrier[l] != number || ins->dest_count == 0)
+                    continue;
+                if (pass == 0) {
+                    holds += row_of(r, w, ins, ins->source_count - 1)[l] != 0;
+                    count++;
+                } else {
+                    dest_of(r, w, ins, 0)[l] = ins->sub == SUB_POPC  ? holds
+                                               : ins->sub == SUB_AND ? holds == count
+                                                                     : holds != 0;
+                }
+            }
+        }
+    }
+}
+
 /* Opens barrier number if all have come. */
 static bool open_barrier(ptx_runner *r, uint32_t number, bool *out_opened)
 {
@@ -176,21 +207,24 @@ static bool open_barrier(ptx_runner *r, uint32_t number, bool *out_opened)
 
     for (uint32_t i = 0; i < r->warp_count; i++) {
         const ptx_warp *w = &r->warps[i];
-        alive += (uint32_t)__builtin_popcount(w->alive);
+        uint32_t here = 0;
+        alive += w->alive != 0 ? LANES : 0;
         FOR_LANES (l, w->at_barrier) {
             if (w->barrier[l] != number)
                 continue;
-            count++;
+            here |= 1u << l;
             if (expected != 0 && w->expected[l] != expected)
                 return ptx_fault(r, w, &r->module->code[w->pc[l]], l, "barrier %u for %u threads, others say %u",
                                  number, w->expected[l], expected);
             expected = w->expected[l];
         }
+        count += here != 0 ? threads_of(w, here) : 0;
     }
     if (count == r->arrived[number] || count < (expected == 0 ? alive : expected))
         return true;
     if (expected == 0 || count >= alive)
         r->epoch++;
+    reduce_block(r, number);
     for (uint32_t i = 0; i < r->warp_count; i++) {
         ptx_warp *w = &r->warps[i];
         FOR_LANES (l, w->at_barrier) {

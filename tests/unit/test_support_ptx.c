@@ -201,6 +201,21 @@ START_TEST(barriers_of_blocks)
 }
 END_TEST
 
+START_TEST(barriers_that_reduce)
+{
+    bench b = made();
+    b.launch.block[0] = 80;
+    runs(&b, KERNEL("setp.lt.u32 %p1, %r1, 70; setp.lt.u32 %p2, %r1, 80; setp.gt.u32 %p3, %r1, 100;\n"
+                    "bar.red.popc.u32 %r3, 0, %p1; bar.red.and.pred %p4, 1, %p1; barrier.red.and.pred %p5, 2, %p2;\n"
+                    "bar.red.or.pred %p6, 0, 96, %p1; barrier.red.or.pred %p7, 0, %p3;\n"
+                    "selp.u32 %r4, 100, 0, %p4; selp.u32 %r5, 1000, 0, %p5; selp.u32 %r6, 10000, 0, %p6;\n"
+                    "selp.u32 %r7, 100000, 0, %p7; add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5;\n"
+                    "add.u32 %r3, %r3, %r6; add.u32 %r3, %r3, %r7; st.global.u32 [%rd3], %r3;"));
+    for (uint32_t i = 0; i < 80; i++)
+        ck_assert_uint_eq(b.out[i], 70 + 1000 + 10000);
+}
+END_TEST
+
 /* --- races ------------------------------------------------------------------------------------------------------- */
 START_TEST(races_are_found)
 {
@@ -383,7 +398,9 @@ START_TEST(what_is_not_known_is_refused)
         { KERNEL("@%r1 ret;"), "'%r1' is no predicate" },
         { KERNEL("shfl.sync.b32 %r3, %r1, 1, 31, -1;"), "modifiers that do not go together" },
         { KERNEL("vote.sync.ballot.pred %p1, %p2, -1;"), "modifiers that do not go together" },
-        { KERNEL("bar.red.popc.u32 %r3, 0, %p1;"), "unknown instruction 'bar.red.popc.u32'" },
+        { KERNEL("bar.red.popc.pred %p3, 0, %p1;"), "modifiers that do not go together" },
+        { KERNEL("bar.red.u32 %r3, 0, %p1;"), "modifiers that do not go together" },
+        { KERNEL("bar.red.popc.u32 %r3, %p1;"), "'bar.red.popc.u32' with 2 operands" },
         { KERNEL("bar.arrive 0;"), "'bar.arrive' with 1 operands" },
         { KERNEL(".loc 1 2 3"), "'.loc' in a function" },
         { KERNEL("ret"), "'ret' with 1 operands" },
@@ -477,6 +494,7 @@ int main(void)
     tcase_add_test(cases, shuffles_and_votes);
     tcase_add_test(cases, shuffles_wait_for_their_mask);
     tcase_add_test(cases, barriers_of_blocks);
+    tcase_add_test(cases, barriers_that_reduce);
     tcase_add_test(cases, races_are_found);
     tcase_add_test(cases, blocks_are_never_ordered);
     tcase_add_test(cases, accesses_are_held_to_their_memory);
