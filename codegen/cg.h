@@ -78,9 +78,11 @@ typedef struct cg_grid {
     unsigned global, shared;                       /* address spaces */
     LLVMValueRef (*thread)(struct cg_func *f);     /* its number in its block, and its block's: i32 */
     LLVMValueRef (*block)(struct cg_func *f);
-    LLVMValueRef (*from)(struct cg_func *f, LLVMValueRef v, LLVMValueRef lane); /* v, an i32, as thread `lane` of the team has it */
+    /* v, an i32, as thread `lane` of the team has it */
+    LLVMValueRef (*from)(struct cg_func *f, LLVMValueRef v, LLVMValueRef lane);
     void (*sync)(struct cg_func *f);               /* the team's threads */
-    void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads); /* makes fn one, of blocks of so many threads */
+    /* makes fn one, of blocks of so many threads */
+    void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads);
 } cg_grid;
 
 /* What differs between targets; the rest of codegen never asks which one it is. */
@@ -93,8 +95,8 @@ typedef struct cg_target {
     void (*setup)(void); /* registers the backend; again is harmless */
     /* CPU name for LLVM, which every function gets beside the features. */
     const char *(*cpu)(const rt_target *target);
-    const char *(*features)(const rt_target *target); /* where LLVM takes them and the CPU from the machine, which is then one a
-                                                         level; NULL: machine_cpu, machine_features */
+    /* Where LLVM takes them and the CPU from the machine, which is then one a level; NULL: machine_cpu, _features. */
+    const char *(*features)(const rt_target *target);
     const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types */
     bool (*masked)(const rt_target *target, uint32_t bits); /* masked vector loads and stores of lanes of that width */
     bool orders_zeros; /* its minimum and maximum know -0 from 0 */
@@ -439,8 +441,8 @@ LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
 void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
 LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number and more, modulo the team */
-/* cg_acc.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end behind
- * it, with begin first in the block that decides whether there is one more round. */
+/* cg_acc.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end
+ * behind it, with begin first in the block that decides whether there is one more round. */
 void opjit_cg_apart_load(cg_func *f, ir_ref body);
 void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before);
 void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef latch);

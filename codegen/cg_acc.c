@@ -143,7 +143,11 @@ void opjit_cg_acc(cg_func *f, ir_ref statement)
     cg_acc *a = &f->accs[statement];
     LLVMValueRef zero = number(f, 64, 0);
     const uint32_t lanes = lanes_of(acc, a), bits = bits_of(a);
-    *a = (cg_acc){ .type = a->type, .blocked = a->blocked, .own = a->own, .apart = a->apart, .lane = array(f, bits, lanes) };
+    *a = (cg_acc){ .type = a->type,
+                   .blocked = a->blocked,
+                   .own = a->own,
+                   .apart = a->apart,
+                   .lane = array(f, bits, lanes) };
     f->accumulates = true;
     if (is_arg(acc)) {
         a->where = array(f, 64, lanes);
@@ -377,7 +381,8 @@ static void update_apart(cg_func *f, const ir_node *acc, cg_acc *a, entry e)
     hold_entry(f, acc, a, combine(f, acc, a, held_entry(f, acc, a), e));
 }
 
-/* The accumulator of statement s, if threads have its lanes and no statement of the body before s updates it; else NULL. */
+/* The accumulator of statement s, if threads have its lanes and no statement of the body before s updates it; else
+ * NULL. */
 static cg_acc *apart_of(const cg_func *f, ir_ref body, ir_ref s)
 {
     const ir_node *n = ir_at(f->ir, s);

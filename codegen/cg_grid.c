@@ -1,5 +1,5 @@
-/* cg_grid.c - stages as kernels for a grid of threads: what passes share out (ir/pass_grid.c) is done by the thread whose
- * it is.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
+/* cg_grid.c - stages as kernels for a grid of threads: what passes share out (ir/pass_grid.c) is done by the thread
+ * whose it is.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
 #include "codegen/cg.h"
 
 enum { BLOCK = 4096, LANES = 32 }; /* of the order of reductions */
@@ -179,8 +179,8 @@ static void one_round(const spread *s, uint32_t lanes, LLVMValueRef pos)
     opjit_cg_if_end(f, after);
 }
 
-/* Whole groups of this thread, `copies` of them a round, from pos on: where they end.  exact: of which the loop is whole
- * ones.  The assembler turns the loop around; text is what takes time here. */
+/* Whole groups of this thread, `copies` of them a round, from pos on: where they end.  exact: the loop has whole groups
+ * only.  The assembler turns the loop around; text is what takes time here. */
 static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uint32_t threads, LLVMValueRef pos,
                            bool exact)
 {

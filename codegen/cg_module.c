@@ -125,8 +125,9 @@ static opjit_status run_passes(job *j, const cg_target *cpu)
 {
     if (!j->accumulates || (j->request->level != OPJIT_LEVEL_PEAK && !cpu->grid))
         return OPJIT_OK;
+    const char *passes = j->request->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)";
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef failure = LLVMRunPasses(j->module, j->request->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)", j->machine, options);
+    LLVMErrorRef failure = LLVMRunPasses(j->module, passes, j->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!failure)
         return OPJIT_OK;

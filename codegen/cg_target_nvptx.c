@@ -1,5 +1,5 @@
-/* cg_target_nvptx.c - NVIDIA GPUs as a target: PTX text for sm_80 and later, which has instructions for all that 64-bit CPUs
- * have, but no libraries: what LLVM would call one for is expanded as it is for CPUs.
+/* cg_target_nvptx.c - NVIDIA GPUs as a target: PTX text for sm_80 and later, which has instructions for all that 64-bit
+ * CPUs have, but no libraries: what LLVM would call one for is expanded as it is for CPUs.
  *
  * Arithmetic is IEEE's: LLVM writes .rn on what would else be contracted, no .ftz, and div.rn and sqrt.rn.  LLVM takes
  * CPU and features from the machine and not from functions, so that there is a machine a level. */

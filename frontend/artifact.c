@@ -514,12 +514,12 @@ static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind
 
     if (is_gpu && for_cpus)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "objects, libraries and headers are for CPUs, and the target is %.100s, for which there are "
-                                  "ptx, cubin, llvm, ir and json",
+                                  "objects, libraries and headers are for CPUs, and the target is %.100s, for which "
+                                  "there are ptx, cubin, llvm, ir and json",
                                   a->targets[0].text);
     if (!is_gpu && for_gpus)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "ptx and cubin are for NVIDIA's GPUs, and the target is %.100s",
-                                  a->targets[0].text);
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                  "ptx and cubin are for NVIDIA's GPUs, and the target is %.100s", a->targets[0].text);
     return OPJIT_OK;
 }
 

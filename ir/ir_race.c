@@ -1,10 +1,10 @@
 /* ir_race.c - who may touch what, when the interpreter runs a stage as a grid of threads would.
  *
- * The interpreter goes through iterations one after the other; here each access is looked at as that of a thread: of the
- * team whose iteration it is, and of the lane that pass grid gives the loop's iteration to.  What two teams touch, one of
- * them storing, is a race, for nothing orders teams; what two threads of a team touch so, unless a sync is between them.
- * Scratch is a team's own, and the same in all its iterations.  So a function without a race gives what it gives when
- * it runs in order, which is what the interpreter computes. */
+ * The interpreter goes through iterations one after the other; here each access is looked at as that of a thread: of
+ * the team whose iteration it is, and of the lane that pass grid gives the loop's iteration to.  What two teams touch,
+ * one of them storing, is a race, for nothing orders teams; what two threads of a team touch so, unless a sync is
+ * between them.  Scratch is a team's own, and the same in all its iterations.  So a function without a race gives what
+ * it gives when it runs in order, which is what the interpreter computes. */
 #include "ir/ir_race.h"
 
 #include <string.h>

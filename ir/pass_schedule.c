@@ -71,15 +71,15 @@ bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
     return (opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.lo, a.hi, &distance)) && distance >= length;
 }
 
-/* On GPUs other threads hide what a thread waits for; but a loop that is known to be a few rounds of the team is written out,
- * and of those that reduce a row there may be few. */
+/* On GPUs other threads hide what a thread waits for; but stores of one value that are known to be a few rounds of the
+ * team are written out, and of loops that reduce a row there may be few. */
 static uint16_t team_unroll(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
     const int64_t round = lanes * rt_target_team(s->target);
     int64_t distance;
     if (w->store == 0)
         return w->cost <= 8 && longest(s->f, lo, hi) >= 4 * round ? 4 : 1;
-    if (w->cost <= 1 && opjit_ir_distance(s->f, hi, lo, &distance) && (distance == 2 * round || distance == 4 * round))
+    if (w->cost == 0 && opjit_ir_distance(s->f, hi, lo, &distance) && (distance == 2 * round || distance == 4 * round))
         return (uint16_t)(distance / round);
     return 1;
 }

@@ -420,11 +420,12 @@ typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_ARCHIVE = 7, /* .a of all kernels, with their registry */
     OPJIT_ARTIFACT_SHARED = 8,  /* .so of the same, which needs no linker to be made and no library to be loaded */
     OPJIT_ARTIFACT_LIBRARY_HEADER = 9, /* .h that includes those of all kernels and declares the registry */
-    OPJIT_ARTIFACT_PTX = 10,   /* .ptx, for NVIDIA GPUs, which have LLVM, IR and JSON beside it; .json says how to launch it */
+    OPJIT_ARTIFACT_PTX = 10,   /* .ptx, for NVIDIA GPUs: LLVM, IR and JSON are the others; .json says how to launch it */
     OPJIT_ARTIFACT_CUBIN = 11  /* .cubin: the same, assembled by the program ptxas; UNAVAILABLE where there is none */
 } opjit_artifact_kind;
 
-/* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever index is.  *out_data is the artifact's and stays until it is destroyed or a kernel is added.
+/* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever
+ * index is.  *out_data is the artifact's and stays until it is destroyed or a kernel is added.
  * Texts end with a newline and have no NUL.  Headers, IR and JSON need no codegen library. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index,
                                                           opjit_artifact_kind kind, const void **out_data,
