@@ -23,7 +23,7 @@ static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *err
     return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
-/* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator. */
+/* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator, or is made of theirs. */
 static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_t subject_hash, opjit_kernel **out,
                                         opjit_error *error)
 {
@@ -49,13 +49,6 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
     return OPJIT_OK;
 }
 
-static opjit_status find_or_make(job *j, const rt_bytes *subject, opjit_kernel **out, opjit_error *error)
-{
-    if (subject->failed)
-        return opjit_rt_no_memory(error);
-    return find_or_make_hashed(j, subject, opjit_rt_hash64(subject->data, subject->size), out, error);
-}
-
 /* With late fields the operator's key is that without their values: one kernel for all of them. */
 static opjit_status find_or_make_late(job *j, opjit_kernel **out, opjit_error *error)
 {
@@ -65,7 +58,8 @@ static opjit_status find_or_make_late(job *j, opjit_kernel **out, opjit_error *e
 
     opjit_rt_bytes_init_in(&subject, &j->context->core->allocator, room, sizeof room);
     opjit_fe_operator_key(j->subject.op, j->options->late_mask, &subject);
-    status = find_or_make(j, &subject, out, error);
+    status = subject.failed ? opjit_rt_no_memory(error)
+                            : find_or_make_hashed(j, &subject, opjit_rt_hash64(subject.data, subject.size), out, error);
     opjit_rt_bytes_free(&subject);
     return status;
 }
@@ -164,8 +158,10 @@ static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_
     TRY(opjit_fe_graph_read(j->context, &j->subject, false, graph, error));
     j->label = graph->label;
     j->shape = opjit_fe_graph_shape(graph);
-    opjit_fe_graph_key(graph, key);
-    TRY(find_or_make(j, key, out, error));
+    const uint64_t hash = opjit_fe_graph_key(graph, key);
+    if (key->failed)
+        return opjit_rt_no_memory(error);
+    TRY(find_or_make_hashed(j, key, hash, out, error));
     for (uint32_t i = 0; i < graph->constant_count; i++)
         bound = bound || graph->constants[i].bytes > FE_FOLDED_BYTES;
     return !bound ? OPJIT_OK

@@ -128,7 +128,7 @@ opjit_status opjit_fe_graph_of(opjit_operator *op, const struct fe_options *opti
 void opjit_fe_graph_free(fe_graph *graph);
 /* Fills the tensors of buffers in, and checks that what edges carry fits. */
 opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error);
-void opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out);
+uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out); /* and the same hash for the same key */
 /* What finish does for one edge, for those that no output depends on. */
 void opjit_fe_graph_add_reader(fe_buffer *buffer, const fe_tensor *reader);
 opjit_status opjit_fe_graph_check_edge(const fe_node *from, uint32_t output, const fe_node *to, uint32_t input,

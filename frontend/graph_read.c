@@ -112,8 +112,22 @@ static opjit_status read_operator(reader *r, uint32_t i)
     node->name = desc->Name == NULL ? "" : desc->Name;
     node->inputs = node->op->input_count;
     node->outputs = node->op->output_count;
-    node->sources = ARENA_ARRAY(r->arena, fe_source, node->inputs);
-    return node->sources == NULL ? opjit_rt_no_memory(r->error) : OPJIT_OK;
+    return OPJIT_OK;
+}
+
+/* Every node's part of one array: a hit in the cache takes as long as what it allocates. */
+static opjit_status allocate_sources(reader *r)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < r->desc->NodeCount; i++)
+        count += r->nodes[i].inputs;
+    fe_source *sources = ARENA_ARRAY(r->arena, fe_source, count);
+    if (sources == NULL)
+        return opjit_rt_no_memory(r->error);
+    for (uint32_t i = 0; i < r->desc->NodeCount; sources += r->nodes[i++].inputs)
+        r->nodes[i].sources = sources;
+    return OPJIT_OK;
 }
 
 static opjit_status read_nodes(reader *r, const opjit_context *context)
@@ -130,7 +144,7 @@ static opjit_status read_nodes(reader *r, const opjit_context *context)
                                       "graph: Nodes[%u].Desc: NULL, must be the node's description", i);
         TRY(given->Type == DML_GRAPH_NODE_TYPE_CONSTANT ? read_constant(r, context, i) : read_operator(r, i));
     }
-    return OPJIT_OK;
+    return allocate_sources(r);
 }
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */
