@@ -129,6 +129,7 @@ typedef struct cg_info {
 typedef enum cg_slot {
     CG_VALUE,   /* expression, let: its value */
     CG_SPLAT,   /* the same in every lane */
+    CG_START,   /* index expression: its lanes where the variable of the loop is 0 */
     CG_BASE,    /* affine index expression: its value in lane 0 of copy 0 */
     CG_POINTER, /* load, store: address where the variable of the loop whose statement reads or writes it is 0 */
     CG_PLACE,   /* load, store: address of lane 0 of copy 0 */
@@ -310,6 +311,7 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
                              LLVMValueRef b); /* c ? a : b; forms made equal */
 LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
+void opjit_cg_forget_kept(cg_func *f); /* they are to be taken from memory again */
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
 /* Where to read whether lane number op d, or d op lane number (swapped), for the lanes of all copies: integers of
  * f->lane_bits, one a lane; d is an i64, counted from lane 0 of copy 0. */
@@ -354,6 +356,8 @@ LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);                         
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                              /* lane 0 of copy 0, as i64 */
+/* Before a loop: what ELEM makes of an index that moves with its variable, but for that. */
+void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes);
 /* The remainder of an index expression modulo m where it is the same for all iterations. */
 bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
 /* Whether a <= b, always. */

@@ -251,6 +251,8 @@ static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, b
         hoist_expr(f, ir_operand(f->ir, node, i), loop, lanes, varies);
     if (n->op == IR_LOAD)
         opjit_cg_hoist_pointer(f, node, loop);
+    if (n->op == IR_ELEM && varies)
+        opjit_cg_hoist_start(f, node, loop, lanes);
 }
 
 /* Pointers of the loop's own statements; from loops inside of it just values. */

@@ -4,7 +4,7 @@
  * An expression that is affine in the vectorised variable is never computed lane by lane: it is its value in lane 0,
  * splatted, plus a constant vector.  Compared with something invariant it becomes a constant vector compared with
  * the splatted, clamped distance, which fits any lane width. */
-#include "codegen/cg.h"
+#include "codegen/cg_access.h"
 
 /* --- affine forms ------------------------------------------------------------------------------------------------- */
 
@@ -198,10 +198,52 @@ static LLVMValueRef lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64
     return remember_lanes(f, node, depth_of_lanes(f, node), copy, v);
 }
 
+/* What was made before this loop; NULL: nothing. */
+static LLVMValueRef start_of(cg_func *f, ir_ref node, uint32_t bits)
+{
+    LLVMValueRef v = f->turn.on ? NULL : opjit_cg_recall(f, CG_START, node);
+    const bool fits = v && f->cache[CG_START][node].scope == f->loops[f->vec].scope && opjit_cg_bits(v) == bits;
+    return fits && opjit_cg_lanes(v) == f->lanes ? v : NULL;
+}
+
 static LLVMValueRef affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64_t step)
 {
-    LLVMValueRef v = lanes_after(f, node, bits, step);
-    return v ? v : lanes_from(f, node, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), step);
+    LLVMValueRef v = lanes_after(f, node, bits, step), start = v ? NULL : start_of(f, node, bits);
+    if (v)
+        return v;
+    if (!start)
+        return lanes_from(f, node, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), step);
+    cg_loop *loop = &f->loops[f->vec];
+    LLVMValueRef base = opjit_cg_resize(f, opjit_cg_variable(f, loop), bits, true);
+    base = opjit_cg_add(f, base, opjit_cg_number(f, bits, 1, (uint64_t)loop->offset));
+    v = LLVMBuildAdd(f->b, opjit_cg_splat(f, base, f->lanes), start, "");
+    return remember_lanes(f, node, depth_of_lanes(f, node), number_of_copy(f), v);
+}
+
+/* Whether a float is converted from the index in 32 bits. */
+static bool is_narrow(const cg_func *f, ir_ref index)
+{
+    const ir_interval i = opjit_ir_interval(f->ir, index);
+    return bits_for(i) <= 32 || (i.lo >= 0 && i.hi <= UINT32_MAX);
+}
+
+void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes)
+{
+    const ir_type to = (ir_type)ir_at(f->ir, elem)->type;
+    const ir_ref x = ir_operand(f->ir, elem, 0), var = f->loops[loop].var;
+    const cg_info *info = &f->info[x];
+    int64_t factor;
+    /* Nothing that is declared inside of the loop, and no other loop's variable that moves there. */
+    if (!ir_is_float(to) || f->turn.on || !opjit_cg_affine(f, x, var, &factor) || factor != 1 || info->fresh ||
+        info->guarded || (info->inside & ~f->info[var].vary) >> loop)
+        return;
+    LLVMValueRef base = opjit_cg_at(f, x, var, NULL);
+    if (!base)
+        return;
+    const uint32_t bits = is_narrow(f, x) ? 32 : 64;
+    LLVMValueRef v = opjit_cg_splat(f, opjit_cg_resize(f, base, bits, true), lanes);
+    v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_iota(f, bits, lanes, 0, f->loops[loop].step)), "");
+    opjit_cg_remember(f, CG_START, x, f->scope_count - 1, v);
 }
 
 /* An index expression as integers of `bits`, modulo 2^bits. */

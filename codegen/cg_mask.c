@@ -57,6 +57,12 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
     return c->value;
 }
 
+void opjit_cg_forget_kept(cg_func *f)
+{
+    for (uint32_t i = 0; i < f->constant_count; i++)
+        f->constants[i].block = NULL;
+}
+
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
 {
     if (LLVMIsABitCastInst(v))

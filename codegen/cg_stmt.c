@@ -130,10 +130,9 @@ static void put_in_order(cg_func *f, ir_ref node, uint32_t *count)
         f->order[(*count)++] = node;
 }
 
-bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies)
+/* Copies [from, to): of each statement, an operation of one after that of the other. */
+static void emit_group(cg_func *f, ir_ref first, uint32_t from, uint32_t to)
 {
-    if (!begin_sides(f, copies))
-        return false;
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
         uint32_t count = 0;
         f->orders++;
@@ -142,7 +141,7 @@ bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies)
                 put_in_order(f, ir_operand(f->ir, s, i), &count);
         opjit_cg_scope_push(f);
         for (uint32_t i = 0; i <= count; i++) {
-            for (uint32_t u = 0; u < copies; u++) {
+            for (uint32_t u = from; u < to; u++) {
                 set_side(f, u);
                 if (i < count)
                     opjit_cg_emit(f, f->order[i]);
@@ -151,6 +150,19 @@ bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies)
             }
         }
         opjit_cg_scope_pop(f);
+    }
+}
+
+/* More than two copies of a body with lets, such as math has, have no registers: then two after two. */
+bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies)
+{
+    const bool few = ir_at(f->ir, first)->next == 0 || f->peak;
+    const uint32_t group = few || copies < 2 ? copies : 2;
+    if (!begin_sides(f, copies))
+        return false;
+    for (uint32_t from = 0; from < copies; from += group) {
+        opjit_cg_forget_kept(f);
+        emit_group(f, first, from, from + group < copies ? from + group : copies);
     }
     set_side(f, 0);
     return true;

@@ -96,11 +96,13 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
     const bool near = vectors <= NEAR && ir_index_value(s->f, ir_operand(s->f, s->stage, 1)) == 1;
     const bool whole = /* sums without an end */
         cost == 0 && opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
+    /* Four copies take half as long again to compile as two, which pays where rounds of math become shorter. */
+    const bool few = cost < MATH_COST || (w->math && cost <= 24);
     int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
                      : stores            ? (near ? NEAR_UNROLL : STORE_UNROLL)
                      : whole             ? MAX_UNROLL
                      : cost <= 1         ? 8
-                     : cost < MATH_COST  ? 4
+                     : few               ? 4
                      : cost <= 24        ? 2
                                          : 1;
     while (unroll > 1 && vectors < unroll)
@@ -169,6 +171,7 @@ static void find_chain(scheduler *s, ir_ref loop, chain *c)
             break;
         c->lanes = lanes_of(s, &w);
         c->cost = w.cost > c->cost ? w.cost : c->cost;
+        c->math = c->math || w.math;
         c->loops[c->count++] = r;
         c->bounds[c->count - 1] = ir_operand(f, r, 0);
         c->bounds[c->count] = ir_operand(f, r, 1);
@@ -256,7 +259,7 @@ static int64_t group_of(scheduler *s, const chain *c)
 {
     if (s->threads)
         return c->lanes * rt_target_team(s->target);
-    const work w = { .cost = c->uniform ? 0 : c->cost, .store = c->uniform ? c->loops[0] : 0 };
+    const work w = { .cost = c->uniform ? 0 : c->cost, .math = c->math, .store = c->uniform ? c->loops[0] : 0 };
     const int64_t unroll = unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
     const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row: a fill then */
     const bool is_long = longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= NEAR_UNROLL;
@@ -429,8 +432,9 @@ static bool add_ends(scheduler *s, block *out, ir_ref loop, const work *w)
     const int64_t copies = unroll_of(s, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1), w, lanes);
     if (lanes < 2 || s->loops >= MAX_LOOPS)
         return false;
-    if (w->cost >= MATH_COST && opjit_ir_round_end(s, out, loop, lanes * copies)) {
-        set_vector(s, loop, w, copies, false);
+    const int64_t most = copies < 2 ? copies : 2; /* half a round is computed in vain */
+    if (w->cost >= MATH_COST && opjit_ir_round_end(s, out, loop, lanes * most)) {
+        set_vector(s, loop, w, most, false);
         opjit_ir_block_add(s->f, out, loop);
         return true;
     }

@@ -26,6 +26,7 @@ typedef struct chain {
     ir_ref bounds[MAX_CHAIN + 1]; /* of piece i: i, i + 1 */
     int64_t lanes;
     uint32_t cost;                /* of the dearest piece */
+    bool math;                    /* functions of mathematics are in some */
     int64_t group;                /* elements that are stored together: some vectors */
     ir_ref end;                   /* after the last whole group */
     ir_ref base;                  /* where groups begin */
@@ -40,6 +41,7 @@ typedef struct work {
     ir_ref store;  /* its only statement; 0: there is more */
     uint32_t size; /* bytes of the largest element that it stores or accumulates */
     uint32_t cost; /* operations on elements */
+    bool math;     /* functions of mathematics are among them */
     uint32_t gathers; /* loads that are made lane by lane */
 } work;
 

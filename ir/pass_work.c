@@ -99,7 +99,9 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
         const ir_node *n = ir_at(f, r);
         if (!seen[r] || n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
             continue;
-        out->cost += opjit_ir_op_infos[n->op].flags & IR_FLAG_M ? MATH_COST : is_part_of_growth(f, r) ? 0 : 1;
+        const bool math = (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
+        out->math = out->math || math;
+        out->cost += math ? MATH_COST : is_part_of_growth(f, r) ? 0 : 1;
         if (!steps_equally(f, r, loop, out))
             return false;
     }

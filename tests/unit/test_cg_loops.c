@@ -19,6 +19,7 @@ typedef enum body {
     INDICES,
     REPEATED,
     ONE_VALUE,
+    DISTANCE,
     BODIES
 } body;
 
@@ -59,6 +60,9 @@ static ir_ref body_value(ir_func *f, const sample *s, ir_ref p, ir_ref j)
         return ir_expr3(f, IR_SELECT, IR_NONE,
                         e2(f, IR_XOR, e2(f, IR_LE, c(f, 7), shown), e2(f, IR_LT, shown, opjit_ir_param(f, 1))), own,
                         opjit_ir_const(f, s->type, 0x7fa1b2c3d4e5f607));
+    case DISTANCE: /* the first copies of two vectors, and what goes on from them */
+        return e2(f, IR_ADD, e1(f, IR_ELEM, s->type, e2(f, IR_IADD, shown, opjit_ir_param(f, 1))),
+                  e1(f, IR_ELEM, s->type, e2(f, IR_ISUB, j, e2(f, IR_IMUL, p, c(f, 3)))));
     case ONE_VALUE: return opjit_ir_const(f, s->type, 0x7fa1b2c3d4e5f607);
     case REVERSED: return opjit_ir_load(f, 1, (ir_ref[]){ p, e2(f, IR_ISUB, c(f, COLUMNS - 1), j) });
     case GATHERED:
