@@ -4,6 +4,7 @@
  * One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_pointwise. */
 #include <check.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ typedef struct trial {
     test_buffer inputs[REF_INPUTS_MAX], output;
     uint8_t *before[REF_INPUTS_MAX], *output_before; /* the buffers' whole memory */
     uint8_t *interpreted;                            /* the output's binding, NaNs made equal */
+    const void *given;                               /* what the inputs hold; NULL: random elements */
     char where[256];                                 /* for messages */
 } trial;
 
@@ -73,6 +75,8 @@ static void make_buffers(trial *t)
         }
         ck_assert(test_buffer_create(&t->inputs[i], t->random, c->inputs[i].bytes, c->inputs[i].alignment));
         pointwise_case_fill(t->random, c, i, t->inputs[i].data);
+        if (t->given != NULL)
+            memcpy(t->inputs[i].data, t->given, c->inputs[i].bytes);
         test_buffer_expect_unchanged(&t->inputs[i]);
     }
     t->output_before = snapshot(&t->output);
@@ -222,6 +226,23 @@ static bool run(trial *t, const test_mode *mode)
     return called;
 }
 
+static void check_operator(trial *t)
+{
+    size_t count;
+    make_buffers(t);
+    ck_assert(run(t, &interpreted));
+    expect(t);
+    compare(t, "interpreted, unlike the reference");
+    memcpy(t->interpreted, t->output.data, t->output.bytes);
+    const test_mode *list = test_modes(modes, MODE_COUNT, &count), *mode = &list[test_random_below(t->random, count)];
+    if (run(t, mode)) {
+        memcpy(t->output.copy, t->output_before, t->output.size);
+        memcpy(t->output.expected, t->interpreted, t->output.bytes);
+        compare(t, mode->name);
+    }
+    free_trial(t);
+}
+
 static void check_case(opjit_context *context, const ref_pointwise_row *row, test_cases cases, uint64_t n, bool across)
 {
     opjit_error error = { OPJIT_OK, "" };
@@ -240,19 +261,7 @@ static void check_case(opjit_context *context, const ref_pointwise_row *row, tes
         return;
     if (status != OPJIT_OK)
         wrong(&t, error.message);
-    make_buffers(&t);
-    ck_assert(run(&t, &interpreted));
-    expect(&t);
-    compare(&t, "interpreted, unlike the reference");
-    memcpy(t.interpreted, t.output.data, t.output.bytes);
-    size_t count;
-    const test_mode *list = test_modes(modes, MODE_COUNT, &count), *mode = &list[test_random_below(&r, count)];
-    if (run(&t, mode)) {
-        memcpy(t.output.copy, t.output_before, t.output.size);
-        memcpy(t.output.expected, t.interpreted, t.output.bytes);
-        compare(&t, mode->name);
-    }
-    free_trial(&t);
+    check_operator(&t);
 }
 
 START_TEST(results)
@@ -293,6 +302,28 @@ START_TEST(results_across)
 }
 END_TEST
 
+/* inf times what rounds to 0, or to the least number: either is right. */
+START_TEST(infinite_alpha)
+{
+    static const uint16_t given[] = { 0xd680, 0xd67f, 0xd600, 0xd4c0, 0x0000, 0xfbff }; /* -104, -103.9, -96, -76, 0 */
+    const DML_TENSOR_DATA_TYPE types[2] = { DML_TENSOR_DATA_TYPE_FLOAT16 };
+    opjit_context *context = test_context_create();
+    test_random r;
+    pointwise_case c;
+    test_have_codegen(context);
+    test_random_init(&r, 1, 1, 1);
+    pointwise_case_plain(ref_pointwise_row_of(DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS, 0), types, 1, &c);
+    DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC *desc = (void *)&c.desc;
+    desc->Alpha = INFINITY;
+    desc->Beta = 1;
+    c.any_nan = true;
+    trial t = { .c = &c, .random = &r, .context = context, .given = given, .where = "infinite Alpha" };
+    ck_assert_int_eq(opjit_operator_create(context, &c.op, &t.op, NULL), OPJIT_OK);
+    check_operator(&t);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("property.pointwise");
@@ -302,6 +333,7 @@ int main(void)
     tcase_add_loop_test(tcase, results, 0, (int)ref_pointwise_row_count);
     tcase_set_timeout(across_case, 120);
     tcase_add_loop_test(across_case, results_across, 0, sizeof across / sizeof *across);
+    tcase_add_test(tcase, infinite_alpha);
     suite_add_tcase(suite, tcase);
     suite_add_tcase(suite, across_case);
     srunner_run_all(runner, CK_NORMAL);

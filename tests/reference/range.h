@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 typedef struct ref_range {
-    double lo, hi; /* both NaN: NaN */
+    double lo, hi; /* both NaN: NaN; lo alone: that, or a number up to hi */
 } ref_range;
 
 /* What it is computed in: FLOAT32, where doubles are rounded after each operation, or FLOAT64. */

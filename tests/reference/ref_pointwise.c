@@ -49,7 +49,7 @@ static uint64_t float_bits(DML_TENSOR_DATA_TYPE dtype, double value)
 ref_result ref_result_of(DML_TENSOR_DATA_TYPE dtype, ref_range range)
 {
     const uint64_t lo = float_bits(dtype, range.lo), hi = float_bits(dtype, range.hi);
-    ref_result result = { isnan(range.lo) || isnan(range.hi) || lo == hi, lo, range };
+    ref_result result = { isnan(range.hi) || lo == hi, lo, range };
     result.range.lo = ref_float_of((ref_element){ dtype, lo });
     result.range.hi = ref_float_of((ref_element){ dtype, hi });
     return result;
@@ -153,7 +153,8 @@ static bool allows(ref_result result, ref_element actual)
     const double value = ref_dtype_is_float(actual.dtype)    ? ref_float_of(actual)
                          : ref_dtype_is_signed(actual.dtype) ? (double)(int64_t)ref_integer_of(actual)
                                                              : (double)ref_integer_of(actual);
-    return !result.exact && value >= result.range.lo && value <= result.range.hi;
+    const bool above = isnan(result.range.lo) || value >= result.range.lo;
+    return !result.exact && ((isnan(value) && isnan(result.range.lo)) || (above && value <= result.range.hi));
 }
 
 void ref_pointwise(const DML_OPERATOR_DESC *op, const ref_argument inputs[REF_INPUTS_MAX],

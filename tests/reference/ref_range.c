@@ -14,20 +14,21 @@ ref_range ref_exactly(double value)
     return (ref_range){ value, value };
 }
 
-/* The range from the least to the greatest of four results; equal ones keep the first one's sign of zero. */
+/* The range from the least to the greatest of four results; equal ones keep the first one's sign of zero.  Where only some
+ * are NaN, such as inf times what may be 0 or more, so may the result be. */
 static ref_range around(ref_floats f, const double results[4])
 {
     ref_range range = ref_exactly(ref_round(f, results[0]));
+    bool nan = false;
     for (int i = 0; i < 4; i++) {
         const double value = ref_round(f, results[i]);
-        if (isnan(value))
-            return ref_exactly(value);
-        if (value < range.lo)
+        nan = nan || isnan(value);
+        if (value < range.lo || isnan(range.lo))
             range.lo = value;
-        if (value > range.hi)
+        if (value > range.hi || isnan(range.hi))
             range.hi = value;
     }
-    return range;
+    return nan ? (ref_range){ NAN, range.hi } : range;
 }
 
 ref_range ref_add(ref_floats f, ref_range a, ref_range b)
@@ -88,7 +89,7 @@ static ref_range with_margin(ref_floats f, long double least, long double greate
     const double lo = f.is_double ? (double)least : (double)(float)least;
     const double hi = f.is_double ? (double)greatest : (double)(float)greatest;
     if (isnan(lo) || isnan(hi))
-        return ref_exactly(NAN);
+        return (ref_range){ NAN, hi };
     ref_range range = { lo, hi };
     for (int i = 0; i < (f.is_double ? 3 : 1); i++)
         range = (ref_range){ next(f, range.lo, -INFINITY), next(f, range.hi, INFINITY) };
