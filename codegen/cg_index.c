@@ -262,11 +262,30 @@ static LLVMValueRef number(cg_func *f, LLVMValueRef like, int64_t value)
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
 
+/* x / k for 0 <= x < 2^31 and k < 2^31, no power of two, as a multiplication, where fast selection would divide.  With
+ * the l bits of k and m = 2^(31 + l) / k rounded up, x * m / 2^(31 + l) is above x / k by less than 2^-l, and that is
+ * below 1 / k. */
+static LLVMValueRef quotient(cg_func *f, LLVMValueRef x, int64_t k)
+{
+    const uint32_t shift = 31 + 32 - (uint32_t)__builtin_clz((uint32_t)k);
+    LLVMValueRef m = opjit_cg_number(f, 64, 1, ((uint64_t)1 << shift) / (uint64_t)k + 1);
+    LLVMValueRef wide = LLVMBuildMul(f->b, LLVMBuildZExt(f->b, x, f->type.i64, ""), m, "");
+    return LLVMBuildTrunc(f->b, LLVMBuildLShr(f->b, wide, opjit_cg_number(f, 64, 1, shift), ""), f->type.i32, "");
+}
+
+/* i32 stands for numbers from 0 to 2^31 - 1, see by_constant. */
+static bool is_small_scalar(const cg_func *f, LLVMValueRef x)
+{
+    return !f->peak && opjit_cg_lanes(x) == 1 && opjit_cg_bits(x) == 32 && !LLVMIsConstant(x);
+}
+
 /* Floor division by k > 0: a shift, an unsigned division, or the truncating one corrected. */
 static LLVMValueRef floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positive)
 {
     if (is_power_of_two((uint64_t)k))
         return LLVMBuildAShr(f->b, x, number(f, x, __builtin_ctzll((uint64_t)k)), "");
+    if (positive && is_small_scalar(f, x))
+        return quotient(f, x, k);
     if (positive)
         return LLVMBuildUDiv(f->b, x, number(f, x, k), "");
     LLVMValueRef q = LLVMBuildSDiv(f->b, x, number(f, x, k), ""), r = LLVMBuildSRem(f->b, x, number(f, x, k), "");
@@ -278,6 +297,8 @@ static LLVMValueRef floor_mod(cg_func *f, LLVMValueRef x, int64_t k, bool positi
 {
     if (is_power_of_two((uint64_t)k))
         return LLVMBuildAnd(f->b, x, number(f, x, k - 1), "");
+    if (positive && is_small_scalar(f, x))
+        return LLVMBuildSub(f->b, x, LLVMBuildMul(f->b, quotient(f, x, k), number(f, x, k), ""), "");
     if (positive)
         return LLVMBuildURem(f->b, x, number(f, x, k), "");
     LLVMValueRef r = LLVMBuildSRem(f->b, x, number(f, x, k), "");

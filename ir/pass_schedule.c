@@ -221,6 +221,8 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
     const bound_parts p = parts_of(f, lo, first), q = parts_of(f, hi, lo);
     if ((p.limit != 0 && !opjit_ir_same(f, p.limit, end)) || (q.limit != 0 && !opjit_ir_same(f, q.limit, end)))
         return 0;
+    if (opjit_ir_distance(f, q.value, lo, &distance) && distance == 1)
+        return lo;
     return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
 }
 
@@ -354,6 +356,14 @@ static void begin_row(scheduler *s, block *out, chain *c)
         opjit_ir_set_edge(f, loop, c, IR_FOR_HEAD);
 }
 
+/* The loop's last vector may reach back into the row from `first` on, if that is long enough. */
+static void overlap_end(ir_func *f, ir_ref loop, ir_ref first)
+{
+    const int64_t lanes = f->nodes[loop].vec;
+    if (lanes > 1 && opjit_ir_at_least(f, first, ir_operand(f, loop, 1), lanes))
+        f->nodes[loop].flags |= IR_FOR_TAIL_OVERLAP;
+}
+
 /* What is left of the row after its whole groups: whole lines, and the line that is shared with the next row; or whole
  * vectors and one that reaches back. */
 static void end_row(scheduler *s, block *out, chain *c)
@@ -363,10 +373,10 @@ static void end_row(scheduler *s, block *out, chain *c)
     const uint32_t last = c->count - 1;
     if (!c->edges) {
         const ir_ref loop = add_loop(s, out, c, c->end, hi, 0, last);
-        if (loop != 0 && c->overlaps) {
+        if (loop != 0 && c->repeats && opjit_ir_at_least(f, c->base, hi, c->lanes))
             f->nodes[loop].vec = (uint16_t)c->lanes;
-            f->nodes[loop].flags |= IR_FOR_TAIL_OVERLAP;
-        }
+        if (loop != 0 && c->repeats)
+            overlap_end(f, loop, c->base);
         return;
     }
     const ir_ref lines = in_groups(s, c, IR_DOWN, hi, c->end, opjit_ir_chain_line(s, c));
@@ -384,8 +394,7 @@ static void add_row(scheduler *s, block *out, chain *c)
     c->bounds[0] = c->base = opjit_ir_block_let(f, out, c->bounds[0]);
     c->bounds[c->count] = opjit_ir_block_let(f, out, c->bounds[c->count]);
     const ir_ref hi = c->bounds[c->count];
-    c->overlaps = !c->edges && !s->threads && opjit_ir_at_least(f, c->base, hi, c->lanes) &&
-                  !opjit_rt_target_has_masks(s->target) && opjit_ir_chain_repeats(s, c);
+    c->repeats = !c->edges && !s->threads && !opjit_rt_target_has_masks(s->target) && opjit_ir_chain_repeats(s, c);
     if (c->edges)
         begin_row(s, out, c);
     const ir_ref whole = in_groups(s, c, IR_DOWN, hi, c->base, c->group);
@@ -475,11 +484,9 @@ static void schedule_block(scheduler *s, ir_ref parent)
         const bool vectors = !turned && ir_at(f, r)->op == IR_FOR && opjit_ir_find_work(f, r, &w);
         if (vectors && parent == s->stage && !s->threads && add_ends(s, &out, r, &w))
             continue;
-        if (turned)
-            ;
-        else if (vectors)
+        if (vectors)
             set_vector(s, r, &w, 0, false);
-        else if (ir_at(f, r)->op == IR_FOR)
+        else if (!turned && ir_at(f, r)->op == IR_FOR)
             schedule_inside(s, r);
         opjit_ir_block_add(f, &out, r);
     }

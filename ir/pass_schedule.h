@@ -33,7 +33,7 @@ typedef struct chain {
     bool uniform;                 /* all of the row is one value, but for single elements: one loop chooses */
     bool edges;                   /* base is behind the row's first line, which may be shared with another row */
     bool carry;                   /* and that row is the one before */
-    bool overlaps;                /* the row's last vector may be stored whole, whatever is left of the row */
+    bool repeats;                 /* any of it may be stored twice: its last vector is stored whole */
 } chain;
 
 /* What a loop that makes vectors does. */
