@@ -83,6 +83,9 @@ typedef struct cg_grid {
     void (*sync)(struct cg_func *f);               /* the team's threads */
     /* makes fn one, of blocks of so many threads */
     void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads);
+    /* What a driver loads, made of LLVM's object; NULL: a driver takes text. */
+    opjit_status (*pack)(const opjit_allocator *allocator, const uint8_t *object, size_t size, rt_bytes *out,
+                         opjit_error *error);
 } cg_grid;
 
 /* What differs between targets; the rest of codegen never asks which one it is. */
@@ -106,7 +109,8 @@ typedef struct cg_target {
     const cg_grid *grid; /* NULL: a CPU */
 } cg_target;
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
-extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx;
+extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,
+    opjit_cg_target_amdgpu;
 
 /* cg_legal.c */
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);

@@ -10,15 +10,15 @@
 
 enum { CG_ELF_SEGMENTS = 6, CG_ELF_DYNAMICS = 7, CG_ELF_PIECE_ALIGN = 64 };
 typedef enum cg_elf_section { /* of a symbol, too: in the head or the text */
-    CG_ELF_NONE,
-    CG_ELF_HASH,
-    CG_ELF_DYNSYM,
-    CG_ELF_DYNSTR,
-    CG_ELF_HEAD,
-    CG_ELF_TEXT,
-    CG_ELF_DYNAMIC,
-    CG_ELF_NAMES,
-    CG_ELF_SECTIONS
+                              CG_ELF_NONE,
+                              CG_ELF_HASH,
+                              CG_ELF_DYNSYM,
+                              CG_ELF_DYNSTR,
+                              CG_ELF_HEAD,
+                              CG_ELF_TEXT,
+                              CG_ELF_DYNAMIC,
+                              CG_ELF_NAMES,
+                              CG_ELF_SECTIONS
 } cg_elf_section;
 
 typedef struct cg_elf {
@@ -28,7 +28,7 @@ typedef struct cg_elf {
     rt_bytes text;    /* code and what it reads, beginning on a page */
     rt_bytes symbols; /* Elf64_Sym; values count from their section */
     rt_bytes strings;
-    uint64_t soname;  /* in strings; 0: none */
+    uint64_t soname; /* in strings; 0: none */
     bool head_is_note;
     /* made by it: */
     uint64_t hash_at, symbols_at, strings_at, head_at, head_size, text_at, dynamic_at, names_at, sections_at;

@@ -46,7 +46,7 @@ static opjit_status read_sections(elf_file *e)
     memcpy(&header, e->data, sizeof(header));
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL || !opjit_cg_reloc_machine(header.e_machine))
-        BAD("the object is no relocatable ELF file for x86-64, AArch64 or RISC-V");
+        BAD("the object is no relocatable ELF file for x86-64, AArch64, RISC-V or AMDGPU");
     e->machine = header.e_machine;
     e->count = header.e_shnum;
     if (header.e_shentsize != sizeof(Elf64_Shdr) || e->count > MAX_SECTIONS ||
@@ -105,7 +105,8 @@ static opjit_status place_sections(elf_file *e)
             const Elf64_Shdr *s = &e->sections[i];
             const bool code = (s->sh_flags & SHF_EXECINSTR) != 0;
             if (!(s->sh_flags & SHF_ALLOC) || s->sh_size == 0 || code != (pass == 0) ||
-                (e->machine == EM_X86_64 && s->sh_type == SHT_X86_64_UNWIND))
+                (e->machine == EM_X86_64 && s->sh_type == SHT_X86_64_UNWIND) ||
+                (e->machine == EM_AMDGPU && s->sh_type == SHT_NOTE))
                 continue;
             if (s->sh_type != SHT_PROGBITS || (s->sh_flags & (SHF_WRITE | SHF_TLS)))
                 BAD("section %u of the object is writable or of a kind that can't be placed", i);
@@ -243,7 +244,8 @@ opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
     TRY(place_sections(e));
     for (uint64_t i = 1; i < symbol_count(e); i++) {
         const Elf64_Sym symbol = symbol_at(e, i);
-        if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || symbol.st_shndx == SHN_UNDEF)
+        if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || symbol.st_shndx == SHN_UNDEF ||
+            (e->machine == EM_AMDGPU && symbol.st_shndx == SHN_ABS)) /* numbers of registers */
             continue;
         if (symbol.st_shndx >= e->count || e->place[symbol.st_shndx] == UINT64_MAX ||
             symbol.st_value > e->sections[symbol.st_shndx].sh_size)
@@ -255,4 +257,19 @@ opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
                                       .hidden = ELF64_ST_VISIBILITY(symbol.st_other) != STV_DEFAULT }));
     }
     return OPJIT_OK;
+}
+
+opjit_status opjit_cg_link_note(const uint8_t *object, size_t size, const uint8_t **out, size_t *out_size,
+                                opjit_error *error)
+{
+    elf_file file = { .data = object, .size = size, .error = error }, *e = &file;
+    TRY(read_sections(e));
+    for (uint32_t i = 0; i < e->count; i++) {
+        if (e->sections[i].sh_type != SHT_NOTE)
+            continue;
+        *out = object + e->sections[i].sh_offset;
+        *out_size = (size_t)e->sections[i].sh_size;
+        return OPJIT_OK;
+    }
+    BAD("the object has no note");
 }

@@ -21,6 +21,9 @@ typedef struct cg_symbol {
 opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
                                    opjit_status (*visit)(void *user, const cg_symbol *symbol), void *user,
                                    opjit_error *error);
+/* The content of the object's first note section, within it. */
+opjit_status opjit_cg_link_note(const uint8_t *object, size_t size, const uint8_t **out, size_t *out_size,
+                                opjit_error *error);
 /* The same checks, nothing made: no undefined symbol, no writable data. */
 opjit_status opjit_cg_link_check(const uint8_t *object, size_t size, opjit_error *error);
 

@@ -255,7 +255,7 @@ static opjit_status link_code(job *j, codegen_result *out)
     return OPJIT_OK;
 }
 
-static opjit_status emit(job *j, codegen_result *out)
+static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 {
     const codegen_emit what = j->request->emit;
     const double start = now_ms();
@@ -266,6 +266,8 @@ static opjit_status emit(job *j, codegen_result *out)
     out->emit_ms = emitted - start;
     const void *data = LLVMGetBufferStart(j->object);
     const size_t size = LLVMGetBufferSize(j->object);
+    if (what == CODEGEN_OBJECT && cpu->grid)
+        return cpu->grid->pack(j->request->allocator, data, size, &out->bytes, j->error);
     if (what == CODEGEN_OBJECT)
         TRY(opjit_cg_link_check(data, size, j->error));
     TRY(what == CODEGEN_CODE ? link_code(j, out) : append(out, data, size, j->error));
@@ -319,8 +321,9 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     TRY(check(request, error));
     if (!cpu)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", j.target->text);
-    if (cpu->grid && request->emit != CODEGEN_ASM && request->emit != CODEGEN_LLVM)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is text, and no object", j.target->text);
+    if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is %s, and nothing that this machine calls",
+                                  j.target->text, cpu->grid->pack ? "a code object" : "text");
     TRY(opjit_cg_machine(cpu, j.target, request->level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     const double start = now_ms();
@@ -328,7 +331,7 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     opjit_status status = build(&j, cpu);
     out->build_ms = now_ms() - start;
     if (status == OPJIT_OK)
-        status = emit(&j, out);
+        status = emit(&j, cpu, out);
     close_job(&j);
     if (status != OPJIT_OK) {
         opjit_rt_release(request->allocator, out->entries, out->entry_count * sizeof(uint64_t));

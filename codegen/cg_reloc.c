@@ -1,4 +1,4 @@
-/* cg_reloc.c - PC-relative relocations of x86-64, AArch64 and RISC-V.  All three are little endian, and so are the machines
+/* cg_reloc.c - PC-relative relocations of x86-64, AArch64, RISC-V and AMDGPU.  All are little endian, and so are the machines
  * that link for them: cross links from big-endian hosts are not made. */
 #include "codegen/cg_reloc.h"
 
@@ -119,11 +119,28 @@ static cg_reloc_result apply_riscv(uint32_t type, uint64_t place, uint64_t value
     }
 }
 
+/* --- AMDGPU, whose numbers glibc's <elf.h> does not have ----------------------------------------------------------- */
+
+enum { R_AMDGPU_REL32 = 4, R_AMDGPU_REL64 = 5, R_AMDGPU_REL32_LO = 10, R_AMDGPU_REL32_HI = 11 };
+
+static cg_reloc_result apply_amdgpu(uint32_t type, uint64_t place, uint64_t value, uint8_t *at)
+{
+    const uint64_t distance = value - place;
+    switch (type) {
+    case R_AMDGPU_REL64: return put_number(at, 8, distance);
+    case R_AMDGPU_REL32: return put_number(at, 4, distance);
+    case R_AMDGPU_REL32_LO: put(at, UINT32_MAX, (uint32_t)distance); return CG_RELOC_DONE;
+    case R_AMDGPU_REL32_HI: put(at, UINT32_MAX, (uint32_t)(distance >> 32)); return CG_RELOC_DONE;
+    default: return CG_RELOC_ADDRESS;
+    }
+}
+
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
 bool opjit_cg_reloc_machine(uint16_t machine)
 {
-    return machine == EM_X86_64 || machine == EM_AARCH64 || machine == EM_RISCV;
+    return machine == EM_X86_64 || machine == EM_AARCH64 || machine == EM_RISCV ||
+           machine == EM_AMDGPU;
 }
 
 uint32_t opjit_cg_reloc_width(uint16_t machine, uint32_t type)
@@ -132,6 +149,8 @@ uint32_t opjit_cg_reloc_width(uint16_t machine, uint32_t type)
         return type == R_X86_64_PC64 ? 8 : type == R_X86_64_PC32 || type == R_X86_64_PLT32 ? 4 : 0;
     if (machine == EM_AARCH64)
         return type == R_AARCH64_PREL64 ? 8 : 4;
+    if (machine == EM_AMDGPU)
+        return type == R_AMDGPU_REL64 ? 8 : 4;
     return type == R_RISCV_CALL || type == R_RISCV_CALL_PLT || type == R_RISCV_ADD64 || type == R_RISCV_SUB64 ? 8 : 4;
 }
 
@@ -147,5 +166,7 @@ cg_reloc_result opjit_cg_reloc_apply(uint16_t machine, uint32_t type, uint64_t p
         return CG_RELOC_ADDRESS;
     if (machine == EM_X86_64)
         return put_number(at, width, value - place);
+    if (machine == EM_AMDGPU)
+        return apply_amdgpu(type, place, value, at);
     return machine == EM_AARCH64 ? apply_aarch64(type, place, value, at) : apply_riscv(type, place, value, at);
 }

@@ -500,26 +500,36 @@ static opjit_status assemble(const opjit_artifact *a, const fe_shipped *k, rt_by
 }
 
 /* Of all kernels together. */
+#define COMMON_KINDS (1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED | 1u << OPJIT_ARTIFACT_LIBRARY_HEADER)
 static bool is_common(opjit_artifact_kind kind)
 {
-    return kind >= OPJIT_ARTIFACT_ARCHIVE && kind <= OPJIT_ARTIFACT_LIBRARY_HEADER;
+    return (COMMON_KINDS >> kind & 1) != 0;
 }
 
-/* What there is for GPUs, or for CPUs alone. */
+/* Some kinds are for one sort of target. */
 static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind, opjit_error *error)
 {
-    const bool is_gpu = rt_target_team(&a->targets[0]) > 0;
-    const bool for_cpus = is_common(kind) || kind == OPJIT_ARTIFACT_OBJECT || kind == OPJIT_ARTIFACT_HEADER;
-    const bool for_gpus = kind == OPJIT_ARTIFACT_PTX || kind == OPJIT_ARTIFACT_CUBIN;
+    static const struct {
+        rt_arch arch; /* RT_ARCH_END: any CPU */
+        uint32_t kinds;
+        const char *names;
+    } rows[] = {
+        { RT_ARCH_END, 1u << OPJIT_ARTIFACT_OBJECT | 1u << OPJIT_ARTIFACT_HEADER | COMMON_KINDS,
+          "objects, libraries and headers are for CPUs" },
+        { RT_ARCH_NVPTX, 1u << OPJIT_ARTIFACT_PTX | 1u << OPJIT_ARTIFACT_CUBIN, "ptx and cubin are for NVIDIA's GPUs" },
+        { RT_ARCH_AMDGPU, 1u << OPJIT_ARTIFACT_HSACO, "hsaco is for AMD's GPUs" },
+    };
+    const rt_target *target = &a->targets[0];
+    const rt_arch arch = rt_target_team(target) == 0 ? RT_ARCH_END : target->arch;
 
-    if (is_gpu && for_cpus)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "objects, libraries and headers are for CPUs, and the target is %.100s, for which "
-                                  "there are ptx, cubin, llvm, ir and json",
-                                  a->targets[0].text);
-    if (!is_gpu && for_gpus)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "ptx and cubin are for NVIDIA's GPUs, and the target is %.100s", a->targets[0].text);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if ((rows[i].kinds >> kind & 1) != 0 && rows[i].arch != arch)
+            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                      "%s, and the target is %.100s, for which there are %sllvm, asm, ir and json",
+                                      rows[i].names, target->text,
+                                      arch == RT_ARCH_NVPTX    ? "ptx, cubin, "
+                                      : arch == RT_ARCH_AMDGPU ? "hsaco, "
+                                                               : "obj, header, lib, ");
     return OPJIT_OK;
 }
 
@@ -527,7 +537,8 @@ static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, op
                                 opjit_error *error)
 {
     switch (kind) {
-    case OPJIT_ARTIFACT_OBJECT: return generate(a, k, CODEGEN_OBJECT, out, error);
+    case OPJIT_ARTIFACT_OBJECT:
+    case OPJIT_ARTIFACT_HSACO: return generate(a, k, CODEGEN_OBJECT, out, error);
     case OPJIT_ARTIFACT_PTX:
     case OPJIT_ARTIFACT_ASM: return generate(a, k, CODEGEN_ASM, out, error);
     case OPJIT_ARTIFACT_CUBIN: return assemble(a, k, out, error);
@@ -614,10 +625,10 @@ opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_
                                   artifact == NULL   ? "artifact"
                                   : out_data == NULL ? "out_data"
                                                      : "out_bytes");
-    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_CUBIN)
+    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_HSACO)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kind: %u, must be an opjit_artifact_kind (%u to %u)",
                                   (unsigned)kind, (unsigned)OPJIT_ARTIFACT_OBJECT,
-                                  (unsigned)OPJIT_ARTIFACT_CUBIN);
+                                  (unsigned)OPJIT_ARTIFACT_HSACO);
     TRY(check_kind(artifact, kind, error));
     if (is_common(kind) ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "index: %u, there are %u kernels", index,

@@ -196,7 +196,8 @@ static opjit_status add_feature(span name, rt_arch arch, uint64_t *set, opjit_er
         [RT_ARCH_X86_64] = "up to those of AVX-512, e.g. +avx2, +fma, +avx512vl, +clzero",
         [RT_ARCH_AARCH64] = "+sve, +sve2, and +sve256 and +sve512 for longer vectors",
         [RT_ARCH_RISCV64] = "+v, +zvl256b, +zvl512b, +zba, +zbb, +zbs, +zfhmin, +zvfhmin",
-        [RT_ARCH_NVPTX] = "+sm_90, which the name stands for, too"
+        [RT_ARCH_NVPTX] = "+sm_90, which the name stands for, too",
+        [RT_ARCH_AMDGPU] = "+gfx942, which the name stands for, too",
     };
 
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++) {
@@ -293,6 +294,7 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
         { RT_ARCH_RISCV64, 32, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL256B) },
         { RT_ARCH_RISCV64, 64, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL512B) },
         { RT_ARCH_NVPTX, 16, 0, 0 },
+        { RT_ARCH_AMDGPU, 16, 0, 0 },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -353,8 +355,8 @@ static opjit_status parse(const char *text, rt_target *out, opjit_error *error)
     }
     if (family == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target '%.40s' does not begin with 'cpu:' or 'nvptx:', e.g. cpu:host, "
-                                  "cpu:x86-64-v3, nvptx:sm_90",
+                                  "target '%.40s' does not begin with 'cpu:', 'nvptx:' or 'amdgpu:', e.g. "
+                                  "cpu:host, cpu:x86-64-v3, nvptx:sm_90",
                                   text);
     rest = (span){ text + strlen(family) + 1, strlen(text + strlen(family) + 1) };
     TRY(find_named(family, span_cut(&rest, "+,"), out, error));

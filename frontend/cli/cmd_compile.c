@@ -24,7 +24,7 @@ static const struct {
     { "lib", NULL, 1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED },
     { "ptx", "ptx", 1u << OPJIT_ARTIFACT_PTX },
     { "cubin", "cubin", 1u << OPJIT_ARTIFACT_CUBIN },
-    { "hsaco", NULL, 0 },
+    { "hsaco", "hsaco", 1u << OPJIT_ARTIFACT_HSACO },
     { "spirv", NULL, 0 },
 };
 
@@ -199,7 +199,7 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
 static opjit_status put_kernel(outputs *o, uint32_t index)
 {
     for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
-        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_CUBIN; kind++)
+        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_HSACO; kind++)
             if (emits[i].extension != NULL &&
                 (o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
                 TRY(put_output(o, index, (opjit_artifact_kind)kind, "", opjit_artifact_name(o->c->artifact, index),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# compile_gpu.sh - `compile` for NVIDIA GPUs: PTX, how to launch it, machine code where ptxas is installed, and refusals.
+# compile_gpu.sh - `compile` for GPUs: PTX, machine code where ptxas is installed, code objects, how to launch them, refusals.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 models=$tests/examples/models
@@ -24,11 +24,11 @@ expect_status 'constants' 0
 grep -q 'masked_constant0' "$work/gpu/masked.ptx" || fail 'the constant is in the PTX'
 
 run compile "$models/eye.json" --target nvptx:sm_90 --emit obj -o "$work/x"
-expect_error 'objects' 1 "$work/x/eye.o: objects, libraries and headers are for CPUs, and the target is nvptx:sm_90, for which there are ptx, cubin, llvm, ir and json"
+expect_error 'objects' 1 "$work/x/eye.o: objects, libraries and headers are for CPUs, and the target is nvptx:sm_90, for which there are ptx, cubin, llvm, asm, ir and json"
 run compile "$models/eye.json" --target nvptx:sm_90 --emit lib -o "$work/x"
 expect_status 'libraries' 1
 run compile "$models/eye.json" --target cpu:aarch64 --emit ptx -o "$work/x"
-expect_error 'PTX for a CPU' 1 "$work/x/eye.ptx: ptx and cubin are for NVIDIA's GPUs, and the target is cpu:aarch64"
+expect_error 'PTX for a CPU' 1 "$work/x/eye.ptx: ptx and cubin are for NVIDIA's GPUs, and the target is cpu:aarch64, for which there are obj, header, lib, llvm, asm, ir and json"
 run compile "$models/eye.json" --target nvptx:sm_90,cpu:x86-64-v3 --emit ptx -o "$work/x"
 expect_status 'a GPU beside a CPU' 1
 [ ! -e "$work/x" ] || fail 'something was written'
@@ -40,4 +40,13 @@ else
     grep -q 'the program ptxas is needed' "$work/err" || fail 'no cubin, and another reason than the missing ptxas'
     echo 'skipped: no cubin is made, because ptxas was not found'
 fi
+
+run compile "$models/causal_softmax.json" --target amdgpu:gfx942 --emit hsaco,llvm,asm,ir,json -o "$work/amd"
+expect_status 'a code object' 0
+for kind in hsaco ll s ir json; do expect_file "$work/amd/attention.$kind"; done
+grep -q 'global_load_dword' "$work/amd/attention.s" || fail 'the assembly is of an AMD GPU'
+run compile "$models/causal_softmax.json" --target amdgpu:gfx942 --emit hsaco -o "$work/amd2"
+cmp -s "$work/amd/attention.hsaco" "$work/amd2/attention.hsaco" || fail 'the same code object again'
+run compile "$models/eye.json" --target amdgpu:gfx803 --emit hsaco -o "$work/x"
+expect_status 'an unknown GPU' 2
 finish

@@ -81,8 +81,8 @@ static void compare(const operator_case *c, const test_mode *mode, test_buffer *
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
         ck_assert_msg(c->inputs[i] == NULL || test_buffer_compare(&in[i], &at),
                       "case %" PRIu64 ", %s: input %u changed", n, mode->name, i);
-    ck_assert_msg(test_buffer_compare(out, &at), "case %" PRIu64 ", %s: operator %d, type %d, byte %" PRId64, n, mode->name,
-                  (int)c->op->Type, (int)c->inputs[0]->buffer.DataType, at);
+    ck_assert_msg(test_buffer_compare(out, &at), "case %" PRIu64 ", %s: operator %d, type %d, byte %" PRId64, n,
+                  mode->name, (int)c->op->Type, (int)c->inputs[0]->buffer.DataType, at);
 }
 
 void operator_case_check(opjit_context *context, const operator_case *c, test_random *r, bool codegen, uint64_t n)

@@ -1,0 +1,258 @@
+/* test_fe_hsaco.c - kernels for AMD GPUs as artifacts: every pointwise operator with every type of its tensors,
+ * reductions and softmax become code objects whose headers, symbols and kernel descriptors say what a loader asks,
+ * and which LLVM's own tools read without a word; what is for others is refused.  What pass grid makes of kernels
+ * is ir.grid's and grid.*'s. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <elf.h>
+#include <opjit/opjit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/checker.h"
+#include "tests/support/pointwise_case.h"
+
+static const char *const targets[] = { "amdgpu:gfx90a", "amdgpu:gfx942", "amdgpu:gfx1100", "amdgpu:gfx1201" };
+static opjit_error error;
+
+/* --- code objects ------------------------------------------------------------------------------------------------- */
+
+typedef struct code_object {
+    const uint8_t *data;
+    size_t bytes;
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[16];
+} code_object;
+
+/* NULL: there is none. */
+static const Elf64_Shdr *section_of(const code_object *o, uint32_t type)
+{
+    for (uint32_t i = 0; i < o->header.e_shnum; i++)
+        if (o->sections[i].sh_type == type)
+            return &o->sections[i];
+    return NULL;
+}
+
+static uint64_t symbol_of(const code_object *o, const char *name)
+{
+    const Elf64_Shdr *table = section_of(o, SHT_DYNSYM);
+    ck_assert_ptr_nonnull(table);
+    const char *names = (const char *)o->data + o->sections[table->sh_link].sh_offset;
+    for (uint64_t i = 1; i < table->sh_size / sizeof(Elf64_Sym); i++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, o->data + table->sh_offset + i * sizeof symbol, sizeof symbol);
+        ck_assert_uint_ne(symbol.st_shndx, SHN_UNDEF);
+        if (strcmp(names + symbol.st_name, name) == 0)
+            return symbol.st_value;
+    }
+    ck_abort_msg("no symbol %s", name);
+    return 0;
+}
+
+/* The kernel descriptor (AMDGPU's user guide, "Kernel Descriptor"): bytes 4 to 8 the memory of each thread, 16 to
+ * 24 the way to the code. */
+static void check_descriptor(const code_object *o, const char *kernel, uint32_t most_private)
+{
+    char name[64];
+    uint32_t private_bytes;
+    int64_t distance;
+    snprintf(name, sizeof name, "%s.kd", kernel);
+    const uint64_t at = symbol_of(o, name), code = symbol_of(o, kernel);
+    ck_assert_uint_eq(at % 64, 0);
+    ck_assert_uint_eq(code % 256, 0);
+    ck_assert_uint_le(at + 64, o->bytes); /* addresses are offsets */
+    memcpy(&private_bytes, o->data + at + 4, 4);
+    memcpy(&distance, o->data + at + 16, 8);
+    ck_assert_int_eq(distance, (int64_t)(code - at));
+    ck_assert_uint_le(private_bytes, most_private);
+}
+
+static void check_object(code_object *o, const char *kernel, uint32_t most_private)
+{
+    ck_assert_uint_gt(o->bytes, sizeof o->header);
+    memcpy(&o->header, o->data, sizeof o->header);
+    ck_assert(memcmp(o->header.e_ident, ELFMAG, SELFMAG) == 0 && o->header.e_type == ET_DYN &&
+              o->header.e_machine == EM_AMDGPU && o->header.e_ident[EI_OSABI] == 64);
+    ck_assert_uint_le(o->header.e_shnum, 16);
+    ck_assert_uint_eq(o->header.e_shoff + o->header.e_shnum * sizeof(Elf64_Shdr), o->bytes);
+    memcpy(o->sections, o->data + o->header.e_shoff, o->header.e_shnum * sizeof(Elf64_Shdr));
+    const Elf64_Shdr *note = section_of(o, SHT_NOTE);
+    ck_assert(note != NULL && memmem(o->data + note->sh_offset, note->sh_size, kernel, strlen(kernel)) != NULL);
+    check_descriptor(o, kernel, most_private);
+}
+
+/* Fails where the tool ($variable, set by the build where one is found) warns; what it says is in *said.  False:
+ * there is no tool. */
+static bool read_by(const char *variable, const char *options, const code_object *o, char *said, size_t size)
+{
+    const char *tool = getenv(variable);
+    char path[] = "/tmp/opjit-hsaco-XXXXXX", command[512];
+    if (tool == NULL || *tool == '\0')
+        return false;
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, o->data, o->bytes), (ssize_t)o->bytes);
+    close(file);
+    snprintf(command, sizeof command, "'%s' %s %s 2>&1", tool, options, path);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    said[fread(said, 1, size - 1, pipe)] = '\0';
+    while (fgetc(pipe) != EOF)
+        ;
+    ck_assert_int_eq(pclose(pipe), 0);
+    unlink(path);
+    ck_assert_msg(strstr(said, "arning") == NULL && strstr(said, "error:") == NULL, "%s: %.400s", tool, said);
+    return true;
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+static opjit_artifact *make(opjit_context *context, const DML_OPERATOR_DESC *desc, const char *target)
+{
+    opjit_artifact_options options = OPJIT_ARTIFACT_OPTIONS_INIT;
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_artifact *artifact = NULL;
+    opjit_operator *op = NULL;
+    ck_assert_msg(opjit_operator_create(context, desc, &op, &error) == OPJIT_OK, "%s", error.message);
+    options.target_count = 1;
+    options.targets = &target;
+    compile.name = "made";
+    ck_assert_msg(opjit_artifact_create(context, &options, &artifact, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_artifact_add_operator(artifact, op, &compile, &error) == OPJIT_OK, "%s", error.message);
+    opjit_operator_release(op);
+    return artifact;
+}
+
+/* most_private: bytes of memory that a thread may have. */
+static code_object get(opjit_artifact *artifact, uint32_t most_private)
+{
+    const void *data;
+    uint64_t bytes;
+    ck_assert_msg(opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_HSACO, &data, &bytes, &error) == OPJIT_OK, "%s",
+                  error.message);
+    code_object o = { .data = data, .bytes = (size_t)bytes };
+    check_object(&o, "made_v0_s0", most_private);
+    return o;
+}
+
+START_TEST(pointwise)
+{
+    const ref_pointwise_row *row = &ref_pointwise_rows[_i];
+    const bool is_modulus =
+        row->type == DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE || row->type == DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR;
+    opjit_context *context = test_context_create();
+    if (!test_have_codegen(context))
+        return;
+    for (uint32_t a = 0; a < TEST_TYPE_COUNT; a++) {
+        DML_TENSOR_DATA_TYPE types[2] = { test_types[a], test_types[a] };
+        pointwise_case c;
+        if (!ref_pointwise_allows(row, 'a', 0, types[0]))
+            continue;
+        for (uint32_t b = 0; row->types[1] != NULL && !ref_pointwise_allows(row, 'b', 0, types[1]); b++)
+            types[1] = test_types[b];
+        pointwise_case_plain(row, types, 2, &c);
+        opjit_artifact *artifact = make(context, &c.op, targets[(a + (uint32_t)_i) % 4]);
+        get(artifact, is_modulus ? 16 : 0); /* fmod is a function, which is called */
+        opjit_artifact_destroy(artifact);
+    }
+    opjit_context_destroy(context);
+}
+END_TEST
+
+/* Rows by teams, with shuffles and shared memory; columns by threads; 16 bytes a store. */
+START_TEST(others)
+{
+    static const uint32_t sizes[] = { 3, 512, 1024 }, row_sizes[] = { 3, 512, 1 }, axes[] = { 2 };
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
+                                                  DML_TENSOR_DATA_TYPE_FLOAT64 };
+    static char said[1 << 20];
+    opjit_context *context = test_context_create();
+    bool read = true;
+    if (!test_have_codegen(context))
+        return;
+    for (uint32_t i = 0; i < 3; i++) {
+        const DML_BUFFER_TENSOR_DESC buffer = { types[i], DML_TENSOR_FLAG_NONE, 3, sizes, NULL, 0, 0 },
+                                     rows = { types[i], DML_TENSOR_FLAG_NONE, 3, row_sizes, NULL, 0, 0 };
+        const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer }, row = { DML_TENSOR_TYPE_BUFFER, &rows };
+        const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { &tensor, &tensor, 1, axes };
+        const DML_REDUCE_OPERATOR_DESC sum = { DML_REDUCE_FUNCTION_SUM, &tensor, &row, 1, axes };
+        const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC scan = { &tensor, &tensor, 2, DML_AXIS_DIRECTION_INCREASING, 0 };
+        const DML_DIAGONAL_MATRIX_OPERATOR_DESC eye = { &tensor, 0, 1.0f };
+        const DML_OPERATOR_DESC descs[] = { { DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax },
+                                            { DML_OPERATOR_REDUCE, &sum },
+                                            { DML_OPERATOR_CUMULATIVE_SUMMATION, &scan },
+                                            { DML_OPERATOR_DIAGONAL_MATRIX, &eye } };
+        for (uint32_t k = 0; k < sizeof descs / sizeof *descs; k++) {
+            opjit_artifact *artifact = make(context, &descs[k], targets[_i]);
+            const code_object o = get(artifact, 0);
+            read = read_by("OPJIT_TEST_READELF", "--all --notes", &o, said, sizeof said) && read;
+            if (read)
+                ck_assert_ptr_nonnull(strstr(said, targets[_i] + strlen("amdgpu:")));
+            read = read_by("OPJIT_TEST_OBJDUMP", "-d --disassemble-symbols=made_v0_s0", &o, said, sizeof said) && read;
+            if (read && k == 3)
+                ck_assert_msg(strstr(said, "global_store_dwordx4") != NULL || strstr(said, "global_store_b128") != NULL,
+                              "%.3000s", said);
+            ck_assert(!read || strstr(said, "<unknown>") == NULL);
+            opjit_artifact_destroy(artifact);
+        }
+    }
+    if (!read)
+        printf("skipped: nothing is read by llvm-readelf and llvm-objdump, because they were not found\n");
+    opjit_context_destroy(context);
+}
+END_TEST
+
+static const struct {
+    const char *target;
+    opjit_artifact_kind what;
+    const char *message;
+} refusals[] = {
+    { "amdgpu:gfx942", OPJIT_ARTIFACT_PTX,
+      "ptx and cubin are for NVIDIA's GPUs, and the target is amdgpu:gfx942, for which there are hsaco, llvm, asm, "
+      "ir and json" },
+    { "amdgpu:gfx1100", OPJIT_ARTIFACT_OBJECT,
+      "objects, libraries and headers are for CPUs, and the target is amdgpu:gfx1100, for which there are hsaco, llvm, "
+      "asm, ir and json" },
+    { "nvptx:sm_90", OPJIT_ARTIFACT_HSACO,
+      "hsaco is for AMD's GPUs, and the target is nvptx:sm_90, for which there are ptx, cubin, llvm, asm, ir "
+      "and json" },
+    { "cpu:x86-64-v3", OPJIT_ARTIFACT_HSACO,
+      "hsaco is for AMD's GPUs, and the target is cpu:x86-64-v3, for which there are obj, header, lib, "
+      "llvm, asm, ir and json" },
+};
+
+START_TEST(refused)
+{
+    const DML_BUFFER_TENSOR_DESC buffer = {
+        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, (const uint32_t[]){ 4, 5 }, NULL, 0, 0
+    };
+    const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
+    const DML_DIAGONAL_MATRIX_OPERATOR_DESC eye = { &tensor, 0, 1.0f };
+    opjit_context *context = test_context_create();
+    const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX, &eye };
+    opjit_artifact *artifact = make(context, &desc, refusals[_i].target);
+    const void *data;
+    uint64_t bytes;
+    ck_assert_int_eq(opjit_artifact_get(artifact, 0, refusals[_i].what, &data, &bytes, &error), OPJIT_UNSUPPORTED);
+    ck_assert_str_eq(error.message, refusals[_i].message);
+    opjit_artifact_destroy(artifact);
+    opjit_context_destroy(context);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fe.hsaco");
+    TCase *t = tcase_create("code objects");
+    tcase_add_loop_test(t, pointwise, 0, (int)ref_pointwise_row_count);
+    tcase_add_loop_test(t, others, 0, 4);
+    tcase_add_loop_test(t, refused, 0, (int)(sizeof refusals / sizeof *refusals));
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
