@@ -36,7 +36,7 @@ static bool loads_whole_row(ir_func *f, ir_ref loop)
 bool opjit_ir_chain_repeats(scheduler *s, const chain *c)
 {
     const uint32_t tensor = ir_at(s->f, opjit_ir_chain_store(s->f, c))->ref;
-    bool may = c->cost < SPELLED_OUT && !opjit_ir_loads_tensor(s->f, s->stage, tensor);
+    bool may = c->cost < SPELLED_OUT && !opjit_ir_loads_tensor(s, tensor);
     for (uint32_t i = 0; i < c->count; i++)
         may = may && loads_whole_row(s->f, c->loops[i]);
     return may;

@@ -31,22 +31,40 @@ bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
     return aligned;
 }
 
-bool opjit_ir_loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor)
+/* What a view shows, at last. */
+static uint32_t root_of(const ir_func *f, uint32_t tensor)
 {
+    while (f->tensors[tensor].role == IR_VIEW)
+        tensor = f->tensors[tensor].of;
+    return tensor;
+}
+
+/* Asked of the stage as it comes: while its blocks are made anew, not all of it can be reached. */
+static bool find_loads(scheduler *s)
+{
+    ir_func *f = s->f;
     const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, stage)->body);
-    bool found = seen == NULL;
-    for (ir_ref r = 1; r < count && !found; r++)
-        found = seen[r] && ir_at(f, r)->op == IR_LOAD &&
-                (ir_at(f, r)->ref == tensor || ir_at(f, r)->ref == f->tensors[tensor].alias);
-    return found;
+    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, s->stage)->body);
+    s->loaded = ARENA_ARRAY(&f->arena, bool, f->tensor_count);
+    if (seen == NULL || s->loaded == NULL)
+        return false;
+    for (ir_ref r = 1; r < count; r++)
+        if (seen[r] && ir_at(f, r)->op == IR_LOAD)
+            s->loaded[root_of(f, ir_at(f, r)->ref)] = true;
+    return true;
+}
+
+bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor)
+{
+    const uint32_t root = root_of(s->f, tensor), alias = s->f->tensors[root].alias;
+    return s->loaded[root] || (alias != 0 && s->loaded[alias]);
 }
 
 static bool store_past_caches(scheduler *s, ir_ref store)
 {
     const ir_tensor *t = &s->f->tensors[ir_at(s->f, store)->ref];
     return s->beyond_caches && t->role != IR_SCRATCH && opjit_ir_rows_are_aligned(t, s->target->vector_bytes) &&
-           !opjit_ir_loads_tensor(s->f, s->stage, ir_at(s->f, store)->ref);
+           !opjit_ir_loads_tensor(s, ir_at(s->f, store)->ref);
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
@@ -525,6 +543,10 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
         if (ir_at(f, s.stage)->op != IR_STAGE)
             continue;
         s.loops = opjit_ir_count_for(f, ir_at(f, s.stage)->body);
+        if (!find_loads(&s)) {
+            f->failed = true;
+            break;
+        }
         schedule_block(&s, s.stage);
     }
     opjit_ir_remove_idle(f); /* bounds of pieces that became equal in their seam */

@@ -16,6 +16,7 @@ typedef struct scheduler {
     const rt_target *target;
     ir_ref stage;
     uint32_t loops; /* of the stage, seams included */
+    bool *loaded;   /* by tensor: whether the stage loads it, itself or a view of it */
     bool threads;       /* a GPU: each loop is spread over a team's threads, whose round is whole vectors */
     bool beyond_caches; /* what the kernel touches exceeds the last level */
 } scheduler;
@@ -49,7 +50,7 @@ typedef struct work {
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
 /* Whole vectors of the tensor are aligned wherever a row starts. */
 bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
-bool opjit_ir_loads_tensor(ir_func *f, ir_ref stage, uint32_t tensor); /* or what it is an alias of */
+bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: that, or what it is an alias of */
 /* pass_step.c: whether a load in the loop can be made vectors of, or lanes one by one, which *gathers counts; what it
  * costs more than a load of neighbours is added to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
