@@ -65,7 +65,7 @@ static const function functions[IR_OP_COUNT] = {
     [IR_EXP] = { .unary = opjit_ir_math_exp },
     [IR_EXPM1] = { .unary = opjit_ir_math_expm1, .wide = true },
     [IR_LOG] = { .unary = opjit_ir_math_log },
-    [IR_LOG1P] = { .unary = opjit_ir_math_log1p },
+    [IR_LOG1P] = { .unary = opjit_ir_math_log1p, .wide = true },
     [IR_TANH] = { .unary = opjit_ir_math_tanh, .wide = true },
     [IR_ERF] = { .unary = opjit_ir_math_erf, .wide = true },
     [IR_SIN] = { .unary = opjit_ir_math_sin, .wide = true },
