@@ -68,9 +68,19 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
     return text != NULL && *text != '\0' ? strtoull(text, NULL, 0) : otherwise;
 }
 
+/* How many cases run where a property asks for count of them: 100 are 100, 30% are 30 of its 100, one at least. */
+static uint64_t case_count(uint64_t count)
+{
+    const char *text = getenv("OPJIT_CASES");
+    if (text == NULL || strchr(text, '%') == NULL)
+        return number_from("OPJIT_CASES", count);
+    const uint64_t part = count * strtoull(text, NULL, 10) / 100;
+    return part != 0 ? part : 1;
+}
+
 test_cases test_cases_init(const char *property, uint64_t count)
 {
-    test_cases cases = { number_from("OPJIT_SEED", DEFAULT_SEED), 0, number_from("OPJIT_CASES", count) };
+    test_cases cases = { number_from("OPJIT_SEED", DEFAULT_SEED), 0, case_count(count) };
     const uint64_t one = number_from("OPJIT_CASE", UINT64_MAX);
     if (one != UINT64_MAX) {
         cases.first = one;
