@@ -42,15 +42,14 @@ static opjit_status run_grid(const unit *u, uint32_t step, void *const *buffers,
                              opjit_error *error)
 {
     const ir_func *f = function_of(&u->fe.program, step);
-    grid_stage s = { .ptx = (const char *)u->code.bytes.data, .f = f, .stage = step, .buffers = buffers,
-                     .params = params, .shared = shared, .reversed = (step & 1) != 0 };
-    char name[128], message[600];
+    grid_stage s = { .target = u->fe.options.target, .ptx = (const char *)u->code.bytes.data, .f = f, .stage = step,
+                     .buffers = buffers, .params = params, .shared = shared, .reversed = (step & 1) != 0 };
+    char name[128];
     for (const ir_func *before = u->fe.program.variants; before != f; before++)
         s.stage -= opjit_fe_stage_count(before);
     snprintf(name, sizeof name, "%s_v%u_s%u", u->fe.name, (unsigned)(f - u->fe.program.variants), s.stage);
     s.name = name;
-    return test_grid_run(&s, message, sizeof message) ? OPJIT_OK
-                                                      : opjit_rt_error_set(error, OPJIT_INTERNAL, "%s", message);
+    return test_grid_run(&s, error);
 }
 
 static opjit_status run(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
