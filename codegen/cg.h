@@ -93,15 +93,16 @@ typedef struct cg_target {
     rt_arch arch;
     const char *name; /* LLVM's name of the backend */
     const char *triple;
-    /* What the target machine is made with; every function says more of itself. */
+    /* What the target machine is made with, NULL: nothing; every function says more of itself. */
     const char *machine_cpu, *machine_features, *abi;
     void (*setup)(void); /* registers the backend; again is harmless */
-    /* CPU name for LLVM, which every function gets beside the features. */
+    /* CPU name for LLVM, which every function gets beside the features; NULL: machine_cpu. */
     const char *(*cpu)(const rt_target *target);
     /* Where LLVM takes them and the CPU from the machine, which is then one a level; NULL: machine_cpu, _features. */
     const char *(*features)(const rt_target *target);
-    const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types */
-    bool (*masked)(const rt_target *target, uint32_t bits); /* masked vector loads and stores of lanes of that width */
+    const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types; NULL: none */
+    /* Whether it has masked vector loads and stores of lanes of that width; NULL: it has none. */
+    bool (*masked)(const rt_target *target, uint32_t bits);
     bool orders_zeros; /* its minimum and maximum know -0 from 0 */
     const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
     uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
@@ -447,6 +448,7 @@ void opjit_cg_spread(cg_func *f, ir_ref loop);
 /* Around what only one thread of the team is to do, where all of them do the same; NULL: each does its own. */
 LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
 void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
+LLVMValueRef opjit_cg_grid_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args); /* an intrinsic */
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
 LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number and more, modulo the team */
 /* cg_acc.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end
@@ -461,6 +463,7 @@ void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
 opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name); /* cg_func.c: one stage, one function */
+const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
 

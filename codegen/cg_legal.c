@@ -1,4 +1,4 @@
-/* cg_legal.c - the table of what 64-bit CPUs can do, and how a target's own rows go before it.  LLVM makes library calls of
+/* cg_legal.c - the table of what 64-bit CPUs can do, what GPUs have beside, and how a target's own rows go before both.  LLVM makes library calls of
  * fmod, ldexp, and of what else a target lacks (its file says what: rounding, half conversions, fma), and ends the process on
  * what it can't select; so what stands here as expanded or called never reaches it, and what stands nowhere is refused.
  * f16 arithmetic is f32 arithmetic between two conversions. */
@@ -54,9 +54,23 @@ static const cg_legal common[] = {
     { .types = 0 },
 };
 
+/* What GPUs have beside: instructions for all of this. */
+static const cg_legal gpu[] = {
+    { IR_HEAD, CG_INDEX, 0, CG_REFUSED, CG_REFUSED },
+    { IR_ELEM, CG_F16, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CAST, CG_F16, 0, CG_NATIVE, CG_NATIVE },
+    { IR_FMA, CG_F32 | CG_F64, 0, CG_NATIVE, CG_NATIVE },
+    { IR_FLOOR, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CEIL, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_TRUNC, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_RINT, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CTPOP, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
+    { .types = 0 },
+};
+
 static const cg_legal *find(const cg_legal *rows, ir_op op, ir_type type)
 {
-    for (; rows->types != 0; rows++)
+    for (; rows && rows->types != 0; rows++)
         if (rows->op == op && (rows->types >> type & 1) != 0)
             return rows;
     return NULL;
@@ -76,6 +90,8 @@ const cg_target *opjit_cg_target_find(rt_arch arch)
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type)
 {
     const cg_legal *row = find(cpu->legal, op, type);
+    if (!row && cpu->grid)
+        row = find(gpu, op, type);
     if (!row)
         row = find(common, op, type);
     if (!row)

@@ -498,7 +498,7 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
         fetch_ahead(f, &a, p);
         return load_vector(f, node, p, alignment(f, &a));
     }
-    if (affine && step == 1 && f->cpu->masked(f->target, a.bits))
+    if (affine && step == 1 && f->cpu->masked && f->cpu->masked(f->target, a.bits))
         return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);
     if (affine && step == -1 && !masked)
         return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->lanes, a.bits / 8));

@@ -32,9 +32,10 @@ static LLVMTargetMachineRef make_machine(const cg_target *cpu, const rt_target *
                                          LLVMCodeGenOptLevel level)
 {
     LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
+    const char *features = cpu->features ? cpu->features(t) : cpu->machine_features;
     LLVMTargetMachineOptionsSetCPU(options, cpu->features ? cpu->cpu(t) : cpu->machine_cpu);
-    LLVMTargetMachineOptionsSetFeatures(options, cpu->features ? cpu->features(t) : cpu->machine_features);
-    LLVMTargetMachineOptionsSetABI(options, cpu->abi);
+    LLVMTargetMachineOptionsSetFeatures(options, features ? features : "");
+    LLVMTargetMachineOptionsSetABI(options, cpu->abi ? cpu->abi : "");
     LLVMTargetMachineOptionsSetCodeGenOptLevel(options, level);
     LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
     LLVMTargetMachineOptionsSetCodeModel(options, LLVMCodeModelSmall);

@@ -15,12 +15,6 @@ static void setup(void)
     LLVMInitializeAArch64AsmPrinter();
 }
 
-static const char *cpu(const rt_target *target)
-{
-    (void)target;
-    return "generic";
-}
-
 static bool masked(const rt_target *t, uint32_t bits)
 {
     (void)bits;
@@ -52,10 +46,7 @@ const cg_target opjit_cg_target_aarch64 = {
     .name = "aarch64",
     .triple = "aarch64-unknown-linux-gnu",
     .machine_cpu = "generic",
-    .machine_features = "",
-    .abi = "",
     .setup = setup,
-    .cpu = cpu,
     .legal = legal,
     .masked = masked,
     .orders_zeros = true,

@@ -33,37 +33,16 @@ static const char *features(const rt_target *t)
     return "";
 }
 
-static bool masked(const rt_target *t, uint32_t bits)
-{
-    (void)t, (void)bits;
-    return false;
-}
-
-static const cg_legal legal[] = {
-    { IR_HEAD, CG_INDEX, 0, CG_REFUSED, CG_REFUSED },   { IR_ELEM, CG_F16, 0, CG_NATIVE, CG_NATIVE },
-    { IR_CAST, CG_F16, 0, CG_NATIVE, CG_NATIVE },       { IR_FMA, CG_F32 | CG_F64, 0, CG_NATIVE, CG_NATIVE },
-    { IR_FLOOR, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },   { IR_CEIL, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
-    { IR_TRUNC, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },   { IR_RINT, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
-    { IR_CTPOP, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED }, { .types = 0 },
-};
-
 /* --- threads ------------------------------------------------------------------------------------------------------ */
-
-static LLVMValueRef call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
-{
-    LLVMTypeRef type;
-    LLVMValueRef callee = compat_intrinsic(f->module, f->llvm, name, NULL, 0, &type);
-    return LLVMBuildCall2(f->b, type, callee, args, count, "");
-}
 
 static LLVMValueRef thread(cg_func *f)
 {
-    return call(f, "llvm.amdgcn.workitem.id.x", 0, NULL);
+    return opjit_cg_grid_call(f, "llvm.amdgcn.workitem.id.x", 0, NULL);
 }
 
 static LLVMValueRef block(cg_func *f)
 {
-    return call(f, "llvm.amdgcn.workgroup.id.x", 0, NULL);
+    return opjit_cg_grid_call(f, "llvm.amdgcn.workgroup.id.x", 0, NULL);
 }
 
 /* The instruction counts the wave's lanes in bytes. A wave of 64 is two teams. */
@@ -72,7 +51,7 @@ static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
     const uint32_t wave = f->target->level <= LAST_CDNA ? 64 : 32;
     LLVMValueRef first = LLVMBuildAnd(f->b, thread(f), opjit_cg_number(f, 32, 1, wave - TEAM), "");
     LLVMValueRef bytes = LLVMBuildShl(f->b, LLVMBuildOr(f->b, first, lane, ""), opjit_cg_number(f, 32, 1, 2), "");
-    return call(f, "llvm.amdgcn.ds.bpermute", 2, (LLVMValueRef[]){ bytes, v });
+    return opjit_cg_grid_call(f, "llvm.amdgcn.ds.bpermute", 2, (LLVMValueRef[]){ bytes, v });
 }
 
 /* A wave's accesses happen in its order: LLVM alone has to keep it. */
@@ -81,7 +60,7 @@ static void sync(cg_func *f)
     static const char scope[] = "wavefront";
     LLVMBuildFenceSyncScope(f->b, LLVMAtomicOrderingAcquireRelease,
                             LLVMGetSyncScopeID(f->llvm, scope, sizeof(scope) - 1), "");
-    call(f, "llvm.amdgcn.wave.barrier", 0, NULL);
+    opjit_cg_grid_call(f, "llvm.amdgcn.wave.barrier", 0, NULL);
 }
 
 /* Nothing but what is passed: the arguments in memory are exactly those of the function. */
@@ -121,12 +100,9 @@ const cg_target opjit_cg_target_amdgpu = {
     .arch = RT_ARCH_AMDGPU,
     .name = "amdgcn",
     .triple = "amdgcn-amd-amdhsa",
-    .abi = "",
     .setup = setup,
     .cpu = cpu,
     .features = features,
-    .legal = legal,
-    .masked = masked,
     .orders_zeros = true,
     .grid = &grid,
 };

@@ -32,54 +32,28 @@ static const char *features(const rt_target *t)
     return versions[t->level];
 }
 
-static bool masked(const rt_target *t, uint32_t bits)
-{
-    (void)t, (void)bits;
-    return false;
-}
-
-static const cg_legal legal[] = {
-    { IR_HEAD, CG_INDEX, 0, CG_REFUSED, CG_REFUSED },
-    { IR_ELEM, CG_F16, 0, CG_NATIVE, CG_NATIVE },
-    { IR_CAST, CG_F16, 0, CG_NATIVE, CG_NATIVE },
-    { IR_FMA, CG_F32 | CG_F64, 0, CG_NATIVE, CG_NATIVE },
-    { IR_FLOOR, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
-    { IR_CEIL, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
-    { IR_TRUNC, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
-    { IR_RINT, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
-    { IR_CTPOP, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
-    { .types = 0 },
-};
-
 /* --- threads ------------------------------------------------------------------------------------------------------ */
-
-static LLVMValueRef call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
-{
-    LLVMTypeRef type;
-    LLVMValueRef callee = compat_intrinsic(f->module, f->llvm, name, NULL, 0, &type);
-    return LLVMBuildCall2(f->b, type, callee, args, count, "");
-}
 
 static LLVMValueRef thread(cg_func *f)
 {
-    return call(f, "llvm.nvvm.read.ptx.sreg.tid.x", 0, NULL);
+    return opjit_cg_grid_call(f, "llvm.nvvm.read.ptx.sreg.tid.x", 0, NULL);
 }
 
 static LLVMValueRef block(cg_func *f)
 {
-    return call(f, "llvm.nvvm.read.ptx.sreg.ctaid.x", 0, NULL);
+    return opjit_cg_grid_call(f, "llvm.nvvm.read.ptx.sreg.ctaid.x", 0, NULL);
 }
 
 static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
 {
     LLVMValueRef args[] = { opjit_cg_number(f, 32, 1, UINT32_MAX), v, lane, opjit_cg_number(f, 32, 1, 31) };
-    return call(f, "llvm.nvvm.shfl.sync.idx.i32", 4, args);
+    return opjit_cg_grid_call(f, "llvm.nvvm.shfl.sync.idx.i32", 4, args);
 }
 
 static void sync(cg_func *f)
 {
     LLVMValueRef all = opjit_cg_number(f, 32, 1, UINT32_MAX);
-    call(f, "llvm.nvvm.bar.warp.sync", 1, &all);
+    opjit_cg_grid_call(f, "llvm.nvvm.bar.warp.sync", 1, &all);
 }
 
 static void kernel(cg_func *f, LLVMValueRef fn, uint32_t threads)
@@ -98,12 +72,9 @@ const cg_target opjit_cg_target_nvptx = {
     .arch = RT_ARCH_NVPTX,
     .name = "nvptx64",
     .triple = "nvptx64-nvidia-cuda",
-    .abi = "",
     .setup = setup,
     .cpu = cpu,
     .features = features,
-    .legal = legal,
-    .masked = masked,
     .orders_zeros = true,
     .grid = &grid,
 };

@@ -15,12 +15,6 @@ static void setup(void)
     LLVMInitializeRISCVAsmPrinter();
 }
 
-static const char *cpu(const rt_target *target)
-{
-    (void)target;
-    return "generic-rv64";
-}
-
 static bool masked(const rt_target *t, uint32_t bits)
 {
     (void)bits;
@@ -47,7 +41,6 @@ const cg_target opjit_cg_target_riscv = {
     .machine_features = "+m,+a,+f,+d,+c",
     .abi = "lp64d",
     .setup = setup,
-    .cpu = cpu,
     .legal = legal,
     .masked = masked,
     .orders_zeros = true,

@@ -297,10 +297,15 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
         { RT_ARCH_AMDGPU, 16, 0, 0 },
     };
 
+    char allowed[16];
+    text_writer w = { allowed, sizeof allowed, 0 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char digits[8];
+        if (rows[i].arch != out->arch)
+            continue;
         snprintf(digits, sizeof digits, "%u", (unsigned)rows[i].bytes);
-        if (rows[i].arch != out->arch || !span_is(value, digits))
+        write_part(&w, w.used == 0 ? "" : ", ", digits);
+        if (!span_is(value, digits))
             continue;
         for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
             if ((rows[i].needs & ~out->features & BIT(f)) != 0)
@@ -310,7 +315,7 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
         out->vector_bytes = rows[i].bytes;
         return OPJIT_OK;
     }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%.*s; allowed: 16, 32, 64", SPAN(value));
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%.*s; allowed: %s", SPAN(value), allowed);
 }
 
 static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, opjit_error *error)

@@ -103,6 +103,21 @@ START_TEST(refusal_row)
 }
 END_TEST
 
+/* The widths named are those of the target's own architecture. */
+START_TEST(vectors_allowed)
+{
+    static const char *const rows[][2] = {
+        { "nvptx:sm_90,vec=32", "target: vec=32; allowed: 16" },
+        { "amdgpu:gfx942,vec=64", "target: vec=64; allowed: 16" },
+        { "cpu:aarch64,vec=8", "target: vec=8; allowed: 16, 32, 64" },
+    };
+    rt_target target;
+    opjit_error error;
+    ck_assert_int_eq(opjit_rt_target_parse(rows[_i][0], &target, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, rows[_i][1]);
+}
+END_TEST
+
 START_TEST(every_name)
 {
     uint32_t count = 0;
@@ -292,6 +307,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, canonical_row, 0, sizeof texts / sizeof *texts);
     tcase_add_loop_test(tc, refusal_row, 0, sizeof refusals / sizeof *refusals);
+    tcase_add_loop_test(tc, vectors_allowed, 0, 3);
     tcase_add_test(tc, every_name);
     tcase_add_loop_test(tc, every_feature, 0, 6);
     tcase_add_test(tc, features_text);
