@@ -13,13 +13,16 @@ static opjit_status warm(const rt_target *target, const opjit_allocator *allocat
     codegen_result out;
     ir_ref tail = 0;
     TRY(opjit_ir_init(&f, allocator, "warm", error));
-    opjit_ir_append(&f, 0, &tail, opjit_ir_stage(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, 1), 1));
+    const ir_ref stage = opjit_ir_stage(&f, opjit_ir_index(&f, 0), opjit_ir_index(&f, 1), 1);
+    opjit_ir_append(&f, 0, &tail, stage);
+    if (!f.failed)
+        f.nodes[stage].vec = (uint16_t)rt_target_team(target); /* as pass grid leaves it */
     const ir_func *const variant = &f;
     const codegen_request request = { .variants = &variant,
                                       .variant_count = 1,
                                       .target = target,
                                       .level = OPJIT_LEVEL_QUICK,
-                                      .emit = CODEGEN_CODE,
+                                      .emit = rt_target_team(target) > 0 ? CODEGEN_ASM : CODEGEN_CODE,
                                       .name = "warm",
                                       .allocator = allocator };
     opjit_status status = f.failed ? opjit_rt_no_memory(error) : opjit_cg_compile(&request, &out, error);

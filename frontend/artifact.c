@@ -328,16 +328,8 @@ static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject,
 static uint64_t workspace_of(const fe_version *version)
 {
     const opjit_kernel_meta *m = (const opjit_kernel_meta *)(const void *)version->meta.data;
-    const fe_program *program = &version->unit->program;
-    uint64_t most = 0;
 
-    if (rt_target_team(version->unit->options.target) == 0)
-        return m->shared_size + m->scratch_size;
-    for (uint32_t v = 0; v < program->count; v++) {
-        const uint64_t needed = opjit_ir_grid_workspace(&program->variants[v]);
-        most = needed > most ? needed : most;
-    }
-    return most;
+    return m->shared_size + m->scratch_size;
 }
 
 static opjit_status make_shipped(opjit_artifact *a, const fe_subject *subject, const fe_options *options, fe_shipped *k,

@@ -136,6 +136,12 @@ static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kerne
 
 /* --- compiled kernels --------------------------------------------------------------------------------------------- */
 
+/* What a device's driver is given, as code; texts end with a NUL. */
+static codegen_emit code_kind(const rt_target *target)
+{
+    return target->arch == RT_ARCH_NVPTX ? CODEGEN_ASM : rt_target_team(target) > 0 ? CODEGEN_OBJECT : CODEGEN_CODE;
+}
+
 /* Code of unit->program, which is freed by the caller. */
 static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
 {
@@ -145,7 +151,7 @@ static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_tim
         .variant_count = unit->program.count,
         .target = unit->options.target,
         .level = unit->options.level,
-        .emit = CODEGEN_CODE,
+        .emit = code_kind(unit->options.target),
         .name = unit->name,
         .allocator = &unit->core->allocator,
         .verify = opjit_fe_wants_verify(),
@@ -161,8 +167,10 @@ static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_tim
     opjit_rt_bytes_init(&code.bytes, request.allocator);
     status = request.variants == NULL ? opjit_rt_no_memory(error) : unit->codegen->compile(&request, &code, error);
     times->codegen_ms = opjit_fe_now() - start;
+    if (status == OPJIT_OK && request.emit == CODEGEN_ASM)
+        opjit_rt_bytes_u8(&code.bytes, '\0');
     if (status == OPJIT_OK)
-        status = opjit_fe_image_make(unit, &code, image, error);
+        status = code.bytes.failed ? opjit_rt_no_memory(error) : opjit_fe_image_make(unit, &code, image, error);
     opjit_rt_arena_free(&arena);
     opjit_rt_bytes_free(&code.bytes);
     opjit_rt_release(request.allocator, code.entries, code.entry_count * sizeof *code.entries);
@@ -189,9 +197,9 @@ static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *
 }
 
 /* The message says what this CPU lacks.  A target is no fault of the call: code for it is just not to be had here. */
-static opjit_status check_runs_here(const rt_target *target, opjit_error *error)
+static opjit_status check_runs_here(const fe_unit *unit, opjit_error *error)
 {
-    const opjit_status status = opjit_rt_target_runs_here(target, error);
+    const opjit_status status = opjit_rt_core_runs(unit->core, unit->options.target, error);
 
     if (status != OPJIT_OK && error != NULL)
         error->status = OPJIT_UNAVAILABLE;
@@ -285,7 +293,12 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
     rt_bytes image;
     opjit_status status;
 
-    TRY(check_runs_here(unit->options.target, error));
+    TRY(check_runs_here(unit, error));
+    if (rt_target_team(unit->options.target) > 0 && unit->graph.parts != NULL)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                  "kernel %s: has custom operators, which are functions of this process and don't run on "
+                                  "a device",
+                                  unit->name);
     TRY(keep_subject_key(unit, key, error));
     opjit_rt_bytes_init(&image, &unit->core->allocator);
     status = find_or_make_image(unit, &disk_key, context->cache, &image, &hooks.from_disk, &times, error);
@@ -352,6 +365,13 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     return status;
 }
 
+/* Not for a device, whose memory the interpreter can't reach. */
+static bool may_interpret(const rt_core *core, const fe_options *options)
+{
+    return (core->flags & OPJIT_CONTEXT_ALLOW_INTERPRETER) != 0 &&
+           (core->device == NULL || rt_target_team(options->target) == 0);
+}
+
 /* whole: both halves of the key. */
 static opjit_status make_kernel(opjit_context *context, const fe_subject *subject, const fe_options *options,
                                 const rt_key *key, const rt_bytes *whole, opjit_kernel **out, opjit_error *error)
@@ -365,7 +385,7 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
         status = make_interpreted(unit, out, error);
     } else {
         status = compile(context, unit, key, whole, out, &reason);
-        if (status == OPJIT_UNAVAILABLE && (context->core->flags & OPJIT_CONTEXT_ALLOW_INTERPRETER) != 0) {
+        if (status == OPJIT_UNAVAILABLE && may_interpret(context->core, options)) {
             opjit_rt_event(context->core, OPJIT_EVENT_WARNING, "warning,%s,interpreted,%s", unit->name, reason.message);
             status = make_interpreted(unit, out, error);
         } else if (status != OPJIT_OK) {

@@ -309,6 +309,12 @@ static const program *pick_program(const opjit_kernel *k, const opjit_call *call
     return newest;
 }
 
+static opjit_status refuse_no_workspace(const opjit_call *call, opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: %llu bytes at NULL",
+                              (unsigned long long)call->workspace.bytes);
+}
+
 static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *call, uint64_t needed, opjit_error *error)
 {
     const opjit_binding *w = &call->workspace;
@@ -324,6 +330,19 @@ static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *cal
         if (ranges_meet(w->data, needed, call->bindings[i].data, k->slots[i].bytes))
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace overlaps %s", buffer_name(k, i));
     return OPJIT_OK;
+}
+
+/* For devices: a workspace that the call brings is checked; what it doesn't is the stream's. */
+OUT_OF_LINE static opjit_status call_device(const opjit_kernel *k, const program *p, const opjit_call *call,
+                                            const opjit_variant_info *variant, void **buffers, opjit_error *error)
+{
+    if (call->executor != NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: must be NULL, the kernel runs on a device");
+    if (call->workspace.data == NULL && call->workspace.bytes != 0)
+        return refuse_no_workspace(call, error);
+    if (call->workspace.data != NULL)
+        TRY(check_workspace(k, call, p->meta->shared_size, error));
+    return opjit_rt_call_on_device(k, p, call, variant, buffers, error);
 }
 
 /* What lies between custom steps is the first part of the shared memory. */
@@ -351,8 +370,7 @@ OUT_OF_LINE static opjit_status call_in_full(run *r, const opjit_call *call, con
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: %s",
                                   call->executor->run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
     if (call->workspace.data == NULL && call->workspace.bytes != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: %llu bytes at NULL",
-                                  (unsigned long long)call->workspace.bytes);
+        return refuse_no_workspace(call, error);
     if (!workspace_needed(r->program, workers_of(call), &needed))
         return opjit_rt_no_memory(error);
     if (needed != 0) {
@@ -387,6 +405,10 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
     if (k->params != 0)
         TRY(check_params(k, call->params, error));
     variant = pick_variant(p, alias);
+    if (p->launches != NULL)
+        return call_device(k, p, call, variant, buffers, error);
+    if (call->stream != NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "stream: must be NULL, the kernel runs on the CPU");
     if (!is_plain(p, call)) {
         run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params };
         return call_in_full(&r, call, variant, error);
@@ -427,9 +449,11 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
 /* Whether the call is one that the shortest road is for: of this structure, with nothing but one buffer or two. */
 static inline bool is_simple(const opjit_kernel *k, const opjit_call *call)
 {
-    return ((uintptr_t)call->executor | (uintptr_t)call->workspace.data | call->workspace.bytes) == 0 &&
-           ((call->struct_size ^ sizeof *call) | (call->binding_count ^ k->buffers) | call->param_count | k->params |
-            (call->binding_count ^ k->bindings) | call->reserved) == 0 &&
+    return (call->struct_size ^ sizeof *call) == 0 && /* else there may be no stream */
+           ((uintptr_t)call->executor | (uintptr_t)call->stream | (uintptr_t)call->workspace.data |
+            call->workspace.bytes) == 0 &&
+           ((call->binding_count ^ k->buffers) | call->param_count | k->params | (call->binding_count ^ k->bindings) |
+            call->reserved) == 0 &&
            k->buffers - 1 < 2 && call->bindings != NULL;
 }
 

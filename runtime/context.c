@@ -64,7 +64,8 @@ void opjit_rt_core_release(rt_core *core)
     if (core != NULL && atomic_fetch_sub_explicit(&core->references, 1, memory_order_acq_rel) == 1) {
         const opjit_allocator allocator = core->allocator;
         opjit_rt_disk_destroy(core->disk);
-        opjit_rt_device_close(core->device);
+        if (core->device != NULL)
+            core->devices->close(core->device);
         release_text(&allocator, core->codegen_path);
         opjit_rt_release(&allocator, core, sizeof *core);
     }
@@ -197,19 +198,20 @@ void opjit_context_destroy(opjit_context *context)
 static opjit_status open_device(opjit_context *context, const opjit_context_options *options, opjit_error *error)
 {
     rt_core *core = context->core;
-    rt_target best;
     rt_driver *driver;
 
-    TRY(opjit_rt_driver_open(&core->allocator, options->device_driver, &driver, error));
-    const opjit_status status = opjit_rt_device_open(driver, options->device, &core->device, error);
-    opjit_rt_driver_close(driver);
+    TRY(opjit_rt_devices(&core->devices, error));
+    TRY(core->devices->driver_open(&core->allocator, options->device, options->device_driver, &driver, error));
+    const opjit_status status = core->devices->open(driver, options->device, &core->device, error);
+    core->devices->driver_close(driver);
     TRY(status);
-    TRY(opjit_rt_device_target(core->device, &best, error));
+    TRY(opjit_rt_device_target(core->devices->name(core->device), core->devices->info(core->device),
+                               &core->device_target, error));
     if (options->target == NULL)
-        context->target = best;
-    else if (context->target.arch != best.arch || (context->target.features & ~best.features) != 0)
+        context->target = core->device_target;
+    else if (!opjit_rt_device_runs(&core->device_target, &context->target))
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "target %s is not for device %s, which runs %s",
-                                  context->target.text, options->device, best.text);
+                                  context->target.text, options->device, core->device_target.text);
     return OPJIT_OK;
 }
 

@@ -32,7 +32,9 @@ typedef struct rt_core {
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
     char *codegen_path;       /* option, or NULL; owned.  Kernels from the disk cache need it for their peak version */
     rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
+    const rt_devices *devices; /* how to do things with it */
     rt_device *device;        /* NULL: none; owned */
+    rt_target device_target;  /* the best that it runs */
 } rt_core;
 
 rt_core *opjit_rt_core_retain(rt_core *core);
@@ -44,6 +46,10 @@ void opjit_rt_core_leave(rt_core *core, uint32_t counter);
 static inline bool rt_wants_events(const rt_core *core) { return core->event != NULL || core->verbose; }
 /* Sends "opjit,<format...>"; does nothing where nobody listens. */
 void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* Whether code for *target runs on this CPU, or for a GPU's target on the core's device (core may be NULL); UNSUPPORTED, and
+ * what is missing. */
+opjit_status opjit_rt_core_runs(const rt_core *core, const rt_target *target, opjit_error *error);
 
 typedef struct rt_cache rt_cache;
 

@@ -8,13 +8,18 @@
 #include "runtime/image_layout.h"
 #include "runtime/target.h"
 
-/* Code of AArch64 finds its constants by their distance in pages. */
-static size_t code_alignment(uint64_t features)
+static rt_target target_of(uint64_t features)
 {
     rt_target target;
 
     opjit_rt_target_set_features(&target, features);
-    return target.arch == RT_ARCH_AARCH64 ? 4096 : 64;
+    return target;
+}
+
+/* Code of AArch64 finds its constants by their distance in pages. */
+static size_t code_alignment(uint64_t features)
+{
+    return target_of(features).arch == RT_ARCH_AARCH64 ? 4096 : 64;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
@@ -38,6 +43,29 @@ static uint32_t put_array(rt_bytes *out, size_t base, const void *data, size_t c
     at = out->size - base;
     opjit_rt_bytes_append(out, data, count * size);
     return (uint32_t)at;
+}
+
+/* Puts a string behind the arrays and its offset into the copy of the struct that it belongs to. */
+static void put_name(rt_bytes *out, size_t base, const char *text, size_t field)
+{
+    const uint32_t name = put_string(out, base, text);
+
+    if (!out->failed)
+        memcpy(out->data + base + field, &name, sizeof name);
+}
+
+/* Steps that are launches, each with its own description. */
+static void put_launches(const rt_meta_source *s, rt_bytes *out, size_t base, uint32_t steps)
+{
+    const uint32_t launches = put_array(out, base, s->launches, s->steps, sizeof *s->launches);
+
+    for (uint32_t i = 0; i < s->steps; i++) {
+        const uint32_t entry = launches + i * (uint32_t)sizeof *s->launches;
+        if (!out->failed)
+            memcpy(out->data + base + steps + i * sizeof(opjit_step_info) + offsetof(opjit_step_info, entry), &entry,
+                   sizeof entry);
+        put_name(out, base, s->launch_names[i], entry + offsetof(opjit_launch_info, name));
+    }
 }
 
 /* Arrays first, then strings: the names are patched into the copies as their offsets become known. */
@@ -71,19 +99,14 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
     meta.variant_info = put_array(out, base, s->variant_infos, s->variants, sizeof *s->variant_infos);
     meta.name = put_string(out, base, s->name == NULL ? "" : s->name);
     meta.target = put_string(out, base, s->target == NULL ? "" : s->target);
-    for (uint32_t i = 0; i < buffers; i++) {
-        const uint32_t name = put_string(out, base, s->buffer_names == NULL ? NULL : s->buffer_names[i]);
-        if (!out->failed)
-            memcpy(out->data + base + meta.buffer_info + i * sizeof(opjit_buffer_info) +
-                       offsetof(opjit_buffer_info, name),
-                   &name, sizeof name);
-    }
-    for (uint32_t i = 0; i < s->params; i++) {
-        const uint32_t name = put_string(out, base, s->param_names == NULL ? NULL : s->param_names[i]);
-        if (!out->failed)
-            memcpy(out->data + base + meta.param_info + i * sizeof(opjit_param_info) + offsetof(opjit_param_info, name),
-                   &name, sizeof name);
-    }
+    for (uint32_t i = 0; i < buffers; i++)
+        put_name(out, base, s->buffer_names == NULL ? NULL : s->buffer_names[i],
+                 meta.buffer_info + i * sizeof(opjit_buffer_info) + offsetof(opjit_buffer_info, name));
+    for (uint32_t i = 0; i < s->params; i++)
+        put_name(out, base, s->param_names == NULL ? NULL : s->param_names[i],
+                 meta.param_info + i * sizeof(opjit_param_info) + offsetof(opjit_param_info, name));
+    if (s->launches != NULL)
+        put_launches(s, out, base, meta.step_info);
     opjit_rt_bytes_align(out, 8);
     meta.size = (uint32_t)(out->size - base);
     if (!out->failed)
@@ -246,14 +269,35 @@ static opjit_status check_params(const opjit_kernel_meta *meta, opjit_error *err
     return OPJIT_OK;
 }
 
+/* A grid that drivers take, of a kernel with a name. */
+static bool launch_sane(const opjit_kernel_meta *meta, uint32_t entry)
+{
+    const opjit_launch_info *l = (const opjit_launch_info *)(const void *)((const char *)meta + entry);
+    uint64_t threads = 1;
+
+    if (!array_inside(meta, entry, 1, sizeof *l) || !string_inside(meta, l->name))
+        return false;
+    for (uint32_t d = 0; d < 3; d++) {
+        threads *= l->block[d] > MOST_THREADS ? MOST_THREADS + 1 : l->block[d];
+        if (l->grid[d] == 0 || l->grid[d] > (d == 0 ? INT32_MAX : UINT16_MAX))
+            return false;
+    }
+    return threads != 0 && threads <= MOST_THREADS && l->shared_bytes <= MOST_SHARED;
+}
+
 static opjit_status check_steps(const opjit_kernel_meta *meta, uint64_t code_size, opjit_error *error)
 {
+    const rt_target target = target_of(meta->features[0]);
+    const bool on_gpu = rt_target_team(&target) > 0;
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
     const opjit_variant_info *variants = (const opjit_variant_info *)((const char *)meta + meta->variant_info);
 
     for (uint32_t i = 0; i < meta->steps; i++) {
-        if (steps[i].kind != OPJIT_STEP_STAGE && steps[i].kind != OPJIT_STEP_CUSTOM)
+        if (steps[i].kind > OPJIT_STEP_LAUNCH)
             return CORRUPT("step %u has kind %u", i, steps[i].kind);
+        if ((steps[i].kind == OPJIT_STEP_LAUNCH) != on_gpu || (on_gpu && !launch_sane(meta, steps[i].entry)))
+            return CORRUPT("step %u is %s", i,
+                           on_gpu ? "no launch that a GPU could do" : "a launch, and the code for a CPU");
         if (steps[i].kind == OPJIT_STEP_STAGE && code_size != 0 && steps[i].entry >= code_size)
             return CORRUPT("step %u begins at %u, outside of %llu bytes of code", i, steps[i].entry,
                            (unsigned long long)code_size);
@@ -336,6 +380,8 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     if (hash.lo != header.hash_lo || hash.hi != header.hash_hi)
         return CORRUPT("checksum differs");
     TRY(check_meta(meta, header.meta_size, header.code_size, error));
+    if (target_of(meta->features[0]).arch == RT_ARCH_NVPTX && bytes[size - 1] != '\0') /* as its driver reads it */
+        return CORRUPT("a text of code without an end");
     *out_meta = meta;
     *out_code = bytes + header.code_offset;
     *out_code_size = (size_t)header.code_size;

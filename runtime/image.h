@@ -1,5 +1,5 @@
 /* image.h - the image: metadata and final machine code in one flat, position-independent, pre-relocated byte string.
- * The same bytes stand in memory, in a cache file and in an AOT object's data.
+ * The same bytes stand in memory, in a cache file and in an AOT object's data.  A GPU's code is what its driver is given.
  *     header | kernel meta | zeros up to a multiple of 64 | code and its constants
  * The header holds format, ABI, sizes and an XXH3 checksum over all that follows it. */
 #ifndef OPJIT_RUNTIME_IMAGE_H
@@ -20,7 +20,9 @@ typedef struct rt_meta_source {
     const char *const *buffer_names;        /* as many; entries may be NULL */
     const opjit_param_info *param_infos;    /* .name is ignored */
     const char *const *param_names;
-    const opjit_step_info *step_infos;
+    const opjit_step_info *step_infos;      /* .entry of a launch is ignored */
+    const opjit_launch_info *launches;      /* one a step, for GPUs; NULL: no step is a launch.  .name is ignored */
+    const char *const *launch_names;        /* as many */
     const opjit_variant_info *variant_infos;
     uint64_t shared_size, scratch_size, flops, bytes_read, bytes_written;
 } rt_meta_source;

@@ -9,6 +9,8 @@
 #define IMAGE_FORMAT 2u
 #define MOST_ITEMS 65536u     /* buffers, parameters, steps, variants each: far above what a graph makes */
 #define MOST_CODE 0x40000000u /* 1 GiB: offsets in it stay far from 32 bits */
+#define MOST_THREADS 1024u    /* of a GPU's block; and bytes of its shared memory */
+#define MOST_SHARED (UINT32_C(1) << 20)
 #define MOST_WORKSPACE (UINT64_C(1) << 40)
 
 /* Native byte order: a foreign image has a foreign format number.  The hash covers all bytes after itself. */

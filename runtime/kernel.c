@@ -13,21 +13,22 @@ static void program_destroy(rt_core *core, program *p)
 {
     if (p == NULL)
         return;
+    opjit_rt_program_unload(core, p);
     opjit_rt_debug_unregister(core, p->debug);
     opjit_rt_unmap_code(&p->mapping);
     opjit_rt_release(&core->allocator, p->copy, p->image_size);
     opjit_rt_release(&core->allocator, p, sizeof *p);
 }
 
-/* Whether the code of *meta may run on this CPU and this runtime knows all of its steps. */
-static opjit_status check_runnable(const opjit_kernel_meta *meta, const rt_custom_plan *customs, bool interpreted,
+/* Whether the code of *meta may run on this CPU or the core's device and this runtime knows all of its steps. */
+static opjit_status check_runnable(const rt_core *core, const opjit_kernel_meta *meta, const rt_custom_plan *customs, bool interpreted,
                                    opjit_error *error)
 {
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
     rt_target needed;
 
     for (uint32_t i = 0; i < meta->steps; i++)
-        if (steps[i].kind != OPJIT_STEP_STAGE && (customs == NULL || steps[i].entry >= customs->call_count))
+        if (steps[i].kind == OPJIT_STEP_CUSTOM && (customs == NULL || steps[i].entry >= customs->call_count))
             return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
                                       "step %u calls a custom function, which is known only where it was compiled", i);
     if (interpreted)
@@ -38,7 +39,14 @@ static opjit_status check_runnable(const opjit_kernel_meta *meta, const rt_custo
     opjit_rt_target_set_features(&needed, meta->features[0]);
     memcpy(needed.tune, "generic", sizeof "generic");
     opjit_rt_target_write_text(&needed);
-    return opjit_rt_target_runs_here(&needed, error);
+    return opjit_rt_core_runs(core, &needed, error);
+}
+
+static bool is_for_device(const opjit_kernel_meta *meta)
+{
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+
+    return meta->steps != 0 && steps[0].kind == OPJIT_STEP_LAUNCH; /* then all are */
 }
 
 static bool has_stages(const opjit_kernel_meta *meta)
@@ -46,7 +54,7 @@ static bool has_stages(const opjit_kernel_meta *meta)
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
 
     for (uint32_t i = 0; i < meta->steps; i++)
-        if (steps[i].kind == OPJIT_STEP_STAGE)
+        if (steps[i].kind != OPJIT_STEP_CUSTOM)
             return true;
     return false;
 }
@@ -61,12 +69,12 @@ static bool is_plain(const opjit_kernel_meta *meta, const opjit_step_info *steps
 }
 
 static opjit_status program_place(rt_core *core, program *p, const void *image, size_t size, bool interpreted,
-                                  opjit_error *error)
+                                  bool on_device, opjit_error *error)
 {
     const void *placed;
 
     p->image_size = size;
-    if (interpreted) {
+    if (interpreted || on_device) {
         p->copy = opjit_rt_allocate(&core->allocator, size, 16);
         if (p->copy == NULL)
             return opjit_rt_no_memory(error);
@@ -79,6 +87,10 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
     TRY(opjit_rt_image_check(placed, size, &p->meta, &p->code, &p->code_size, error));
     p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
     p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    if (is_for_device(p->meta) != on_device)
+        return opjit_rt_error_set(error, OPJIT_CORRUPT, "image: changed while it was loaded");
+    if (on_device)
+        return opjit_rt_program_launches(core, p, error);
     p->plain = !interpreted && is_plain(p->meta, p->steps);
     const opjit_variant_info *apart = p->variants; /* where no buffers share memory; the last one's mask is 0 */
     while (apart->alias_mask != 0)
@@ -101,12 +113,12 @@ static opjit_status program_create(rt_core *core, const void *image, size_t size
     if (!interpreted && code_size == 0 && has_stages(meta))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "the image has no code and there is no interpreter for it");
-    TRY(check_runnable(meta, customs, interpreted || code_size == 0, error));
+    TRY(check_runnable(core, meta, customs, interpreted || code_size == 0, error));
     p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
     if (p == NULL)
         return opjit_rt_no_memory(error);
     memset(p, 0, sizeof *p);
-    status = program_place(core, p, image, size, interpreted || code_size == 0, error);
+    status = program_place(core, p, image, size, interpreted || code_size == 0, is_for_device(meta), error);
     if (status != OPJIT_OK) {
         program_destroy(core, p);
         return status;
@@ -217,7 +229,7 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
 
 opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error)
 {
-    return check_runnable(meta, NULL, false, error);
+    return check_runnable(NULL, meta, NULL, false, error);
 }
 
 opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void *const *constants,
@@ -296,6 +308,7 @@ void opjit_kernel_release(opjit_kernel *kernel)
     if (kernel->hooks.destroy != NULL)
         kernel->hooks.destroy(kernel->hooks.user);
     pthread_mutex_destroy(&kernel->optimizing);
+    opjit_rt_kernel_unload(kernel);
     opjit_rt_release(&core->allocator, kernel->memory, kernel->memory_size);
     opjit_kernel_release(kernel->base);
     opjit_rt_release(&core->allocator, kernel, kernel_size(kernel->buffers));
@@ -322,7 +335,8 @@ opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info
     p = atomic_load(&kernel->active);
     memset(&info, 0, sizeof info);
     info.flags = (kernel->interpret != NULL ? OPJIT_KERNEL_INTERPRETED : 0) |
-                 (kernel->hooks.from_disk ? OPJIT_KERNEL_FROM_DISK : 0);
+                 (kernel->hooks.from_disk ? OPJIT_KERNEL_FROM_DISK : 0) |
+                 (p->launches != NULL ? OPJIT_KERNEL_ON_DEVICE : 0);
     info.name = (const char *)p->meta + p->meta->name;
     info.target = (const char *)p->meta + p->meta->target;
     info.meta = p->meta;
@@ -430,13 +444,13 @@ opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out
     *out_image = NULL;
     *out_bytes = 0;
     p = atomic_load(&kernel->active);
-    if (p->mapping.base == NULL || kernel->hooks.customs != NULL)
+    if ((p->mapping.base == NULL && p->launches == NULL) || kernel->hooks.customs != NULL)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "kernel %s is %s, so it has no image",
                                   program_string(p, p->meta->name),
                                   kernel->interpret != NULL       ? "interpreted"
                                   : kernel->hooks.customs != NULL ? "one with custom operators"
                                                                   : "a library's");
-    *out_image = p->mapping.base;
+    *out_image = p->launches != NULL ? p->copy : p->mapping.base;
     *out_bytes = p->image_size;
     return OPJIT_OK;
 }

@@ -1,4 +1,4 @@
-/* kernel_object.h - the fields of a kernel, for kernel.c (life) and call.c (calls); everyone else uses kernel.h. */
+/* kernel_object.h - the fields of a kernel, for kernel.c (life), call.c and call_device.c (calls); everyone else uses kernel.h. */
 #ifndef OPJIT_RUNTIME_KERNEL_OBJECT_H
 #define OPJIT_RUNTIME_KERNEL_OBJECT_H
 
@@ -24,6 +24,8 @@ typedef struct program {
     rt_mapping mapping;
     void *copy; /* image of an interpreted kernel, which needs no executable memory */
     rt_debug_entry *debug;
+    rt_launch *launches; /* by step: the kernel runs on the core's device; NULL: here */
+    _Atomic(rt_device_code *) loaded; /* there; NULL before its first call */
 } program;
 
 /* What a call checks of a buffer, gathered from the metadata into one cache line or two. */
@@ -45,6 +47,7 @@ struct opjit_kernel {
     rt_core *core;
     rt_kernel_times times;
     opjit_kernel *base;        /* whose programs these are (opjit_rt_kernel_bind); NULL: its own */
+    _Atomic uint64_t constants_at; /* on the device, in one piece; 0: before the first call */
     void *memory;              /* where its constants lie; NULL: elsewhere */
     size_t memory_size;
     alignas(64) atomic_uint references;
@@ -65,5 +68,15 @@ static inline const char *program_string(const program *p, uint32_t offset)
 {
     return offset == 0 ? "?" : (const char *)p->meta + offset;
 }
+
+/* --- call_device.c ------------------------------------------------------------------------------------------------ */
+/* Fills launches out of the metadata. */
+opjit_status opjit_rt_program_launches(rt_core *core, program *p, opjit_error *error);
+/* Gives back what programs and kernels have on the device. */
+void opjit_rt_program_unload(const rt_core *core, program *p);
+void opjit_rt_kernel_unload(opjit_kernel *k);
+/* buffers: what bindings say; there is room for the constants. */
+opjit_status opjit_rt_call_on_device(const opjit_kernel *kernel, const program *p, const opjit_call *call,
+                                     const opjit_variant_info *variant, void **buffers, opjit_error *error);
 
 #endif

@@ -45,6 +45,7 @@ opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *e
 /* --- common.c ----------------------------------------------------------------------------------------------------- */
 /* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */
 int opjit_cli_complain(const char *file, const char *place, const opjit_error *error);
+bool opjit_cli_on_device(const cli_options *options); /* whether the executor is a GPU's */
 /* The context that the options ask for; the caller destroys it. */
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error);
 opjit_compile_options opjit_cli_compile_options(const cli_options *options);

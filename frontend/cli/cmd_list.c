@@ -107,25 +107,35 @@ int opjit_cli_ops(const cli_options *options)
 }
 
 /* --- targets and version ------------------------------------------------------------------------------------------ */
-static void put_devices(void)
+static void put_device(const rt_devices *devices, const rt_driver *driver, const char *kind, uint32_t index)
 {
-    rt_driver *driver;
+    const uint32_t version = devices->driver_version(driver);
+    const bool cuda = strcmp(kind, "cuda") == 0;
     rt_device_info info;
     opjit_error error;
 
-    if (opjit_rt_driver_open(&opjit_rt_default_allocator, NULL, &driver, &error) != OPJIT_OK) {
-        printf("device  cuda: absent, %s\n", error.message);
+    if (devices->driver_info(driver, index, &info, &error) != OPJIT_OK)
+        printf("device  %s:%u: unusable, %s\n", kind, index, error.message);
+    else
+        printf("device  %s:%u %s, %s, %.1f GiB, driver %u.%u\n", kind, index, info.name, info.arch,
+               (double)info.memory_bytes / 1073741824, version / (cuda ? 1000 : 10000000),
+               cuda ? version % 1000 / 10 : version / 100000 % 100);
+}
+
+static void put_devices(const char *kind)
+{
+    const rt_devices *devices;
+    rt_driver *driver;
+    opjit_error error;
+
+    if (opjit_rt_devices(&devices, &error) != OPJIT_OK ||
+        devices->driver_open(&opjit_rt_default_allocator, kind, NULL, &driver, &error) != OPJIT_OK) {
+        printf("device  %s: absent, %s\n", kind, error.message);
         return;
     }
-    for (uint32_t i = 0; i < opjit_rt_driver_devices(driver); i++) {
-        if (opjit_rt_driver_info(driver, i, &info, &error) != OPJIT_OK)
-            printf("device  cuda:%u: unusable, %s\n", i, error.message);
-        else
-            printf("device  cuda:%u %s, sm_%u%u, %.1f GiB, driver %u.%u\n", i, info.name, info.major, info.minor,
-                   (double)info.memory_bytes / 1073741824, opjit_rt_driver_version(driver) / 1000,
-                   opjit_rt_driver_version(driver) % 1000 / 10);
-    }
-    opjit_rt_driver_close(driver);
+    for (uint32_t i = 0; i < devices->driver_devices(driver); i++)
+        put_device(devices, driver, kind, i);
+    devices->driver_close(driver);
 }
 
 int opjit_cli_targets(const cli_options *options)
@@ -142,8 +152,8 @@ int opjit_cli_targets(const cli_options *options)
                           opjit_rt_target_runs_here(&target, &error) == OPJIT_OK;
         printf("named   %-20s %s\n", name, here ? "runs here" : error.message);
     }
-    put_devices();
-    printf("device  hip: absent, this version runs no code on AMD's GPUs\n");
+    put_devices("cuda");
+    put_devices("hip");
     return EXIT_DONE;
 }
 

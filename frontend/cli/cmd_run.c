@@ -11,6 +11,7 @@
 #include "frontend/cli/files.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/number.h"
+#include "frontend/cli/run_device.h"
 
 #define FLUSH_AT 65536u /* bytes of output that are gathered */
 
@@ -90,17 +91,34 @@ static opjit_status dispatch(cli_model *m, const cli_command *c, const opjit_exe
     return opjit_cli_at(m, c->json, opjit_kernel_call(c->dispatchable->kernel, &call, &m->report.error));
 }
 
-static opjit_status run_commands(cli_model *m, const opjit_executor *executor)
+/* device: NULL: kernels run here. */
+static opjit_status run_commands(cli_model *m, const opjit_executor *executor, const cli_device *device)
 {
     for (uint32_t i = 0; i < m->command_count; i++) {
         const cli_command *const c = &m->commands[i];
+        if (device != NULL && c->kind != CLI_DISPATCH)
+            TRY(opjit_cli_device_fetch(m, device, c));
         switch (c->kind) {
-        case CLI_DISPATCH: TRY(dispatch(m, c, executor)); break;
+        case CLI_DISPATCH:
+            TRY(device != NULL ? opjit_cli_device_dispatch(m, device, c) : dispatch(m, c, executor));
+            break;
         case CLI_PRINT: TRY(print(m, c)); break;
         case CLI_WRITE_FILE: TRY(write_file(m, c)); break;
         }
     }
-    return OPJIT_OK;
+    /* What nobody looks at may have gone wrong, too. */
+    return device == NULL ? OPJIT_OK : opjit_cli_at(m, m->root, opjit_stream_wait(m->context, NULL, &m->report.error));
+}
+
+static opjit_status run_on_device(cli_model *m)
+{
+    cli_device *device;
+    opjit_status status = opjit_cli_device_open(m, &device);
+
+    if (status == OPJIT_OK)
+        status = run_commands(m, NULL, device);
+    opjit_cli_device_close(m, device);
+    return status;
 }
 
 static opjit_status read_and_run(cli_model *m, const cli_options *options)
@@ -117,8 +135,10 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
     status = opjit_cli_model_compile(m, &compile, opjit_cli_progress_show, &p);
     opjit_cli_progress_end(&p);
     TRY(status);
+    if (opjit_cli_on_device(options))
+        return run_on_device(m);
     TRY(opjit_cli_pool(options, &pool, &m->report.error));
-    status = run_commands(m, opjit_pool_executor(pool));
+    status = run_commands(m, opjit_pool_executor(pool), NULL);
     opjit_pool_destroy(pool);
     return status;
 }
@@ -129,11 +149,6 @@ int opjit_cli_run(const cli_options *options)
     opjit_error error;
     cli_model m;
     int result = EXIT_DONE;
-    if (strcmp(options->executor, "cuda") == 0 || strcmp(options->executor, "hip") == 0) {
-        opjit_rt_error_set(&error, OPJIT_UNAVAILABLE, "executor %s: this version runs kernels on the CPU only",
-                           options->executor);
-        return opjit_cli_complain(options->arguments[0], NULL, &error);
-    }
     if (opjit_cli_context(options, &context, &error) != OPJIT_OK)
         return opjit_cli_complain(options->arguments[0], NULL, &error);
     opjit_cli_model_init(&m, options->arguments[0], context);

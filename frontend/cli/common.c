@@ -54,12 +54,18 @@ void opjit_cli_progress_end(const cli_progress *p)
         fprintf(stderr, "\r\033[K");
 }
 
+bool opjit_cli_on_device(const cli_options *options)
+{
+    return strcmp(options->executor, "cuda") == 0 || strcmp(options->executor, "hip") == 0;
+}
+
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error)
 {
     opjit_context_options context = OPJIT_CONTEXT_OPTIONS_INIT;
     context.feature_level = options->feature_level;
     context.target = options->target;
     context.cache_dir = options->no_cache ? NULL : options->cache_dir;
+    context.device = opjit_cli_on_device(options) ? options->executor : NULL;
     return opjit_context_create(&context, out, error);
 }
 

@@ -48,7 +48,8 @@ static int help(void)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         printf("  %-8s %s\n           %s\n", commands[i].name, commands[i].synopsis, commands[i].help);
     printf("\noptions:\n"
-           "  --executor cpu|interp   run machine code, or the IR in the interpreter (run)\n"
+           "  --executor E            cpu, interp: run machine code, or the IR in the interpreter; cuda, hip: on the\n"
+           "                          first GPU (run)\n"
            "  --threads N             threads that a kernel may use, 1 to 256; default 1 (run, bench)\n"
            "  --json                  results as JSON (bench)\n"
            "  --quick                 fewer cases (bench)\n"

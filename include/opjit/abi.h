@@ -58,13 +58,26 @@ typedef struct opjit_param_info {
     int64_t lo, hi;            /* integers: allowed interval, both ends included; floats: 0, 0 */
 } opjit_param_info;
 
-typedef enum opjit_step_kind { OPJIT_STEP_STAGE = 0, OPJIT_STEP_CUSTOM = 1 } opjit_step_kind;
+/* A kernel for a GPU has launches alone, the others have none. */
+typedef enum opjit_step_kind { OPJIT_STEP_STAGE = 0, OPJIT_STEP_CUSTOM = 1, OPJIT_STEP_LAUNCH = 2 } opjit_step_kind;
 
 typedef struct opjit_step_info {
     uint32_t kind;             /* opjit_step_kind */
-    uint32_t entry;            /* stage: offset from the start of the code; custom: its index */
+    uint32_t entry;            /* stage: offset from the start of the code; custom: its index; launch: offset of its
+                                  opjit_launch_info in the metadata */
     uint64_t extent, grain;    /* iterations of the parallel loop; smallest piece; custom: 1, 1 */
 } opjit_step_info;
+
+/* How a GPU runs a stage.  The code is PTX, a text that ends with a NUL, or a code object, as the target says.  All its
+ * kernels have the same arguments, 8 bytes each: the addresses of all buffers in order (inputs, outputs, constants), the
+ * late parameters as in opjit_call.params, the address of the workspace, of shared_size bytes and 64-byte aligned, which
+ * may be 0 where that is 0.  Launches follow each other in one stream; no two of one workspace may run at one time.  No
+ * dynamic shared memory is needed. */
+typedef struct opjit_launch_info {
+    uint32_t name;             /* of the kernel in the code; offset of a NUL-terminated string in the metadata */
+    uint32_t shared_bytes;     /* shared memory of a block, which the code asks for itself */
+    uint32_t grid[3], block[3];
+} opjit_launch_info;
 
 /* A step list.  alias_mask bit (output * 8 + input), outputs and inputs counted below 8: holds when that output is
  * that input's memory.  The first variant whose mask is part of the call's mask is run; the last one has mask 0. */
@@ -80,11 +93,11 @@ typedef struct opjit_kernel_meta {
     uint8_t key[16];           /* hash of the cache key */
     uint32_t name, target;     /* offsets of NUL-terminated strings */
     uint32_t numerics, level;  /* OPJIT_NUMERICS; opjit_level */
-    uint64_t features[4];      /* CPU features that the code needs (bits as in the target's own table) */
+    uint64_t features[4];      /* CPU or GPU features that the code needs (bits as in the target's own table) */
     uint32_t inputs, outputs, constants, params;
     uint32_t steps, variants;
     uint32_t buffer_info, param_info, step_info, variant_info; /* offsets of the arrays */
-    uint64_t shared_size, scratch_size;                        /* bytes a call; bytes a worker */
+    uint64_t shared_size, scratch_size;                        /* bytes a call; bytes a worker (GPUs: 0) */
     uint64_t flops, bytes_read, bytes_written;                 /* of one call, base variant */
 } opjit_kernel_meta;
 

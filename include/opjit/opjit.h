@@ -76,8 +76,10 @@ typedef struct opjit_context_options {
     uint32_t flags;                   /* OPJIT_CONTEXT_... */
     uint32_t reserved;                /* 0 */
     uint64_t disk_bytes;              /* bound of the disk cache's files; 0: 256 MiB */
-    const char *device;               /* "cuda:0": compile for that GPU, where target is NULL; NULL: none */
-    const char *device_driver;        /* absolute path of its driver's library; NULL: OPJIT_CUDA_DRIVER, else the system's */
+    const char *device;               /* "cuda:0", "hip:0": run kernels on that GPU, which is the target where that is
+                                         NULL; NULL: none */
+    const char *device_driver;        /* absolute path of its driver's library; NULL: OPJIT_CUDA_DRIVER or
+                                         OPJIT_HIP_DRIVER, else the system's */
 } opjit_context_options;
 #define OPJIT_CONTEXT_OPTIONS_INIT \
     { sizeof(opjit_context_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
@@ -236,11 +238,13 @@ typedef struct opjit_call {
     uint32_t reserved;              /* 0 */
     opjit_binding workspace;        /* 64-byte aligned, of opjit_kernel_info.workspace_bytes; {NULL, 0}: allocated for
                                        the call where the kernel needs any */
-    const opjit_executor *executor; /* NULL: everything on the caller's thread */
+    const opjit_executor *executor; /* NULL: everything on the caller's thread; NULL for kernels on a device */
+    void *stream;                   /* for kernels on a device: what they are put into, NULL is its default stream; else
+                                       NULL */
 } opjit_call;
-#define OPJIT_CALL_INIT { sizeof(opjit_call), 0, NULL, NULL, 0, 0, { NULL, 0 }, NULL }
+#define OPJIT_CALL_INIT { sizeof(opjit_call), 0, NULL, NULL, 0, 0, { NULL, 0 }, NULL, NULL }
 
-/* Runs the kernel and returns when it is done.  Count, bytes, alignment and overlap of the bindings are checked; an
+/* Runs the kernel and returns when it is done; for a kernel on a device, when it stands in the stream.  Count, bytes, alignment and overlap of the bindings are checked; an
  * output may be the same memory as an input where opjit_buffer_info.alias_inputs says so, any other overlap with an
  * output is refused.  Re-entrant. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,
@@ -263,6 +267,7 @@ typedef struct opjit_kernel_info {
 
 #define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
 #define OPJIT_KERNEL_FROM_DISK 2u
+#define OPJIT_KERNEL_ON_DEVICE 4u    /* runs on the context's device */
 
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info,
                                                              opjit_error *error);
@@ -272,18 +277,46 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel 
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error);
 
 /* The kernel's code and metadata in one piece, to be kept and given to opjit_kernel_load in another process, which may
- * have opjit-runtime alone.  The kernel's own, valid as long as it is.  UNSUPPORTED: interpreted kernels, those with
+ * have opjit-runtime alone (and libopjit-device, for a kernel on a device).  The kernel's own, valid as long as it is.  UNSUPPORTED: interpreted kernels, those with
  * custom operators and those of libraries have none. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out_image,
                                                               uint64_t *out_bytes, opjit_error *error);
 
 /* The kernel of an image, which lies at a multiple of 8 and is copied.  It is checked as a whole and refused where it is
- * damaged (CORRUPT), of another version of opjit, or needs what this CPU lacks (UNSUPPORTED); what its code does nobody
+ * damaged (CORRUPT), of another version of opjit, or needs what this CPU or the context's device lacks (UNSUPPORTED); what its code does nobody
  * can check: load only what you trust.  constants: memory for each buffer of that role, in order, that outlives the
  * kernel; NULL where there are none. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes,
                                                          const void *const *constants, uint32_t constant_count,
                                                          opjit_kernel **out_kernel, opjit_error *error);
+
+/* --- devices ------------------------------------------------------------------------------------------------------ */
+/* A context with a device (opjit_context_options.device) makes kernels that run there.  Their bindings are addresses on
+ * the device, of these functions or of the driver's own in the device's primary context (cuMemAlloc, cudaMalloc,
+ * hipMalloc), at multiples of OPJIT_GPU_ALIGNMENT.  A call puts the kernel into its stream, one of these functions' or of
+ * the driver's (CUstream, hipStream_t), and what goes wrong while it runs is said by a later wait, if by nobody before.
+ * The kernel's code and constants are brought there by its first call.  A workspace that a call does not bring belongs
+ * to the stream, and is there until opjit_stream_destroy or the end of context and kernels: the driver's own streams have
+ * to be empty when they are destroyed, and the stream that each thread has of its own (CU_STREAM_PER_THREAD) needs one.
+ * The last release of a kernel waits for the device.  Context and kernels share the device; its memory and streams are
+ * to be freed before the context goes.  All of this is in libopjit-device, which is loaded where a device is named.
+ * UNSUPPORTED: the context has no device. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_allocate(opjit_context *context, uint64_t bytes, void **out_memory,
+                                                             opjit_error *error);
+/* Waits for the device's streams; NULL is fine. */
+OPJIT_API void opjit_device_free(opjit_context *context, void *memory);
+/* Copy to and from the device behind what the stream (NULL: the default one) holds, and return when that is done. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_write(opjit_context *context, void *stream, void *to,
+                                                          const void *from, uint64_t bytes, opjit_error *error);
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_read(opjit_context *context, void *stream, void *to,
+                                                         const void *from, uint64_t bytes, opjit_error *error);
+/* A stream beside all others, the default one too. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_stream_create(opjit_context *context, void **out_stream,
+                                                           opjit_error *error);
+/* Waits for it; NULL is fine. */
+OPJIT_API void opjit_stream_destroy(opjit_context *context, void *stream);
+/* Waits for all that the stream (NULL: the default one) holds. */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_stream_wait(opjit_context *context, void *stream, opjit_error *error);
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 /* An executor with threads of opjit's own, for opjit_call.executor.  They are started when work is first worth sharing,

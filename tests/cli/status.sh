@@ -46,10 +46,10 @@ expect_status 'target' 2
 run run "$model" --cache-dir ''
 expect_error 'cache folder' 2 'opjit: --cache-dir: a folder has to be named'
 
-for executor in cuda hip; do
-    run run "$model" --executor $executor
-    expect_error "executor $executor" 1 "$model: executor $executor: this version runs kernels on the CPU only"
-done
+OPJIT_CUDA_DRIVER=/nowhere/libcuda.so.1 run run "$model" --executor cuda
+expect_error 'executor cuda' 1 "$model: CUDA driver: /nowhere/libcuda.so.1: cannot open shared object file: No such file or directory"
+OPJIT_HIP_DRIVER=/nowhere/libamdhip64.so run run "$model" --executor hip
+expect_error 'executor hip' 1 "$model: HIP driver: /nowhere/libamdhip64.so: cannot open shared object file: No such file or directory"
 run run "$work/missing.json"
 expect_error 'no such model' 1 "$work/missing.json: can't be opened: No such file or directory"
 run run "$work"
