@@ -120,8 +120,9 @@ opjit_status opjit_device_write(opjit_context *context, void *stream, void *to, 
                                 opjit_error *error)
 {
     TRY(check(context, to == NULL ? NULL : from, to == NULL ? "to" : "from", error));
-    return bytes == 0 ? OPJIT_OK
-                      : context->core->devices->write(context->core->device, stream, address_of(to), from, bytes, error);
+    return bytes == 0
+               ? OPJIT_OK
+               : context->core->devices->write(context->core->device, stream, address_of(to), from, bytes, error);
 }
 
 opjit_status opjit_device_read(opjit_context *context, void *stream, void *to, const void *from, uint64_t bytes,

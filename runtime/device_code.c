@@ -7,7 +7,7 @@
 #include "runtime/device_driver.h"
 
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6, LOG_BYTES = 2048 }; /* CUjit_option */
-#define STREAM_PER_THREAD ((void *)2) /* another one for each thread, by one handle */
+#define STREAM_PER_THREAD ((void *)2)                                  /* another one for each thread, by one handle */
 
 /* --- code -------------------------------------------------------------------------------------------------------- */
 static size_t code_bytes(uint32_t entries)
@@ -180,8 +180,8 @@ static opjit_status launch(const rt_device_code *code, void *stream, const rt_la
     if (l->entry >= code->entry_count)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "entry %u of %u", l->entry, code->entry_count);
     CHECK(d, launch,
-          (code->entries[l->entry], l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], 0, stream,
-           arguments, NULL));
+          (code->entries[l->entry], l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], 0,
+           stream, arguments, NULL));
     return OPJIT_OK;
 }
 
@@ -206,8 +206,9 @@ opjit_status opjit_rt_device_launch(rt_device_code *code, void *stream, const rt
     if (l->workspace_bytes == 0)
         return launch_all(code, stream, l, error);
     if (stream == STREAM_PER_THREAD)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "workspace: the stream that each thread has its own of needs one that the call brings");
+        return opjit_rt_error_set(
+            error, OPJIT_INVALID_ARGUMENT,
+            "workspace: the stream that each thread has its own of needs one that the call brings");
     pthread_mutex_lock(&d->working);
     opjit_status status = find_workspace(d, stream, l->workspace_bytes, l->workspace, error);
     if (status == OPJIT_OK)

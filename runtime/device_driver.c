@@ -138,8 +138,8 @@ static opjit_status read_name(const char *name, const rt_api **out_api, uint32_t
         *out_index = (uint32_t)index;
         return OPJIT_OK;
     }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "device '%.40s'; allowed: cuda, cuda:0, cuda:1 ..., hip, hip:0 ...",
-                              name);
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                              "device '%.40s'; allowed: cuda, cuda:0, cuda:1 ..., hip, hip:0 ...", name);
 }
 
 opjit_status opjit_rt_driver_open(const opjit_allocator *a, const char *device, const char *path, rt_driver **out,
@@ -256,11 +256,11 @@ void opjit_rt_device_leave(const rt_device *d)
 }
 
 /* One function of the driver in the device's context. */
-#define WITHIN(d, member, arguments)                                                                  \
-    do {                                                                                              \
-        TRY(opjit_rt_device_enter(d, error));                                                                         \
-        const int code_ = (d)->f.member arguments;                                                    \
-        opjit_rt_device_leave(d);                                                                                     \
+#define WITHIN(d, member, arguments)                                                                 \
+    do {                                                                                             \
+        TRY(opjit_rt_device_enter(d, error));                                                        \
+        const int code_ = (d)->f.member arguments;                                                   \
+        opjit_rt_device_leave(d);                                                                    \
         TRY(opjit_rt_driver_check((d)->api, &(d)->f, (d)->name, RT_FUNCTION(member), code_, error)); \
     } while (0)
 

@@ -43,7 +43,7 @@ typedef struct hip_properties {
     char unread1[84];
     int processors;
     char unread2[768];
-    char arch[256]; /* "gfx90a:sramecc+:xnack-" */
+    char arch[256];  /* "gfx90a:sramecc+:xnack-" */
     char rest[1024]; /* what it has behind them, and may get */
 } hip_properties;
 _Static_assert(offsetof(hip_properties, processors) == 388 && offsetof(hip_properties, arch) == 1160, "as HIP has it");

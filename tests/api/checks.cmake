@@ -21,8 +21,9 @@ endif()
 add_custom_target(api_archives ALL DEPENDS opjit_internal opjit_internal_codegen)
 opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
            -DINCLUDE=${PROJECT_SOURCE_DIR}/include
-           "-DARCHIVES=$<TARGET_FILE:opjit_internal>;$<TARGET_FILE:opjit_internal_codegen>"
+           "-DARCHIVES=$<TARGET_FILE:opjit_internal>;$<TARGET_FILE:opjit_internal_codegen>;$<TARGET_OBJECTS:opjit_devices>"
            -DOPJIT=$<TARGET_FILE:opjit> -DRUNTIME=$<TARGET_FILE:opjit-runtime> -DCODEGEN=$<TARGET_FILE:opjit-codegen>
+           -DDEVICE=$<TARGET_FILE:opjit-device>
            -P ${api}/symbols.cmake)
 
 # What an application ships that only runs kernels.

@@ -1,6 +1,6 @@
 # symbols.cmake - reads the symbols that our code defines and uses.
 #   cmake -DNM=<nm> -DREADELF=<readelf> -DINCLUDE=<include folder> -DARCHIVES=<a;b> -DOPJIT=<lib> -DRUNTIME=<lib>
-#         [-DCODEGEN=<lib>] -P symbols.cmake
+#         [-DCODEGEN=<lib>] [-DDEVICE=<lib>] -P symbols.cmake
 # ARCHIVES  hold every object of the library: names have our prefix, and what a library must not do is not called.
 # The rest  are shared libraries: they export what the headers declare and nothing else, and do not need LLVM.
 cmake_minimum_required(VERSION 3.25)
@@ -88,11 +88,19 @@ foreach(library IN ITEMS ${OPJIT} ${RUNTIME})
     endif()
 endforeach()
 
-if(CODEGEN)
-    read_exports(${CODEGEN} names)
-    if(NOT names STREQUAL "opjit_codegen_query")
-        message(SEND_ERROR "${CODEGEN} exports ${names}; opjit_codegen_query alone is allowed")
+foreach(module IN ITEMS "${CODEGEN}:opjit_codegen_query" "${DEVICE}:opjit_device_query")
+    string(REGEX MATCH "^(.+):(.+)$" match "${module}")
+    if(match)
+        set(library ${CMAKE_MATCH_1})
+        set(only ${CMAKE_MATCH_2})
+        read_exports(${library} names)
+        if(NOT names STREQUAL only)
+            message(SEND_ERROR "${library} exports ${names}; ${only} alone is allowed")
+        endif()
     endif()
+endforeach()
+if(DEVICE)
+    check_no_llvm(${DEVICE})
 endif()
 
 list(LENGTH declared count)

@@ -15,17 +15,21 @@ typedef struct copy {
     uint64_t size, begin; /* begin: of the range */
 } copy;
 
+static const rt_devices *devices;
+
 /* Opened by the first launch of a process: a child of fork has no devices. */
 static opjit_status open_device(rt_device **out, opjit_error *error)
 {
     static rt_device *device;
+    const char *const name = getenv("OPJIT_TEST_DEVICE");
     *out = device;
     if (device != NULL)
         return OPJIT_OK;
     rt_driver *driver;
-    TRY(opjit_rt_driver_open(&opjit_rt_default_allocator, NULL, &driver, error));
-    const opjit_status status = opjit_rt_device_open(driver, getenv("OPJIT_TEST_DEVICE"), &device, error);
-    opjit_rt_driver_close(driver);
+    TRY(opjit_rt_devices(&devices, error));
+    TRY(devices->driver_open(&opjit_rt_default_allocator, name, NULL, &driver, error));
+    const opjit_status status = devices->open(driver, name, &device, error);
+    devices->driver_close(driver);
     *out = device;
     return status;
 }
@@ -46,9 +50,9 @@ static opjit_status send(rt_device *device, grid_launch *l, uint32_t i, copy *c,
         return opjit_rt_no_memory(error);
     memset(c->bytes, PATTERN, (size_t)c->size);
     memcpy(c->bytes + c->begin, r->host, (size_t)r->bytes);
-    TRY(opjit_rt_device_allocate(device, c->size, &c->base, error));
+    TRY(devices->allocate(device, c->size, &c->base, error));
     r->at = c->base + c->begin;
-    return opjit_rt_device_write(device, NULL, c->base, c->bytes, c->size, error);
+    return devices->write(device, NULL, c->base, c->bytes, c->size, error);
 }
 
 static bool is_pattern(const uint8_t *bytes, uint64_t count)
@@ -63,7 +67,7 @@ static opjit_status take_back(rt_device *device, const grid_launch *l, uint32_t 
 {
     const grid_range *r = &l->ranges[i];
     const uint8_t *const here = c->bytes + c->begin;
-    TRY(opjit_rt_device_read(device, NULL, c->bytes, c->base, c->size, error));
+    TRY(devices->read(device, NULL, c->bytes, c->base, c->size, error));
     if (!is_pattern(c->bytes, c->begin) || !is_pattern(c->bytes + c->size - GUARD, GUARD))
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s wrote beside %s", l->s->name, r->what);
     if (!r->writable && memcmp(here, r->host, (size_t)r->bytes) != 0)
@@ -78,15 +82,15 @@ static opjit_status launch(rt_device *device, const grid_launch *l, opjit_error 
     uint64_t values[GRID_ARGUMENTS];
     void *pointers[GRID_ARGUMENTS];
     rt_device_code *code;
-    const rt_launch how = { .grid = { (uint32_t)l->info.grid, 1, 1 },
-                            .block = { l->info.block, 1, 1 },
-                            .arguments = pointers };
+    const rt_launch one = { .grid = { (uint32_t)l->info.grid, 1, 1 }, .block = { l->info.block, 1, 1 } };
+    const rt_launches how = { .launches = &one, .count = 1, .arguments = pointers };
+    const rt_device_text text = { l->s->ptx, strlen(l->s->ptx) + 1, &l->s->name, 1 };
     test_grid_arguments(l, values, pointers);
-    TRY(opjit_rt_device_load(device, l->s->ptx, &l->s->name, 1, &code, error));
-    opjit_status status = opjit_rt_device_launch(code, NULL, &how, 1, error);
+    TRY(devices->load(device, &text, &code, error));
+    opjit_status status = devices->launch(code, NULL, &how, error);
     if (status == OPJIT_OK)
-        status = opjit_rt_stream_wait(device, NULL, error);
-    opjit_rt_device_unload(code);
+        status = devices->stream_wait(device, NULL, error);
+    devices->unload(code);
     return status;
 }
 
@@ -97,7 +101,7 @@ opjit_status test_grid_run_on_device(grid_launch *l, opjit_error *error)
     rt_target best;
     if (open_device(&device, error) != OPJIT_OK)
         return error->status = OPJIT_INTERNAL; /* UNAVAILABLE excuses a case, and would excuse all of them */
-    TRY(opjit_rt_device_target(device, &best, error));
+    TRY(opjit_rt_device_target(devices->name(device), devices->info(device), &best, error));
     if (best.level < l->s->target->level)
         return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s runs no code for %s", best.text, l->s->target->text);
     opjit_status status = OPJIT_OK;
@@ -112,7 +116,7 @@ opjit_status test_grid_run_on_device(grid_launch *l, opjit_error *error)
         if (!follows(l, i))
             status = take_back(device, l, i, &copies[i], error);
     for (uint32_t i = 0; i < l->range_count; i++) {
-        opjit_rt_device_free(device, copies[i].base);
+        devices->free(device, copies[i].base);
         free(copies[i].bytes);
     }
     return status;

@@ -228,7 +228,9 @@ START_TEST(late_parameters)
     const uint32_t sizes[] = { 100 };
     const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_FLAG_NONE, 1, sizes, NULL, 0, 0 };
     const DML_TENSOR_DESC t = { DML_TENSOR_TYPE_BUFFER, &buffer };
-    const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC sequence = { &t, DML_TENSOR_DATA_TYPE_INT32, { .Int32 = 0 }, { .Int32 = 0 } };
+    const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC sequence = {
+        &t, DML_TENSOR_DATA_TYPE_INT32, { .Int32 = 0 }, { .Int32 = 0 }
+    };
     const DML_OPERATOR_DESC desc = { DML_OPERATOR_FILL_VALUE_SEQUENCE, &sequence };
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_operator *op;
@@ -361,9 +363,10 @@ static void run_cached(const char *folder, uint32_t hits, uint32_t rejects)
 static void damage(const char *folder)
 {
     char command[512];
-    snprintf(command, sizeof command,
-             "for f in $(find %s -type f -size +1k); do printf X | dd of=$f bs=1 seek=900 conv=notrunc 2>/dev/null; done",
-             folder);
+    snprintf(
+        command, sizeof command,
+        "for f in $(find %s -type f -size +1k); do printf X | dd of=$f bs=1 seek=900 conv=notrunc 2>/dev/null; done",
+        folder);
     ck_assert_int_eq(system(command), 0);
 }
 
@@ -442,9 +445,7 @@ START_TEST(without_device)
 }
 END_TEST
 
-static void nothing(void)
-{
-}
+static void nothing(void) {}
 
 START_TEST(refused)
 {
@@ -465,7 +466,8 @@ START_TEST(refused)
     call.stream = &call;
     bad(opjit_kernel_call(here, &call, &error), OPJIT_INVALID_ARGUMENT, "stream: must be NULL");
     bad(opjit_kernel_call(kernel, &call, &error), OPJIT_INTERNAL, "cuLaunchKernel: CUDA_ERROR_INVALID_HANDLE");
-    ck_assert_msg(strncmp(error.message, "fill_value_constant_f32_", 24) == 0 && strstr(error.message, ": stage 0 of 1: cuda:0: "),
+    ck_assert_msg(strncmp(error.message, "fill_value_constant_f32_", 24) == 0 &&
+                      strstr(error.message, ": stage 0 of 1: cuda:0: "),
                   "%s", error.message);
     call.stream = NULL;
     binding.data = (uint8_t *)binding.data + 8;

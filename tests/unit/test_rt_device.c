@@ -97,8 +97,7 @@ START_TEST(devices_are_listed)
     good(dev()->driver_info(driver, 1, &info, &error));
     ck_assert_str_eq(info.name, "PTX interpreter sm_120");
     ck_assert_str_eq(info.arch, "sm_120");
-    ck_assert(info.processors == 4 && info.shared_bytes == 166912 &&
-              info.memory_bytes == 1 << 30);
+    ck_assert(info.processors == 4 && info.shared_bytes == 166912 && info.memory_bytes == 1 << 30);
     bad(dev()->driver_info(driver, 2, &info, &error), OPJIT_UNAVAILABLE, "device cuda:2: there are 2");
     good(dev()->open(driver, "cuda:1", &device, &error));
     ck_assert_str_eq(dev()->info(device)->arch, "sm_120");
@@ -125,7 +124,8 @@ START_TEST(absent_drivers_say_why)
         "/nowhere/libcuda.so.1: cannot open shared object file");
     ck_assert_ptr_null(driver);
     setenv("OPJIT_CUDA_DRIVER", "nowhere", 1);
-    bad(dev()->driver_open(heap, "cuda", NULL, &driver, &error), OPJIT_UNAVAILABLE, "'nowhere': must be an absolute path");
+    bad(dev()->driver_open(heap, "cuda", NULL, &driver, &error), OPJIT_UNAVAILABLE,
+        "'nowhere': must be an absolute path");
     setenv("FAKE_CUDA_DEVICES", "", 1);
     bad(dev()->driver_open(heap, "cuda", driver_path(), &driver, &error), OPJIT_UNAVAILABLE,
         "cuInit: CUDA_ERROR_NO_DEVICE, no CUDA-capable device is detected");
@@ -231,18 +231,17 @@ START_TEST(code_that_the_driver_refuses)
     rt_device *device = opened();
     rt_device_code *code;
 
-    bad(load(device, ".version 7.1\n.target sm_80\n.address_size 64\n.entry k() { nonsense; }", NULL, 0,
-                             &code, &error),
+    bad(load(device, ".version 7.1\n.target sm_80\n.address_size 64\n.entry k() { nonsense; }", NULL, 0, &code, &error),
         OPJIT_CODEGEN, "cuda:0: the driver refuses the code: ptxas: line 4: unknown instruction 'nonsense'");
     ck_assert_ptr_null(strstr(error.message, "fatal"));
     ck_assert_ptr_null(code);
-    bad(load(device, ".version 7.1\n.target sm_120\n.address_size 64\n", NULL, 0, &code, &error),
-        OPJIT_CODEGEN, "CUDA_ERROR_NO_BINARY_FOR_GPU");
-    bad(load(device, code_text, (const char *const[]){ "add", "gone" }, 2, &code, &error),
-        OPJIT_INTERNAL, "entry gone: cuda:0: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND, named symbol not found");
+    bad(load(device, ".version 7.1\n.target sm_120\n.address_size 64\n", NULL, 0, &code, &error), OPJIT_CODEGEN,
+        "CUDA_ERROR_NO_BINARY_FOR_GPU");
+    bad(load(device, code_text, (const char *const[]){ "add", "gone" }, 2, &code, &error), OPJIT_INTERNAL,
+        "entry gone: cuda:0: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND, named symbol not found");
     setenv("FAKE_CUDA_VERSION", "11040", 1);
-    bad(load(device, ".version 8.0\n.target sm_80\n.address_size 64\n", NULL, 0, &code, &error),
-        OPJIT_CODEGEN, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
+    bad(load(device, ".version 8.0\n.target sm_80\n.address_size 64\n", NULL, 0, &code, &error), OPJIT_CODEGEN,
+        "CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
     dev()->close(device);
     ck_assert_int_eq(live(), 0);
 }
