@@ -32,8 +32,8 @@ static bool is_zero(LLVMValueRef v)
 }
 
 /* A vector constant in a register, loaded once a block: in place it would take the slow way too, and what another block
- * loaded is on the stack, where half of the vectors cross lines.  Again after a few uses where many copies have them:
- * what has 8 goes to the stack too. */
+ * loaded is on the stack, where half of the vectors cross lines.  Where many copies have it, a new value after a few uses,
+ * which is no instruction: what has 8 goes to the stack too. */
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
 {
     if (f->peak || !LLVMIsConstant(v) || opjit_cg_lanes(v) == 1)
@@ -48,10 +48,11 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
         *c = (cg_constant){ .constant = v, .memory = constant_data(f, "constant", v) };
         f->constant_count++;
     }
-    if (c->block != LLVMGetInsertBlock(f->b) || (f->copies > CG_FEW_USES && c->uses == CG_FEW_USES)) {
+    const bool here = c->block == LLVMGetInsertBlock(f->b);
+    if (!here || (f->copies > CG_FEW_USES && c->uses == CG_FEW_USES)) {
         c->block = LLVMGetInsertBlock(f->b);
         c->uses = 0;
-        c->value = LLVMBuildLoad2(f->b, LLVMTypeOf(v), c->memory, "");
+        c->value = here ? LLVMBuildFreeze(f->b, c->value, "") : LLVMBuildLoad2(f->b, LLVMTypeOf(v), c->memory, "");
     }
     c->uses++;
     return c->value;

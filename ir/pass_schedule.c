@@ -16,8 +16,7 @@ enum {
     MAX_LOOPS = 24,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* of the other loops, and of loops that are spelled out */
     STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
-    NEAR_UNROLL = 64,    /* where that is all, and at most NEAR vectors: they go to the first cache, and nothing else */
-    NEAR = 1024,         /* takes time */
+    LONE_UNROLL = 64,    /* and where that is all that an iteration of its stage does */
     SEAM_VECTORS = 8,    /* most in a group that has seams */
 };
 
@@ -102,8 +101,9 @@ static uint16_t team_unroll(const scheduler *s, ir_ref lo, ir_ref hi, const work
     return 1;
 }
 
-/* Cheap bodies are repeated, as far as the loop is long enough to use it.  At quick each round stores the loop's
- * variable, which takes as long as a vector of the output, in any cache. */
+/* Cheap bodies are repeated, as far as the loop is long enough to use it.  At quick each round loads the loop's variable,
+ * its end and its address, and stores the variable, each of which takes as long as a vector of the output or two, in any
+ * cache. */
 static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
     if (s->threads)
@@ -111,13 +111,13 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
     const int64_t vectors = longest(s->f, lo, hi) / lanes;
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
-    const bool near = vectors <= NEAR && ir_index_value(s->f, ir_operand(s->f, s->stage, 1)) == 1;
+    const bool lone = ir_only(s->f, ir_at(s->f, s->stage)->body) != 0;
     const bool whole = /* sums without an end */
         cost == 0 && opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
     /* Four copies take half as long again to compile as two, which pays where rounds of math become shorter. */
     const bool few = cost < MATH_COST || (w->math && cost <= 24);
     int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
-                     : stores            ? (near ? NEAR_UNROLL : STORE_UNROLL)
+                     : stores            ? (lone ? LONE_UNROLL : STORE_UNROLL)
                      : whole             ? MAX_UNROLL
                      : cost <= 1         ? 8
                      : few               ? 4
@@ -282,8 +282,8 @@ static int64_t group_of(scheduler *s, const chain *c)
     const work w = { .cost = c->uniform ? 0 : c->cost, .math = c->math, .store = c->uniform ? c->loops[0] : 0 };
     const int64_t unroll = unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
     const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row: a fill then */
-    const bool is_long = longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= NEAR_UNROLL;
-    return c->lanes * (one_point && is_long ? NEAR_UNROLL : unroll);
+    const bool is_long = longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= LONE_UNROLL;
+    return c->lanes * (one_point && is_long ? LONE_UNROLL : unroll < STORE_UNROLL ? unroll : STORE_UNROLL);
 }
 
 /* What pieces first to last store at var: the others by order, then pieces of a single element by their place. */
