@@ -230,6 +230,19 @@ static bool is_narrow(const ir_func *f, ir_ref lo, ir_ref hi, int64_t group)
            distance < group;
 }
 
+/* Whether no group that cut k is in reaches the next one, unless both are the row's end: that is at least a group above
+ * what cut k is the clamp of, and above where that is clamped to. */
+static bool is_wide(const ir_func *f, const chain *c, uint32_t k)
+{
+    const ir_ref first = c->bounds[0], end = c->bounds[c->count];
+    const bound_parts p = parts_of(f, c->bounds[k], first), q = parts_of(f, c->bounds[k + 1], c->bounds[k]);
+    int64_t distance;
+    if ((p.limit != 0 && !opjit_ir_same(f, p.limit, end)) || (q.limit != 0 && !opjit_ir_same(f, q.limit, end)))
+        return false;
+    return opjit_ir_distance(f, q.value, p.value, &distance) && distance >= c->group &&
+           (p.limit == 0 || opjit_ir_at_least(f, first, q.value, c->group));
+}
+
 /* The element that is [lo, hi), where that is always one or outside of the row from `first` to `end`; else 0. */
 static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_ref end)
 {
@@ -428,7 +441,8 @@ static void add_row(scheduler *s, block *out, chain *c)
         while (e < last && is_narrow(f, c->bounds[e], c->bounds[e + 1], c->group))
             e++;
         up = rounded(s, out, c, IR_UP, c->bounds[e], down);
-        add_loop(s, out, c, down, up, k, last);
+        const bool alone = e < last && is_wide(f, c, e);
+        add_loop(s, out, c, down, up, k, alone ? e : last);
         k = e;
     }
     if (!c->uniform)
