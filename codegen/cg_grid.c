@@ -77,6 +77,19 @@ LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor)
     return t->offset ? moved(f, p, number(f, t->offset)) : p;
 }
 
+/* The thread's team, of its block and of the grid, and its number in the team. */
+static void find_team(cg_func *f, LLVMValueRef thread, LLVMValueRef block)
+{
+    const ir_launch *l = &f->launch;
+    const bool alone = l->team == l->block;
+    f->thread = alone ? thread : LLVMBuildAnd(f->b, thread, number(f, l->team - 1), "");
+    f->team_in_block = alone ? number(f, 0) : LLVMBuildLShr(f->b, thread, number(f, __builtin_ctz(l->team)), "");
+    f->team_number = block;
+    if (!alone)
+        f->team_number = LLVMBuildAdd(
+            f->b, LLVMBuildMul(f->b, block, number(f, l->block / l->team), ""), f->team_in_block, "");
+}
+
 /* Runs one iteration, that of the team's number; more where the grid has fewer teams than the stage iterations. */
 void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
 {
@@ -86,10 +99,7 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
     const int64_t iterations = ir_index_value(f->ir, ir_operand(f->ir, stage, 1));
     LLVMValueRef thread = LLVMBuildZExt(f->b, f->cpu->grid->thread(f), f->type.i64, "");
     LLVMValueRef block = LLVMBuildZExt(f->b, f->cpu->grid->block(f), f->type.i64, "");
-    f->thread = LLVMBuildAnd(f->b, thread, number(f, l->team - 1), "");
-    f->team_in_block = LLVMBuildLShr(f->b, thread, number(f, __builtin_ctz(l->team)), "");
-    f->team_number = LLVMBuildAdd(
-        f->b, LLVMBuildMul(f->b, block, number(f, l->block / l->team), ""), f->team_in_block, "");
+    find_team(f, thread, block);
     LLVMValueRef inside = LLVMBuildICmp(f->b, LLVMIntSLT, f->team_number, number(f, iterations), "");
     LLVMPositionBuilderBefore(f->entry, inside); /* everything that it makes dominates the function */
     f->loops[0] = (cg_loop){ .var = n->ref, .iv = f->team_number, .step = 1, .threads = 1 };

@@ -54,13 +54,15 @@ static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
     return opjit_cg_grid_call(f, "llvm.amdgcn.ds.bpermute", 2, (LLVMValueRef[]){ bytes, v });
 }
 
-/* A wave's accesses happen in its order: LLVM alone has to keep it. */
+/* A wave's accesses happen in its order: LLVM alone has to keep it. Teams of several waves are a group. */
 static void sync(cg_func *f)
 {
-    static const char scope[] = "wavefront";
-    LLVMBuildFenceSyncScope(f->b, LLVMAtomicOrderingAcquireRelease,
-                            LLVMGetSyncScopeID(f->llvm, scope, sizeof(scope) - 1), "");
-    opjit_cg_grid_call(f, "llvm.amdgcn.wave.barrier", 0, NULL);
+    const bool is_wave = f->launch.team <= TEAM;
+    const char *const scope = is_wave ? "wavefront" : "workgroup";
+    const unsigned id = LLVMGetSyncScopeID(f->llvm, scope, strlen(scope));
+    LLVMBuildFenceSyncScope(f->b, LLVMAtomicOrderingRelease, id, "");
+    opjit_cg_grid_call(f, is_wave ? "llvm.amdgcn.wave.barrier" : "llvm.amdgcn.s.barrier", 0, NULL);
+    LLVMBuildFenceSyncScope(f->b, LLVMAtomicOrderingAcquire, id, "");
 }
 
 /* Nothing but what is passed: the arguments in memory are exactly those of the function. */

@@ -50,10 +50,15 @@ static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
     return opjit_cg_grid_call(f, "llvm.nvvm.shfl.sync.idx.i32", 4, args);
 }
 
+/* A team of several warps is a block. */
 static void sync(cg_func *f)
 {
     LLVMValueRef all = opjit_cg_number(f, 32, 1, UINT32_MAX);
-    opjit_cg_grid_call(f, "llvm.nvvm.bar.warp.sync", 1, &all);
+    LLVMValueRef first = opjit_cg_number(f, 32, 1, 0);
+    if (f->launch.team > 32)
+        opjit_cg_grid_call(f, "llvm.nvvm.barrier.cta.sync.aligned.all", 1, &first);
+    else
+        opjit_cg_grid_call(f, "llvm.nvvm.bar.warp.sync", 1, &all);
 }
 
 static void kernel(cg_func *f, LLVMValueRef fn, uint32_t threads)

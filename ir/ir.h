@@ -295,7 +295,7 @@ opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
 
 /* How a stage of a function after pass grid is launched.  Its iterations go round the teams of the grid. */
 typedef struct ir_launch {
-    uint32_t team;    /* threads that do an iteration together: 1, or a warp */
+    uint32_t team;    /* threads that do an iteration together: 1, a warp, or a block */
     uint32_t block;   /* threads of a block: whole teams */
     uint64_t grid;    /* blocks */
     uint32_t shared;  /* bytes of a block's shared memory: scratch, of each team at team_scratch times its number */

@@ -373,7 +373,7 @@ static opjit_status run_stage(machine *m, opjit_error *error)
     if (hi < 0 || m->run->end > (uint64_t)hi)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage,
                                   (long long)hi, (unsigned long long)m->run->end);
-    if (ir_at(f, stage)->vec > 0)
+    if (f->stage >= IR_GRIDDED)
         status = map_race(m, &race, ir_at(f, stage)->vec, error);
     if (status == OPJIT_OK && m->run->begin < m->run->end)
         run_loop(m, stage, (int64_t)m->run->begin, (int64_t)m->run->end, 1);

@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-enum { LANES = 32, MANY_LANES = 0xff };
+enum { LANES = 32, MANY_LANES = 0xffff };
 #define MANY_TEAMS UINT64_MAX
 
 /* The last store and the last loads; team 0: none yet. */
 struct race_cell {
     uint64_t store_team, load_team;
     uint32_t store_epoch, load_epoch;
-    uint8_t store_lane, load_lane; /* load: MANY_LANES: several */
+    uint16_t store_lane, load_lane; /* load: MANY_LANES: several */
 };
 
 opjit_status opjit_ir_race_init(ir_race *r, const ir_func *f, uint32_t threads, opjit_error *error)
@@ -86,11 +86,11 @@ static bool touch(const ir_race *r, const race_shadow *s, race_cell *c, bool is_
             return false;
         c->store_team = team;
         c->store_epoch = r->epoch;
-        c->store_lane = (uint8_t)lane;
+        c->store_lane = (uint16_t)lane;
         return true;
     }
     const bool again = c->load_team == team && c->load_epoch == r->epoch && c->load_lane != lane;
-    c->load_lane = (uint8_t)(again ? MANY_LANES : lane);
+    c->load_lane = (uint16_t)(again ? MANY_LANES : lane);
     c->load_team = c->load_team == 0 || c->load_team == team ? team : MANY_TEAMS;
     c->load_epoch = r->epoch;
     return true;

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64 };
+enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024 };
 
 /* Rules that are proofs by structure and interval: what breaks them may still be right. */
 static bool is_proof(uint32_t rule)
@@ -282,7 +282,7 @@ static opjit_status check_block(verifier *v, ir_ref first);
 static opjit_status check_attributes(verifier *v, ir_ref s)
 {
     const ir_node *node = ir_at(v->f, s);
-    if (v->f->stage < IR_SCHEDULED)
+    if (v->f->stage < IR_SCHEDULED || node->op == IR_STAGE)
         return OPJIT_OK;
     if (node->vec > VEC_LIMIT || (node->vec > 1 && !is_power_of_two(node->vec)))
         FAIL(18, s, "vec %u is not a power of two up to %d", node->vec, VEC_LIMIT);
@@ -304,7 +304,8 @@ static opjit_status check_grid(verifier *v, ir_ref s)
 {
     const ir_node *node = ir_at(v->f, s);
     const bool gridded = v->f->stage >= IR_GRIDDED;
-    if (node->op == IR_STAGE && (gridded ? node->vec < 1 : node->vec > 0))
+    if (node->op == IR_STAGE && (gridded ? node->vec < 1 || node->vec > TEAM_LIMIT || !is_power_of_two(node->vec)
+                                          : node->vec > 0 && v->f->stage < IR_SCHEDULED))
         FAIL(19, s, "a team of %u threads", node->vec);
     if (node->op == IR_FOR && (node->flags & IR_FOR_SPREAD) &&
         (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_spread(v) || node->imm != 1))

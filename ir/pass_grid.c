@@ -15,7 +15,7 @@ enum {
 
 typedef struct gridder {
     ir_func *f;
-    uint32_t team;
+    const rt_target *target;
     bool any;      /* some loop of the stage is spread */
     uint64_t once; /* tensors whose elements are stored once, as bits like those of touched */
 } gridder;
@@ -345,11 +345,12 @@ static touched before_stage(gridder *g, ir_ref stage)
 static void grid_stage(gridder *g, ir_ref stage)
 {
     ir_func *f = g->f;
+    const uint32_t scheduled = ir_at(f, stage)->vec;
     g->any = false;
     mark_spread(g, ir_at(f, stage)->body);
     settle_accumulators(g, stage);
     set_attributes(g, ir_at(f, stage)->body);
-    f->nodes[stage].vec = (uint16_t)(g->any ? g->team : 1);
+    f->nodes[stage].vec = (uint16_t)(!g->any ? 1 : scheduled > 0 ? scheduled : rt_target_team(g->target));
     f->nodes[stage].imm = 1; /* of the launch, not of tasks */
     if (g->any && !f->failed) {
         touched before = before_stage(g, stage);
@@ -365,7 +366,7 @@ opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_ch
     if (env->target == NULL || rt_target_team(env->target) == 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "pass grid is for GPUs, and the target is %s",
                                   env->target != NULL ? env->target->text : "not given");
-    gridder g = { .f = f, .team = rt_target_team(env->target) };
+    gridder g = { .f = f, .target = env->target };
     for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next)
         grid_stage(&g, s);
     *out_changed = true;

@@ -70,8 +70,7 @@ static bool store_past_caches(scheduler *s, ir_ref store)
 
 static int64_t lanes_of(const scheduler *s, const work *w) { return s->target->vector_bytes / w->size; }
 
-/* Longest distance from lo to hi that is known. */
-static int64_t longest(const ir_func *f, ir_ref lo, ir_ref hi)
+int64_t opjit_ir_longest(const ir_func *f, ir_ref lo, ir_ref hi)
 {
     const ir_interval a = opjit_ir_interval(f, lo), b = opjit_ir_interval(f, hi);
     int64_t distance;
@@ -92,10 +91,10 @@ bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
  * team are written out, and of loops that reduce a row there may be few. */
 static uint16_t team_unroll(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
-    const int64_t round = lanes * rt_target_team(s->target);
+    const int64_t round = lanes * s->team;
     int64_t distance;
     if (w->store == 0)
-        return w->cost <= 8 && longest(s->f, lo, hi) >= 4 * round ? 4 : 1;
+        return w->cost <= 8 && opjit_ir_longest(s->f, lo, hi) >= 4 * round ? 4 : 1;
     if (w->cost == 0 && opjit_ir_distance(s->f, hi, lo, &distance) && (distance == 2 * round || distance == 4 * round))
         return (uint16_t)(distance / round);
     return 1;
@@ -108,7 +107,7 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
 {
     if (s->threads)
         return team_unroll(s, lo, hi, w, lanes);
-    const int64_t vectors = longest(s->f, lo, hi) / lanes;
+    const int64_t vectors = opjit_ir_longest(s->f, lo, hi) / lanes;
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
     const bool lone = ir_only(s->f, ir_at(s->f, s->stage)->body) != 0;
@@ -287,15 +286,21 @@ static bool is_uniform(scheduler *s, const chain *c)
     return value != 0;
 }
 
+/* Whether a team stores the row in one round: no thread stores more than one vector. */
+static bool is_one_round(const scheduler *s, const chain *c)
+{
+    return opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) <= c->lanes * s->team;
+}
+
 /* Elements that are stored together.  Seams cost more than what they are between, and are whole groups too. */
 static int64_t group_of(scheduler *s, const chain *c)
 {
     if (s->threads)
-        return c->lanes * rt_target_team(s->target);
+        return c->lanes * s->team;
     const work w = { .cost = c->uniform ? 0 : c->cost, .math = c->math, .store = c->uniform ? c->loops[0] : 0 };
     const int64_t unroll = unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
     const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row: a fill then */
-    const bool is_long = longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= LONE_UNROLL;
+    const bool is_long = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= LONE_UNROLL;
     return c->lanes * (one_point && is_long ? LONE_UNROLL : unroll < STORE_UNROLL ? unroll : STORE_UNROLL);
 }
 
@@ -504,7 +509,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
         const uint32_t more = c.count + (c.edges ? 2 : 0); /* a seam less than pieces, and the row's end and edges */
         if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
             s->loops += more;
-            c.uniform = !s->threads && is_uniform(s, &c);
+            c.uniform = s->threads ? is_one_round(s, &c) : is_uniform(s, &c);
             c.group = group_of(s, &c);
             next = ir_at(f, c.loops[c.count - 1])->next;
             c.carry = c.edges && parent == s->stage && opjit_ir_chain_touches(s, &c);
@@ -561,6 +566,8 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
             f->failed = true;
             break;
         }
+        s.team = opjit_ir_team_for(&s);
+        f->nodes[s.stage].vec = (uint16_t)s.team;
         schedule_block(&s, s.stage);
     }
     opjit_ir_remove_idle(f); /* bounds of pieces that became equal in their seam */

@@ -18,6 +18,7 @@ typedef struct scheduler {
     uint32_t loops; /* of the stage, seams included */
     bool *loaded;   /* by tensor: whether the stage loads it, itself or a view of it */
     bool threads;       /* a GPU: each loop is spread over a team's threads, whose round is whole vectors */
+    uint32_t team;      /* of the stage: as many; 0: no GPU */
     bool beyond_caches; /* what the kernel touches exceeds the last level */
 } scheduler;
 
@@ -31,7 +32,7 @@ typedef struct chain {
     int64_t group;                /* elements that are stored together: some vectors */
     ir_ref end;                   /* after the last whole group */
     ir_ref base;                  /* where groups begin */
-    bool uniform;                 /* all of the row is one value, but for single elements: one loop chooses */
+    bool uniform;                 /* one loop chooses: all of the row is one value, but for single elements, or a round */
     bool edges;                   /* base is behind the row's first line, which may be shared with another row */
     bool carry;                   /* and that row is the one before */
     bool repeats;                 /* any of it may be stored twice: its last vector is stored whole */
@@ -46,6 +47,8 @@ typedef struct work {
     uint32_t gathers; /* loads that are made lane by lane */
 } work;
 
+int64_t opjit_ir_longest(const ir_func *f, ir_ref lo, ir_ref hi); /* distance from lo to hi that is known */
+uint32_t opjit_ir_team_for(scheduler *s); /* pass_team.c: threads of the stage's team; 0: no GPU */
 /* Whether the loop makes vectors: stores of neighbours, everything else the same or in equal steps, or known. */
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
 /* Whole vectors of the tensor are aligned wherever a row starts. */

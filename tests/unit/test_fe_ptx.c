@@ -27,8 +27,11 @@ typedef enum kind { CONSTANT, SEQUENCE, EYE, TRIANGLE, ADD, SOFTMAX, NORMALIZED,
 
 static opjit_operator *make_operator(opjit_context *context, kind k, int t)
 {
-    static const uint32_t sizes[] = { 2, 512, 1024 }, axes[] = { 2 };
-    DML_BUFFER_TENSOR_DESC buffer = { types[t].type, DML_TENSOR_FLAG_NONE, 3, sizes, NULL, 0, 0 };
+    static const uint32_t sizes[] = { 2, 512, 1024 }, wide[] = { 2, 8192, 8192 }, axes[] = { 2 };
+    const bool is_wide = k == EYE || (k == TRIANGLE && t % 2 == 0); /* rows of several rounds */
+    const DML_BUFFER_TENSOR_DESC buffer = {
+        types[t].type, DML_TENSOR_FLAG_NONE, 3, is_wide ? wide : sizes, NULL, 0, 0
+    };
     const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
     const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC constant = { &tensor, types[t].type, types[t].one };
     const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC sequence = { &tensor, types[t].type, types[t].one, types[t].one };
