@@ -438,6 +438,7 @@ void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 /* if (condition) { ... } */
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
+void opjit_cg_next_block(cg_func *f);
 
 /* --- grids (cg_grid.c) -------------------------------------------------------------------------------------------- */
 bool opjit_cg_grid_begin(cg_func *f, const char *name); /* a kernel's function; false: no memory */

@@ -3,7 +3,11 @@
  * them registers. */
 #include "codegen/cg.h"
 
-enum { BLOCK_SHIFT = 12 };
+enum {
+    BLOCK_SHIFT = 12,
+    MOST_LANES = 32,
+    SHORTEST = 128, /* bits of a vector */
+};
 
 /* A value and, for arg kinds, where it is and whether it is one: by lane, or one of each. */
 typedef struct entry {
@@ -20,6 +24,13 @@ static bool is_arg(const ir_node *acc)
 {
     return acc->kind >= IR_ARGMIN;
 }
+
+/* Whether fast selection has no vectors of the steps: comparisons. */
+static bool chooses(const ir_node *acc, const cg_acc *a)
+{
+    return is_arg(acc) || ((acc->kind == IR_KMIN || acc->kind == IR_KMAX) && ir_is_float(a->type));
+}
+
 static uint32_t bits_of(const cg_acc *a)
 {
     return 8 * opjit_ir_type_size(a->type);
@@ -56,7 +67,7 @@ static entry step_arg(cg_func *f, const ir_node *acc, ir_type type, entry x, ent
         wins = LLVMBuildSelect(f->b, LLVMBuildOr(f->b, x_nan, y_nan, ""), nan, wins, "");
     }
     wins = LLVMBuildAnd(f->b, y.some, LLVMBuildOr(f->b, wins, LLVMBuildNot(f->b, x.some, ""), ""), "");
-    return (entry){ LLVMBuildSelect(f->b, wins, y.value, x.value, ""),
+    return (entry){ LLVMBuildSelect(f->b, wins, opjit_cg_as_bits(f, y.value), opjit_cg_as_bits(f, x.value), ""),
                     LLVMBuildSelect(f->b, wins, y.where, x.where, ""), LLVMBuildOr(f->b, x.some, y.some, "") };
 }
 
@@ -74,11 +85,30 @@ static LLVMValueRef at_lane(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMV
     return opjit_cg_offset(f, opjit_cg_int(f, bits, 1), array, lane);
 }
 
-static LLVMValueRef read(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, LLVMValueRef lane)
+static LLVMValueRef read_as(cg_func *f, LLVMTypeRef type, LLVMValueRef array, uint32_t bits, LLVMValueRef lane)
 {
-    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, lanes), at_lane(f, array, bits, lane), "");
+    LLVMValueRef v = LLVMBuildLoad2(f->b, type, at_lane(f, array, bits, lane), "");
     LLVMSetAlignment(v, bits / 8);
     return v;
+}
+
+static LLVMValueRef read(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, LLVMValueRef lane)
+{
+    return read_as(f, opjit_cg_int(f, bits, lanes), array, bits, lane);
+}
+
+/* Floats as such, which they are computed as. */
+static LLVMValueRef as_held(cg_func *f, const cg_acc *a, LLVMValueRef v)
+{
+    return a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
+}
+
+/* Floats as such; but for GPUs in the type that is stored, since what is one scalar becomes a register. */
+static LLVMValueRef read_values(cg_func *f, const cg_acc *a, LLVMValueRef array, uint32_t lanes, LLVMValueRef lane)
+{
+    const bool real = !f->cpu->grid && (a->type == IR_F32 || a->type == IR_F64);
+    return read_as(f, real ? opjit_cg_float(f, a->type, lanes) : opjit_cg_int(f, bits_of(a), lanes), array, bits_of(a),
+                   lane);
 }
 
 static void write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane, LLVMValueRef value)
@@ -94,7 +124,7 @@ static LLVMValueRef is_set(cg_func *f, LLVMValueRef bytes)
 /* `lanes` lanes from `lane` on. */
 static entry read_lanes(cg_func *f, const ir_node *acc, const cg_acc *a, uint32_t lanes, LLVMValueRef lane)
 {
-    entry e = { .value = read(f, a->lane, bits_of(a), lanes, lane) };
+    entry e = { .value = read_values(f, a, a->lane, lanes, lane) };
     if (is_arg(acc)) {
         e.where = read(f, a->where, 64, lanes, lane);
         e.some = is_set(f, read(f, a->some, 8, lanes, lane));
@@ -111,10 +141,16 @@ static void write_lanes(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
     }
 }
 
-/* In vectors of the machine's: a longer one takes long to compile. */
+/* Lanes of a vector of the machine's: a longer one takes long to compile. */
+static uint32_t part_of(const cg_func *f, uint32_t bits, uint32_t lanes)
+{
+    const uint32_t most = 8 * f->target->vector_bytes / bits;
+    return lanes < most || most == 0 ? lanes : most;
+}
+
 static void reset_array(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, uint64_t value)
 {
-    const uint32_t most = 8 * f->target->vector_bytes / bits, part = lanes < most || most == 0 ? lanes : most;
+    const uint32_t part = part_of(f, bits, lanes);
     for (uint32_t i = 0; i < lanes; i += part)
         write(f, array, bits, number(f, 64, i), opjit_cg_kept(f, opjit_cg_number(f, bits, part, value)));
 }
@@ -194,27 +230,67 @@ static entry entry_from(cg_func *f, entry e, LLVMValueRef lane)
     return e;
 }
 
+/* Halves of a vector through memory: fast selection knows no shuffles, and what it doesn't know takes all of its block
+ * along.  So the block ends here, too: what comes next is often a vector of the result. */
+static entry fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, entry e)
+{
+    const uint32_t bits = bits_of(a);
+    uint32_t half = opjit_cg_lanes(e.value) / 2;
+    LLVMValueRef slot = array(f, bits, 2 * half);
+    entry one[MOST_LANES];
+    for (; half * bits >= SHORTEST && !chooses(acc, a); half /= 2) {
+        write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
+        e.value = combine(f, acc, a, (entry){ .value = read_values(f, a, slot, half, number(f, 64, 0)) },
+                          (entry){ .value = read_values(f, a, slot, half, number(f, 64, half)) }).value;
+    }
+    write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
+    for (uint32_t i = 0; i < 2 * half; i++)
+        one[i].value = read_values(f, a, slot, 1, number(f, 64, i));
+    for (; half > 0; half /= 2)
+        for (uint32_t i = 0; i < half; i++)
+            one[i].value = combine(f, acc, a, (entry){ .value = one[i].value },
+                                   (entry){ .value = one[i + half].value }).value;
+    opjit_cg_next_block(f);
+    return (entry){ .value = one[0].value };
+}
+
+/* By halves: lane l takes what lane l + half has. */
+static entry fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    const uint32_t lanes = lanes_of(acc, a), part = part_of(f, bits_of(a), lanes), parts = lanes / part;
+    entry e[MOST_LANES];
+    for (uint32_t i = 0; i < parts; i++)
+        e[i] = read_lanes(f, acc, a, part, number(f, 64, i * part));
+    for (uint32_t half = parts / 2; half > 0; half /= 2)
+        for (uint32_t i = 0; i < half; i++)
+            e[i] = combine(f, acc, a, e[i], e[i + half]);
+    if (part > 1 && !f->peak && !is_arg(acc) && bits_of(a) >= 32)
+        return fold_in_memory(f, acc, a, e[0]);
+    for (uint32_t half = part / 2; half > 0; half /= 2)
+        e[0] = combine(f, acc, a, half_entry(f, e[0], 0, half), half_entry(f, e[0], half, half));
+    return e[0];
+}
+
 /* Lanes by halves, then the blocks before. */
 static entry fold(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     LLVMValueRef zero = number(f, 64, 0);
-    entry e = read_lanes(f, acc, a, lanes_of(acc, a), zero);
-    for (uint32_t half = lanes_of(acc, a) / 2; half > 0; half /= 2)
-        e = combine(f, acc, a, half_entry(f, e, 0, half), half_entry(f, e, half, half));
+    entry e = fold_lanes(f, acc, a);
     for (uint32_t half = a->apart ? (uint32_t)acc->imm / 2 : 0; half > 0; half /= 2)
         e = combine(f, acc, a, e, entry_from(f, e, opjit_cg_lane_after(f, half)));
     if (a->apart) /* what the first thread has is right */
         e = entry_from(f, e, number(f, 32, 0));
     if (!a->blocked)
         return e;
-    entry total = { .value = read(f, a->total, bits_of(a), 1, zero) };
+    entry total = { .value = read_values(f, a, a->total, 1, zero) };
     LLVMValueRef some = is_set(f, read(f, a->total_some, 8, 1, zero));
     if (is_arg(acc)) {
         total.where = read(f, a->total_where, 64, 1, zero);
         total.some = some;
         return combine(f, acc, a, total, e);
     }
-    return (entry){ .value = LLVMBuildSelect(f->b, some, step(f, acc, total.value, e.value), e.value, "") };
+    return (entry){ .value = LLVMBuildSelect(f->b, some, step(f, acc, total.value, e.value),
+                                             opjit_cg_as_bits(f, e.value), "") };
 }
 
 /* When k enters another block: the lanes go into the total and start anew. */
@@ -238,7 +314,7 @@ LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
     const ir_node *acc = ir_at(f->ir, statement);
     const entry e = fold(f, acc, &f->accs[statement]);
     if (!is_arg(acc))
-        return e.value;
+        return opjit_cg_as_bits(f, e.value);
     return acc->type == IR_INDEX ? e.where : opjit_cg_convert(f, IR_I64, (ir_type)acc->type, e.where);
 }
 
@@ -252,6 +328,8 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
     LLVMValueRef lane = number(f, 64, lanes_of(acc, a) - 1);
     if (lanes_of(acc, a) > 1)
         lane = LLVMBuildAnd(f->b, k, lane, "");
+    if (!f->peak && width > 1 && chooses(acc, a)) /* what the value was made of is another block, see below */
+        opjit_cg_next_block(f);
     write_lanes(f, acc, a, lane, combine(f, acc, a, read_lanes(f, acc, a, width, lane), e));
 }
 
@@ -306,19 +384,13 @@ static uint32_t held_lanes(const cg_func *f, ir_ref s, const cg_acc *a)
     return lanes_of_upd(f, s) / a->held_count;
 }
 
-/* Floats as such, which they are computed as. */
-static LLVMValueRef as_held(cg_func *f, const cg_acc *a, LLVMValueRef v)
-{
-    return a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
-}
-
 void opjit_cg_hold_load(cg_func *f, ir_ref body)
 {
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
         cg_acc *const a = held_by(f, s);
         for (uint32_t i = 0; a && i < a->held_count; i++)
-            a->held[i] = as_held(f, a, read(f, a->lane, bits_of(a), held_lanes(f, s, a),
-                                            number(f, 64, i * held_lanes(f, s, a))));
+            a->held[i] = as_held(f, a, read_values(f, a, a->lane, held_lanes(f, s, a),
+                                                   number(f, 64, i * held_lanes(f, s, a))));
     }
 }
 

@@ -509,7 +509,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     }
     const bool nontemporal = f->nontemporal, fetches = f->fetches;
     f->nontemporal = (n->flags & IR_FOR_NT) != 0;
-    f->fetches = !f->cpu->grid && has_arithmetic(f, n->body) && (f->streams || ir_at(f->ir, n->body)->op == IR_UPD);
+    f->fetches = !f->cpu->grid && r.max > (int64_t)p.lanes * PEAK_COPIES && has_arithmetic(f, n->body) &&
+                 (f->streams || ir_at(f->ir, n->body)->op == IR_UPD);
     f->lane_bits = data_bits(f, n->body);
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step, .threads = 1 };
     opjit_cg_scope_push(f);

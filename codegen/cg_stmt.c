@@ -53,6 +53,12 @@ void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after)
     LLVMPositionBuilderAtEnd(f->b, after);
 }
 
+void opjit_cg_next_block(cg_func *f)
+{
+    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    opjit_cg_if_end(f, next);
+}
+
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
 /* An index let that is affine in the vectorised variable is looked through wherever it is read: no place is made for
