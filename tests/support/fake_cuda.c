@@ -91,7 +91,7 @@ static bool host_is_fine(const void *host)
 /* --- the driver and its fake.devices ----------------------------------------------------------------------------- */
 static void make_devices(void)
 {
-    const char *list = getenv("FAKE_CUDA_DEVICES");
+    const char *list = fake.device_list != NULL ? fake.device_list : getenv("FAKE_CUDA_DEVICES");
 
     for (list = list == NULL ? "90" : list; *list != '\0' && fake.device_count < MOST_DEVICES;) {
         char *end;

@@ -79,6 +79,7 @@ typedef struct device {
 
 typedef struct fake_driver { /* all of it, under its lock */
     bool initialized;
+    const char *device_list; /* NULL: the environment's */
     device devices[MOST_DEVICES];
     int device_count;
     allocation *allocations;
