@@ -31,6 +31,8 @@ run targets
 expect_status targets 0
 has targets 'host    cpu:'
 has targets 'cpu:x86-64-v3'
+OPJIT_HIP_DRIVER=/nowhere/libamdhip64.so run targets
+has targets 'device  hip: absent, HIP driver: /nowhere/libamdhip64.so: cannot open shared object file'
 has targets 'device  cuda: absent, CUDA driver: /nowhere/libcuda.so.1: cannot open shared object file'
 if [ -n "${OPJIT_TEST_CUDA:-}" ]; then
     export OPJIT_CUDA_DRIVER="$OPJIT_TEST_CUDA" FAKE_CUDA_DEVICES=80,120
@@ -44,6 +46,11 @@ if [ -n "${OPJIT_TEST_CUDA:-}" ]; then
     export FAKE_CUDA_DEVICES= FAKE_CUDA_FAIL=
     run targets
     has 'targets without devices' 'device  cuda: absent, CUDA driver: cuInit: CUDA_ERROR_NO_DEVICE, no CUDA-capable device is detected'
+fi
+if [ -n "${OPJIT_TEST_HIP:-}" ]; then
+    OPJIT_HIP_DRIVER="$OPJIT_TEST_HIP" FAKE_HIP_DEVICES=gfx90a:xnack-,gfx1100 run targets
+    has 'targets with AMD devices' 'device  hip:0 stand-in 0, gfx90a, 1.0 GiB, driver 6.4'
+    has 'targets with AMD devices' 'device  hip:1 stand-in 1, gfx1100, 1.0 GiB, driver 6.4'
 fi
 unset OPJIT_CUDA_DRIVER
 

@@ -69,14 +69,21 @@ static void count_event(void *user, const opjit_event *event)
     ck_assert_ptr_nonnull(event->line);
 }
 
-static opjit_status create_context(opjit_context **out, opjit_error *error)
+static opjit_status create_context_for(const char *device, opjit_context **out, opjit_error *error)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
 
+    options.device = device;
+    options.device_driver = getenv("OPJIT_TEST_CUDA");
     options.allocator = &allocator;
     options.event = count_event;
     options.codegen_path = getenv("OPJIT_CODEGEN");
     return opjit_context_create(&options, out, error);
+}
+
+static opjit_status create_context(opjit_context **out, opjit_error *error)
+{
+    return create_context_for(NULL, out, error);
 }
 
 static opjit_status compile(const world *w, uint32_t flags, uint32_t late_count, opjit_kernel **out, opjit_error *error)
@@ -254,6 +261,38 @@ static opjit_status graph_code(world *w, opjit_error *error)
     return graph_with(w, 0, 5000, error);
 }
 
+/* A context of its own for the fake driver's device, and a kernel with a constant of its own, called once. */
+static opjit_status device(world *w, opjit_error *error)
+{
+    world there = *w;
+    opjit_kernel *kernel = NULL;
+    float host[35] = { 0 };
+    opjit_binding bindings[3] = { { NULL, sizeof host }, { NULL, sizeof host }, { NULL, sizeof host } };
+    opjit_call c = OPJIT_CALL_INIT;
+    opjit_status status = create_context_for("cuda", &there.context, error);
+
+    if (status == OPJIT_OK)
+        status = with_graph(&there, 5000, NULL, NULL, NULL, &kernel, error);
+    for (int i = 0; i < 3 && status == OPJIT_OK; i++) {
+        status = opjit_device_allocate(there.context, sizeof host, &bindings[i].data, error);
+        if (status == OPJIT_OK)
+            status = opjit_device_write(there.context, NULL, bindings[i].data, host, sizeof host, error);
+    }
+    c.bindings = bindings;
+    c.binding_count = 3;
+    if (status == OPJIT_OK)
+        status = opjit_kernel_call(kernel, &c, error);
+    if (status == OPJIT_OK)
+        status = opjit_device_read(there.context, NULL, host, bindings[2].data, sizeof host, error);
+    ck_assert(status != OPJIT_OK || (host[0] == 3 && host[1] == 3 && host[2] == 0));
+    for (int i = 0; i < 3; i++)
+        opjit_device_free(there.context, bindings[i].data);
+    opjit_kernel_release(kernel);
+    if (there.context != w->context)
+        opjit_context_destroy(there.context);
+    return status;
+}
+
 static opjit_status graph_explain(world *w, opjit_error *error)
 {
     int stages = 0;
@@ -396,6 +435,7 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "compile, code", compile_code, true },
     { "compile, code, late", compile_code_late, true },
     { "kernel_call, code", call, true },
+    { "a kernel on a device", device, true },
     { "kernel_optimize", optimize, true },
 };
 /* clang-format on */

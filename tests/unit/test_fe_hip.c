@@ -257,7 +257,7 @@ START_TEST(images)
     opjit_context *context, *other;
     const void *image;
     uint64_t bytes;
-    opjit_kernel *loaded;
+    opjit_kernel *loaded, *none;
     seen s = { 0 };
     setenv("FAKE_HIP_DEVICES", "gfx1201,gfx90a", 1);
     good(open_context("hip:0", NULL, &context));
@@ -270,11 +270,13 @@ START_TEST(images)
     good(opjit_kernel_load(context, image, bytes, NULL, 0, &loaded, &error));
     write_and_call(context, loaded, NULL);
     ck_assert(s.good);
-    bad(opjit_kernel_load(other, image, bytes, NULL, 0, &kernel, &error), OPJIT_UNSUPPORTED,
+    bad(opjit_kernel_load(other, image, bytes, NULL, 0, &none, &error), OPJIT_UNSUPPORTED,
         "code for amdgpu:gfx1201 is not for device hip:1, which runs amdgpu:gfx90a");
     opjit_kernel_release(loaded);
+    opjit_kernel_release(kernel);
     opjit_context_destroy(context);
     opjit_context_destroy(other);
+    ck_assert_int_eq(live(), 0);
 }
 END_TEST
 

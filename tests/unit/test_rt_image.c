@@ -273,6 +273,97 @@ START_TEST(forgery_row)
 }
 END_TEST
 
+/* --- images for GPUs ---------------------------------------------------------------------------------------------- */
+static opjit_launch_info launch = { .shared_bytes = 64, .grid = { 3, 1, 1 }, .block = { 128, 1, 1 } };
+static const char *launch_name = "sample_v0_s0";
+
+static opjit_status build_launch(rt_bytes *out, opjit_error *error)
+{
+    static const char text[] = ".version 7.0";
+    opjit_rt_bytes_free(&image);
+    sample_init(&made);
+    made.steps[0].kind = OPJIT_STEP_LAUNCH;
+    made.source.features[0] = UINT64_C(1) << RT_NV_SM80;
+    made.source.launches = &launch;
+    made.source.launch_names = &launch_name;
+    made.source.buffers = made.buffers;
+    made.source.buffer_names = made.names;
+    made.source.step_infos = made.steps;
+    made.source.variant_infos = made.variants;
+    opjit_rt_bytes_init(out, &opjit_rt_default_allocator);
+    return opjit_rt_image_build(&made.source, text, sizeof text, out, error);
+}
+
+START_TEST(launches_read_back)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+    opjit_error error;
+    ck_assert_msg(build_launch(&image, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_rt_image_check(image.data, image.size, &meta, &code, &code_size, &error), OPJIT_OK);
+    ck_assert_str_eq((const char *)code, ".version 7.0");
+    const opjit_step_info *step = (const opjit_step_info *)(const void *)((const char *)meta + meta->step_info);
+    const opjit_launch_info *l = (const opjit_launch_info *)(const void *)((const char *)meta + step->entry);
+    ck_assert_uint_eq(step->kind, OPJIT_STEP_LAUNCH);
+    ck_assert_str_eq((const char *)meta + l->name, launch_name);
+    ck_assert(l->shared_bytes == 64 && l->grid[0] == 3 && l->grid[2] == 1 && l->block[0] == 128 && l->block[1] == 1);
+}
+END_TEST
+
+/* Fields of the launch (where 0), of the step (1), and the last byte of the text (2). */
+static const struct {
+    const char *name;
+    uint32_t where, offset, value;
+} forged_launches[] = {
+    { "no blocks", 0, offsetof(opjit_launch_info, grid), 0 },
+    { "a grid of no driver's", 0, offsetof(opjit_launch_info, grid), UINT32_MAX },
+    { "layers of no driver's", 0, offsetof(opjit_launch_info, grid) + 8, 65536 },
+    { "no threads", 0, offsetof(opjit_launch_info, block), 0 },
+    { "a block too large", 0, offsetof(opjit_launch_info, block), 1025 },
+    { "a block too large by its depth", 0, offsetof(opjit_launch_info, block) + 8, 9 },
+    { "threads that overflow", 0, offsetof(opjit_launch_info, block) + 4, 0x80000000 },
+    { "shared memory of no device's", 0, offsetof(opjit_launch_info, shared_bytes), 0x7fffffff },
+    { "no name", 0, offsetof(opjit_launch_info, name), 0 },
+    { "a name outside", 0, offsetof(opjit_launch_info, name), 0x10000 },
+    { "a stage", 1, offsetof(opjit_step_info, kind), OPJIT_STEP_STAGE },
+    { "a call", 1, offsetof(opjit_step_info, kind), OPJIT_STEP_CUSTOM },
+    { "another kind", 1, offsetof(opjit_step_info, kind), 3 },
+    { "a launch outside", 1, offsetof(opjit_step_info, entry), 0x7ffffff8 },
+    { "a launch at an odd place", 1, offsetof(opjit_step_info, entry), 121 },
+    { "a text without an end", 2, 0, 'x' },
+};
+
+START_TEST(forged_launch)
+{
+    opjit_error error;
+    ck_assert_int_eq(build_launch(&image, &error), OPJIT_OK);
+    uint8_t *meta_bytes = image.data + sizeof(image_header);
+    const opjit_kernel_meta *meta = (const opjit_kernel_meta *)(void *)meta_bytes;
+    const opjit_step_info *step = (const opjit_step_info *)(void *)(meta_bytes + meta->step_info);
+    uint8_t *at = forged_launches[_i].where == 0   ? meta_bytes + step->entry
+                  : forged_launches[_i].where == 1 ? meta_bytes + meta->step_info
+                                                   : image.data + image.size - 1;
+    memcpy(at + forged_launches[_i].offset, &forged_launches[_i].value, forged_launches[_i].where == 2 ? 1 : 4);
+    seal(image.data, image.size);
+    ck_assert_msg(check(image.data, image.size, &error) == OPJIT_CORRUPT, "%s", forged_launches[_i].name);
+    ck_assert_msg(strstr(error.message, "checksum") == NULL, "%s: %s", forged_launches[_i].name, error.message);
+}
+END_TEST
+
+/* A launch is nothing for a CPU. */
+START_TEST(launch_on_cpu)
+{
+    const opjit_kernel_meta *meta = (const opjit_kernel_meta *)(void *)(image.data + sizeof(image_header));
+    const uint32_t kind = OPJIT_STEP_LAUNCH;
+    opjit_error error;
+    memcpy(image.data + sizeof(image_header) + meta->step_info, &kind, sizeof kind);
+    seal(image.data, image.size);
+    ck_assert_int_eq(check(image.data, image.size, &error), OPJIT_CORRUPT);
+    ck_assert_msg(strstr(error.message, "a launch, and the code for a CPU") != NULL, "%s", error.message);
+}
+END_TEST
+
 START_TEST(build_refuses)
 {
     rt_bytes out;
@@ -364,6 +455,9 @@ int main(void)
     tcase_add_test(tc, every_bit);
     tcase_add_test(tc, forged);
     tcase_add_loop_test(tc, forgery_row, 0, sizeof forgeries / sizeof *forgeries);
+    tcase_add_test(tc, launches_read_back);
+    tcase_add_loop_test(tc, forged_launch, 0, sizeof forged_launches / sizeof *forged_launches);
+    tcase_add_test(tc, launch_on_cpu);
     tcase_add_test(tc, build_refuses);
     tcase_add_test(tc, build_without_memory);
 #if defined(__x86_64__)
