@@ -56,7 +56,6 @@ static const cg_legal common[] = {
 
 /* What GPUs have beside: instructions for all of this. */
 static const cg_legal gpu[] = {
-    { IR_HEAD, CG_INDEX, 0, CG_REFUSED, CG_REFUSED },
     { IR_ELEM, CG_F16, 0, CG_NATIVE, CG_NATIVE },
     { IR_CAST, CG_F16, 0, CG_NATIVE, CG_NATIVE },
     { IR_FMA, CG_F32 | CG_F64, 0, CG_NATIVE, CG_NATIVE },

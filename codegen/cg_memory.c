@@ -228,11 +228,20 @@ static bool place_after_head(const cg_func *f, const cg_access *a, uint64_t m, u
     return true;
 }
 
+/* On GPUs whole vectors of the output that HEAD is about begin where those of others of its kind do. */
+static bool starts_alike(const cg_func *f, const cg_access *a, uint64_t m)
+{
+    const ir_tensor *t = &f->ir->tensors[a->tensor], *out = &f->ir->tensors[ir_at(f->ir, f->head)->ref];
+    const uint32_t size = a->bits / 8;
+    return f->cpu->grid && m * size <= OPJIT_GPU_ALIGNMENT && size == opjit_ir_type_size(out->type) &&
+           (t->role != IR_VIEW || (uint64_t)t->offset * size % OPJIT_GPU_ALIGNMENT == 0);
+}
+
 /* Whether lane 0 is a number of whole lines from where HEAD ends, of elements that m make a line of. */
 static bool is_at_line(cg_func *f, const cg_access *a, uint64_t m)
 {
     static const cg_guess guesses[] = { { true, 0, 0 }, { true, 1, 0 }, { true, 0, 1 } };
-    bool at_line = f->head != 0 && ir_at(f->ir, f->head)->ref == a->tensor;
+    bool at_line = f->head != 0 && (ir_at(f->ir, f->head)->ref == a->tensor || starts_alike(f, a, m));
     for (uint32_t i = 0; i < 3 && at_line; i++) {
         uint64_t place;
         f->guess = guesses[i];

@@ -150,6 +150,20 @@ static ir_interval element_interval(interval_walk *w, ir_ref expr)
     return range;
 }
 
+/* down(c - x, k) + x is at most c. */
+static ir_interval plus_interval(interval_walk *w, ir_ref expr, ir_interval a, ir_interval b)
+{
+    const ir_func *f = w->f;
+    const ir_ref down = ir_operand(f, expr, 0);
+    ir_interval sum = interval_add(a, b);
+    if (ir_at(f, down)->op != IR_DOWN || ir_at(f, ir_operand(f, down, 0))->op != IR_ISUB ||
+        !opjit_ir_same(f, ir_operand(f, ir_operand(f, down, 0), 1), ir_operand(f, expr, 1)))
+        return sum;
+    const ir_interval c = of_operand(w, ir_operand(f, down, 0), 0);
+    sum.hi = c.hi < sum.hi && c.hi >= sum.lo ? c.hi : sum.hi;
+    return sum;
+}
+
 /* Operands that have intervals themselves; k is the constant second one where the op has that. */
 static ir_interval arithmetic_interval(interval_walk *w, ir_ref expr, ir_op op)
 {
@@ -161,7 +175,7 @@ static ir_interval arithmetic_interval(interval_walk *w, ir_ref expr, ir_op op)
         (b.lo != b.hi || (k <= 0 && op != IR_IMUL)))
         return everything;
     switch (op) {
-    case IR_IADD: return interval_add(a, b);
+    case IR_IADD: return plus_interval(w, expr, a, b);
     case IR_ISUB: return interval_add(a, interval_neg(b));
     case IR_IMUL: return interval_mul(a, k);
     case IR_IDIV: return (ir_interval){ floor_div(a.lo, k), floor_div(a.hi, k) };

@@ -2,7 +2,7 @@
  * begin and end.  pass_schedule.c makes the loops. */
 #include "ir/pass_schedule.h"
 
-enum { EDGE_LINES = 16 }; /* in the shortest row that has edges */
+enum { EDGE_LINES = 16, TEAM_LINES = 4 }; /* in the shortest row that has edges; on a GPU */
 
 ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c)
 {
@@ -80,11 +80,22 @@ bool opjit_ir_chain_touches(scheduler *s, const chain *c)
     return opjit_ir_distance(f, hi, c->bounds[0], &length) && length == step;
 }
 
+/* Buffers of GPUs' kernels are aligned to 16 bytes, whatever is declared. */
+static bool rows_are_aligned(const scheduler *s, const ir_tensor *t)
+{
+    ir_tensor known = *t;
+    if (s->threads && known.align < s->target->vector_bytes)
+        known.align = s->target->vector_bytes;
+    return opjit_ir_rows_are_aligned(&known, s->target->vector_bytes);
+}
+
 bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c)
 {
     const ir_tensor *t = &s->f->tensors[ir_at(s->f, opjit_ir_chain_store(s->f, c))->ref];
-    return s->beyond_caches && !opjit_ir_rows_are_aligned(t, s->target->vector_bytes) && t->role == IR_OUT &&
-           opjit_ir_at_least(s->f, c->bounds[0], c->bounds[c->count], EDGE_LINES * opjit_ir_chain_line(s, c)) &&
+    const int64_t lines = s->threads ? TEAM_LINES : EDGE_LINES;
+    const bool may = s->threads ? !c->math : s->beyond_caches;
+    return may && !rows_are_aligned(s, t) && t->role == IR_OUT &&
+           opjit_ir_at_least(s->f, c->bounds[0], c->bounds[c->count], lines * opjit_ir_chain_line(s, c)) &&
            opjit_ir_chain_repeats(s, c) && /* and what is left of a row is hard to prove: */
            (ir_is_index_const(s->f, c->bounds[0]) || opjit_ir_chain_touches(s, c));
 }

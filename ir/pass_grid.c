@@ -206,11 +206,13 @@ static bool updates(const ir_func *f, ir_ref first)
     return false;
 }
 
-/* Whether every vector of the loop is stored whole: it begins where one of memory does. */
+/* Whether every vector of the loop is stored whole: it begins where one of memory does, as `store nt` says. */
 static bool stores_whole(gridder *g, ir_ref loop)
 {
     ir_func *f = g->f;
     const uint64_t lanes = ir_at(f, loop)->vec;
+    if (ir_at(f, loop)->flags & IR_FOR_NT)
+        return true;
     bool whole = opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= lanes;
     for (ir_ref s = ir_at(f, loop)->body; s != 0 && whole; s = ir_at(f, s)->next) {
         const ir_node n = *ir_at(f, s);

@@ -296,7 +296,7 @@ static bool is_one_round(const scheduler *s, const chain *c)
 static int64_t group_of(scheduler *s, const chain *c)
 {
     if (s->threads)
-        return c->lanes * s->team;
+        return c->edges && c->uniform ? c->lanes : c->lanes * s->team;
     const work w = { .cost = c->uniform ? 0 : c->cost, .math = c->math, .store = c->uniform ? c->loops[0] : 0 };
     const int64_t unroll = unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
     const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row: a fill then */
@@ -357,7 +357,7 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     const int64_t group = c->group / c->lanes, most = w.cost <= 1 && !s->beyond_caches ? 2 * group : group;
     const int64_t rest = group > SEAM_VECTORS ? SEAM_VECTORS : 1;
     if (vectors && s->threads) /* a round of the team is the group */
-        set_vector(s, loop, &w, first != last ? 1 : 0, false);
+        set_vector(s, loop, &w, first != last ? 1 : 0, c->edges);
     else if (vectors)
         set_vector(s, loop, &w, lo == c->end ? rest : first != last ? group : most, c->edges);
     return loop;
@@ -381,15 +381,23 @@ static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref
                                                lower, c->end));
 }
 
+/* The part of the row that a line of memory shares with another one; each of its elements is a thread's on a GPU. */
+static void add_edge(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t edge)
+{
+    const ir_ref loop = add_loop(s, out, c, lo, hi, 0, c->count - 1);
+    if (loop != 0 && s->threads)
+        s->f->nodes[loop].vec = s->f->nodes[loop].unroll = s->f->nodes[loop].flags = 0;
+    else if (loop != 0)
+        opjit_ir_set_edge(s->f, loop, c, edge);
+}
+
 /* The row's first line, from its begin up to base. */
 static void begin_row(scheduler *s, block *out, chain *c)
 {
     ir_func *f = s->f;
     const ir_ref lo = c->bounds[0], head = opjit_ir_block_let(f, out, opjit_ir_chain_head(s, c));
     c->base = opjit_ir_block_let(f, out, ir_make2(f, IR_IADD, IR_INDEX, lo, head));
-    const ir_ref loop = add_loop(s, out, c, lo, c->base, 0, c->count - 1);
-    if (loop != 0)
-        opjit_ir_set_edge(f, loop, c, IR_FOR_HEAD);
+    add_edge(s, out, c, lo, c->base, IR_FOR_HEAD);
 }
 
 /* The loop's last vector may reach back into the row from `first` on, if that is long enough. */
@@ -407,6 +415,7 @@ static void end_row(scheduler *s, block *out, chain *c)
     ir_func *f = s->f;
     const ir_ref hi = c->bounds[c->count];
     const uint32_t last = c->count - 1;
+    const int64_t line = s->threads ? c->lanes : opjit_ir_chain_line(s, c);
     if (!c->edges) {
         const ir_ref loop = add_loop(s, out, c, c->end, hi, 0, last);
         if (loop != 0 && c->repeats && opjit_ir_at_least(f, c->base, hi, c->lanes))
@@ -415,12 +424,13 @@ static void end_row(scheduler *s, block *out, chain *c)
             overlap_end(f, loop, c->base);
         return;
     }
-    const ir_ref lines = in_groups(s, c, IR_DOWN, hi, c->end, opjit_ir_chain_line(s, c));
-    const ir_ref rest = opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, lines, c->end));
-    add_loop(s, out, c, c->end, rest, 0, last);
-    const ir_ref loop = add_loop(s, out, c, rest, hi, 0, last);
-    if (loop != 0)
-        opjit_ir_set_edge(f, loop, c, IR_FOR_TAIL);
+    ir_ref rest = c->end;
+    if (c->group > line) {
+        const ir_ref lines = in_groups(s, c, IR_DOWN, hi, c->end, line);
+        rest = opjit_ir_block_let(f, out, ir_make2(f, IR_IMAX, IR_INDEX, lines, c->end));
+        add_loop(s, out, c, c->end, rest, 0, last);
+    }
+    add_edge(s, out, c, rest, hi, IR_FOR_TAIL);
 }
 
 static void add_row(scheduler *s, block *out, chain *c)

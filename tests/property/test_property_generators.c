@@ -116,6 +116,43 @@ START_TEST(indices_beyond_2_to_24)
 }
 END_TEST
 
+/* Long rows, none of which begins where the one before does in its line: a piece and two cuts each. */
+static void run_odd(opjit_context *context, DML_TENSOR_DATA_TYPE type, bool has_input, int32_t begin)
+{
+    static const test_mode mode = { .name = "compiled, threads", .how = TEST_THREADS };
+    char message[512] = "";
+    test_random r;
+    test_case c;
+    memset(&c, 0, sizeof c);
+    test_random_init(&r, 1, 2, 3);
+    test_tensor_link(&c.output, type, 2);
+    c.output.sizes[0] = 5;
+    c.output.sizes[1] = 2501;
+    test_tensor_measure(&c.output);
+    c.elements = 5 * 2501;
+    c.has_input = has_input;
+    test_tensor_link(&c.input, type, 2);
+    memcpy(c.input.sizes, c.output.sizes, sizeof c.input.sizes);
+    test_tensor_measure(&c.input);
+    c.op = (DML_OPERATOR_DESC){ DML_OPERATOR_DIAGONAL_MATRIX1, &c.desc };
+    c.desc.diagonal_matrix1 = (DML_DIAGONAL_MATRIX1_OPERATOR_DESC){
+        has_input ? &c.input.desc : NULL, &c.output.desc, type, { .UInt64 = 77 }, begin, begin + 1001,
+    };
+    const test_outcome outcome = test_check(context, &r, &c, &mode, message, sizeof message);
+    ck_assert_msg(outcome == TEST_PASSED, "%s: %s", test_type_name(type), message);
+}
+
+START_TEST(rows_of_odd_width)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_FLOAT16,
+                                                  DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT64 };
+    opjit_context *context = test_context_create();
+    for (int32_t begin = -3; begin < 2000 && test_have_codegen(context); begin += 400)
+        run_odd(context, types[_i], begin > 0, begin);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("property.generators");
@@ -125,6 +162,7 @@ int main(void)
     tcase_add_loop_test(cases, compiled_results, 0, TEST_OPERATOR_COUNT);
     tcase_add_loop_test(cases, compiled_variation_results, 0, TEST_OPERATOR_COUNT);
     tcase_add_test(cases, indices_beyond_2_to_24);
+    tcase_add_loop_test(cases, rows_of_odd_width, 0, 4);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

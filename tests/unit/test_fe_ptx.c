@@ -23,14 +23,14 @@ static const struct {
     { DML_TENSOR_DATA_TYPE_UINT64, { .UInt64 = 1 }, false },
 };
 
-typedef enum kind { CONSTANT, SEQUENCE, EYE, TRIANGLE, ADD, SOFTMAX, NORMALIZED, CUMULATIVE, KINDS } kind;
+typedef enum kind { CONSTANT, SEQUENCE, EYE, TRIANGLE, ADD, SOFTMAX, NORMALIZED, CUMULATIVE, ODD, KINDS } kind;
 
 static opjit_operator *make_operator(opjit_context *context, kind k, int t)
 {
-    static const uint32_t sizes[] = { 2, 512, 1024 }, wide[] = { 2, 8192, 8192 }, axes[] = { 2 };
+    static const uint32_t sizes[] = { 2, 512, 1024 }, wide[] = { 2, 8192, 8192 }, odd[] = { 2, 511, 511 }, axes[] = { 2 };
     const bool is_wide = k == EYE || (k == TRIANGLE && t % 2 == 0); /* rows of several rounds */
     const DML_BUFFER_TENSOR_DESC buffer = {
-        types[t].type, DML_TENSOR_FLAG_NONE, 3, is_wide ? wide : sizes, NULL, 0, 0
+        types[t].type, DML_TENSOR_FLAG_NONE, 3, k == ODD ? odd : is_wide ? wide : sizes, NULL, 0, 0
     };
     const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
     const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC constant = { &tensor, types[t].type, types[t].one };
@@ -46,6 +46,7 @@ static opjit_operator *make_operator(opjit_context *context, kind k, int t)
         [SEQUENCE] = { DML_OPERATOR_FILL_VALUE_SEQUENCE, &sequence },
         [EYE] = { DML_OPERATOR_DIAGONAL_MATRIX1, &eye },
         [TRIANGLE] = { DML_OPERATOR_DIAGONAL_MATRIX1, &triangle },
+        [ODD] = { DML_OPERATOR_DIAGONAL_MATRIX1, &triangle },
         [ADD] = { DML_OPERATOR_ELEMENT_WISE_ADD, &sum },
         [SOFTMAX] = { DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax },
         [NORMALIZED] = { DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &normalized },
