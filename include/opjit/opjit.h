@@ -84,7 +84,8 @@ typedef struct opjit_context_options {
 #define OPJIT_CONTEXT_OPTIONS_INIT \
     { sizeof(opjit_context_options), 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
 
-#define OPJIT_CONTEXT_ALLOW_INTERPRETER 1u /* run kernels in the IR interpreter where code can't be made or mapped */
+#define OPJIT_CONTEXT_ALLOW_INTERPRETER 1u /* run kernels in the IR interpreter where code can't be made or mapped; not
+                                              those for the context's device */
 #define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */
 #define OPJIT_CONTEXT_GDB 4u               /* register kernels with the GDB JIT interface (also OPJIT_GDB=1) */
 
@@ -147,7 +148,8 @@ typedef struct opjit_compile_options {
 #define OPJIT_COMPILE_OPTIONS_INIT { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, NULL, NULL }
 
 #define OPJIT_COMPILE_MASKS_ABSORB 1u /* ADD: a generated or constant -inf operand decides alone (DESIGN: numerics) */
-#define OPJIT_COMPILE_INTERPRET 2u    /* run in the IR interpreter: the oracle; needs no codegen library */
+#define OPJIT_COMPILE_INTERPRET 2u    /* run in the IR interpreter: the oracle; needs no codegen library.  On this
+                                         machine's memory, also for a GPU's target */
 #define OPJIT_COMPILE_NO_CACHE 4u     /* neither look in the caches nor store there */
 #define OPJIT_COMPILE_BORROW_CONSTANTS 8u /* graphs: constants above 4 KiB on 64-byte boundaries are not copied; the caller
                                              keeps them as they are until the kernel is released */

@@ -23,8 +23,9 @@ function(configure_and_build source build)
     run(${CMAKE_COMMAND} --build ${build})
 endfunction()
 
-# The library finds its code generator by itself, or this test is not about the installed one.
+# The library finds its code generator and that for devices by itself, or this test is not about the installed one.
 unset(ENV{OPJIT_CODEGEN})
+unset(ENV{OPJIT_DEVICE})
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 set(prefix ${WORK}/prefix)

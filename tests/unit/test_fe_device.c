@@ -445,6 +445,31 @@ START_TEST(without_device)
 }
 END_TEST
 
+/* A target that is named is not the device's. */
+START_TEST(cpu_beside_device)
+{
+    opjit_context *context = on_device("cuda", NULL);
+    if (!test_have_codegen(context))
+        return;
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    float input[SIZE], out[SIZE];
+    const opjit_binding bindings[3] = { { input, sizeof input }, { input, sizeof input }, { out, sizeof out } };
+    opjit_call call = OPJIT_CALL_INIT;
+    options.target = "cpu";
+    opjit_kernel *kernel = compile(context, ADD, &options);
+    good(opjit_kernel_get_info(kernel, &info, &error));
+    ck_assert_uint_eq(info.flags, 0);
+    fill(input, SIZE);
+    call.bindings = bindings;
+    call.binding_count = 3;
+    good(opjit_kernel_call(kernel, &call, &error));
+    ck_assert(out[SIZE - 1] == 2 * input[SIZE - 1]);
+    opjit_kernel_release(kernel);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 static void nothing(void) {}
 
 START_TEST(refused)
@@ -612,6 +637,7 @@ int main(void)
     tcase_add_test(t, disk_cache);
     tcase_add_test(t, images);
     tcase_add_test(t, without_device);
+    tcase_add_test(t, cpu_beside_device);
     tcase_add_test(t, refused);
     tcase_add_test(t, custom_operators);
     tcase_add_test(t, failures);

@@ -1,5 +1,6 @@
 /* main.c - a 4x5 identity matrix through the public interface: compiled for this CPU, called, compared. */
 #include <stdio.h>
+#include <string.h>
 
 #include <opjit/opjit.h>
 
@@ -7,6 +8,20 @@ static int fail(const char *what, const opjit_error *error)
 {
     fprintf(stderr, "%s: %s: %s\n", what, opjit_status_name(error->status), error->message);
     return 1;
+}
+
+/* The library for devices is found beside ours, and finds no driver where there is none. */
+static int check_devices(void)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_context *context;
+    opjit_error error;
+    options.device = "cuda:0";
+    options.device_driver = "/nowhere/libcuda.so.1";
+    if (opjit_context_create(&options, &context, &error) != OPJIT_UNAVAILABLE ||
+        strstr(error.message, "CUDA driver: /nowhere") == NULL)
+        return fail("devices", &error);
+    return 0;
 }
 
 int main(void)
@@ -47,5 +62,5 @@ int main(void)
                 fprintf(stderr, "element %d,%d is %g\n", y, x, (double)matrix[y][x]);
                 return 1;
             }
-    return 0;
+    return check_devices();
 }

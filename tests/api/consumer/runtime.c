@@ -1,5 +1,6 @@
 /* runtime.c - an application that ships kernels made elsewhere: it links opjit-runtime and no compiler. */
 #include <stdio.h>
+#include <string.h>
 
 #include <opjit/opjit.h>
 
@@ -9,6 +10,20 @@ static int fail(const char *what, const opjit_error *error)
 {
     fprintf(stderr, "%s: %s: %s\n", what, opjit_status_name(error->status), error->message);
     return 1;
+}
+
+/* The library for devices is found beside ours, and finds no driver where there is none. */
+static int check_devices(void)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_context *context;
+    opjit_error error;
+    options.device = "cuda:0";
+    options.device_driver = "/nowhere/libcuda.so.1";
+    if (opjit_context_create(&options, &context, &error) != OPJIT_UNAVAILABLE ||
+        strstr(error.message, "CUDA driver: /nowhere") == NULL)
+        return fail("devices", &error);
+    return 0;
 }
 
 int main(void)
@@ -33,5 +48,5 @@ int main(void)
     opjit_kernel_release(kernel);
     opjit_library_close(library);
     opjit_context_destroy(context);
-    return numbers[0] != -1 || numbers[1] != 2 || numbers[2] != -3;
+    return numbers[0] != -1 || numbers[1] != 2 || numbers[2] != -3 || check_devices();
 }
