@@ -326,6 +326,30 @@ static void emit_end(const pieces *p, uint32_t lanes, uint32_t copies, const ran
     f->shifted = false;
 }
 
+/* More than as many elements as a round has: a vector where they begin, rounds from the next whole vector of memory on,
+ * and as much as half a round has, or all of it, up to the end.  Nearly all is stored once, and not across lines. */
+static void emit_long_fill(const pieces *p, const range *r)
+{
+    cg_func *f = p->f;
+    const int64_t many = (int64_t)p->lanes * PEAK_COPIES;
+    f->shifted = true;
+    emit_copies(p, p->lanes, 1, r->pos);
+    LLVMValueRef from = opjit_cg_next_vector(f, p->body, p->lanes, r->pos);
+    LLVMValueRef count = opjit_cg_sub(f, advance(p, r->pos, r->count), from);
+    range rounds = { from, count, NULL, many - p->lanes + 1, r->max };
+    f->aligned = true;
+    if (!f->peak && r->max >= 4 * many)
+        emit_whole(p, p->lanes, 2 * PEAK_COPIES, &rounds);
+    emit_whole(p, p->lanes, PEAK_COPIES, &rounds);
+    f->aligned = false;
+    LLVMValueRef most = LLVMBuildICmp(f->b, LLVMIntUGT, rounds.count, number(f, many / 2), "");
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, most);
+    emit_copies(p, p->lanes, PEAK_COPIES / 2, rounds.pos);
+    opjit_cg_if_end(f, after);
+    emit_end(p, p->lanes, PEAK_COPIES / 2, r);
+    f->shifted = false;
+}
+
 /* A loop of any length that stores one value: for each power of two n a road for n to 2n - 1 elements, which stores n
  * from the first on and n up to the last; and one for more, in rounds.  No road has a remainder. */
 static void emit_fill(const pieces *p, const range *r)
@@ -335,9 +359,7 @@ static void emit_fill(const pieces *p, const range *r)
     if (r->max >= many) {
         LLVMValueRef enough = LLVMBuildICmp(f->b, LLVMIntSGE, r->count, number(f, many), "");
         LLVMBasicBlockRef after = opjit_cg_if_begin(f, enough);
-        range rounds = { r->pos, r->count, NULL, many, r->max };
-        emit_whole(p, p->lanes, PEAK_COPIES, &rounds);
-        emit_end(p, p->lanes, PEAK_COPIES, r);
+        emit_long_fill(p, r);
         opjit_cg_if_end(f, after);
     }
     for (int64_t n = many / 2; n > 0; n /= 2) {
