@@ -7,6 +7,7 @@
 
 #include "frontend/frontend.h"
 #include "runtime/kernel_object.h"
+#include "tests/support/device_call.h"
 #include "tests/support/emulated_wire.h"
 #include "tests/support/grid.h"
 #include "tests/support/ptx_texts.h"
@@ -14,12 +15,14 @@
 typedef struct unit {
     fe_unit fe;
     codegen_result code;
+    opjit_kernel *called; /* the same for the device that OPJIT_TEST_DEVICE names; NULL: stages are run one by one */
 } unit;
 
 static void destroy(void *user)
 {
     unit *u = user;
     rt_core *core = u->fe.core;
+    opjit_kernel_release(u->called);
     opjit_rt_bytes_free(&u->code.bytes);
     opjit_rt_release(&core->allocator, u->code.entries, u->code.entry_count * sizeof *u->code.entries);
     opjit_fe_program_free(&u->fe.program);
@@ -59,6 +62,8 @@ static opjit_status run(void *user, uint32_t step, void *const *buffers, const u
     const ir_func *f = function_of(&u->fe.program, step);
     uint64_t sizes[WIRE_BUFFERS] = { 0 };
     char message[256];
+    if (u->called != NULL) /* all of it at the first step */
+        return test_device_begins(u->called, step) ? test_device_call(u->called, buffers, params, error) : OPJIT_OK;
     if (rt_target_team(u->fe.options.target) > 0)
         return run_grid(u, step, buffers, params, shared, error);
     emulated_stage s = { u->fe.options.target,
@@ -114,8 +119,18 @@ static opjit_status generate(unit *u, opjit_error *error)
     return OPJIT_OK;
 }
 
-static opjit_status make(opjit_context *context, const fe_subject *subject, unit *u, opjit_kernel **out,
-                         opjit_error *error)
+/* As an application would, for the device. */
+static opjit_status compile_there(const fe_subject *subject, const opjit_compile_options *options, opjit_kernel **out,
+                                  opjit_error *error)
+{
+    opjit_context *context;
+    TRY(test_device_context(&context, error));
+    return subject->op != NULL ? opjit_compile_operator(context, subject->op, options, out, error)
+                               : opjit_compile_graph(context, subject->desc, options, out, error);
+}
+
+static opjit_status make(opjit_context *context, const fe_subject *subject, const opjit_compile_options *options,
+                         unit *u, opjit_kernel **out, opjit_error *error)
 {
     const rt_kernel_hooks hooks = { .user = u, .destroy = destroy, .interpret = run };
     const rt_kernel_times times = { 0 };
@@ -134,7 +149,7 @@ static opjit_status make(opjit_context *context, const fe_subject *subject, unit
     }
     TRY(opjit_fe_program_make(&u->fe.graph, &u->fe.options, u->fe.name, &u->fe.core->allocator, NULL, NULL,
                               &u->fe.program, error));
-    TRY(generate(u, error));
+    TRY(getenv("OPJIT_TEST_CALLS") != NULL ? compile_there(subject, options, &u->called, error) : generate(u, error));
     opjit_rt_bytes_init(&image, &u->fe.core->allocator);
     opjit_status status = opjit_fe_image_make(&u->fe, NULL, &image, error);
     if (status == OPJIT_OK)
@@ -165,7 +180,7 @@ static opjit_status compile_foreign(opjit_context *context, const fe_subject *su
     u->fe.options.name = NULL;
     memcpy(u->fe.name, "emulated", sizeof "emulated");
     opjit_rt_bytes_init(&u->code.bytes, &u->fe.core->allocator);
-    const opjit_status status = make(context, subject, u, out, error);
+    const opjit_status status = make(context, subject, options, u, out, error);
     if (status != OPJIT_OK)
         destroy(u);
     return status;
