@@ -239,7 +239,7 @@ typedef struct opjit_call {
     uint32_t param_count;
     uint32_t reserved;              /* 0 */
     opjit_binding workspace;        /* 64-byte aligned, of opjit_kernel_info.workspace_bytes; {NULL, 0}: allocated for
-                                       the call where the kernel needs any */
+                                       the call where the kernel needs any, or on a device the stream's */
     const opjit_executor *executor; /* NULL: everything on the caller's thread; NULL for kernels on a device */
     void *stream;                   /* for kernels on a device: what they are put into, NULL is its default stream; else
                                        NULL */

@@ -49,4 +49,16 @@ run compile "$models/causal_softmax.json" --target amdgpu:gfx942 --emit hsaco -o
 cmp -s "$work/amd/attention.hsaco" "$work/amd2/attention.hsaco" || fail 'the same code object again'
 run compile "$models/eye.json" --target amdgpu:gfx803 --emit hsaco -o "$work/x"
 expect_status 'an unknown GPU' 2
+
+# code objects are loaded and launched by a driver that runs none
+if [ -n "${OPJIT_TEST_HIP:-}" ]; then
+    for arch in gfx90a gfx1100; do
+        OPJIT_HIP_DRIVER="$OPJIT_TEST_HIP" FAKE_HIP_DEVICES="$arch" run run "$models/causal_softmax.json" --executor hip --no-cache
+        expect_status "launched on $arch" 0
+    done
+    OPJIT_HIP_DRIVER="$OPJIT_TEST_HIP" FAKE_HIP_DEVICES=gfx906 run run "$models/eye.json" --executor hip
+    expect_error 'an architecture without code' 1 "$models/eye.json: device hip:0: gfx906 is an architecture that opjit makes no code for"
+    OPJIT_HIP_DRIVER="$OPJIT_TEST_HIP" run run "$models/eye.json" --executor hip --target nvptx:sm_90
+    expect_error "another's target" 1 "$models/eye.json: target nvptx:sm_90 is not for device hip, which runs amdgpu:gfx942"
+fi
 finish
