@@ -58,6 +58,9 @@ void opjit_ir_table_set(ir_func *f, pass_table *t, uint64_t key, uint32_t value)
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
 /* --- definitions written where they are read (pass_inline.c) ---------------------------------------------------------- */
+/* The first step of place (pass_blocks.c): few long reductions are cut into blocks that can be made side by side. */
+void opjit_ir_cut_reductions(ir_func *f);
+
 /* What place decided of a tensor, for the writing of values. */
 typedef struct inline_source {
     ir_ref def;       /* its DEF, to be written where the tensor is read; 0: it is read from memory */
@@ -93,6 +96,7 @@ typedef struct place_rows_of {
     bool private_views;
     row_member members[ROW_MEMBERS];
     uint32_t count, rows; /* rows: leading coordinates */
+    bool blocks;          /* long reductions are loops over their blocks: not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);

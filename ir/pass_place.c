@@ -428,7 +428,7 @@ static opjit_status place_all(placer *p)
             f->tensors[tensor].align = 64; /* as layout makes it */
         }
     }
-    place_rows_of p_rows = { .f = f, .sources = p->sources, .private_views = p->roots > 1 };
+    place_rows_of p_rows = { .f = f, .sources = p->sources, .private_views = p->roots > 1, .blocks = !p->threads };
     for (uint32_t i = 0; i < p->count && !f->failed; i++) {
         const item *x = &p->items[i];
         if (!x->is_root)
@@ -485,6 +485,9 @@ opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_c
     if (f->body == 0 || ir_at(f, f->body)->op == IR_STAGE)
         return OPJIT_OK;
     *out_changed = true;
+    opjit_ir_cut_reductions(f);
+    if (f->failed)
+        return opjit_rt_no_memory(error);
     TRY(begin(&p));
     for (uint32_t i = 0; i < p.count && !f->failed; i++) {
         item *x = &p.items[i];

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { PIECE_BYTES = 64 * 1024 };
+enum { PIECE_BYTES = 64 * 1024, BLOCK = 4096 /* of the order of reductions */ };
 
 typedef struct row_stage {
     place_rows_of *r;
@@ -65,6 +65,20 @@ static void store(row_stage *s, block *list, uint32_t tensor, ir_ref value, ir_r
         opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
 }
 
+/* The loops around what comes next: one more in the stage (length 1: none), or one in another. */
+static void set_loops(row_stage *s, ir_ref loop, int64_t length, ir_ref outer, int64_t count)
+{
+    s->in.loop_count = 1;
+    if (outer != 0) {
+        s->in.extents[s->in.loop_count] = (uint64_t)count;
+        s->in.loops[s->in.loop_count++] = outer;
+    }
+    if (length > 1) {
+        s->in.extents[s->in.loop_count] = (uint64_t)length;
+        s->in.loops[s->in.loop_count++] = loop;
+    }
+}
+
 /* The value of the member for the row and `last`, in a block that it may put lets into. */
 static ir_ref value_of(row_stage *s, ir_ref statement, block *list, ir_ref k, int64_t length)
 {
@@ -76,9 +90,6 @@ static ir_ref value_of(row_stage *s, ir_ref statement, block *list, ir_ref k, in
         at[count++] = ir_at(f, statement)->kind != 0 || length == 1 ? opjit_ir_index(f, 0) : k;
     if (ir_at(f, statement)->kind != 0)
         at[count++] = k;
-    s->in.loop_count = length == 1 ? 1 : 2;
-    s->in.loops[1] = k;
-    s->in.extents[1] = (uint64_t)length;
     return f->failed ? 0 : opjit_ir_share(f, list, opjit_ir_inline(&s->in, statement, count, at));
 }
 
@@ -89,23 +100,65 @@ static ir_ref make_loop(row_stage *s, int64_t length, block *out_inside)
     return loop;
 }
 
-static void add_reduction(row_stage *s, const row_member *m)
+/* A loop over `length` elements from `first` on of what the member reduces, and its accumulator, which it gives.  outer: the
+ * loop around, of `count` blocks; 0: there is none. */
+static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref first, int64_t length, ir_ref outer,
+                        int64_t count)
 {
     ir_func *f = s->f;
     const ir_node n = *ir_at(f, m->statement);
     block inside;
-    const int64_t length = length_of(f, m->statement, s->r->rows);
     const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, (uint32_t)n.imm);
     const ir_ref loop = make_loop(s, length, &inside);
     if (f->failed)
-        return;
-    const ir_ref k = ir_at(f, loop)->ref, value = value_of(s, m->statement, &inside, k, length);
+        return 0;
+    const ir_ref own = ir_at(f, loop)->ref, k = ir_make2(f, IR_IADD, IR_INDEX, first, own);
+    set_loops(s, own, length, outer, count);
+    const ir_ref value = value_of(s, m->statement, &inside, k, length_of(f, m->statement, s->r->rows));
     if (f->failed)
-        return;
-    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, n.kind >= IR_ARGMIN ? k : 0));
-    opjit_ir_block_add(f, &s->body, acc);
+        return 0;
+    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, n.kind >= IR_ARGMIN ? own : 0));
+    opjit_ir_block_add(f, list, acc);
+    opjit_ir_block_add(f, list, loop);
+    return acc;
+}
+
+/* Blocks of 4096, which is how the reduction's order has it: each is an accumulator of its own, whose loop has nothing to
+ * ask, and what it gives goes into one without lanes.  Gives that one. */
+static ir_ref add_blocks(row_stage *s, const row_member *m, int64_t length)
+{
+    ir_func *f = s->f;
+    const ir_node n = *ir_at(f, m->statement);
+    const int64_t count = length / BLOCK;
+    const ir_ref total = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, 0);
+    const ir_ref zero = opjit_ir_index(f, 0), size = opjit_ir_index(f, BLOCK);
+    const ir_ref loop = f->failed ? 0 : opjit_ir_for(f, zero, opjit_ir_index(f, count), 1);
+    if (f->failed)
+        return 0;
+    block inside = { .parent = loop };
+    const ir_ref b = ir_at(f, loop)->ref;
+    opjit_ir_block_add(f, &s->body, total);
     opjit_ir_block_add(f, &s->body, loop);
-    const ir_ref let = opjit_ir_let(f, opjit_ir_get(f, acc)); /* folds its lanes once */
+    const ir_ref acc = add_steps(s, m, &inside, ir_make2(f, IR_IMUL, IR_INDEX, b, size), BLOCK, b, count);
+    if (!f->failed)
+        opjit_ir_block_add(f, &inside, opjit_ir_upd(f, total, opjit_ir_get(f, acc), 0));
+    if (length % BLOCK == 0 || f->failed)
+        return total;
+    const ir_ref rest = add_steps(s, m, &s->body, opjit_ir_index(f, count * BLOCK), length % BLOCK, 0, 0);
+    if (!f->failed)
+        opjit_ir_block_add(f, &s->body, opjit_ir_upd(f, total, opjit_ir_get(f, rest), 0));
+    return total;
+}
+
+static void add_reduction(row_stage *s, const row_member *m)
+{
+    ir_func *f = s->f;
+    const ir_node n = *ir_at(f, m->statement);
+    const int64_t length = length_of(f, m->statement, s->r->rows);
+    const bool blocks = s->r->blocks && length > BLOCK && n.kind < IR_ARGMIN && n.imm != 0;
+    const ir_ref acc = blocks ? add_blocks(s, m, length)
+                              : add_steps(s, m, &s->body, opjit_ir_index(f, 0), length, 0, 0);
+    const ir_ref let = f->failed ? 0 : opjit_ir_let(f, opjit_ir_get(f, acc)); /* folds its lanes once */
     opjit_ir_block_add(f, &s->body, let);
     if (f->failed)
         return;
@@ -118,6 +171,7 @@ static void add_element(row_stage *s, const row_member *m)
 {
     ir_func *f = s->f;
     const uint32_t tensor = tensor_of(f, m->statement);
+    set_loops(s, 0, 1, 0, 0);
     const ir_ref let = opjit_ir_let(f, value_of(s, m->statement, &s->body, 0, 1));
     opjit_ir_block_add(f, &s->body, let);
     if (f->failed)
@@ -149,7 +203,9 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     const ir_ref loop = make_loop(s, length, &inside);
     if (f->failed)
         return;
-    const ir_ref k = ir_at(f, loop)->ref, value = value_of(s, m->statement, &inside, k, length);
+    const ir_ref k = ir_at(f, loop)->ref;
+    set_loops(s, k, length, 0, 0);
+    const ir_ref value = value_of(s, m->statement, &inside, k, length);
     if (m->outside) {
         store(s, &inside, tensor, value, k);
     }
@@ -172,6 +228,7 @@ static void add_scan(row_stage *s, const row_member *m)
     if (f->failed)
         return;
     const ir_ref k = ir_at(f, loop)->ref;
+    set_loops(s, k, length, 0, 0);
     const ir_ref value = value_of(s, m->statement, &inside, k, length);
     const ir_ref let = f->failed ? 0 : opjit_ir_let(f, opjit_ir_get(f, acc));
     if (f->failed)

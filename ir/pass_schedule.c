@@ -111,8 +111,9 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
     const bool lone = ir_only(s->f, ir_at(s->f, s->stage)->body) != 0;
-    const bool whole = /* sums without an end */
-        cost == 0 && opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
+    const bool whole = /* long sums without an end: at quick each round waits for what the one before stored */
+        cost <= 1 && w->store == 0 && vectors >= 8 * MAX_UNROLL &&
+        opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
     /* Four copies take half as long again to compile as two, which pays where rounds of math become shorter. */
     const bool few = cost < MATH_COST || (w->math && cost <= 24);
     int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL

@@ -1,5 +1,6 @@
-/* bench_reduce.c - sums along one axis against loops written by hand that add in the same fixed order: blocks of 4096,
- * in the last axis 32 lanes that are folded by halves.  Results are compared bit for bit before anything is timed. */
+/* bench_reduce.c - sums along one axis, or of all, against loops written by hand that add in the same fixed order: blocks
+ * of 4096, in the last axis 32 lanes that are folded by halves.  Results are compared bit for bit before anything is
+ * timed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #endif
 
 #include "frontend/cli/subject.h"
+#include "tests/bench/pool.h"
 #include "tests/bench/report.h"
 
 #define LARGEST (UINT64_C(16) << 20)
@@ -18,9 +20,11 @@
 typedef struct reduction {
     const char *name;
     uint32_t sizes[3];
-    uint32_t axis;
+    uint32_t axis; /* ALL: all of them */
     double limit;
 } reduction;
+
+enum { ALL = 3 };
 
 static const reduction reductions[] = {
     { "sum f32 16 x 512 x 512 columns", { 16, 512, 512 }, 1, 1.15 },
@@ -29,6 +33,9 @@ static const reduction reductions[] = {
     { "sum f32 1 x 16384 x 256 columns", { 1, 16384, 256 }, 1, 1.15 },
     { "sum f32 512 x 128 x 64 columns", { 512, 128, 64 }, 1, 1.15 },
     { "sum f32 4 x 128 x 128 columns", { 4, 128, 128 }, 1, 1.15 },
+    { "sum f32 16 x 512 x 512 all", { 16, 512, 512 }, ALL, 1.15 },
+    { "sum f32 16 x 64 x 64 all", { 16, 64, 64 }, ALL, 1.15 },
+    { "sum f32 8 x 512 x 64 all", { 8, 512, 64 }, ALL, 1.15 },
 };
 
 typedef struct twin {
@@ -36,6 +43,7 @@ typedef struct twin {
     const float *in;
     float *out;
     uint32_t at_once; /* rows that are added together: 1 or 4 */
+    const opjit_executor *executor; /* for ALL; NULL: this thread */
 } twin;
 
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
@@ -91,7 +99,7 @@ ISA static void sum_columns(const float *in, float *out, uint32_t count, size_t 
         sum_columns_by(in, out, count, pitch, columns, 4);
 }
 
-/* Of whole vectors of lanes, and at most a block: what the cases here have. */
+/* Of whole vectors of lanes, and at most a block. */
 ISA static float sum_row(const float *in, uint32_t count)
 {
     __m256 s[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps() };
@@ -115,10 +123,35 @@ static float sum_row(const float *in, uint32_t count) { return in[count - 1]; }
 static bool runs(void) { return false; }
 #endif
 
-static void run_twin(void *arg)
+/* Whole blocks of all, which is what the cases here have. */
+static void sum_blocks(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
 {
     const twin *const t = arg;
+    (void)worker;
+    for (uint64_t b = begin; b < end; b++)
+        t->out[1 + b] = sum_row(t->in + b * BLOCK, BLOCK);
+}
+
+static void sum_all(twin *t)
+{
+    const uint64_t count = (uint64_t)t->what->sizes[0] * t->what->sizes[1] * t->what->sizes[2] / BLOCK;
+    if (t->executor != NULL)
+        (void)t->executor->run(t->executor->user, count, 4, sum_blocks, t);
+    else
+        sum_blocks(t, 0, 0, count);
+    t->out[0] = 0;
+    for (uint64_t b = 0; b < count; b++)
+        t->out[0] += t->out[1 + b];
+}
+
+static void run_twin(void *arg)
+{
+    twin *const t = arg;
     const uint32_t *const sizes = t->what->sizes, axis = t->what->axis;
+    if (axis == ALL) {
+        sum_all(t);
+        return;
+    }
     if (axis == 0) {
         for (uint32_t row = 0; row < sizes[1]; row++)
             sum_columns(t->in + (size_t)row * sizes[2], t->out + (size_t)row * sizes[2], sizes[0],
@@ -139,7 +172,7 @@ static void run_twin(void *arg)
 /* The operator with tensors of its own. */
 typedef struct reduce_desc {
     subject_desc base;
-    uint32_t sizes[3];
+    uint32_t sizes[3], axes[3];
     DML_BUFFER_TENSOR_DESC in, out;
     DML_TENSOR_DESC in_tensor, out_tensor;
     DML_REDUCE_OPERATOR_DESC fields;
@@ -148,8 +181,13 @@ typedef struct reduce_desc {
 static void describe(const reduction *c, reduce_desc *d)
 {
     *d = (reduce_desc){ 0 };
-    memcpy(d->sizes, c->sizes, sizeof d->sizes);
-    d->sizes[c->axis] = 1;
+    uint32_t axes = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        const bool reduced = c->axis == i || c->axis == ALL;
+        d->sizes[i] = reduced ? 1 : c->sizes[i];
+        if (reduced)
+            d->axes[axes++] = i;
+    }
     d->in = d->out = (DML_BUFFER_TENSOR_DESC){ .DataType = DML_TENSOR_DATA_TYPE_FLOAT32,
                                                .DimensionCount = 3,
                                                .GuaranteedBaseOffsetAlignment = 64 };
@@ -159,36 +197,45 @@ static void describe(const reduction *c, reduce_desc *d)
     d->out.TotalTensorSizeInBytes = (uint64_t)d->sizes[0] * d->sizes[1] * d->sizes[2] * sizeof(float);
     d->in_tensor = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->in };
     d->out_tensor = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->out };
-    d->fields = (DML_REDUCE_OPERATOR_DESC){ DML_REDUCE_FUNCTION_SUM, &d->in_tensor, &d->out_tensor, 1, &c->axis };
+    d->fields = (DML_REDUCE_OPERATOR_DESC){ DML_REDUCE_FUNCTION_SUM, &d->in_tensor, &d->out_tensor, axes, d->axes };
     d->base.op = (DML_OPERATOR_DESC){ DML_OPERATOR_REDUCE, &d->fields };
 }
 
+/* two: the pool to run on; NULL: this thread alone. */
 static bool run_reduction(report *r, opjit_context *context, const reduction *c, const float *in, float *out,
-                          float *by_hand)
+                          float *by_hand, const pool *two)
 {
-    twin t = { .what = c, .in = in, .out = by_hand, .at_once = 1 }, other = t;
+    const opjit_executor *const executor = two != NULL ? pool_executor(two) : NULL;
+    twin t = { .what = c, .in = in, .out = by_hand, .at_once = 1, .executor = executor }, other = t;
     measure_pair pair;
     reduce_desc d;
     subject s;
+    char name[64];
 
-    if (!report_wants(r, c->name))
+    snprintf(name, sizeof name, "%s%s", c->name, two != NULL ? ", 2 threads" : "");
+    if (!report_wants(r, name))
         return true;
     describe(c, &d);
     if (!subject_make(context, &d.base, OPJIT_LEVEL_AUTO, NULL, &s))
         return false;
-    subject_bind(&s, in, out, d.out.TotalTensorSizeInBytes, NULL);
+    subject_bind(&s, in, out, d.out.TotalTensorSizeInBytes, executor);
     s.bindings[0].bytes = d.in.TotalTensorSizeInBytes;
     subject_run(&s);
     run_twin(&t);
     const bool equal = memcmp(out, by_hand, d.out.TotalTensorSizeInBytes) == 0;
     if (!equal)
-        fprintf(stderr, "%s: the kernel and the loops by hand differ\n", c->name);
+        fprintf(stderr, "%s: the kernel and the loops by hand differ\n", name);
     other.at_once = 4;
-    measure_run(run_twin, &other, run_twin, &t, r->pairs, SAMPLE_US, &pair);
-    if (pair.ratio < 1)
-        t = other;
-    measure_run(subject_run, &s, run_twin, &t, r->pairs, SAMPLE_US, &pair);
-    report_put(r, &(report_row){ .name = c->name,
+    if (c->axis != ALL) {
+        measure_run(run_twin, &other, run_twin, &t, r->pairs, SAMPLE_US, &pair);
+        if (pair.ratio < 1)
+            t = other;
+    }
+    if (two != NULL)
+        measure_run_clock(pool_cpu_ns, two, subject_run, &s, run_twin, &t, r->pairs, SAMPLE_US, &pair);
+    else
+        measure_run(subject_run, &s, run_twin, &t, r->pairs, SAMPLE_US, &pair);
+    report_put(r, &(report_row){ .name = name,
                                  .ns = pair.a_ns,
                                  .bytes = (double)d.in.TotalTensorSizeInBytes,
                                  .memset_ratio = NAN,
@@ -231,7 +278,13 @@ int main(int argc, char **argv)
     }
     report_begin(&r, "reductions", opjit_context_target(context));
     for (size_t i = 0; ok && i < sizeof reductions / sizeof *reductions; i++)
-        ok = run_reduction(&r, context, &reductions[i], in, out, by_hand);
+        ok = run_reduction(&r, context, &reductions[i], in, out, by_hand, NULL);
+    pool *const two = r.quick ? NULL : pool_start(); /* its helper takes a core, so it comes last */
+    for (size_t i = 0; ok && two != NULL && i < sizeof reductions / sizeof *reductions; i++)
+        if (reductions[i].axis == ALL && reductions[i].sizes[1] == 512) /* smaller ones are one stage of one iteration */
+            ok = run_reduction(&r, context, &reductions[i], in, out, by_hand, two);
+    if (two != NULL)
+        pool_stop(two);
     measure_buffer_free(in, LARGEST);
     measure_buffer_free(out, LARGEST);
     measure_buffer_free(by_hand, LARGEST);

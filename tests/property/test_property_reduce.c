@@ -108,6 +108,13 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, reduce_case *c)
         c->axes[0] = 0;
         c->axis_count = 1;
     }
+    if (!hardmax && rank == 2 && test_random_chance(r, 12)) { /* few and long: their blocks are a stage */
+        const uint32_t along = (uint32_t)test_random_below(r, 2);
+        c->input.sizes[along] = 65000 + (uint32_t)(test_random_chance(r, 50) ? 4632 : test_random_below(r, 9000));
+        c->input.sizes[1 - along] = 1 + (uint32_t)test_random_below(r, 3);
+        c->axes[0] = along;
+        c->axis_count = 1;
+    }
     memcpy(c->output.sizes, c->input.sizes, sizeof c->output.sizes);
     for (uint32_t i = 0; i < c->axis_count && !hardmax; i++)
         c->output.sizes[c->axes[i]] = 1;
