@@ -28,7 +28,7 @@ opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READE
 
 # What an application ships that only runs kernels.
 opjit_test(api.runtime ${CMAKE_COMMAND} -DREADELF=${CMAKE_READELF} -DRUNTIME=$<TARGET_FILE:opjit-runtime>
-           -P ${api}/runtime.cmake)
+           -DDEVICE=$<TARGET_FILE:opjit-device> -P ${api}/runtime.cmake)
 
 # A project of its own that uses opjit, in each of the ways in which that can be done.
 foreach(way installed pkgconfig installed_static subdirectory)

@@ -1,5 +1,5 @@
 # runtime.cmake - the runtime alone is small: its code and constants, and what else it needs to be loaded.
-#   cmake -DREADELF=<readelf> -DRUNTIME=<libopjit-runtime> -P runtime.cmake
+#   cmake -DREADELF=<readelf> -DRUNTIME=<libopjit-runtime> -DDEVICE=<libopjit-device> -P runtime.cmake
 cmake_minimum_required(VERSION 3.25)
 set(most 102400)
 
@@ -15,11 +15,13 @@ if(sum EQUAL 0 OR sum GREATER most)
     message(SEND_ERROR "${RUNTIME} has ${sum} bytes of code and constants, at most ${most}")
 endif()
 
-execute_process(COMMAND ${READELF} -d ${RUNTIME} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "NEEDED[^\n]*\\[[^]]*\\]" needed "${text}")
-foreach(line IN LISTS needed)
-    if(NOT line MATCHES "\\[(libc|libffi)\\.so")
-        message(SEND_ERROR "${RUNTIME}: ${line}")
-    endif()
+foreach(library IN ITEMS ${RUNTIME} ${DEVICE})
+    execute_process(COMMAND ${READELF} -d ${library} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX MATCHALL "NEEDED[^\n]*\\[[^]]*\\]" needed "${text}")
+    foreach(line IN LISTS needed)
+        if(NOT line MATCHES "\\[(libc|libffi)\\.so")
+            message(SEND_ERROR "${library}: ${line}")
+        endif()
+    endforeach()
 endforeach()
 message(STATUS "${sum} bytes")

@@ -1,166 +1,12 @@
 /* test_fe_device.c - kernels on a device through the public API, on the fake CUDA driver, which runs their PTX: results
- * bit for bit those of the CPU's kernels, metadata, caches, images, workspaces, streams, threads, and refusals in words. */
+ * bit for bit those of the CPU's kernels, metadata, workspaces, streams, and refusals in words. */
 #define _GNU_SOURCE
 #include <check.h>
-#include <dlfcn.h>
-#include <opjit/opjit.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "tests/support/checker.h"
-
-enum { ROWS = 3, COLUMNS = 400, LONG_ROW = 13000, SIZE = ROWS * COLUMNS, LONG_SIZE = 2 * LONG_ROW };
-
-static opjit_error error;
-
-static void good(opjit_status status)
-{
-    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
-}
-static void bad(opjit_status status, opjit_status expected, const char *part)
-{
-    ck_assert_msg(status == expected && strstr(error.message, part) != NULL, "%s, %s\nand not %s, %s",
-                  opjit_status_name(status), error.message, opjit_status_name(expected), part);
-}
-
-static int live(void)
-{
-    int (*count)(void);
-    void *library = dlopen(getenv("OPJIT_TEST_CUDA"), RTLD_NOW | RTLD_NOLOAD);
-    void *symbol = library == NULL ? NULL : dlsym(library, "fake_cuda_live");
-    if (symbol == NULL)
-        return 0;
-    memcpy(&count, &symbol, sizeof count);
-    return count();
-}
-
-static opjit_context *on_device(const char *device, const char *cache_dir)
-{
-    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
-    opjit_context *context;
-    options.device = device;
-    options.device_driver = getenv("OPJIT_TEST_CUDA");
-    options.cache_dir = cache_dir;
-    good(opjit_context_create(&options, &context, &error));
-    return context;
-}
-
-/* --- operators ---------------------------------------------------------------------------------------------------- */
-typedef enum kind { CONSTANT, TRIANGLE, ADD, SOFTMAX, LONG_SOFTMAX, CUMULATIVE, KINDS } kind;
-
-static uint32_t inputs_of(kind k)
-{
-    return k == CONSTANT ? 0 : k == ADD ? 2 : 1;
-}
-static uint32_t elements_of(kind k)
-{
-    return k == LONG_SOFTMAX ? LONG_SIZE : SIZE;
-}
-
-static opjit_operator *make_operator(opjit_context *context, kind k)
-{
-    const uint32_t sizes[] = { k == LONG_SOFTMAX ? 2 : ROWS, k == LONG_SOFTMAX ? LONG_ROW : COLUMNS }, axes[] = { 1 };
-    const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0 };
-    const DML_TENSOR_DESC t = { DML_TENSOR_TYPE_BUFFER, &buffer };
-    const DML_SCALAR_UNION value = { .Float32 = 2.5f };
-    const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC constant = { &t, DML_TENSOR_DATA_TYPE_FLOAT32, value };
-    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC triangle = { &t, &t, DML_TENSOR_DATA_TYPE_FLOAT32, value, 1, INT32_MAX };
-    const DML_ELEMENT_WISE_ADD_OPERATOR_DESC sum = { &t, &t, &t };
-    const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { &t, &t, 1, axes };
-    const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC cumulative = { &t, &t, 1, DML_AXIS_DIRECTION_INCREASING, 0 };
-    const DML_OPERATOR_DESC descs[KINDS] = {
-        [CONSTANT] = { DML_OPERATOR_FILL_VALUE_CONSTANT, &constant },
-        [TRIANGLE] = { DML_OPERATOR_DIAGONAL_MATRIX1, &triangle },
-        [ADD] = { DML_OPERATOR_ELEMENT_WISE_ADD, &sum },
-        [SOFTMAX] = { DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax },
-        [LONG_SOFTMAX] = { DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax },
-        [CUMULATIVE] = { DML_OPERATOR_CUMULATIVE_SUMMATION, &cumulative },
-    };
-    opjit_operator *op;
-    good(opjit_operator_create(context, &descs[k], &op, &error));
-    return op;
-}
-
-static opjit_kernel *compile(opjit_context *context, kind k, const opjit_compile_options *options)
-{
-    opjit_operator *op = make_operator(context, k);
-    opjit_kernel *kernel;
-    good(opjit_compile_operator(context, op, options, &kernel, &error));
-    opjit_operator_release(op);
-    return kernel;
-}
-
-static void *allocate(opjit_context *context, uint64_t bytes)
-{
-    void *memory;
-    good(opjit_device_allocate(context, bytes, &memory, &error));
-    return memory;
-}
-
-static void fill(float *values, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = (float)((i * 7919u) % 977u) * 0.03125f - 12;
-}
-
-/* The same kind of kernel on a CPU. */
-static void expect_of(kind k, const float *input, float *out)
-{
-    opjit_context *context = test_context_create();
-    opjit_kernel *kernel = compile(context, k, NULL);
-    const uint64_t bytes = elements_of(k) * sizeof(float);
-    opjit_binding bindings[3] = { { (void *)(uintptr_t)input, bytes }, { (void *)(uintptr_t)input, bytes } };
-    opjit_call call = OPJIT_CALL_INIT;
-    bindings[inputs_of(k)] = (opjit_binding){ out, bytes };
-    call.bindings = bindings;
-    call.binding_count = inputs_of(k) + 1;
-    good(opjit_kernel_call(kernel, &call, &error));
-    opjit_kernel_release(kernel);
-    opjit_context_destroy(context);
-}
-
-/* Calls kernel on the device with every input `input`; the output comes back into out. */
-static opjit_status call_there(opjit_context *context, opjit_kernel *kernel, kind k, void *stream, const float *input,
-                               float *out, opjit_error *e)
-{
-    const uint64_t bytes = elements_of(k) * sizeof(float);
-    void *in = NULL, *to = NULL;
-    opjit_call call = OPJIT_CALL_INIT;
-    opjit_status status = opjit_device_allocate(context, bytes, &in, e);
-    if (status == OPJIT_OK)
-        status = opjit_device_allocate(context, bytes, &to, e);
-    if (status == OPJIT_OK)
-        status = opjit_device_write(context, stream, in, input, bytes, e);
-    opjit_binding bindings[3] = { { in, bytes }, { in, bytes } };
-    bindings[inputs_of(k)] = (opjit_binding){ to, bytes };
-    call.bindings = bindings;
-    call.binding_count = inputs_of(k) + 1;
-    call.stream = stream;
-    if (status == OPJIT_OK)
-        status = opjit_kernel_call(kernel, &call, e);
-    if (status == OPJIT_OK)
-        status = opjit_device_read(context, stream, out, to, bytes, e);
-    opjit_device_free(context, in);
-    opjit_device_free(context, to);
-    return status;
-}
-
-static void check_kernel(opjit_context *context, opjit_kernel *kernel, kind k, void *stream)
-{
-    const uint64_t bytes = elements_of(k) * sizeof(float);
-    float *input = malloc(bytes), *expected = malloc(bytes), *out = malloc(bytes);
-    ck_assert(input != NULL && expected != NULL && out != NULL);
-    fill(input, elements_of(k));
-    expect_of(k, input, expected);
-    good(call_there(context, kernel, k, stream, input, out, &error));
-    ck_assert_msg(memcmp(out, expected, bytes) == 0, "kind %d: other bytes than on the CPU", (int)k);
-    free(input);
-    free(expected);
-    free(out);
-}
+#include "tests/unit/device_kernels.h"
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 START_TEST(kernels_run)
@@ -340,85 +186,6 @@ START_TEST(own_workspace)
 }
 END_TEST
 
-/* --- caches and images -------------------------------------------------------------------------------------------- */
-static void run_cached(const char *folder, uint32_t hits, uint32_t rejects)
-{
-    opjit_context *context = on_device("cuda", folder);
-    opjit_kernel *kernel = compile(context, TRIANGLE, NULL), *again = compile(context, TRIANGLE, NULL);
-    opjit_cache_stats stats = OPJIT_CACHE_STATS_INIT;
-    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    good(opjit_cache_get_stats(context, &stats, &error));
-    good(opjit_kernel_get_info(kernel, &info, &error));
-    ck_assert_ptr_eq(kernel, again);
-    ck_assert_uint_eq(stats.hits, 1);
-    ck_assert_uint_eq(stats.disk_hits, hits);
-    ck_assert_uint_eq(stats.disk_rejects, rejects);
-    ck_assert_uint_eq(info.flags, OPJIT_KERNEL_ON_DEVICE | (hits != 0 ? OPJIT_KERNEL_FROM_DISK : 0));
-    check_kernel(context, kernel, TRIANGLE, NULL);
-    opjit_kernel_release(kernel);
-    opjit_kernel_release(again);
-    opjit_context_destroy(context);
-}
-
-static void damage(const char *folder)
-{
-    char command[512];
-    snprintf(
-        command, sizeof command,
-        "for f in $(find %s -type f -size +1k); do printf X | dd of=$f bs=1 seek=900 conv=notrunc 2>/dev/null; done",
-        folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-START_TEST(disk_cache)
-{
-    char folder[] = "/tmp/opjit-device-XXXXXX", command[64];
-    opjit_context *context = test_context_create();
-    if (!test_have_codegen(context))
-        return;
-    opjit_context_destroy(context);
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    run_cached(folder, 0, 0);
-    run_cached(folder, 1, 0);
-    damage(folder);
-    run_cached(folder, 0, 1);
-    run_cached(folder, 1, 0);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-END_TEST
-
-START_TEST(images)
-{
-    setenv("FAKE_CUDA_DEVICES", "80,90", 1);
-    opjit_context *context = on_device("cuda:1", NULL), *older = on_device("cuda:0", NULL), *none;
-    if (!test_have_codegen(context))
-        return;
-    opjit_kernel *kernel = compile(context, ADD, NULL), *loaded = NULL;
-    const void *image;
-    uint64_t bytes;
-    none = test_context_create();
-    good(opjit_kernel_get_image(kernel, &image, &bytes, &error));
-    good(opjit_kernel_load(context, image, bytes, NULL, 0, &loaded, &error));
-    check_kernel(context, loaded, ADD, NULL);
-    opjit_kernel_release(loaded);
-    bad(opjit_kernel_load(none, image, bytes, NULL, 0, &loaded, &error), OPJIT_UNSUPPORTED,
-        "code for nvptx:sm_90 does not run on this machine's CPU, and the context has no device");
-    bad(opjit_kernel_load(older, image, bytes, NULL, 0, &loaded, &error), OPJIT_UNSUPPORTED,
-        "code for nvptx:sm_90 is not for device cuda:0, which runs nvptx:sm_80");
-    uint8_t *copy = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    ck_assert_ptr_nonnull(copy);
-    memcpy(copy, image, bytes);
-    copy[bytes - 10] ^= 1;
-    bad(opjit_kernel_load(context, copy, bytes, NULL, 0, &loaded, &error), OPJIT_CORRUPT, "checksum");
-    free(copy);
-    opjit_kernel_release(kernel);
-    opjit_context_destroy(context);
-    opjit_context_destroy(older);
-    opjit_context_destroy(none);
-}
-END_TEST
-
 /* --- refusals ----------------------------------------------------------------------------------------------------- */
 START_TEST(without_device)
 {
@@ -573,58 +340,6 @@ START_TEST(failures)
 }
 END_TEST
 
-/* --- threads ------------------------------------------------------------------------------------------------------ */
-typedef struct crowd {
-    opjit_context *context;
-    opjit_kernel *kernel;
-    const float *input, *expected;
-} crowd;
-
-static void *call_often(void *user)
-{
-    const crowd *c = user;
-    const uint64_t bytes = LONG_SIZE * sizeof(float);
-    float *out = malloc(bytes);
-    opjit_error e;
-    void *stream;
-    for (int i = 0; i < 3 && out != NULL; i++) {
-        ck_assert_int_eq(opjit_stream_create(c->context, &stream, &e), OPJIT_OK);
-        for (int k = 0; k < 2; k++) {
-            ck_assert_msg(call_there(c->context, c->kernel, LONG_SOFTMAX, k == 0 ? stream : NULL, c->input, out, &e) ==
-                              OPJIT_OK,
-                          "%s", e.message);
-            ck_assert_int_eq(memcmp(out, c->expected, bytes), 0);
-        }
-        opjit_stream_destroy(c->context, stream);
-    }
-    free(out);
-    return NULL;
-}
-
-START_TEST(threads)
-{
-    opjit_context *context = on_device("cuda", NULL);
-    if (!test_have_codegen(context))
-        return;
-    const uint64_t bytes = LONG_SIZE * sizeof(float);
-    float *input = malloc(bytes), *expected = malloc(bytes);
-    ck_assert(input != NULL && expected != NULL);
-    fill(input, LONG_SIZE);
-    expect_of(LONG_SOFTMAX, input, expected);
-    crowd c = { context, compile(context, LONG_SOFTMAX, NULL), input, expected };
-    pthread_t all[4];
-    for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(pthread_create(&all[i], NULL, call_often, &c), 0);
-    for (int i = 0; i < 4; i++)
-        pthread_join(all[i], NULL);
-    opjit_kernel_release(c.kernel);
-    opjit_context_destroy(context);
-    ck_assert_int_eq(live(), 0);
-    free(input);
-    free(expected);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("fe.device");
@@ -634,14 +349,11 @@ int main(void)
     tcase_add_test(t, late_parameters);
     tcase_add_test(t, constants);
     tcase_add_test(t, own_workspace);
-    tcase_add_test(t, disk_cache);
-    tcase_add_test(t, images);
     tcase_add_test(t, without_device);
     tcase_add_test(t, cpu_beside_device);
     tcase_add_test(t, refused);
     tcase_add_test(t, custom_operators);
     tcase_add_test(t, failures);
-    tcase_add_test(t, threads);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
