@@ -7,6 +7,7 @@ enum {
     MOST_COPIES = 64, /* in straight-line code without a loop */
     PEAK_COPIES = 8,  /* in a loop of many copies */
     ALIGN_VECTORS = 32, /* least that are worth another two, so that whole ones are stored */
+    TWICE_PART = 32,    /* of a loop, which may be stored twice for it */
 };
 
 /* Iterations that are still to be done: count of them from pos on. */
@@ -26,6 +27,7 @@ typedef struct pieces {
     bool overlap; /* the remainder is the end of a vector whose begin was stored before */
     bool turn;    /* as many copies as are unrolled are rows of a block */
     bool ordered; /* lo <= hi is known */
+    bool cheap;   /* many copies are asked for: an iteration is hardly more than its store */
     LLVMValueRef start; /* lo */
 } pieces;
 
@@ -410,20 +412,45 @@ static void emit_pieces(const pieces *p, range *r)
 
 /* --- aligned stores ----------------------------------------------------------------------------------------------- */
 
+/* Whether the loop stores one value everywhere, or in all places but one that is stored afterwards. */
+static bool is_uniform(const cg_func *f, const pieces *p)
+{
+    return f->point != 0 || !(f->info[ir_operand(f->ir, p->body, 0)].vary >> (f->loop_count - 1) & 1);
+}
+
+/* Copies in rounds of which the last one reaches back, where these store hardly anything twice; else 0.  Values that are
+ * not all the same have half of them: at quick the vector before the rounds takes as long to compile as the rest. */
+static uint32_t even_copies(const cg_func *f, const pieces *p, const range *r)
+{
+    const uint32_t copies = f->peak || is_uniform(f, p) ? p->unroll : p->unroll / 2;
+    const int64_t size = (int64_t)p->lanes * copies, over = size == 0 ? 0 : (size - r->max % size) % size;
+    return r->max >= 2 * size && over <= r->max / TWICE_PART ? copies : 0;
+}
+
 /* Whether the loop is better begun in the middle of its first vector, where whole vectors are: one that stores many
- * of them at an unknown place, each other one across two lines.  Its ends are stored twice then.  Values that are not
- * all the same would take half as long again to compile. */
+ * of them at an unknown place, each other one across two lines.  Its ends are stored twice then. */
 static bool seeks_alignment(cg_func *f, const pieces *p, const range *r)
 {
     const ir_node *s = ir_at(f->ir, p->body);
-    const uint32_t loop = f->loop_count - 1;
     if (r->min != r->max || r->max < (int64_t)p->lanes * ALIGN_VECTORS || p->lanes < 2 || p->step != 1 || p->turn ||
         f->turn.on || f->nontemporal || s->op != IR_STORE || s->next != 0)
         return false;
     const ir_ref value = ir_operand(f->ir, p->body, 0);
-    const bool same = f->point != 0 || !(f->info[value].vary >> loop & 1);
-    return same && !f->info[value].fresh && !f->info[value].guarded &&
-           opjit_cg_contiguous(f, p->body, f->loops[loop].var, 1) && !opjit_cg_is_aligned(f, p->body, p->lanes);
+    return (is_uniform(f, p) || (p->cheap && even_copies(f, p, r) > 0)) && !f->info[value].fresh && !f->info[value].guarded &&
+           opjit_cg_contiguous(f, p->body, f->loops[f->loop_count - 1].var, 1) && !opjit_cg_is_aligned(f, p->body, p->lanes);
+}
+
+/* Rounds from the first whole vector of memory on; the last one ends where the loop ends. */
+static void emit_even_rounds(const pieces *p, const range *r, uint32_t copies, LLVMValueRef from)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)p->lanes * copies, all = (r->max + size - 1) / size * size;
+    LLVMValueRef last = opjit_cg_sub(f, advance(p, r->pos, r->count), number(f, size));
+    LLVMValueRef end = opjit_cg_opaque(f, opjit_cg_add(f, from, number(f, all)));
+    cg_count c;
+    LLVMValueRef at = opjit_cg_count_begin(f, &c, false, from, NULL);
+    emit_copies(p, p->lanes, copies, opjit_cg_limit(f, false, at, last));
+    opjit_cg_count_end(f, &c, size, end);
 }
 
 static void emit_aligned(const pieces *p, const range *r)
@@ -431,8 +458,14 @@ static void emit_aligned(const pieces *p, const range *r)
     cg_func *f = p->f;
     const int64_t lanes = p->lanes, whole = (r->max - (lanes - 1)) / lanes * lanes;
     const int64_t rest = r->max - whole; /* where the loop begins at a whole vector */
+    const uint32_t even = even_copies(f, p, r);
     f->shifted = true;
     emit_copies(p, p->lanes, 1, r->pos);
+    if (even > 0) {
+        emit_even_rounds(p, r, even, opjit_cg_next_vector(f, p->body, p->lanes, r->pos));
+        f->shifted = false;
+        return;
+    }
     emit_end(p, p->lanes, (uint32_t)((rest + lanes - 1) / lanes), r);
     f->shifted = true;
     f->aligned = true;
@@ -503,6 +536,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     const int64_t step = n->imm > 0 && n->imm <= INT64_MAX ? (int64_t)n->imm : 1;
     pieces p = { .f = f, .body = n->body, .lo = lo, .hi = hi, .step = step, .lanes = vectors ? n->vec : 1 };
     p.unroll = turn ? n->vec : n->unroll > 1 && n->unroll <= 64 && !has_loop(f, n->body) ? n->unroll : 1;
+    p.cheap = p.unroll > MOST_COPIES / 4;
     if (f->peak && !turn &&
         p.unroll > MOST_COPIES / 4) /* more only amortise what quick does with the loop's variable */
         p.unroll = PEAK_COPIES;
