@@ -75,7 +75,7 @@ struct cg_func;
 
 /* What a GPU's threads are and do; all of it is emitted where the function's builder stands. */
 typedef struct cg_grid {
-    unsigned global, shared;                       /* address spaces */
+    unsigned global, constant, shared;             /* address spaces; constant: of data in the module */
     LLVMValueRef (*thread)(struct cg_func *f);     /* its number in its block, and its block's: i32 */
     LLVMValueRef (*block)(struct cg_func *f);
     /* v, an i32, as thread `lane` of the team has it */
@@ -104,6 +104,9 @@ typedef struct cg_target {
     /* Whether it has masked vector loads and stores of lanes of that width; NULL: it has none. */
     bool (*masked)(const rt_target *target, uint32_t bits);
     bool orders_zeros; /* its minimum and maximum know -0 from 0 */
+    /* LLVM's machine is good for one compile, and selects in its own way, at level none: what is made is another
+     * compiler's input.  Only one is at work at a time, and pack may ask for it to be done again. */
+    bool fresh;
     const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
     uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
                                                       times 128 bits; NULL: there are none such */
@@ -111,7 +114,7 @@ typedef struct cg_target {
 } cg_target;
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
 extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,
-    opjit_cg_target_amdgpu;
+    opjit_cg_target_amdgpu, opjit_cg_target_spirv;
 
 /* cg_legal.c */
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);
@@ -266,6 +269,7 @@ typedef struct cg_func {
     uint32_t buffer_count; /* arguments that are buffers */
     LLVMValueRef *constant_data; /* constant buffers, if they are in the module; else NULL: arguments, too */
     LLVMValueRef thread, team_in_block, team_number, scratch; /* i64: of the team, the block, the grid; address */
+    LLVMValueRef exchange; /* shared memory that a team's threads hand values around in, if any */
     LLVMValueRef first[8]; /* thread times 2, 4, 8, ...: by logarithm */
     bool apart;          /* the team's threads each do something else */
     bool fence;          /* a non-temporal store was emitted */
@@ -287,6 +291,7 @@ LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v);               /* floa
 LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v);              /* i32, i64 as floats of their width */
 LLVMValueRef opjit_cg_resize(cg_func *f, LLVMValueRef v, uint32_t bits, bool is_signed);
 LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane); /* of a scalar: itself */
+LLVMValueRef opjit_cg_fold_lanes(cg_func *f, bool all, LLVMValueRef v); /* of integers: the and of all, or the or */
 LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane);
 /* Intrinsic that is overloaded on the type of its first argument (and, where it names two, on pointer). */
 LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args);
@@ -508,9 +513,12 @@ opjit_status opjit_cg_shared(const codegen_library *request, rt_bytes *registry,
 opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
                                       const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);
 
-/* cg_state.c: LLVM's state of this thread. */
+/* cg_state.c: LLVM's state of this thread.  A fresh machine is the caller's. */
 opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uint32_t level, LLVMTargetMachineRef *out,
                               opjit_error *error);
+/* LLVM's emission; true: it failed. */
+bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
+                   char **text, LLVMMemoryBufferRef *out);
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out,
                               opjit_error *error); /* cg_module.c */
 

@@ -203,6 +203,14 @@ static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
     return way == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a) : opjit_cg_soft_lanes(f, IR_FMA, type, a);
 }
 
+/* Exact where f64's is: a quotient or root of f32 that is rounded to f64 first is rounded the same (53 >= 2 * 24 + 2). */
+static LLVMValueRef in_f64(cg_func *f, ir_op op, LLVMValueRef *a)
+{
+    LLVMValueRef x[2] = { widen(f, a[0], IR_F64), op == IR_DIV ? widen(f, a[1], IR_F64) : NULL };
+    LLVMValueRef wide = op == IR_DIV ? LLVMBuildFDiv(f->b, x[0], x[1], "") : opjit_cg_call(f, "llvm.sqrt", 1, x);
+    return LLVMBuildFPTrunc(f->b, wide, opjit_cg_float(f, IR_F32, opjit_cg_lanes(wide)), "");
+}
+
 /* f32 and f64. */
 static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits)
 {
@@ -215,6 +223,8 @@ static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef
         a[i] = opjit_cg_as_float(f, bits[i]);
         a[i] = op == IR_MIN || op == IR_MAX || op == IR_REM ? a[i] : opjit_cg_kept(f, a[i]);
     }
+    if ((op == IR_DIV || op == IR_SQRT) && opjit_cg_way(f->cpu, f->target, op, type) != CG_NATIVE)
+        return in_f64(f, op, a);
     switch (op) {
     case IR_ADD: return LLVMBuildFAdd(f->b, a[0], a[1], "");
     case IR_SUB: return LLVMBuildFSub(f->b, a[0], a[1], "");

@@ -206,7 +206,7 @@ static LLVMValueRef emit_typed(cg_func *f, const cg_kernel *k, const codegen_ver
 static LLVMValueRef add_data(const cg_func *f, const char *name, LLVMValueRef value, uint32_t align)
 {
     LLVMValueRef global = LLVMAddGlobalInAddressSpace(f->module, LLVMTypeOf(value), name,
-                                                      LLVMGetPointerAddressSpace(f->type.ptr));
+                                                      f->cpu->grid ? f->cpu->grid->constant : 0);
     LLVMSetInitializer(global, value);
     LLVMSetGlobalConstant(global, 1);
     LLVMSetLinkage(global, LLVMInternalLinkage);

@@ -76,7 +76,7 @@ static const cg_legal *find(const cg_legal *rows, ir_op op, ir_type type)
 }
 
 static const cg_target *const targets[] = { &opjit_cg_target_x86, &opjit_cg_target_aarch64, &opjit_cg_target_riscv,
-                                           &opjit_cg_target_nvptx, &opjit_cg_target_amdgpu };
+                                           &opjit_cg_target_nvptx, &opjit_cg_target_amdgpu, &opjit_cg_target_spirv };
 
 const cg_target *opjit_cg_target_find(rt_arch arch)
 {

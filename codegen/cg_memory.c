@@ -340,6 +340,8 @@ static LLVMValueRef any_lane(cg_func *f)
 {
     if (opjit_cg_lanes(f->mask) == 1)
         return f->mask;
+    if (f->cpu->grid)
+        return opjit_cg_fold_lanes(f, false, f->mask);
     LLVMTypeRef wide = LLVMIntTypeInContext(f->llvm, opjit_cg_lanes(f->mask));
     return LLVMBuildICmp(f->b, LLVMIntNE, LLVMBuildBitCast(f->b, f->mask, wide, ""), LLVMConstNull(wide), "");
 }

@@ -217,10 +217,10 @@ static opjit_status emit_llvm(job *j, codegen_result *out)
     return status;
 }
 
-static opjit_status emit_file(job *j, LLVMCodeGenFileType type)
+static opjit_status emit_file(job *j, const cg_target *cpu, LLVMCodeGenFileType type)
 {
     char *text = NULL;
-    const bool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, j->module, type, &text, &j->object);
+    const bool failed = opjit_cg_emit_file(cpu, j->machine, j->module, type, &text, &j->object);
     return take_message(j, failed, "LLVM's code generation", text);
 }
 
@@ -261,7 +261,7 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
     const double start = now_ms();
     if (what == CODEGEN_LLVM)
         return emit_llvm(j, out);
-    TRY(emit_file(j, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile));
+    TRY(emit_file(j, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile));
     const double emitted = now_ms();
     out->emit_ms = emitted - start;
     const void *data = LLVMGetBufferStart(j->object);
@@ -289,6 +289,8 @@ static void close_job(job *j)
         LLVMDisposeModule(j->module);
     if (j->llvm)
         LLVMContextDispose(j->llvm);
+    if (j->machine && opjit_cg_target_find(j->target->arch)->fresh)
+        LLVMDisposeTargetMachine(j->machine);
     opjit_rt_arena_free(&j->arena);
 }
 
@@ -310,21 +312,13 @@ static opjit_status check(const codegen_request *r, opjit_error *error)
     return OPJIT_OK;
 }
 
-opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error)
+static opjit_status compile_once(const codegen_request *request, const cg_target *cpu, const rt_target *target,
+                                 codegen_result *out, opjit_error *error)
 {
-    job j = { .request = request,
-              .error = error,
-              .target = request->kernel ? request->kernel->versions[0].target : request->target };
-    const cg_target *cpu = opjit_cg_target_find(j.target->arch);
+    job j = { .request = request, .error = error, .target = target };
     *out = (codegen_result){ .entries = NULL };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
-    TRY(check(request, error));
-    if (!cpu)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", j.target->text);
-    if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is %s, and nothing that this machine calls",
-                                  j.target->text, cpu->grid->pack ? "a code object" : "text");
-    TRY(opjit_cg_machine(cpu, j.target, request->level, &j.machine, error));
+    TRY(opjit_cg_machine(cpu, target, request->level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     const double start = now_ms();
     open_module(&j, cpu);
@@ -339,6 +333,44 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
         *out = (codegen_result){ .entries = NULL };
     }
     return status;
+}
+
+/* What LLVM makes then is at other addresses: memory of all sizes that it gave back is held. */
+static opjit_status compile_again(const codegen_request *request, const cg_target *cpu, const rt_target *target,
+                                  codegen_result *out, opjit_error *error)
+{
+    enum { LEAST = 512, MOST = 4096, STEP = 16, SIZES = (MOST - LEAST) / STEP, TIMES = 8 };
+    static const char nothing[MOST];
+    LLVMMemoryBufferRef held[TIMES * SIZES];
+    uint32_t count = 0;
+    opjit_status status = OPJIT_UNAVAILABLE;
+    while (status == OPJIT_UNAVAILABLE && count < TIMES * SIZES) {
+        for (uint32_t size = LEAST; size < MOST; size += STEP)
+            held[count++] = LLVMCreateMemoryBufferWithMemoryRangeCopy(nothing, size, "");
+        status = compile_once(request, cpu, target, out, error);
+    }
+    while (count > 0)
+        LLVMDisposeMemoryBuffer(held[--count]);
+    return status;
+}
+
+opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error)
+{
+    const rt_target *target = request->kernel ? request->kernel->versions[0].target : request->target;
+    const cg_target *cpu = opjit_cg_target_find(target->arch);
+    *out = (codegen_result){ .entries = NULL };
+    opjit_rt_bytes_init(&out->bytes, request->allocator);
+    TRY(check(request, error));
+    if (!cpu)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", target->text);
+    if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is %s, and nothing that this machine calls",
+                                  target->text, cpu->grid->pack ? "a file for its loader" : "text");
+    if (cpu->fresh && request->emit == CODEGEN_ASM)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is no text; spirv-dis makes one of it",
+                                  target->text);
+    const opjit_status status = compile_once(request, cpu, target, out, error);
+    return status == OPJIT_UNAVAILABLE && cpu->fresh ? compile_again(request, cpu, target, out, error) : status;
 }
 
 /* --- registries --------------------------------------------------------------------------------------------------- */
@@ -363,7 +395,7 @@ opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_b
     cg_func f = new_function(&j, cpu, NULL);
     opjit_status status = opjit_cg_registry(&f, request->name, registry, kernels, count);
     if (status == OPJIT_OK)
-        status = emit_file(&j, LLVMObjectFile);
+        status = emit_file(&j, cpu, LLVMObjectFile);
     if (status == OPJIT_OK) {
         opjit_rt_bytes_append(out, LLVMGetBufferStart(j.object), LLVMGetBufferSize(j.object));
         status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;

@@ -55,9 +55,11 @@ static LLVMValueRef compare(cg_func *f, LLVMRealPredicate how, LLVMValueRef a, L
     return LLVMBuildFCmp(f->b, how, a, b, "");
 }
 
-/* Conditions of all lanes as one integer. */
+/* Conditions of all lanes as one integer, all ones where all hold.  GPUs' lanes have a register each, and no vector. */
 static LLVMValueRef lanes_as_integer(cg_func *f, LLVMValueRef condition)
 {
+    if (f->cpu->grid)
+        return opjit_cg_fold_lanes(f, true, condition);
     LLVMTypeRef type = LLVMIntTypeInContext(f->llvm, opjit_cg_lanes(condition));
     return LLVMBuildBitCast(f->b, condition, type, "");
 }

@@ -12,6 +12,7 @@ enum { LEVELS = 2, CPUS = 8, MACHINES = LEVELS * CPUS * RT_ARCH_END }; /* CPUS: 
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* LLVM's list of backends */
+static pthread_mutex_t emission = PTHREAD_MUTEX_INITIALIZER; /* what a backend keeps for the process */
 static pthread_key_t keys[MACHINES];                         /* written by the once guard */
 static int key_errors;
 
@@ -41,18 +42,29 @@ static LLVMTargetMachineRef make_machine(const cg_target *cpu, const rt_target *
     LLVMTargetMachineOptionsSetCodeModel(options, LLVMCodeModelSmall);
     LLVMTargetMachineRef machine = LLVMCreateTargetMachineWithOptions(target, cpu->triple, options);
     LLVMDisposeTargetMachineOptions(options);
-    if (machine)
+    if (machine && !cpu->fresh)
         LLVMSetTargetMachineGlobalISel(machine, 0);
-    if (machine)
+    if (machine && !cpu->fresh)
         LLVMSetTargetMachineFastISel(machine, level == LLVMCodeGenLevelNone);
     return machine;
+}
+
+bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
+                   char **text, LLVMMemoryBufferRef *out)
+{
+    if (cpu->fresh)
+        pthread_mutex_lock(&emission);
+    const bool failed = LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, text, out);
+    if (cpu->fresh)
+        pthread_mutex_unlock(&emission);
+    return failed;
 }
 
 opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *t, uint32_t level, LLVMTargetMachineRef *out,
                               opjit_error *error)
 {
     const LLVMCodeGenOptLevel levels[LEVELS] = { LLVMCodeGenLevelNone, LLVMCodeGenLevelDefault };
-    const uint32_t peak = level == OPJIT_LEVEL_PEAK, kind = cpu->features ? t->level % CPUS : 0;
+    const uint32_t peak = level == OPJIT_LEVEL_PEAK && !cpu->fresh, kind = cpu->features ? t->level % CPUS : 0;
     const uint32_t slot = LEVELS * (CPUS * (uint32_t)cpu->arch + kind) + peak;
     *out = NULL;
     if (pthread_once(&once, initialise) != 0 || key_errors != 0)
@@ -66,7 +78,7 @@ opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *t, uint32_t
         if (!target)
             return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "LLVM was built without the backend %s", cpu->name);
         machine = make_machine(cpu, t, target, levels[peak]);
-        if (!machine || pthread_setspecific(keys[slot], machine) != 0) {
+        if (!machine || (!cpu->fresh && pthread_setspecific(keys[slot], machine) != 0)) {
             if (machine)
                 LLVMDisposeTargetMachine(machine);
             return opjit_rt_no_memory(error);

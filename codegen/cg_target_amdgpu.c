@@ -90,6 +90,7 @@ static void kernel(cg_func *f, LLVMValueRef fn, uint32_t threads)
 }
 
 static const cg_grid grid = { .global = GLOBAL,
+                              .constant = GLOBAL,
                               .shared = SHARED,
                               .thread = thread,
                               .block = block,

@@ -142,6 +142,16 @@ LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane)
     return LLVMBuildExtractElement(f->b, v, LLVMConstInt(f->type.i32, lane, 0), "");
 }
 
+LLVMValueRef opjit_cg_fold_lanes(cg_func *f, bool all, LLVMValueRef v)
+{
+    LLVMValueRef out = opjit_cg_lane(f, v, 0);
+    for (uint32_t i = 1; i < opjit_cg_lanes(v); i++) {
+        LLVMValueRef lane = opjit_cg_lane(f, v, i);
+        out = all ? LLVMBuildAnd(f->b, out, lane, "") : LLVMBuildOr(f->b, out, lane, "");
+    }
+    return out;
+}
+
 LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane)
 {
     return LLVMBuildInsertElement(f->b, v, element, LLVMConstInt(f->type.i32, lane, 0), "");

@@ -504,25 +504,31 @@ static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind
     static const struct {
         rt_arch arch; /* RT_ARCH_END: any CPU */
         uint32_t kinds;
-        const char *names;
+        const char *names, *all;
     } rows[] = {
         { RT_ARCH_END, 1u << OPJIT_ARTIFACT_OBJECT | 1u << OPJIT_ARTIFACT_HEADER | COMMON_KINDS,
-          "objects, libraries and headers are for CPUs" },
-        { RT_ARCH_NVPTX, 1u << OPJIT_ARTIFACT_PTX | 1u << OPJIT_ARTIFACT_CUBIN, "ptx and cubin are for NVIDIA's GPUs" },
-        { RT_ARCH_AMDGPU, 1u << OPJIT_ARTIFACT_HSACO, "hsaco is for AMD's GPUs" },
+          "objects, libraries and headers are for CPUs", "obj, header, lib, llvm, asm, ir" },
+        { RT_ARCH_NVPTX, 1u << OPJIT_ARTIFACT_PTX | 1u << OPJIT_ARTIFACT_CUBIN, "ptx and cubin are for NVIDIA's GPUs",
+          "ptx, cubin, llvm, asm, ir" },
+        { RT_ARCH_AMDGPU, 1u << OPJIT_ARTIFACT_HSACO, "hsaco is for AMD's GPUs", "hsaco, llvm, asm, ir" },
+        { RT_ARCH_SPIRV, 1u << OPJIT_ARTIFACT_SPIRV, "spirv is for target spirv", "spirv, llvm, ir" },
     };
     const rt_target *target = &a->targets[0];
     const rt_arch arch = rt_target_team(target) == 0 ? RT_ARCH_END : target->arch;
+    const char *reason = arch == RT_ARCH_SPIRV && kind == OPJIT_ARTIFACT_ASM
+                             ? "SPIR-V is no text, which spirv-dis makes of it"
+                             : NULL;
+    const char *all = NULL;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if ((rows[i].kinds >> kind & 1) != 0 && rows[i].arch != arch)
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                      "%s, and the target is %.100s, for which there are %sllvm, asm, ir and json",
-                                      rows[i].names, target->text,
-                                      arch == RT_ARCH_NVPTX    ? "ptx, cubin, "
-                                      : arch == RT_ARCH_AMDGPU ? "hsaco, "
-                                                               : "obj, header, lib, ");
-    return OPJIT_OK;
+        if (rows[i].arch == arch)
+            all = rows[i].all;
+        else if ((rows[i].kinds >> kind & 1) != 0)
+            reason = rows[i].names;
+    return reason == NULL ? OPJIT_OK
+                          : opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                               "%s, and the target is %.100s, for which there are %s and json", reason,
+                                               target->text, all);
 }
 
 static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, opjit_artifact_kind kind, rt_bytes *out,
@@ -530,7 +536,8 @@ static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, op
 {
     switch (kind) {
     case OPJIT_ARTIFACT_OBJECT:
-    case OPJIT_ARTIFACT_HSACO: return generate(a, k, CODEGEN_OBJECT, out, error);
+    case OPJIT_ARTIFACT_HSACO:
+    case OPJIT_ARTIFACT_SPIRV: return generate(a, k, CODEGEN_OBJECT, out, error);
     case OPJIT_ARTIFACT_PTX:
     case OPJIT_ARTIFACT_ASM: return generate(a, k, CODEGEN_ASM, out, error);
     case OPJIT_ARTIFACT_CUBIN: return assemble(a, k, out, error);
@@ -617,10 +624,10 @@ opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_
                                   artifact == NULL   ? "artifact"
                                   : out_data == NULL ? "out_data"
                                                      : "out_bytes");
-    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_HSACO)
+    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_SPIRV)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kind: %u, must be an opjit_artifact_kind (%u to %u)",
                                   (unsigned)kind, (unsigned)OPJIT_ARTIFACT_OBJECT,
-                                  (unsigned)OPJIT_ARTIFACT_HSACO);
+                                  (unsigned)OPJIT_ARTIFACT_SPIRV);
     TRY(check_kind(artifact, kind, error));
     if (is_common(kind) ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "index: %u, there are %u kernels", index,

@@ -5,7 +5,7 @@
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: what C promises to tell apart */
-#define ARTIFACT_KINDS (OPJIT_ARTIFACT_HSACO + 1)
+#define ARTIFACT_KINDS (OPJIT_ARTIFACT_SPIRV + 1)
 
 /* A kernel for one of the artifact's targets. */
 typedef struct fe_version {

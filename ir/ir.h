@@ -84,6 +84,7 @@ enum {
     IR_FOR_TURN = 64,  /* vec iterations, and vec of the one loop inside, are a block that is turned in registers */
     IR_FOR_SPREAD = 128, /* over the threads of the team of the stage, vec iterations at a time */
 };
+enum { IR_STAGE_ALONE = 1 }; /* STAGE: a team is a block, since its threads meet, and only a block's can */
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
 
 typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;

@@ -5,6 +5,7 @@ enum {
     BLOCK = 256,             /* threads: whole warps, and enough of them for any device to hide its latencies */
     WAVE = 32,               /* larger teams are a block of their own, whose threads can wait for each other */
     SHARED = 48 * 1024,      /* bytes of shared memory that every device gives every block */
+    SHARED_ALONE = 31 * 1024, /* of OpenCL's 32 KiB, what threads meet in is taken off */
     SCRATCH_ALIGN = 64,
     MOST_TEAMS = 8192,       /* that have scratch in the workspace: more than any device runs at a time */
 };
@@ -30,9 +31,11 @@ void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out)
     const ir_node *n = ir_at(f, stage);
     const uint64_t iterations = (uint64_t)ir_index_value(f, ir_operand(f, stage, 1));
     const uint64_t own = touches_scratch(f, n->body) ? scratch_of(f) : 0;
-    *out = (ir_launch){ .team = n->vec, .block = n->vec > WAVE ? n->vec : BLOCK, .team_scratch = own };
-    if (own > 0 && own <= SHARED && n->vec > 1) {
-        const uint64_t teams = SHARED / own;
+    const bool alone = (n->flags & IR_STAGE_ALONE) != 0;
+    const uint64_t shared = alone ? SHARED_ALONE : SHARED;
+    *out = (ir_launch){ .team = n->vec, .block = alone || n->vec > WAVE ? n->vec : BLOCK, .team_scratch = own };
+    if (own > 0 && own <= shared && n->vec > 1) {
+        const uint64_t teams = shared / own;
         if (teams < out->block / n->vec)
             out->block = (uint32_t)teams * n->vec;
         out->shared = (uint32_t)own * (out->block / n->vec);

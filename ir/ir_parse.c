@@ -181,6 +181,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->imm = opjit_ir_p_unsigned(p, 63);
         } else if (opjit_ir_p_accept(p, "vec") || opjit_ir_p_accept(p, "team")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
+        } else if (opjit_ir_p_accept(p, "alone")) {
+            out->flags |= IR_STAGE_ALONE;
         } else if (opjit_ir_p_accept(p, "turn")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
             out->flags |= IR_FOR_TURN;

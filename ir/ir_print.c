@@ -338,12 +338,12 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
     if (node->imm != 1)
         opjit_rt_bytes_printf(p->out, " %s %" PRIu64, word, node->imm);
     if (node->vec > 0 && node->op == IR_STAGE)
-        opjit_rt_bytes_printf(p->out, " team %u", node->vec);
+        opjit_rt_bytes_printf(p->out, node->flags & IR_STAGE_ALONE ? " team %u alone" : " team %u", node->vec);
     else if (node->vec > 1)
         opjit_rt_bytes_printf(p->out, node->flags & IR_FOR_TURN ? " turn %u" : " vec %u", node->vec);
     if (node->unroll > 1)
         opjit_rt_bytes_printf(p->out, " unroll %u", node->unroll);
-    if (node->flags & IR_FOR_NT)
+    if (node->op == IR_FOR && node->flags & IR_FOR_NT)
         opjit_rt_bytes_printf(p->out, " store nt");
     if (node->flags & IR_FOR_TAIL_MASK)
         opjit_rt_bytes_printf(p->out, " tail mask");

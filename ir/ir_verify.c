@@ -307,6 +307,8 @@ static opjit_status check_grid(verifier *v, ir_ref s)
     if (node->op == IR_STAGE && (gridded ? node->vec < 1 || node->vec > TEAM_LIMIT || !is_power_of_two(node->vec)
                                           : node->vec > 0 && v->f->stage < IR_SCHEDULED))
         FAIL(19, s, "a team of %u threads", node->vec);
+    if (node->op == IR_STAGE && node->flags != 0 && (node->flags != IR_STAGE_ALONE || !gridded || node->vec < 2))
+        FAIL(19, s, "a stage with attributes of a loop, or alone without a team");
     if (node->op == IR_FOR && (node->flags & IR_FOR_SPREAD) &&
         (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_spread(v) || node->imm != 1))
         FAIL(19, s, "spread without a team, inside of another such loop, or with a step");

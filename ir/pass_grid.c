@@ -342,6 +342,16 @@ static touched before_stage(gridder *g, ir_ref stage)
     return (touched){ t.apart & scratch, t.alike & scratch, t.read & scratch };
 }
 
+/* Whether the threads of a team meet: in the list, or below it, a sync or an accumulator that is all theirs. */
+static bool meet(const ir_func *f, ir_ref first)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_SYNC || ir_at(f, s)->op == IR_ACC ||
+            (!(ir_at(f, s)->flags & IR_FOR_SPREAD) && meet(f, ir_at(f, s)->body)))
+            return true;
+    return false;
+}
+
 /* --- the pass ----------------------------------------------------------------------------------------------------- */
 
 static void grid_stage(gridder *g, ir_ref stage)
@@ -357,6 +367,8 @@ static void grid_stage(gridder *g, ir_ref stage)
     if (g->any && !f->failed) {
         touched before = before_stage(g, stage);
         add_syncs(g, stage, &before);
+        if (!rt_target_lock_step(g->target) && meet(f, ir_at(f, stage)->body))
+            f->nodes[stage].flags |= IR_STAGE_ALONE;
     }
 }
 

@@ -198,6 +198,7 @@ static opjit_status add_feature(span name, rt_arch arch, uint64_t *set, opjit_er
         [RT_ARCH_RISCV64] = "+v, +zvl256b, +zvl512b, +zba, +zbb, +zbs, +zfhmin, +zvfhmin",
         [RT_ARCH_NVPTX] = "+sm_90, which the name stands for, too",
         [RT_ARCH_AMDGPU] = "+gfx942, which the name stands for, too",
+        [RT_ARCH_SPIRV] = "+opencl, which the name stands for, too",
     };
 
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++) {
@@ -295,6 +296,7 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
         { RT_ARCH_RISCV64, 64, BIT(RT_RISCV_V), BIT(RT_RISCV_ZVL512B) },
         { RT_ARCH_NVPTX, 16, 0, 0 },
         { RT_ARCH_AMDGPU, 16, 0, 0 },
+        { RT_ARCH_SPIRV, 16, 0, 0 },
     };
 
     char allowed[16];
@@ -353,6 +355,8 @@ static opjit_status parse(const char *text, rt_target *out, opjit_error *error)
 
     if (text == NULL || strcmp(text, "cpu") == 0)
         text = "cpu:host";
+    else if (strcmp(text, "spirv") == 0)
+        text = "spirv:opencl";
     for (rt_arch arch = RT_ARCH_X86_64; family == NULL && arch < RT_ARCH_END; arch++) {
         const char *word = opjit_rt_target_family(arch);
         if (strncmp(text, word, strlen(word)) == 0 && text[strlen(word)] == ':')
@@ -360,8 +364,8 @@ static opjit_status parse(const char *text, rt_target *out, opjit_error *error)
     }
     if (family == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target '%.40s' does not begin with 'cpu:', 'nvptx:' or 'amdgpu:', e.g. "
-                                  "cpu:host, cpu:x86-64-v3, nvptx:sm_90",
+                                  "target '%.40s' does not begin with 'cpu:', 'nvptx:', 'amdgpu:' or 'spirv:', "
+                                  "e.g. cpu:host, cpu:x86-64-v3, nvptx:sm_90",
                                   text);
     rest = (span){ text + strlen(family) + 1, strlen(text + strlen(family) + 1) };
     TRY(find_named(family, span_cut(&rest, "+,"), out, error));

@@ -3,14 +3,15 @@
  *     cpu:x86-64-v3[+feature...][,tune=NAME][,vec=BYTES][,l1=BYTES][,l2=BYTES][,l3=BYTES]
  * and likewise cpu:aarch64, cpu:rv64gc and cpu:rv64gcv.  SVE and V have vectors of a stated length: vec=32 asks for 256 bits
  * at least, and is the feature +sve256 or +zvl256b; code for it runs on machines with longer vectors, too.
- * GPUs have words of their own: nvptx:sm_80, nvptx:sm_90, ..., amdgpu:gfx90a, ...
+ * GPUs have words of their own: nvptx:sm_80, nvptx:sm_90, ..., amdgpu:gfx90a, ..., spirv (which is spirv:opencl).
  * Named targets ("cpu:znver4") take features, tuning and cache sizes from a table, never from the host. */
 #ifndef OPJIT_RUNTIME_TARGET_H
 #define OPJIT_RUNTIME_TARGET_H
 
 #include "runtime/base.h"
 
-typedef enum rt_arch { RT_ARCH_X86_64 = 1, RT_ARCH_AARCH64, RT_ARCH_RISCV64, RT_ARCH_NVPTX, RT_ARCH_AMDGPU, RT_ARCH_END } rt_arch;
+typedef enum rt_arch { RT_ARCH_X86_64 = 1, RT_ARCH_AARCH64, RT_ARCH_RISCV64, RT_ARCH_NVPTX, RT_ARCH_AMDGPU, RT_ARCH_SPIRV,
+    RT_ARCH_END } rt_arch;
 
 /* Feature bits; RT_FEATURE_NAME order is frozen because features[] stands in kernel metadata. */
 typedef enum rt_feature {
@@ -24,6 +25,7 @@ typedef enum rt_feature {
     RT_RISCV_V, RT_RISCV_ZVL256B, RT_RISCV_ZVL512B, RT_RISCV_ZBA, RT_RISCV_ZBB, RT_RISCV_ZBS, RT_RISCV_ZFHMIN, RT_RISCV_ZVFHMIN,
     RT_NV_SM80, RT_NV_SM90, RT_NV_SM100, RT_NV_SM120, /* what the architectures up to a level have */
     RT_AMD_GFX90A, RT_AMD_GFX942, RT_AMD_GFX1100, RT_AMD_GFX1201, /* the last one says which it is */
+    RT_SPIRV_OPENCL,
     RT_FEATURE_COUNT
 } rt_feature;
 
@@ -41,7 +43,7 @@ extern const rt_cpuid_bit opjit_rt_cpuid_bits[];
 
 typedef struct rt_target {
     rt_arch arch;
-    uint32_t level;        /* x86-64: 1 to 4; AArch64: 1; RISC-V: 1, with V 2; NVPTX, AMDGPU: 1 to 4 */
+    uint32_t level;        /* x86-64: 1 to 4; AArch64, SPIR-V: 1; RISC-V: 1, with V 2; NVPTX, AMDGPU: 1 to 4 */
     uint64_t features;     /* bit rt_feature; always holds those of level, and of no other architecture */
     uint32_t vector_bytes; /* 16, 32 or 64: width that the schedule vectorises with */
     uint64_t l1, l2, l3;   /* bytes of data cache that one core can use; l3 0: none */
@@ -72,9 +74,11 @@ bool opjit_rt_target_has_masks(const rt_target *target);
 /* LLVM's spelling, e.g. "+avx2", of every feature bit set that is one to LLVM, comma-separated, in bit order, into text
  * (NUL-terminated). */
 void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size);
-/* Threads that do one iteration of a stage together, in lock step; 0: it is no GPU. */
+/* Threads that do one iteration of a stage together; 0: it is no GPU. */
 static inline uint32_t rt_target_team(const rt_target *t) { return t->arch >= RT_ARCH_NVPTX ? 32 : 0; }
-/* The word before the colon: "cpu", "nvptx", "amdgpu". */
+/* Whether they are in lock step, whatever else is in their block; else they meet where all of the block does. */
+static inline bool rt_target_lock_step(const rt_target *t) { return t->arch != RT_ARCH_SPIRV; }
+/* The word before the colon: "cpu", "nvptx", "amdgpu", "spirv". */
 const char *opjit_rt_target_family(rt_arch arch);
 /* The index-th known named target ("cpu:x86-64-v1", ..., "cpu:znver4", "nvptx:sm_80", ...) into text (size bytes); false: there
  * are no more.  For `opjit targets` and messages. */

@@ -9,6 +9,7 @@
 #define RISCV RT_ARCH_RISCV64
 #define NV RT_ARCH_NVPTX
 #define AMD RT_ARCH_AMDGPU
+#define SPV RT_ARCH_SPIRV
 #define BIT(feature) RT_FEATURE_BIT(feature)
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
@@ -30,6 +31,7 @@ static const rt_level_row levels[] = {
     { AMD, 2, "gfx942", 16, 32 * KIB, 4 * MIB, 256 * MIB },
     { AMD, 3, "gfx1100", 16, 32 * KIB, 6 * MIB, 96 * MIB },
     { AMD, 4, "gfx1201", 16, 32 * KIB, 8 * MIB, 64 * MIB },
+    { SPV, 1, "opencl", 16, 32 * KIB, 1 * MIB, 0 },
 };
 enum { LEVEL_COUNT = sizeof levels / sizeof *levels };
 
@@ -94,6 +96,7 @@ const rt_feature_row opjit_rt_features[RT_FEATURE_COUNT] = {
     [RT_AMD_GFX942] = { "gfx942", AMD, 2, BIT(RT_AMD_GFX90A), 0, true },
     [RT_AMD_GFX1100] = { "gfx1100", AMD, 3, BIT(RT_AMD_GFX942), 0, true },
     [RT_AMD_GFX1201] = { "gfx1201", AMD, 4, BIT(RT_AMD_GFX1100), 0, true },
+    [RT_SPIRV_OPENCL] = { "opencl", SPV, 1, 0, 0, true },
 };
 
 #define ZEN3_EXTRA (BIT(RT_X86_CLZERO) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM))
@@ -178,7 +181,7 @@ const rt_cpu_row *opjit_rt_named_cpu(uint32_t index)
 
 const char *opjit_rt_target_family(rt_arch arch)
 {
-    return arch == NV ? "nvptx" : arch == AMD ? "amdgpu" : "cpu";
+    return arch == NV ? "nvptx" : arch == AMD ? "amdgpu" : arch == SPV ? "spirv" : "cpu";
 }
 
 /* CPUs before GPUs, of either levels before named ones. */
@@ -206,7 +209,8 @@ bool opjit_rt_tune_known(rt_arch arch, const char *name, size_t length)
                           [ARM] = { arm_tunes, COUNT(arm_tunes) },
                           [RISCV] = { riscv_tunes, COUNT(riscv_tunes) },
                           [NV] = { x86_tunes, 1 }, /* generic */
-                          [AMD] = { x86_tunes, 1 } };
+                          [AMD] = { x86_tunes, 1 },
+                          [SPV] = { x86_tunes, 1 } };
     const char *const *list = of[arch].list;
     const size_t count = of[arch].count;
     for (size_t i = 0; i < count; i++)

@@ -13,7 +13,7 @@
 
 static const struct {
     const char *name, *extension;
-    uint32_t kinds; /* bits 1 << opjit_artifact_kind; 0: recognised, but not made by this version */
+    uint32_t kinds; /* bits 1 << opjit_artifact_kind */
 } emits[] = {
     { "obj", "o", 1u << OPJIT_ARTIFACT_OBJECT },
     { "header", "h", 1u << OPJIT_ARTIFACT_HEADER },
@@ -25,7 +25,7 @@ static const struct {
     { "ptx", "ptx", 1u << OPJIT_ARTIFACT_PTX },
     { "cubin", "cubin", 1u << OPJIT_ARTIFACT_CUBIN },
     { "hsaco", "hsaco", 1u << OPJIT_ARTIFACT_HSACO },
-    { "spirv", NULL, 0 },
+    { "spirv", "spv", 1u << OPJIT_ARTIFACT_SPIRV },
 };
 
 opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *error)
@@ -41,8 +41,6 @@ opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *e
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                       "%.*s is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv",
                                       (int)(length < 60 ? length : 60), text);
-        if (emits[i].kinds == 0)
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s: not made by this version", emits[i].name);
         *out |= emits[i].kinds;
         text += length;
         if (*text == '\0')
@@ -199,7 +197,7 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
 static opjit_status put_kernel(outputs *o, uint32_t index)
 {
     for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
-        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_HSACO; kind++)
+        for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_SPIRV; kind++)
             if (emits[i].extension != NULL &&
                 (o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
                 TRY(put_output(o, index, (opjit_artifact_kind)kind, "", opjit_artifact_name(o->c->artifact, index),

@@ -54,7 +54,7 @@ static int help(void)
            "  --json                  results as JSON (bench)\n"
            "  --quick                 fewer cases (bench)\n"
            "  --dispatchable NAME     this one only (explain, compile)\n"
-           "  --emit KIND,...         obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco; default obj,header (compile)\n"
+           "  --emit KIND,...         obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv; default obj,header (compile)\n"
            "  -o DIR                  the folder for them, made where it is missing (compile)\n"
            "  --name NAME             libNAME.a, libNAME.so, NAME.h of --emit lib; default kernels (compile)\n"
            "  --prefix-model          names are MODEL_DISPATCHABLE (compile)\n"

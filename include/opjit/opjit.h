@@ -457,7 +457,8 @@ typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_LIBRARY_HEADER = 9, /* .h that includes those of all kernels and declares the registry */
     OPJIT_ARTIFACT_PTX = 10,   /* .ptx, for NVIDIA GPUs: LLVM, IR and JSON are the others; .json says how to launch it */
     OPJIT_ARTIFACT_CUBIN = 11, /* .cubin: the same, assembled by the program ptxas; UNAVAILABLE where there is none */
-    OPJIT_ARTIFACT_HSACO = 12  /* .hsaco: the code object for an AMD GPU, as ROCm loads it; made without a linker */
+    OPJIT_ARTIFACT_HSACO = 12, /* .hsaco: the code object for an AMD GPU, as ROCm loads it; made without a linker */
+    OPJIT_ARTIFACT_SPIRV = 13  /* .spv: SPIR-V 1.2 for OpenCL devices */
 } opjit_artifact_kind;
 
 /* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever

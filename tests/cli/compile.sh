@@ -71,8 +71,6 @@ run compile "$models/eye.json" --emit obj
 expect_error 'no folder' 2 'opjit: compile: -o DIR is missing: see opjit --help'
 run compile "$models/eye.json" --emit obj,tar -o "$work/x"
 expect_error 'emit' 2 'opjit: --emit: tar is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv'
-run compile "$models/eye.json" --emit spirv -o "$work/x"
-expect_error 'spirv' 2 'opjit: --emit: spirv: not made by this version'
 run compile "$models/eye.json" --dispatchable ear -o "$work/x"
 expect_error 'no such dispatchable' 1 "$models/eye.json: there is no dispatchable \"ear\""
 run compile "$models/eye.json" --target cpu:x86-64-v2,cpu:x86-64-v3,l1=65536 --target cpu:x86-64-v2,l1=16384 -o "$work/x"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# compile_gpu.sh - `compile` for GPUs: PTX, machine code where ptxas is installed, code objects, how to launch them, refusals.
+# compile_gpu.sh - `compile` for GPUs: PTX, machine code where ptxas is installed, code objects, SPIR-V, how to launch them, refusals.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 models=$tests/examples/models
@@ -61,4 +61,13 @@ if [ -n "${OPJIT_TEST_HIP:-}" ]; then
     OPJIT_HIP_DRIVER="$OPJIT_TEST_HIP" run run "$models/eye.json" --executor hip --target nvptx:sm_90
     expect_error "another's target" 1 "$models/eye.json: target nvptx:sm_90 is not for device hip, which runs amdgpu:gfx942"
 fi
+
+run compile "$models/causal_softmax.json" --target spirv --emit spirv,llvm,ir,json -o "$work/cl"
+expect_status 'SPIR-V' 0
+for kind in spv ll ir json; do expect_file "$work/cl/attention.$kind"; done
+[ "$(od -An -tx4 -N4 "$work/cl/attention.spv")" = ' 07230203' ] || fail 'a module of SPIR-V'
+run compile "$models/causal_softmax.json" --target spirv:opencl --emit spirv -o "$work/cl2"
+cmp -s "$work/cl/attention.spv" "$work/cl2/attention.spv" || fail 'the same module again'
+run compile "$models/eye.json" --target spirv --emit asm -o "$work/x"
+expect_error 'text of SPIR-V' 1 "$work/x/eye.s: SPIR-V is no text, which spirv-dis makes of it, and the target is spirv:opencl, for which there are spirv, llvm, ir and json"
 finish

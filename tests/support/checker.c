@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/reference/reference.h"
 #include "tests/support/emulated.h"
@@ -67,12 +68,22 @@ const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_coun
         { .name = "PTX, late", .target = "nvptx:sm_80", .level = OPJIT_LEVEL_QUICK, .late = 7 },
         { .name = "PTX, peak", .target = "nvptx:sm_90", .level = OPJIT_LEVEL_PEAK },
     };
+    static const test_mode opencl[] = {
+        { .name = "SPIR-V", .target = "spirv", .level = OPJIT_LEVEL_QUICK },
+        { .name = "SPIR-V, late", .target = "spirv", .level = OPJIT_LEVEL_QUICK, .late = 7 },
+        { .name = "SPIR-V, peak", .target = "spirv", .level = OPJIT_LEVEL_PEAK },
+        { .name = "SPIR-V, simulated grid", .target = "spirv", .flags = OPJIT_COMPILE_INTERPRET, .level = OPJIT_LEVEL_QUICK },
+    };
     enum { INTERPRETED = 3 }; /* the first of them */
     static test_mode found[MODES];
     static size_t n; /* of foreign, once looked for */
     *out_count = sizeof grids / sizeof *grids - INTERPRETED;
-    if (getenv("OPJIT_TEST_DEVICE") != NULL)
+    const char *device = getenv("OPJIT_TEST_DEVICE");
+    if (device != NULL && strcmp(device, "opencl") != 0)
         return grids + INTERPRETED;
+    *out_count = sizeof opencl / sizeof *opencl;
+    if (device != NULL)
+        return opencl;
     *out_count = sizeof grids / sizeof *grids;
     if (getenv("OPJIT_TEST_GRID") != NULL)
         return grids;

@@ -45,7 +45,7 @@ static opjit_status run_grid(const unit *u, uint32_t step, void *const *buffers,
                              opjit_error *error)
 {
     const ir_func *f = function_of(&u->fe.program, step);
-    grid_stage s = { .target = u->fe.options.target, .ptx = (const char *)u->code.bytes.data, .f = f, .stage = step,
+    grid_stage s = { .target = u->fe.options.target, .code = (const char *)u->code.bytes.data, .size = u->code.bytes.size, .f = f, .stage = step,
                      .buffers = buffers, .params = params, .shared = shared, .reversed = (step & 1) != 0 };
     char name[128];
     for (const ir_func *before = u->fe.program.variants; before != f; before++)
@@ -102,7 +102,9 @@ static opjit_status generate(unit *u, opjit_error *error)
                                       .variant_count = u->fe.program.count,
                                       .target = u->fe.options.target,
                                       .level = u->fe.options.level,
-                                      .emit = rt_target_team(u->fe.options.target) > 0 ? CODEGEN_ASM : CODEGEN_CODE,
+                                      .emit = u->fe.options.target->arch == RT_ARCH_SPIRV  ? CODEGEN_OBJECT
+                                              : rt_target_team(u->fe.options.target) > 0 ? CODEGEN_ASM
+                                                                                        : CODEGEN_CODE,
                                       .name = u->fe.name,
                                       .allocator = &u->fe.core->allocator,
                                       .verify = true };

@@ -84,7 +84,7 @@ static bool launch(const grid_launch *l, ptx_memory *memory, ptx_error *error)
 {
     uint64_t values[GRID_ARGUMENTS];
     void *pointers[GRID_ARGUMENTS];
-    ptx_module *module = ptx_parse(l->s->ptx, error);
+    ptx_module *module = ptx_parse(l->s->code, error);
     const int entry = module ? ptx_find(module, l->s->name) : -1;
     const ptx_launch how = { .grid = { (uint32_t)l->info.grid, 1, 1 },
                              .block = { l->info.block, 1, 1 },
@@ -144,6 +144,7 @@ opjit_status test_grid_run(const grid_stage *s, opjit_error *error)
     for (uint32_t i = 0; i + 1 < s->f->param_count; i++)
         l.arguments[l.count++].value = s->params[i];
     opjit_status status = !add_workspace(&l, &scratch)          ? opjit_rt_no_memory(error)
+                          : s->target->arch == RT_ARCH_SPIRV    ? test_grid_run_on_opencl(&l, error)
                           : getenv("OPJIT_TEST_DEVICE") != NULL ? test_grid_run_on_device(&l, error)
                                                                 : run_interpreted(&l, error);
     free(scratch);

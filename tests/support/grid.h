@@ -7,7 +7,8 @@
 
 typedef struct grid_stage {
     const rt_target *target;
-    const char *ptx;      /* text with the kernel in it */
+    const char *code;     /* PTX or SPIR-V with the kernel in it */
+    size_t size;          /* of it, without PTX's NUL */
     const char *name;     /* of the kernel */
     const ir_func *f;     /* after pass grid and layout */
     uint32_t stage;
@@ -17,8 +18,8 @@ typedef struct grid_stage {
     bool reversed;        /* the last block first; the PTX interpreter only */
 } grid_stage;
 
-/* Launches it as its metadata say, with buffers at addresses of the least alignment that is promised: in the PTX interpreter, or
- * where OPJIT_TEST_DEVICE names one ("cuda:0"), on a device.  UNAVAILABLE: the device runs no code for that target. */
+/* Launches it as its metadata say, with buffers at addresses of the least alignment that is promised: SPIR-V by OpenCL, PTX in an
+ * interpreter, or where OPJIT_TEST_DEVICE names one ("cuda:0"), on a device.  UNAVAILABLE: the device runs no code for that target. */
 opjit_status test_grid_run(const grid_stage *s, opjit_error *error);
 
 /* --- what the two share ------------------------------------------------------------------------------------------- */
@@ -48,6 +49,18 @@ typedef struct grid_launch {
 
 /* Arguments' values, and a pointer to each, once ranges have addresses. */
 void test_grid_arguments(const grid_launch *l, uint64_t values[GRID_ARGUMENTS], void *pointers[GRID_ARGUMENTS]);
+/* A device's functions. */
+typedef struct grid_memory {
+    void *device;
+    opjit_status (*allocate)(void *device, uint64_t bytes, uint64_t *out, opjit_error *error);
+    void (*free)(void *device, uint64_t base);
+    opjit_status (*write)(void *device, uint64_t base, const void *bytes, uint64_t size, opjit_error *error);
+    opjit_status (*read)(void *device, void *bytes, uint64_t base, uint64_t size, opjit_error *error);
+    opjit_status (*launch)(void *device, const grid_launch *l, opjit_error *error); /* ranges have addresses */
+} grid_memory;
+/* Launches between copies there and back; stores beside ranges and to what is read are errors. */
+opjit_status test_grid_run_copied(const grid_memory *m, grid_launch *l, opjit_error *error);
 opjit_status test_grid_run_on_device(grid_launch *l, opjit_error *error);
+opjit_status test_grid_run_on_opencl(grid_launch *l, opjit_error *error);
 
 #endif

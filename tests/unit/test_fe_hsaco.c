@@ -7,12 +7,10 @@
 #include <elf.h>
 #include <opjit/opjit.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/support/checker.h"
-#include "tests/support/pointwise_case.h"
+#include "tests/support/gpu_artifact.h"
 
 static const char *const targets[] = { "amdgpu:gfx90a", "amdgpu:gfx942", "amdgpu:gfx1100", "amdgpu:gfx1201" };
 static opjit_error error;
@@ -83,47 +81,7 @@ static void check_object(code_object *o, const char *kernel, uint32_t most_priva
     check_descriptor(o, kernel, most_private);
 }
 
-/* Fails where the tool ($variable, set by the build where one is found) warns; what it says is in *said.  False:
- * there is no tool. */
-static bool read_by(const char *variable, const char *options, const code_object *o, char *said, size_t size)
-{
-    const char *tool = getenv(variable);
-    char path[] = "/tmp/opjit-hsaco-XXXXXX", command[512];
-    if (tool == NULL || *tool == '\0')
-        return false;
-    const int file = mkstemp(path);
-    ck_assert_int_ge(file, 0);
-    ck_assert_int_eq(write(file, o->data, o->bytes), (ssize_t)o->bytes);
-    close(file);
-    snprintf(command, sizeof command, "'%s' %s %s 2>&1", tool, options, path);
-    FILE *pipe = popen(command, "r");
-    ck_assert_ptr_nonnull(pipe);
-    said[fread(said, 1, size - 1, pipe)] = '\0';
-    while (fgetc(pipe) != EOF)
-        ;
-    ck_assert_int_eq(pclose(pipe), 0);
-    unlink(path);
-    ck_assert_msg(strstr(said, "arning") == NULL && strstr(said, "error:") == NULL, "%s: %.400s", tool, said);
-    return true;
-}
-
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
-
-static opjit_artifact *make(opjit_context *context, const DML_OPERATOR_DESC *desc, const char *target)
-{
-    opjit_artifact_options options = OPJIT_ARTIFACT_OPTIONS_INIT;
-    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_artifact *artifact = NULL;
-    opjit_operator *op = NULL;
-    ck_assert_msg(opjit_operator_create(context, desc, &op, &error) == OPJIT_OK, "%s", error.message);
-    options.target_count = 1;
-    options.targets = &target;
-    compile.name = "made";
-    ck_assert_msg(opjit_artifact_create(context, &options, &artifact, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_msg(opjit_artifact_add_operator(artifact, op, &compile, &error) == OPJIT_OK, "%s", error.message);
-    opjit_operator_release(op);
-    return artifact;
-}
 
 /* most_private: bytes of memory that a thread may have. */
 static code_object get(opjit_artifact *artifact, uint32_t most_private)
@@ -137,68 +95,54 @@ static code_object get(opjit_artifact *artifact, uint32_t most_private)
     return o;
 }
 
+/* fmod is a function, which is called. */
+static void check_pointwise(opjit_artifact *artifact, const DML_OPERATOR_DESC *desc, void *user)
+{
+    const bool is_modulus = desc->Type == DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE ||
+                            desc->Type == DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR;
+    get(artifact, is_modulus ? 16 : 0);
+    (void)user;
+}
+
 START_TEST(pointwise)
 {
-    const ref_pointwise_row *row = &ref_pointwise_rows[_i];
-    const bool is_modulus =
-        row->type == DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE || row->type == DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR;
     opjit_context *context = test_context_create();
-    if (!test_have_codegen(context))
-        return;
-    for (uint32_t a = 0; a < TEST_TYPE_COUNT; a++) {
-        DML_TENSOR_DATA_TYPE types[2] = { test_types[a], test_types[a] };
-        pointwise_case c;
-        if (!ref_pointwise_allows(row, 'a', 0, types[0]))
-            continue;
-        for (uint32_t b = 0; row->types[1] != NULL && !ref_pointwise_allows(row, 'b', 0, types[1]); b++)
-            types[1] = test_types[b];
-        pointwise_case_plain(row, types, 2, &c);
-        opjit_artifact *artifact = make(context, &c.op, targets[(a + (uint32_t)_i) % 4]);
-        get(artifact, is_modulus ? 16 : 0); /* fmod is a function, which is called */
-        opjit_artifact_destroy(artifact);
-    }
+    if (test_have_codegen(context))
+        gpu_artifact_pointwise(context, &ref_pointwise_rows[_i], targets, 4, (uint32_t)_i, check_pointwise, NULL);
     opjit_context_destroy(context);
 }
 END_TEST
 
+typedef struct reading {
+    const char *target;
+    bool read; /* by the tools, so far */
+} reading;
+
 /* Rows by teams, with shuffles and shared memory; columns by threads; 16 bytes a store. */
+static void check_other(opjit_artifact *artifact, const DML_OPERATOR_DESC *desc, void *user)
+{
+    static char said[1 << 20];
+    reading *r = user;
+    const code_object o = get(artifact, 0);
+    r->read = gpu_artifact_read_by("OPJIT_TEST_READELF", "--all --notes", o.data, o.bytes, said, sizeof said) && r->read;
+    if (r->read)
+        ck_assert_ptr_nonnull(strstr(said, r->target + strlen("amdgpu:")));
+    r->read = gpu_artifact_read_by("OPJIT_TEST_OBJDUMP", "-d --disassemble-symbols=made_v0_s0", o.data, o.bytes, said,
+                                   sizeof said) &&
+              r->read;
+    if (r->read && desc->Type == DML_OPERATOR_DIAGONAL_MATRIX)
+        ck_assert_msg(strstr(said, "global_store_dwordx4") != NULL || strstr(said, "global_store_b128") != NULL,
+                      "%.3000s", said);
+    ck_assert(!r->read || strstr(said, "<unknown>") == NULL);
+}
+
 START_TEST(others)
 {
-    static const uint32_t sizes[] = { 3, 512, 1024 }, row_sizes[] = { 3, 512, 1 }, axes[] = { 2 };
-    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
-                                                  DML_TENSOR_DATA_TYPE_FLOAT64 };
-    static char said[1 << 20];
     opjit_context *context = test_context_create();
-    bool read = true;
-    if (!test_have_codegen(context))
-        return;
-    for (uint32_t i = 0; i < 3; i++) {
-        const DML_BUFFER_TENSOR_DESC buffer = { types[i], DML_TENSOR_FLAG_NONE, 3, sizes, NULL, 0, 0 },
-                                     rows = { types[i], DML_TENSOR_FLAG_NONE, 3, row_sizes, NULL, 0, 0 };
-        const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer }, row = { DML_TENSOR_TYPE_BUFFER, &rows };
-        const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { &tensor, &tensor, 1, axes };
-        const DML_REDUCE_OPERATOR_DESC sum = { DML_REDUCE_FUNCTION_SUM, &tensor, &row, 1, axes };
-        const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC scan = { &tensor, &tensor, 2, DML_AXIS_DIRECTION_INCREASING, 0 };
-        const DML_DIAGONAL_MATRIX_OPERATOR_DESC eye = { &tensor, 0, 1.0f };
-        const DML_OPERATOR_DESC descs[] = { { DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax },
-                                            { DML_OPERATOR_REDUCE, &sum },
-                                            { DML_OPERATOR_CUMULATIVE_SUMMATION, &scan },
-                                            { DML_OPERATOR_DIAGONAL_MATRIX, &eye } };
-        for (uint32_t k = 0; k < sizeof descs / sizeof *descs; k++) {
-            opjit_artifact *artifact = make(context, &descs[k], targets[_i]);
-            const code_object o = get(artifact, 0);
-            read = read_by("OPJIT_TEST_READELF", "--all --notes", &o, said, sizeof said) && read;
-            if (read)
-                ck_assert_ptr_nonnull(strstr(said, targets[_i] + strlen("amdgpu:")));
-            read = read_by("OPJIT_TEST_OBJDUMP", "-d --disassemble-symbols=made_v0_s0", &o, said, sizeof said) && read;
-            if (read && k == 3)
-                ck_assert_msg(strstr(said, "global_store_dwordx4") != NULL || strstr(said, "global_store_b128") != NULL,
-                              "%.3000s", said);
-            ck_assert(!read || strstr(said, "<unknown>") == NULL);
-            opjit_artifact_destroy(artifact);
-        }
-    }
-    if (!read)
+    reading r = { targets[_i], true };
+    if (test_have_codegen(context))
+        gpu_artifact_others(context, targets[_i], check_other, &r);
+    if (!r.read)
         printf("skipped: nothing is read by llvm-readelf and llvm-objdump, because they were not found\n");
     opjit_context_destroy(context);
 }
@@ -232,7 +176,7 @@ START_TEST(refused)
     const DML_DIAGONAL_MATRIX_OPERATOR_DESC eye = { &tensor, 0, 1.0f };
     opjit_context *context = test_context_create();
     const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX, &eye };
-    opjit_artifact *artifact = make(context, &desc, refusals[_i].target);
+    opjit_artifact *artifact = gpu_artifact_make(context, &desc, refusals[_i].target);
     const void *data;
     uint64_t bytes;
     ck_assert_int_eq(opjit_artifact_get(artifact, 0, refusals[_i].what, &data, &bytes, &error), OPJIT_UNSUPPORTED);

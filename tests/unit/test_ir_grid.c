@@ -114,6 +114,13 @@ static const struct {
     { "kernel @k after grid { out %y: f32[100000] scratch %s: f32[16384] stage @0 for %p in 0..100000 team 32 {\n"
       "sync for %j in 0..16384 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
       { 32, 256, 1024, 0, UINT64_C(65536) * 8192, 65536 } },
+    /* a team that is a block, with and without as much scratch as OpenCL's devices have */
+    { "kernel @k after grid { out %y: f32[1000] stage @0 for %p in 0..1000 team 32 alone { acc %a: f32 sum lanes 32\n"
+      "for %j in 0..8 spread { upd %a, f32 0x1p+0 } store %y[%p], get %a } }",
+      { 32, 32, 1000, 0, 0, 0 } },
+    { "kernel @k after grid { out %y: f32[1000] scratch %s: f32[8192] stage @0 for %p in 0..1000 team 32 alone {\n"
+      "sync for %j in 0..8192 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
+      { 32, 32, 1000, 0, UINT64_C(32768) * 1000, 32768 } },
     /* more iterations than 2^31 */
     { "kernel @k after grid { out %y: u8[5000000000] stage @0 for %p in 0..5000000000 team 1 {\n"
       "store %y[%p], u8 0 } }",

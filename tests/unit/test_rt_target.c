@@ -35,6 +35,8 @@ static const struct {
     { "cpu:sifive-u74", "cpu:rv64gc+zba+zbb,tune=sifive-u74,l2=2097152,l3=0" },
     { "nvptx:sm_80", "nvptx:sm_80" },
     { "nvptx:sm_80+sm_90", "nvptx:sm_90" },
+    { "spirv", "spirv:opencl" },
+    { "spirv:opencl", "spirv:opencl" },
 };
 
 START_TEST(canonical_row)
@@ -62,6 +64,7 @@ static const struct {
     { "nvptx:host", OPJIT_INVALID_ARGUMENT, "nvptx:host is unknown" },
     { "nvptx:sm_90+avx", OPJIT_INVALID_ARGUMENT, "feature +avx is unknown" },
     { "nvptx:sm_90,vec=32", OPJIT_INVALID_ARGUMENT, "vec=32" },
+    { "spirv:vulkan", OPJIT_INVALID_ARGUMENT, "known: opencl" },
     { "nvptx:sm_90,tune=znver3", OPJIT_INVALID_ARGUMENT, "tune=znver3" },
     { "cpu:x86-64-v5", OPJIT_INVALID_ARGUMENT, "cpu:x86-64-v5 is unknown" },
     { "cpu: x86-64-v3", OPJIT_INVALID_ARGUMENT, "is unknown" },
