@@ -17,7 +17,9 @@ enum {
     TASKS = 64,              /* as many as these are enough */
     TILE_UNIT = 16,          /* elements */
     FEWEST = 4,              /* columns that are worth it */
-    FAR_BYTES = 64 * 1024,
+    STREAM_BYTES = 1024 * 1024, /* beyond, rows of these lengths that follow each other are best read one by one, as a */
+    STREAM_LEAST = 512,         /* single stream */
+    STREAM_MOST = 4096,
     AT_ONCE = 4,             /* steps of a column between a load and a store of its result */
 };
 
@@ -174,33 +176,41 @@ static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_re
     store(s, &of_j, s->row, sum, &j);
 }
 
-/* Whether several steps in a round are worth it: what they read lies far apart, so that nothing is lost of what the
- * processor reads ahead, and there is next to nothing to do with it. */
-static bool is_spread(column_stage *s)
+/* Whether rows that lie `step` elements apart are read from memory one after the other. */
+static bool is_stream(const column_stage *s, uint32_t tensor, int64_t step)
+{
+    const ir_tensor *t = &s->f->tensors[tensor];
+    const int64_t bytes = step * opjit_ir_type_size(t->type);
+    return t->bytes > STREAM_BYTES && step == s->columns && bytes > STREAM_LEAST && bytes < STREAM_MOST;
+}
+
+/* Whether several steps in a round are worth it: there is next to nothing to do with what is loaded once a step, so that
+ * loading and storing the result takes half of the time, and nothing is lost of what the processor reads ahead. */
+static bool takes_several(column_stage *s)
 {
     ir_func *f = s->f;
     const ir_ref var = opjit_ir_reduced(f, s->statement), count = f->node_count;
     const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
     uint32_t loads = 0, others = 0;
-    bool far = seen != NULL;
-    for (ir_ref r = 1; far && r < count; r++) {
+    bool good = seen != NULL;
+    for (ir_ref r = 1; good && r < count; r++) {
         const ir_node *n = ir_at(f, r);
         others += seen[r] && n->op != IR_LOAD && n->type != IR_INDEX && n->count > 0;
         if (!seen[r] || n->op != IR_LOAD)
             continue;
         int64_t step;
-        far = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, 0, var, &step) &&
-              step >= FAR_BYTES / opjit_ir_type_size((ir_type)n->type);
+        good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, 0, var, &step) &&
+               !is_stream(s, n->ref, step);
         loads++;
     }
-    return far && loads == 1 && others <= 2;
+    return good && loads == 1 && others <= 2;
 }
 
 /* One step of every column for each of `length` k from first on. */
 static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length)
 {
     ir_func *f = s->f;
-    const int64_t rounds = is_spread(s) ? length / AT_ONCE : 0, done = rounds * AT_ONCE;
+    const int64_t rounds = takes_several(s) ? length / AT_ONCE : 0, done = rounds * AT_ONCE;
     if (rounds > 0)
         add_rounds(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, rounds), first, AT_ONCE);
     if (done < length)

@@ -33,6 +33,8 @@ static const reduction reductions[] = {
     { "sum f32 1 x 16384 x 256 columns", { 1, 16384, 256 }, 1, 1.15 },
     { "sum f32 512 x 128 x 64 columns", { 512, 128, 64 }, 1, 1.15 },
     { "sum f32 4 x 128 x 128 columns", { 4, 128, 128 }, 1, 1.15 },
+    { "sum f32 4 x 1024 x 1024 columns", { 4, 1024, 1024 }, 1, 1.15 },
+    { "sum f32 1 x 512 x 512 columns", { 1, 512, 512 }, 1, 1.15 },
     { "sum f32 16 x 512 x 512 all", { 16, 512, 512 }, ALL, 1.15 },
     { "sum f32 16 x 64 x 64 all", { 16, 64, 64 }, ALL, 1.15 },
     { "sum f32 8 x 512 x 64 all", { 8, 512, 64 }, ALL, 1.15 },
