@@ -20,25 +20,25 @@ enum {
 };
 
 /* Handles of OpenCL are pointers to what nobody knows. */
-#define FUNCTIONS(X)                                                                                               \
-    X(int32_t, clGetPlatformIDs, (uint32_t, void **, uint32_t *))                                                  \
-    X(int32_t, clGetDeviceIDs, (void *, uint64_t, uint32_t, void **, uint32_t *))                                  \
-    X(int32_t, clGetDeviceInfo, (void *, uint32_t, size_t, void *, size_t *))                                      \
-    X(void *, clCreateContext, (const intptr_t *, uint32_t, void *const *, void *, void *, int32_t *))             \
-    X(void *, clCreateCommandQueueWithProperties, (void *, void *, const uint64_t *, int32_t *))                   \
-    X(void *, clCreateProgramWithIL, (void *, const void *, size_t, int32_t *))                                    \
-    X(int32_t, clBuildProgram, (void *, uint32_t, void *const *, const char *, void *, void *))                    \
-    X(int32_t, clGetProgramBuildInfo, (void *, void *, uint32_t, size_t, void *, size_t *))                        \
-    X(int32_t, clReleaseProgram, (void *))                                                                         \
-    X(void *, clCreateKernel, (void *, const char *, int32_t *))                                                   \
-    X(int32_t, clReleaseKernel, (void *))                                                                          \
-    X(int32_t, clSetKernelArg, (void *, uint32_t, size_t, const void *))                                           \
-    X(int32_t, clSetKernelArgSVMPointer, (void *, uint32_t, const void *))                                         \
-    X(int32_t, clEnqueueNDRangeKernel, (void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, \
-                                        uint32_t, void *const *, void **))                                         \
-    X(int32_t, clFinish, (void *))                                                                                 \
-    X(void *, clSVMAlloc, (void *, uint64_t, size_t, uint32_t))                                                    \
-    X(void, clSVMFree, (void *, void *))                                                                           \
+#define FUNCTIONS(X)                                                                                                \
+    X(int32_t, clGetPlatformIDs, (uint32_t, void **, uint32_t *))                                                   \
+    X(int32_t, clGetDeviceIDs, (void *, uint64_t, uint32_t, void **, uint32_t *))                                   \
+    X(int32_t, clGetDeviceInfo, (void *, uint32_t, size_t, void *, size_t *))                                       \
+    X(void *, clCreateContext, (const intptr_t *, uint32_t, void *const *, void *, void *, int32_t *))              \
+    X(void *, clCreateCommandQueueWithProperties, (void *, void *, const uint64_t *, int32_t *))                    \
+    X(void *, clCreateProgramWithIL, (void *, const void *, size_t, int32_t *))                                     \
+    X(int32_t, clBuildProgram, (void *, uint32_t, void *const *, const char *, void *, void *))                     \
+    X(int32_t, clGetProgramBuildInfo, (void *, void *, uint32_t, size_t, void *, size_t *))                         \
+    X(int32_t, clReleaseProgram, (void *))                                                                          \
+    X(void *, clCreateKernel, (void *, const char *, int32_t *))                                                    \
+    X(int32_t, clReleaseKernel, (void *))                                                                           \
+    X(int32_t, clSetKernelArg, (void *, uint32_t, size_t, const void *))                                            \
+    X(int32_t, clSetKernelArgSVMPointer, (void *, uint32_t, const void *))                                          \
+    X(int32_t, clEnqueueNDRangeKernel,                                                                              \
+      (void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, void *const *, void **)) \
+    X(int32_t, clFinish, (void *))                                                                                  \
+    X(void *, clSVMAlloc, (void *, uint64_t, size_t, uint32_t))                                                     \
+    X(void, clSVMFree, (void *, void *))                                                                            \
     X(int32_t, clEnqueueSVMMemcpy, (void *, uint32_t, void *, const void *, size_t, uint32_t, void *const *, void **))
 
 typedef struct opencl {
@@ -56,14 +56,14 @@ static bool load(opencl *cl, char *why, size_t size)
         snprintf(why, size, "no OpenCL: %s", dlerror());
         return false;
     }
-#define FIND(result, name, arguments)                                       \
-    {                                                                       \
-        void *found = dlsym(library, #name);                                \
-        if (found == NULL) {                                                \
-            snprintf(why, size, "libOpenCL.so.1 has no " #name);            \
-            return false;                                                   \
-        }                                                                   \
-        memcpy(&cl->name, &found, sizeof found);                            \
+#define FIND(result, name, arguments)                            \
+    {                                                            \
+        void *found = dlsym(library, #name);                     \
+        if (found == NULL) {                                     \
+            snprintf(why, size, "libOpenCL.so.1 has no " #name); \
+            return false;                                        \
+        }                                                        \
+        memcpy(&cl->name, &found, sizeof found);                 \
     }
     FUNCTIONS(FIND)
     return true;
@@ -108,7 +108,8 @@ static opencl *open_opencl(char *why, size_t size)
         return &cl;
     if (!load(&cl, why, size))
         return NULL;
-    snprintf(why, size, "no OpenCL device here takes SPIR-V 1.2, keeps denormals, and has f64 and shared virtual memory");
+    snprintf(why, size,
+             "no OpenCL device here takes SPIR-V 1.2, keeps denormals, and has f64 and shared virtual memory");
     if (!find_device(&cl))
         return NULL;
     cl.context = cl.clCreateContext(NULL, 1, &cl.device, NULL, NULL, &failed);
@@ -146,7 +147,8 @@ static void release(void *device, uint64_t base)
 
 static opjit_status copy(const opencl *cl, void *to, const void *from, uint64_t size, opjit_error *error)
 {
-    return check(cl->clEnqueueSVMMemcpy(cl->queue, 1, to, from, (size_t)size, 0, NULL, NULL), "clEnqueueSVMMemcpy", error);
+    return check(cl->clEnqueueSVMMemcpy(cl->queue, 1, to, from, (size_t)size, 0, NULL, NULL), "clEnqueueSVMMemcpy",
+                 error);
 }
 
 static opjit_status write(void *device, uint64_t base, const void *bytes, uint64_t size, opjit_error *error)
@@ -181,7 +183,8 @@ static opjit_status run(const opencl *cl, void *kernel, const grid_launch *l, op
                       ? cl->clSetKernelArgSVMPointer(kernel, i, (const void *)(uintptr_t)values[i])
                       : cl->clSetKernelArg(kernel, i, sizeof values[i], &values[i]),
                   "an argument", error));
-    TRY(check(cl->clEnqueueNDRangeKernel(cl->queue, kernel, 1, NULL, &all, &block, 0, NULL, NULL), "the launch", error));
+    TRY(check(cl->clEnqueueNDRangeKernel(cl->queue, kernel, 1, NULL, &all, &block, 0, NULL, NULL), "the launch",
+              error));
     return check(cl->clFinish(cl->queue), "clFinish", error);
 }
 

@@ -88,7 +88,8 @@ static void check(opjit_artifact *artifact, const DML_OPERATOR_DESC *desc, void 
     check_module(words, size / 4);
     free(words);
     bool *read = user;
-    *read = gpu_artifact_read_by("OPJIT_TEST_SPIRV_VAL", "--target-env opencl2.2", data, size, said, sizeof said) && *read;
+    *read =
+        gpu_artifact_read_by("OPJIT_TEST_SPIRV_VAL", "--target-env opencl2.2", data, size, said, sizeof said) && *read;
     (void)desc;
 }
 
@@ -189,8 +190,9 @@ static opjit_artifact *make_softmax(opjit_context *context, const char *of)
 /* Threads that meet are a block of their own. */
 START_TEST(json)
 {
-    static const char want[] = "\"symbol\": \"made_v0_s0\", \"extent\": 64, \"grid\": [64, 1, 1], \"block\": [32, 1, 1], "
-                               "\"team\": 32, \"static_shared_bytes\": 4096 }";
+    static const char want[] =
+        "\"symbol\": \"made_v0_s0\", \"extent\": 64, \"grid\": [64, 1, 1], \"block\": [32, 1, 1], "
+        "\"team\": 32, \"static_shared_bytes\": 4096 }";
     opjit_context *context = test_context_create();
     opjit_artifact *artifact = make_softmax(context, target);
     const void *data;
