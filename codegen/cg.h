@@ -268,7 +268,8 @@ typedef struct cg_func {
     ir_launch launch;    /* GPUs: of this stage */
     uint32_t buffer_count; /* arguments that are buffers */
     LLVMValueRef *constant_data; /* constant buffers, if they are in the module; else NULL: arguments, too */
-    LLVMValueRef thread, team_in_block, team_number, scratch; /* i64: of the team, the block, the grid; address */
+    LLVMValueRef thread, team_in_block, team_number; /* i64: of the team, the block, the grid */
+    LLVMValueRef scratch, block_memory; /* addresses: of the team's, of all that is shared in the block */
     LLVMValueRef exchange; /* shared memory that a team's threads hand values around in, if any */
     LLVMValueRef first[8]; /* thread times 2, 4, 8, ...: by logarithm */
     bool apart;          /* the team's threads each do something else */
@@ -450,6 +451,7 @@ bool opjit_cg_grid_begin(cg_func *f, const char *name); /* a kernel's function; 
 void opjit_cg_grid_stage(cg_func *f, ir_ref stage);
 LLVMValueRef opjit_cg_grid_param(cg_func *f, uint32_t param, ir_type type); /* counted from 0 */
 LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor);
+LLVMValueRef opjit_cg_grid_folds(cg_func *f); /* shared memory for what warps fold to */
 void opjit_cg_spread(cg_func *f, ir_ref loop);
 /* Around what only one thread of the team is to do, where all of them do the same; NULL: each does its own. */
 LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
@@ -463,6 +465,10 @@ void opjit_cg_apart_load(cg_func *f, ir_ref body);
 void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before);
 void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef latch);
 bool opjit_cg_apart_blocked(const cg_func *f, ir_ref body);
+/* Where a team is a block: lanes anew, before a round in which each warp has a block of k; after it, those of each
+ * (`warp` is the thread's) into the totals, in the order of the blocks, which go from k to hi. */
+void opjit_cg_apart_reset(cg_func *f, ir_ref body);
+void opjit_cg_apart_meet(cg_func *f, ir_ref body, LLVMValueRef warp, LLVMValueRef k, LLVMValueRef hi);
 void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block that k is in */
 
 /* --- functions and modules ---------------------------------------------------------------------------------------- */

@@ -41,6 +41,12 @@ static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
     return opjit_cg_number(f, bits, 1, value);
 }
 
+/* Whether the warps of a team, which is a block, have each a part of the values. */
+static bool in_block(const cg_func *f, const cg_acc *a)
+{
+    return a->apart && f->launch.team > MOST_LANES;
+}
+
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef step(cg_func *f, const ir_node *acc, LLVMValueRef a, LLVMValueRef b)
@@ -180,7 +186,7 @@ void opjit_cg_acc(cg_func *f, ir_ref statement)
     LLVMValueRef zero = number(f, 64, 0);
     const uint32_t lanes = lanes_of(acc, a), bits = bits_of(a);
     *a = (cg_acc){ .type = a->type,
-                   .blocked = a->blocked,
+                   .blocked = a->blocked || in_block(f, a),
                    .own = a->own,
                    .apart = a->apart,
                    .lane = array(f, bits, lanes) };
@@ -271,26 +277,63 @@ static entry fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
     return e[0];
 }
 
-/* Lanes by halves, then the blocks before. */
-static entry fold(cg_func *f, const ir_node *acc, const cg_acc *a)
+/* Lanes by halves, those that threads have each one of too. */
+static entry fold_all_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
-    LLVMValueRef zero = number(f, 64, 0);
     entry e = fold_lanes(f, acc, a);
     for (uint32_t half = a->apart ? (uint32_t)acc->imm / 2 : 0; half > 0; half /= 2)
         e = combine(f, acc, a, e, entry_from(f, e, opjit_cg_lane_after(f, half)));
     if (a->apart) /* what the first thread has is right */
         e = entry_from(f, e, number(f, 32, 0));
-    if (!a->blocked)
-        return e;
+    return e;
+}
+
+/* Of the blocks before. */
+static entry total_of(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef *out_some)
+{
+    LLVMValueRef zero = number(f, 64, 0);
     entry total = { .value = read_values(f, a, a->total, 1, zero) };
-    LLVMValueRef some = is_set(f, read(f, a->total_some, 8, 1, zero));
+    *out_some = is_set(f, read(f, a->total_some, 8, 1, zero));
     if (is_arg(acc)) {
         total.where = read(f, a->total_where, 64, 1, zero);
-        total.some = some;
-        return combine(f, acc, a, total, e);
+        total.some = *out_some;
     }
+    return total;
+}
+
+/* A block's value after those of the blocks before. */
+static entry after_total(cg_func *f, const ir_node *acc, const cg_acc *a, entry e)
+{
+    LLVMValueRef some;
+    const entry total = total_of(f, acc, a, &some);
+    if (is_arg(acc))
+        return combine(f, acc, a, total, e);
     return (entry){ .value = LLVMBuildSelect(f->b, some, step(f, acc, total.value, e.value),
                                              opjit_cg_as_bits(f, e.value), "") };
+}
+
+static void write_total(cg_func *f, const ir_node *acc, const cg_acc *a, entry e)
+{
+    LLVMValueRef zero = number(f, 64, 0);
+    write(f, a->total, bits_of(a), zero, e.value);
+    if (is_arg(acc))
+        write(f, a->total_where, 64, zero, e.where);
+    write(f, a->total_some, 8, zero, is_arg(acc) ? opjit_cg_resize(f, e.some, 8, false) : number(f, 8, 1));
+}
+
+/* Lanes, then the blocks before; where a team is a block they are all. */
+static entry fold(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    if (!in_block(f, a)) {
+        const entry e = fold_all_lanes(f, acc, a);
+        return a->blocked ? after_total(f, acc, a, e) : e;
+    }
+    LLVMValueRef some;
+    entry total = total_of(f, acc, a, &some);
+    if (!is_arg(acc))
+        total.value = LLVMBuildSelect(f->b, some, opjit_cg_as_bits(f, total.value),
+                                      number(f, bits_of(a), opjit_ir_identity(a->type, (ir_kind)acc->kind)), "");
+    return total;
 }
 
 /* When k enters another block: the lanes go into the total and start anew. */
@@ -299,11 +342,7 @@ static void enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
     LLVMValueRef zero = number(f, 64, 0), block = LLVMBuildAShr(f->b, k, number(f, 64, BLOCK_SHIFT), "");
     LLVMValueRef other = LLVMBuildICmp(f->b, LLVMIntNE, block, read(f, a->block, 64, 1, zero), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, other);
-    const entry e = fold(f, acc, a);
-    write(f, a->total, bits_of(a), zero, e.value);
-    if (is_arg(acc))
-        write(f, a->total_where, 64, zero, e.where);
-    write(f, a->total_some, 8, zero, is_arg(acc) ? opjit_cg_resize(f, e.some, 8, false) : number(f, 8, 1));
+    write_total(f, acc, a, fold(f, acc, a));
     reset_lanes(f, acc, a);
     write(f, a->block, 64, zero, block);
     opjit_cg_if_end(f, after);
@@ -523,6 +562,80 @@ void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k)
         const cg_acc *const a = apart_of(f, body, s);
         if (a && a->blocked)
             enter_block(f, ir_at(f->ir, ir_at(f->ir, s)->ref), a, k);
+    }
+}
+
+/* --- a team that is a block --------------------------------------------------------------------------------------- */
+
+void opjit_cg_apart_reset(cg_func *f, ir_ref body)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        const cg_acc *const a = apart_of(f, body, s);
+        if (a)
+            reset_lanes(f, ir_at(f->ir, ir_at(f->ir, s)->ref), a);
+    }
+}
+
+/* What each warp's lanes fold to, by warp: values, where they are, whether there is one. */
+typedef struct folds {
+    LLVMValueRef value, where, some;
+} folds;
+
+static entry read_fold(cg_func *f, const ir_node *acc, const cg_acc *a, const folds *p, LLVMValueRef warp)
+{
+    entry e = { .value = read(f, p->value, bits_of(a), 1, warp) };
+    if (is_arg(acc)) {
+        e.where = read(f, p->where, 64, 1, warp);
+        e.some = is_set(f, read(f, p->some, 8, 1, warp));
+    }
+    return e;
+}
+
+static void write_fold(cg_func *f, const ir_node *acc, const cg_acc *a, const folds *p, LLVMValueRef warp)
+{
+    const entry e = fold_all_lanes(f, acc, a);
+    LLVMValueRef lane = LLVMBuildAnd(f->b, f->thread, number(f, 64, MOST_LANES - 1), "");
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntEQ, lane, number(f, 64, 0), ""));
+    write(f, p->value, bits_of(a), warp, opjit_cg_as_bits(f, e.value));
+    if (is_arg(acc)) {
+        write(f, p->where, 64, warp, e.where);
+        write(f, p->some, 8, warp, opjit_cg_resize(f, e.some, 8, false));
+    }
+    opjit_cg_if_end(f, after);
+}
+
+static void meet(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef warp, LLVMValueRef k, LLVMValueRef hi)
+{
+    const uint64_t warps = f->launch.team / MOST_LANES;
+    LLVMValueRef base = opjit_cg_grid_folds(f);
+    const folds p = { base, opjit_cg_offset(f, f->type.i64, base, number(f, 64, warps)),
+                      opjit_cg_offset(f, f->type.i64, base, number(f, 64, 2 * warps)) };
+    write_fold(f, acc, a, &p, warp);
+    f->cpu->grid->sync(f);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBuildBr(f->b, body);
+    LLVMPositionBuilderAtEnd(f->b, body);
+    LLVMValueRef at = LLVMBuildPhi(f->b, f->type.i64, "");
+    LLVMAddIncoming(at, &k, &before, 1);
+    LLVMValueRef which = LLVMBuildLShr(f->b, LLVMBuildSub(f->b, at, k, ""), number(f, 64, BLOCK_SHIFT), "");
+    write_total(f, acc, a, after_total(f, acc, a, read_fold(f, acc, a, &p, which)));
+    LLVMValueRef next = LLVMBuildAdd(f->b, at, number(f, 64, UINT64_C(1) << BLOCK_SHIFT), "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
+    LLVMAddIncoming(at, &next, &latch, 1);
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLT, next, hi, ""), body, after);
+    LLVMMoveBasicBlockAfter(after, latch);
+    LLVMPositionBuilderAtEnd(f->b, after);
+    f->cpu->grid->sync(f); /* before the next ones are written */
+}
+
+void opjit_cg_apart_meet(cg_func *f, ir_ref body, LLVMValueRef warp, LLVMValueRef k, LLVMValueRef hi)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        const cg_acc *const a = apart_of(f, body, s);
+        if (a)
+            meet(f, ir_at(f->ir, ir_at(f->ir, s)->ref), a, warp, k, hi);
     }
 }
 

@@ -129,7 +129,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->turn = (cg_turn){ .on = false };
     f->tail = f->shifted = f->aligned = f->nontemporal = f->streams = f->fetches = f->sinks = false;
     f->fence = f->failed = f->accumulates = f->apart = false;
-    f->scratch = NULL;
+    f->scratch = f->block_memory = NULL;
     memset(f->first, 0, sizeof(f->first));
     TRY(opjit_cg_plan(f, stage));
     if (f->cpu->grid) {

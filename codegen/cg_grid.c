@@ -45,21 +45,35 @@ static LLVMValueRef moved(cg_func *f, LLVMValueRef p, LLVMValueRef bytes)
     return LLVMBuildGEP2(f->entry, f->type.i8, p, &bytes, 1, "");
 }
 
+/* The block's shared memory. */
+static LLVMValueRef block_memory(cg_func *f)
+{
+    if (f->block_memory)
+        return f->block_memory;
+    LLVMTypeRef type = LLVMArrayType2(f->type.i8, f->launch.shared);
+    f->block_memory = LLVMAddGlobalInAddressSpace(f->module, type, "scratch", f->cpu->grid->shared);
+    LLVMSetLinkage(f->block_memory, LLVMInternalLinkage);
+    LLVMSetInitializer(f->block_memory, LLVMGetUndef(type));
+    LLVMSetAlignment(f->block_memory, 64);
+    return f->block_memory;
+}
+
 /* A team's scratch: in shared memory, by its place in the block, or behind the temps, by its place in the grid. */
 static LLVMValueRef scratch(cg_func *f)
 {
     const ir_launch *l = &f->launch;
     LLVMValueRef size = number(f, (int64_t)l->team_scratch);
-    if (l->shared == 0) {
+    if (l->scratch > 0) {
         LLVMValueRef p = moved(f, LLVMGetLastParam(f->fn), number(f, (int64_t)align_up(f->ir->shared_size, 64)));
         return moved(f, p, LLVMBuildMul(f->entry, f->team_number, size, ""));
     }
-    LLVMTypeRef type = LLVMArrayType2(f->type.i8, l->shared);
-    LLVMValueRef memory = LLVMAddGlobalInAddressSpace(f->module, type, "scratch", f->cpu->grid->shared);
-    LLVMSetLinkage(memory, LLVMInternalLinkage);
-    LLVMSetInitializer(memory, LLVMGetUndef(type));
-    LLVMSetAlignment(memory, 64);
-    return moved(f, memory, LLVMBuildMul(f->entry, f->team_in_block, size, ""));
+    return moved(f, block_memory(f), LLVMBuildMul(f->entry, f->team_in_block, size, ""));
+}
+
+LLVMValueRef opjit_cg_grid_folds(cg_func *f)
+{
+    const ir_launch *l = &f->launch;
+    return moved(f, block_memory(f), number(f, l->shared - l->folds));
 }
 
 LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor)
@@ -174,7 +188,7 @@ LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more)
 {
     LLVMValueRef thread = LLVMBuildTrunc(f->b, f->thread, f->type.i32, "");
     LLVMValueRef sum = LLVMBuildAdd(f->b, thread, opjit_cg_number(f, 32, 1, more), "");
-    return LLVMBuildAnd(f->b, sum, opjit_cg_number(f, 32, 1, f->launch.team - 1), "");
+    return LLVMBuildAnd(f->b, sum, opjit_cg_number(f, 32, 1, LANES - 1), "");
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
@@ -257,6 +271,7 @@ static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
     cg_func *f = s->f;
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t lanes = n->vec > 1 ? n->vec : 1, team = f->launch.team, copies = n->unroll > 1 ? n->unroll : 1;
+    const uint32_t threads = s->updates ? LANES : team; /* that the groups are shared out to */
     const ir_ref lo = ir_operand(f->ir, loop, 0), hi = ir_operand(f->ir, loop, 1);
     uint64_t gap;
     int64_t most = longest(f, lo, hi, (uint64_t)lanes * team);
@@ -270,9 +285,9 @@ static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
         return;
     }
     if (copies > 1 && most >= (int64_t)lanes * copies)
-        pos = rounds(s, lanes, copies, team, pos, false);
+        pos = rounds(s, lanes, copies, threads, pos, false);
     if (most >= lanes)
-        pos = rounds(s, lanes, 1, team, pos, whole);
+        pos = rounds(s, lanes, 1, threads, pos, whole);
     if (whole)
         return;
     rounds(s, 1, 1, 1, pos, true); /* the end, less than a group: the thread's whose group it would be */
@@ -310,6 +325,34 @@ static void emit_updates(const spread *s, ir_ref loop, LLVMValueRef lo)
     }
 }
 
+/* The same where the team is a block: warp w has blocks w, w + warps, ... of k.  In each round every warp folds its
+ * block, and all threads add up what they have folded to, in the order of the blocks. */
+static void emit_updates_in_block(const spread *s, ir_ref loop, LLVMValueRef lo)
+{
+    cg_func *f = s->f;
+    spread part = *s;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
+    LLVMValueRef start = LLVMBuildAnd(f->b, lo, number(f, -BLOCK), "");
+    LLVMValueRef warp = LLVMBuildLShr(f->b, f->thread, number(f, __builtin_ctz(LANES)), "");
+    LLVMValueRef own = LLVMBuildMul(f->b, warp, number(f, BLOCK), "");
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSLT, lo, s->hi, ""));
+    LLVMBasicBlockRef body = LLVMGetInsertBlock(f->b);
+    LLVMValueRef round = LLVMBuildPhi(f->b, f->type.i64, "");
+    LLVMAddIncoming(round, &start, &before, 1);
+    LLVMValueRef block = opjit_cg_add(f, round, own), first = opjit_cg_limit(f, true, lo, block);
+    part.hi = opjit_cg_limit(f, false, s->hi, opjit_cg_add(f, block, number(f, BLOCK)));
+    opjit_cg_apart_reset(f, s->body);
+    LLVMValueRef off = LLVMBuildAnd(f->b, LLVMBuildSub(f->b, f->thread, first, ""), number(f, LANES - 1), "");
+    emit_groups(&part, loop, opjit_cg_add(f, first, off));
+    LLVMValueRef next = opjit_cg_add(f, round, number(f, (int64_t)f->launch.team / LANES * BLOCK));
+    opjit_cg_apart_meet(f, s->body, warp, round, opjit_cg_limit(f, false, s->hi, next));
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
+    LLVMAddIncoming(round, &next, &latch, 1);
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLT, next, s->hi, ""), body, after);
+    LLVMMoveBasicBlockAfter(after, latch);
+    LLVMPositionBuilderAtEnd(f->b, after);
+}
+
 static bool updates(const cg_func *f, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
@@ -341,7 +384,9 @@ void opjit_cg_spread(cg_func *f, ir_ref loop)
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, lanes);
     f->apart = true;
-    if (s.updates)
+    if (s.updates && f->launch.team > LANES)
+        emit_updates_in_block(&s, loop, lo);
+    else if (s.updates)
         emit_updates(&s, loop, lo);
     else
         emit_groups(&s, loop, opjit_cg_add(f, lo, first_element(f, lanes)));

@@ -302,6 +302,7 @@ typedef struct ir_launch {
     uint32_t shared;  /* bytes of a block's shared memory: scratch, of each team at team_scratch times its number */
     uint64_t scratch; /* bytes of scratch in the workspace, behind the temps, likewise of each team of the grid; or 0 */
     uint64_t team_scratch;
+    uint32_t folds;   /* last bytes of the shared memory: where warps of a larger team leave what their lanes fold to */
 } ir_launch;
 /* After opjit_ir_layout. */
 void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out);

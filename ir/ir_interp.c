@@ -199,7 +199,7 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
         const bool apart = m->race->lane != RACE_ALL && m->race->threads > 1;
         a->apart = a->apart || apart;
         a->alike = a->alike || !apart;
-        if (a->apart && (a->alike || acc->imm <= 1 || lane % m->race->threads != m->race->lane))
+        if (a->apart && (a->alike || acc->imm <= 1 || lane != m->race->lane % acc->imm))
             fail(m, acc_ref, "a lane is updated by a thread that doesn't have it");
     }
     if (acc->imm && m->innermost >> BLOCK_SHIFT != a->block) {

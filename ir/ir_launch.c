@@ -4,6 +4,7 @@
 enum {
     BLOCK = 256,             /* threads: whole warps, and enough of them for any device to hide its latencies */
     WAVE = 32,               /* larger teams are a block of their own, whose threads can wait for each other */
+    FOLD_BYTES = 24,         /* what a warp's lanes fold to: a value, where it was found, whether there is one */
     SHARED = 48 * 1024,      /* bytes of shared memory that every device gives every block */
     SHARED_ALONE = 31 * 1024, /* of OpenCL's 32 KiB, what threads meet in is taken off */
     SCRATCH_ALIGN = 64,
@@ -26,14 +27,23 @@ static bool touches_scratch(const ir_func *f, ir_ref first)
     return false;
 }
 
+static bool accumulates(const ir_func *f, ir_ref first)
+{
+    for (ir_ref s = first; s; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_ACC || accumulates(f, ir_at(f, s)->body))
+            return true;
+    return false;
+}
+
 void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out)
 {
     const ir_node *n = ir_at(f, stage);
     const uint64_t iterations = (uint64_t)ir_index_value(f, ir_operand(f, stage, 1));
     const uint64_t own = touches_scratch(f, n->body) ? scratch_of(f) : 0;
     const bool alone = (n->flags & IR_STAGE_ALONE) != 0;
-    const uint64_t shared = alone ? SHARED_ALONE : SHARED;
     *out = (ir_launch){ .team = n->vec, .block = alone || n->vec > WAVE ? n->vec : BLOCK, .team_scratch = own };
+    out->folds = n->vec > WAVE && accumulates(f, n->body) ? n->vec / WAVE * FOLD_BYTES : 0;
+    const uint64_t shared = (alone ? SHARED_ALONE : SHARED) - out->folds;
     if (own > 0 && own <= shared && n->vec > 1) {
         const uint64_t teams = shared / own;
         if (teams < out->block / n->vec)
@@ -48,6 +58,7 @@ void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out)
     out->grid = out->grid == 0 ? 1 : out->grid > MOST_BLOCKS ? MOST_BLOCKS : out->grid;
     if (own > 0 && out->shared == 0)
         out->scratch = own * out->grid * teams;
+    out->shared += out->folds;
 }
 
 uint64_t opjit_ir_grid_workspace(const ir_func *f)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { LANES = 32, MANY_LANES = 0xffff };
+enum { LANES = 32, BLOCK = 4096 /* of reductions */, MANY_LANES = 0xffff };
 #define MANY_TEAMS UINT64_MAX
 
 /* The last store and the last loads; team 0: none yet. */
@@ -123,6 +123,6 @@ uint32_t opjit_ir_race_lane(const ir_race *r, ir_ref loop, int64_t lo, int64_t i
     if (!(n->flags & IR_FOR_SPREAD) || r->threads < 2)
         return RACE_ALL;
     if (group == 1 && updates(r->f, n->body))
-        return (uint32_t)((uint64_t)i % LANES) % r->threads;
+        return ((uint32_t)((uint64_t)i % LANES) + (uint32_t)((uint64_t)i / BLOCK % LANES) * LANES) % r->threads;
     return (uint32_t)((uint64_t)(i - lo) / group % r->threads);
 }

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024 };
+enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
 
 /* Rules that are proofs by structure and interval: what breaks them may still be right. */
 static bool is_proof(uint32_t rule)
@@ -300,6 +300,32 @@ static bool in_spread(const verifier *v)
     return false;
 }
 
+static uint32_t count_updates(const ir_func *f, ir_ref first, ir_ref acc)
+{
+    uint32_t count = 0;
+    for (ir_ref s = first; s; s = ir_at(f, s)->next)
+        count += (ir_at(f, s)->op == IR_UPD && ir_at(f, s)->ref == acc) + count_updates(f, ir_at(f, s)->body, acc);
+    return count;
+}
+
+/* Which warp has which block of values the one loop says that has them all. */
+static opjit_status check_spread_update(verifier *v, ir_ref loop, ir_ref s)
+{
+    const ir_func *f = v->f;
+    const ir_ref acc = ir_at(f, s)->ref, around = v->open[v->open_count - 1];
+    bool beside = false;
+    if (ir_at(f, s)->op != IR_UPD)
+        return OPJIT_OK;
+    if (ir_at(f, loop)->vec > 1 || ir_at(f, acc)->imm != WARP)
+        FAIL(19, loop, "spread: thread l must have lane l of 32");
+    for (ir_ref r = ir_at(f, around)->body; r; r = ir_at(f, r)->next)
+        beside = beside || r == acc;
+    if (ir_at(f, v->open[0])->vec > WARP &&
+        (!beside || count_updates(f, ir_at(f, around)->body, acc) != count_updates(f, ir_at(f, loop)->body, acc)))
+        FAIL(19, loop, "spread over several warps: another loop has a part of the accumulator");
+    return OPJIT_OK;
+}
+
 static opjit_status check_grid(verifier *v, ir_ref s)
 {
     const ir_node *node = ir_at(v->f, s);
@@ -313,8 +339,7 @@ static opjit_status check_grid(verifier *v, ir_ref s)
         (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_spread(v) || node->imm != 1))
         FAIL(19, s, "spread without a team, inside of another such loop, or with a step");
     for (ir_ref u = node->flags & IR_FOR_SPREAD ? node->body : 0; u; u = ir_at(v->f, u)->next)
-        if (ir_at(v->f, u)->op == IR_UPD && (node->vec > 1 || ir_at(v->f, ir_at(v->f, u)->ref)->imm != 32))
-            FAIL(19, s, "spread: thread l must have lane l of 32");
+        TRY(check_spread_update(v, s, u));
     return OPJIT_OK;
 }
 

@@ -85,7 +85,8 @@ static void draw_axes(test_random *r, reduce_case *c)
     }
 }
 
-static void draw_case(test_random *r, DML_OPERATOR_TYPE type, reduce_case *c)
+/* columns: of rows of that many, the last axis reduced; 0: any sizes and axes. */
+static void draw_case(test_random *r, DML_OPERATOR_TYPE type, uint32_t columns, reduce_case *c)
 {
     static const DML_TENSOR_DATA_TYPE numbers[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
                                                     DML_TENSOR_DATA_TYPE_INT64, DML_TENSOR_DATA_TYPE_UINT64 };
@@ -95,24 +96,30 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, reduce_case *c)
     const bool arg = !hardmax && (type != DML_OPERATOR_REDUCE || function == DML_REDUCE_FUNCTION_ARGMAX ||
                                   function == DML_REDUCE_FUNCTION_ARGMIN);
     const DML_TENSOR_DATA_TYPE in = input_type(r, type, function), out = arg ? draw(r, numbers, 4) : in;
-    const uint32_t rank = 1 + (uint32_t)test_random_below(r, test_random_chance(r, 10) ? 8 : 4);
+    const uint32_t rank = columns ? 2 : 1 + (uint32_t)test_random_below(r, test_random_chance(r, 10) ? 8 : 4);
     test_tensor_link(&c->input, in, rank);
     test_tensor_link(&c->output, out, rank);
     test_tensor_random_sizes(r, &c->input, hardmax ? 150 : test_random_chance(r, 4) ? 9000 : 500);
     c->op.Type = type;
     c->op.Desc = &c->desc;
     draw_axes(r, c);
-    if (!hardmax && rank == 2 && test_random_chance(r, 10)) { /* columns of more than one block */
+    if (!hardmax && !columns && rank == 2 && test_random_chance(r, 10)) { /* columns of more than one block */
         c->input.sizes[0] = 4000 + (uint32_t)test_random_below(r, 5000);
         c->input.sizes[1] = 2 + (uint32_t)test_random_below(r, 12);
         c->axes[0] = 0;
         c->axis_count = 1;
     }
-    if (!hardmax && rank == 2 && test_random_chance(r, 12)) { /* few and long: their blocks are a stage */
+    if (!hardmax && !columns && rank == 2 && test_random_chance(r, 12)) { /* few and long: their blocks are a stage */
         const uint32_t along = (uint32_t)test_random_below(r, 2);
         c->input.sizes[along] = 65000 + (uint32_t)(test_random_chance(r, 50) ? 4632 : test_random_below(r, 9000));
         c->input.sizes[1 - along] = 1 + (uint32_t)test_random_below(r, 3);
         c->axes[0] = along;
+        c->axis_count = 1;
+    }
+    if (columns) {
+        c->input.sizes[0] = 1 + (uint32_t)test_random_below(r, 3);
+        c->input.sizes[1] = columns;
+        c->axes[0] = 1;
         c->axis_count = 1;
     }
     memcpy(c->output.sizes, c->input.sizes, sizeof c->output.sizes);
@@ -166,7 +173,27 @@ START_TEST(random_descriptors)
     for (uint64_t n = cases.first; n < cases.end; n++) {
         test_random r;
         test_random_init(&r, cases.seed, (uint64_t)_i, n);
-        draw_case(&r, operators[_i], c);
+        draw_case(&r, operators[_i], 0, c);
+        const operator_case drawn = case_of(c);
+        operator_case_check(context, &drawn, &r, codegen, n);
+    }
+    free(c);
+    opjit_context_destroy(context);
+}
+END_TEST
+
+/* Rows of several blocks of 4096, which GPUs share out. */
+START_TEST(long_rows)
+{
+    static const uint32_t columns[] = { 4097, 8192, 36001 };
+    opjit_context *context = test_context_create();
+    const bool codegen = test_have_codegen(context);
+    reduce_case *c = malloc(sizeof *c);
+    ck_assert_ptr_nonnull(c);
+    for (uint64_t n = 0; n < sizeof columns / sizeof *columns; n++) {
+        test_random r;
+        test_random_init(&r, 5, (uint64_t)_i, n);
+        draw_case(&r, operators[_i], columns[n], c);
         const operator_case drawn = case_of(c);
         operator_case_check(context, &drawn, &r, codegen, n);
     }
@@ -308,7 +335,7 @@ START_TEST(random_formulas)
         test_random r;
         test_random_init(&r, cases.seed, 100 + (uint64_t)_i, n);
         do
-            draw_case(&r, formulas[_i].drawn, c);
+            draw_case(&r, formulas[_i].drawn, 0, c);
         while (c->output.interleaved ||
                (formulas[_i].drawn == DML_OPERATOR_REDUCE && c->desc.reduce.Function != formulas[_i].drawn_function));
         c->op.Type = formulas[_i].type;
@@ -326,6 +353,7 @@ int main(void)
     Suite *suite = suite_create("property.reduce");
     TCase *tcase = tcase_create("random descriptors");
     tcase_add_loop_test(tcase, random_descriptors, 0, OPERATORS);
+    tcase_add_loop_test(tcase, long_rows, 0, 5); /* not HARDMAX, whose reference looks at all of a row for each element */
     tcase_add_loop_test(tcase, random_formulas, 0, FORMULAS);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

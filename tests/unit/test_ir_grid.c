@@ -103,28 +103,32 @@ static const struct {
 } launches[] = {
     { "kernel @k after grid { out %y: f32[1000,8] stage @0 for %p in 0..1000 team 32 { for %j in 0..8 spread {\n"
       "store %y[%p,%j], f32 0x0p+0 } } }",
-      { 32, 256, 125, 0, 0, 0 } },
+      { 32, 256, 125, 0, 0, 0, 0 } },
     { "kernel @k after grid { out %y: f32[1000] stage @0 for %p in 0..1000 team 1 { store %y[%p], f32 0x0p+0 } }",
-      { 1, 256, 4, 0, 0, 0 } },
+      { 1, 256, 4, 0, 0, 0, 0 } },
     /* 16 KiB of scratch a team: three teams a block */
     { "kernel @k after grid { out %y: f32[1000] scratch %s: f32[4096] stage @0 for %p in 0..1000 team 32 {\n"
       "sync for %j in 0..4096 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
-      { 32, 96, 334, 49152, 0, 16384 } },
+      { 32, 96, 334, 49152, 0, 16384, 0 } },
     /* more than a block has: in the workspace, of as many teams as may be there at a time */
     { "kernel @k after grid { out %y: f32[100000] scratch %s: f32[16384] stage @0 for %p in 0..100000 team 32 {\n"
       "sync for %j in 0..16384 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
-      { 32, 256, 1024, 0, UINT64_C(65536) * 8192, 65536 } },
+      { 32, 256, 1024, 0, UINT64_C(65536) * 8192, 65536, 0 } },
     /* a team that is a block, with and without as much scratch as OpenCL's devices have */
     { "kernel @k after grid { out %y: f32[1000] stage @0 for %p in 0..1000 team 32 alone { acc %a: f32 sum lanes 32\n"
       "for %j in 0..8 spread { upd %a, f32 0x1p+0 } store %y[%p], get %a } }",
-      { 32, 32, 1000, 0, 0, 0 } },
+      { 32, 32, 1000, 0, 0, 0, 0 } },
     { "kernel @k after grid { out %y: f32[1000] scratch %s: f32[8192] stage @0 for %p in 0..1000 team 32 alone {\n"
       "sync for %j in 0..8192 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
-      { 32, 32, 1000, 0, UINT64_C(32768) * 1000, 32768 } },
+      { 32, 32, 1000, 0, UINT64_C(32768) * 1000, 32768, 0 } },
+    /* rows of five blocks of 4096, for eight warps */
+    { "kernel @k after grid { in %x: f32[8,20000] out %y: f32[8] stage @0 for %p in 0..8 team 256 {\n"
+      "acc %a: f32 sum lanes 32 for %k in 0..20000 spread { upd %a, load %x[%p,%k] } store %y[%p], get %a } }",
+      { 256, 256, 8, 192, 0, 0, 192 } },
     /* more iterations than 2^31 */
     { "kernel @k after grid { out %y: u8[5000000000] stage @0 for %p in 0..5000000000 team 1 {\n"
       "store %y[%p], u8 0 } }",
-      { 1, 256, 19531250, 0, 0, 0 } },
+      { 1, 256, 19531250, 0, 0, 0, 0 } },
 };
 
 START_TEST(launch)
@@ -143,6 +147,7 @@ START_TEST(launch)
     ck_assert_uint_eq(l.shared, launches[_i].launch.shared);
     ck_assert_uint_eq(l.scratch, launches[_i].launch.scratch);
     ck_assert_uint_eq(l.team_scratch, launches[_i].launch.team_scratch);
+    ck_assert_uint_eq(l.folds, launches[_i].launch.folds);
     ck_assert_uint_eq(opjit_ir_grid_workspace(&f), l.scratch);
     opjit_ir_free(&f);
 }
