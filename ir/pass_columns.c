@@ -3,6 +3,8 @@
  * memory, has a scratch row of results instead of an accumulator.  The reduced coordinate is walked outside, ascending,
  * and the columns inside, so that each column sees what its accumulator would have seen, in the same order: from the
  * identity on, in blocks of 4096 that are folded one after the other where that makes a difference.
+ * A definition that runs along one dimension, while the next column is the next element, is the same without a fold: what
+ * a column has is stored at each step.
  * Not here: arg kinds, which stay with accumulators. */
 #include "ir/pass.h"
 
@@ -31,6 +33,7 @@ typedef struct column_stage {
     ir_node def;
     ir_tensor out;
     uint32_t dimension;                   /* of the columns */
+    int32_t along;                        /* dimension that a running sum goes along; -1: it is none */
     int64_t rows, tiles, columns, length; /* columns: of a tile; length: reduced elements */
     ir_ref at[9];                         /* the row's coordinates, 0 for the others */
     ir_ref first;                         /* column of the tile */
@@ -71,16 +74,18 @@ static bool plan(column_stage *s)
 {
     const ir_func *f = s->f;
     const ir_node *n = &s->def;
-    if (n->op != IR_DEF || n->imm != 1 || n->kind == 0 || n->kind >= IR_ARGMIN || s->out.rank == 0)
+    s->along = opjit_ir_scanned(f, s->statement);
+    if (n->op != IR_DEF || (n->imm != 1 && s->along < 0) || n->kind == 0 || n->kind >= IR_ARGMIN || s->out.rank == 0)
         return false;
     for (s->dimension = s->out.rank - 1; s->dimension > 0 && s->out.sizes[s->dimension] == 1;)
         s->dimension--;
     const int64_t all = (int64_t)s->out.sizes[s->dimension], size = opjit_ir_type_size((ir_type)n->type);
-    s->length = ir_index_value(f, ir_operand(f, s->statement, n->count - 1));
+    s->length = s->along >= 0 ? (int64_t)s->out.sizes[s->along]
+                              : ir_index_value(f, ir_operand(f, s->statement, n->count - 1));
     s->rows = 1;
     for (uint32_t d = 0; d < s->dimension; d++)
-        s->rows *= (int64_t)s->out.sizes[d];
-    if (all < FEWEST || all > INT64_MAX / size || s->length < 2)
+        s->rows *= (int32_t)d == s->along ? 1 : (int64_t)s->out.sizes[d];
+    if (s->along >= (int32_t)s->dimension || all < FEWEST || all > INT64_MAX / size || s->length < 2)
         return false;
     int64_t most = TILE_BYTES; /* of a single row tiles are what can run side by side */
     if (s->rows == 1 && all * size / TASKS < most)
@@ -245,8 +250,10 @@ static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, co
     ir_func *f = s->f;
     const ir_ref output = s->r->members[1].statement;
     inline_source *source = &s->r->sources[s->def.ref];
-    const ir_ref let = opjit_ir_let(f, result);
-    opjit_ir_block_add(f, list, let);
+    const bool is_let = ir_at(f, result)->op == IR_GET;
+    const ir_ref let = is_let ? ir_at(f, result)->ref : opjit_ir_let(f, result);
+    if (!is_let)
+        opjit_ir_block_add(f, list, let);
     if (f->failed)
         return;
     source->row_value = let;
@@ -261,6 +268,50 @@ static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, co
     source->row_value = 0;
 }
 
+/* Stores what a column has, in the definition's memory or as the output. */
+static void add_result(column_stage *s, block *list, ir_ref result, ir_ref j)
+{
+    ir_ref at[9];
+    memcpy(at, s->at, sizeof at);
+    at[s->dimension] = ir_make2(s->f, IR_IADD, IR_INDEX, s->first, j);
+    if (s->f->failed)
+        return;
+    if (s->r->count == 1)
+        store(s, list, s->def.ref, result, at);
+    else
+        add_output(s, list, result, j, at);
+}
+
+/* One step of every column after the other, each of which is stored: after it, or before. */
+static void add_running(column_stage *s, block *list)
+{
+    ir_func *f = s->f;
+    const bool exclusive = ir_at(f, ir_operand(f, s->statement, s->def.count - 1))->op == IR_VAR;
+    const uint32_t around = s->in.loop_count;
+    block of_k, of_j;
+    const ir_ref k = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, s->length), &of_k);
+    const ir_ref j = add_columns(s, &of_k, &of_j);
+    if (f->failed)
+        return;
+    s->in.loops[around] = k;
+    s->in.extents[around] = (uint64_t)s->length;
+    s->in.loops[around + 1] = j;
+    s->in.extents[around + 1] = (uint64_t)s->columns;
+    s->in.loop_count += 2;
+    s->at[s->along] = k;
+    const ir_ref before = opjit_ir_load(f, s->row, &j), after = step(s, before, value_at(s, &of_j, k, j));
+    const ir_ref let = f->failed ? 0 : opjit_ir_let(f, exclusive ? before : after);
+    opjit_ir_block_add(f, &of_j, let);
+    if (f->failed)
+        return;
+    const ir_ref result = opjit_ir_get(f, let);
+    store(s, &of_j, s->row, exclusive ? after : result, &j);
+    s->in.loop_count--; /* add_output counts that over j */
+    if (!f->failed)
+        add_result(s, &of_j, result, j);
+    s->in.loop_count = around;
+}
+
 static void add_tile(column_stage *s, block *list)
 {
     ir_func *f = s->f;
@@ -269,19 +320,16 @@ static void add_tile(column_stage *s, block *list)
         add_blocks(s, list);
     } else {
         add_identity(s, list, s->row);
+        if (s->along >= 0) {
+            add_running(s, list);
+            return;
+        }
         add_steps(s, list, opjit_ir_index(f, 0), s->length);
     }
     const ir_ref j = add_columns(s, list, &inside);
-    if (f->failed)
-        return;
-    ir_ref at[9];
-    memcpy(at, s->at, sizeof at);
-    at[s->dimension] = ir_make2(f, IR_IADD, IR_INDEX, s->first, j);
-    const ir_ref result = opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j);
-    if (s->r->count == 1)
-        store(s, &inside, s->def.ref, result, at);
-    else
-        add_output(s, &inside, result, j, at);
+    const ir_ref result = f->failed ? 0 : opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j);
+    if (!f->failed)
+        add_result(s, &inside, result, j);
 }
 
 /* The coordinates before the columns' one of row p, and 0 behind it. */
@@ -292,7 +340,7 @@ static void set_rows(column_stage *s, ir_ref p)
     for (uint32_t d = 0; d < s->out.rank; d++) {
         const int64_t size = (int64_t)s->out.sizes[d];
         s->at[d] = opjit_ir_index(f, 0);
-        if (d >= s->dimension || size == 1)
+        if (d >= s->dimension || size == 1 || (int32_t)d == s->along)
             continue;
         below /= size;
         s->at[d] = ir_make2(f, IR_IMOD, IR_INDEX, ir_make2(f, IR_IDIV, IR_INDEX, p, opjit_ir_index(f, below)),
@@ -314,7 +362,7 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
     s.row = scratch_row(&s);
-    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD) && s.length > BLOCK)
+    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD) && s.length > BLOCK && s.along < 0)
         s.total = scratch_row(&s);
     if (f->failed)
         return false;
