@@ -217,7 +217,7 @@ static void all_graph_times(bench *b)
     graph_chain(b->graph, shape, 15);
     graph_times(b, "chain of 15", 6, true);
     graph_causal_softmax(b->graph, shape, GRAPH_MASK_IF);
-    graph_times(b, "causal softmax", 10, false);
+    graph_times(b, "causal softmax", 11, false);
     graph_alibi(b->graph, shape, GRAPH_MASK_IF);
     graph_times(b, "alibi exp", 0, false);
     graph_chain(b->graph, shape, 100);
