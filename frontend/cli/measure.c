@@ -64,13 +64,10 @@ static double wall_time(const void *unused)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* After one call that isn't timed: what the other side left in the caches, or put out of them, is its own affair. */
 static double sample(timer t, measure_fn fn, void *arg, uint32_t inner)
 {
-    double start;
+    const double start = t.now(t.user);
 
-    fn(arg);
-    start = t.now(t.user);
     for (uint32_t i = 0; i < inner; i++)
         fn(arg);
     return (t.now(t.user) - start) / inner;

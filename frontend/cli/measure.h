@@ -17,8 +17,8 @@ typedef struct measure_pair {
 } measure_pair;
 
 /* Runs a and b in turns, `pairs` times (at least 9, at most MEASURE_MAX_PAIRS), the order of the two alternating.  A
- * sample is as many calls as take at least sample_us, after one that is not timed; both sides get the same number.  Time
- * is this thread's CPU time: what other processes take from it in between is not counted. */
+ * sample is as many calls as take at least sample_us; both sides get the same number.  Time is this thread's CPU
+ * time: what other processes take from it in between is not counted. */
 #define MEASURE_MAX_PAIRS 201
 void measure_run(measure_fn a, void *a_arg, measure_fn b, void *b_arg, uint32_t pairs, double sample_us,
                  measure_pair *out);
