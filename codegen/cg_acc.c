@@ -247,15 +247,16 @@ static entry fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, ent
     for (; half * bits >= SHORTEST && !chooses(acc, a); half /= 2) {
         write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
         e.value = combine(f, acc, a, (entry){ .value = read_values(f, a, slot, half, number(f, 64, 0)) },
-                          (entry){ .value = read_values(f, a, slot, half, number(f, 64, half)) }).value;
+                          (entry){ .value = read_values(f, a, slot, half, number(f, 64, half)) })
+                      .value;
     }
     write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
     for (uint32_t i = 0; i < 2 * half; i++)
         one[i].value = read_values(f, a, slot, 1, number(f, 64, i));
     for (; half > 0; half /= 2)
         for (uint32_t i = 0; i < half; i++)
-            one[i].value = combine(f, acc, a, (entry){ .value = one[i].value },
-                                   (entry){ .value = one[i + half].value }).value;
+            one[i].value =
+                combine(f, acc, a, (entry){ .value = one[i].value }, (entry){ .value = one[i + half].value }).value;
     opjit_cg_next_block(f);
     return (entry){ .value = one[0].value };
 }
@@ -428,8 +429,8 @@ void opjit_cg_hold_load(cg_func *f, ir_ref body)
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
         cg_acc *const a = held_by(f, s);
         for (uint32_t i = 0; a && i < a->held_count; i++)
-            a->held[i] = as_held(f, a, read_values(f, a, a->lane, held_lanes(f, s, a),
-                                                   number(f, 64, i * held_lanes(f, s, a))));
+            a->held[i] =
+                as_held(f, a, read_values(f, a, a->lane, held_lanes(f, s, a), number(f, 64, i * held_lanes(f, s, a))));
     }
 }
 

@@ -126,8 +126,8 @@ static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
     return known;
 }
 
-/* x beyond y ? x : y: one instruction where the target has it.  LLVM takes -0 and 0 for the same there, which gives y on
- * x86-64, but not on machines whose instructions order zeros: those choose between bits. */
+/* x beyond y ? x : y: one instruction where the target has it.  LLVM takes -0 and 0 for the same there, which gives
+ * y on x86-64, but not on machines whose instructions order zeros: those choose between bits. */
 static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y)
 {
     const LLVMRealPredicate how = op == IR_MIN ? LLVMRealOLT : LLVMRealOGT;
@@ -142,8 +142,9 @@ static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, L
     return LLVMBuildSelect(f->b, is_beyond, x, y, "");
 }
 
-/* The same as float_choice of f32 and f64.  A number in place of a is no NaN to be looked for.  Nor is there with one in
- * place of b that is not 0, since equal ones then have the same bits: b beyond a ? b : a gives a where a is NaN. */
+/* The same as float_choice of f32 and f64.  A number in place of a is no NaN to be looked for.  Nor is there with
+ * one in place of b that is not 0, since equal ones then have the same bits: b beyond a ? b : a gives a where a is
+ * NaN. */
 static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_number(type, bits[0], true))
@@ -189,8 +190,8 @@ static LLVMValueRef remainder_op(cg_func *f, ir_type type, LLVMValueRef *a)
     return LLVMBuildFPTrunc(f->b, opjit_cg_soft_lanes(f, IR_REM, IR_F64, wide), narrow, "");
 }
 
-/* Level none puts the result where the second factor was, and copies that first if it is read again: the factor that was
- * made for this product goes there, or a constant rather than what is read by several. */
+/* Level none puts the result where the second factor was, and copies that first if it is read again: the factor
+ * that was made for this product goes there, or a constant rather than what is read by several. */
 static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
 {
     const bool first_is_new = LLVMGetFirstUse(a[0]) == NULL || opjit_cg_is_kept(f, a[0]);
@@ -203,7 +204,8 @@ static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
     return way == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a) : opjit_cg_soft_lanes(f, IR_FMA, type, a);
 }
 
-/* Exact where f64's is: a quotient or root of f32 that is rounded to f64 first is rounded the same (53 >= 2 * 24 + 2). */
+/* Exact where f64's is: a quotient or root of f32 that is rounded to f64 first is rounded the same (53 >= 2 * 24 +
+ * 2). */
 static LLVMValueRef in_f64(cg_func *f, ir_op op, LLVMValueRef *a)
 {
     LLVMValueRef x[2] = { widen(f, a[0], IR_F64), op == IR_DIV ? widen(f, a[1], IR_F64) : NULL };

@@ -1,6 +1,6 @@
-/* cg_elf.h - the writer of ELF files that are loaded: flat code, symbols, and one read-only piece before them.  There is
- * nothing to relocate, nothing writable but the page that holds the dynamic section (as some loaders want it), and
- * addresses are offsets in the file.  No linker is needed, and the bytes depend on none.  Knows no LLVM. */
+/* cg_elf.h - the writer of ELF files that are loaded: flat code, symbols, and one read-only piece before them.
+ * There is nothing to relocate, nothing writable but the page that holds the dynamic section (as some loaders want
+ * it), and addresses are offsets in the file.  No linker is needed, and the bytes depend on none.  Knows no LLVM. */
 #ifndef OPJIT_CODEGEN_CG_ELF_H
 #define OPJIT_CODEGEN_CG_ELF_H
 

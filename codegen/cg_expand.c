@@ -173,7 +173,7 @@ LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLV
     return LLVMBuildFMul(f->b, x, power(f, IR_F64, clamp(f, n, -1022, 1023)), "");
 }
 
-/* --- quotients of vectors of integers of up to 32 bits, divisors not 0 and no INT_MIN by -1 --------------------------- */
+/* --- quotients of vectors of integers of up to 32 bits, divisors not 0 and no INT_MIN by -1 --------------------- */
 
 /* Of up to 16 bits in f32: the quotient is below 2^16 in size and 2^-16 off a whole number at least, or is one. */
 static LLVMValueRef short_quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef b)

@@ -100,8 +100,8 @@ static void find_team(cg_func *f, LLVMValueRef thread, LLVMValueRef block)
     f->team_in_block = alone ? number(f, 0) : LLVMBuildLShr(f->b, thread, number(f, __builtin_ctz(l->team)), "");
     f->team_number = block;
     if (!alone)
-        f->team_number = LLVMBuildAdd(
-            f->b, LLVMBuildMul(f->b, block, number(f, l->block / l->team), ""), f->team_in_block, "");
+        f->team_number =
+            LLVMBuildAdd(f->b, LLVMBuildMul(f->b, block, number(f, l->block / l->team), ""), f->team_in_block, "");
 }
 
 /* Runs one iteration, that of the team's number; more where the grid has fewer teams than the stage iterations. */
@@ -375,10 +375,9 @@ void opjit_cg_spread(cg_func *f, ir_ref loop)
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t lanes = n->vec > 1 ? n->vec : 1;
     LLVMValueRef lo = opjit_cg_emit(f, ir_operand(f->ir, loop, 0));
-    const spread s = { .f = f,
-                       .body = n->body,
-                       .hi = opjit_cg_emit(f, ir_operand(f->ir, loop, 1)),
-                       .updates = updates(f, n->body) };
+    const spread s = {
+        .f = f, .body = n->body, .hi = opjit_cg_emit(f, ir_operand(f->ir, loop, 1)), .updates = updates(f, n->body)
+    };
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = lo, .step = 1, .threads = f->launch.team };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;

@@ -1,7 +1,7 @@
-/* cg_legal.c - the table of what 64-bit CPUs can do, what GPUs have beside, and how a target's own rows go before both.  LLVM makes library calls of
- * fmod, ldexp, and of what else a target lacks (its file says what: rounding, half conversions, fma), and ends the process on
- * what it can't select; so what stands here as expanded or called never reaches it, and what stands nowhere is refused.
- * f16 arithmetic is f32 arithmetic between two conversions. */
+/* cg_legal.c - the table of what 64-bit CPUs can do, what GPUs have beside, and how a target's own rows go before
+ * both.  LLVM makes library calls of fmod, ldexp, and of what else a target lacks (its file says what: rounding,
+ * half conversions, fma), and ends the process on what it can't select; so what stands here as expanded or called
+ * never reaches it, and what stands nowhere is refused. f16 arithmetic is f32 arithmetic between two conversions. */
 #include "codegen/cg.h"
 
 static const cg_legal common[] = {
@@ -75,8 +75,8 @@ static const cg_legal *find(const cg_legal *rows, ir_op op, ir_type type)
     return NULL;
 }
 
-static const cg_target *const targets[] = { &opjit_cg_target_x86, &opjit_cg_target_aarch64, &opjit_cg_target_riscv,
-                                           &opjit_cg_target_nvptx, &opjit_cg_target_amdgpu, &opjit_cg_target_spirv };
+static const cg_target *const targets[] = { &opjit_cg_target_x86,   &opjit_cg_target_aarch64, &opjit_cg_target_riscv,
+                                            &opjit_cg_target_nvptx, &opjit_cg_target_amdgpu,  &opjit_cg_target_spirv };
 
 const cg_target *opjit_cg_target_find(rt_arch arch)
 {

@@ -140,8 +140,8 @@ static opjit_status resolve(const elf_file *e, uint32_t target, const Elf64_Rela
     return OPJIT_OK;
 }
 
-/* The k-th relocation has the lower bits of a distance: that of the relocation at its symbol, which is not far before it
- * but for blocks that were moved. */
+/* The k-th relocation has the lower bits of a distance: that of the relocation at its symbol, which is not far
+ * before it but for blocks that were moved. */
 static opjit_status resolve_low(const elf_file *e, const Elf64_Shdr *section, uint64_t k, uint64_t *place,
                                 uint64_t *value)
 {

@@ -418,8 +418,9 @@ static bool is_uniform(const cg_func *f, const pieces *p)
     return f->point != 0 || !(f->info[ir_operand(f->ir, p->body, 0)].vary >> (f->loop_count - 1) & 1);
 }
 
-/* Copies in rounds of which the last one reaches back, where these store hardly anything twice; else 0.  Values that are
- * not all the same have half of them: at quick the vector before the rounds takes as long to compile as the rest. */
+/* Copies in rounds of which the last one reaches back, where these store hardly anything twice; else 0.  Values
+ * that are not all the same have half of them: at quick the vector before the rounds takes as long to compile as
+ * the rest. */
 static uint32_t even_copies(const cg_func *f, const pieces *p, const range *r)
 {
     const uint32_t copies = f->peak || is_uniform(f, p) ? p->unroll : p->unroll / 2;

@@ -31,9 +31,9 @@ static bool is_zero(LLVMValueRef v)
     return LLVMIsConstant(v) && LLVMIsNull(v);
 }
 
-/* A vector constant in a register, loaded once a block: in place it would take the slow way too, and what another block
- * loaded is on the stack, where half of the vectors cross lines.  Where many copies have it, a new value after a few uses,
- * which is no instruction: what has 8 goes to the stack too. */
+/* A vector constant in a register, loaded once a block: in place it would take the slow way too, and what another
+ * block loaded is on the stack, where half of the vectors cross lines.  Where many copies have it, a new value
+ * after a few uses, which is no instruction: what has 8 goes to the stack too. */
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
 {
     if (f->peak || !LLVMIsConstant(v) || opjit_cg_lanes(v) == 1)

@@ -1,5 +1,5 @@
-/* cg_reloc.c - PC-relative relocations of x86-64, AArch64, RISC-V and AMDGPU.  All are little endian, and so are the machines
- * that link for them: cross links from big-endian hosts are not made. */
+/* cg_reloc.c - PC-relative relocations of x86-64, AArch64, RISC-V and AMDGPU.  All are little endian, and so are
+ * the machines that link for them: cross links from big-endian hosts are not made. */
 #include "codegen/cg_reloc.h"
 
 #include <elf.h>
@@ -119,7 +119,7 @@ static cg_reloc_result apply_riscv(uint32_t type, uint64_t place, uint64_t value
     }
 }
 
-/* --- AMDGPU, whose numbers glibc's <elf.h> does not have ----------------------------------------------------------- */
+/* --- AMDGPU, whose numbers glibc's <elf.h> does not have -------------------------------------------------------- */
 
 enum { R_AMDGPU_REL32 = 4, R_AMDGPU_REL64 = 5, R_AMDGPU_REL32_LO = 10, R_AMDGPU_REL32_HI = 11 };
 

@@ -92,11 +92,11 @@ static LLVMValueRef sum_excess(cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMV
     return add(f, sub(f, sub(f, s, back), a), sub(f, back, b));
 }
 
-/* a * b + c is s - (sum's excess + product's excess).  That sum of excesses is rounded once: if numbers a little above
- * and below it lead to one result, so does the exact one; it is exact where one of them is 0.  Excesses and not
- * errors, since s - 0 keeps the sign of a zero s.  What overflows anywhere makes a NaN of the results' difference.
- * With neither product nor addend above 2^-800 the product's excess may not be exact; with an addend above and a product
- * below 2^-968 it isn't, but far below the addend's last bit. */
+/* a * b + c is s - (sum's excess + product's excess).  That sum of excesses is rounded once: if numbers a little
+ * above and below it lead to one result, so does the exact one; it is exact where one of them is 0.  Excesses and
+ * not errors, since s - 0 keeps the sign of a zero s.  What overflows anywhere makes a NaN of the results'
+ * difference. With neither product nor addend above 2^-800 the product's excess may not be exact; with an addend
+ * above and a product below 2^-968 it isn't, but far below the addend's last bit. */
 static LLVMValueRef fma_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure)
 {
     const uint64_t size = INT64_MAX;

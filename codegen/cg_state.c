@@ -27,8 +27,8 @@ static void initialise(void)
         key_errors |= pthread_key_create(&keys[i], dispose);
 }
 
-/* AArch64 would select with GlobalISel at level none: a fifth faster than this, but it goes back to this for what it can't
- * do, and one way is enough to test. */
+/* AArch64 would select with GlobalISel at level none: a fifth faster than this, but it goes back to this for what
+ * it can't do, and one way is enough to test. */
 static LLVMTargetMachineRef make_machine(const cg_target *cpu, const rt_target *t, LLVMTargetRef target,
                                          LLVMCodeGenOptLevel level)
 {

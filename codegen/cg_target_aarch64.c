@@ -1,8 +1,8 @@
-/* cg_target_aarch64.c - AArch64 as a target: NEON always, SVE with vectors of a stated least length, which LLVM sees as
- * vectors of that length and writes with predicates, so that longer ones do no harm.
+/* cg_target_aarch64.c - AArch64 as a target: NEON always, SVE with vectors of a stated least length, which LLVM
+ * sees as vectors of that length and writes with predicates, so that longer ones do no harm.
  *
- * Conversions from and to f16, fma and rounding are in the base.  The stores that other machines make around their caches
- * are ordinary ones here: cores see by themselves that whole lines are written. */
+ * Conversions from and to f16, fma and rounding are in the base.  The stores that other machines make around their
+ * caches are ordinary ones here: cores see by themselves that whole lines are written. */
 #include "codegen/cg.h"
 
 #include <llvm-c/Target.h>

@@ -1,8 +1,8 @@
-/* cg_target_riscv.c - RISC-V as a target: RV64GC, alone or with V, whose vectors have a stated least length; longer ones do
- * no harm, since every instruction says how many elements it means.
+/* cg_target_riscv.c - RISC-V as a target: RV64GC, alone or with V, whose vectors have a stated least length; longer
+ * ones do no harm, since every instruction says how many elements it means.
  *
- * Without V what the schedule calls a vector are 16 bytes, which LLVM takes apart.  fma and, by conversions to integers and
- * back, rounding are in F and D.  Half conversions are in Zfhmin, those of vectors in Zvfhmin. */
+ * Without V what the schedule calls a vector are 16 bytes, which LLVM takes apart.  fma and, by conversions to
+ * integers and back, rounding are in F and D.  Half conversions are in Zfhmin, those of vectors in Zvfhmin. */
 #include "codegen/cg.h"
 
 #include <llvm-c/Target.h>

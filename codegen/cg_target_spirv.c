@@ -1,14 +1,14 @@
-/* cg_target_spirv.c - SPIR-V for OpenCL as a target: binaries that any device takes which takes SPIR-V 1.2 in 64 bits.
+/* cg_target_spirv.c - SPIR-V for OpenCL as a target: binaries that any device takes which takes SPIR-V 1.2 in 64
+ * bits.
  *
- * Threads have no lock step that could be counted on: a team that shares anything is a block (IR_STAGE_ALONE), meets at
- * its barriers, and hands values around in local memory.  OpenCL's divisions and roots of f32 may be off by some units
- * in the last place, those of f64 may not: so f32's are made in f64, whose rounding to f32 is theirs.  f16 is no more than
- * 16 bits, and is converted by ours.
+ * Threads have no lock step that could be counted on: a team that shares anything is a block (IR_STAGE_ALONE),
+ * meets at its barriers, and hands values around in local memory.  OpenCL's divisions and roots of f32 may be off
+ * by some units in the last place, those of f64 may not: so f32's are made in f64, whose rounding to f32 is theirs.
+ * f16 is no more than 16 bits, and is converted by ours.
  *
- * LLVM's backend keeps what it knows of a module in the machine, which is good for one compile alone, and some of it in
- * the process (cg_spirv.c).  From level one on
- * it combines operations of different widths, which is not valid, and what it makes is the input of the device's own
- * compiler anyway: so it runs at level none. */
+ * LLVM's backend keeps what it knows of a module in the machine, which is good for one compile alone, and some of
+ * it in the process (cg_spirv.c).  From level one on it combines operations of different widths, which is not
+ * valid, and what it makes is the input of the device's own compiler anyway: so it runs at level none. */
 #include "codegen/cg.h"
 #include "codegen/cg_spirv.h"
 

@@ -1,11 +1,11 @@
-/* cg_turn.c - blocks of rows and lanes that are turned in registers: an input that is contiguous along the rows is loaded
- * a short vector a lane, shuffled, and is then a vector a row.  Rows are copies of the body, as unrolled lanes are; what
- * depends on the row is made anew in each. */
+/* cg_turn.c - blocks of rows and lanes that are turned in registers: an input that is contiguous along the rows is
+ * loaded a short vector a lane, shuffled, and is then a vector a row.  Rows are copies of the body, as unrolled
+ * lanes are; what depends on the row is made anew in each. */
 #include "codegen/cg.h"
 
 enum { MAX_TURNED = 8 }; /* loads of a body; more are made lane by lane */
 
-/* --- shuffles ------------------------------------------------------------------------------------------------------- */
+/* --- shuffles --------------------------------------------------------------------------------------------------- */
 
 /* 0 to count - 1 are a's lanes, then come b's; UINT32_MAX: any. */
 static LLVMValueRef shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
@@ -106,7 +106,7 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count)
     return v[0];
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------------------------- */
 
 static bool differs(const cg_func *f, ir_ref let)
 {
@@ -180,7 +180,7 @@ void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv)
     f->place_scope = place_scope;
 }
 
-/* --- what is in a block --------------------------------------------------------------------------------------------- */
+/* --- what is in a block ----------------------------------------------------------------------------------------- */
 
 typedef struct turned {
     ir_ref loads[MAX_TURNED];
@@ -232,8 +232,8 @@ static void emit_group(cg_func *f, ir_ref body, const turned *t, uint32_t first,
     loop->offset = 0;
 }
 
-/* Lines that are stored around the caches are stored whole, one after the other; else a copy is done with before the next
- * one is loaded, which leaves room in registers. */
+/* Lines that are stored around the caches are stored whole, one after the other; else a copy is done with before
+ * the next one is loaded, which leaves room in registers. */
 void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies)
 {
     turned t = { .count = 0 };

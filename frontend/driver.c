@@ -23,7 +23,8 @@ static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *err
     return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
-/* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator, or is made of theirs. */
+/* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator, or is
+ * made of theirs. */
 static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_t subject_hash, opjit_kernel **out,
                                         opjit_error *error)
 {

@@ -48,7 +48,8 @@ struct fe_options;
 
 /* --- graphs (graph.c, graph_read.c, graph_edge.c, graph_key.c) --------------------------------------------------- */
 /* A graph as the rest of this layer sees it: what reaches an output, in an order that follows from the graph alone
- * (each node after those that it reads) and not from the order in which it was described.  One operator is a graph too. */
+ * (each node after those that it reads) and not from the order in which it was described.  One operator is a graph
+ * too. */
 #define FE_FOLDED_BYTES 4096u /* constants up to this size are part of the key; larger ones are bound to the kernel */
 
 typedef enum fe_source_kind { FE_ABSENT, FE_INPUT, FE_NODE, FE_CONSTANT } fe_source_kind;
@@ -96,8 +97,8 @@ typedef struct fe_graph {
     rt_custom_plan plan;
 } fe_graph;
 
-/* What lies between custom operators: a graph without any, whose other inputs and outputs are temporaries of the whole's
- * kernel; and the custom operators after it. */
+/* What lies between custom operators: a graph without any, whose other inputs and outputs are temporaries of the
+ * whole's kernel; and the custom operators after it. */
 typedef struct fe_part {
     fe_graph graph;      /* borrows; without outputs: there is nothing before the custom operators */
     uint32_t *slots;     /* by buffer of the part's: which of the whole's buffers and temporaries it is */
@@ -206,8 +207,8 @@ void opjit_fe_program_free(fe_program *program);
 /* Its functions as code generation takes them; NULL: no memory. */
 const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena);
 uint32_t opjit_fe_stage_count(const ir_func *f);
-/* Whether the IR is verified after every pass, and LLVM's after it: in builds with assertions, else where OPJIT_VERIFY=1
- * asks for it. */
+/* Whether the IR is verified after every pass, and LLVM's after it: in builds with assertions, else where
+ * OPJIT_VERIFY=1 asks for it. */
 bool opjit_fe_wants_verify(void);
 /* Milliseconds of a monotonic clock. */
 double opjit_fe_now(void);

@@ -1,8 +1,9 @@
 /* graph_key.c - the canonical key of a graph.  Equal keys lower to equal IR, and their edges fit or don't alike.
  *
- * Nodes stand in the graph's own order, so the order of the description makes no difference; labels are not in it, nor
- * is the content of constants that are bound to the kernel.  Layout, little endian; counts before contents.  The hash is
- * made of the operators', which they have already: a hit takes little more than reading the description. */
+ * Nodes stand in the graph's own order, so the order of the description makes no difference; labels are not in it,
+ * nor is the content of constants that are bound to the kernel.  Layout, little endian; counts before contents.
+ * The hash is made of the operators', which they have already: a hit takes little more than reading the
+ * description. */
 #include <string.h>
 
 #include "frontend/frontend.h"

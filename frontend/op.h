@@ -159,7 +159,8 @@ struct op_def {
     .support = support_, .support_count = (uint32_t)(sizeof(support_) / sizeof *(support_))
 #define OP_FIELDS_MAX 64u /* fields of an operator: sets of them are bits of a uint64_t */
 
-/* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) a row; rows are `const op_def opjit_fe_op_<name>`. */
+/* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) a row; rows are `const op_def
+ * opjit_fe_op_<name>`. */
 const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: not in this build */
 const op_def *opjit_fe_op_find_name(const char *name, size_t length);/* with or without DML_OPERATOR_; exact case */
 const op_def *opjit_fe_op_at(uint32_t index);                        /* in operators.def's order; NULL past the end */

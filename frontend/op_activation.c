@@ -138,7 +138,7 @@ FUSABLE(activation_parametric_softplus, ACTIVATION_PARAMETRIC_SOFTPLUS, 1_0, ALP
         "Alpha * log(1 + e^(Beta * x))", scaled(e, d->Alpha, softplus(e, scaled(e, d->Beta, x[0]))));
 FUSABLE(activation_gelu, ACTIVATION_GELU, 5_1, NONE, "0.5 * x * (1 + erf(x / sqrt(2)))", gelu(e, x[0]));
 
-/* --- activations of two inputs ------------------------------------------------------------------------------------- */
+/* --- activations of two inputs ---------------------------------------------------------------------------------- */
 
 #define TYPES_RELU (OP_TYPES_FLOAT | OP_TYPES(INT32) | OP_TYPES(INT16) | OP_TYPES(INT8))
 

@@ -66,8 +66,8 @@ ROW_OF(element_wise_modulus_floor, ELEMENT_WISE_MODULUS_FLOOR, 2_1, TYPES_NUMBER
 
 /* --- MEAN --------------------------------------------------------------------------------------------------------- */
 
-/* Integers: half of the exact sum, toward zero.  What both have, and half of where they differ, is the mean toward minus
- * infinity without a wider type. */
+/* Integers: half of the exact sum, toward zero.  What both have, and half of where they differ, is the mean toward
+ * minus infinity without a wider type. */
 static ir_ref mean_of_integers(const op_element *e, ir_ref a, ir_ref b)
 {
     const ir_ref differ = op2(e, IR_XOR, a, b);

@@ -27,7 +27,7 @@ static const op_field element_wise_bit_not_fields[] = {
 };
 ROW(element_wise_bit_not, ELEMENT_WISE_BIT_NOT, 3_0, "~x", op1(e, IR_NOT, x[0]));
 
-/* --- BIT_COUNT: the count has a type of its own ----------------------------------------------------------------------- */
+/* --- BIT_COUNT: the count has a type of its own ----------------------------------------------------------------- */
 
 static const op_field element_wise_bit_count_fields[] = {
     OP_FIELD(POINTWISE_DESC(ELEMENT_WISE_BIT_COUNT), InputTensor, OP_INPUT, 0),

@@ -17,7 +17,7 @@
     };
 /* clang-format on */
 
-/* --- comparisons: NaN is unlike everything and in no order --------------------------------------------------------- */
+/* --- comparisons: NaN is unlike everything and in no order ------------------------------------------------------ */
 
 /* Inputs of one type; the output has its own. */
 static opjit_status validate_comparison(const opjit_operator *op, opjit_error *error)
@@ -46,7 +46,7 @@ COMPARISON(element_wise_logical_less_than_or_equal, ELEMENT_WISE_LOGICAL_LESS_TH
            op2(e, IR_LE, x[0], x[1]));
 /* clang-format on */
 
-/* --- LOGICAL_...: everything but 0 is true --------------------------------------------------------------------------- */
+/* --- LOGICAL_...: everything but 0 is true ---------------------------------------------------------------------- */
 
 static ir_ref truth(const op_element *e, ir_ref x)
 {
@@ -68,7 +68,7 @@ LOGICAL(BINARY_FIELDS, element_wise_logical_xor, ELEMENT_WISE_LOGICAL_XOR, "!a !
         op2(e, IR_XOR, truth(e, x[0]), truth(e, x[1])));
 LOGICAL(UNARY_FIELDS, element_wise_logical_not, ELEMENT_WISE_LOGICAL_NOT, "!x", op2(e, IR_EQ, x[0], zero(e)));
 
-/* --- IS_NAN, IS_INFINITY ---------------------------------------------------------------------------------------------- */
+/* --- IS_NAN, IS_INFINITY ---------------------------------------------------------------------------------------- */
 
 #define CLASS(symbol, NAME, LEVEL, text)                                     \
     static const op_support symbol##_support[] = {                           \

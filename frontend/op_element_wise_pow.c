@@ -1,4 +1,5 @@
-/* op_element_wise_pow.c - ELEMENT_WISE_POW and CONSTANT_POW: C's pow for floats, exact powers modulo 2^N for integers. */
+/* op_element_wise_pow.c - ELEMENT_WISE_POW and CONSTANT_POW: C's pow for floats, exact powers modulo 2^N for
+ * integers. */
 #include "frontend/pointwise.h"
 
 /* clang-format off */
@@ -49,9 +50,9 @@ static bool is_whole(float value)
     return !(value > -0x1p31f && value < 0x1p31f) || value == (float)(int32_t)value;
 }
 
-/* x to a whole power of 0 or more, modulo 2^N, whatever the power is: those of odd numbers repeat after 2^(N - 2), those
- * of even ones are 0 from N on, so larger powers have a smaller one that stands for them.  From 2^63 on a float is a
- * multiple of 2^(N - 2). */
+/* x to a whole power of 0 or more, modulo 2^N, whatever the power is: those of odd numbers repeat after 2^(N - 2),
+ * those of even ones are 0 from N on, so larger powers have a smaller one that stands for them.  From 2^63 on a
+ * float is a multiple of 2^(N - 2). */
 static ir_ref whole_power(const op_element *e, ir_ref x, float exponent)
 {
     const uint32_t bits = 8 * opjit_ir_type_size(e->type);

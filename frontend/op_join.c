@@ -44,7 +44,8 @@ static opjit_status validate_join(const opjit_operator *op, opjit_error *error)
                                error);
 }
 
-/* Input i at the coordinates of `out`, where it begins at `start` on the axis; in bounds whether it is chosen or not. */
+/* Input i at the coordinates of `out`, where it begins at `start` on the axis; in bounds whether it is chosen or
+ * not. */
 static ir_ref part_at(op_lowering *l, uint32_t i, ir_ref out, uint32_t axis, int64_t start)
 {
     ir_func *f = l->f;

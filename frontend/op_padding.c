@@ -1,7 +1,7 @@
 /* op_padding.c - PADDING and PADDING1: the input with elements around it, of one value or taken from the input.
  *
- * With s the dimension's start padding and n the input's size, coordinate c is at x = c - s of the input where that is in
- * [0, n).  Elsewhere it is the value, or element
+ * With s the dimension's start padding and n the input's size, coordinate c is at x = c - s of the input where that
+ * is in [0, n).  Elsewhere it is the value, or element
  *     EDGE        the nearest one
  *     REFLECTION  t < n ? t : P - t      t = x mod P, P = 2 (n - 1): the edge is not repeated
  *     SYMMETRIC   t < n ? t : P - 1 - t  t = x mod P, P = 2 n: the edge is repeated

@@ -1,5 +1,5 @@
-/* op_reverse_subsequences.c - REVERSE_SUBSEQUENCES: along Axis, the first so many elements in reverse, the others as they
- * are.  Lengths are clamped into the dimension. */
+/* op_reverse_subsequences.c - REVERSE_SUBSEQUENCES: along Axis, the first so many elements in reverse, the others
+ * as they are.  Lengths are clamped into the dimension. */
 #include "frontend/moves.h"
 
 #define DESC DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC

@@ -152,8 +152,8 @@ static inline void put_u8(writer *w, uint32_t value)
     *w->at++ = (uint8_t)value;
 }
 
-/* Texts here are shorter than 65536 bytes, each by its own bound.  Inline: the build id's length is a constant, and most
- * kernels have no name. */
+/* Texts here are shorter than 65536 bytes, each by its own bound.  Inline: the build id's length is a constant, and
+ * most kernels have no name. */
 static inline void put_text(writer *w, const char *text)
 {
     const size_t length = text == NULL ? 0 : strlen(text);

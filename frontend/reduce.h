@@ -1,5 +1,5 @@
-/* reduce.h - what operators over axes share: checks of Axes and sizes, definitions between input and output, reductions.
- * For op_*.c of this folder alone. */
+/* reduce.h - what operators over axes share: checks of Axes and sizes, definitions between input and output,
+ * reductions. For op_*.c of this folder alone. */
 #ifndef OPJIT_FRONTEND_REDUCE_H
 #define OPJIT_FRONTEND_REDUCE_H
 

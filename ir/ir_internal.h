@@ -21,10 +21,11 @@ bool opjit_ir_ordered(const ir_func *f, ir_ref a, ir_ref b); /* a <= b by the sh
 /* Whether expr is one constant after cancelling equal terms: "x - x + 3". */
 bool opjit_ir_is_constant(const ir_func *f, ir_ref expr, int64_t *out);
 
-/* --- one variable (ir_linear.c) ------------------------------------------------------------------------------------- */
+/* --- one variable (ir_linear.c) --------------------------------------------------------------------------------- */
 /* expr = factor * var + something that does not vary with var; false: not so. */
 bool opjit_ir_factor(const ir_func *f, ir_ref expr, ir_ref var, int64_t *factor);
-/* Whether expr may have another value for another var, through lets; loads of memory that is written, and accumulators, may. */
+/* Whether expr may have another value for another var, through lets; loads of memory that is written, and
+ * accumulators, may. */
 bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var);
 
 /* --- numbers of the text (ir_print.c): what prints as %N, in print order ------------------------------------------ */

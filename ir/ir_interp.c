@@ -1,7 +1,7 @@
-/* ir_interp.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no code may be
- * made.  Every load and store is checked; a wrong one stops the run with the statement's name and is not carried out.
- * After pass grid the run is that of a simulated grid: who does what is looked at, too (ir_race.c).
- * Expects a function that verifies. */
+/* ir_interp.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no
+ * code may be made.  Every load and store is checked; a wrong one stops the run with the statement's name and is
+ * not carried out. After pass grid the run is that of a simulated grid: who does what is looked at, too
+ * (ir_race.c). Expects a function that verifies. */
 #include "ir/ir_race.h"
 
 #include <string.h>
@@ -145,7 +145,8 @@ static bool compare(ir_op op, ir_type type, uint64_t a, uint64_t b)
     return out != 0;
 }
 
-/* Whether (y, j) replaces (x, i): the first NaN wins, then the better value, then the first or the last of equal ones. */
+/* Whether (y, j) replaces (x, i): the first NaN wins, then the better value, then the first or the last of equal
+ * ones. */
 static bool replaces(ir_kind kind, ir_type type, uint64_t x, int64_t i, uint64_t y, int64_t j)
 {
     const bool x_nan = ir_is_float(type) && compare(IR_NE, type, x, x);

@@ -1,5 +1,5 @@
-/* ir_interval.c - what is known of index expressions without running them: intervals, decided comparisons, linear forms.
- * Knows no memory: a loaded value has the range of its type. */
+/* ir_interval.c - what is known of index expressions without running them: intervals, decided comparisons, linear
+ * forms. Knows no memory: a loaded value has the range of its type. */
 #include "ir/ir_internal.h"
 
 /* Walks remember a few nodes and count their steps, so that shared nodes can't make them exponential. */

@@ -1,4 +1,5 @@
-/* ir_launch.c - how stages of a function after pass grid are launched: numbers that codegen, metadata and tests share. */
+/* ir_launch.c - how stages of a function after pass grid are launched: numbers that codegen, metadata and tests
+ * share. */
 #include "ir/ir_internal.h"
 
 enum {

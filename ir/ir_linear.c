@@ -1,8 +1,8 @@
 /* ir_linear.c - index expressions as factor * var + rest. */
 #include "ir/ir_verify.h"
 
-/* Whether expr may differ between two values of var: reads it, also through lets, or reads an accumulator or memory that
- * the loop may change. */
+/* Whether expr may differ between two values of var: reads it, also through lets, or reads an accumulator or memory
+ * that the loop may change. */
 static bool varies(const ir_func *f, ir_ref expr, ir_ref var, uint32_t *budget)
 {
     const ir_node *node = ir_at(f, expr);

@@ -1,6 +1,6 @@
-/* ir_order.c - a <= b by the shape of bounds: chains of clamp, imin and imax through lets, as split and schedule make them.
- * Lets are compared as names before they are looked into, so that a long chain of bounds is as easy as a short one; what
- * needs sums to cancel is opjit_ir_proves_le's work. */
+/* ir_order.c - a <= b by the shape of bounds: chains of clamp, imin and imax through lets, as split and schedule
+ * make them. Lets are compared as names before they are looked into, so that a long chain of bounds is as easy as a
+ * short one; what needs sums to cancel is opjit_ir_proves_le's work. */
 #include "ir/pass.h"
 
 enum { ORDER_DEPTH = 12 };
@@ -19,7 +19,8 @@ static ir_ref definition(const ir_func *f, ir_ref expr)
 
 static bool ordered(order *o, ir_ref a, ir_ref b, uint32_t depth);
 
-/* Whether whatever is at least a smaller bound of b is: clamp gives its limit, or one of the others and less than it. */
+/* Whether whatever is at least a smaller bound of b is: clamp gives its limit, or one of the others and less than
+ * it. */
 static bool below(order *o, ir_ref a, ir_ref b, uint32_t depth)
 {
     const ir_func *f = o->f;

@@ -278,7 +278,8 @@ uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits)
 
 /* --- float arithmetic --------------------------------------------------------------------------------------------- */
 
-/* f16 fma: the product is exact in double; the sum is rounded to odd, so that the rounding to f16 sees its true side. */
+/* f16 fma: the product is exact in double; the sum is rounded to odd, so that the rounding to f16 sees its true
+ * side. */
 static uint64_t fma_f16(uint64_t x, uint64_t y, uint64_t z)
 {
     const double p = double_of(IR_F16, x) * double_of(IR_F16, y), c = double_of(IR_F16, z);

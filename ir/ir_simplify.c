@@ -1,6 +1,6 @@
 /* ir_simplify.c - one new node, made simpler: constants, bool algebra, index identities, comparisons that intervals
- * decide, sequences without rounding.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x + 0 stays, since it turns -0
- * into +0.  Local: looks at the operands and at theirs, not at whole trees. */
+ * decide, sequences without rounding.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x
+ * + 0 stays, since it turns -0 into +0.  Local: looks at the operands and at theirs, not at whole trees. */
 #include "ir/pass.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static ir_ref plus_constant(ir_func *f, ir_ref x, int64_t c)
     return ir_make2(f, IR_IADD, IR_INDEX, x, opjit_ir_index(f, c));
 }
 
-/* --- constants ------------------------------------------------------------------------------------------------------ */
+/* --- constants -------------------------------------------------------------------------------------------------- */
 
 /* Index sums and products that overflow stay as they are, for rule V11 to name. */
 static bool index_fits(const ir_func *f, ir_op op, const ir_ref *operands)
@@ -54,7 +54,7 @@ static ir_ref fold_constants(ir_func *f, ir_op op, ir_type type, uint32_t count,
     return opjit_ir_scalar(op, type, from, args, &bits) ? opjit_ir_const(f, type, bits) : 0;
 }
 
-/* --- index ---------------------------------------------------------------------------------------------------------- */
+/* --- index ------------------------------------------------------------------------------------------------------ */
 
 /* q*c + r with q = idiv(x, c) and r = imod(x, c) is x. */
 static ir_ref join_quotient(const ir_func *f, ir_ref a, ir_ref b)
@@ -161,9 +161,10 @@ static ir_ref simplify_index(ir_func *f, ir_op op, const ir_ref *operands)
     }
 }
 
-/* --- bool ----------------------------------------------------------------------------------------------------------- */
+/* --- bool ------------------------------------------------------------------------------------------------------- */
 
-/* The comparison that holds exactly where r does not; 0 where there is none (floats: a NaN makes lt and le both false). */
+/* The comparison that holds exactly where r does not; 0 where there is none (floats: a NaN makes lt and le both
+ * false). */
 static ir_ref negated_comparison(ir_func *f, ir_ref r)
 {
     const ir_op op = (ir_op)ir_at(f, r)->op;
@@ -258,7 +259,7 @@ static ir_ref simplify_chosen(ir_func *f, ir_op op, ir_type type, uint32_t count
     return ir_make3(f, IR_SELECT, IR_NONE, condition, arms[0], arms[1]);
 }
 
-/* --- sequences that rounding does not touch ------------------------------------------------------------------------- */
+/* --- sequences that rounding does not touch --------------------------------------------------------------------- */
 
 /* How large whole numbers may be that all are values of the type. */
 static int64_t exact_limit(ir_type type)
@@ -290,8 +291,8 @@ static bool is_whole(const ir_func *f, ir_ref node, int64_t *out)
     return *out != 0 || !signbit(value);
 }
 
-/* Whether d * x + s and every step on the way are whole numbers of the type, for a d above 0 or, where a zero is added, any
- * but 0 (a product may be -0). */
+/* Whether d * x + s and every step on the way are whole numbers of the type, for a d above 0 or, where a zero is
+ * added, any but 0 (a product may be -0). */
 static bool is_exact(const ir_func *f, ir_type type, ir_ref x, int64_t d, int64_t s)
 {
     const ir_interval i = opjit_ir_interval(f, x);
@@ -311,8 +312,8 @@ static ir_ref sequence(ir_func *f, ir_type type, ir_ref x, int64_t d, int64_t s)
     return ir_make1(f, IR_ELEM, type, ir_make2(f, IR_IADD, IR_INDEX, x, opjit_ir_index(f, s)));
 }
 
-/* The difference or sum of two indices as elements, where none of the three is rounded: equal ones differ by 0, which is
- * no -0 on either way. */
+/* The difference or sum of two indices as elements, where none of the three is rounded: equal ones differ by 0,
+ * which is no -0 on either way. */
 static ir_ref sequence_of_both(ir_func *f, ir_op op, ir_type type, const ir_ref *operands)
 {
     ir_ref x[2];
@@ -343,8 +344,8 @@ static bool product_is_exact(const ir_func *f, ir_type type, ir_ref x, ir_ref d)
     return false;
 }
 
-/* Sums and products of an element that is an index: where nothing is rounded, the index is computed with; where only the
- * product is exact, fma is no more than a product and a sum. */
+/* Sums and products of an element that is an index: where nothing is rounded, the index is computed with; where
+ * only the product is exact, fma is no more than a product and a sum. */
 static ir_ref simplify_sequence(ir_func *f, ir_op op, ir_type type, const ir_ref *operands)
 {
     const uint32_t at = ir_at(f, operands[0])->op == IR_ELEM ? 0 : 1;
@@ -380,7 +381,7 @@ static ir_ref simplify_exp(ir_func *f, ir_type type, ir_ref x)
     return ir_make1(f, IR_EXP, type, sum == x ? rest : ir_make2(f, IR_SUB, type, rest, ir_operand(f, x, 1)));
 }
 
-/* --- one node ------------------------------------------------------------------------------------------------------- */
+/* --- one node --------------------------------------------------------------------------------------------------- */
 
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
 {
@@ -416,7 +417,7 @@ ir_ref opjit_ir_make(ir_func *f, ir_op op, ir_type type, uint32_t count, const i
     return simpler != 0 || f->failed ? simpler : opjit_ir_expr(f, op, type, count, operands);
 }
 
-/* --- divisors ------------------------------------------------------------------------------------------------------- */
+/* --- divisors --------------------------------------------------------------------------------------------------- */
 
 #define DIVISOR_MAX ((uint64_t)1 << 62)
 enum { DIVISOR_DEPTH = 64 };

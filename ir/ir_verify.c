@@ -1,4 +1,5 @@
-/* ir_verify.c - the rules that every function keeps, and the walk that checks those of one node or statement at a time.
+/* ir_verify.c - the rules that every function keeps, and the walk that checks those of one node or statement at a
+ * time.
  *
  * Rules, each with files tests/golden/verify/NN-*.ir that break only it:
  *   V1  known op, operand count and types as the table, references that exist     V2  what is read is defined before, in scope

@@ -1,5 +1,5 @@
-/* ir_verify_bounds.c - V8: each coordinate of a load, under the guards of the selects around it, and of a store is inside
- * its tensor.  By proof, not by running: what can't be proven is an error. */
+/* ir_verify_bounds.c - V8: each coordinate of a load, under the guards of the selects around it, and of a store is
+ * inside its tensor.  By proof, not by running: what can't be proven is an error. */
 #include "ir/ir_verify.h"
 
 enum { GUARDS = 16, STEPS = 400 /* of the proof for one coordinate */ };
@@ -206,8 +206,8 @@ static ir_ref bound_value(const ir_func *f, ir_ref bound)
 }
 
 /* In a loop that ends at max(p, q) with q not above its begin the variable is below p, and in one that begins at
- * min(p, q) with q not below its end it is not below p: where q decides there are no iterations.  clamp(p, l, h) is such
- * a max and such a min. */
+ * min(p, q) with q not below its end it is not below p: where q decides there are no iterations.  clamp(p, l, h) is
+ * such a max and such a min. */
 static void assume_loop(bounds *b, ir_ref loop)
 {
     ir_func *f = b->v->f;

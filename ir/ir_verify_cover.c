@@ -113,8 +113,8 @@ static bool as_digit(const ir_func *f, ir_ref expr, ir_ref var, digit *out)
     }
 }
 
-/* Whether the points of p that vary with the loop's variable are the digits of a number that counts to its end; they are
- * replaced by intervals then. */
+/* Whether the points of p that vary with the loop's variable are the digits of a number that counts to its end;
+ * they are replaced by intervals then. */
 static bool close_digits(cover *c, piece *p, ir_ref loop)
 {
     const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
@@ -292,8 +292,8 @@ static bool tells_apart(const cover *c, uint32_t from, uint32_t d, ir_ref var)
     return opjit_ir_factor(c->f, c->pieces[from].d[d].lo, var, &factor) && factor != 0;
 }
 
-/* Whether every piece from `from` on has the points of the first one: digits that tell iterations of one piece apart tell
- * those of all apart then. */
+/* Whether every piece from `from` on has the points of the first one: digits that tell iterations of one piece
+ * apart tell those of all apart then. */
 static bool same_points(const cover *c, uint32_t from)
 {
     for (uint32_t i = from + 1; i < c->count; i++)

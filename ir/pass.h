@@ -7,7 +7,7 @@
 
 #include "ir/ir_internal.h"
 
-/* --- affine forms: constant + sum of factor * atom ------------------------------------------------------------------ */
+/* --- affine forms: constant + sum of factor * atom -------------------------------------------------------------- */
 enum { AFFINE_TERMS = 16, PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
 typedef struct affine {
     int64_t constant;
@@ -23,10 +23,11 @@ int64_t opjit_ir_affine_take(const ir_func *f, affine *form, ir_ref atom);
 ir_ref opjit_ir_affine_build(ir_func *f, const affine *form);
 /* Whether a - b is the same number whatever the variables are, and that number. */
 bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
-/* Elements that coordinates operands[first...] of a load or store move by when var moves by one; false: not by a constant. */
+/* Elements that coordinates operands[first...] of a load or store move by when var moves by one; false: not by a
+ * constant. */
 bool opjit_ir_step(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out);
 
-/* --- reach and rebuild ---------------------------------------------------------------------------------------------- */
+/* --- reach and rebuild ------------------------------------------------------------------------------------------ */
 /* One byte a node of f, as many as f->node_count was: 1 for every statement of the list from `first` (bodies included),
  * every expression that these read and every VAR that they own.  NULL: no memory. */
 uint8_t *opjit_ir_reach(ir_func *f, ir_ref first);
@@ -47,7 +48,7 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
 /* A list in the making, the block of parent (0: a detached list, whose head is first). */
 typedef struct block { ir_ref parent, first, tail; } block;
 
-/* --- tables ----------------------------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------------------------- */
 /* Keys of 64 bits to numbers above 0; zeroed: empty.  In the function's arena. */
 typedef struct pass_table {
     uint64_t *keys;
@@ -57,7 +58,7 @@ uint32_t opjit_ir_table_get(const pass_table *t, uint64_t key); /* 0: none */
 void opjit_ir_table_set(ir_func *f, pass_table *t, uint64_t key, uint32_t value);
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
-/* --- definitions written where they are read (pass_inline.c) ---------------------------------------------------------- */
+/* --- definitions written where they are read (pass_inline.c) ---------------------------------------------------- */
 /* The first step of place (pass_blocks.c): few long reductions are cut into blocks that can be made side by side. */
 void opjit_ir_cut_reductions(ir_func *f);
 
@@ -100,8 +101,8 @@ typedef struct place_rows_of {
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);
-/* pass_columns.c: the first member, a reduction, as columns side by side, and where there are two the output that reads each
- * column's result; false: another shape, or another element is read, and nothing changed. */
+/* pass_columns.c: the first member, a reduction, as columns side by side, and where there are two the output that
+ * reads each column's result; false: another shape, or another element is read, and nothing changed. */
 bool opjit_ir_place_columns(place_rows_of *r, block *stages);
 
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
@@ -110,7 +111,7 @@ ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_r
  * remainders were needed.  false: the layouts don't allow it.  coordinates NULL: only asks. */
 bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordinates, ir_ref *out, bool *out_divided);
 
-/* --- lists of statements ---------------------------------------------------------------------------------------------- */
+/* --- lists of statements ---------------------------------------------------------------------------------------- */
 void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it out of the list it was in */
 /* A read of a let of expr in the list, made at its end where there is none yet; constants, variables and reads of lets
  * need none and come back as they are. */
@@ -129,7 +130,7 @@ bool opjit_ir_remove_idle(ir_func *f);
 static inline ir_ref ir_only(const ir_func *f, ir_ref first) { return first != 0 && f->nodes[first].next == 0 ? first : 0; }
 static inline bool ir_is_pure(const ir_func *f, ir_ref r) { return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0; }
 
-/* --- passes ------------------------------------------------------------------------------------------------------------- */
+/* --- passes ----------------------------------------------------------------------------------------------------- */
 opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);

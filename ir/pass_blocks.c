@@ -1,15 +1,15 @@
-/* pass_blocks.c - few long reductions become many short ones: the blocks of 4096 that their order has anyway are a definition
- * of their own, whose elements can be made side by side, and what was reduced is a fold of these, one after the other.
- * The first step of place.  Every bit is what it was: a block starts at the identity as its accumulator did, and what is
- * folded first comes out as it went in, since no block of a sum is -0.
- * Not here: arg kinds, which would need the place of each block's value. */
+/* pass_blocks.c - few long reductions become many short ones: the blocks of 4096 that their order has anyway are a
+ * definition of their own, whose elements can be made side by side, and what was reduced is a fold of these, one
+ * after the other. The first step of place.  Every bit is what it was: a block starts at the identity as its
+ * accumulator did, and what is folded first comes out as it went in, since no block of a sum is -0. Not here: arg
+ * kinds, which would need the place of each block's value. */
 #include "ir/pass.h"
 
 enum {
-    BLOCK = 4096,                  /* of the order of reductions */
-    MOST_ROWS = 16,                /* with more of them rows are enough to do at a time */
+    BLOCK = 4096,   /* of the order of reductions */
+    MOST_ROWS = 16, /* with more of them rows are enough to do at a time */
     LEAST_LENGTH = 16 * BLOCK,
-    LEAST_BYTES = 256 * 1024,      /* shorter rows stay in the second cache, where what follows wants them */
+    LEAST_BYTES = 256 * 1024, /* shorter rows stay in the second cache, where what follows wants them */
 };
 
 typedef struct cutter {
@@ -18,7 +18,7 @@ typedef struct cutter {
     ir_node node;
     uint32_t free; /* a dimension of one element, which becomes that of the blocks */
     uint64_t length;
-    block list;    /* the function's definitions, made anew */
+    block list; /* the function's definitions, made anew */
 } cutter;
 
 static bool is_long(cutter *c)
@@ -59,7 +59,8 @@ static uint32_t add_part(cutter *c, uint64_t blocks, uint64_t first, uint64_t le
 {
     ir_func *f = c->f;
     const uint32_t tensor = declare(c, blocks);
-    const ir_ref part = f->failed ? 0 : opjit_ir_reduce(f, tensor, (ir_kind)c->node.kind, (uint32_t)c->node.imm, length);
+    const ir_ref part =
+        f->failed ? 0 : opjit_ir_reduce(f, tensor, (ir_kind)c->node.kind, (uint32_t)c->node.imm, length);
     ir_map map;
     if (f->failed || opjit_ir_map_init(f, &map) != OPJIT_OK) {
         f->failed = true;

@@ -1,12 +1,12 @@
-/* pass_collapse.c - few long loops instead of many short ones.
- * Needs: stages as place leaves them, a full nest around lets and one store.  Leaves: the parallel loop made of all outer
- * coordinates, and one inner loop along the output's smallest stride; adjacent coordinates are one where the layout of
- * every tensor and the use in every expression allow it, and the tensors are declared with the merged rank.  A coordinate
- * that is still needed by itself is a quotient or remainder of the parallel loop's variable, in a let.
- * A nest that is already of that form, or of no form known here, stays as it is. */
+/* pass_collapse.c - few long loops instead of many short ones. Needs: stages as place leaves them, a full nest
+ * around lets and one store.  Leaves: the parallel loop made of all outer coordinates, and one inner loop along the
+ * output's smallest stride; adjacent coordinates are one where the layout of every tensor and the use in every
+ * expression allow it, and the tensors are declared with the merged rank.  A coordinate that is still needed by
+ * itself is a quotient or remainder of the parallel loop's variable, in a let. A nest that is already of that form,
+ * or of no form known here, stays as it is. */
 #include "ir/pass_nest.h"
 
-/* --- recognise ------------------------------------------------------------------------------------------------------ */
+/* --- recognise -------------------------------------------------------------------------------------------------- */
 
 static bool match_loop(nest *n, ir_ref loop)
 {
@@ -53,8 +53,8 @@ static bool match_nest(nest *n)
     return true;
 }
 
-/* Whether the load is at the stored coordinate and of a tensor as large, but for coordinates of size 1.  A smaller one is
- * only read where a select says so. */
+/* Whether the load is at the stored coordinate and of a tensor as large, but for coordinates of size 1.  A smaller
+ * one is only read where a select says so. */
 static bool at_store(const nest *n, ir_ref load)
 {
     const ir_tensor *t = &n->f->tensors[ir_at(n->f, load)->ref];
@@ -104,7 +104,7 @@ static bool find_uses(nest *n)
     return true;
 }
 
-/* --- decide --------------------------------------------------------------------------------------------------------- */
+/* --- decide ----------------------------------------------------------------------------------------------------- */
 
 /* Outermost is what has the largest stride in the output; equal ones stay in order. */
 static void sort_loops(nest *n)
@@ -195,7 +195,7 @@ int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end)
     return product;
 }
 
-/* --- rewrite -------------------------------------------------------------------------------------------------------- */
+/* --- rewrite ---------------------------------------------------------------------------------------------------- */
 
 /* Positions [first, end) as one coordinate. */
 static ir_ref coordinate(nest *n, uint32_t first, uint32_t end)

@@ -1,11 +1,10 @@
-/* pass_columns.c - a stage that reduces columns: many of them side by side, so that neighbours are a vector's lanes.
- * Part of place.  A reduction with one lane whose elements lie far apart, while the next column is the next element in
- * memory, has a scratch row of results instead of an accumulator.  The reduced coordinate is walked outside, ascending,
- * and the columns inside, so that each column sees what its accumulator would have seen, in the same order: from the
- * identity on, in blocks of 4096 that are folded one after the other where that makes a difference.
- * A definition that runs along one dimension, while the next column is the next element, is the same without a fold: what
- * a column has is stored at each step.
- * Not here: arg kinds, which stay with accumulators. */
+/* pass_columns.c - a stage that reduces columns: many of them side by side, so that neighbours are a vector's
+ * lanes. Part of place.  A reduction with one lane whose elements lie far apart, while the next column is the next
+ * element in memory, has a scratch row of results instead of an accumulator.  The reduced coordinate is walked
+ * outside, ascending, and the columns inside, so that each column sees what its accumulator would have seen, in the
+ * same order: from the identity on, in blocks of 4096 that are folded one after the other where that makes a
+ * difference. A definition that runs along one dimension, while the next column is the next element, is the same
+ * without a fold: what a column has is stored at each step. Not here: arg kinds, which stay with accumulators. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -189,8 +188,9 @@ static bool is_stream(const column_stage *s, uint32_t tensor, int64_t step)
     return t->bytes > STREAM_BYTES && step == s->columns && bytes > STREAM_LEAST && bytes < STREAM_MOST;
 }
 
-/* Whether several steps in a round are worth it: there is next to nothing to do with what is loaded once a step, so that
- * loading and storing the result takes half of the time, and nothing is lost of what the processor reads ahead. */
+/* Whether several steps in a round are worth it: there is next to nothing to do with what is loaded once a step, so
+ * that loading and storing the result takes half of the time, and nothing is lost of what the processor reads
+ * ahead. */
 static bool takes_several(column_stage *s)
 {
     ir_func *f = s->f;

@@ -1,6 +1,6 @@
-/* pass_ends.c - ends of loops that schedule gives vectors to and that are no chain: instead of a remainder in halves, one more
- * loop of single vectors to the end of the one that the end is in.  Its lanes behind the end change nothing that is
- * read. */
+/* pass_ends.c - ends of loops that schedule gives vectors to and that are no chain: instead of a remainder in
+ * halves, one more loop of single vectors to the end of the one that the end is in.  Its lanes behind the end
+ * change nothing that is read. */
 #include "ir/pass_schedule.h"
 
 /* Whether nothing in the list and below, which `loop` may be part of, sees what its store leaves behind its end: other
@@ -28,8 +28,8 @@ static bool may_run_on(scheduler *s, ir_ref loop, ir_ref store)
            keeps_apart(f, ir_at(f, s->stage)->body, loop, store) && keeps_apart(f, loop, loop, store);
 }
 
-/* Whether the statements can be made for iterations behind the loop's end: what they load and store is there for the variable
- * of `longer`, a loop that goes on, with their copy in it; what they update, they can leave as it is. */
+/* Whether the statements can be made for iterations behind the loop's end: what they load and store is there for
+ * the variable of `longer`, a loop that goes on, with their copy in it; what they update, they can leave as it is. */
 static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
 {
     ir_func *f = s->f;

@@ -1,9 +1,9 @@
-/* pass_expand.c - math ops become the sequences of simpler ops that ir_math*.c define.
- * Needs: scheduled loop form, whose loops around one store schedule has already seen.  Leaves: no math op.  What a sequence
- * reads more than once is in lets before the statement, so that the function stays a tree of text.
+/* pass_expand.c - math ops become the sequences of simpler ops that ir_math*.c define. Needs: scheduled loop form,
+ * whose loops around one store schedule has already seen.  Leaves: no math op.  What a sequence reads more than
+ * once is in lets before the statement, so that the function stays a tree of text.
  *
- * A select evaluates one arm, a let is evaluated always: loads that feed math in an arm, and that only the select keeps in
- * bounds, get clamped coordinates, which change nothing where the arm is chosen. */
+ * A select evaluates one arm, a let is evaluated always: loads that feed math in an arm, and that only the select
+ * keeps in bounds, get clamped coordinates, which change nothing where the arm is chosen. */
 #include "ir/ir_math.h"
 #include "ir/pass.h"
 
@@ -34,7 +34,7 @@ static bool is_leaf(const ir_func *f, ir_ref r)
     return op == IR_CONST || op == IR_VAR || op == IR_PARAM || op == IR_GET;
 }
 
-/* --- one op --------------------------------------------------------------------------------------------------------- */
+/* --- one op ----------------------------------------------------------------------------------------------------- */
 
 static ir_ref named(expander *e, ir_ref value)
 {
@@ -93,7 +93,7 @@ static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *ou
     return e->f->failed ? opjit_rt_no_memory(e->error) : OPJIT_OK;
 }
 
-/* --- one operand of a statement ------------------------------------------------------------------------------------- */
+/* --- one operand of a statement --------------------------------------------------------------------------------- */
 
 static bool look_at(ir_func *f, ir_ref root, operand_tree *t)
 {

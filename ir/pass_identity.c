@@ -1,7 +1,7 @@
-/* pass_identity.c - removes what does nothing: a store of the value that its memory already holds (the output shares the
- * input's memory), an update by the identity, a loop without iterations or without body, a let or accumulator that nobody
- * reads.
- * Needs: loop form.  Leaves: the same form; a stage of which nothing is left stays, empty. */
+/* pass_identity.c - removes what does nothing: a store of the value that its memory already holds (the output
+ * shares the input's memory), an update by the identity, a loop without iterations or without body, a let or
+ * accumulator that nobody reads. Needs: loop form.  Leaves: the same form; a stage of which nothing is left stays,
+ * empty. */
 #include "ir/pass.h"
 
 /* store %out[c], load %in[c] with %out and %in in the same memory. */
@@ -31,7 +31,8 @@ static bool updates_nothing(const ir_func *f, ir_ref upd)
            value->imm == opjit_ir_identity(type, (ir_kind)acc->kind);
 }
 
-/* Whether the statement, whose body is already clean, can go; reads: by node, how often lets and accumulators are read. */
+/* Whether the statement, whose body is already clean, can go; reads: by node, how often lets and accumulators are
+ * read. */
 static bool is_idle(const ir_func *f, ir_ref s, const uint8_t *read)
 {
     switch ((ir_op)ir_at(f, s)->op) {

@@ -1,7 +1,7 @@
-/* pass_inline.c - values with the definitions that they read written in their place.
- * A definition read at some coordinates is an instance; a node in an instance is written once.  The work is linear in what
- * is written and does not recurse: chains of a thousand definitions are usual.  Equal nodes are one node, so that
- * different readers of one element share it. */
+/* pass_inline.c - values with the definitions that they read written in their place. A definition read at some
+ * coordinates is an instance; a node in an instance is written once.  The work is linear in what is written and
+ * does not recurse: chains of a thousand definitions are usual.  Equal nodes are one node, so that different
+ * readers of one element share it. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ struct inline_instance {
     const ir_ref *at; /* in place of the variables */
 };
 
-/* --- views ---------------------------------------------------------------------------------------------------------- */
+/* --- views ------------------------------------------------------------------------------------------------------ */
 
 /* Elements from the root's first to the view's. */
 static bool root_offset(const ir_func *f, uint32_t view, int64_t *out)
@@ -133,7 +133,7 @@ bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *at, ir_r
     return true;
 }
 
-/* --- loads of memory ------------------------------------------------------------------------------------------------ */
+/* --- loads of memory -------------------------------------------------------------------------------------------- */
 
 /* y / k */
 typedef struct quotient {
@@ -216,8 +216,8 @@ static bool join_dimensions(ir_func *f, ir_tensor *layout, ir_ref *at)
     return any;
 }
 
-/* Where the address is a sum of multiples of the loops' variables: the layout in which the variables are the coordinates,
- * so that collapse can take loops together. */
+/* Where the address is a sum of multiples of the loops' variables: the layout in which the variables are the
+ * coordinates, so that collapse can take loops together. */
 static bool by_variables(const inliner *in, ir_tensor *layout, ir_ref *at, int64_t *offset)
 {
     const ir_func *f = in->f;
@@ -304,7 +304,7 @@ static ir_ref load_memory(inliner *in, uint32_t tensor, ir_ref *at)
     return f->failed ? 0 : opjit_ir_load(f, tensor, at);
 }
 
-/* --- one node a value ----------------------------------------------------------------------------------------------- */
+/* --- one node a value ------------------------------------------------------------------------------------------- */
 
 static bool equal_nodes(const ir_func *f, ir_ref a, ir_ref b)
 {
@@ -345,7 +345,7 @@ static ir_ref unique_tree(inliner *in, ir_ref r, ir_ref first)
     return unique(in, r);
 }
 
-/* --- instances ------------------------------------------------------------------------------------------------------ */
+/* --- instances -------------------------------------------------------------------------------------------------- */
 
 /* The number of the instance of def at these coordinates, + 1. */
 static uint32_t instance_of(inliner *in, ir_ref def, uint32_t count, const ir_ref *at)
@@ -377,7 +377,7 @@ static uint32_t instance_of(inliner *in, ir_ref def, uint32_t count, const ir_re
     return in->instance_count;
 }
 
-/* --- the walk ------------------------------------------------------------------------------------------------------- */
+/* --- the walk --------------------------------------------------------------------------------------------------- */
 
 static void push(inliner *in, uint32_t instance, ir_ref node)
 {
@@ -444,7 +444,8 @@ static ir_ref load_row(inliner *in, uint32_t tensor, const ir_ref *at)
     return opjit_ir_load(f, s->scratch, &at[f->tensors[tensor].rank - 1]);
 }
 
-/* A load, whose coordinates are written: of memory, or the value of a definition, which may have to be written first (0). */
+/* A load, whose coordinates are written: of memory, or the value of a definition, which may have to be written
+ * first (0). */
 static ir_ref write_load(inliner *in, uint32_t reader, ir_ref load, const ir_ref *coordinates)
 {
     ir_func *f = in->f;

@@ -1,4 +1,5 @@
-/* pass_nest.h - what collapse and the shapes that it treats by themselves know of a full nest around lets and one store. */
+/* pass_nest.h - what collapse and the shapes that it treats by themselves know of a full nest around lets and one
+ * store. */
 #ifndef OPJIT_IR_PASS_NEST_H
 #define OPJIT_IR_PASS_NEST_H
 

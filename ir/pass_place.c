@@ -1,11 +1,12 @@
-/* pass_place.c - from value form to loop form: which definitions are computed where they are read, which get memory.
- * Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that gets memory, each a
- * full nest of loops in the order of the coordinates; in it lets for what is dear and shared, and one store.
+/* pass_place.c - from value form to loop form: which definitions are computed where they are read, which get
+ * memory. Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that gets
+ * memory, each a full nest of loops in the order of the coordinates; in it lets for what is dear and shared, and
+ * one store.
  *
- * A definition is computed where it is read if that happens once an element (at the reader's own coordinates, for all of
- * its readers), or if it is cheap.  It gets memory (a temp, written by a stage before its readers') where it is dear
- * and read at several places, or read again by each row of a larger reader, or seen through a view whose coordinates
- * are no function of its own. */
+ * A definition is computed where it is read if that happens once an element (at the reader's own coordinates, for
+ * all of its readers), or if it is cheap.  It gets memory (a temp, written by a stage before its readers') where it
+ * is dear and read at several places, or read again by each row of a larger reader, or seen through a view whose
+ * coordinates are no function of its own. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -55,7 +56,7 @@ typedef struct placer {
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
 
-/* --- what an item reads --------------------------------------------------------------------------------------------- */
+/* --- what an item reads ----------------------------------------------------------------------------------------- */
 
 static bool is_dear(ir_op op)
 {
@@ -92,7 +93,8 @@ static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
     return true;
 }
 
-/* Whether some coordinate of the item, with more than one value, is in none of the load's: it is read again and again. */
+/* Whether some coordinate of the item, with more than one value, is in none of the load's: it is read again and
+ * again. */
 static bool is_spread(const ir_func *f, ir_ref statement, ir_ref load)
 {
     for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++) {
@@ -205,7 +207,7 @@ static void weigh_item(placer *p, item *x)
     x->weight = x->weight < MAX_WEIGHT ? x->weight : MAX_WEIGHT;
 }
 
-/* --- decisions ------------------------------------------------------------------------------------------------------ */
+/* --- decisions -------------------------------------------------------------------------------------------------- */
 
 static bool same_coordinates(const ir_func *f, ir_ref a, ir_ref b)
 {
@@ -284,7 +286,7 @@ static void decide(placer *p, uint32_t number)
     }
 }
 
-/* --- stages --------------------------------------------------------------------------------------------------------- */
+/* --- stages ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t box_size(const ir_func *f, ir_ref statement, uint32_t d)
 {
@@ -336,7 +338,7 @@ static opjit_status place_nest(placer *p, const item *x, block *stages)
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------------------------- */
 
 /* Elements of a row of the root, which has `rows` leading coordinates: what it reduces, or its last dimension. */
 static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length)
@@ -358,8 +360,8 @@ static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first
     return true;
 }
 
-/* Roots from number `first` on that one stage can make row by row: of the same rows, one of them a reduction.  Gives the
- * item after the last of them; `first` where there is no group. */
+/* Roots from number `first` on that one stage can make row by row: of the same rows, one of them a reduction.
+ * Gives the item after the last of them; `first` where there is no group. */
 static uint32_t find_group(const placer *p, uint32_t first, place_rows_of *out)
 {
     const ir_func *f = p->f;

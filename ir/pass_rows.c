@@ -100,8 +100,8 @@ static ir_ref make_loop(row_stage *s, int64_t length, block *out_inside)
     return loop;
 }
 
-/* A loop over `length` elements from `first` on of what the member reduces, and its accumulator, which it gives.  outer: the
- * loop around, of `count` blocks; 0: there is none. */
+/* A loop over `length` elements from `first` on of what the member reduces, and its accumulator, which it gives.
+ * outer: the loop around, of `count` blocks; 0: there is none. */
 static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref first, int64_t length, ir_ref outer,
                         int64_t count)
 {
@@ -123,8 +123,8 @@ static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref f
     return acc;
 }
 
-/* Blocks of 4096, which is how the reduction's order has it: each is an accumulator of its own, whose loop has nothing to
- * ask, and what it gives goes into one without lanes.  Gives that one. */
+/* Blocks of 4096, which is how the reduction's order has it: each is an accumulator of its own, whose loop has
+ * nothing to ask, and what it gives goes into one without lanes.  Gives that one. */
 static ir_ref add_blocks(row_stage *s, const row_member *m, int64_t length)
 {
     ir_func *f = s->f;

@@ -100,9 +100,9 @@ static uint16_t team_unroll(const scheduler *s, ir_ref lo, ir_ref hi, const work
     return 1;
 }
 
-/* Cheap bodies are repeated, as far as the loop is long enough to use it.  At quick each round loads the loop's variable,
- * its end and its address, and stores the variable, each of which takes as long as a vector of the output or two, in any
- * cache. */
+/* Cheap bodies are repeated, as far as the loop is long enough to use it.  At quick each round loads the loop's
+ * variable, its end and its address, and stores the variable, each of which takes as long as a vector of the output
+ * or two, in any cache. */
 static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
     if (s->threads)

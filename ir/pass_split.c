@@ -1,14 +1,16 @@
-/* pass_split.c - conditions on a loop's variable become bounds of loops.
- * Needs: folded loop form.  Leaves: no condition g*j + e REL 0 inside the loop over j, with g a constant and e the same in
- * every iteration, but for what the limits below leave as a select; what is the same in every iteration is in a let.
+/* pass_split.c - conditions on a loop's variable become bounds of loops. Needs: folded loop form.  Leaves: no
+ * condition g*j + e REL 0 inside the loop over j, with g a constant and e the same in every iteration, but for what
+ * the limits below leave as a select; what is the same in every iteration is in a let.
  *
- * A condition changes once, at p: the first j where it is different.  The loop becomes [lo, c) and [c, hi) with
- * c = clamp(p, lo, hi), and the condition is a constant in each.  A second cut q is clamped into the ends of the piece
- * that it cuts, so no order of p and q need be known; where it is known, because p - q is a constant or by intervals,
- * the pieces that would be empty are not made.  A row costs a min and a max a cut, never a compare an element.
+ * A condition changes once, at p: the first j where it is different.  The loop becomes [lo, c) and [c, hi) with c =
+ * clamp(p, lo, hi), and the condition is a constant in each.  A second cut q is clamped into the ends of the piece
+ * that it cuts, so no order of p and q need be known; where it is known, because p - q is a constant or by
+ * intervals, the pieces that would be empty are not made.  A row costs a min and a max a cut, never a compare an
+ * element.
  *
- * Where a piece makes part of a row of scratch a constant, loops that read the row at their variable are cut there too,
- * and have the constant in place of the load: after a mask the loops of a softmax are as short as what it leaves. */
+ * Where a piece makes part of a row of scratch a constant, loops that read the row at their variable are cut there
+ * too, and have the constant in place of the load: after a mask the loops of a softmax are as short as what it
+ * leaves. */
 #include "ir/pass.h"
 
 enum {
@@ -27,8 +29,8 @@ typedef struct cut {
     bool constant;
 } cut;
 
-/* The comparison `node` is, in terms of cuts: j < before (then negated), or before <= j < after.  Or node is a load, which
- * is `value` from before to after. */
+/* The comparison `node` is, in terms of cuts: j < before (then negated), or before <= j < after.  Or node is a
+ * load, which is `value` from before to after. */
 typedef struct condition {
     ir_ref node, value;
     uint32_t before, after; /* cuts; after is before's number where there is one cut */
@@ -68,7 +70,7 @@ typedef struct splitter {
     block *out;
 } splitter;
 
-/* --- conditions ----------------------------------------------------------------------------------------------------- */
+/* --- conditions ------------------------------------------------------------------------------------------------- */
 
 /* Marks the statements of the list and below, and the variables of loops among them. */
 static void mark_inside(const ir_func *f, uint8_t *inside, ir_ref first)
@@ -81,8 +83,8 @@ static void mark_inside(const ir_func *f, uint8_t *inside, ir_ref first)
     }
 }
 
-/* By node, for those there are now: whether it changes from one iteration of the loop to the next, or reads memory, which
- * stores might change, or an accumulator, which a loop beside this one may update.  NULL: no memory. */
+/* By node, for those there are now: whether it changes from one iteration of the loop to the next, or reads memory,
+ * which stores might change, or an accumulator, which a loop beside this one may update.  NULL: no memory. */
 static uint8_t *find_variant(ir_func *f, ir_ref loop)
 {
     const uint32_t count = f->node_count;
@@ -139,8 +141,8 @@ static bool negatable(const affine *form)
     return ok;
 }
 
-/* Enters comparison r if it is g*j + e REL 0: the cut of lt is at ceil(-e/g) for g > 0 and at floor(e/-g) + 1 for g < 0,
- * that of le at floor(-e/g) + 1 and ceil(e/-g). */
+/* Enters comparison r if it is g*j + e REL 0: the cut of lt is at ceil(-e/g) for g > 0 and at floor(e/-g) + 1 for g
+ * < 0, that of le at floor(-e/g) + 1 and ceil(e/-g). */
 static void add_condition(splitter *s, const uint8_t *variant, ir_ref r)
 {
     ir_func *f = s->f;
@@ -214,7 +216,7 @@ static void find_conditions(splitter *s)
     }
 }
 
-/* --- pieces --------------------------------------------------------------------------------------------------------- */
+/* --- pieces ----------------------------------------------------------------------------------------------------- */
 
 /* On which side of the cut the piece is as a whole, -1 where it is not known. */
 static side known_side(const splitter *s, const piece *p, uint32_t number)
@@ -329,7 +331,7 @@ static void merge_pieces(splitter *s)
     }
 }
 
-/* --- invariants ----------------------------------------------------------------------------------------------------- */
+/* --- invariants ------------------------------------------------------------------------------------------------- */
 
 /* Puts values and conditions that are the same in every iteration of `loop` into lets before it.  They load nothing, so
  * they may be computed where the loop would not. */
@@ -361,7 +363,7 @@ static bool hoist(ir_func *f, block *out, ir_ref loop)
     return any;
 }
 
-/* --- rows of scratch ------------------------------------------------------------------------------------------------ */
+/* --- rows of scratch -------------------------------------------------------------------------------------------- */
 
 /* By tensor: stores to it in the stage.  NULL: no memory. */
 static uint8_t *count_stores(ir_func *f, ir_ref stage)
@@ -418,7 +420,7 @@ static void drop_known(stage_split *stage)
     }
 }
 
-/* --- blocks --------------------------------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------------------------- */
 
 static bool split_block(stage_split *stage, ir_ref parent);
 

@@ -7,7 +7,8 @@
 
 enum {
     MOST_THREADS = 256,
-    LANES = 32, BLOCK = 4096, /* of reductions */
+    LANES = 32,
+    BLOCK = 4096,     /* of reductions */
     MANY_ROWS = 8192, /* as many warps as a large GPU runs at a time: 132 processors of 64 */
 };
 
@@ -40,8 +41,7 @@ static bool reduces_by_blocks(const ir_func *f, ir_ref first, int64_t *longest)
             *longest = length > *longest ? length : *longest;
             loops++;
         }
-        if ((has_lanes && (loops != 1 || updates != all)) ||
-            !reduces_by_blocks(f, ir_at(f, s)->body, longest))
+        if ((has_lanes && (loops != 1 || updates != all)) || !reduces_by_blocks(f, ir_at(f, s)->body, longest))
             return false;
     }
     return true;

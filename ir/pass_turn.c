@@ -1,10 +1,10 @@
-/* pass_turn.c - tiles of an input that is stored across the output are turned in registers.
- * Part of schedule: a loop over rows around one over columns, of a store along the columns with loads along the rows,
- * becomes `turn R` around `vec W`: blocks of R rows and W columns, which code generation loads as W short vectors along
- * the rows and stores as R vectors.  As a program it is what it was.
+/* pass_turn.c - tiles of an input that is stored across the output are turned in registers. Part of schedule: a
+ * loop over rows around one over columns, of a store along the columns with loads along the rows, becomes `turn R`
+ * around `vec W`: blocks of R rows and W columns, which code generation loads as W short vectors along the rows and
+ * stores as R vectors.  As a program it is what it was.
  *
- * Blocks are whole: where rows or columns are no multiple, the last block reaches back over what was stored before, which
- * no tensor that the stage reads may be. */
+ * Blocks are whole: where rows or columns are no multiple, the last block reaches back over what was stored before,
+ * which no tensor that the stage reads may be. */
 #include "ir/pass_schedule.h"
 
 enum {
@@ -125,8 +125,8 @@ static bool is_long(const ir_func *f, ir_ref loop, int64_t length)
     return opjit_ir_at_least(f, ir_operand(f, loop, 0), ir_operand(f, loop, 1), length);
 }
 
-/* Whether the columns are tile number v, of exactly `length`, of a row that begins at 0, and v is the variable of the loop
- * around the rows, which holds nothing else: what is before a tile is stored by the tile before. */
+/* Whether the columns are tile number v, of exactly `length`, of a row that begins at 0, and v is the variable of
+ * the loop around the rows, which holds nothing else: what is before a tile is stored by the tile before. */
 static bool is_tile(const turn *t, ir_ref around, int64_t length)
 {
     const ir_func *f = t->f;

@@ -37,8 +37,9 @@ static inline void opjit_rt_error_clear(opjit_error *error)
 }
 opjit_status opjit_rt_no_memory(opjit_error *error); /* OPJIT_OUT_OF_MEMORY, "out of memory" */
 
-/* Structures with a uint32_t struct_size first.  read: copies given into *out (known bytes), zero where given is shorter; a
- * longer one is refused unless its tail is zero.  write: the other way, into the caller's *out of its struct_size. */
+/* Structures with a uint32_t struct_size first.  read: copies given into *out (known bytes), zero where given is
+ * shorter; a longer one is refused unless its tail is zero.  write: the other way, into the caller's *out of its
+ * struct_size. */
 opjit_status opjit_rt_struct_read(void *out, size_t known, const void *given, const char *what, opjit_error *error);
 opjit_status opjit_rt_struct_write(void *out, const void *full, size_t known, const char *what, opjit_error *error);
 
@@ -98,7 +99,7 @@ void opjit_rt_bytes_align(rt_bytes *b, size_t alignment);                      /
 void opjit_rt_bytes_printf(rt_bytes *b, const char *format, ...) PRINTF_LIKE(2, 3); /* text, no NUL appended */
 void opjit_rt_bytes_zero_end(rt_bytes *b); /* appends a NUL that size does not count */
 
-/* --- checked arithmetic: false on overflow, *out unspecified then --------------------------------------------------- */
+/* --- checked arithmetic: false on overflow, *out unspecified then ----------------------------------------------- */
 static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
 static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool checked_addi(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
@@ -107,13 +108,13 @@ static inline bool checked_muli(int64_t a, int64_t b, int64_t *out) { return !__
 static inline uint64_t align_up(uint64_t x, uint64_t power_of_two) { return (x + power_of_two - 1) & ~(power_of_two - 1); }
 static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
 
-/* --- element types -------------------------------------------------------------------------------------------------- */
+/* --- element types ---------------------------------------------------------------------------------------------- */
 /* Bytes of one element; 0 for UNKNOWN, the 4-bit types and numbers that are no type. */
 uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type);
 const char *opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE type);  /* "FLOAT32"; "unknown" */
 const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
 
-/* --- hash: XXH3 ----------------------------------------------------------------------------------------------------- */
+/* --- hash: XXH3 ------------------------------------------------------------------------------------------------- */
 typedef struct rt_hash { uint64_t lo, hi; } rt_hash;
 rt_hash opjit_rt_hash(const void *data, size_t size);
 uint64_t opjit_rt_hash64(const void *data, size_t size); /* for tables: another hash, of half the cost */

@@ -17,11 +17,13 @@ typedef struct rt_key {
     uint64_t hash;        /* of both; equal keys must have equal hashes */
 } rt_key;
 
-/* Makes the kernel of a missing key; called without any lock held.  It may ask the cache for other keys, never for this one. */
+/* Makes the kernel of a missing key; called without any lock held.  It may ask the cache for other keys, never for
+ * this one. */
 typedef opjit_status (*rt_cache_make)(void *user, opjit_kernel **out_kernel, opjit_error *error);
 
-/* Finds key, or makes it with make, into *out_kernel with a reference for the caller.  *out_hit tells which.  A failed make
- * is returned to its own caller; threads that waited for it then try to make it themselves, one at a time. */
+/* Finds key, or makes it with make, into *out_kernel with a reference for the caller.  *out_hit tells which.  A
+ * failed make is returned to its own caller; threads that waited for it then try to make it themselves, one at a
+ * time. */
 opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_make make, void *user, opjit_kernel **out_kernel,
                                 bool *out_hit, opjit_error *error);
 void opjit_rt_cache_clear(rt_cache *cache);

@@ -1,5 +1,5 @@
-/* call_device.c - a call's last part where the kernel is for a device: brings code and constants there at the first call,
- * then puts the stages' launches into the stream.  What the call gives has been checked. */
+/* call_device.c - a call's last part where the kernel is for a device: brings code and constants there at the first
+ * call, then puts the stages' launches into the stream.  What the call gives has been checked. */
 #include <string.h>
 
 #include "runtime/kernel_object.h"

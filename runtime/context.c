@@ -73,7 +73,8 @@ void opjit_rt_core_release(rt_core *core)
 
 uint32_t opjit_rt_core_enter(rt_core *core)
 {
-    /* Any function of the thread will do.  Its number is the address of its block: multiplied, all bits reach the top. */
+    /* Any function of the thread will do.  Its number is the address of its block: multiplied, all bits reach the
+     * top. */
     const uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15);
     const uint32_t counter = (uint32_t)(mixed >> 32) % RT_CORE_COUNTERS;
 

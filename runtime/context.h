@@ -47,8 +47,8 @@ static inline bool rt_wants_events(const rt_core *core) { return core->event != 
 /* Sends "opjit,<format...>"; does nothing where nobody listens. */
 void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Whether code for *target runs on this CPU, or for a GPU's target on the core's device (core may be NULL); UNSUPPORTED, and
- * what is missing. */
+/* Whether code for *target runs on this CPU, or for a GPU's target on the core's device (core may be NULL);
+ * UNSUPPORTED, and what is missing. */
 opjit_status opjit_rt_core_runs(const rt_core *core, const rt_target *target, opjit_error *error);
 
 typedef struct rt_cache rt_cache;

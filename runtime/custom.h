@@ -20,8 +20,9 @@ typedef struct rt_custom_call {
     const uint32_t *slots; /* of its inputs, then its outputs, among the kernel's buffers and temporaries */
 } rt_custom_call;
 
-/* What a kernel's custom steps need; it lives as long as the kernel.  Temporaries are buffers between steps: they lie at
- * the start of the memory that the stages of one call share, and their pointers stand behind those of the buffers. */
+/* What a kernel's custom steps need; it lives as long as the kernel.  Temporaries are buffers between steps: they
+ * lie at the start of the memory that the stages of one call share, and their pointers stand behind those of the
+ * buffers. */
 typedef struct rt_custom_plan {
     rt_custom_call *calls; /* by opjit_step_info.entry */
     uint64_t *offsets;     /* by temporary: multiples of OPJIT_WORKSPACE_ALIGNMENT */

@@ -1,11 +1,11 @@
 /* device.h - devices that run code of their own kind on memory of their own: NVIDIA's GPUs by the CUDA driver's
- * functions, AMD's by HIP's.  Knows code, entries by name and launches; what they compute is nobody's business here.  The
- * driver's library is loaded when asked for and never linked to; once loaded it stays. All functions may be called
- * from any thread, but for destroying what others use.  They leave the thread's current context as it was.
- * After a fork the child has no devices.
+ * functions, AMD's by HIP's.  Knows code, entries by name and launches; what they compute is nobody's business
+ * here.  The driver's library is loaded when asked for and never linked to; once loaded it stays. All functions may
+ * be called from any thread, but for destroying what others use.  They leave the thread's current context as it
+ * was. After a fork the child has no devices.
  *
- * All this is a library of its own, libopjit-device.so, which opjit loads with the first device: rt_devices is its table.
- * The functions below have linkage in that library alone, and in tests. */
+ * All this is a library of its own, libopjit-device.so, which opjit loads with the first device: rt_devices is its
+ * table. The functions below have linkage in that library alone, and in tests. */
 #ifndef OPJIT_RUNTIME_DEVICE_H
 #define OPJIT_RUNTIME_DEVICE_H
 
@@ -16,8 +16,8 @@ typedef struct rt_device rt_device;           /* one device, opened */
 typedef struct rt_device_code rt_device_code; /* code, loaded */
 
 /* device: "cuda:N" or "hip:N", or without number.  path is absolute, or NULL: $OPJIT_CUDA_DRIVER, $OPJIT_HIP_DRIVER
- * (absolute; not for set-user-id programs), else the system's library.  UNAVAILABLE, and why, where there is no driver, no
- * device or a driver that is too old. */
+ * (absolute; not for set-user-id programs), else the system's library.  UNAVAILABLE, and why, where there is no
+ * driver, no device or a driver that is too old. */
 opjit_status opjit_rt_driver_open(const opjit_allocator *a, const char *device, const char *path, rt_driver **out,
                                   opjit_error *error);
 void opjit_rt_driver_close(rt_driver *driver); /* NULL is fine; devices may go on */
@@ -60,8 +60,8 @@ typedef struct rt_device_text {
     const char *const *entries;
     uint32_t entry_count;
 } rt_device_text;
-/* The same code with the same entries is loaded once as long as somebody has it.  CODEGEN with the driver's words where it
- * refuses the code. */
+/* The same code with the same entries is loaded once as long as somebody has it.  CODEGEN with the driver's words
+ * where it refuses the code. */
 opjit_status opjit_rt_device_load(rt_device *device, const rt_device_text *text, rt_device_code **out,
                                   opjit_error *error);
 void opjit_rt_device_unload(rt_device_code *code); /* waits for the device where it is the last reference; NULL is fine */
@@ -112,8 +112,8 @@ OPJIT_API const rt_devices *opjit_device_query(uint32_t abi); /* NULL where abi 
 /* Loads the library where it isn't yet, as the codegen library is found: $OPJIT_DEVICE, beside opjit, the configured
  * folder. */
 opjit_status opjit_rt_devices(const rt_devices **out, opjit_error *error);
-/* The best target that the device runs code for; UNSUPPORTED where it is too old, or of an architecture that opjit makes
- * no code for. */
+/* The best target that the device runs code for; UNSUPPORTED where it is too old, or of an architecture that opjit
+ * makes no code for. */
 opjit_status opjit_rt_device_target(const char *device, const rt_device_info *info, rt_target *out, opjit_error *error);
 /* Whether code for *target runs on a device whose best target is *best. */
 bool opjit_rt_device_runs(const rt_target *best, const rt_target *target);

@@ -1,5 +1,5 @@
-/* device_code.c - code that a device's driver has loaded, its launches with the memory that they share, and the table of
- * this library. */
+/* device_code.c - code that a device's driver has loaded, its launches with the memory that they share, and the
+ * table of this library. */
 #include <opjit/opjit.h>
 #include <stdalign.h>
 #include <string.h>

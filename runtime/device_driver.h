@@ -1,5 +1,6 @@
-/* device_driver.h - what drivers differ in: names, numbers, and how a device is asked about itself.  For device_*.c alone.
- * HIP was made after CUDA's driver API: functions have the same parameters, in machine code, and errors the same numbers. */
+/* device_driver.h - what drivers differ in: names, numbers, and how a device is asked about itself.  For device_*.c
+ * alone. HIP was made after CUDA's driver API: functions have the same parameters, in machine code, and errors the
+ * same numbers. */
 #ifndef OPJIT_RUNTIME_DEVICE_DRIVER_H
 #define OPJIT_RUNTIME_DEVICE_DRIVER_H
 
@@ -8,33 +9,33 @@
 #include "runtime/device.h"
 
 /* Each function once: our name for it, CUDA's and HIP's ("": it has none), its parameters. */
-#define RT_DRIVER_FUNCTIONS(F)                                                                                 \
-    F(init, "cuInit", "hipInit", (unsigned))                                                                   \
-    F(version, "cuDriverGetVersion", "hipDriverGetVersion", (int *))                                           \
-    F(error_name, "cuGetErrorName", "hipDrvGetErrorName", (int, const char **))                                \
-    F(error_words, "cuGetErrorString", "hipDrvGetErrorString", (int, const char **))                           \
-    F(device_count, "cuDeviceGetCount", "hipGetDeviceCount", (int *))                                          \
-    F(device_get, "cuDeviceGet", "hipDeviceGet", (int *, int))                                                 \
-    F(device_name, "cuDeviceGetName", "hipDeviceGetName", (char *, int, int))                                  \
-    F(device_memory, "cuDeviceTotalMem_v2", "hipDeviceTotalMem", (size_t *, int))                              \
-    F(device_attribute, "cuDeviceGetAttribute", "", (int *, int, int))                                         \
-    F(device_properties, "", "hipGetDevicePropertiesR0600", (void *, int))                                     \
-    F(context_retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain", (void **, int))                 \
-    F(context_release, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease", (int))                    \
-    F(context_push, "cuCtxPushCurrent_v2", "hipCtxPushCurrent", (void *))                                      \
-    F(context_pop, "cuCtxPopCurrent_v2", "hipCtxPopCurrent", (void **))                                        \
-    F(context_wait, "cuCtxSynchronize", "hipDeviceSynchronize", (void))                                        \
-    F(allocate, "cuMemAlloc_v2", "hipMalloc", (uint64_t *, size_t))                                            \
-    F(free, "cuMemFree_v2", "hipFree", (uint64_t))                                                             \
-    F(write, "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync", (uint64_t, const void *, size_t, void *))           \
-    F(read, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", (void *, uint64_t, size_t, void *))                  \
-    F(stream_create, "cuStreamCreate", "hipStreamCreateWithFlags", (void **, unsigned))                        \
-    F(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy", (void *))                                      \
-    F(stream_wait, "cuStreamSynchronize", "hipStreamSynchronize", (void *))                                    \
+#define RT_DRIVER_FUNCTIONS(F)                                                                                     \
+    F(init, "cuInit", "hipInit", (unsigned))                                                                       \
+    F(version, "cuDriverGetVersion", "hipDriverGetVersion", (int *))                                               \
+    F(error_name, "cuGetErrorName", "hipDrvGetErrorName", (int, const char **))                                    \
+    F(error_words, "cuGetErrorString", "hipDrvGetErrorString", (int, const char **))                               \
+    F(device_count, "cuDeviceGetCount", "hipGetDeviceCount", (int *))                                              \
+    F(device_get, "cuDeviceGet", "hipDeviceGet", (int *, int))                                                     \
+    F(device_name, "cuDeviceGetName", "hipDeviceGetName", (char *, int, int))                                      \
+    F(device_memory, "cuDeviceTotalMem_v2", "hipDeviceTotalMem", (size_t *, int))                                  \
+    F(device_attribute, "cuDeviceGetAttribute", "", (int *, int, int))                                             \
+    F(device_properties, "", "hipGetDevicePropertiesR0600", (void *, int))                                         \
+    F(context_retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain", (void **, int))                     \
+    F(context_release, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease", (int))                        \
+    F(context_push, "cuCtxPushCurrent_v2", "hipCtxPushCurrent", (void *))                                          \
+    F(context_pop, "cuCtxPopCurrent_v2", "hipCtxPopCurrent", (void **))                                            \
+    F(context_wait, "cuCtxSynchronize", "hipDeviceSynchronize", (void))                                            \
+    F(allocate, "cuMemAlloc_v2", "hipMalloc", (uint64_t *, size_t))                                                \
+    F(free, "cuMemFree_v2", "hipFree", (uint64_t))                                                                 \
+    F(write, "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync", (uint64_t, const void *, size_t, void *))               \
+    F(read, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", (void *, uint64_t, size_t, void *))                      \
+    F(stream_create, "cuStreamCreate", "hipStreamCreateWithFlags", (void **, unsigned))                            \
+    F(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy", (void *))                                          \
+    F(stream_wait, "cuStreamSynchronize", "hipStreamSynchronize", (void *))                                        \
     F(module_load, "cuModuleLoadDataEx", "hipModuleLoadDataEx", (void **, const void *, unsigned, int *, void **)) \
-    F(module_unload, "cuModuleUnload", "hipModuleUnload", (void *))                                            \
-    F(module_entry, "cuModuleGetFunction", "hipModuleGetFunction", (void **, void *, const char *))            \
-    F(launch, "cuLaunchKernel", "hipModuleLaunchKernel",                                                       \
+    F(module_unload, "cuModuleUnload", "hipModuleUnload", (void *))                                                \
+    F(module_entry, "cuModuleGetFunction", "hipModuleGetFunction", (void **, void *, const char *))                \
+    F(launch, "cuLaunchKernel", "hipModuleLaunchKernel",                                                           \
       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))
 
 typedef struct rt_functions {
@@ -48,9 +49,9 @@ struct rt_api {
     char word[8], title[8]; /* "cuda": of devices; "CUDA" */
     char library[24];       /* the system's; and its predecessor, or "" */
     char older[24];
-    char variable[24];      /* of the environment: a path in its stead */
-    const char *names;      /* of rt_functions in order, one behind the other */
-    bool has_log;           /* a driver that compiles says what it didn't like */
+    char variable[24]; /* of the environment: a path in its stead */
+    const char *names; /* of rt_functions in order, one behind the other */
+    bool has_log;      /* a driver that compiles says what it didn't like */
     /* Architecture, processors, shared memory of a device. */
     opjit_status (*ask)(const rt_api *api, const rt_functions *f, const char *who, int device, rt_device_info *out,
                         opjit_error *error);

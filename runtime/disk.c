@@ -1,8 +1,9 @@
-/* disk.c - the disk cache's folder: finding, making and removing its files among processes that do the same.  What is in
- * a file is disk_file.c's.
+/* disk.c - the disk cache's folder: finding, making and removing its files among processes that do the same.  What
+ * is in a file is disk_file.c's.
  *
- * A file appears under its name whole, by linkat or rename, and never changes afterwards; so readers need no locks, and
- * whoever loses a race has written the same bytes.  Its modification time is when it was last used, to a minute. */
+ * A file appears under its name whole, by linkat or rename, and never changes afterwards; so readers need no locks,
+ * and whoever loses a race has written the same bytes.  Its modification time is when it was last used, to a
+ * minute. */
 #define _GNU_SOURCE
 #include "runtime/disk.h"
 

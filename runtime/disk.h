@@ -1,6 +1,6 @@
 /* disk.h - disk cache: one file a kernel's image, in a folder of the user's own that any number of processes share.
- * Nothing in it is trusted: a file is used only if it is the user's alone, whole, and made for exactly the key; whatever
- * else lies there is removed and made again.  Knows no IR and no LLVM. */
+ * Nothing in it is trusted: a file is used only if it is the user's alone, whole, and made for exactly the key;
+ * whatever else lies there is removed and made again.  Knows no IR and no LLVM. */
 #ifndef OPJIT_RUNTIME_DISK_H
 #define OPJIT_RUNTIME_DISK_H
 
@@ -21,7 +21,8 @@ typedef struct rt_disk_key {
     const void *bytes; size_t size;
     rt_hash hash; /* of the bytes */
 } rt_disk_key;
-/* Puts the image of the key into *image, which is empty and stays so unless found.  A found image has passed opjit_rt_image_check. */
+/* Puts the image of the key into *image, which is empty and stays so unless found.  A found image has passed
+ * opjit_rt_image_check. */
 rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_bytes *image);
 /* Writes the file of a key that has none, whole or not at all.  false: not written, a warning event said why once. */
 bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *image, size_t image_size);

@@ -1,5 +1,6 @@
-/* image.h - the image: metadata and final machine code in one flat, position-independent, pre-relocated byte string.
- * The same bytes stand in memory, in a cache file and in an AOT object's data.  A GPU's code is what its driver is given.
+/* image.h - the image: metadata and final machine code in one flat, position-independent, pre-relocated byte
+ * string. The same bytes stand in memory, in a cache file and in an AOT object's data.  A GPU's code is what its
+ * driver is given.
  *     header | kernel meta | zeros up to a multiple of 64 | code and its constants
  * The header holds format, ABI, sizes and an XXH3 checksum over all that follows it. */
 #ifndef OPJIT_RUNTIME_IMAGE_H
@@ -45,8 +46,9 @@ typedef struct rt_mapping {
     void *base;      /* the image header; NULL: none */
     size_t size;     /* of the mapping */
 } rt_mapping;
-/* Copies the (checked) image into a fresh anonymous mapping, then makes that r-x; where this flip is forbidden, a memfd that
- * is written as a file and mapped r-x; else UNAVAILABLE.  Metadata and code of a small kernel share one page. */
+/* Copies the (checked) image into a fresh anonymous mapping, then makes that r-x; where this flip is forbidden, a
+ * memfd that is written as a file and mapped r-x; else UNAVAILABLE.  Metadata and code of a small kernel share one
+ * page. */
 opjit_status opjit_rt_map_code(const void *image, size_t size, rt_mapping *out, opjit_error *error);
 void opjit_rt_unmap_code(rt_mapping *mapping);
 

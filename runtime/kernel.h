@@ -1,4 +1,5 @@
-/* kernel.h - the kernel object: a loaded image with its call plan.  Public functions of opjit_kernel are in kernel.c. */
+/* kernel.h - the kernel object: a loaded image with its call plan.  Public functions of opjit_kernel are in
+ * kernel.c. */
 #ifndef OPJIT_RUNTIME_KERNEL_H
 #define OPJIT_RUNTIME_KERNEL_H
 
@@ -12,7 +13,8 @@
 typedef opjit_status (*rt_interpret_fn)(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
                                         void *scratch, uint64_t begin, uint64_t end, opjit_error *error);
 
-/* What a kernel needs from whoever made it, all of it optional.  The kernel owns `user` once created and gives it to destroy. */
+/* What a kernel needs from whoever made it, all of it optional.  The kernel owns `user` once created and gives it
+ * to destroy. */
 typedef struct rt_kernel_hooks {
     void *user;
     void (*destroy)(void *user);
@@ -27,8 +29,8 @@ typedef struct rt_kernel_hooks {
 typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;
 
 /* Maps a checked image (code may be empty where hooks->interpret is set) into a kernel with one reference.
- * constants: one pointer a constant buffer (copied pointers; the memory belongs to hooks->user and outlives the kernel).
- * On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
+ * constants: one pointer a constant buffer (copied pointers; the memory belongs to hooks->user and outlives the
+ * kernel). On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
                                     const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
 /* Code and metadata that stand where they can be used, and have been checked. */

@@ -1,4 +1,5 @@
-/* kernel_object.h - the fields of a kernel, for kernel.c (life), call.c and call_device.c (calls); everyone else uses kernel.h. */
+/* kernel_object.h - the fields of a kernel, for kernel.c (life), call.c and call_device.c (calls); everyone else
+ * uses kernel.h. */
 #ifndef OPJIT_RUNTIME_KERNEL_OBJECT_H
 #define OPJIT_RUNTIME_KERNEL_OBJECT_H
 

@@ -12,9 +12,9 @@ typedef struct rt_module {
     const char *advice;   /* what a user may do about its absence */
 } rt_module;
 
-/* Loads the library at the path named (absolute; NULL: what the environment names, else beside the library or program that
- * this code is in, else in the configured folder) and finds its function.  It is never closed.  *out_path names it in
- * messages and events; it was loaded before where *out_fresh is false. */
+/* Loads the library at the path named (absolute; NULL: what the environment names, else beside the library or
+ * program that this code is in, else in the configured folder) and finds its function.  It is never closed.
+ * *out_path names it in messages and events; it was loaded before where *out_fresh is false. */
 enum { RT_MODULE_PATH = 4096 + 64 };
 opjit_status opjit_rt_module_load(const rt_module *module, const char *named, void **out_function, bool *out_fresh,
                                   char path[static RT_MODULE_PATH], opjit_error *error);

@@ -1,5 +1,5 @@
-/* target.c - target descriptions: canonical text in and out.  The tables are target_table.c's; looks at no machine, which
- * is target_host.c's. */
+/* target.c - target descriptions: canonical text in and out.  The tables are target_table.c's; looks at no machine,
+ * which is target_host.c's. */
 #include "runtime/target_table.h"
 
 #include <stdio.h>

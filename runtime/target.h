@@ -1,8 +1,8 @@
-/* target.h - what a kernel is compiled for, as data: architecture, features, tuning, cache sizes.
- * The text is canonical: equal targets have equal text, and the text is part of every cache key.
+/* target.h - what a kernel is compiled for, as data: architecture, features, tuning, cache sizes. The text is
+ * canonical: equal targets have equal text, and the text is part of every cache key.
  *     cpu:x86-64-v3[+feature...][,tune=NAME][,vec=BYTES][,l1=BYTES][,l2=BYTES][,l3=BYTES]
- * and likewise cpu:aarch64, cpu:rv64gc and cpu:rv64gcv.  SVE and V have vectors of a stated length: vec=32 asks for 256 bits
- * at least, and is the feature +sve256 or +zvl256b; code for it runs on machines with longer vectors, too.
+ * and likewise cpu:aarch64, cpu:rv64gc and cpu:rv64gcv.  SVE and V have vectors of a stated length: vec=32 asks for
+ * 256 bits at least, and is the feature +sve256 or +zvl256b; code for it runs on machines with longer vectors, too.
  * GPUs have words of their own: nvptx:sm_80, nvptx:sm_90, ..., amdgpu:gfx90a, ..., spirv (which is spirv:opencl).
  * Named targets ("cpu:znver4") take features, tuning and cache sizes from a table, never from the host. */
 #ifndef OPJIT_RUNTIME_TARGET_H
@@ -55,8 +55,8 @@ typedef struct rt_target {
 uint64_t opjit_rt_level_features(rt_arch arch, uint32_t level);
 const char *opjit_rt_feature_name(rt_feature feature);
 uint64_t opjit_rt_feature_needs(rt_feature feature);
-/* Sets architecture and level from the features, then vector_bytes and cache sizes to that level's defaults (x86-64-v1 has no
- * features: an empty set is it). */
+/* Sets architecture and level from the features, then vector_bytes and cache sizes to that level's defaults
+ * (x86-64-v1 has no features: an empty set is it). */
 void opjit_rt_target_set_features(rt_target *target, uint64_t features);
 /* Writes target->text from the other fields. */
 void opjit_rt_target_write_text(rt_target *target);
@@ -68,8 +68,8 @@ opjit_status opjit_rt_target_parse(const char *text, rt_target *out, opjit_error
 /* Whether this machine runs code for *target; if not, says in *error which feature is missing. */
 opjit_status opjit_rt_target_runs_here(const rt_target *target, opjit_error *error);
 static inline bool rt_target_has(const rt_target *t, rt_feature f) { return (t->features >> f & 1) != 0; }
-/* Whether vectors of every element type are loaded and stored under a mask as fast as without, so that a loop's rest is one
- * such vector. */
+/* Whether vectors of every element type are loaded and stored under a mask as fast as without, so that a loop's
+ * rest is one such vector. */
 bool opjit_rt_target_has_masks(const rt_target *target);
 /* LLVM's spelling, e.g. "+avx2", of every feature bit set that is one to LLVM, comma-separated, in bit order, into text
  * (NUL-terminated). */
@@ -80,8 +80,8 @@ static inline uint32_t rt_target_team(const rt_target *t) { return t->arch >= RT
 static inline bool rt_target_lock_step(const rt_target *t) { return t->arch != RT_ARCH_SPIRV; }
 /* The word before the colon: "cpu", "nvptx", "amdgpu", "spirv". */
 const char *opjit_rt_target_family(rt_arch arch);
-/* The index-th known named target ("cpu:x86-64-v1", ..., "cpu:znver4", "nvptx:sm_80", ...) into text (size bytes); false: there
- * are no more.  For `opjit targets` and messages. */
+/* The index-th known named target ("cpu:x86-64-v1", ..., "cpu:znver4", "nvptx:sm_80", ...) into text (size bytes);
+ * false: there are no more.  For `opjit targets` and messages. */
 bool opjit_rt_target_name(uint32_t index, char *text, size_t size);
 
 #endif

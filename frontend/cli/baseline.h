@@ -1,4 +1,5 @@
-/* baseline.h - what the machine can do: plain fills and copies, hand-written with vectors, that benchmarks divide by. */
+/* baseline.h - what the machine can do: plain fills and copies, hand-written with vectors, that benchmarks divide
+ * by. */
 #ifndef OPJIT_CLI_BASELINE_H
 #define OPJIT_CLI_BASELINE_H
 

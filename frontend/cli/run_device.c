@@ -1,5 +1,5 @@
-/* run_device.c - `opjit run` on a GPU: every resource has a twin in the device's memory, which dispatches work on; what is
- * printed or written comes back first. */
+/* run_device.c - `opjit run` on a GPU: every resource has a twin in the device's memory, which dispatches work on;
+ * what is printed or written comes back first. */
 #include <string.h>
 
 #include "frontend/cli/run_device.h"
@@ -11,7 +11,8 @@ typedef struct cli_twin {
     void *there;
 } cli_twin;
 
-/* A binding that begins where kernels on a device can't: its bytes are moved here before the dispatch, and back after it. */
+/* A binding that begins where kernels on a device can't: its bytes are moved here before the dispatch, and back
+ * after it. */
 typedef struct cli_aside {
     const cli_command *command;
     uint8_t *host; /* the same bytes here, by way of which they are moved */

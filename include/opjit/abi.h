@@ -1,6 +1,7 @@
-/* opjit/abi.h - what compiled kernels look like from outside: the stage function, the executor that runs stages, and
- * the metadata that travels with the code.  Code that is called ahead of time needs this header alone.
- * Everything here is plain data without pointers into opjit; the same bytes stand in a cached image and in an object. */
+/* opjit/abi.h - what compiled kernels look like from outside: the stage function, the executor that runs stages,
+ * and the metadata that travels with the code.  Code that is called ahead of time needs this header alone.
+ * Everything here is plain data without pointers into opjit; the same bytes stand in a cached image and in an
+ * object. */
 #ifndef OPJIT_ABI_H
 #define OPJIT_ABI_H
 
@@ -68,11 +69,11 @@ typedef struct opjit_step_info {
     uint64_t extent, grain;    /* iterations of the parallel loop; smallest piece; custom: 1, 1 */
 } opjit_step_info;
 
-/* How a GPU runs a stage.  The code is PTX, a text that ends with a NUL, or a code object, as the target says.  All its
- * kernels have the same arguments, 8 bytes each: the addresses of all buffers in order (inputs, outputs, constants), the
- * late parameters as in opjit_call.params, the address of the workspace, of shared_size bytes and 64-byte aligned, which
- * may be 0 where that is 0.  Launches follow each other in one stream; no two of one workspace may run at one time.  No
- * dynamic shared memory is needed. */
+/* How a GPU runs a stage.  The code is PTX, a text that ends with a NUL, or a code object, as the target says.  All
+ * its kernels have the same arguments, 8 bytes each: the addresses of all buffers in order (inputs, outputs,
+ * constants), the late parameters as in opjit_call.params, the address of the workspace, of shared_size bytes and
+ * 64-byte aligned, which may be 0 where that is 0.  Launches follow each other in one stream; no two of one
+ * workspace may run at one time.  No dynamic shared memory is needed. */
 typedef struct opjit_launch_info {
     uint32_t name;             /* of the kernel in the code; offset of a NUL-terminated string in the metadata */
     uint32_t shared_bytes;     /* shared memory of a block, which the code asks for itself */
@@ -120,8 +121,8 @@ typedef struct opjit_aot_kernel {
     uint32_t constants;        /* this many int32_t offsets of the kernel's own constants follow */
 } opjit_aot_kernel;
 
-/* The symbol LIBRARY_registry of a library: its kernels by name, in the order of strcmp; versions of one kernel one after
- * the other, best first.  The entries follow this struct, the names (NUL-terminated) follow them. */
+/* The symbol LIBRARY_registry of a library: its kernels by name, in the order of strcmp; versions of one kernel one
+ * after the other, best first.  The entries follow this struct, the names (NUL-terminated) follow them. */
 #define OPJIT_AOT_MAGIC "opjitreg" /* 8 bytes, no NUL */
 typedef struct opjit_aot_registry {
     char magic[8];

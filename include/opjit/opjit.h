@@ -246,9 +246,9 @@ typedef struct opjit_call {
 } opjit_call;
 #define OPJIT_CALL_INIT { sizeof(opjit_call), 0, NULL, NULL, 0, 0, { NULL, 0 }, NULL, NULL }
 
-/* Runs the kernel and returns when it is done; for a kernel on a device, when it stands in the stream.  Count, bytes, alignment and overlap of the bindings are checked; an
- * output may be the same memory as an input where opjit_buffer_info.alias_inputs says so, any other overlap with an
- * output is refused.  Re-entrant. */
+/* Runs the kernel and returns when it is done; for a kernel on a device, when it stands in the stream.  Count,
+ * bytes, alignment and overlap of the bindings are checked; an output may be the same memory as an input where
+ * opjit_buffer_info.alias_inputs says so, any other overlap with an output is refused.  Re-entrant. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,
                                                          opjit_error *error);
 
@@ -278,31 +278,31 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel 
  * meanwhile finish with the old code.  Nothing to do for a peak or interpreted kernel: OPJIT_OK. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error);
 
-/* The kernel's code and metadata in one piece, to be kept and given to opjit_kernel_load in another process, which may
- * have opjit-runtime alone (and libopjit-device, for a kernel on a device).  The kernel's own, valid as long as it is.  UNSUPPORTED: interpreted kernels, those with
- * custom operators and those of libraries have none. */
+/* The kernel's code and metadata in one piece, to be kept and given to opjit_kernel_load in another process, which
+ * may have opjit-runtime alone (and libopjit-device, for a kernel on a device).  The kernel's own, valid as long as
+ * it is.  UNSUPPORTED: interpreted kernels, those with custom operators and those of libraries have none. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out_image,
                                                               uint64_t *out_bytes, opjit_error *error);
 
-/* The kernel of an image, which lies at a multiple of 8 and is copied.  It is checked as a whole and refused where it is
- * damaged (CORRUPT), of another version of opjit, or needs what this CPU or the context's device lacks (UNSUPPORTED); what its code does nobody
- * can check: load only what you trust.  constants: memory for each buffer of that role, in order, that outlives the
- * kernel; NULL where there are none. */
+/* The kernel of an image, which lies at a multiple of 8 and is copied.  It is checked as a whole and refused where
+ * it is damaged (CORRUPT), of another version of opjit, or needs what this CPU or the context's device lacks
+ * (UNSUPPORTED); what its code does nobody can check: load only what you trust.  constants: memory for each buffer
+ * of that role, in order, that outlives the kernel; NULL where there are none. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes,
                                                          const void *const *constants, uint32_t constant_count,
                                                          opjit_kernel **out_kernel, opjit_error *error);
 
 /* --- devices ------------------------------------------------------------------------------------------------------ */
-/* A context with a device (opjit_context_options.device) makes kernels that run there.  Their bindings are addresses on
- * the device, of these functions or of the driver's own in the device's primary context (cuMemAlloc, cudaMalloc,
- * hipMalloc), at multiples of OPJIT_GPU_ALIGNMENT.  A call puts the kernel into its stream, one of these functions' or of
- * the driver's (CUstream, hipStream_t), and what goes wrong while it runs is said by a later wait, if by nobody before.
- * The kernel's code and constants are brought there by its first call.  A workspace that a call does not bring belongs
- * to the stream, and is there until opjit_stream_destroy or the end of context and kernels: the driver's own streams have
- * to be empty when they are destroyed, and the stream that each thread has of its own (CU_STREAM_PER_THREAD) needs one.
- * The last release of a kernel waits for the device.  Context and kernels share the device; its memory and streams are
- * to be freed before the context goes.  All of this is in libopjit-device, which is loaded where a device is named.
- * UNSUPPORTED: the context has no device. */
+/* A context with a device (opjit_context_options.device) makes kernels that run there.  Their bindings are
+ * addresses on the device, of these functions or of the driver's own in the device's primary context (cuMemAlloc,
+ * cudaMalloc, hipMalloc), at multiples of OPJIT_GPU_ALIGNMENT.  A call puts the kernel into its stream, one of
+ * these functions' or of the driver's (CUstream, hipStream_t), and what goes wrong while it runs is said by a later
+ * wait, if by nobody before. The kernel's code and constants are brought there by its first call.  A workspace that
+ * a call does not bring belongs to the stream, and is there until opjit_stream_destroy or the end of context and
+ * kernels: the driver's own streams have to be empty when they are destroyed, and the stream that each thread has
+ * of its own (CU_STREAM_PER_THREAD) needs one. The last release of a kernel waits for the device.  Context and
+ * kernels share the device; its memory and streams are to be freed before the context goes.  All of this is in
+ * libopjit-device, which is loaded where a device is named. UNSUPPORTED: the context has no device. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_allocate(opjit_context *context, uint64_t bytes, void **out_memory,
                                                              opjit_error *error);
 /* Waits for the device's streams; NULL is fine. */
@@ -345,9 +345,10 @@ OPJIT_API void opjit_pool_destroy(opjit_pool *pool);
  * number of threads may use one. */
 typedef struct opjit_library opjit_library;
 
-/* Reads a shared library that opjit wrote, checks all of it and maps it, without the dynamic loader (which can load it too,
- * and be asked for its functions).  The caller closes it.  Expected failures: NOT_FOUND, IO, CORRUPT (damaged, or not
- * written by opjit), UNSUPPORTED (another version of opjit or architecture), UNAVAILABLE (no executable memory). */
+/* Reads a shared library that opjit wrote, checks all of it and maps it, without the dynamic loader (which can load
+ * it too, and be asked for its functions).  The caller closes it.  Expected failures: NOT_FOUND, IO, CORRUPT
+ * (damaged, or not written by opjit), UNSUPPORTED (another version of opjit or architecture), UNAVAILABLE (no
+ * executable memory). */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_open(opjit_context *context, const char *path,
                                                           opjit_library **out_library, opjit_error *error);
 /* The kernels of a static library that is part of this program, or of a library that it has loaded and keeps loaded:
@@ -361,8 +362,8 @@ OPJIT_API void opjit_library_close(opjit_library *library);
 OPJIT_API uint32_t opjit_library_count(const opjit_library *library);
 OPJIT_API const char *opjit_library_name(const opjit_library *library, uint32_t index);
 
-/* The kernel of that name, the best version that this CPU can run; the caller releases it.  Expected failures: NOT_FOUND;
- * UNSUPPORTED where no version runs here, with what is missing. */
+/* The kernel of that name, the best version that this CPU can run; the caller releases it.  Expected failures:
+ * NOT_FOUND; UNSUPPORTED where no version runs here, with what is missing. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_find(opjit_library *library, const char *name,
                                                           opjit_kernel **out_kernel, opjit_error *error);
 
@@ -377,11 +378,11 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_entry(const opjit_library *
                                                            opjit_error *error);
 
 /* --- typed access (libffi) ---------------------------------------------------------------------------------------- */
-/* A plain C function for a kernel whose bindings are fixed but for its pointers: void f(const void *in0, ..., void *out0).
- * Every buffer is taken to have exactly the bytes of its opjit_buffer_info.  Late parameters follow as int64_t, float,
- * double ... by their dtype (FLOAT16 as uint16_t).  The function is callable from any thread until the closure is
- * destroyed; a failing call (overlap, alignment) is dropped and counted.
- * OPJIT_UNAVAILABLE where the system allows no closures or opjit was built without libffi. */
+/* A plain C function for a kernel whose bindings are fixed but for its pointers: void f(const void *in0, ..., void
+ * *out0). Every buffer is taken to have exactly the bytes of its opjit_buffer_info.  Late parameters follow as
+ * int64_t, float, double ... by their dtype (FLOAT16 as uint16_t).  The function is callable from any thread until
+ * the closure is destroyed; a failing call (overlap, alignment) is dropped and counted. OPJIT_UNAVAILABLE where the
+ * system allows no closures or opjit was built without libffi. */
 typedef struct opjit_closure opjit_closure;
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_closure_create(opjit_kernel *kernel, opjit_closure **out_closure,
                                                             void (**out_function)(void), opjit_error *error);
@@ -402,15 +403,16 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_typed_call(void (*function)(void), 
  *     opjit_artifact_add_operator(artifact, op, &compile, &error);          // compile.name: the function's name
  *     opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_OBJECT, &data, &bytes, &error);    // write it to NAME.o
  *
+ *
  * An object has, for each kernel, the functions
  *     void NAME(const T *in0, ..., U *out0, ..., params ..., void *workspace)
  *     void NAME_packed(void *const *buffers, const uint64_t *params, void *workspace)
  *     int NAME_runs_here(void)
- * its stages, and the metadata of abi.h.  Nothing in it is undefined or writable.  The generated header is the manual:
- * shapes, alignment, workspace, what may be in place.  The same kernels, targets, level and LLVM give the same bytes.
- * Several targets make several versions of every kernel; NAME is then the first one, from the one with the most features
- * on, that the machine can run (an indirect function, chosen once by the dynamic loader; x86-64 and glibc).
- * An artifact is used by one thread at a time, and its context outlives it. */
+ * its stages, and the metadata of abi.h.  Nothing in it is undefined or writable.  The generated header is the
+ * manual: shapes, alignment, workspace, what may be in place.  The same kernels, targets, level and LLVM give the
+ * same bytes. Several targets make several versions of every kernel; NAME is then the first one, from the one with
+ * the most features on, that the machine can run (an indirect function, chosen once by the dynamic loader; x86-64
+ * and glibc). An artifact is used by one thread at a time, and its context outlives it. */
 typedef struct opjit_artifact opjit_artifact;
 #define OPJIT_ARTIFACT_MAX_TARGETS 16u
 
@@ -432,9 +434,9 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_create(opjit_context *cont
                                                              opjit_artifact **out_artifact, opjit_error *error);
 OPJIT_API void opjit_artifact_destroy(opjit_artifact *artifact);
 
-/* Adds a kernel.  options: its name is needed, its target has to be NULL; level AUTO is peak here.  Everything is copied
- * or retained, constants too.  Expected failures: a name that is used already (also by another kernel's NAME_packed ...),
- * UNSUPPORTED for custom operators, which are functions of this process. */
+/* Adds a kernel.  options: its name is needed, its target has to be NULL; level AUTO is peak here.  Everything is
+ * copied or retained, constants too.  Expected failures: a name that is used already (also by another kernel's
+ * NAME_packed ...), UNSUPPORTED for custom operators, which are functions of this process. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_operator(opjit_artifact *artifact, opjit_operator *op,
                                                                    const opjit_compile_options *options,
                                                                    opjit_error *error);

@@ -1,5 +1,5 @@
-/* bench_device.c - kernels on an NVIDIA GPU: fills against the driver's memset, causal softmax against a kernel by hand,
- * the road of a call against a bare cuLaunchKernel.  Says why it measures nothing where there is no GPU. */
+/* bench_device.c - kernels on an NVIDIA GPU: fills against the driver's memset, causal softmax against a kernel by
+ * hand, the road of a call against a bare cuLaunchKernel.  Says why it measures nothing where there is no GPU. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

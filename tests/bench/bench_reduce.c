@@ -1,6 +1,6 @@
-/* bench_reduce.c - sums along one axis, or of all, against loops written by hand that add in the same fixed order: blocks
- * of 4096, in the last axis 32 lanes that are folded by halves.  Results are compared bit for bit before anything is
- * timed. */
+/* bench_reduce.c - sums along one axis, or of all, against loops written by hand that add in the same fixed order:
+ * blocks of 4096, in the last axis 32 lanes that are folded by halves.  Results are compared bit for bit before
+ * anything is timed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

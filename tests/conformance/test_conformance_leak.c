@@ -1,6 +1,6 @@
-/* test_conformance_leak.c - memory of the process over a long run: cache hits, misses with eviction, and what opjit costs
- * a process that never makes code.  Leaks themselves are LeakSanitizer's work (-DOPJIT_SANITIZE=address); this sees what is
- * still reachable and grows. */
+/* test_conformance_leak.c - memory of the process over a long run: cache hits, misses with eviction, and what opjit
+ * costs a process that never makes code.  Leaks themselves are LeakSanitizer's work (-DOPJIT_SANITIZE=address);
+ * this sees what is still reachable and grows. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

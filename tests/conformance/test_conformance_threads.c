@@ -1,6 +1,6 @@
-/* test_conformance_threads.c - many threads compile, call, optimize and release the same and different kernels of one
- * context, while its cache is cleared now and then.  Results are compared; under -DOPJIT_SANITIZE=thread so are accesses.
- * Threads only count what went wrong: Check's assertions belong to the thread that runs the test. */
+/* test_conformance_threads.c - many threads compile, call, optimize and release the same and different kernels of
+ * one context, while its cache is cleared now and then.  Results are compared; under -DOPJIT_SANITIZE=thread so are
+ * accesses. Threads only count what went wrong: Check's assertions belong to the thread that runs the test. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* kernels.c - calls kernels that were compiled ahead of time, as property.aot asks on standard input, and answers with the
- * memory that they leave: built for the machine whose code they are and started under qemu-user.  The table of kernels
- * is generated. */
+/* kernels.c - calls kernels that were compiled ahead of time, as property.aot asks on standard input, and answers
+ * with the memory that they leave: built for the machine whose code they are and started under qemu-user.  The
+ * table of kernels is generated. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <stdio.h>

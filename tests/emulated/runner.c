@@ -1,6 +1,7 @@
-/* runner.c - runs stage functions for a test of another machine: built for the machine whose code they are, started under
- * qemu-user, told by standard input what to run on which memory.  Each buffer begins at the remainder of a page that the
- * test asks for, as near as possible before a page that can't be touched; what lies between is looked at afterwards. */
+/* runner.c - runs stage functions for a test of another machine: built for the machine whose code they are, started
+ * under qemu-user, told by standard input what to run on which memory.  Each buffer begins at the remainder of a
+ * page that the test asks for, as near as possible before a page that can't be touched; what lies between is looked
+ * at afterwards. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,9 @@ enum { COUNT = 1000 };
 
 static opjit_status run(opjit_context *context, opjit_kernel *kernel, float values[COUNT], opjit_error *error)
 {
-    opjit_binding bindings[3] = { { NULL, COUNT * sizeof(float) }, { NULL, COUNT * sizeof(float) }, { NULL, COUNT * sizeof(float) } };
+    opjit_binding bindings[3] = { { NULL, COUNT * sizeof(float) },
+                                  { NULL, COUNT * sizeof(float) },
+                                  { NULL, COUNT * sizeof(float) } };
     const opjit_call call = { .struct_size = sizeof call, .binding_count = 3, .bindings = bindings };
     opjit_status status = OPJIT_OK;
 
@@ -25,24 +27,31 @@ static opjit_status run(opjit_context *context, opjit_kernel *kernel, float valu
 
 int main(int argc, char **argv)
 {
-    const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 1,
-                                            (const uint32_t[]){ COUNT }, NULL, 0, 0 };
+    const DML_BUFFER_TENSOR_DESC buffer = {
+        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 1, (const uint32_t[]){ COUNT }, NULL, 0, 0
+    };
     const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
     const DML_ELEMENT_WISE_ADD_OPERATOR_DESC add = { &tensor, &tensor, &tensor };
     const DML_OPERATOR_DESC desc = { DML_OPERATOR_ELEMENT_WISE_ADD, &add };
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
-    opjit_context *context = NULL; opjit_operator *op = NULL; opjit_kernel *kernel = NULL; opjit_error error;
+    opjit_context *context = NULL;
+    opjit_operator *op = NULL;
+    opjit_kernel *kernel = NULL;
+    opjit_error error;
     float values[COUNT];
 
     options.device = argc > 1 ? argv[1] : "cuda";
     for (int i = 0; i < COUNT; i++)
         values[i] = (float)i;
-    const int failed = opjit_context_create(&options, &context, &error) || opjit_operator_create(context, &desc, &op, &error) ||
-                       opjit_compile_operator(context, op, NULL, &kernel, &error) || run(context, kernel, values, &error);
+    const int failed =
+        opjit_context_create(&options, &context, &error) || opjit_operator_create(context, &desc, &op, &error) ||
+        opjit_compile_operator(context, op, NULL, &kernel, &error) || run(context, kernel, values, &error);
     if (failed)
         fprintf(stderr, "%s: %s\n", opjit_status_name(error.status), error.message);
     else
         printf("%s: 999 + 999 = %g\n", opjit_context_target(context), values[999]);
-    opjit_kernel_release(kernel); opjit_operator_release(op); opjit_context_destroy(context);
+    opjit_kernel_release(kernel);
+    opjit_operator_release(op);
+    opjit_context_destroy(context);
     return failed;
 }

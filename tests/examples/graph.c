@@ -1,5 +1,5 @@
-/* graph.c - causal softmax of a row of scores as one kernel: the mask is an operator, but no buffer; a C function of the
- * program's own is the last node. */
+/* graph.c - causal softmax of a row of scores as one kernel: the mask is an operator, but no buffer; a C function
+ * of the program's own is the last node. */
 #include <limits.h>
 #include <math.h>
 #include <opjit/opjit.h>

@@ -1,5 +1,6 @@
 /* test_property_cumulative.c - random descriptors of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: any sizes, axis,
- * direction, types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the reference's. */
+ * direction, types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the
+ * reference's. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

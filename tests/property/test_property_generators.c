@@ -1,6 +1,6 @@
-/* test_property_generators.c - thousands of random descriptors of each operator: whatever way the kernel is made and run,
- * the whole memory afterwards is bit for bit what the reference says.
- * One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_generators; OPJIT_CASES for longer runs. */
+/* test_property_generators.c - thousands of random descriptors of each operator: whatever way the kernel is made
+ * and run, the whole memory afterwards is bit for bit what the reference says. One case of a failure again:
+ * OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_generators; OPJIT_CASES for longer runs. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* test_property_graph.c - random graphs against their nodes' references run one after the other, with a buffer for each
- * value that its readers see as their own descriptors say: reshaped, transposed, broadcast, in part.  As lowered, through
- * the passes, as code.  One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_graph. */
+/* test_property_graph.c - random graphs against their nodes' references run one after the other, with a buffer for
+ * each value that its readers see as their own descriptors say: reshaped, transposed, broadcast, in part.  As
+ * lowered, through the passes, as code.  One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number>
+ * ./property_graph. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -276,7 +277,8 @@ static void add_reader(trial *t)
 
 /* --- nodes whose outputs have another shape, or need more than an element of their input -------------------------- */
 
-/* The one input `in` of the value a, and the output, whose sizes are those of the input until the node says otherwise. */
+/* The one input `in` of the value a, and the output, whose sizes are those of the input until the node says
+ * otherwise. */
 typedef struct mover {
     trial *t;
     value *a;

@@ -1,7 +1,7 @@
 /* test_property_pointwise.c - random descriptors of every pointwise operator: the interpreter's result is what the
- * reference allows, bit for bit where the formula has no function of mathematics in it, and compiled code of any target,
- * level and split leaves the same bits as the interpreter.  Nothing outside of the output's elements is written.
- * One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_pointwise. */
+ * reference allows, bit for bit where the formula has no function of mathematics in it, and compiled code of any
+ * target, level and split leaves the same bits as the interpreter.  Nothing outside of the output's elements is
+ * written. One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_pointwise. */
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -279,8 +279,8 @@ START_TEST(results)
 }
 END_TEST
 
-/* Inputs that are turned in registers, or would be but for their sizes: what matters is where elements go, so that these
- * operators stand for all. */
+/* Inputs that are turned in registers, or would be but for their sizes: what matters is where elements go, so that
+ * these operators stand for all. */
 static const DML_OPERATOR_TYPE across[] = {
     DML_OPERATOR_ELEMENT_WISE_IDENTITY, DML_OPERATOR_CAST,
     DML_OPERATOR_ELEMENT_WISE_IF,       DML_OPERATOR_ELEMENT_WISE_ADD,

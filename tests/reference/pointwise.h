@@ -55,7 +55,7 @@ uint64_t ref_integer_of(ref_element x);
 ref_result ref_result_of(DML_TENSOR_DATA_TYPE dtype, ref_range range);
 ref_result ref_result_bits(uint64_t bits);
 
-/* --- families: whether the operator is one of theirs, and its result ------------------------------------------------ */
+/* --- families: whether the operator is one of theirs, and its result -------------------------------------------- */
 /* Formulas in floats; x are the inputs (absent: 0). */
 bool ref_element_wise_float(const DML_OPERATOR_DESC *op, ref_floats f, const ref_range *x, ref_range *out);
 bool ref_activation(const DML_OPERATOR_DESC *op, ref_floats f, const ref_range *x, ref_range *out);

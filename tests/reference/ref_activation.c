@@ -1,5 +1,5 @@
-/* ref_activation.c - the formulas of ACTIVATION operators of one element, in floats.  Those with e^x are written so that
- * they neither overflow nor cancel where the function does not. */
+/* ref_activation.c - the formulas of ACTIVATION operators of one element, in floats.  Those with e^x are written so
+ * that they neither overflow nor cancel where the function does not. */
 #include <math.h>
 
 #include "tests/reference/pointwise.h"

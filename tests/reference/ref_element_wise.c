@@ -1,4 +1,5 @@
-/* ref_element_wise.c - the formulas of ELEMENT_WISE operators whose tensors have one type, in floats and in integers. */
+/* ref_element_wise.c - the formulas of ELEMENT_WISE operators whose tensors have one type, in floats and in
+ * integers. */
 #include <math.h>
 
 #include "tests/reference/pointwise.h"
@@ -164,7 +165,7 @@ bool ref_element_wise_float(const DML_OPERATOR_DESC *op, ref_floats f, const ref
     }
 }
 
-/* --- integers: modulo 2^N, so in 64 bits where no sign or quotient is looked at ------------------------------------- */
+/* --- integers: modulo 2^N, so in 64 bits where no sign or quotient is looked at --------------------------------- */
 
 typedef struct integers {
     bool is_signed;

@@ -1,8 +1,8 @@
 /* ref_fill_value_sequence.c - FILL_VALUE_SEQUENCE:
  *     OutputTensor[elementIndex] = ValueStart + elementIndex * ValueDelta
- * with elementIndex the row-major index among the logical elements.  How it is rounded, which the document leaves open:
- * integers modulo 2^N; FLOAT32 and FLOAT16 one fused multiply and add in FLOAT32, FLOAT16 then rounded; FLOAT64 product,
- * then sum. */
+ * with elementIndex the row-major index among the logical elements.  How it is rounded, which the document leaves
+ * open: integers modulo 2^N; FLOAT32 and FLOAT16 one fused multiply and add in FLOAT32, FLOAT16 then rounded;
+ * FLOAT64 product, then sum. */
 #include <math.h>
 #include <string.h>
 

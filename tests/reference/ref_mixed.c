@@ -137,7 +137,7 @@ static bool quantization(const DML_OPERATOR_DESC *op, DML_TENSOR_DATA_TYPE dtype
     return true;
 }
 
-/* --- copies: whatever the bits are ---------------------------------------------------------------------------------- */
+/* --- copies: whatever the bits are ------------------------------------------------------------------------------ */
 
 static bool copy(const DML_OPERATOR_DESC *op, const ref_element *x, uint64_t *out)
 {

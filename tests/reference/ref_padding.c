@@ -1,6 +1,6 @@
-/* ref_padding.c - PADDING and PADDING1: the input surrounded by the value, or walked over again from where its edge is:
- * EDGE stays there, REFLECTION and SYMMETRIC turn round (REFLECTION without standing on the edge twice), WRAP goes on at
- * the other end.  Found by walking, one step an element of padding. */
+/* ref_padding.c - PADDING and PADDING1: the input surrounded by the value, or walked over again from where its edge
+ * is: EDGE stays there, REFLECTION and SYMMETRIC turn round (REFLECTION without standing on the edge twice), WRAP
+ * goes on at the other end.  Found by walking, one step an element of padding. */
 #include "tests/reference/reference.h"
 
 /* The element `steps` away from element 0 of n, to the left; from the other end it is the mirror image. */

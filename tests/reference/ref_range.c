@@ -1,5 +1,5 @@
-/* ref_range.c - arithmetic on ranges of floats.  A float operation done in double and rounded to float is rounded right,
- * for doubles have more than twice the digits. */
+/* ref_range.c - arithmetic on ranges of floats.  A float operation done in double and rounded to float is rounded
+ * right, for doubles have more than twice the digits. */
 #include "tests/reference/range.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@ ref_range ref_exactly(double value)
     return (ref_range){ value, value };
 }
 
-/* The range from the least to the greatest of four results; equal ones keep the first one's sign of zero.  Where only some
- * are NaN, such as inf times what may be 0 or more, so may the result be. */
+/* The range from the least to the greatest of four results; equal ones keep the first one's sign of zero.  Where
+ * only some are NaN, such as inf times what may be 0 or more, so may the result be. */
 static ref_range around(ref_floats f, const double results[4])
 {
     ref_range range = ref_exactly(ref_round(f, results[0]));

@@ -16,7 +16,7 @@ void ref_diagonal_matrix1(const DML_DIAGONAL_MATRIX1_OPERATOR_DESC *desc, const 
 void ref_fill_value_constant(const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC *desc, void *output);
 void ref_fill_value_sequence(const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC *desc, void *output);
 
-/* --- operators that move elements: bindings by position among the descriptor's tensors, arrays expanded ------------ */
+/* --- operators that move elements: bindings by position among the descriptor's tensors, arrays expanded --------- */
 typedef const void *const *ref_inputs;
 typedef void *const *ref_outputs;
 void ref_slice(const DML_SLICE_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
@@ -36,7 +36,7 @@ void ref_gather_elements(const DML_GATHER_ELEMENTS_OPERATOR_DESC *desc, ref_inpu
 void ref_gather_nd1(const DML_GATHER_ND1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_one_hot(const DML_ONE_HOT_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 
-/* --- operators over axes; arg: ARGMAX, or ARGMIN, whose fields are the same ------------------------------------------ */
+/* --- operators over axes; arg: ARGMAX, or ARGMIN, whose fields are the same ------------------------------------- */
 void ref_reduce(const DML_REDUCE_OPERATOR_DESC *desc, const void *input, void *output); /* but for logarithms */
 void ref_arg(const DML_ARGMAX_OPERATOR_DESC *desc, bool max, const void *input, void *output);
 void ref_hardmax(const DML_ACTIVATION_HARDMAX1_OPERATOR_DESC *desc, const void *input, void *output);

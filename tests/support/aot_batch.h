@@ -1,5 +1,5 @@
-/* aot_batch.h - subjects for ahead-of-time tests: every operator with every type of every one of its tensors, or a share
- * of them. */
+/* aot_batch.h - subjects for ahead-of-time tests: every operator with every type of every one of its tensors, or a
+ * share of them. */
 #ifndef OPJIT_TESTS_SUPPORT_AOT_BATCH_H
 #define OPJIT_TESTS_SUPPORT_AOT_BATCH_H
 

@@ -26,9 +26,9 @@ typedef struct test_mode {
     bool optimize;                   /* opjit_kernel_optimize between two calls */
 } test_mode;
 
-/* The modes that a test goes through: its own, or, where OPJIT_TEST_FOREIGN=1 says so, other machines whose code qemu-user
- * runs (ctest's foreign.*, which is there where some can be run), or, where OPJIT_TEST_GRID=1 says so, simulated grids,
- * or a device where OPJIT_TEST_DEVICE names one. */
+/* The modes that a test goes through: its own, or, where OPJIT_TEST_FOREIGN=1 says so, other machines whose code
+ * qemu-user runs (ctest's foreign.*, which is there where some can be run), or, where OPJIT_TEST_GRID=1 says so,
+ * simulated grids, or a device where OPJIT_TEST_DEVICE names one. */
 const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_count);
 /* Whether a call failed for no fault of ours: the emulator gave up. */
 bool test_excused(const test_mode *mode, opjit_status status);
@@ -55,8 +55,8 @@ typedef struct test_suite {
     bool one_mode_each;              /* every case in one random mode; else in all of them */
 } test_suite;
 
-/* Draws and checks cases of one operator.  Ends the Check test at the first failure, having printed the seed, the number
- * and the descriptor as C. */
+/* Draws and checks cases of one operator.  Ends the Check test at the first failure, having printed the seed, the
+ * number and the descriptor as C. */
 void test_suite_run(const test_suite *suite);
 
 /* --- environment -------------------------------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
 
 /* The context of the device that OPJIT_TEST_DEVICE names, one a process. */
 opjit_status test_device_context(opjit_context **out, opjit_error *error);
-/* Calls a kernel of that context with copies of the buffers (inputs, then outputs, by meta) between guards there, and brings
- * the outputs back.  INTERNAL: a guard or an input was written to. */
+/* Calls a kernel of that context with copies of the buffers (inputs, then outputs, by meta) between guards there,
+ * and brings the outputs back.  INTERNAL: a guard or an input was written to. */
 opjit_status test_device_call(const opjit_kernel *kernel, void *const *buffers, const uint64_t *params,
                               opjit_error *error);
 /* Whether `step` is the first of a variant. */

@@ -34,8 +34,9 @@ typedef enum emulated_result {
 /* Runs a stage. */
 emulated_result test_emulated_run(const emulated_stage *stage, char *message, size_t message_size);
 
-/* As opjit_compile_operator and opjit_compile_graph, for other machines' targets too.  A graph's constants must be small
- * enough to be folded then, and there are no custom operators.  A call of such a kernel is UNAVAILABLE where qemu gave up. */
+/* As opjit_compile_operator and opjit_compile_graph, for other machines' targets too.  A graph's constants must be
+ * small enough to be folded then, and there are no custom operators.  A call of such a kernel is UNAVAILABLE where
+ * qemu gave up. */
 opjit_status test_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
                                    opjit_kernel **out_kernel, opjit_error *error);
 opjit_status test_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,

@@ -1,4 +1,5 @@
-/* emulated_kernel.c - kernels whose steps are run by emulated.c, or, for GPUs, by grid.c: what compile.c does, with an interpreter that isn't one. */
+/* emulated_kernel.c - kernels whose steps are run by emulated.c, or, for GPUs, by grid.c: what compile.c does, with
+ * an interpreter that isn't one. */
 #include "tests/support/emulated.h"
 
 #include <stdio.h>

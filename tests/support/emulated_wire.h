@@ -1,6 +1,6 @@
-/* emulated_wire.h - what a test and the program that runs code of another machine for it say to each other, through pipes.
- * Both are little endian with 64-bit words.  A request is: wire_request, the code, the parameters, a wire_buffer each and
- * its bytes; the answer: wire_answer, then the bytes of all buffers. */
+/* emulated_wire.h - what a test and the program that runs code of another machine for it say to each other, through
+ * pipes. Both are little endian with 64-bit words.  A request is: wire_request, the code, the parameters, a
+ * wire_buffer each and its bytes; the answer: wire_answer, then the bytes of all buffers. */
 #ifndef OPJIT_TESTS_SUPPORT_EMULATED_WIRE_H
 #define OPJIT_TESTS_SUPPORT_EMULATED_WIRE_H
 

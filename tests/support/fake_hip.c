@@ -1,6 +1,6 @@
-/* fake_hip.c - HIP for tests without a GPU: its functions that opjit calls, on the memory and streams of the fake CUDA
- * driver beside it.  Code objects are looked into, not run: a function of the test stands in for every kernel.  Built as
- * libamdhip64_fake.so, with the other driver inside.
+/* fake_hip.c - HIP for tests without a GPU: its functions that opjit calls, on the memory and streams of the fake
+ * CUDA driver beside it.  Code objects are looked into, not run: a function of the test stands in for every kernel.
+ * Built as libamdhip64_fake.so, with the other driver inside.
  *
  * FAKE_HIP_DEVICES=gfx942:sramecc+,gfx1100   architectures of the devices (default gfx942); empty: none
  * FAKE_CUDA_FAIL, FAKE_CUDA_MEMORY           as there; functions have CUDA's names */

@@ -19,8 +19,8 @@ void gpu_artifact_pointwise(opjit_context *context, const ref_pointwise_row *row
 /* Softmax, a sum, a scan and a matrix with ones, of f32, f16 and f64: rows by teams, columns by threads. */
 void gpu_artifact_others(opjit_context *context, const char *target, gpu_artifact_check *check, void *user);
 
-/* Fails where the tool ($variable, set by the build where one is found) fails or warns; what it says is in *said.  False:
- * there is no tool. */
+/* Fails where the tool ($variable, set by the build where one is found) fails or warns; what it says is in *said.
+ * False: there is no tool. */
 bool gpu_artifact_read_by(const char *variable, const char *options, const void *data, size_t bytes, char *said,
                           size_t size);
 

@@ -18,8 +18,9 @@ typedef struct grid_stage {
     bool reversed;        /* the last block first; the PTX interpreter only */
 } grid_stage;
 
-/* Launches it as its metadata say, with buffers at addresses of the least alignment that is promised: SPIR-V by OpenCL, PTX in an
- * interpreter, or where OPJIT_TEST_DEVICE names one ("cuda:0"), on a device.  UNAVAILABLE: the device runs no code for that target. */
+/* Launches it as its metadata say, with buffers at addresses of the least alignment that is promised: SPIR-V by
+ * OpenCL, PTX in an interpreter, or where OPJIT_TEST_DEVICE names one ("cuda:0"), on a device.  UNAVAILABLE: the
+ * device runs no code for that target. */
 opjit_status test_grid_run(const grid_stage *s, opjit_error *error);
 
 /* --- what the two share ------------------------------------------------------------------------------------------- */

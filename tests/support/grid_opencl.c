@@ -1,5 +1,5 @@
-/* grid_opencl.c - one launch on an OpenCL device that takes SPIR-V.  There are no headers of OpenCL here: what is called is
- * declared as its specification has it. */
+/* grid_opencl.c - one launch on an OpenCL device that takes SPIR-V.  There are no headers of OpenCL here: what is
+ * called is declared as its specification has it. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -53,7 +53,7 @@ static uint32_t add(drawing *d, const ir_tensor *t)
     return made;
 }
 
-/* --- reads ------------------------------------------------------------------------------------------------------------ */
+/* --- reads ------------------------------------------------------------------------------------------------------ */
 
 /* A read of tensors[which] at something near the coordinates of the statement, of which there are rank. */
 static ir_ref read_of(drawing *d, uint32_t which, ir_ref statement, uint32_t rank)
@@ -108,7 +108,7 @@ static ir_ref random_value(drawing *d, ir_ref statement, uint32_t rank, uint32_t
     return e2(f, ops[below(d, 5)], a, b);
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------------------------------------------- */
 
 /* Another shape of the bytes of a tensor whose elements fill its memory. */
 static void add_view(drawing *d)

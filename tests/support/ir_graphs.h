@@ -1,5 +1,5 @@
-/* ir_graphs.h - random functions in value form of many definitions: read several times, shifted, under guards, broadcast,
- * through views; outputs whole or in boxes.  For tests of passes, not of operators. */
+/* ir_graphs.h - random functions in value form of many definitions: read several times, shifted, under guards,
+ * broadcast, through views; outputs whole or in boxes.  For tests of passes, not of operators. */
 #ifndef OPJIT_TESTS_SUPPORT_IR_GRAPHS_H
 #define OPJIT_TESTS_SUPPORT_IR_GRAPHS_H
 

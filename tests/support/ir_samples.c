@@ -64,7 +64,7 @@ static ir_ref diagonal(const ir_sample *s, ir_func *f, const ir_ref *at, uint32_
     return ir_expr3(f, IR_SELECT, IR_NONE, use, value, other);
 }
 
-/* --- random expressions ----------------------------------------------------------------------------------------------- */
+/* --- random expressions ----------------------------------------------------------------------------------------- */
 
 typedef struct drawing {
     const ir_sample *s;
@@ -175,7 +175,7 @@ void ir_sample_params(const ir_sample *s, uint64_t params[4])
     params[3] = 0;
 }
 
-/* --- drawing ---------------------------------------------------------------------------------------------------------- */
+/* --- drawing ---------------------------------------------------------------------------------------------------- */
 
 /* Strides that give each coordinate its own element: the dimensions in random order, some with a gap after them. */
 static void random_strides(test_random *r, const ir_sample *s, uint64_t *strides)

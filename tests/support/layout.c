@@ -201,7 +201,8 @@ static void random_strides(test_random *r, test_tensor *t, bool is_output)
     }
 }
 
-/* Packed, padded, or rows that begin at whole lines, whatever the order: across, the last two dimensions are swapped. */
+/* Packed, padded, or rows that begin at whole lines, whatever the order: across, the last two dimensions are
+ * swapped. */
 void test_tensor_matrix_layout(test_random *r, test_tensor *t, bool across)
 {
     const uint32_t rank = t->buffer.DimensionCount, size = ref_dtype_size(t->buffer.DataType), line = 64 / size;

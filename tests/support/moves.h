@@ -1,5 +1,5 @@
-/* moves.h - random, always legal descriptors of the operators that move elements: several inputs, several outputs, index
- * tensors. */
+/* moves.h - random, always legal descriptors of the operators that move elements: several inputs, several outputs,
+ * index tensors. */
 #ifndef OPJIT_TESTS_SUPPORT_MOVES_H
 #define OPJIT_TESTS_SUPPORT_MOVES_H
 

@@ -1,5 +1,5 @@
-/* ptx_rows.c - the commonest instructions for a whole warp at once: what ptx_exec.c does a lane at a time, in loops that a compiler
- * makes vectors of.  Nothing has to be here; ptx_exec.c does all of it too, and tests run both. */
+/* ptx_rows.c - the commonest instructions for a whole warp at once: what ptx_exec.c does a lane at a time, in loops
+ * that a compiler makes vectors of.  Nothing has to be here; ptx_exec.c does all of it too, and tests run both. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* device_kernels.h - what tests of kernels on the fake CUDA driver's device share: contexts, operators, calls there and their
- * results here.  Includers define _GNU_SOURCE. */
+/* device_kernels.h - what tests of kernels on the fake CUDA driver's device share: contexts, operators, calls there
+ * and their results here.  Includers define _GNU_SOURCE. */
 #ifndef OPJIT_TESTS_UNIT_DEVICE_KERNELS_H
 #define OPJIT_TESTS_UNIT_DEVICE_KERNELS_H
 

@@ -1,6 +1,6 @@
-/* test_fe_hip.c - kernels on AMD's GPUs through the public API, on the fake HIP driver: which devices there are, what is
- * launched with which arguments, what comes back from a function that stands in for the kernel, and refusals in words.
- * What the code objects hold is fe.hsaco's. */
+/* test_fe_hip.c - kernels on AMD's GPUs through the public API, on the fake HIP driver: which devices there are,
+ * what is launched with which arguments, what comes back from a function that stands in for the kernel, and
+ * refusals in words. What the code objects hold is fe.hsaco's. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>

@@ -1,6 +1,7 @@
-/* test_fe_library.c - libraries of kernels that are compiled ahead of time, as the runtime uses them: found by name, the
- * best version, called in every way; and what is damaged, foreign or for another machine, refused: ten thousand mutations
- * of a library's file are all noticed, and registries that were damaged before their checksum was made lead nowhere. */
+/* test_fe_library.c - libraries of kernels that are compiled ahead of time, as the runtime uses them: found by
+ * name, the best version, called in every way; and what is damaged, foreign or for another machine, refused: ten
+ * thousand mutations of a library's file are all noticed, and registries that were damaged before their checksum
+ * was made lead nowhere. */
 #include <check.h>
 #include <dlfcn.h>
 #include <math.h>

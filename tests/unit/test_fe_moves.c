@@ -1,5 +1,5 @@
-/* test_fe_moves.c - the operators that move elements: what they refuse, one wrong number at a time, and with which words;
- * what feature levels have; what they are lowered to. */
+/* test_fe_moves.c - the operators that move elements: what they refuse, one wrong number at a time, and with which
+ * words; what feature levels have; what they are lowered to. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

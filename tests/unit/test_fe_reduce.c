@@ -1,5 +1,5 @@
-/* test_fe_reduce.c - REDUCE, ARGMIN, ARGMAX and the softmax family: what they refuse and with which words, what a feature
- * level allows, and what they are lowered to. */
+/* test_fe_reduce.c - REDUCE, ARGMIN, ARGMAX and the softmax family: what they refuse and with which words, what a
+ * feature level allows, and what they are lowered to. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -171,8 +171,8 @@ static const struct {
     { ACTIVATION(HARDMAX1), "activation_hardmax1" },
 };
 
-/* golden/lower/<operator>.ir: REDUCE with every function, the others in FLOAT32 and FLOAT16 (OPJIT_UPDATE_GOLDEN=1 rewrites
- * them). */
+/* golden/lower/<operator>.ir: REDUCE with every function, the others in FLOAT32 and FLOAT16 (OPJIT_UPDATE_GOLDEN=1
+ * rewrites them). */
 START_TEST(lowered)
 {
     const DML_OPERATOR_TYPE type = lowerings[_i].type;

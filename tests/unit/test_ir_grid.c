@@ -1,5 +1,5 @@
-/* test_ir_grid.c - the simulated grid: kernels that threads share out rightly give what they give in order, and every way
- * to share them out wrongly that is tried here is found and named.  And the numbers of launches. */
+/* test_ir_grid.c - the simulated grid: kernels that threads share out rightly give what they give in order, and
+ * every way to share them out wrongly that is tried here is found and named.  And the numbers of launches. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* test_ir_interval.c - intervals, decided comparisons and linear forms against every value that random expressions take. */
+/* test_ir_interval.c - intervals, decided comparisons and linear forms against every value that random expressions
+ * take. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

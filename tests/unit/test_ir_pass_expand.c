@@ -1,5 +1,5 @@
-/* test_ir_pass_expand.c - pass expand: the interpreter computes the same bits before and after it, for every math op and
- * type, also where a select keeps a load in bounds and where the argument is a constant. */
+/* test_ir_pass_expand.c - pass expand: the interpreter computes the same bits before and after it, for every math
+ * op and type, also where a select keeps a load in bounds and where the argument is a constant. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 enum { COLUMNS = 64, BEYOND = 8 };
 
-/* out[j] = j < 64 ? 1 + op(in[j], in[63 - j]) : op(in[0], constant), which pass split would cut, and schedule choose. */
+/* out[j] = j < 64 ? 1 + op(in[j], in[63 - j]) : op(in[0], constant), which pass split would cut, and schedule
+ * choose. */
 static const char text[] =
     "kernel @sample after schedule {\n"
     "    in %%0: %s[64]\n"

@@ -1,5 +1,5 @@
-/* test_ir_pass_random.c - the pipeline on random functions: after each pass the interpreter writes the same bytes, nothing
- * between the elements is touched, the verifier agrees, and the pass run a second time changes no letter. */
+/* test_ir_pass_random.c - the pipeline on random functions: after each pass the interpreter writes the same bytes,
+ * nothing between the elements is touched, the verifier agrees, and the pass run a second time changes no letter. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

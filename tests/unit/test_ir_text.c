@@ -1,5 +1,5 @@
-/* test_ir_text.c - text in and out: every bit of every constant survives, built functions print and parse back, and what
- * is refused is refused with its line. */
+/* test_ir_text.c - text in and out: every bit of every constant survives, built functions print and parse back, and
+ * what is refused is refused with its line. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,7 +205,7 @@ START_TEST(nesting_is_bounded)
 }
 END_TEST
 
-/* --- out of memory: every allocation in turn fails ------------------------------------------------------------------------- */
+/* --- out of memory: every allocation in turn fails -------------------------------------------------------------- */
 
 typedef struct limited {
     int left;

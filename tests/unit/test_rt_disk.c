@@ -1,5 +1,5 @@
-/* test_rt_disk.c - the disk cache's files: what is read back, what is refused, what goes when there is no room, and many
- * processes at once that are killed. */
+/* test_rt_disk.c - the disk cache's files: what is read back, what is refused, what goes when there is no room, and
+ * many processes at once that are killed. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
