@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "frontend/cli/subject.h"
 #include "tests/bench/bare.h"
 #include "tests/bench/graphs.h"
 #include "tests/bench/loops.h"
 #include "tests/bench/report.h"
-#include "frontend/cli/subject.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define LARGEST (64 * MIB)
@@ -27,10 +27,12 @@ typedef struct bench {
 /* --- cases -------------------------------------------------------------------------------------------------------- */
 static const struct kind {
     const char *name;
-    double limit;          /* compile time over that of an empty function; 0: no bar */
+    double limit; /* compile time over that of an empty function; 0: no bar */
 } kinds[LOOPS_KINDS] = {
-    [LOOPS_CONSTANT] = { "constant", 0 }, [LOOPS_SEQUENCE] = { "sequence", 4 },
-    [LOOPS_EYE] = { "eye", 3 },           [LOOPS_TRIANGLE] = { "triangle", 0 },
+    [LOOPS_CONSTANT] = { "constant", 0 },
+    [LOOPS_SEQUENCE] = { "sequence", 4 },
+    [LOOPS_EYE] = { "eye", 3 },
+    [LOOPS_TRIANGLE] = { "triangle", 0 },
 };
 
 static void describe(subject_desc *d, loops_kind kind, uint32_t rows, uint32_t columns)
@@ -224,20 +226,29 @@ static void all_graph_times(bench *b)
     graph_times(b, "chain of 100", 40, false);
 }
 
-/* --- PTX ---------------------------------------------------------------------------------------------------------- */
-typedef struct ptx_compilation {
+/* --- code for GPUs ------------------------------------------------------------------------------------------------ */
+static const struct gpu {
+    const char *word, *target;
+    opjit_artifact_kind kind;
+    double limit;
+} gpus[LOOPS_GPUS] = {
+    [LOOPS_PTX] = { "ptx", "nvptx:sm_90", OPJIT_ARTIFACT_PTX, 4 },
+    [LOOPS_CODE_OBJECT] = { "hsaco", "amdgpu:gfx942", OPJIT_ARTIFACT_HSACO, 6 },
+};
+
+typedef struct gpu_compilation {
     opjit_context *context;
     opjit_operator *op; /* NULL: the graph */
     const graph *graph;
+    loops_gpu gpu;
     opjit_compile_options options;
     bool failed;
-} ptx_compilation;
+} gpu_compilation;
 
-/* Descriptor to text, and back to nothing. */
-static void make_ptx(void *arg)
+/* Descriptor to code, and back to nothing. */
+static void make_gpu_code(void *arg)
 {
-    static const char *const target = "nvptx:sm_90";
-    ptx_compilation *const c = arg;
+    gpu_compilation *const c = arg;
     opjit_artifact_options options = OPJIT_ARTIFACT_OPTIONS_INIT;
     opjit_artifact *artifact = NULL;
     const void *data;
@@ -246,35 +257,35 @@ static void make_ptx(void *arg)
     opjit_status status;
 
     options.target_count = 1;
-    options.targets = &target;
+    options.targets = &gpus[c->gpu].target;
     status = opjit_artifact_create(c->context, &options, &artifact, &error);
     if (status == OPJIT_OK)
         status = c->op != NULL ? opjit_artifact_add_operator(artifact, c->op, &c->options, &error)
                                : opjit_artifact_add_graph(artifact, &c->graph->desc, &c->options, &error);
     if (status == OPJIT_OK)
-        status = opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_PTX, &data, &bytes, &error);
+        status = opjit_artifact_get(artifact, 0, gpus[c->gpu].kind, &data, &bytes, &error);
     if (status != OPJIT_OK)
-        c->failed = !subject_complain("PTX", &error);
+        c->failed = !subject_complain(gpus[c->gpu].word, &error);
     opjit_artifact_destroy(artifact);
 }
 
-static void ptx_time(bench *b, const char *kind, opjit_operator *op, double limit)
+static void gpu_time(bench *b, loops_gpu gpu, const char *kind, opjit_operator *op)
 {
-    ptx_compilation c = { b->context, op, b->graph, OPJIT_COMPILE_OPTIONS_INIT, false };
+    gpu_compilation c = { b->context, op, b->graph, gpu, OPJIT_COMPILE_OPTIONS_INIT, false };
     measure_pair pair;
     char name[64];
 
-    snprintf(name, sizeof name, "ptx %s quick", kind);
+    snprintf(name, sizeof name, "%s %s quick", gpus[gpu].word, kind);
     if (!report_wants(&b->report, name))
         return;
     c.options.level = OPJIT_LEVEL_QUICK;
     c.options.name = "kernel";
-    measure_run(make_ptx, &c, loops_emit_empty_ptx, NULL, b->report.pairs, COMPILE_US, &pair);
-    put_compile(b, name, "empty kernel", &pair, limit);
+    measure_run(make_gpu_code, &c, loops_emit_empty_kernel, &gpu, b->report.pairs, COMPILE_US, &pair);
+    put_compile(b, name, "empty kernel", &pair, op != NULL ? gpus[gpu].limit : 0);
     b->broken = b->broken || c.failed;
 }
 
-static void ptx_times(bench *b)
+static void gpu_times(bench *b, loops_gpu gpu)
 {
     static const uint32_t shape[3] = { 16, 512, 512 };
 
@@ -287,12 +298,12 @@ static void ptx_times(bench *b)
         if (opjit_operator_create(b->context, &d.op, &op, &error) != OPJIT_OK)
             b->broken = !subject_complain("operator", &error);
         else
-            ptx_time(b, kinds[kind].name, op, 4);
+            gpu_time(b, gpu, kinds[kind].name, op);
         opjit_operator_release(op);
     }
     graph_causal_softmax(b->graph, shape, GRAPH_MASK_IF);
     if (graph_make(b->context, b->graph))
-        ptx_time(b, "causal softmax", NULL, 0);
+        gpu_time(b, gpu, "causal softmax", NULL);
     graph_free(b->graph);
 }
 
@@ -371,7 +382,8 @@ int main(int argc, char **argv)
     for (int kind = 0; kind < LOOPS_KINDS; kind++)
         compile_times(&b, (loops_kind)kind);
     all_graph_times(&b);
-    ptx_times(&b);
+    for (int gpu = 0; gpu < LOOPS_GPUS; gpu++)
+        gpu_times(&b, (loops_gpu)gpu);
     for (int kind = 0; kind < LOOPS_KINDS; kind++) {
         for (unsigned i = 0; i < (b.report.quick ? 2u : 4u); i++) {
             code_quality(&b, (loops_kind)kind, sizes[i], OPJIT_LEVEL_QUICK);

@@ -16,14 +16,21 @@
 
 #include "frontend/cli/measure.h"
 
-#define PTX_TRIPLE "nvptx64-nvidia-cuda"
-
 static struct {
-    LLVMTargetMachineRef none, standard; /* by code generation level */
-    LLVMTargetMachineRef ptx;            /* of NVIDIA's sm_90, at level none */
+    LLVMTargetMachineRef none, standard;   /* by code generation level */
+    LLVMTargetMachineRef gpus[LOOPS_GPUS]; /* at level none */
     LLVMOrcLLJITRef jit;
-    unsigned count;                      /* functions made, for their names */
+    unsigned count; /* functions made, for their names */
 } state;
+
+static const struct gpu {
+    const char *triple, *cpu, *features;
+    LLVMCodeGenFileType file;
+    unsigned convention; /* of a kernel */
+} gpus[LOOPS_GPUS] = {
+    [LOOPS_PTX] = { "nvptx64-nvidia-cuda", "sm_90", "+ptx80", LLVMAssemblyFile, 71 },
+    [LOOPS_CODE_OBJECT] = { "amdgcn-amd-amdhsa", "gfx942", "", LLVMObjectFile, 91 },
+};
 
 static bool complain(const char *what, char *message)
 {
@@ -43,6 +50,21 @@ static bool failed(const char *what, LLVMErrorRef error)
     return true;
 }
 
+static bool make_gpu(const struct gpu *g, LLVMTargetMachineRef *out)
+{
+    char *message = NULL;
+    LLVMTargetRef target;
+
+    if (LLVMGetTargetFromTriple(g->triple, &target, &message) != 0) {
+        complain(g->triple, message);
+        LLVMDisposeMessage(message);
+        return false;
+    }
+    *out = LLVMCreateTargetMachine(target, g->triple, g->cpu, g->features, LLVMCodeGenLevelNone, LLVMRelocPIC,
+                                   LLVMCodeModelDefault);
+    return true;
+}
+
 bool loops_start(void)
 {
     char *const triple = LLVMGetDefaultTargetTriple(), *const cpu = LLVMGetHostCPUName();
@@ -53,6 +75,14 @@ bool loops_start(void)
 
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
     good = LLVMGetTargetFromTriple(triple, &target, &message) == 0 || complain(triple, message);
     if (good) {
         state.none = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelNone, LLVMRelocPIC,
@@ -65,16 +95,8 @@ bool loops_start(void)
         if (good) /* for memset, which loops become */
             LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(state.jit), process);
     }
-    if (good) {
-        LLVMInitializeNVPTXTargetInfo();
-        LLVMInitializeNVPTXTarget();
-        LLVMInitializeNVPTXTargetMC();
-        LLVMInitializeNVPTXAsmPrinter();
-        good = LLVMGetTargetFromTriple(PTX_TRIPLE, &target, &message) == 0 || complain(PTX_TRIPLE, message);
-    }
-    if (good)
-        state.ptx = LLVMCreateTargetMachine(target, PTX_TRIPLE, "sm_90", "+ptx80", LLVMCodeGenLevelNone, LLVMRelocPIC,
-                                            LLVMCodeModelDefault);
+    for (int i = 0; i < LOOPS_GPUS && good; i++)
+        good = make_gpu(&gpus[i], &state.gpus[i]);
     LLVMDisposeMessage(triple);
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
@@ -87,7 +109,8 @@ void loops_stop(void)
     failed("LLJIT", LLVMOrcDisposeLLJIT(state.jit));
     LLVMDisposeTargetMachine(state.none);
     LLVMDisposeTargetMachine(state.standard);
-    LLVMDisposeTargetMachine(state.ptx);
+    for (int i = 0; i < LOOPS_GPUS; i++)
+        LLVMDisposeTargetMachine(state.gpus[i]);
 }
 
 static void emit_empty(LLVMTargetMachineRef machine, LLVMCodeGenFileType file, unsigned convention)
@@ -119,10 +142,10 @@ void loops_emit_empty(void *unused)
     emit_empty(state.none, LLVMObjectFile, 0);
 }
 
-void loops_emit_empty_ptx(void *unused)
+void loops_emit_empty_kernel(void *gpu)
 {
-    (void)unused;
-    emit_empty(state.ptx, LLVMAssemblyFile, 71); /* ptx_kernel */
+    const loops_gpu which = *(const loops_gpu *)gpu;
+    emit_empty(state.gpus[which], gpus[which].file, gpus[which].convention);
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */

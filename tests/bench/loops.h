@@ -18,8 +18,9 @@ void loops_stop(void);
 
 /* A measure_fn without an argument: context, module, one empty function, object code at code generation level none. */
 void loops_emit_empty(void *unused);
-/* The same as text of PTX. */
-void loops_emit_empty_ptx(void *unused);
+/* The same as a kernel, text of PTX or an object for AMD GPUs: gpu points to which. */
+typedef enum loops_gpu { LOOPS_PTX, LOOPS_CODE_OBJECT, LOOPS_GPUS } loops_gpu;
+void loops_emit_empty_kernel(void *gpu);
 
 /* Plain loops over rows x columns FLOAT32 elements through default<O2> and code generation at its default level:
  * value 3 where a constant is filled, 3 + 2 e in sequences, diagonal 1 of the eye, zero above the diagonal.  NULL:
