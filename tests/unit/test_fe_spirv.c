@@ -13,7 +13,7 @@
 #include "tests/support/gpu_artifact.h"
 
 static const char *const target = "spirv";
-static opjit_error error;
+static _Thread_local opjit_error error;
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
