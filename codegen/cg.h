@@ -277,6 +277,8 @@ typedef struct cg_func {
     bool peak;           /* level */
     bool failed;         /* out of memory */
     bool accumulates;    /* allocas to be made registers by a pass */
+    bool vectors;        /* of more than one lane were emitted */
+    bool rounds;         /* a loop was */
 } cg_func;
 
 /* --- values (cg_value.c) ------------------------------------------------------------------------------------------ */

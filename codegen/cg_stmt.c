@@ -6,6 +6,7 @@
 LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValueRef lo, LLVMValueRef guard)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
+    f->rounds = true;
     c->body = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
     c->after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
     c->slot = blocks && !f->peak ? opjit_cg_alloca(f, f->type.i64) : NULL;

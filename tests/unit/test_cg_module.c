@@ -95,6 +95,29 @@ START_TEST(outputs)
 }
 END_TEST
 
+/* Vectors that go to the stack are never across two of its lines, whatever the caller's stack is. */
+START_TEST(stack)
+{
+    static const struct {
+        const char *target, *aligned;
+    } rows[] = {
+        { "cpu:x86-64-v2", NULL },
+        { "cpu:x86-64-v3", "andq\t$-32, %rsp" },
+        { "cpu:x86-64-v4,vec=64", "andq\t$-64, %rsp" },
+    };
+    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+            ir_func f;
+            build(&f, IR_F32);
+            codegen_result r = harness_emit(&f, rows[i].target, level, CODEGEN_ASM);
+            ck_assert_msg(contains(&r.bytes, rows[i].aligned ? rows[i].aligned : "andq\t$-") == (rows[i].aligned != NULL),
+                          "%s, level %u", rows[i].target, level);
+            harness_free_result(&r);
+            opjit_ir_free(&f);
+        }
+}
+END_TEST
+
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
 static void *compile_many(void *user)
@@ -282,7 +305,8 @@ START_TEST(damaged)
     ir_func f;
     test_random r;
     build(&f, IR_F32);
-    codegen_result whole = harness_emit(&f, (const char *const[]){ targets[0], targets[4], targets[7] }[_i], OPJIT_LEVEL_QUICK, CODEGEN_OBJECT);
+    codegen_result whole = harness_emit(&f, (const char *const[]){ targets[0], targets[4], targets[7] }[_i],
+                                        OPJIT_LEVEL_QUICK, CODEGEN_OBJECT);
     const size_t size = whole.bytes.size;
     test_random_init(&r, 3, 0, (uint64_t)_i);
     for (uint32_t i = 0; i < 4000; i++) {
@@ -312,6 +336,7 @@ int main(void)
     Suite *s = suite_create("cg.module");
     TCase *t = tcase_create("module");
     tcase_add_loop_test(t, outputs, 0, TARGETS);
+    tcase_add_test(t, stack);
     tcase_add_test(t, threads);
     tcase_add_loop_test(t, warm, 0, TARGETS);
     tcase_add_test(t, guards);
