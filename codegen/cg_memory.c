@@ -4,7 +4,7 @@
 
 enum {
     LINE = 64,
-    AHEAD = 2048,         /* bytes from a load to what is fetched for those to come */
+    AHEAD = 3968,         /* bytes from a load to what is fetched for those to come */
     STREAMED = 64 * 1024, /* bytes of the smallest tensor that it is done for beside stores around the caches */
     REDUCED = 4096 * 1024, /* and where there are none */
 };
