@@ -76,6 +76,13 @@ static ir_ref lower_max(op_lowering *l, uint32_t axes)
     return max;
 }
 
+/* exp(x - m), where m is the largest x; that the difference is at most 0 is said, as exp takes less then. */
+static ir_ref exp_below(ir_func *f, ir_type wide, ir_ref x, ir_ref m)
+{
+    const ir_ref below = ir_expr2(f, IR_MIN, wide, ir_expr2(f, IR_SUB, wide, x, m), opjit_ir_const(f, wide, 0));
+    return ir_expr1(f, IR_EXP, wide, below);
+}
+
 /* x == -inf ? 0 : exp(x - m), for the element at these coordinates. */
 static ir_ref exponential(op_lowering *l, ir_ref max, uint32_t axes, const ir_ref *at)
 {
@@ -86,7 +93,7 @@ static ir_ref exponential(op_lowering *l, ir_ref max, uint32_t axes, const ir_re
     if (f->failed)
         return 0;
     const ir_ref none = opjit_ir_const(f, wide, wide == IR_F64 ? 0xfff0000000000000u : 0xff800000u);
-    const ir_ref e = ir_expr1(f, IR_EXP, wide, ir_expr2(f, IR_SUB, wide, x, m));
+    const ir_ref e = exp_below(f, wide, x, m);
     return ir_expr3(f, IR_SELECT, wide, ir_expr2(f, IR_EQ, IR_BOOL, x, none), opjit_ir_const(f, wide, 0), e);
 }
 
@@ -127,7 +134,7 @@ static void lower_log_softmax_over(op_lowering *l, uint32_t axes)
 
     if (f->failed)
         return;
-    opjit_ir_set_value(f, sum, ir_expr1(f, IR_EXP, wide, ir_expr2(f, IR_SUB, wide, x, m)));
+    opjit_ir_set_value(f, sum, exp_below(f, wide, x, m));
     const ir_ref log = opjit_fe_def(l, wide, axes);
     opjit_fe_own(l, log, at);
     const ir_ref total = opjit_fe_value_at(l, sum, 0, at);

@@ -36,6 +36,7 @@ typedef struct math {
     math_step *steps; /* NULL: evaluates */
     uint32_t count, capacity;
     bool failed; /* more steps than there is room for */
+    bool below;  /* exp, recorded: its operand is known to be at most 0, or a NaN; fewer steps, the same numbers */
 } math;
 
 enum { MATH_STEPS = 1024 /* room for the longest function */ };

@@ -27,14 +27,20 @@ typedef struct reduced {
     val n;
 } reduced;
 
-static reduced reduce(math *m, val x)
+/* up: to be added to n in bits, and nowhere else. */
+static reduced reduce_up(math *m, val x, int up)
 {
-    const val magic = m_pick(m, x, 0x1.8p23, 0x1.8p52);
+    const val magic = m_pick(m, x, 0x1.8p23 + up, 0x1.8p52 + up);
     const val t = m_fma(m, x, m_like(m, x, 0x1.71547652b82fep+0), magic), n = m_sub(m, t, magic);
     const val high = m_fma(m, n, m_pick(m, x, -0x1.62e4p-1, -0x1.62e42fefa38p-1), x);
     const val part = m_pick(m, x, -0x1.7f7d1cf79abcap-20, -0x1.ef35793c7673p-45);
     const val r = m_fma(m, n, part, high);
     return (reduced){ m_word(m, t), r, m_fma(m, n, part, m_sub(m, high, r)), n };
+}
+
+static reduced reduce(math *m, val x)
+{
+    return reduce_up(m, x, 0);
 }
 
 /* exp(r), from 0.7 to 1.42. */
@@ -46,12 +52,17 @@ static val exp_reduced(math *m, math_grade grade, const reduced *a, bool with_lo
     return m_add(m, one, m_add(m, a->r, m_fma(m, m_mul(m, a->r, a->r), h, a->lo)));
 }
 
+static int half_range(val x)
+{
+    return m_is_f64(x) ? 512 : 64;
+}
+
 /* p * 2^n * 2^up.  n is added to the exponent in two steps that are both within the range: all but half the range,
  * then a factor, which rounds once where the result is subnormal.  Which half it is the sign bit tells, of -0 too. */
 static val scale(math *m, val p, const reduced *a, val x, int up)
 {
     const uint32_t fraction = m_fraction(x);
-    const uint64_t half = (uint64_t)(m_is_f64(x) ? 512 : 64) << fraction;
+    const uint64_t half = (uint64_t)half_range(x) << fraction;
     const uint64_t factor = (uint64_t)((m_is_f64(x) ? 1023 : 127) + up) << fraction; /* bits of 2^up */
     const ir_type with_sign = m_is_f64(x) ? IR_I64 : IR_I32;
     const val below = m_lt(m, m_bits(m, with_sign, x), opjit_ir_math_const(m, with_sign, 0));
@@ -63,13 +74,31 @@ static val scale(math *m, val p, const reduced *a, val x, int up)
 }
 
 /* Beyond the limits exp is 0 or infinite, as it is at them. */
+static val limit_below(math *m, val x)
+{
+    return m_max(m, x, m_pick(m, x, -104.5, -746));
+}
+
 static val limit(math *m, val x)
 {
-    return m_max(m, m_min(m, x, m_pick(m, x, 90, 712)), m_pick(m, x, -104.5, -746));
+    return limit_below(m, m_min(m, x, m_pick(m, x, 90, 712)));
+}
+
+/* exp(x) for x up to 0.  As in scale, but that the half of the range is known: it goes along with n from the start. */
+static val exp_below(math *m, math_grade grade, val x)
+{
+    x = limit_below(m, x);
+    const int half = half_range(x);
+    const reduced a = reduce_up(m, x, half);
+    const val p = exp_reduced(m, grade, &a, grade == GRADE_F64);
+    const val y = m_float(m, m_add(m, m_word(m, p), m_shl(m, a.bits, m_fraction(x))));
+    return m_fma(m, y, m_pick(m, x, 0x1p-64, 0x1p-512), m_mul(m, x, m_like(m, x, 0)));
 }
 
 val opjit_ir_math_exp(math *m, math_grade grade, val x)
 {
+    if (m->below)
+        return exp_below(m, grade, x);
     x = limit(m, x);
     const reduced a = reduce(m, x);
     return scale(m, exp_reduced(m, grade, &a, grade == GRADE_F64), &a, x, 0);

@@ -65,10 +65,26 @@ static ir_ref emit_step(expander *e, const ir_ref *nodes, uint32_t i, const ir_r
     return opjit_ir_expr(e->f, (ir_op)step->op, (ir_type)step->type, step->count, operands);
 }
 
+/* 0, less, or a NaN, whatever it is made of: -|x|, or the lesser of something and 0. */
+static bool is_at_most_zero(const ir_func *f, ir_ref x)
+{
+    const ir_node *n = ir_at(f, x);
+    if (n->op == IR_NEG)
+        return ir_at(f, ir_operand(f, x, 0))->op == IR_ABS;
+    if (n->op != IR_MIN)
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_node *c = ir_at(f, ir_operand(f, x, i));
+        if (c->op == IR_CONST && c->imm == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The sequence for op of args; the steps that have several readers are named. */
 static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *out)
 {
-    math m = { .steps = e->steps, .capacity = MATH_STEPS };
+    math m = { .steps = e->steps, .capacity = MATH_STEPS, .below = op == IR_EXP && is_at_most_zero(e->f, args[0]) };
     const val x = operand(e, &m, args[0], 0), y = args[1] != 0 ? operand(e, &m, args[1], 1) : x;
     const val result = opjit_ir_math(&m, op, x, y);
     ir_ref *nodes = ARENA_ARRAY(&e->f->arena, ir_ref, m.count);

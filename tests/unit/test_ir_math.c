@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/ir_math.h"
 #include "tests/support/math.h"
 #include "tests/support/random.h"
 
@@ -210,6 +211,48 @@ START_TEST(halves_go_through_f32)
 }
 END_TEST
 
+static void expect_same_below(ir_type type, uint64_t bits)
+{
+    math any = { .steps = NULL }, below = { .below = true };
+    const val x = { bits, type };
+    const uint64_t got = opjit_ir_math(&below, IR_EXP, x, x).bits, want = opjit_ir_math(&any, IR_EXP, x, x).bits;
+    const uint64_t infinite = type == IR_F16 ? 0x7c00 : type == IR_F32 ? 0x7f800000 : UINT64_C(0x7ff) << 52;
+    const uint64_t magnitude = infinite | (infinite - 1);
+    const bool both_nan = (got & magnitude) > infinite && (want & magnitude) > infinite;
+    ck_assert_msg(got == want || both_nan, "exp of %#llx is %#llx, must be %#llx", (unsigned long long)bits,
+                  (unsigned long long)got, (unsigned long long)want);
+}
+
+/* The shorter sequence for operands of at most 0: every f16, a sample of the others, and NaNs of both signs. */
+START_TEST(exp_below)
+{
+    test_random r;
+    test_random_init(&r, 1, IR_EXP, 0);
+    expect_same_below(IR_F32, 0);
+    expect_same_below(IR_F64, 0);
+    for (uint32_t h = 0; h < 0x8000; h++) {
+        expect_same_below(IR_F16, 0x8000 | h);
+        expect_same_below(IR_F32, UINT32_C(0x80000000) | h << 16);
+        expect_same_below(IR_F64, UINT64_C(1) << 63 | (uint64_t)h << 48);
+    }
+    for (uint32_t i = samples(200000); i-- > 0;) {
+        const uint64_t bits = test_random_u64(&r);
+        const float x = -104.6f * (float)(bits >> 40) * 0x1p-24f;
+        const double y = -746.1 * (double)(bits >> 11) * 0x1p-53;
+        uint32_t single;
+        uint64_t twice;
+        memcpy(&single, &x, sizeof(single));
+        memcpy(&twice, &y, sizeof(twice));
+        expect_same_below(IR_F32, single);
+        expect_same_below(IR_F64, twice);
+        expect_same_below(IR_F32, UINT32_C(0x80000000) | (uint32_t)bits);
+        expect_same_below(IR_F64, UINT64_C(1) << 63 | bits);
+    }
+    for (uint32_t i = 1; i < 100; i++)
+        expect_same_below(IR_F32, 0x7f800000 + i * 83777);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ir.math");
@@ -218,6 +261,7 @@ int main(void)
     tcase_add_loop_test(t, sample_f32, 0, TEST_MATH_COUNT);
     tcase_add_loop_test(t, sample_f64, 0, TEST_MATH_COUNT);
     tcase_add_test(t, halves_go_through_f32);
+    tcase_add_test(t, exp_below);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_NORMAL);
