@@ -244,7 +244,7 @@ static entry fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, ent
     uint32_t half = opjit_cg_lanes(e.value) / 2;
     LLVMValueRef slot = array(f, bits, 2 * half);
     entry one[MOST_LANES];
-    for (; half * bits >= SHORTEST && !chooses(acc, a); half /= 2) {
+    for (; half * bits >= SHORTEST; half /= 2) {
         write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
         e.value = combine(f, acc, a, (entry){ .value = read_values(f, a, slot, half, number(f, 64, 0)) },
                           (entry){ .value = read_values(f, a, slot, half, number(f, 64, half)) })

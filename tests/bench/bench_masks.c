@@ -13,6 +13,7 @@
 #include "tests/bench/report.h"
 
 #define SAMPLE_US 3000.0
+#define PAIRS_TO_CHOOSE 9
 
 static const uint32_t shape[3] = { 16, 512, 512 };
 enum { HEADS = 16, ROWS = 512, COLUMNS = 512, GRAIN = 8, COUNT = HEADS * ROWS * COLUMNS, BYTES = COUNT * 4 };
@@ -75,27 +76,31 @@ static void run_twin(void *arg)
         fprintf(stderr, "the pool failed\n"); /* ours never does */
 }
 
-/* CPU time of a run, of the busier thread: the shortest of some, as what others take only ever adds. */
-static double time_of(twin *t, const pool *two)
+/* In turns with the kernel, in CPU time, of the busier thread. */
+static void measure_twin(subject *s, twin *t, const pool *two, uint32_t pairs, measure_pair *out)
 {
-    double least = INFINITY;
+    if (two != NULL)
+        measure_run_clock(pool_cpu_ns, two, subject_run, s, run_twin, t, pairs, SAMPLE_US, out);
+    else
+        measure_run(subject_run, s, run_twin, t, pairs, SAMPLE_US, out);
+}
 
-    for (int i = 0; i < 12; i++) {
-        const double start = two != NULL ? pool_cpu_ns(two) : measure_cpu_ns();
-        run_twin(t);
-        least = fmin(least, (two != NULL ? pool_cpu_ns(two) : measure_cpu_ns()) - start);
-    }
-    return least;
+static double time_of(subject *s, twin *t, const pool *two)
+{
+    measure_pair pair;
+
+    measure_twin(s, t, two, PAIRS_TO_CHOOSE, &pair);
+    return pair.b_ns;
 }
 
 /* Takes the better kind of stores for the machine's caches; the time. */
-static double with_best_stores(twin *t, const pool *two)
+static double with_best_stores(subject *s, twin *t, const pool *two)
 {
     double ns[HAND_MODES];
 
     for (int mode = 0; mode < HAND_MODES; mode++) {
         t->job.mode = (hand_mode)mode;
-        ns[mode] = time_of(t, two);
+        ns[mode] = time_of(s, t, two);
     }
     t->job.mode = ns[HAND_NT] < ns[HAND_PLAIN] ? HAND_NT : HAND_PLAIN;
     return fmin(ns[0], ns[1]);
@@ -116,20 +121,20 @@ static twin twin_of(bench *b, const fused *c)
 
 /* What the case is measured against.  A chain can't be faster than its memory nor than its arithmetic: the slower of a
  * copy and of the same operators on a row that stays in the first cache. */
-static twin reference_of(bench *b, const fused *c, const pool *two, const char **name)
+static twin reference_of(bench *b, const fused *c, subject *s, const pool *two, const char **name)
 {
     twin t = twin_of(b, c);
 
     t.executor = two != NULL ? pool_executor(two) : NULL;
     if (c->kind != CHAIN) {
-        with_best_stores(&t, two);
+        with_best_stores(s, &t, two);
         *name = t.job.mode == HAND_NT ? "hand nt" : "hand plain";
         return t;
     }
     twin memory = t, arithmetic = t;
     memory.job.length = 0;
     arithmetic.job.again = true;
-    const bool bound = with_best_stores(&memory, two) > time_of(&arithmetic, two);
+    const bool bound = with_best_stores(s, &memory, two) > time_of(s, &arithmetic, two);
     *name = !bound ? "hand arithmetic" : memory.job.mode == HAND_NT ? "hand copy nt" : "hand copy plain";
     return bound ? memory : arithmetic;
 }
@@ -209,12 +214,9 @@ static void run_case(bench *b, const fused *c, opjit_level level, const pool *tw
         return;
     }
     b->broken = !compare(b, c, &s) || b->broken;
-    twin t = reference_of(b, c, two, &reference);
-    s.call.executor = t.executor;
-    if (two != NULL)
-        measure_run_clock(pool_cpu_ns, two, subject_run, &s, run_twin, &t, b->report.pairs, SAMPLE_US, &pair);
-    else
-        measure_run(subject_run, &s, run_twin, &t, b->report.pairs, SAMPLE_US, &pair);
+    s.call.executor = two != NULL ? pool_executor(two) : NULL;
+    twin t = reference_of(b, c, &s, two, &reference);
+    measure_twin(&s, &t, two, b->report.pairs, &pair);
     report_put(&b->report, &(report_row){ .name = name,
                                           .ns = pair.a_ns,
                                           .bytes = 2.0 * BYTES,
