@@ -445,6 +445,8 @@ LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValu
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 /* if (condition) { ... } */
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);
+/* Ends what if_begin began, on to `end`; goes on where the condition does not hold. */
+void opjit_cg_if_leave(cg_func *f, LLVMBasicBlockRef otherwise, LLVMBasicBlockRef end);
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
 void opjit_cg_next_block(cg_func *f);
 

@@ -354,29 +354,29 @@ static void emit_long_fill(const pieces *p, const range *r)
 }
 
 /* A loop of any length that stores one value: for each power of two n a road for n to 2n - 1 elements, which stores n
- * from the first on and n up to the last; and one for more, in rounds.  No road has a remainder. */
+ * from the first on and n up to the last; before them one for more, in rounds.  No road has a remainder. */
 static void emit_fill(const pieces *p, const range *r)
 {
     cg_func *f = p->f;
     const int64_t many = (int64_t)p->lanes * PEAK_COPIES;
-    if (r->max >= many) {
-        LLVMValueRef enough = LLVMBuildICmp(f->b, LLVMIntSGE, r->count, number(f, many), "");
-        LLVMBasicBlockRef after = opjit_cg_if_begin(f, enough);
-        emit_long_fill(p, r);
-        opjit_cg_if_end(f, after);
-    }
-    for (int64_t n = many / 2; n > 0; n /= 2) {
+    LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    for (int64_t n = many; n > 0; n /= 2) {
         const uint32_t lanes = n < p->lanes ? (uint32_t)n : p->lanes, copies = (uint32_t)n / lanes;
-        if (r->max < n || r->min >= 2 * n)
+        if (r->max < n)
             continue;
-        LLVMValueRef beyond = opjit_cg_sub(f, r->count, number(f, n));
-        LLVMBasicBlockRef after =
-            opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntULT, beyond, number(f, n), ""));
-        emit_copies(p, lanes, copies, r->pos);
-        if (n > 1)
+        LLVMBasicBlockRef less =
+            r->min < n ? opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSGE, r->count, number(f, n), "")) : NULL;
+        if (n == many)
+            emit_long_fill(p, r);
+        else
+            emit_copies(p, lanes, copies, r->pos);
+        if (n > 1 && n < many)
             emit_end(p, lanes, copies, r);
-        opjit_cg_if_end(f, after);
+        if (!less)
+            break;
+        opjit_cg_if_leave(f, less, end);
     }
+    opjit_cg_if_end(f, end);
 }
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */

@@ -47,11 +47,16 @@ LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition)
     return after;
 }
 
+void opjit_cg_if_leave(cg_func *f, LLVMBasicBlockRef otherwise, LLVMBasicBlockRef end)
+{
+    LLVMBuildBr(f->b, end);
+    LLVMMoveBasicBlockAfter(otherwise, LLVMGetInsertBlock(f->b));
+    LLVMPositionBuilderAtEnd(f->b, otherwise);
+}
+
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after)
 {
-    LLVMBuildBr(f->b, after);
-    LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(f->b));
-    LLVMPositionBuilderAtEnd(f->b, after);
+    opjit_cg_if_leave(f, after, after);
 }
 
 void opjit_cg_next_block(cg_func *f)
