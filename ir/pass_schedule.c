@@ -305,6 +305,20 @@ static int64_t group_of(scheduler *s, const chain *c)
     return c->lanes * (one_point && is_long ? LONE_UNROLL : unroll < STORE_UNROLL ? unroll : STORE_UNROLL);
 }
 
+/* Of three pieces, where the outer two store the same, that is computed, and chosen, once; 0: they don't. */
+static ir_ref chosen_between(scheduler *s, const chain *c, uint32_t first, ir_ref var)
+{
+    ir_func *f = s->f;
+    ir_map map;
+    const ir_ref outer = value_of(s, c, first, var, &map), same = value_of(s, c, first + 2, var, &map);
+    if (f->failed || !opjit_ir_same(f, outer, same))
+        return 0;
+    const ir_ref inner = value_of(s, c, first + 1, var, &map);
+    const ir_ref between = ir_make2(f, IR_XOR, IR_BOOL, ir_make2(f, IR_LT, IR_BOOL, var, c->bounds[first + 1]),
+                                    ir_make2(f, IR_LT, IR_BOOL, var, c->bounds[first + 2]));
+    return ir_make3(f, IR_SELECT, IR_NONE, between, inner, outer);
+}
+
 /* What pieces first to last store at var: the others by order, then pieces of a single element by their place. */
 static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last, ir_ref var)
 {
@@ -313,7 +327,10 @@ static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last
     ir_ref places[MAX_CHAIN] = { 0 };
     for (uint32_t i = first + 1; i < last; i++)
         places[i] = single(f, c->bounds[i], c->bounds[i + 1], c->bounds[0], c->bounds[c->count]);
-    ir_ref value = value_of(s, c, last, var, &map);
+    ir_ref value = last == first + 2 && places[first + 1] == 0 ? chosen_between(s, c, first, var) : 0;
+    if (value != 0)
+        return value;
+    value = value_of(s, c, last, var, &map);
     for (uint32_t i = last; i-- > first && !f->failed;) {
         if (places[i] != 0)
             continue;
