@@ -2,6 +2,7 @@
  * and run, the whole memory afterwards is bit for bit what the reference says. One case of a failure again:
  * OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_generators; OPJIT_CASES for longer runs. */
 #include <check.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,86 @@ START_TEST(rows_of_odd_width)
 }
 END_TEST
 
+/* Sequences that overflow, or whose values are one for another reason, from some element on or from the first, as many
+ * times as is not or just worth a loop, and more.  Rows are dense, or begin anywhere. */
+typedef struct resting {
+    DML_TENSOR_DATA_TYPE type;
+    uint64_t start, delta;
+    uint32_t first; /* the element */
+} resting;
+
+static void run_resting(opjit_context *context, const resting *s, uint32_t rows, uint32_t columns, uint32_t gap)
+{
+    static const test_mode modes[] = {
+        { .name = "compiled" },
+        { .name = "compiled, pieces", .how = TEST_PIECES },
+        { .name = "compiled, threads", .how = TEST_THREADS },
+        { .name = "compiled, peak", .level = OPJIT_LEVEL_PEAK },
+        { .name = "compiled, late", .late = 3 },
+        { .name = "interpreted", .flags = INTERPRET },
+    };
+    test_random r;
+    test_case c;
+    memset(&c, 0, sizeof c);
+    test_random_init(&r, 1, rows, columns);
+    test_tensor_link(&c.output, s->type, 2);
+    c.output.sizes[0] = rows;
+    c.output.sizes[1] = columns;
+    c.output.strides[0] = columns + gap;
+    c.output.strides[1] = 1;
+    c.output.buffer.Strides = gap != 0 ? c.output.strides : NULL;
+    test_tensor_measure(&c.output);
+    c.elements = (uint64_t)rows * columns;
+    c.op = (DML_OPERATOR_DESC){ DML_OPERATOR_FILL_VALUE_SEQUENCE, &c.desc };
+    c.desc.fill_value_sequence = (DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC){
+        &c.output.desc, s->type, { .UInt64 = s->start }, { .UInt64 = s->delta },
+    };
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        char message[512] = "";
+        const test_outcome outcome = test_check(context, &r, &c, &modes[m], message, sizeof message);
+        ck_assert_msg(outcome == TEST_PASSED, "%s %" PRIx64 " + e * %" PRIx64 ", %u x %u + %u, %s: %s",
+                      test_type_name(s->type), s->start, s->delta, rows, columns, gap, modes[m].name, message);
+    }
+}
+
+#define HALF DML_TENSOR_DATA_TYPE_FLOAT16
+static const resting resting_sequences[] = {
+    { HALF, 0x4200, 0x4000, 32759 },                   /* 3 + 2 e */
+    { HALF, 0x4200, 0xc800, 8191 },                    /* 3 - 8 e */
+    { HALF, 0xfbff, 0x6400, 128 },                     /* -65504 + 1024 e */
+    { HALF, 0x4e66, 0x5059, 1884 },                    /* 25.59375 + 34.78125 e */
+    { HALF, 0x7bff, 0x4000, 8 },                       /* 65504 + 2 e */
+    { HALF, 0x4200, 0x7c00, 1 },                       /* 3 + inf e: NaN first */
+    { HALF, 0x4200, 0xfc00, 1 },
+    { HALF, 0x4200, 0x0000, 0 },
+    { HALF, 0x8000, 0x8000, 0 },                       /* -0 + -0 e */
+    { HALF, 0x8000, 0x0000, 0 },
+    { HALF, 0x7c00, 0xc000, 0 },                       /* inf - 2 e */
+    { HALF, 0xfc00, 0x7c00, 0 },                       /* -inf + inf e */
+    { HALF, 0x7e01, 0x4000, 0 },                       /* NaN */
+    { HALF, 0x4200, 0x7e01, 0 },
+    { HALF, 0x7400, 0x0001, 0 },                       /* 16384 + 2^-24 e */
+    { DML_TENSOR_DATA_TYPE_FLOAT32, 0x40400000, 0x78800000, 16384 },                  /* 3 + 2^114 e */
+    { DML_TENSOR_DATA_TYPE_FLOAT32, 0xff7fffff, 0x3f800000, 0 },                      /* -largest + e */
+    { DML_TENSOR_DATA_TYPE_FLOAT64, 0x7ff0000000000000, 0xff10000000000000, 16384 },  /* inf - 2^1010 e: NaN */
+    { DML_TENSOR_DATA_TYPE_FLOAT64, 0x4008000000000000, 0x7f10000000000000, 16384 },
+};
+
+START_TEST(sequences_that_come_to_rest)
+{
+    const resting *s = &resting_sequences[_i];
+    opjit_context *context = test_context_create();
+    for (uint32_t i = 0; i < 4 && test_have_codegen(context); i++)
+        run_resting(context, s, 1, s->first + (uint32_t[]){ 1, 1023, 1024, 5001 }[i], 0);
+    if (test_have_codegen(context)) {
+        run_resting(context, s, 41, 997, 0);
+        run_resting(context, s, 41, 997, 22);
+        run_resting(context, s, 2003, 19, 3);
+    }
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("property.generators");
@@ -163,6 +244,7 @@ int main(void)
     tcase_add_loop_test(cases, compiled_variation_results, 0, TEST_OPERATOR_COUNT);
     tcase_add_test(cases, indices_beyond_2_to_24);
     tcase_add_loop_test(cases, rows_of_odd_width, 0, 4);
+    tcase_add_loop_test(cases, sequences_that_come_to_rest, 0, sizeof resting_sequences / sizeof *resting_sequences);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
