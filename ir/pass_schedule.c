@@ -18,6 +18,7 @@ enum {
     STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
     LONE_UNROLL = 64,    /* and where that is all that an iteration of its stage does */
     SEAM_VECTORS = 8,    /* most in a group that has seams */
+    FILL_VECTORS = 512,  /* of a row whose pieces of one value are stored as fills */
 };
 
 /* --- stores past the caches --------------------------------------------------------------------------------------- */
@@ -345,6 +346,17 @@ static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last
     return value;
 }
 
+/* Vectors that a round of one piece stores: as many as a group, or more of what costs next to nothing.  Groups of what
+ * is dear have few, and where a long row goes on with one value, the rounds' own stores are a tenth of its time. */
+static int64_t copies_of(const scheduler *s, const chain *c, const work *w)
+{
+    const int64_t group = c->group / c->lanes;
+    const bool is_long = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= FILL_VECTORS;
+    if (w->cost > 1 || s->beyond_caches)
+        return group;
+    return w->cost == 0 && is_long && group < STORE_UNROLL ? STORE_UNROLL : 2 * group;
+}
+
 /* A loop over [lo, hi) that stores what pieces first to last of the chain store, chosen by element. */
 static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t first, uint32_t last)
 {
@@ -372,12 +384,12 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     opjit_ir_block_add(f, &inside, store);
     opjit_ir_block_add(f, out, loop);
     const bool vectors = opjit_ir_find_work(f, loop, &w);
-    const int64_t group = c->group / c->lanes, most = w.cost <= 1 && !s->beyond_caches ? 2 * group : group;
+    const int64_t group = c->group / c->lanes;
     const int64_t rest = group > SEAM_VECTORS ? SEAM_VECTORS : 1;
     if (vectors && s->threads) /* a round of the team is the group */
         set_vector(s, loop, &w, first != last ? 1 : 0, c->edges);
     else if (vectors)
-        set_vector(s, loop, &w, lo == c->end ? rest : first != last ? group : most, c->edges);
+        set_vector(s, loop, &w, lo == c->end ? rest : first != last ? group : copies_of(s, c, &w), c->edges);
     return loop;
 }
 
