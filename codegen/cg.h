@@ -103,6 +103,7 @@ typedef struct cg_target {
     const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types; NULL: none */
     /* Whether it has masked vector loads and stores of lanes of that width; NULL: it has none. */
     bool (*masked)(const rt_target *target, uint32_t bits);
+    bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
     bool orders_zeros; /* its minimum and maximum know -0 from 0 */
     /* LLVM's machine is good for one compile, and selects in its own way, at level none: what is made is another
      * compiler's input.  Only one is at work at a time, and pack may ask for it to be done again. */
@@ -298,6 +299,7 @@ LLVMValueRef opjit_cg_fold_lanes(cg_func *f, bool all, LLVMValueRef v); /* of in
 LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane);
 /* Intrinsic that is overloaded on the type of its first argument (and, where it names two, on pointer). */
 LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args);
+LLVMValueRef opjit_cg_call_of(cg_func *f, const char *name, LLVMTypeRef overload, uint32_t count, LLVMValueRef *args);
 LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b); /* of integers; adding 0 makes no instruction */
 LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v); /* hidden from loop analysis where that would take long */

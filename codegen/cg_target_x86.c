@@ -51,5 +51,6 @@ const cg_target opjit_cg_target_x86 = {
     .cpu = cpu,
     .legal = legal,
     .masked = masked,
+    .half_bits = true,
     .fence = "llvm.x86.sse.sfence",
 };

@@ -157,11 +157,16 @@ LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, u
     return LLVMBuildInsertElement(f->b, v, element, LLVMConstInt(f->type.i32, lane, 0), "");
 }
 
-LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
+LLVMValueRef opjit_cg_call_of(cg_func *f, const char *name, LLVMTypeRef overload, uint32_t count, LLVMValueRef *args)
 {
-    LLVMTypeRef overload = LLVMTypeOf(args[0]), type;
+    LLVMTypeRef type;
     LLVMValueRef callee = compat_intrinsic(f->module, f->llvm, name, &overload, 1, &type);
     return LLVMBuildCall2(f->b, type, callee, args, count, "");
+}
+
+LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
+{
+    return opjit_cg_call_of(f, name, LLVMTypeOf(args[0]), count, args);
 }
 
 static bool is_zero(LLVMValueRef v)
