@@ -432,6 +432,9 @@ void opjit_cg_upd(cg_func *f, ir_ref statement);
  * accumulators of the body are in registers from load to store, which are before and after the loop, or begin and end
  * a round. */
 bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size); /* whether there are any */
+/* The same of accumulators of one lane in copies that follow each other, whatever they begin with: each adds to what
+ * the one before it has, and reads it. */
+bool opjit_cg_can_hold_one(cg_func *f, ir_ref body);
 void opjit_cg_hold_load(cg_func *f, ir_ref body);
 void opjit_cg_hold_store(cg_func *f, ir_ref body);
 void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: they go round */

@@ -352,7 +352,10 @@ static void enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
 {
     const ir_node *acc = ir_at(f->ir, statement);
-    const entry e = fold(f, acc, &f->accs[statement]);
+    const cg_acc *a = &f->accs[statement];
+    if (a->held_count > 0) /* one lane: V10 */
+        return a->held[0];
+    const entry e = fold(f, acc, a);
     if (!is_arg(acc))
         return opjit_cg_as_bits(f, e.value);
     return acc->type == IR_INDEX ? e.where : opjit_cg_convert(f, IR_I64, (ir_type)acc->type, e.where);
@@ -410,6 +413,19 @@ bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint6
         if (ir_at(f->ir, s)->op == IR_UPD)
             f->accs[ir_at(f->ir, s)->ref].held_count = 0;
     return any && all;
+}
+
+bool opjit_cg_can_hold_one(cg_func *f, ir_ref body)
+{
+    bool any = false;
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
+        if (!acc || is_arg(acc) || f->accs[n->ref].blocked || lanes_of_upd(f, s) > 1 || f->cpu->grid)
+            continue;
+        f->accs[n->ref].held_count = 1;
+        any = true;
+    }
+    return any;
 }
 
 /* The accumulator that the statement updates, if it is held; else NULL. */

@@ -88,10 +88,17 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
 
 static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
 {
-    if (p->turn && copies > 1)
-        opjit_cg_turn_rows(p->f, p->body, copies, iv);
-    else
-        opjit_cg_copies(p->f, p->body, lanes, copies, iv);
+    cg_func *f = p->f;
+    if (p->turn && copies > 1) {
+        opjit_cg_turn_rows(f, p->body, copies, iv);
+        return;
+    }
+    const bool holds = lanes == 1 && copies > 1 && opjit_cg_can_hold_one(f, p->body);
+    if (holds)
+        opjit_cg_hold_load(f, p->body);
+    opjit_cg_copies(f, p->body, lanes, copies, iv);
+    if (holds)
+        opjit_cg_hold_store(f, p->body);
 }
 
 /* pos + count * step */
@@ -180,6 +187,8 @@ static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *
         emit_copies(p, lanes, copies, r->pos);
         if (after)
             opjit_cg_if_end(f, after);
+        else if (lanes == 1 && copies > 1 && !f->peak) /* what is selected slowly is to take no copies along */
+            opjit_cg_next_block(f);
     }
     *r = (range){ end, rest, r->end, known >= 0 ? known : 0, known >= 0 ? known : size - 1 };
 }

@@ -499,13 +499,27 @@ static void add_row(scheduler *s, block *out, chain *c)
 
 static void schedule_block(scheduler *s, ir_ref parent);
 
-/* A loop that makes no vectors: what it holds, or copies of its one store, such as that of an input read across its
- * rows. */
+/* Copies of updates one after the other: at quick each round waits for what the one before stored, which takes as long
+ * as three of them. */
+static uint16_t running_unroll(const scheduler *s, ir_ref loop, uint32_t cost)
+{
+    const int64_t trips = opjit_ir_longest(s->f, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1));
+    uint16_t copies = cost <= 6 && trips >= 8 * MAX_UNROLL ? MAX_UNROLL : cost <= 8 ? 8 : cost <= 16 ? 4 : 1;
+    while (copies > 1 && trips < copies)
+        copies /= 2;
+    return copies;
+}
+
+/* A loop that makes no vectors: what it holds; or copies of its one store, such as that of an input read across its
+ * rows, or of running updates. */
 static void schedule_inside(scheduler *s, ir_ref loop)
 {
     ir_func *f = s->f;
     const ir_ref only = ir_only(f, ir_at(f, loop)->body);
-    if (only != 0 && ir_at(f, only)->op == IR_STORE)
+    uint32_t cost;
+    if (!s->threads && opjit_ir_find_running(f, loop, &cost))
+        f->nodes[loop].unroll = running_unroll(s, loop, cost);
+    else if (only != 0 && ir_at(f, only)->op == IR_STORE)
         f->nodes[loop].unroll = unroll_of(s, ir_operand(f, loop, 0), ir_operand(f, loop, 1), &(work){ .cost = 4 }, 1);
     else
         schedule_block(s, loop); /* as deep as loops nest: rule V16 */

@@ -51,6 +51,8 @@ int64_t opjit_ir_longest(const ir_func *f, ir_ref lo, ir_ref hi); /* distance fr
 uint32_t opjit_ir_team_for(scheduler *s); /* pass_team.c: threads of the stage's team; 0: no GPU */
 /* Whether the loop makes vectors: stores of neighbours, everything else the same or in equal steps, or known. */
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
+/* Whether the loop has no other one inside and updates an accumulator of one lane, and what an iteration costs. */
+bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
 /* Whole vectors of the tensor are aligned wherever a row starts. */
 bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
 bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: that, or what it is an alias of */

@@ -1,4 +1,5 @@
-/* pass_work.c - what a loop does, as schedule asks it: whether it makes vectors, and what an iteration costs. */
+/* pass_work.c - what a loop does, as schedule asks it: whether it makes vectors or updates running sums, and what an
+ * iteration costs. */
 #include "ir/pass_schedule.h"
 
 enum {
@@ -109,4 +110,25 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
         return out->cost >= GATHER_COST * out->gathers;
     const int64_t trips = ir_index_value(f, ir_operand(f, loop, 1)) - ir_index_value(f, ir_operand(f, loop, 0));
     return (int64_t)(out->cost - SPELLED_OUT) * trips <= MOST_SPELLED_OUT;
+}
+
+bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost)
+{
+    const ir_ref first = ir_at(f, loop)->body;
+    bool any = false;
+    *out_cost = 0;
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        const ir_node *n = ir_at(f, s);
+        if (n->op != IR_UPD && n->op != IR_LET && n->op != IR_STORE)
+            return false;
+        any = any || (n->op == IR_UPD && n->count == 1 && ir_at(f, n->ref)->imm <= 1);
+        *out_cost += n->op == IR_UPD ? (n->count == 1 ? 1 : ARG_COST) : 0;
+    }
+    const uint8_t *seen = any ? opjit_ir_reach(f, first) : NULL;
+    for (ir_ref r = 1; seen != NULL && r < f->node_count; r++) {
+        const ir_node *n = ir_at(f, r);
+        if (seen[r] && n->type != IR_INDEX && n->type != IR_NONE && n->count > 0)
+            *out_cost += (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0 ? MATH_COST : 1;
+    }
+    return seen != NULL;
 }

@@ -27,11 +27,17 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, cumulative_case *c
     test_tensor_link(&c->input, of, rank);
     test_tensor_link(&c->output, of, rank);
     test_tensor_random_sizes(r, &c->input, test_random_chance(r, 10) ? 12000 : 500);
+    const bool rows = test_random_chance(r, 40); /* around the length of a round, or of several */
+    for (uint32_t d = 0; rows && d + 1 < rank; d++)
+        c->input.sizes[d] = 1 + (uint32_t)test_random_below(r, rank > 4 ? 2 : 3);
+    if (rows)
+        c->input.sizes[rank - 1] = 1 + (uint32_t)test_random_below(r, test_random_chance(r, 70) ? 40 : 300);
     memcpy(c->output.sizes, c->input.sizes, sizeof c->output.sizes);
+    const uint32_t axis = rows ? rank - 1 : (uint32_t)test_random_below(r, rank);
     test_tensor_random_layout(r, &c->input, false);
     test_tensor_random_layout(r, &c->output, true);
     c->desc =
-        (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ &c->input.desc, &c->output.desc, (uint32_t)test_random_below(r, rank),
+        (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ &c->input.desc, &c->output.desc, axis,
                                                   (DML_AXIS_DIRECTION)test_random_below(r, 2),
                                                   (int32_t)test_random_below(r, 2) };
     c->op = (DML_OPERATOR_DESC){ type, &c->desc };

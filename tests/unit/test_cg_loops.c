@@ -338,6 +338,104 @@ START_TEST(reductions)
 }
 END_TEST
 
+/* --- running accumulators ----------------------------------------------------------------------------------------- */
+
+/* Rows of running sums, products, minimums or maximums: of each element what there is after its own step, or before. */
+typedef struct running {
+    ir_kind kind;
+    ir_type type;
+    bounds bounds;
+    uint32_t lanes, unroll, trip;
+    uint64_t step;
+    bool exclusive, backward, in_place;
+    bool twice;  /* a second step of the same accumulator */
+    bool second; /* what is stored is the sum with another accumulator */
+} running;
+
+static ir_ref running_step(ir_func *f, ir_ref loop, ir_ref *tail, ir_ref acc, ir_ref value, bool exclusive)
+{
+    const ir_ref before = opjit_ir_let(f, opjit_ir_get(f, acc)), after = opjit_ir_let(f, opjit_ir_get(f, acc));
+    if (exclusive)
+        opjit_ir_append(f, loop, tail, before);
+    opjit_ir_append(f, loop, tail, opjit_ir_upd(f, acc, value, 0));
+    if (!exclusive)
+        opjit_ir_append(f, loop, tail, after);
+    return opjit_ir_get(f, exclusive ? before : after);
+}
+
+static void build_running(ir_func *f, const running *s)
+{
+    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "running", NULL) == OPJIT_OK);
+    f->stage = IR_SCHEDULED;
+    harness_tensor(f, IR_IN, s->type, ROWS, COLUMNS, 0, "in");
+    const uint32_t out = harness_tensor(f, IR_OUT, s->type, ROWS, COLUMNS, 1, "out");
+    f->tensors[out].alias = s->in_place ? 1 : 0;
+    opjit_ir_param_add(f, IR_INDEX, -100, 100, "k");
+    const ir_ref stage = opjit_ir_stage(f, c(f, 0), c(f, ROWS), 1), p = ir_at(f, stage)->ref;
+    const ir_ref acc = opjit_ir_acc(f, s->type, s->kind, s->lanes), other = opjit_ir_acc(f, s->type, IR_KMAX, 0);
+    ir_ref top = 0, tail = 0, inner = 0, lo, hi;
+    loop_bounds(f, &(sample){ .bounds = s->bounds, .trip = s->trip, .lanes = 8 }, p, &lo, &hi);
+    const ir_ref loop = opjit_ir_for(f, lo, hi, s->step), j = ir_at(f, loop)->ref;
+    const ir_ref at[2] = { p, s->backward ? e2(f, IR_ISUB, c(f, COLUMNS - 1), j) : j };
+    const ir_ref own = opjit_ir_load(f, 1, at);
+    f->nodes[loop].unroll = (uint16_t)s->unroll;
+    opjit_ir_append(f, 0, &top, stage);
+    opjit_ir_append(f, stage, &tail, acc);
+    if (s->second)
+        opjit_ir_append(f, stage, &tail, other);
+    opjit_ir_append(f, stage, &tail, loop);
+    ir_ref value = running_step(f, loop, &inner, acc, own, s->exclusive);
+    if (s->second)
+        value = e2(f, IR_ADD, value, running_step(f, loop, &inner, other, own, !s->exclusive));
+    if (s->twice)
+        opjit_ir_append(f, loop, &inner, opjit_ir_upd(f, acc, e2(f, IR_SUB, own, opjit_ir_const(f, s->type, 3)), 0));
+    opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, value, at));
+    ck_assert(!f->failed);
+}
+
+/* Row lengths from none to several rounds, and what is left of them. */
+START_TEST(running_steps)
+{
+    static const ir_type types[] = { IR_F32, IR_F64, IR_F16, IR_I32, IR_I64, IR_U64, IR_U8 };
+    test_random r;
+    test_random_init(&r, 5, 0, (uint64_t)_i);
+    for (uint32_t i = 0; i < 4; i++) {
+        const char *const target = targets[i < 2 ? 2 : test_random_below(&r, TARGETS)];
+        const uint32_t level = test_random_chance(&r, 70) ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
+        const running s = { .kind = IR_SUM + (ir_kind)test_random_below(&r, 4),
+                            .type = types[test_random_below(&r, 7)],
+                            .bounds = (bounds)test_random_below(&r, BOUNDS),
+                            .lanes = (uint32_t)test_random_below(&r, 2),
+                            .unroll = 1u << test_random_below(&r, 5),
+                            .trip = (uint32_t)_i,
+                            .step = test_random_chance(&r, 80) ? 1 : 2,
+                            .exclusive = test_random_chance(&r, 50),
+                            .backward = test_random_chance(&r, 30),
+                            .in_place = test_random_chance(&r, 30),
+                            .twice = test_random_chance(&r, 20),
+                            .second = test_random_chance(&r, 20) };
+        ir_func f;
+        char what[200];
+        build_running(&f, &s);
+        snprintf(what, sizeof(what),
+                 "running %s of %u %s, bounds %d, step %u, lanes %u, unroll %u, %d%d%d%d%d, %s, level %u",
+                 opjit_ir_kind_name(s.kind), s.trip, opjit_ir_type_name(s.type), s.bounds, (unsigned)s.step, s.lanes,
+                 s.unroll, s.exclusive, s.backward, s.in_place, s.twice, s.second, target, level);
+        harness_kernel k = harness_compile(&f, target, level);
+        for (uint32_t n = 0; n < 3 && test_can_run(target, false); n++) {
+            const harness_run run = { .params = { (uint64_t)test_random_between(&r, -5, 60) },
+                                      .end = ROWS,
+                                      .any_nan = true,
+                                      .at_end = n & 1,
+                                      .what = what };
+            harness_check(&f, &k, &run, &r);
+        }
+        harness_unload(&k);
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
 /* --- shared loads ------------------------------------------------------------------------------------------------- */
 
 /* One load is read by statements of a loop and of the loop inside of it, where it doesn't move: for each row its first
@@ -395,6 +493,7 @@ int main(void)
     tcase_add_loop_test(t, trips, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, wide_rows, 0, 14);
     tcase_add_loop_test(t, reductions, 0, 12);
+    tcase_add_loop_test(t, running_steps, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, shared_loads, 0, 4);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
