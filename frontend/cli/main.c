@@ -46,7 +46,8 @@ static int help(void)
 {
     printf("usage: opjit COMMAND [OPTION...] [ARGUMENT...]\n\ncommands:\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        printf("  %-8s %s\n           %s\n", commands[i].name, commands[i].synopsis, commands[i].help);
+        printf(commands[i].synopsis[0] != 0 ? "  %-8s %s\n           %s\n" : "  %s%s\n           %s\n", commands[i].name,
+               commands[i].synopsis, commands[i].help);
     printf("\noptions:\n"
            "  --executor E            cpu, interp: run machine code, or the IR in the interpreter; cuda, hip: on the\n"
            "                          first GPU (run)\n"
