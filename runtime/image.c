@@ -8,18 +8,10 @@
 #include "runtime/image_layout.h"
 #include "runtime/target.h"
 
-static rt_target target_of(uint64_t features)
-{
-    rt_target target;
-
-    opjit_rt_target_set_features(&target, features);
-    return target;
-}
-
 /* Code of AArch64 finds its constants by their distance in pages. */
-static size_t code_alignment(uint64_t features)
+static size_t code_alignment(rt_arch arch)
 {
-    return target_of(features).arch == RT_ARCH_AARCH64 ? 4096 : 64;
+    return arch == RT_ARCH_AARCH64 ? 4096 : 64;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
@@ -149,7 +141,7 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
     header.abi = OPJIT_KERNEL_ABI;
     header.meta_size = out->size - sizeof header;
     header.code_size = code_size;
-    opjit_rt_bytes_align(out, code_alignment(source->features[0]));
+    opjit_rt_bytes_align(out, code_alignment(opjit_rt_target_arch(source->features[0])));
     header.code_offset = out->size;
     opjit_rt_bytes_append(out, code, code_size);
     if (out->failed)
@@ -287,8 +279,7 @@ static bool launch_sane(const opjit_kernel_meta *meta, uint32_t entry)
 
 static opjit_status check_steps(const opjit_kernel_meta *meta, uint64_t code_size, opjit_error *error)
 {
-    const rt_target target = target_of(meta->features[0]);
-    const bool on_gpu = rt_target_team(&target) > 0;
+    const bool on_gpu = rt_arch_is_gpu(opjit_rt_target_arch(meta->features[0]));
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
     const opjit_variant_info *variants = (const opjit_variant_info *)((const char *)meta + meta->variant_info);
 
@@ -354,6 +345,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     const uint8_t *bytes = image;
     const opjit_kernel_meta *meta;
     image_header header;
+    rt_arch arch;
     rt_hash hash;
 
     *out_meta = NULL;
@@ -370,8 +362,9 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     if (header.format != IMAGE_FORMAT || header.abi != OPJIT_KERNEL_ABI)
         return CORRUPT("format %u, ABI %u; this library reads %u, %u", header.format, header.abi, IMAGE_FORMAT,
                        OPJIT_KERNEL_ABI);
+    arch = opjit_rt_target_arch(meta->features[0]);
     if (header.meta_size < sizeof *meta || header.meta_size > size - sizeof header ||
-        header.code_offset != align_up(sizeof header + header.meta_size, code_alignment(meta->features[0])) ||
+        header.code_offset != align_up(sizeof header + header.meta_size, code_alignment(arch)) ||
         header.code_offset > size || header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
         return CORRUPT("%llu bytes of metadata and %llu of code at %llu do not make %zu bytes",
                        (unsigned long long)header.meta_size, (unsigned long long)header.code_size,
@@ -380,7 +373,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     if (hash.lo != header.hash_lo || hash.hi != header.hash_hi)
         return CORRUPT("checksum differs");
     TRY(check_meta(meta, header.meta_size, header.code_size, error));
-    if (target_of(meta->features[0]).arch == RT_ARCH_NVPTX && bytes[size - 1] != '\0') /* as its driver reads it */
+    if (arch == RT_ARCH_NVPTX && bytes[size - 1] != '\0') /* as its driver reads it */
         return CORRUPT("a text of code without an end");
     *out_meta = meta;
     *out_code = bytes + header.code_offset;

@@ -21,8 +21,8 @@ static void program_destroy(rt_core *core, program *p)
 }
 
 /* Whether the code of *meta may run on this CPU or the core's device and this runtime knows all of its steps. */
-static opjit_status check_runnable(const rt_core *core, const opjit_kernel_meta *meta, const rt_custom_plan *customs, bool interpreted,
-                                   opjit_error *error)
+static opjit_status check_runnable(const rt_core *core, const opjit_kernel_meta *meta, const rt_custom_plan *customs,
+                                   bool interpreted, opjit_error *error)
 {
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
     rt_target needed;

@@ -7,7 +7,7 @@
 
 #define BIT(feature) RT_FEATURE_BIT(feature)
 
-static rt_arch arch_of(uint64_t set)
+rt_arch opjit_rt_target_arch(uint64_t set)
 {
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
         if ((set & BIT(f)) != 0)
@@ -29,7 +29,7 @@ void opjit_rt_target_set_features(rt_target *target, uint64_t set)
 {
     const rt_level_row *row;
 
-    target->arch = arch_of(set);
+    target->arch = opjit_rt_target_arch(set);
     target->features = set;
     target->level = 1;
     for (uint32_t level = 2; opjit_rt_level(target->arch, level) != NULL; level++) {

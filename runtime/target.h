@@ -55,6 +55,8 @@ typedef struct rt_target {
 uint64_t opjit_rt_level_features(rt_arch arch, uint32_t level);
 const char *opjit_rt_feature_name(rt_feature feature);
 uint64_t opjit_rt_feature_needs(rt_feature feature);
+/* Whose features these are; of all sets one that is empty is x86-64's. */
+rt_arch opjit_rt_target_arch(uint64_t features);
 /* Sets architecture and level from the features, then vector_bytes and cache sizes to that level's defaults
  * (x86-64-v1 has no features: an empty set is it). */
 void opjit_rt_target_set_features(rt_target *target, uint64_t features);
@@ -74,8 +76,9 @@ bool opjit_rt_target_has_masks(const rt_target *target);
 /* LLVM's spelling, e.g. "+avx2", of every feature bit set that is one to LLVM, comma-separated, in bit order, into text
  * (NUL-terminated). */
 void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size);
+static inline bool rt_arch_is_gpu(rt_arch arch) { return arch >= RT_ARCH_NVPTX; }
 /* Threads that do one iteration of a stage together; 0: it is no GPU. */
-static inline uint32_t rt_target_team(const rt_target *t) { return t->arch >= RT_ARCH_NVPTX ? 32 : 0; }
+static inline uint32_t rt_target_team(const rt_target *t) { return rt_arch_is_gpu(t->arch) ? 32 : 0; }
 /* Whether they are in lock step, whatever else is in their block; else they meet where all of the block does. */
 static inline bool rt_target_lock_step(const rt_target *t) { return t->arch != RT_ARCH_SPIRV; }
 /* The word before the colon: "cpu", "nvptx", "amdgpu", "spirv". */

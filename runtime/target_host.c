@@ -296,20 +296,20 @@ void opjit_rt_target_host(rt_target *out)
 
 opjit_status opjit_rt_target_runs_here(const rt_target *target, opjit_error *error)
 {
-    rt_target host;
+    const rt_target *const host = &host_target;
     uint64_t missing;
 
-    opjit_rt_target_host(&host);
-    if (host.arch != target->arch)
+    pthread_once(&host_once, detect_once);
+    missing = target->features & ~host->features;
+    if (host->arch == target->arch && missing == 0)
+        return OPJIT_OK;
+    if (host->arch != target->arch)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s does not run on this machine, which is %.*s",
-                                  target->text, (int)strcspn(host.text, "+,"), host.text);
-    missing = target->features & ~host.features;
+                                  target->text, (int)strcspn(host->text, "+,"), host->text);
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
         if ((missing >> f & 1) != 0)
             return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this CPU lacks %s, which code for %s needs",
                                       opjit_rt_feature_name((rt_feature)f), target->text);
-    if (missing != 0)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s needs CPU features unknown here (%#llx)",
-                                  target->text, (unsigned long long)missing);
-    return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s needs CPU features unknown here (%#llx)",
+                              target->text, (unsigned long long)missing);
 }
