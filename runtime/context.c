@@ -38,6 +38,10 @@ static rt_core *core_create(const opjit_context_options *options)
     if (core == NULL)
         return NULL;
     memset(core, 0, sizeof *core);
+    if (pthread_mutex_init(&core->pages.mutex, NULL) != 0) {
+        opjit_rt_release(&allocator, core, sizeof *core);
+        return NULL;
+    }
     atomic_init(&core->references, 1 + RT_CORE_COUNTERS);
     for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
         atomic_init(&core->counters[i].references, 1);
@@ -67,6 +71,8 @@ void opjit_rt_core_release(rt_core *core)
         if (core->device != NULL)
             core->devices->close(core->device);
         release_text(&allocator, core->codegen_path);
+        opjit_rt_code_pages_free(&core->pages);
+        pthread_mutex_destroy(&core->pages.mutex);
         opjit_rt_release(&allocator, core, sizeof *core);
     }
 }

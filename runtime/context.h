@@ -11,6 +11,7 @@
 
 #include "runtime/base.h"
 #include "runtime/device.h"
+#include "runtime/image.h"
 #include "runtime/target.h"
 
 /* References of a core that come and go all the time, operators', are counted apart for different threads: in one
@@ -32,6 +33,7 @@ typedef struct rt_core {
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
     char *codegen_path;       /* option, or NULL; owned.  Kernels from the disk cache need it for their peak version */
     rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
+    rt_code_pages pages;
     const rt_devices *devices; /* how to do things with it */
     rt_device *device;        /* NULL: none; owned */
     rt_target device_target;  /* the best that it runs */

@@ -170,6 +170,7 @@ opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capa
     }
     memcpy(disk->path, path, length + 1);
     folder_of(disk, false); /* now, as a context is made once: the first kernel is there sooner */
+    opjit_rt_code_pages_prepare(&core->pages);
     *out = disk;
     return OPJIT_OK;
 }

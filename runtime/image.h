@@ -7,6 +7,7 @@
 #define OPJIT_RUNTIME_IMAGE_H
 
 #include <opjit/abi.h>
+#include <pthread.h>
 
 #include "runtime/base.h"
 
@@ -46,10 +47,22 @@ typedef struct rt_mapping {
     void *base;      /* the image header; NULL: none */
     size_t size;     /* of the mapping */
 } rt_mapping;
-/* Copies the (checked) image into a fresh anonymous mapping, then makes that r-x; where this flip is forbidden, a
- * memfd that is written as a file and mapped r-x; else UNAVAILABLE.  Metadata and code of a small kernel share one
- * page. */
-opjit_status opjit_rt_map_code(const void *image, size_t size, rt_mapping *out, opjit_error *error);
+/* Writable pages for the images of small kernels, one after another: one mapping serves many. */
+typedef struct rt_code_pages {
+    pthread_mutex_t mutex; /* of the rest */
+    uint8_t *next;         /* NULL: none are mapped */
+    size_t left;           /* bytes */
+} rt_code_pages;
+/* Maps pages before the first image needs them, and has the first one filled with zeros by the system; no matter if
+ * there is no memory. */
+void opjit_rt_code_pages_prepare(rt_code_pages *pages);
+void opjit_rt_code_pages_free(rt_code_pages *pages); /* those that no image took */
+
+/* Copies the (checked) image into pages, or if it is large or pages is NULL into a fresh anonymous mapping, then makes
+ * that r-x; where this flip is forbidden, a memfd that is written as a file and mapped r-x; else UNAVAILABLE.  Metadata
+ * and code of a small kernel share one page. */
+opjit_status opjit_rt_map_code(rt_code_pages *pages, const void *image, size_t size, rt_mapping *out,
+                               opjit_error *error);
 void opjit_rt_unmap_code(rt_mapping *mapping);
 
 #endif

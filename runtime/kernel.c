@@ -35,7 +35,11 @@ static opjit_status check_runnable(const rt_core *core, const opjit_kernel_meta 
         return OPJIT_OK;
     if ((meta->features[1] | meta->features[2] | meta->features[3]) != 0)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "the image needs CPU features unknown to this library");
-    memset(&needed, 0, sizeof needed);
+    needed.arch = opjit_rt_target_arch(meta->features[0]);
+    needed.features = meta->features[0];
+    if (opjit_rt_core_runs(core, &needed, NULL) == OPJIT_OK) /* which looks at no more */
+        return OPJIT_OK;
+    memset(&needed, 0, sizeof needed); /* once more, with a text for the message */
     opjit_rt_target_set_features(&needed, meta->features[0]);
     memcpy(needed.tune, "generic", sizeof "generic");
     opjit_rt_target_write_text(&needed);
@@ -80,7 +84,7 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
             return opjit_rt_no_memory(error);
         placed = memcpy(p->copy, image, size);
     } else {
-        TRY(opjit_rt_map_code(image, size, &p->mapping, error));
+        TRY(opjit_rt_map_code(&core->pages, image, size, &p->mapping, error));
         placed = p->mapping.base;
     }
     /* Again on our own copy: nobody can change that one between check and use. */

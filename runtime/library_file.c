@@ -87,7 +87,7 @@ static opjit_status open_bytes(rt_core *core, const rt_bytes *bytes, opjit_libra
     opjit_status status;
 
     TRY(opjit_rt_library_check_file(bytes->data, bytes->size, &registry, error));
-    TRY(opjit_rt_map_code(bytes->data, bytes->size, &mapping, error));
+    TRY(opjit_rt_map_code(NULL, bytes->data, bytes->size, &mapping, error));
     const rt_span span = { mapping.base, bytes->size, true };
     status = opjit_rt_library_make(core, (const uint8_t *)mapping.base + registry, &span, 1, mapping, out, error);
     if (status != OPJIT_OK)

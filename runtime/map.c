@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_FAULTS = 3 };
+enum { MOST_FAULTS = 3, CHUNK_PAGES = 16 };
 
 static size_t page_size(void)
 {
@@ -22,14 +22,63 @@ static size_t mapping_size(size_t size)
     return (size_t)align_up(size, page_size());
 }
 
-static bool map_by_flip(const void *image, size_t size, rt_mapping *out)
+/* NULL with errno. */
+static void *map_writable(size_t bytes, int populate)
+{
+    void *const base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
+
+    return base == MAP_FAILED ? NULL : base;
+}
+
+/* With the mutex held. */
+static bool map_chunk(rt_code_pages *pages)
+{
+    const size_t bytes = CHUNK_PAGES * page_size();
+
+    opjit_rt_code_pages_free(pages);
+    pages->next = map_writable(bytes, 0);
+    pages->left = pages->next == NULL ? 0 : bytes;
+    return pages->next != NULL;
+}
+
+void opjit_rt_code_pages_prepare(rt_code_pages *pages)
+{
+    if (map_chunk(pages))
+        *(volatile uint8_t *)pages->next = 0;
+}
+
+void opjit_rt_code_pages_free(rt_code_pages *pages)
+{
+    if (pages->left != 0)
+        munmap(pages->next, pages->left);
+    pages->next = NULL;
+    pages->left = 0;
+}
+
+/* The next pages; NULL: with errno. */
+static void *take_pages(rt_code_pages *pages, size_t bytes)
+{
+    uint8_t *base = NULL;
+
+    pthread_mutex_lock(&pages->mutex);
+    if (pages->left >= bytes || map_chunk(pages)) {
+        base = pages->next;
+        pages->next += bytes;
+        pages->left -= bytes;
+    }
+    pthread_mutex_unlock(&pages->mutex);
+    return base;
+}
+
+static bool map_by_flip(rt_code_pages *pages, const void *image, size_t size, rt_mapping *out)
 {
     const size_t total = mapping_size(size);
+    const bool small = total <= MOST_FAULTS * page_size();
     /* Populated: a system call for all pages is cheaper than a fault for each, unless they are few. */
-    const int populate = total > MOST_FAULTS * page_size() ? MAP_POPULATE : 0;
-    void *const base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
+    void *const base =
+        small && pages != NULL ? take_pages(pages, total) : map_writable(total, small ? 0 : MAP_POPULATE);
 
-    if (base == MAP_FAILED)
+    if (base == NULL)
         return false;
     memcpy(base, image, size);
     if (mprotect(base, total, PROT_READ | PROT_EXEC) != 0) {
@@ -85,13 +134,14 @@ static bool map_by_file(const void *image, size_t size, rt_mapping *out)
     return true;
 }
 
-opjit_status opjit_rt_map_code(const void *image, size_t size, rt_mapping *out, opjit_error *error)
+opjit_status opjit_rt_map_code(rt_code_pages *pages, const void *image, size_t size, rt_mapping *out,
+                               opjit_error *error)
 {
     int reason;
 
     *out = (rt_mapping){ NULL, 0 };
     errno = 0;
-    if (map_by_flip(image, size, out) || map_by_file(image, size, out)) {
+    if (map_by_flip(pages, image, size, out) || map_by_file(image, size, out)) {
         __builtin___clear_cache((char *)out->base, (char *)out->base + out->size);
         return OPJIT_OK;
     }

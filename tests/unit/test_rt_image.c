@@ -412,11 +412,44 @@ START_TEST(maps_and_runs)
 {
     rt_mapping mapping;
     opjit_error error;
-    ck_assert_int_eq(opjit_rt_map_code(image.data, image.size, &mapping, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_map_code(NULL, image.data, image.size, &mapping, &error), OPJIT_OK);
     run_mapped(&mapping);
     opjit_rt_unmap_code(&mapping);
     ck_assert_ptr_null(mapping.base);
     opjit_rt_unmap_code(&mapping);
+}
+END_TEST
+
+/* More images than a chunk of pages holds, taken away in another order; a large one has a mapping of its own. */
+START_TEST(maps_in_pages)
+{
+    enum { COUNT = 40 };
+    rt_code_pages pages = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+    static uint8_t large[64 * 4096];
+    rt_mapping mappings[COUNT], other;
+    opjit_error error;
+
+    opjit_rt_code_pages_prepare(&pages);
+    ck_assert_ptr_nonnull(pages.next);
+    const uint8_t *const prepared = pages.next;
+    for (unsigned i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(opjit_rt_map_code(&pages, image.data, image.size, &mappings[i], &error), OPJIT_OK);
+        ck_assert(i != 0 || mappings[i].base == prepared);
+        for (unsigned k = 0; k < i; k++)
+            ck_assert((uint8_t *)mappings[k].base + mappings[k].size <= (uint8_t *)mappings[i].base ||
+                      (uint8_t *)mappings[i].base + mappings[i].size <= (uint8_t *)mappings[k].base);
+    }
+    const uint8_t *const next = pages.next;
+    ck_assert_int_eq(opjit_rt_map_code(&pages, large, sizeof large, &other, &error), OPJIT_OK);
+    ck_assert_ptr_eq(pages.next, next);
+    opjit_rt_unmap_code(&other);
+    for (unsigned i = 0; i < COUNT; i += 2)
+        opjit_rt_unmap_code(&mappings[i]);
+    opjit_rt_code_pages_free(&pages);
+    for (unsigned i = 1; i < COUNT; i += 2) {
+        run_mapped(&mappings[i]);
+        opjit_rt_unmap_code(&mappings[i]);
+    }
 }
 END_TEST
 
@@ -432,9 +465,14 @@ START_TEST(maps_without_flip)
 #endif
     if (prctl(setting, 1UL, 0UL, 0UL, 0UL) != 0)
         return; /* an older kernel */
-    ck_assert_msg(opjit_rt_map_code(image.data, image.size, &mapping, &error) == OPJIT_OK, "%s", error.message);
-    run_mapped(&mapping);
-    opjit_rt_unmap_code(&mapping);
+    rt_code_pages pages = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_msg(opjit_rt_map_code(i == 0 ? NULL : &pages, image.data, image.size, &mapping, &error) == OPJIT_OK,
+                      "%s", error.message);
+        run_mapped(&mapping);
+        opjit_rt_unmap_code(&mapping);
+    }
+    opjit_rt_code_pages_free(&pages);
 }
 END_TEST
 #endif
@@ -462,6 +500,7 @@ int main(void)
     tcase_add_test(tc, build_without_memory);
 #if defined(__x86_64__)
     tcase_add_test(tc, maps_and_runs);
+    tcase_add_test(tc, maps_in_pages);
     tcase_add_test(tc, maps_without_flip);
 #endif
     suite_add_tcase(suite, tc);
