@@ -31,6 +31,7 @@ struct rt_disk {
     uint64_t capacity;
     pthread_mutex_t mutex; /* of all below */
     int folder;            /* descriptor, or FOLDER_... */
+    uid_t user;            /* whose the folder is: this process's when it was opened */
     bool measured;         /* bytes is known */
     bool warned;           /* that nothing can be written */
     uint64_t bytes;        /* of all files, as far as this process knows */
@@ -59,13 +60,13 @@ static void make_folders(char *path)
 }
 
 /* Why the open folder is not to be used; NULL: it is. */
-static const char *folder_stranger(int folder)
+static const char *folder_stranger(int folder, uid_t user)
 {
     struct stat info;
 
     if (fstat(folder, &info) != 0)
         return strerror(errno);
-    if (info.st_uid != geteuid())
+    if (info.st_uid != user)
         return "not used: another user owns it";
     if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return "not used: others may write to it";
@@ -126,8 +127,9 @@ static int open_folder(rt_disk *disk, bool make, const char **out_reason)
         make_folders(disk->path);
         folder = open(disk->path, how);
     }
+    disk->user = geteuid();
     if (folder >= 0)
-        *out_reason = folder_stranger(folder);
+        *out_reason = folder_stranger(folder, disk->user);
     else
         *out_reason = errno == ELOOP || errno == ENOTDIR ? "not used: it is no folder" : strerror(errno);
     if (*out_reason == NULL)
@@ -192,8 +194,8 @@ void opjit_rt_disk_destroy(rt_disk *disk)
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 /* Reads and checks one file of the folder; out's bytes hold *out_image.  absent: there is none. */
-static const char *read_file(int folder, const char *name, const rt_disk_key *key, rt_bytes *out, struct stat *info,
-                             const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
+static const char *read_file(const rt_disk *disk, int folder, const char *name, const rt_disk_key *key, rt_bytes *out,
+                             struct stat *info, const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
 {
     const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     const char *reason;
@@ -202,7 +204,7 @@ static const char *read_file(int folder, const char *name, const rt_disk_key *ke
     *out_absent = file < 0 && errno == ENOENT;
     if (file < 0)
         return errno == ELOOP ? "it is a link" : "it can't be opened";
-    reason = fstat(file, info) == 0 ? opjit_rt_disk_stranger(info) : "it can't be read";
+    reason = fstat(file, info) == 0 ? opjit_rt_disk_stranger(info, disk->user) : "it can't be read";
     if (reason == NULL)
         reason = opjit_rt_disk_file_read(file, info, out);
     if (reason == NULL)
@@ -226,7 +228,7 @@ rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_byte
     if (folder < 0)
         return RT_DISK_ABSENT;
     opjit_rt_disk_file_name(key->hash, name);
-    reason = read_file(folder, name, key, image, &info, &start, &size, &absent);
+    reason = read_file(disk, folder, name, key, image, &info, &start, &size, &absent);
     if (reason == NULL) {
         memmove(image->data, start, size);
         image->size = size;
@@ -418,7 +420,7 @@ static void visit_file(rt_disk *disk, int folder, const listed *file, rt_disk_vi
     bool absent;
 
     opjit_rt_bytes_init(&bytes, &disk->core->allocator);
-    entry.damaged = read_file(folder, file->name, NULL, &bytes, &info, &image, &size, &absent);
+    entry.damaged = read_file(disk, folder, file->name, NULL, &bytes, &info, &image, &size, &absent);
     if (entry.damaged == NULL && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
         entry.name = meta->name == 0 ? "" : (const char *)meta + meta->name;
         entry.target = meta->target == 0 ? "" : (const char *)meta + meta->target;

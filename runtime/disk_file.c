@@ -37,11 +37,11 @@ bool opjit_rt_disk_is_file_name(const char *name)
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-const char *opjit_rt_disk_stranger(const struct stat *info)
+const char *opjit_rt_disk_stranger(const struct stat *info, uid_t user)
 {
     if (!S_ISREG(info->st_mode))
         return "it is no plain file";
-    if (info->st_uid != geteuid())
+    if (info->st_uid != user)
         return "another user owns it";
     if ((info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return "others may write to it";

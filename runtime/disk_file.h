@@ -15,8 +15,8 @@
 void opjit_rt_disk_file_name(rt_hash key, char name[static DISK_FILE_NAME_SIZE]);
 bool opjit_rt_disk_is_file_name(const char *name);
 
-/* Why a file is not to be read: it is not this user's alone, or no plain file; NULL: it is. */
-const char *opjit_rt_disk_stranger(const struct stat *info);
+/* Why a file is not to be read: it is not the user's alone, or no plain file; NULL: it is. */
+const char *opjit_rt_disk_stranger(const struct stat *info, uid_t user);
 /* Reads an open file whole into *out.  Why it could not be; NULL: it was. */
 const char *opjit_rt_disk_file_read(int file, const struct stat *info, rt_bytes *out);
 /* Finds the image in the bytes of a file made for key (NULL: for any).  Why it can't be used; NULL: it can. */
