@@ -207,5 +207,8 @@ opjit_status opjit_fe_graph_finish(fe_graph *graph, opjit_error *error)
         tensor->bytes = graph->constants[i].bytes;
         tensor->align = tensor->align < OPJIT_WORKSPACE_ALIGNMENT ? tensor->align : OPJIT_WORKSPACE_ALIGNMENT;
     }
-    return opjit_fe_graph_divide(graph, error);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i].op->custom != NULL)
+            return opjit_fe_graph_divide(graph, error);
+    return OPJIT_OK;
 }

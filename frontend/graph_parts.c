@@ -365,8 +365,6 @@ opjit_status opjit_fe_graph_divide(fe_graph *graph, opjit_error *error)
 
     for (uint32_t i = 0; i < graph->node_count; i++)
         customs += is_custom(&d, i);
-    if (customs == 0)
-        return OPJIT_OK;
     TRY(allocate(&d, customs));
     count = find_levels(&d);
     TRY(find_homes(&d));
