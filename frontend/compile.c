@@ -6,7 +6,7 @@
 #include "frontend/frontend.h"
 #include "runtime/disk.h"
 
-enum { KEY_ROOM = 1024 }; /* bytes of most keys */
+enum { KEY_ROOM = 512 }; /* bytes of most keys */
 
 /* --- units -------------------------------------------------------------------------------------------------------- */
 
@@ -107,7 +107,7 @@ fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_targe
     return label;
 }
 
-static void report(const fe_unit *unit, const char *how, const rt_kernel_times *times)
+OUT_OF_LINE static void report(const fe_unit *unit, const char *how, const rt_kernel_times *times)
 {
     if (rt_wants_events(unit->core))
         opjit_rt_event(unit->core, OPJIT_EVENT_COMPILE, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
@@ -232,7 +232,7 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
     return OPJIT_OK;
 }
 
-static void report_image(const fe_unit *unit, bool found, const rt_kernel_times *times)
+OUT_OF_LINE static void report_image(const fe_unit *unit, bool found, const rt_kernel_times *times)
 {
     if (!found)
         report(unit, unit->options.level == OPJIT_LEVEL_QUICK ? "quick" : "peak", times);

@@ -13,13 +13,19 @@ typedef struct job {
     const rt_key *key;
 } job;
 
+/* Not where it is needed: what it prints into would be part of that function's stack, and stacks are touched page by
+ * page. */
+OUT_OF_LINE static void report(const job *j, opjit_event_kind kind, const char *what)
+{
+    opjit_rt_event(j->context->core, kind, "%s,%s", what, opjit_fe_label(j->label, j->shape, j->options->target).text);
+}
+
 static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *error)
 {
     const job *j = user;
 
     if (rt_wants_events(j->context->core) && (j->options->flags & OPJIT_COMPILE_NO_CACHE) == 0)
-        opjit_rt_event(j->context->core, OPJIT_EVENT_MISS, "miss,%s",
-                       opjit_fe_label(j->label, j->shape, j->options->target).text);
+        report(j, OPJIT_EVENT_MISS, "miss");
     return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
@@ -45,8 +51,7 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
         return make(j, out, error);
     TRY(opjit_rt_cache_get(j->context->cache, &key, make, j, out, &hit, error));
     if (hit && rt_wants_events(j->context->core))
-        opjit_rt_event(j->context->core, OPJIT_EVENT_HIT, "hit,%s",
-                       opjit_fe_label(j->label, j->shape, j->options->target).text);
+        report(j, OPJIT_EVENT_HIT, "hit");
     return OPJIT_OK;
 }
 
