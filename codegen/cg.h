@@ -468,7 +468,7 @@ void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
 LLVMValueRef opjit_cg_grid_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args); /* an intrinsic */
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
 LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number and more, modulo the team */
-/* cg_acc.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end
+/* cg_apart.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end
  * behind it, with begin first in the block that decides whether there is one more round. */
 void opjit_cg_apart_load(cg_func *f, ir_ref body);
 void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before);
