@@ -41,21 +41,21 @@ static const uint32_t widths[ELEMENTS] = { 4, 8, 4, 8 };
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
 
 /* One step: what a compiler makes of the loop as everybody writes it.  Integers wrap. */
-#define ROW(NAME, TYPE, START, STEP)                                                                                   \
-    static void NAME(const void *in, void *out, int64_t count, int64_t first, int64_t step, bool exclusive)           \
-    {                                                                                                                  \
-        const TYPE *x = (const TYPE *)in + first;                                                                     \
-        TYPE *y = (TYPE *)out + first, s = START;                                                                      \
-        if (exclusive)                                                                                                 \
-            for (int64_t i = 0; i < count; i++, x += step, y += step) {                                                \
-                *y = s;                                                                                                \
-                s = s STEP * x;                                                                                        \
-            }                                                                                                          \
-        else                                                                                                           \
-            for (int64_t i = 0; i < count; i++, x += step, y += step) {                                                \
-                s = s STEP * x;                                                                                        \
-                *y = s;                                                                                                \
-            }                                                                                                          \
+#define ROW(NAME, TYPE, START, STEP)                                                                        \
+    static void NAME(const void *in, void *out, int64_t count, int64_t first, int64_t step, bool exclusive) \
+    {                                                                                                       \
+        const TYPE *x = (const TYPE *)in + first;                                                           \
+        TYPE *y = (TYPE *)out + first, s = START;                                                           \
+        if (exclusive)                                                                                      \
+            for (int64_t i = 0; i < count; i++, x += step, y += step) {                                     \
+                *y = s;                                                                                     \
+                s = s STEP * x;                                                                             \
+            }                                                                                               \
+        else                                                                                                \
+            for (int64_t i = 0; i < count; i++, x += step, y += step) {                                     \
+                s = s STEP * x;                                                                             \
+                *y = s;                                                                                     \
+            }                                                                                               \
     }
 ROW(sum_f32, float, 0, +)
 ROW(prod_f32, float, 1, *)
@@ -72,13 +72,13 @@ typedef struct twin {
 static void run_twin(void *arg)
 {
     static void (*const rows[ELEMENTS])(const void *, void *, int64_t, int64_t, int64_t, bool) = { sum_f32, sum_f64,
-                                                                                                    sum_i32, sum_i64 };
+                                                                                                   sum_i32, sum_i64 };
     const twin *const t = arg;
     const int64_t count = t->what->sizes[1], step = t->what->backward ? -1 : 1;
     for (int64_t row = 0; row < t->what->sizes[0]; row++) {
         const size_t at = (size_t)(row * count) * widths[t->what->type];
-        (t->what->product ? prod_f32 : rows[t->what->type])(t->in + at, t->out + at, count, step < 0 ? count - 1 : 0, step,
-                                                            t->what->exclusive);
+        (t->what->product ? prod_f32 : rows[t->what->type])(t->in + at, t->out + at, count, step < 0 ? count - 1 : 0,
+                                                            step, t->what->exclusive);
     }
 }
 
@@ -94,19 +94,19 @@ typedef struct scan_desc {
 static void describe(const scan *c, scan_desc *d)
 {
     *d = (scan_desc){ 0 };
-    d->buffer = (DML_BUFFER_TENSOR_DESC){ .DataType = types[c->type],
-                                          .DimensionCount = 2,
-                                          .Sizes = c->sizes,
-                                          .TotalTensorSizeInBytes = (uint64_t)c->sizes[0] * c->sizes[1] * widths[c->type],
-                                          .GuaranteedBaseOffsetAlignment = 64 };
+    d->buffer =
+        (DML_BUFFER_TENSOR_DESC){ .DataType = types[c->type],
+                                  .DimensionCount = 2,
+                                  .Sizes = c->sizes,
+                                  .TotalTensorSizeInBytes = (uint64_t)c->sizes[0] * c->sizes[1] * widths[c->type],
+                                  .GuaranteedBaseOffsetAlignment = 64 };
     d->tensor = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->buffer };
-    d->fields = (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){
-        &d->tensor, &d->tensor, 1, c->backward ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING,
-        c->exclusive
-    };
-    d->base.op = (DML_OPERATOR_DESC){
-        c->product ? DML_OPERATOR_CUMULATIVE_PRODUCT : DML_OPERATOR_CUMULATIVE_SUMMATION, &d->fields
-    };
+    d->fields = (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ &d->tensor, &d->tensor, 1,
+                                                          c->backward ? DML_AXIS_DIRECTION_DECREASING
+                                                                      : DML_AXIS_DIRECTION_INCREASING,
+                                                          c->exclusive };
+    d->base.op = (DML_OPERATOR_DESC){ c->product ? DML_OPERATOR_CUMULATIVE_PRODUCT : DML_OPERATOR_CUMULATIVE_SUMMATION,
+                                      &d->fields };
 }
 
 static bool run_scan(report *r, opjit_context *context, const scan *c, opjit_level level, const void *in, void *out,
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     if (opjit_context_create(NULL, &context, &error) != OPJIT_OK)
         return !subject_complain("context", &error);
     char *const in = measure_buffer(LARGEST), *const out = measure_buffer(LARGEST),
-               *const by_hand = measure_buffer(LARGEST);
+                *const by_hand = measure_buffer(LARGEST);
     if (in == NULL || out == NULL || by_hand == NULL) {
         fprintf(stderr, "out of memory\n");
         return 1;

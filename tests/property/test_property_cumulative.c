@@ -36,10 +36,9 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, cumulative_case *c
     const uint32_t axis = rows ? rank - 1 : (uint32_t)test_random_below(r, rank);
     test_tensor_random_layout(r, &c->input, false);
     test_tensor_random_layout(r, &c->output, true);
-    c->desc =
-        (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ &c->input.desc, &c->output.desc, axis,
-                                                  (DML_AXIS_DIRECTION)test_random_below(r, 2),
-                                                  (int32_t)test_random_below(r, 2) };
+    c->desc = (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ &c->input.desc, &c->output.desc, axis,
+                                                        (DML_AXIS_DIRECTION)test_random_below(r, 2),
+                                                        (int32_t)test_random_below(r, 2) };
     c->op = (DML_OPERATOR_DESC){ type, &c->desc };
 }
 
