@@ -1,5 +1,4 @@
-/* ir_verify.c - the rules that every function keeps, and the walk that checks those of one node or statement at a
- * time.
+/* ir_verify.c - the rules that every function keeps, and the walk that checks those of one statement at a time.
  *
  * Rules, each with files tests/golden/verify/NN-*.ir that break only it:
  *   V1  known op, operand count and types as the table, references that exist     V2  what is read is defined before, in scope
@@ -13,7 +12,8 @@
  *   V14 no dead def; after identity no dead let and acc                             V15 aliased loads come before their store
  *   V16 at most 24 loops in a stage                                                 V17 lanes are 1 or 32
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
- * V6 and V7 are in ir_verify_cover.c, V8 in ir_verify_bounds.c, V12 and V13 in ir_verify_vector.c. */
+ * What expressions have to keep is in ir_verify_expr.c, V6 and V7 are in ir_verify_cover.c, V8 in ir_verify_bounds.c,
+ * V12 and V13 in ir_verify_vector.c. */
 #include "ir/ir_verify.h"
 
 #include <stdio.h>
@@ -40,241 +40,11 @@ opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node,
         opjit_ir_numbers_text(v->original, &numbers, node, name, sizeof(name));
         opjit_ir_numbers_free(&numbers);
     }
-    return opjit_rt_error_set(v->error, is_proof(rule) ? OPJIT_LIMIT : OPJIT_INTERNAL, "V%u %s%s%s", rule, name, name[0] ? ": " : "", message);
+    return opjit_rt_error_set(v->error, is_proof(rule) ? OPJIT_LIMIT : OPJIT_INTERNAL, "V%u %s%s%s", rule, name,
+                              name[0] ? ": " : "", message);
 }
 
 #define FAIL(rule, node, ...) return opjit_ir_verify_fail(v, rule, node, __VA_ARGS__)
-
-/* --- V1: one expression node -------------------------------------------------------------------------------------- */
-
-static bool letter_allows(char letter, ir_type type)
-{
-    switch (letter) {
-    case 'i':
-    case 'k': return type == IR_INDEX;
-    case 'b': return type == IR_BOOL;
-    case 'f': return ir_is_float(type);
-    case 'n': return ir_is_integer(type);
-    case 'e': return ir_is_element(type);
-    case 'l': return ir_is_integer(type) || type == IR_BOOL;
-    case 'c': return ir_is_element(type) || type == IR_INDEX;
-    default: return type != IR_NONE;
-    }
-}
-
-static opjit_status check_operands(verifier *v, ir_ref expr, const char *letters)
-{
-    const ir_func *f = v->f;
-    const uint32_t count = (uint32_t)strlen(letters);
-    if (ir_at(f, expr)->count != count)
-        FAIL(1, expr, "%u operands, not %u", ir_at(f, expr)->count, count);
-    for (uint32_t i = 0; i < count; i++) {
-        const ir_type type = (ir_type)ir_at(f, ir_operand(f, expr, i))->type;
-        const char lower = (char)(letters[i] | 0x20);
-        if (lower != letters[i]) { /* as an earlier operand of that letter */
-            const uint32_t like = (uint32_t)(strchr(letters, lower) - letters);
-            if (type != ir_at(f, ir_operand(f, expr, like))->type)
-                FAIL(1, expr, "operand %u is %s, not as operand %u", i, opjit_ir_type_name(type), like);
-        } else if (!letter_allows(lower, type)) {
-            FAIL(1, expr, "operand %u may not be %s", i, opjit_ir_type_name(type));
-        }
-        if (letters[i] == 'k' && !ir_is_index_const(f, ir_operand(f, expr, i)))
-            FAIL(1, expr, "operand %u is not a constant", i);
-    }
-    return OPJIT_OK;
-}
-
-static opjit_status check_leaf(verifier *v, ir_ref expr)
-{
-    const ir_func *f = v->f;
-    const ir_node *node = ir_at(f, expr);
-    switch ((ir_op)node->op) {
-    case IR_VAR:
-        if (node->ref >= v->node_count)
-            FAIL(1, expr, "its owner does not exist");
-        return OPJIT_OK;
-    case IR_PARAM:
-        if (node->ref == 0 || node->ref >= f->param_count || node->type != f->params[node->ref].type)
-            FAIL(1, expr, "there is no such parameter of its type");
-        return OPJIT_OK;
-    case IR_GET:
-        if (node->ref >= v->node_count || (ir_at(f, node->ref)->op != IR_LET && ir_at(f, node->ref)->op != IR_ACC) ||
-            node->type != ir_at(f, node->ref)->type)
-            FAIL(1, expr, "there is no let or acc of its type");
-        return OPJIT_OK;
-    case IR_LOAD:
-        if (node->ref == 0 || node->ref >= f->tensor_count || node->type != f->tensors[node->ref].type)
-            FAIL(1, expr, "there is no tensor of its type");
-        if (node->count != f->tensors[node->ref].rank)
-            FAIL(3, expr, "%u coordinates, rank %u", node->count, f->tensors[node->ref].rank);
-        for (uint32_t i = 0; i < node->count; i++)
-            if (ir_at(f, ir_operand(f, expr, i))->type != IR_INDEX)
-                FAIL(1, expr, "coordinate %u is not an index", i);
-        return OPJIT_OK;
-    case IR_HEAD:
-        if (node->ref == 0 || node->ref >= f->tensor_count || f->tensors[node->ref].role != IR_OUT)
-            FAIL(1, expr, "there is no such output");
-        return OPJIT_OK;
-    default: return OPJIT_OK;
-    }
-}
-
-/* What the letters of the table can't say. */
-static opjit_status check_op(verifier *v, ir_ref expr)
-{
-    const ir_func *f = v->f;
-    const ir_node *node = ir_at(f, expr);
-    const ir_type type = (ir_type)node->type, from = (ir_type)ir_at(f, ir_operand(f, expr, 0))->type;
-    if (f->stage >= IR_EXPANDED && (opjit_ir_op_infos[node->op].flags & IR_FLAG_M))
-        FAIL(4, expr, "a math op after pass expand");
-    switch ((ir_op)node->op) {
-    case IR_IDIV:
-    case IR_IMOD:
-    case IR_DOWN:
-    case IR_UP: {
-        const int64_t k = ir_index_value(f, ir_operand(f, expr, 1));
-        if (k <= 0)
-            FAIL(1, expr, "operand 1 is %lld, not above 0", (long long)k);
-        if ((node->op == IR_DOWN || node->op == IR_UP) && !is_power_of_two((uint64_t)k))
-            FAIL(1, expr, "operand 1 is %lld, not a power of two", (long long)k);
-        return OPJIT_OK;
-    }
-    case IR_ELEM:
-        if (!ir_is_element(type))
-            FAIL(1, expr, "%s is not a type of elements", opjit_ir_type_name(type));
-        return OPJIT_OK;
-    case IR_CAST:
-        if (type == IR_NONE || type == IR_INDEX || from == IR_INDEX)
-            FAIL(1, expr, "from %s to %s is not a cast", opjit_ir_type_name(from), opjit_ir_type_name(type));
-        return OPJIT_OK;
-    case IR_BITS:
-        if (!ir_is_element(type) || opjit_ir_type_size(type) != opjit_ir_type_size(from))
-            FAIL(1, expr, "%s has another width than %s", opjit_ir_type_name(type), opjit_ir_type_name(from));
-        return OPJIT_OK;
-    case IR_LDEXP:
-        if (ir_at(f, ir_operand(f, expr, 1))->type != IR_I32)
-            FAIL(1, expr, "operand 1 is not i32");
-        return OPJIT_OK;
-    default: return OPJIT_OK;
-    }
-}
-
-static opjit_status check_result(verifier *v, ir_ref expr)
-{
-    const ir_func *f = v->f;
-    const ir_node *node = ir_at(f, expr);
-    ir_type want = (ir_type)node->type;
-    switch (opjit_ir_op_infos[node->op].result) {
-    case 'I': want = IR_INDEX; break;
-    case 'B': want = IR_BOOL; break;
-    case 'S': want = (ir_type)ir_at(f, ir_operand(f, expr, 0))->type; break;
-    case 'A': want = (ir_type)ir_at(f, ir_operand(f, expr, 1))->type; break;
-    default: break;
-    }
-    if (node->type != want || want == IR_NONE || want >= IR_TYPE_COUNT)
-        FAIL(1, expr, "its type is %s, not %s", opjit_ir_type_name((ir_type)node->type), opjit_ir_type_name(want));
-    return OPJIT_OK;
-}
-
-/* --- V2, V4, V5, V10: what an expression may read here ------------------------------------------------------------ */
-
-/* Whether a block updates acc. */
-static bool updates(const ir_func *f, ir_ref first, ir_ref acc)
-{
-    for (ir_ref s = first; s; s = ir_at(f, s)->next)
-        if ((ir_at(f, s)->op == IR_UPD && ir_at(f, s)->ref == acc) || updates(f, ir_at(f, s)->body, acc))
-            return true;
-    return false;
-}
-
-static opjit_status check_tensor_read(verifier *v, ir_ref expr)
-{
-    uint32_t t = ir_at(v->f, expr)->ref;
-    for (uint32_t steps = 0; v->f->tensors[t].role == IR_VIEW; steps++) {
-        v->used_tensor[t] = 1;
-        t = v->f->tensors[t].of;
-        if (t == 0 || t >= v->f->tensor_count || steps > v->f->tensor_count)
-            FAIL(1, expr, "the view is of no tensor");
-    }
-    v->used_tensor[t] = 1;
-    const ir_role role = v->f->tensors[t].role;
-    if (v->loops && role == IR_VALUE)
-        FAIL(4, expr, "a def is read in loop form");
-    if (!v->loops && (role == IR_TEMP || role == IR_SCRATCH || role == IR_OUT))
-        FAIL(4, expr, "memory that is written is read in value form");
-    if (role == IR_VALUE && !v->defined[t])
-        FAIL(5, expr, "its def is not an earlier one");
-    return OPJIT_OK;
-}
-
-static opjit_status check_read(verifier *v, ir_ref expr)
-{
-    const ir_func *f = v->f;
-    const ir_node *node = ir_at(f, expr);
-    if (node->op == IR_VAR && !v->in_scope[expr])
-        FAIL(2, expr, "the variable is not in scope");
-    if (node->op == IR_LOAD)
-        return check_tensor_read(v, expr);
-    if (node->op != IR_GET)
-        return OPJIT_OK;
-    if (!v->in_scope[node->ref])
-        FAIL(2, expr, "it is not defined before, or not in scope");
-    v->used[node->ref] = 1;
-    if (ir_at(f, node->ref)->op == IR_ACC && ir_at(f, node->ref)->imm > 1)
-        for (uint32_t i = 0; i < v->open_count; i++)
-            if (updates(f, ir_at(f, v->open[i])->body, node->ref) && v->in_scope[node->ref] <= i)
-                FAIL(10, expr, "inside the loop that updates it, with %u lanes", (uint32_t)ir_at(f, node->ref)->imm);
-    return OPJIT_OK;
-}
-
-/* V11: a node whose interval reaches an end of 64 bits may have overflowed. */
-static opjit_status check_overflow(verifier *v, ir_ref expr)
-{
-    const ir_op op = (ir_op)ir_at(v->f, expr)->op;
-    if (op != IR_IADD && op != IR_ISUB && op != IR_IMUL && op != IR_DOWN && op != IR_UP)
-        return OPJIT_OK;
-    const ir_interval x = opjit_ir_interval(v->f, expr);
-    if (x.lo <= x.hi && (x.lo == INT64_MIN || x.hi == INT64_MAX))
-        FAIL(11, expr, "may leave 64 bits");
-    return OPJIT_OK;
-}
-
-enum { ON_PATH = 1, DONE = 2 };
-
-static opjit_status check_expr(verifier *v, ir_ref user, ir_ref expr, uint32_t depth)
-{
-    if (expr == 0 || expr >= v->node_count)
-        FAIL(1, user, "an operand is missing");
-    const ir_node node = *ir_at(v->f, expr);
-    if (v->stamp[expr] == 2 * v->now + DONE)
-        return OPJIT_OK;
-    if (v->stamp[expr] == 2 * v->now + ON_PATH || depth == 0)
-        FAIL(1, user, "an expression contains itself, or is nested too deep");
-    if (node.op == IR_OP_NONE || node.op >= IR_OP_COUNT || !(opjit_ir_op_infos[node.op].flags & IR_FLAG_P))
-        FAIL(1, user, "an operand is not an expression");
-    v->stamp[expr] = 2 * v->now + ON_PATH;
-    for (uint32_t i = 0; i < node.count; i++)
-        TRY(check_expr(v, expr, ir_operand(v->f, expr, i), depth - 1));
-    TRY(check_leaf(v, expr));
-    if (node.op != IR_LOAD)
-        TRY(check_operands(v, expr, opjit_ir_op_infos[node.op].operands));
-    TRY(check_result(v, expr));
-    if (node.count > 0 && node.op != IR_LOAD)
-        TRY(check_op(v, expr));
-    TRY(check_read(v, expr));
-    TRY(check_overflow(v, expr));
-    v->stamp[expr] = 2 * v->now + DONE;
-    return OPJIT_OK;
-}
-
-/* The operands of a statement from `first` on. */
-static opjit_status check_statement_operands(verifier *v, ir_ref s, uint32_t first)
-{
-    v->now++;
-    for (uint32_t i = first; i < ir_at(v->f, s)->count; i++)
-        TRY(check_expr(v, s, ir_operand(v->f, s, i), 4000));
-    return OPJIT_OK;
-}
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
@@ -363,7 +133,7 @@ static opjit_status check_loop(verifier *v, ir_ref s)
         if (bound < v->node_count && opjit_ir_uses(f, bound, node.ref))
             FAIL(9, s, "a bound reads the loop's own variable");
     }
-    TRY(check_statement_operands(v, s, 0));
+    TRY(opjit_ir_verify_operands(v, s, 0));
     for (uint32_t i = 0; i < 2; i++)
         if (ir_at(f, ir_operand(f, s, i))->type != IR_INDEX)
             FAIL(1, s, "bound %u is not an index", i);
@@ -396,7 +166,7 @@ static opjit_status check_loop(verifier *v, ir_ref s)
 static opjit_status check_acc(verifier *v, ir_ref s)
 {
     const ir_node *node = ir_at(v->f, s);
-    if (node->kind == IR_KIND_NONE || node->kind >= IR_KIND_COUNT || !letter_allows('c', (ir_type)node->type))
+    if (node->kind == IR_KIND_NONE || node->kind >= IR_KIND_COUNT || !verify_is_number((ir_type)node->type))
         FAIL(1, s, "it has no kind, or no type that can be accumulated");
     if (node->kind >= IR_ARGMIN && node->type != IR_INDEX && !ir_is_integer((ir_type)node->type))
         FAIL(1, s, "an arg kind gives an index or an integer");
@@ -418,9 +188,9 @@ static opjit_status check_upd(verifier *v, ir_ref s)
     const bool arg = acc->kind >= IR_ARGMIN;
     if (node->count != (arg ? 2u : 1u))
         FAIL(1, s, "%s", arg ? "an arg kind needs an index" : "only arg kinds take an index");
-    TRY(check_statement_operands(v, s, 0));
+    TRY(opjit_ir_verify_operands(v, s, 0));
     const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
-    if (arg ? !letter_allows('c', type) || ir_at(f, ir_operand(f, s, 1))->type != IR_INDEX : type != acc->type)
+    if (arg ? !verify_is_number(type) || ir_at(f, ir_operand(f, s, 1))->type != IR_INDEX : type != acc->type)
         FAIL(1, s, "its value is %s", opjit_ir_type_name(type));
     return opjit_ir_verify_bounds(v, s);
 }
@@ -436,7 +206,7 @@ static opjit_status check_store(verifier *v, ir_ref s)
         FAIL(1, s, "the tensor can't be written");
     if (node->count != 1 + t->rank)
         FAIL(3, s, "%u coordinates, rank %u", node->count - 1, t->rank);
-    TRY(check_statement_operands(v, s, 0));
+    TRY(opjit_ir_verify_operands(v, s, 0));
     for (uint32_t i = 1; i < node->count; i++)
         if (ir_at(f, ir_operand(f, s, i))->type != IR_INDEX)
             FAIL(1, s, "coordinate %u is not an index", i - 1);
@@ -450,7 +220,7 @@ static opjit_status check_let(verifier *v, ir_ref s)
 {
     if (ir_at(v->f, s)->count != 1)
         FAIL(1, s, "it has no value");
-    TRY(check_statement_operands(v, s, 0));
+    TRY(opjit_ir_verify_operands(v, s, 0));
     if (ir_at(v->f, s)->type != ir_at(v->f, ir_operand(v->f, s, 0))->type)
         FAIL(1, s, "its type is not its value's");
     v->in_scope[s] = 1;
@@ -529,7 +299,7 @@ static opjit_status check_definition(verifier *v, ir_ref s)
             FAIL(1, s, "variable %u is missing", d);
     }
     if (opjit_ir_scanned(f, s) < 0)
-        TRY(check_statement_operands(v, s, 1 + vars)); /* the box: outside of the variables */
+        TRY(opjit_ir_verify_operands(v, s, 1 + vars)); /* the box: outside of the variables */
     for (uint32_t i = 1 + t->rank; i < 1 + t->rank + box; i++) {
         const uint32_t part = (i - 1 - t->rank) % 3;
         const ir_ref operand = ir_operand(f, s, i);
@@ -539,8 +309,7 @@ static opjit_status check_definition(verifier *v, ir_ref s)
     }
     for (uint32_t d = 0; d < vars; d++)
         v->in_scope[ir_operand(f, s, 1 + d)] = 1;
-    v->now++;
-    TRY(check_expr(v, s, ir_operand(f, s, 0), 4000));
+    TRY(opjit_ir_verify_expr(v, s, ir_operand(f, s, 0)));
     const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
     if (node.kind >= IR_ARGMIN ? !ir_is_element(type) : type != t->type)
         FAIL(1, s, "its value is %s, the tensor %s", opjit_ir_type_name(type), opjit_ir_type_name(t->type));

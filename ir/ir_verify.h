@@ -25,6 +25,15 @@ typedef struct verifier {
 opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
+/* Letter c of the table of operations. */
+static inline bool verify_is_number(ir_type type)
+{
+    return ir_is_element(type) || type == IR_INDEX;
+}
+
+/* V1, V2, V4, V5, V10 and V11 for an expression that user reads; for the operands of a statement from `first` on. */
+opjit_status opjit_ir_verify_expr(verifier *v, ir_ref user, ir_ref expr);
+opjit_status opjit_ir_verify_operands(verifier *v, ir_ref s, uint32_t first);
 /* V8 for every load below expr of statement, under its select guards, and for the coordinates of a store. */
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);
 /* V12 and V13 for a loop with attributes, inside the stage. */
