@@ -5,6 +5,7 @@
 
 enum {
     MOST_COPIES = 64, /* in straight-line code without a loop */
+    SCALAR_COPIES = 16, /* of single elements there, which wait for each other in a running sum */
     PEAK_COPIES = 8,  /* in a loop of many copies */
     ALIGN_VECTORS = 32, /* least that are worth another two, so that whole ones are stored */
     TWICE_PART = 32,    /* of a loop, which may be stored twice for it */
@@ -401,7 +402,9 @@ static uint32_t copies_in_rest(const pieces *p)
 
 static void emit_pieces(const pieces *p, range *r)
 {
-    const uint32_t copies = p->unroll > MOST_COPIES / 4 ? p->unroll : 4 * p->unroll;
+    const uint32_t most = p->lanes == 1 && p->unroll <= SCALAR_COPIES ? SCALAR_COPIES : MOST_COPIES;
+    const uint32_t times = p->unroll > MOST_COPIES / 4 ? p->unroll : 4 * p->unroll;
+    const uint32_t copies = times < most ? times : most;
     const bool straight = !has_loop(p->f, p->body) && !p->f->turn.on;
     const bool few = r->min == r->max && straight;
     if (few && r->max <= (int64_t)p->lanes * copies && r->max >= p->lanes)
