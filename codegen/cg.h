@@ -258,6 +258,8 @@ typedef struct cg_func {
     bool streams;        /* some loop of the stage has such */
     bool fetches;        /* this loop is to read ahead */
     bool sinks;          /* what does not change in this loop is computed in its rounds */
+    bool binade;         /* the numbers of this round, stored as halves, are of one */
+    LLVMValueRef growth; /* then: of their bits, from one vector to the CG_CHAINS-th after it */
     ir_ref point;        /* select whose condition is put off: false in all elements but one; 0: none */
     LLVMValueRef nowhere; /* memory for an element that is not to be stored */
     cg_turn turn;
@@ -367,6 +369,7 @@ uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node); /* lane width of an 
 LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes);
 LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);                           /* ELEM */
+LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast); /* of ELEM, as halves, where a round is of one binade */
 /* Integers that grow by the same from lane to lane, modulo their width: sums and products of ELEM.  NULL: not one. */
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
@@ -422,6 +425,12 @@ void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRe
 ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least);
 /* f->point's element, if it is one of `count` from `begin` on, after the others. */
 void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count);
+/* cg_half.c: whether the body of the innermost loop, of at most `most` iterations, stores whole numbers that grow by
+ * the same as halves; and a round of CG_HALF_COPIES vectors of them, made in rounds of `unroll` where they are not of
+ * one binade. */
+enum { CG_HALF_COPIES = 16 };
+bool opjit_cg_halves(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t most);
+void opjit_cg_put_halves(cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, LLVMValueRef iv);
 bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* cg_edge.c */
 void opjit_cg_row_edge(cg_func *f, ir_ref loop);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,

@@ -531,6 +531,21 @@ LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
     return to == IR_F16 ? opjit_cg_f32_to_half(f, float_lanes(f, node, IR_F32)) : float_lanes(f, node, to);
 }
 
+/* The first vectors are converted, and the next one, which says how the bits grow. */
+LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast)
+{
+    const uint32_t depth = depth_of_lanes(f, cast);
+    const int64_t copy = number_of_copy(f);
+    LLVMValueRef before = lanes_of_copy(f, cast, depth, copy - CG_CHAINS), v;
+    if (copy > CG_CHAINS) {
+        v = LLVMBuildAdd(f->b, before, f->growth, "");
+    } else {
+        v = opjit_cg_f32_to_half(f, opjit_cg_emit(f, ir_operand(f->ir, cast, 0)));
+        f->growth = copy == CG_CHAINS ? LLVMBuildSub(f->b, v, before, "") : NULL;
+    }
+    return remember_lanes(f, cast, depth, copy, v);
+}
+
 /* --- integers in equal steps -------------------------------------------------------------------------------------- */
 
 /* By how much the node grows from lane to lane, modulo 2^64; false: not by a constant. */

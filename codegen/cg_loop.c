@@ -28,6 +28,7 @@ typedef struct pieces {
     bool overlap; /* the remainder is the end of a vector whose begin was stored before */
     bool turn;    /* as many copies as are unrolled are rows of a block */
     bool ordered; /* lo <= hi is known */
+    bool halves;  /* it stores whole numbers as halves */
     bool cheap;   /* many copies are asked for: an iteration is hardly more than its store */
     LLVMValueRef start; /* lo */
 } pieces;
@@ -90,6 +91,10 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
 static void emit_copies(const pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
 {
     cg_func *f = p->f;
+    if (p->halves && copies == CG_HALF_COPIES) {
+        opjit_cg_put_halves(f, p->body, lanes, p->unroll, iv);
+        return;
+    }
     if (p->turn && copies > 1) {
         opjit_cg_turn_rows(f, p->body, copies, iv);
         return;
@@ -130,12 +135,13 @@ static void emit_rounds(const pieces *p, uint32_t lanes, uint32_t copies, LLVMVa
     const int64_t size = (int64_t)lanes * copies * p->step;
     const bool holds = pos == p->start && p->step == 1 && opjit_cg_can_hold(f, p->body, p->lo, lanes, (uint64_t)size);
     const bool around = holds && f->peak; /* at quick what goes round in registers goes to the stack twice */
+    const bool blocks = has_loop(f, p->body) || (p->halves && copies == CG_HALF_COPIES);
     LLVMBasicBlockRef after = around && guard ? opjit_cg_if_begin(f, guard) : NULL;
     if (around)
         opjit_cg_hold_load(f, p->body);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     cg_count c;
-    LLVMValueRef iv = opjit_cg_count_begin(f, &c, has_loop(f, p->body), pos, around ? NULL : guard);
+    LLVMValueRef iv = opjit_cg_count_begin(f, &c, blocks, pos, around ? NULL : guard);
     cg_loop *loop = &f->loops[f->loop_count - 1];
     loop->slot = c.slot;
     loop->home = c.body;
@@ -407,6 +413,8 @@ static void emit_pieces(const pieces *p, range *r)
     const uint32_t copies = times < most ? times : most;
     const bool straight = !has_loop(p->f, p->body) && !p->f->turn.on;
     const bool few = r->min == r->max && straight;
+    if (p->halves)
+        emit_whole(p, p->lanes, CG_HALF_COPIES, r);
     if (few && r->max <= (int64_t)p->lanes * copies && r->max >= p->lanes)
         emit_whole(p, p->lanes, (uint32_t)(r->max / p->lanes), r);
     else
@@ -589,6 +597,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
         r.min < r.max && r.max >= p.lanes && known_rest(&p, p.lanes) != 0 && stores_one_value(f, &p);
     f->sinks = !fills && sinks(f, statement, &p);
     f->point = opjit_cg_find_point(f, n->body, p.lanes, r.min);
+    p.halves = opjit_cg_halves(f, n->body, p.lanes, p.unroll, r.max);
     LLVMValueRef count = r.count;
     if (!f->sinks)
         opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);

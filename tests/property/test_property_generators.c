@@ -162,7 +162,7 @@ typedef struct resting {
     uint32_t first; /* the element */
 } resting;
 
-static void run_resting(opjit_context *context, const resting *s, uint32_t rows, uint32_t columns, uint32_t gap)
+static void run_sequence(opjit_context *context, const resting *s, uint32_t rows, uint32_t columns, uint32_t gap)
 {
     static const test_mode modes[] = {
         { .name = "compiled" },
@@ -224,11 +224,37 @@ START_TEST(sequences_that_come_to_rest)
     const resting *s = &resting_sequences[_i];
     opjit_context *context = test_context_create();
     for (uint32_t i = 0; i < 4 && test_have_codegen(context); i++)
-        run_resting(context, s, 1, s->first + (uint32_t[]){ 1, 1023, 1024, 5001 }[i], 0);
+        run_sequence(context, s, 1, s->first + (uint32_t[]){ 1, 1023, 1024, 5001 }[i], 0);
     if (test_have_codegen(context)) {
-        run_resting(context, s, 41, 997, 0);
-        run_resting(context, s, 41, 997, 22);
-        run_resting(context, s, 2003, 19, 3);
+        run_sequence(context, s, 41, 997, 0);
+        run_sequence(context, s, 41, 997, 22);
+        run_sequence(context, s, 2003, 19, 3);
+    }
+    opjit_context_destroy(context);
+}
+END_TEST
+
+/* Whole numbers in equal steps, of which rounds of one binade are not all converted: ties of both kinds, and each
+ * binade's end anywhere in a round. */
+static const resting whole_sequences[] = {
+    { HALF, 0x0000, 0x3c00, 60001 }, /* e */
+    { HALF, 0x3c00, 0x3c00, 65519 }, /* 1 + e, up to the last one that is no infinity */
+    { HALF, 0x4200, 0x4000, 32758 }, /* 3 + 2 e */
+    { HALF, 0x4700, 0x4200, 20000 }, /* 7 + 3 e */
+    { HALF, 0x64e3, 0x4500, 12800 }, /* 1251 + 5 e */
+    { HALF, 0x4bc0, 0x4d20, 3150 },  /* 15.5 + 20.5 e: not whole */
+    { HALF, 0x7b55, 0xc400, 15018 }, /* 60064 - 4 e, to less than 0 */
+    { HALF, 0x7b55, 0xc200, 20020 }, /* 60064 - 3 e, down to 7 */
+};
+
+START_TEST(whole_numbers)
+{
+    const resting *s = &whole_sequences[_i];
+    opjit_context *context = test_context_create();
+    if (test_have_codegen(context)) {
+        run_sequence(context, s, 1, s->first, 0);
+        run_sequence(context, s, s->first / 2903 + 1, 2903, 0);
+        run_sequence(context, s, s->first / 2903, 2903, 13);
     }
     opjit_context_destroy(context);
 }
@@ -245,6 +271,7 @@ int main(void)
     tcase_add_test(cases, indices_beyond_2_to_24);
     tcase_add_loop_test(cases, rows_of_odd_width, 0, 4);
     tcase_add_loop_test(cases, sequences_that_come_to_rest, 0, sizeof resting_sequences / sizeof *resting_sequences);
+    tcase_add_loop_test(cases, whole_numbers, 0, sizeof whole_sequences / sizeof *whole_sequences);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
