@@ -4,9 +4,9 @@
 #include "codegen/cg.h"
 
 enum {
-    MOST_COPIES = 64, /* in straight-line code without a loop */
+    MOST_COPIES = 64,   /* in straight-line code without a loop */
     SCALAR_COPIES = 16, /* of single elements there, which wait for each other in a running sum */
-    PEAK_COPIES = 8,  /* in a loop of many copies */
+    PEAK_COPIES = 8,    /* in a loop of many copies */
     ALIGN_VECTORS = 32, /* least that are worth another two, so that whole ones are stored */
     TWICE_PART = 32,    /* of a loop, which may be stored twice for it */
 };
@@ -24,12 +24,12 @@ typedef struct pieces {
     ir_ref body, lo, hi;
     uint32_t lanes, unroll;
     int64_t step;
-    bool mask;    /* the remainder is one masked vector */
-    bool overlap; /* the remainder is the end of a vector whose begin was stored before */
-    bool turn;    /* as many copies as are unrolled are rows of a block */
-    bool ordered; /* lo <= hi is known */
-    bool halves;  /* it stores whole numbers as halves */
-    bool cheap;   /* many copies are asked for: an iteration is hardly more than its store */
+    bool mask;          /* the remainder is one masked vector */
+    bool overlap;       /* the remainder is the end of a vector whose begin was stored before */
+    bool turn;          /* as many copies as are unrolled are rows of a block */
+    bool ordered;       /* lo <= hi is known */
+    bool halves;        /* it stores whole numbers as halves */
+    bool cheap;         /* many copies are asked for: an iteration is hardly more than its store */
     LLVMValueRef start; /* lo */
 } pieces;
 
@@ -458,8 +458,9 @@ static bool seeks_alignment(cg_func *f, const pieces *p, const range *r)
         f->turn.on || f->nontemporal || s->op != IR_STORE || s->next != 0)
         return false;
     const ir_ref value = ir_operand(f->ir, p->body, 0);
-    return (is_uniform(f, p) || (p->cheap && even_copies(f, p, r) > 0)) && !f->info[value].fresh && !f->info[value].guarded &&
-           opjit_cg_contiguous(f, p->body, f->loops[f->loop_count - 1].var, 1) && !opjit_cg_is_aligned(f, p->body, p->lanes);
+    return (is_uniform(f, p) || (p->cheap && even_copies(f, p, r) > 0)) && !f->info[value].fresh &&
+           !f->info[value].guarded && opjit_cg_contiguous(f, p->body, f->loops[f->loop_count - 1].var, 1) &&
+           !opjit_cg_is_aligned(f, p->body, p->lanes);
 }
 
 /* Rounds from the first whole vector of memory on; the last one ends where the loop ends. */
@@ -593,8 +594,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step, .threads = 1 };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
-    const bool fills =
-        r.min < r.max && r.max >= p.lanes && known_rest(&p, p.lanes) != 0 && stores_one_value(f, &p);
+    const bool fills = r.min < r.max && r.max >= p.lanes && known_rest(&p, p.lanes) != 0 && stores_one_value(f, &p);
     f->sinks = !fills && sinks(f, statement, &p);
     f->point = opjit_cg_find_point(f, n->body, p.lanes, r.min);
     p.halves = opjit_cg_halves(f, n->body, p.lanes, p.unroll, r.max);

@@ -38,10 +38,11 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
         rank--;
     if (op->level == 0 || rank <= 2)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                              "%s InputTensor.Sizes: %u dimensions after the leading ones, must be at most 2 at feature "
-                              "level %u.%u",
-                              op->def->name, rank, (unsigned)(op->level >> 12), (unsigned)(op->level >> 8 & 0xf));
+    return opjit_rt_error_set(
+        error, OPJIT_UNSUPPORTED,
+        "%s InputTensor.Sizes: %u dimensions after the leading ones, must be at most 2 at feature "
+        "level %u.%u",
+        op->def->name, rank, (unsigned)(op->level >> 12), (unsigned)(op->level >> 8 & 0xf));
 }
 
 static opjit_status validate1(const opjit_operator *op, opjit_error *error)
@@ -187,20 +188,20 @@ static uint32_t axes_of(const op_lowering *l)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-#define ROW(symbol, NAME, formula_, level, desc_, fields_, support_, validate_, axes_)        \
-    static void lower_##symbol(op_lowering *l)                                                \
-    {                                                                                         \
-        lower_over_##symbol(l, axes_(l));                                                     \
-    }                                                                                         \
-    const op_def opjit_fe_op_activation_##symbol = {                                          \
-        .type = DML_OPERATOR_ACTIVATION_##NAME,                                               \
-        .name = "ACTIVATION_" #NAME,                                                          \
-        .formula = formula_,                                                                  \
-        .desc_size = sizeof(desc_),                                                           \
-        OP_ROWS(fields_, support_),                                                           \
-        .introduced = DML_FEATURE_LEVEL_##level,                                              \
-        .validate = validate_,                                                                \
-        .lower = lower_##symbol,                                                              \
+#define ROW(symbol, NAME, formula_, level, desc_, fields_, support_, validate_, axes_) \
+    static void lower_##symbol(op_lowering *l)                                         \
+    {                                                                                  \
+        lower_over_##symbol(l, axes_(l));                                              \
+    }                                                                                  \
+    const op_def opjit_fe_op_activation_##symbol = {                                   \
+        .type = DML_OPERATOR_ACTIVATION_##NAME,                                        \
+        .name = "ACTIVATION_" #NAME,                                                   \
+        .formula = formula_,                                                           \
+        .desc_size = sizeof(desc_),                                                    \
+        OP_ROWS(fields_, support_),                                                    \
+        .introduced = DML_FEATURE_LEVEL_##level,                                       \
+        .validate = validate_,                                                         \
+        .lower = lower_##symbol,                                                       \
     };
 #define lower_over_softmax lower_softmax_over
 #define lower_over_softmax1 lower_softmax_over
@@ -209,11 +210,14 @@ static uint32_t axes_of(const op_lowering *l)
 #define lower_over_hardmax lower_hardmax_over
 #define lower_over_hardmax1 lower_hardmax_over
 
-ROW(softmax, SOFTMAX, "exp(x - max) / sum of it, over the last dimension", 1_0, SOFTMAX, fields, support, validate, last_axis)
-ROW(log_softmax, LOG_SOFTMAX, "x - max - log(sum(exp(x - max))), over the last dimension", 1_0, SOFTMAX, fields, support,
-    validate, last_axis)
-ROW(hardmax, HARDMAX, "1 at the first maximum of the last dimension, else 0", 1_0, SOFTMAX, fields, support, validate, last_axis)
+ROW(softmax, SOFTMAX, "exp(x - max) / sum of it, over the last dimension", 1_0, SOFTMAX, fields, support, validate,
+    last_axis)
+ROW(log_softmax, LOG_SOFTMAX, "x - max - log(sum(exp(x - max))), over the last dimension", 1_0, SOFTMAX, fields,
+    support, validate, last_axis)
+ROW(hardmax, HARDMAX, "1 at the first maximum of the last dimension, else 0", 1_0, SOFTMAX, fields, support, validate,
+    last_axis)
 ROW(softmax1, SOFTMAX1, "exp(x - max) / sum of it, over Axes", 5_1, SOFTMAX1, fields1, support1, validate1, axes_of)
-ROW(log_softmax1, LOG_SOFTMAX1, "x - max - log(sum(exp(x - max))), over Axes", 5_1, SOFTMAX1, fields1, support1, validate1,
+ROW(log_softmax1, LOG_SOFTMAX1, "x - max - log(sum(exp(x - max))), over Axes", 5_1, SOFTMAX1, fields1, support1,
+    validate1, axes_of)
+ROW(hardmax1, HARDMAX1, "1 at the first maximum over Axes, else 0", 5_1, SOFTMAX1, fields1, support1, validate1,
     axes_of)
-ROW(hardmax1, HARDMAX1, "1 at the first maximum over Axes, else 0", 5_1, SOFTMAX1, fields1, support1, validate1, axes_of)

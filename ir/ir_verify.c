@@ -102,7 +102,7 @@ static opjit_status check_grid(verifier *v, ir_ref s)
     const ir_node *node = ir_at(v->f, s);
     const bool gridded = v->f->stage >= IR_GRIDDED;
     if (node->op == IR_STAGE && (gridded ? node->vec < 1 || node->vec > TEAM_LIMIT || !is_power_of_two(node->vec)
-                                          : node->vec > 0 && v->f->stage < IR_SCHEDULED))
+                                         : node->vec > 0 && v->f->stage < IR_SCHEDULED))
         FAIL(19, s, "a team of %u threads", node->vec);
     if (node->op == IR_STAGE && node->flags != 0 && (node->flags != IR_STAGE_ALONE || !gridded || node->vec < 2))
         FAIL(19, s, "a stage with attributes of a loop, or alone without a team");
@@ -273,8 +273,8 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
     const int32_t along = opjit_ir_scanned(f, s);
     if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0 || along < 0)
         FAIL(1, s, "it reduces neither a constant number of values nor, in order, those up to a coordinate");
-    if (along >= 0 && (node->kind >= IR_ARGMIN ||
-                       opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
+    if (along >= 0 &&
+        (node->kind >= IR_ARGMIN || opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
         FAIL(1, s, "it runs along a dimension and is of an arg kind, or reads its coordinate there");
     return OPJIT_OK;
 }

@@ -156,7 +156,8 @@ static bool remove_unread(ir_func *f)
     block kept = { 0 };
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         count++;
-    ir_ref *items = ARENA_ARRAY(&f->arena, ir_ref, count + 1), *stack = ARENA_ARRAY(&f->arena, ir_ref, f->operand_count + 1);
+    ir_ref *items = ARENA_ARRAY(&f->arena, ir_ref, count + 1),
+           *stack = ARENA_ARRAY(&f->arena, ir_ref, f->operand_count + 1);
     uint8_t *read = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
     uint32_t *seen = ARENA_ARRAY(&f->arena, uint32_t, f->node_count);
     if (items == NULL || stack == NULL || read == NULL || seen == NULL) {

@@ -13,12 +13,12 @@
 #include <string.h>
 
 enum {
-    MAX_LOOPS = 24,      /* of a stage, rule V16 */
-    MAX_UNROLL = 16,     /* of the other loops, and of loops that are spelled out */
-    STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
-    LONE_UNROLL = 64,    /* and where that is all that an iteration of its stage does */
-    SEAM_VECTORS = 8,    /* most in a group that has seams */
-    FILL_VECTORS = 512,  /* of a row whose pieces of one value are stored as fills */
+    MAX_LOOPS = 24,     /* of a stage, rule V16 */
+    MAX_UNROLL = 16,    /* of the other loops, and of loops that are spelled out */
+    STORE_UNROLL = 32,  /* of a loop that stores what costs next to nothing */
+    LONE_UNROLL = 64,   /* and where that is all that an iteration of its stage does */
+    SEAM_VECTORS = 8,   /* most in a group that has seams */
+    FILL_VECTORS = 512, /* of a row whose pieces of one value are stored as fills */
 };
 
 /* --- stores past the caches --------------------------------------------------------------------------------------- */
@@ -69,7 +69,10 @@ static bool store_past_caches(scheduler *s, ir_ref store)
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
 
-static int64_t lanes_of(const scheduler *s, const work *w) { return s->target->vector_bytes / w->size; }
+static int64_t lanes_of(const scheduler *s, const work *w)
+{
+    return s->target->vector_bytes / w->size;
+}
 
 int64_t opjit_ir_longest(const ir_func *f, ir_ref lo, ir_ref hi)
 {
@@ -151,8 +154,7 @@ static void set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll,
     const ir_ref from = ir_operand(f, loop, 0), to = ir_operand(f, loop, 1);
     const uint64_t lo = opjit_ir_divisor(f, from), hi = opjit_ir_divisor(f, to);
     const bool whole = lo >= (uint64_t)lanes && hi >= (uint64_t)lanes;
-    const bool past =
-        at_line || (w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store));
+    const bool past = at_line || (w->store != 0 && lo >= (uint64_t)lanes_of(s, w) && store_past_caches(s, w->store));
     f->nodes[loop].vec = (uint16_t)lanes;
     f->nodes[loop].unroll = unroll != 0 ? (uint16_t)unroll : unroll_of(s, from, to, w, lanes);
     const bool masks = !whole && opjit_rt_target_has_masks(s->target);
@@ -407,8 +409,8 @@ static ir_ref in_groups(scheduler *s, const chain *c, ir_op op, ir_ref bound, ir
 static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref bound, ir_ref lower)
 {
     ir_func *f = s->f;
-    return opjit_ir_block_let(f, out, ir_make3(f, IR_CLAMP, IR_INDEX, in_groups(s, c, op, bound, c->base, c->group),
-                                               lower, c->end));
+    return opjit_ir_block_let(
+        f, out, ir_make3(f, IR_CLAMP, IR_INDEX, in_groups(s, c, op, bound, c->base, c->group), lower, c->end));
 }
 
 /* The part of the row that a line of memory shares with another one; each of its elements is a thread's on a GPU. */
@@ -609,7 +611,8 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
         return OPJIT_OK; /* the loops of seams are not cut again */
     if (env->target == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "no target is given, and schedule needs one");
-    scheduler s = { .f = f, .target = env->target, 
+    scheduler s = { .f = f,
+                    .target = env->target,
                     .threads = rt_target_team(env->target) > 0,
                     .beyond_caches = exceeds_caches(f, env->target) };
     for (s.stage = f->body; s.stage != 0 && !f->failed; s.stage = ir_at(f, s.stage)->next) {

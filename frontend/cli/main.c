@@ -46,28 +46,29 @@ static int help(void)
 {
     printf("usage: opjit COMMAND [OPTION...] [ARGUMENT...]\n\ncommands:\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        printf(commands[i].synopsis[0] != 0 ? "  %-8s %s\n           %s\n" : "  %s%s\n           %s\n", commands[i].name,
-               commands[i].synopsis, commands[i].help);
-    printf("\noptions:\n"
-           "  --executor E            cpu, interp: run machine code, or the IR in the interpreter; cuda, hip: on the\n"
-           "                          first GPU (run)\n"
-           "  --threads N             threads that a kernel may use, 1 to 256; default 1 (run, bench)\n"
-           "  --json                  results as JSON (bench)\n"
-           "  --quick                 fewer cases (bench)\n"
-           "  --dispatchable NAME     this one only (explain, compile)\n"
-           "  --emit KIND,...         obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv; default obj,header (compile)\n"
-           "  -o DIR                  the folder for them, made where it is missing (compile)\n"
-           "  --name NAME             libNAME.a, libNAME.so, NAME.h of --emit lib; default kernels (compile)\n"
-           "  --prefix-model          names are MODEL_DISPATCHABLE (compile)\n"
-           "  --feature-level L       hold operators to DirectML feature level L, e.g. 5.1\n"
-           "  --level quick|peak      fast to compile, or fast to run\n"
-           "  --target T              compile for T, as `opjit targets` prints it; compile takes several\n"
-           "  --masks-absorb          -inf of a mask decides an addition alone\n"
-           "  --no-cache              neither read nor write the disk cache\n"
-           "  --cache-dir DIR         the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder\n"
-           "  --quiet                 no progress and notes\n"
-           "  --help                  this text\n"
-           "\nexit status: 0 done, 1 the work failed, 2 a wrong option or no model\n");
+        printf(commands[i].synopsis[0] != 0 ? "  %-8s %s\n           %s\n" : "  %s%s\n           %s\n",
+               commands[i].name, commands[i].synopsis, commands[i].help);
+    printf(
+        "\noptions:\n"
+        "  --executor E            cpu, interp: run machine code, or the IR in the interpreter; cuda, hip: on the\n"
+        "                          first GPU (run)\n"
+        "  --threads N             threads that a kernel may use, 1 to 256; default 1 (run, bench)\n"
+        "  --json                  results as JSON (bench)\n"
+        "  --quick                 fewer cases (bench)\n"
+        "  --dispatchable NAME     this one only (explain, compile)\n"
+        "  --emit KIND,...         obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv; default obj,header (compile)\n"
+        "  -o DIR                  the folder for them, made where it is missing (compile)\n"
+        "  --name NAME             libNAME.a, libNAME.so, NAME.h of --emit lib; default kernels (compile)\n"
+        "  --prefix-model          names are MODEL_DISPATCHABLE (compile)\n"
+        "  --feature-level L       hold operators to DirectML feature level L, e.g. 5.1\n"
+        "  --level quick|peak      fast to compile, or fast to run\n"
+        "  --target T              compile for T, as `opjit targets` prints it; compile takes several\n"
+        "  --masks-absorb          -inf of a mask decides an addition alone\n"
+        "  --no-cache              neither read nor write the disk cache\n"
+        "  --cache-dir DIR         the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder\n"
+        "  --quiet                 no progress and notes\n"
+        "  --help                  this text\n"
+        "\nexit status: 0 done, 1 the work failed, 2 a wrong option or no model\n");
     return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "frontend/cli/subject.h"
 #include "runtime/base.h"
 #include "tests/bench/hand.h"
 #include "tests/bench/pool.h"
 #include "tests/bench/report.h"
-#include "frontend/cli/subject.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define LARGEST (64 * MIB)
@@ -26,7 +26,7 @@ typedef struct bench {
     hand_library library;
     bool has_library, broken;
     pool *pool;
-    char *in, *out;            /* LARGEST and a page each */
+    char *in, *out; /* LARGEST and a page each */
 } bench;
 
 /* --- references --------------------------------------------------------------------------------------------------- */
@@ -36,10 +36,10 @@ typedef enum twin_kind { TWIN_NONE, TWIN_EYE, TWIN_BAND, TWIN_SEQUENCE, TWIN_FIL
 typedef struct way {
     const char *name;
     const bench *bench;
-    hand_fn fn;                /* NULL: memset, or the library's twin */
+    hand_fn fn; /* NULL: memset, or the library's twin */
     hand_job job;
     twin_kind twin;
-    int mode;                  /* the library's */
+    int mode; /* the library's */
     const opjit_executor *executor;
 } way;
 #define WAYS_MAX 6
@@ -158,19 +158,19 @@ static way *fastest(way *ways, uint32_t count)
 typedef struct example {
     const char *name;
     subject_desc *desc;
-    bool aligned;              /* tell the kernel what the yardstick knows: all begins at a line */
+    bool aligned; /* tell the kernel what the yardstick knows: all begins at a line */
     const void *in;
     char *out;
-    uint64_t bytes;            /* of a binding */
-    uint64_t moved;            /* bytes that are written, and those that are read */
-    hand_fn fn;                /* the reference */
+    uint64_t bytes; /* of a binding */
+    uint64_t moved; /* bytes that are written, and those that are read */
+    hand_fn fn;     /* the reference */
     hand_job job;
     twin_kind twin;
-    bool with_memset;          /* memset counts as a way too */
-    bool same;                 /* the reference's result is the kernel's */
+    bool with_memset; /* memset counts as a way too */
+    bool same;        /* the reference's result is the kernel's */
     report_bar bar;
     double limit;
-    hand_fn whole_fn;          /* all of job by hand, where fn does less: the machine's bound; NULL: none */
+    hand_fn whole_fn; /* all of job by hand, where fn does less: the machine's bound; NULL: none */
 } example;
 
 /* The kernel's result against the first way's. */
@@ -275,7 +275,9 @@ static const char *size_text(uint64_t bytes, char text[static 24])
 
 static hand_job fill_job(const bench *b, uint64_t bytes, DML_TENSOR_DATA_TYPE type, double value)
 {
-    return (hand_job){ .out = b->out, .units = bytes / HAND_BLOCK, .element = opjit_rt_dtype_size(type),
+    return (hand_job){ .out = b->out,
+                       .units = bytes / HAND_BLOCK,
+                       .element = opjit_rt_dtype_size(type),
                        .value = subject_bits(type, value) };
 }
 
@@ -307,12 +309,15 @@ static void constants(bench *b, DML_TENSOR_DATA_TYPE type, uint64_t bytes, doubl
     run_example(b, &(example){ .name = name,
                                .desc = &d,
                                .aligned = true,
-                               .out = b->out, .bytes = bytes, .moved = bytes,
+                               .out = b->out,
+                               .bytes = bytes,
+                               .moved = bytes,
                                .fn = b->hand->fill,
                                .job = fill_job(b, bytes, type, value),
                                .twin = TWIN_FILL,
                                .with_memset = true,
-                               .bar = BAR_AT_MOST, .limit = 1.05 });
+                               .bar = BAR_AT_MOST,
+                               .limit = 1.05 });
 }
 
 /* The hand-written sequence of that type; NULL: none was written. */
@@ -336,12 +341,15 @@ static void sequences(bench *b, DML_TENSOR_DATA_TYPE type, uint64_t bytes)
     example e = { .name = name,
                   .desc = &d,
                   .aligned = true,
-                  .out = b->out, .bytes = bytes, .moved = bytes,
+                  .out = b->out,
+                  .bytes = bytes,
+                  .moved = bytes,
                   .fn = b->hand->fill,
                   .job = fill_job(b, bytes, type, 3),
                   .twin = TWIN_FILL,
                   .with_memset = true,
-                  .bar = BAR_AT_MOST, .limit = 1.05 };
+                  .bar = BAR_AT_MOST,
+                  .limit = 1.05 };
 
     snprintf(name, sizeof name, "sequence %s %s", opjit_rt_dtype_short(type), size_text(bytes, size));
     subject_shape(bytes, element, &rows, &columns);
@@ -375,17 +383,24 @@ static void eyes(bench *b, DML_TENSOR_DATA_TYPE type, uint64_t bytes)
     run_example(b, &(example){ .name = name,
                                .desc = &d,
                                .aligned = true,
-                               .out = b->out, .bytes = bytes, .moved = bytes,
+                               .out = b->out,
+                               .bytes = bytes,
+                               .moved = bytes,
                                .fn = b->hand->eye,
                                .job = matrix_job(b, rows, columns, type, 1, 1, 0),
                                .twin = type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_UINT8
                                            ? TWIN_EYE
                                            : TWIN_NONE,
                                .same = true,
-                               .bar = BAR_AT_MOST, .limit = 1.05 });
+                               .bar = BAR_AT_MOST,
+                               .limit = 1.05 });
 }
 
-typedef struct band { const char *name; int32_t begin, end; double value; } band;
+typedef struct band {
+    const char *name;
+    int32_t begin, end;
+    double value;
+} band;
 
 /* The bands of a matrix with that many columns. */
 static void make_bands(uint32_t columns, band bands[static 3])
@@ -432,7 +447,8 @@ static void run_bands(bench *b, DML_TENSOR_DATA_TYPE type, uint64_t bytes, bool 
                       .job = matrix_job(b, rows, columns, type, w->value, w->begin, w->end),
                       .twin = type == DML_TENSOR_DATA_TYPE_FLOAT32 && !in_place ? TWIN_BAND : TWIN_NONE,
                       .same = !in_place,
-                      .bar = BAR_AT_MOST, .limit = 1.05 };
+                      .bar = BAR_AT_MOST,
+                      .limit = 1.05 };
 
         snprintf(name, sizeof name, "%s %s %s%s", w->name, opjit_rt_dtype_short(type), size_text(bytes, size),
                  in_place ? " in place" : "");

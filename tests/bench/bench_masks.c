@@ -189,8 +189,8 @@ static bool compare(bench *b, const fused *c, subject *s)
     for (uint32_t i = 0; i < COUNT; i++) {
         if (memcmp(&b->out[i], &b->by_hand[i], sizeof *b->out) == 0)
             continue;
-        fprintf(stderr, "%s: row %u, column %u: the kernel has %a, by hand it is %a\n", c->name, (unsigned)(i / COLUMNS),
-                (unsigned)(i % COLUMNS), (double)b->out[i], (double)b->by_hand[i]);
+        fprintf(stderr, "%s: row %u, column %u: the kernel has %a, by hand it is %a\n", c->name,
+                (unsigned)(i / COLUMNS), (unsigned)(i % COLUMNS), (double)b->out[i], (double)b->by_hand[i]);
         return false;
     }
     return !s->failed;

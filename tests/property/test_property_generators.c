@@ -48,7 +48,8 @@ static const test_mode compiled_variations[] = {
     { .name = "compiled, late 7, pieces", .late = 7, .how = TEST_PIECES },
 };
 
-static void run(const char *name, int operator_index, uint64_t cases, const test_mode *own, size_t own_count, bool compile)
+static void run(const char *name, int operator_index, uint64_t cases, const test_mode *own, size_t own_count,
+                bool compile)
 {
     char title[96];
     size_t mode_count;
@@ -71,16 +72,28 @@ static void run(const char *name, int operator_index, uint64_t cases, const test
 
 #define RUN(modes, cases, compile) run(#modes, _i, cases, modes, sizeof(modes) / sizeof *(modes), compile)
 
-START_TEST(interpreted_results) { RUN(interpreted, 1000, false); }
+START_TEST(interpreted_results)
+{
+    RUN(interpreted, 1000, false);
+}
 END_TEST
 
-START_TEST(interpreted_variation_results) { RUN(interpreted_variations, 800, false); }
+START_TEST(interpreted_variation_results)
+{
+    RUN(interpreted_variations, 800, false);
+}
 END_TEST
 
-START_TEST(compiled_results) { RUN(compiled, 1500, true); }
+START_TEST(compiled_results)
+{
+    RUN(compiled, 1500, true);
+}
 END_TEST
 
-START_TEST(compiled_variation_results) { RUN(compiled_variations, 1200, true); }
+START_TEST(compiled_variation_results)
+{
+    RUN(compiled_variations, 1200, true);
+}
 END_TEST
 
 /* More elements than FLOAT32 has consecutive integers: the index itself is rounded.  Compiled, for it takes a while. */
@@ -99,7 +112,10 @@ static void run_long(opjit_context *context, DML_TENSOR_DATA_TYPE type, uint64_t
     c.elements = (uint64_t)c.output.sizes[0] * c.output.sizes[1];
     c.op = (DML_OPERATOR_DESC){ DML_OPERATOR_FILL_VALUE_SEQUENCE, &c.desc };
     c.desc.fill_value_sequence = (DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC){
-        &c.output.desc, type, { .UInt64 = start }, { .UInt64 = delta },
+        &c.output.desc,
+        type,
+        { .UInt64 = start },
+        { .UInt64 = delta },
     };
     const test_outcome outcome = test_check(context, &r, &c, &mode, message, sizeof message);
     ck_assert_msg(outcome == TEST_PASSED, "%s: %s", test_type_name(type), message);
@@ -186,7 +202,10 @@ static void run_sequence(opjit_context *context, const resting *s, uint32_t rows
     c.elements = (uint64_t)rows * columns;
     c.op = (DML_OPERATOR_DESC){ DML_OPERATOR_FILL_VALUE_SEQUENCE, &c.desc };
     c.desc.fill_value_sequence = (DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC){
-        &c.output.desc, s->type, { .UInt64 = s->start }, { .UInt64 = s->delta },
+        &c.output.desc,
+        s->type,
+        { .UInt64 = s->start },
+        { .UInt64 = s->delta },
     };
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
         char message[512] = "";
@@ -198,24 +217,24 @@ static void run_sequence(opjit_context *context, const resting *s, uint32_t rows
 
 #define HALF DML_TENSOR_DATA_TYPE_FLOAT16
 static const resting resting_sequences[] = {
-    { HALF, 0x4200, 0x4000, 32759 },                   /* 3 + 2 e */
-    { HALF, 0x4200, 0xc800, 8191 },                    /* 3 - 8 e */
-    { HALF, 0xfbff, 0x6400, 128 },                     /* -65504 + 1024 e */
-    { HALF, 0x4e66, 0x5059, 1884 },                    /* 25.59375 + 34.78125 e */
-    { HALF, 0x7bff, 0x4000, 8 },                       /* 65504 + 2 e */
-    { HALF, 0x4200, 0x7c00, 1 },                       /* 3 + inf e: NaN first */
+    { HALF, 0x4200, 0x4000, 32759 }, /* 3 + 2 e */
+    { HALF, 0x4200, 0xc800, 8191 },  /* 3 - 8 e */
+    { HALF, 0xfbff, 0x6400, 128 },   /* -65504 + 1024 e */
+    { HALF, 0x4e66, 0x5059, 1884 },  /* 25.59375 + 34.78125 e */
+    { HALF, 0x7bff, 0x4000, 8 },     /* 65504 + 2 e */
+    { HALF, 0x4200, 0x7c00, 1 },     /* 3 + inf e: NaN first */
     { HALF, 0x4200, 0xfc00, 1 },
     { HALF, 0x4200, 0x0000, 0 },
-    { HALF, 0x8000, 0x8000, 0 },                       /* -0 + -0 e */
+    { HALF, 0x8000, 0x8000, 0 }, /* -0 + -0 e */
     { HALF, 0x8000, 0x0000, 0 },
-    { HALF, 0x7c00, 0xc000, 0 },                       /* inf - 2 e */
-    { HALF, 0xfc00, 0x7c00, 0 },                       /* -inf + inf e */
-    { HALF, 0x7e01, 0x4000, 0 },                       /* NaN */
+    { HALF, 0x7c00, 0xc000, 0 }, /* inf - 2 e */
+    { HALF, 0xfc00, 0x7c00, 0 }, /* -inf + inf e */
+    { HALF, 0x7e01, 0x4000, 0 }, /* NaN */
     { HALF, 0x4200, 0x7e01, 0 },
-    { HALF, 0x7400, 0x0001, 0 },                       /* 16384 + 2^-24 e */
-    { DML_TENSOR_DATA_TYPE_FLOAT32, 0x40400000, 0x78800000, 16384 },                  /* 3 + 2^114 e */
-    { DML_TENSOR_DATA_TYPE_FLOAT32, 0xff7fffff, 0x3f800000, 0 },                      /* -largest + e */
-    { DML_TENSOR_DATA_TYPE_FLOAT64, 0x7ff0000000000000, 0xff10000000000000, 16384 },  /* inf - 2^1010 e: NaN */
+    { HALF, 0x7400, 0x0001, 0 },                                                     /* 16384 + 2^-24 e */
+    { DML_TENSOR_DATA_TYPE_FLOAT32, 0x40400000, 0x78800000, 16384 },                 /* 3 + 2^114 e */
+    { DML_TENSOR_DATA_TYPE_FLOAT32, 0xff7fffff, 0x3f800000, 0 },                     /* -largest + e */
+    { DML_TENSOR_DATA_TYPE_FLOAT64, 0x7ff0000000000000, 0xff10000000000000, 16384 }, /* inf - 2^1010 e: NaN */
     { DML_TENSOR_DATA_TYPE_FLOAT64, 0x4008000000000000, 0x7f10000000000000, 16384 },
 };
 

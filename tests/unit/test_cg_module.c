@@ -110,7 +110,8 @@ START_TEST(stack)
             ir_func f;
             build(&f, IR_F32);
             codegen_result r = harness_emit(&f, rows[i].target, level, CODEGEN_ASM);
-            ck_assert_msg(contains(&r.bytes, rows[i].aligned ? rows[i].aligned : "andq\t$-") == (rows[i].aligned != NULL),
+            ck_assert_msg(contains(&r.bytes, rows[i].aligned ? rows[i].aligned : "andq\t$-") ==
+                              (rows[i].aligned != NULL),
                           "%s, level %u", rows[i].target, level);
             harness_free_result(&r);
             opjit_ir_free(&f);
