@@ -563,6 +563,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     if (f->peak && !turn &&
         p.unroll > MOST_COPIES / 4) /* more only amortise what quick does with the loop's variable */
         p.unroll = PEAK_COPIES;
+    if (f->peak && (n->flags & IR_FOR_NT) != 0 && p.unroll == PEAK_COPIES && has_arithmetic(f, n->body))
+        p.unroll = PEAK_COPIES / 2;
     p.turn = turn;
     p.mask = vectors && can_mask(f, n);
     p.overlap = (vectors || turn) && (n->flags & IR_FOR_TAIL_OVERLAP);

@@ -14,6 +14,7 @@
 
 enum {
     MAX_LOOPS = 24,     /* of a stage, rule V16 */
+    STREAM_COST = 8,    /* of a body that takes less time than its memory, so that the round's own work shows */
     MAX_UNROLL = 16,    /* of the other loops, and of loops that are spelled out */
     STORE_UNROLL = 32,  /* of a loop that stores what costs next to nothing */
     LONE_UNROLL = 64,   /* and where that is all that an iteration of its stage does */
@@ -120,13 +121,14 @@ static uint16_t unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *
         opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
     /* Four copies take half as long again to compile as two, which pays where rounds of math become shorter. */
     const bool few = cost < MATH_COST || (w->math && cost <= 24);
-    int64_t unroll = cost >= SPELLED_OUT ? MAX_UNROLL
-                     : stores            ? (lone ? LONE_UNROLL : STORE_UNROLL)
-                     : whole             ? MAX_UNROLL
-                     : cost <= 1         ? 8
-                     : few               ? 4
-                     : cost <= 24        ? 2
-                                         : 1;
+    const bool streams = w->store != 0 && s->beyond_caches && cost <= STREAM_COST;
+    int64_t unroll = cost >= SPELLED_OUT    ? MAX_UNROLL
+                     : stores               ? (lone ? LONE_UNROLL : STORE_UNROLL)
+                     : whole                ? MAX_UNROLL
+                     : cost <= 1 || streams ? 8
+                     : few                  ? 4
+                     : cost <= 24           ? 2
+                                            : 1;
     while (unroll > 1 && vectors < unroll)
         unroll /= 2;
     return (uint16_t)unroll;
