@@ -201,6 +201,13 @@ typedef struct cg_turn {
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
 } cg_turn;
 
+/* Two places that a loop goes on at in turn (cg_fronts.c). */
+typedef struct cg_fronts {
+    LLVMValueRef distance;     /* iterations from one to the other; NULL: there is one only */
+    LLVMValueRef iv;           /* of the one whose turn it is not */
+    cg_entry *cache[CG_SLOTS]; /* what is remembered there */
+} cg_fronts;
+
 /* What remainders are taken with: numbers in place of HEAD and of the stage's variable, which are not known. */
 typedef struct cg_guess {
     bool on;
@@ -263,6 +270,7 @@ typedef struct cg_func {
     ir_ref point;        /* select whose condition is put off: false in all elements but one; 0: none */
     LLVMValueRef nowhere; /* memory for an element that is not to be stored */
     cg_turn turn;
+    cg_fronts fronts;
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
@@ -409,6 +417,11 @@ bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies);   /* cg_s
 void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
+void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
+/* cg_fronts.c: the copies that a round of a loop with that many iterations has at two fronts, a half at each; 0: it is
+ * not better off with two.  The second emits them where f->fronts.distance is given. */
+uint32_t opjit_cg_front_copies(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t count);
+void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
 /* cg_turn.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
 void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);

@@ -139,6 +139,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->head = f->head_count = 0;
     f->guess = (cg_guess){ .on = false };
     f->turn = (cg_turn){ .on = false };
+    f->fronts = (cg_fronts){ .distance = NULL };
     f->tail = f->shifted = f->aligned = f->nontemporal = f->streams = f->fetches = f->sinks = false;
     f->fence = f->failed = f->accumulates = f->apart = f->vectors = f->rounds = false;
     f->scratch = f->block_memory = NULL;

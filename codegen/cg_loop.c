@@ -48,6 +48,14 @@ static LLVMValueRef number(cg_func *f, int64_t value)
 
 /* --- one piece ---------------------------------------------------------------------------------------------------- */
 
+void opjit_cg_copy(cg_func *f, ir_ref body)
+{
+    opjit_cg_scope_push(f);
+    f->copy_scope = f->scope_count - 1;
+    opjit_cg_block(f, body);
+    opjit_cg_scope_pop(f);
+}
+
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
@@ -67,16 +75,16 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     }
     opjit_cg_scope_push(f);
     f->copy_scope = f->scope_count - 1;
-    const bool done = lanes > 1 && copies > 1 && !f->mask && !f->turn.on && opjit_cg_side_by_side(f, body, copies);
+    const bool one = !f->fronts.distance && !f->turn.on;
+    const bool done = lanes > 1 && copies > 1 && !f->mask && one && opjit_cg_side_by_side(f, body, copies);
     opjit_cg_scope_pop(f);
     if (f->turn.on)
         opjit_cg_turn_copies(f, body, copies);
-    for (uint32_t u = 0; u < copies && !done && !f->turn.on; u++) {
+    if (f->fronts.distance)
+        opjit_cg_front_round(f, body, copies);
+    for (uint32_t u = 0; u < copies && one && !done; u++) {
         loop->offset = (int64_t)u * lanes * loop->threads * loop->step;
-        opjit_cg_scope_push(f);
-        f->copy_scope = f->scope_count - 1;
-        opjit_cg_block(f, body);
-        opjit_cg_scope_pop(f);
+        opjit_cg_copy(f, body);
     }
     opjit_cg_scope_pop(f);
     loop->offset = 0;
@@ -198,6 +206,27 @@ static void emit_whole(const pieces *p, uint32_t lanes, uint32_t copies, range *
             opjit_cg_next_block(f);
     }
     *r = (range){ end, rest, r->end, known >= 0 ? known : 0, known >= 0 ? known : size - 1 };
+}
+
+/* Rounds of copies at two fronts, half of the loop apart; what is left stays in *r. */
+static void emit_fronts(const pieces *p, uint32_t copies, range *r)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)p->lanes * copies, whole = r->max - r->max % size;
+    const bool known = r->min == r->max;
+    LLVMValueRef half = known ? number(f, whole / 2)
+                              : LLVMBuildLShr(f->b, LLVMBuildAnd(f->b, r->count, number(f, -size), ""), number(f, 1), "");
+    LLVMValueRef end = opjit_cg_opaque(f, opjit_cg_add(f, r->pos, half));
+    LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
+    cg_count c;
+    LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, guard);
+    f->fronts.distance = half;
+    emit_copies(p, p->lanes, copies, at);
+    f->fronts.distance = NULL;
+    opjit_cg_count_end(f, &c, size / 2, end);
+    LLVMValueRef done = known ? number(f, whole) : LLVMBuildAnd(f->b, r->count, number(f, -size), "");
+    const int64_t rest = known ? r->max - whole : 0;
+    *r = (range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, rest, known ? rest : size - 1 };
 }
 
 /* --- the remainder ------------------------------------------------------------------------------------------------ */
@@ -406,6 +435,15 @@ static uint32_t copies_in_rest(const pieces *p)
     return copies > 1 ? copies : 1;
 }
 
+/* Copies in a round at two fronts; 0: there is one. */
+static uint32_t front_copies(const pieces *p, const range *r)
+{
+    cg_func *f = p->f;
+    const bool may = p->cheap && !p->halves && p->step == 1;
+    const uint32_t copies = may ? opjit_cg_front_copies(f, p->body, p->lanes, p->unroll, r->max) : 0;
+    return copies > 0 && (f->aligned || opjit_cg_is_aligned(f, p->body, p->lanes)) ? copies : 0;
+}
+
 static void emit_pieces(const pieces *p, range *r)
 {
     const uint32_t most = p->lanes == 1 && p->unroll <= SCALAR_COPIES ? SCALAR_COPIES : MOST_COPIES;
@@ -413,6 +451,9 @@ static void emit_pieces(const pieces *p, range *r)
     const uint32_t copies = times < most ? times : most;
     const bool straight = !has_loop(p->f, p->body) && !p->f->turn.on;
     const bool few = r->min == r->max && straight;
+    const uint32_t fronts = front_copies(p, r);
+    if (fronts > 0)
+        emit_fronts(p, fronts, r);
     if (p->halves)
         emit_whole(p, p->lanes, CG_HALF_COPIES, r);
     if (few && r->max <= (int64_t)p->lanes * copies && r->max >= p->lanes)

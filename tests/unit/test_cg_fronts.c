@@ -1,0 +1,149 @@
+/* test_cg_fronts.c - long loops that store at two fronts: compiled code against the interpreter, at lengths and places
+ * that leave rests, at both levels. */
+#define _GNU_SOURCE
+#include "tests/unit/cg_harness.h"
+
+#include <stdio.h>
+
+/* Caches so small that each of these outputs is beyond them, but for the last, which keeps one front. */
+static const char *const targets[] = {
+    "cpu:x86-64-v3,l1=1024,l2=1024",           "cpu:x86-64-v1,l1=1024,l2=1024",
+    "cpu:x86-64-v4,l1=1024,l2=1024",           "cpu:aarch64,l1=1024,l2=1024,l3=16777216",
+    "cpu:rv64gcv,l1=1024,l2=1024,l3=16777216", "cpu:x86-64-v3,l2=1073741824"
+};
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]), HAS_FRONTS = TARGETS - 1, ROWS = 3 };
+
+/* Of one row, at (p, j). */
+static const struct value {
+    const char *type, *text;
+} values[] = {
+    { "u8", "u8 7" },
+    { "i16", "elem i16 (iadd(imul(%J, 3), %P))" },
+    { "f32", "f32 0x1.8p+1" },
+    { "f32", "elem f32 (iadd(imul(%J, 3), 5))" },
+    { "f32", "elem f32 (iadd(imul(%J, 4099), %P))" }, /* not exact */
+    { "f64", "elem f64 (isub(imul(%J, -7), %P))" },
+    { "u64", "elem u64 (iadd(imul(%J, 1048577), 3))" },
+    { "f16", "cast f16 (elem f32 (iadd(imul(%J, 2), 3)))" },
+};
+enum { VALUES = sizeof(values) / sizeof(values[0]) };
+
+static uint32_t size_of(const char *type)
+{
+    return type[1] == '8' ? 1 : type[1] == '1' ? 2 : type[1] == '3' ? 4 : 8;
+}
+
+/* The value with the names that its loop has. */
+static void put_value(char *out, size_t size, const char *text, int j)
+{
+    size_t n = 0;
+    for (; *text && n + 4 < size; text++)
+        if (text[0] == '%' && text[1] == 'J')
+            n += (size_t)snprintf(out + n, size - n, "%%%d", j), text++;
+        else if (text[0] == '%' && text[1] == 'P')
+            n += (size_t)snprintf(out + n, size - n, "%%1"), text++;
+        else
+            out[n++] = *text;
+    out[n] = 0;
+}
+
+/* Rows of that many elements; cut: each in two loops, at a place that depends on the row. */
+static void make(ir_func *f, const rt_target *target, const struct value *v, uint32_t columns, uint32_t align, bool cut)
+{
+    char text[1024], first[128], second[128], lo[64] = "0";
+    opjit_error error;
+    const ir_pass_env env = { .target = target, .verify = true };
+    put_value(first, sizeof first, v->text, 2);
+    put_value(second, sizeof second, v->text, 3);
+    int n = snprintf(text, sizeof text,
+                     "kernel @fronts after identity {\n    out %%0: %s[%d,%u] align %u\n"
+                     "    stage @0 for %%1 in 0..%d {\n",
+                     v->type, ROWS, columns, align, ROWS);
+    if (cut) {
+        snprintf(lo, sizeof lo, "imul(%%1, 64)");
+        n += snprintf(text + n, sizeof text - (size_t)n, "        for %%2 in 0..%s { store %%0[%%1,%%2], %s }\n", lo,
+                      first);
+    }
+    snprintf(text + n, sizeof text - (size_t)n, "        for %%3 in %s..%u { store %%0[%%1,%%3], %s }\n    }\n}\n", lo,
+             columns, second);
+    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s: %s",
+                  error.message, text);
+    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+}
+
+static void check(const char *name, const struct value *v, uint32_t columns, uint32_t align, bool cut)
+{
+    rt_target target;
+    opjit_error error;
+    test_random r;
+    ir_func f;
+    char what[160];
+    test_random_init(&r, 11, 0, columns);
+    ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
+    make(&f, &target, v, columns, align, cut);
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+        harness_kernel k = harness_compile(&f, name, level);
+        snprintf(what, sizeof what, "%s, %u columns, align %u, cut %d, %s, level %u", v->text, columns, align, cut,
+                 name, level);
+        for (uint32_t at_end = 0; at_end < (k.code ? 2 : 1) && test_can_run(name, false); at_end++) {
+            const bool fits = align == size_of(v->type) || (uint64_t)ROWS * columns * size_of(v->type) % align == 0;
+            const harness_run run = { .end = ROWS, .at_end = at_end && fits, .what = what };
+            harness_check(&f, &k, &run, &r);
+        }
+        harness_unload(&k);
+    }
+    opjit_ir_free(&f);
+}
+
+START_TEST(bits)
+{
+    const struct value *v = &values[_i % VALUES];
+    const uint32_t size = size_of(v->type), least = 32768 / size; /* two fronts from there on */
+    const uint32_t columns[] = { least - 64, least, least + 64 * 5, least + 64 * 9 + 3, 5 * least / 2 };
+    const bool emulated = strncmp(targets[_i / VALUES], "cpu:x86", 7) != 0; /* takes long */
+    for (uint32_t i = emulated ? 3 : 0; i < (emulated ? 4 : sizeof columns / sizeof columns[0]); i++)
+        for (uint32_t cut = 0; cut < 2; cut++)
+            for (uint32_t align = size; align <= 64; align += 64 - size)
+                check(targets[_i / VALUES], v, columns[i], align, cut);
+}
+END_TEST
+
+/* The same code where the caches are small, and where they aren't, would be one front. */
+START_TEST(used)
+{
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+        codegen_result code[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            rt_target target;
+            opjit_error error;
+            ir_func f;
+            const char *const name = i == 0 ? targets[0] : targets[HAS_FRONTS];
+            ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
+            make(&f, &target, &values[_i], 65536, 64, false);
+            code[i] = harness_emit(&f, name, level, CODEGEN_CODE);
+            opjit_ir_free(&f);
+        }
+        const bool same = code[0].bytes.size == code[1].bytes.size &&
+                          memcmp(code[0].bytes.data, code[1].bytes.data, code[0].bytes.size) == 0;
+        ck_assert_msg(!same || strcmp(values[_i].type, "f16") == 0, "%s at level %u has one front", values[_i].text,
+                      level);
+        harness_free_result(&code[0]);
+        harness_free_result(&code[1]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cg.fronts");
+    TCase *tcase = tcase_create("fronts");
+    tcase_add_loop_test(tcase, bits, 0, TARGETS * VALUES);
+    tcase_add_loop_test(tcase, used, 0, VALUES);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
