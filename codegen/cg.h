@@ -206,6 +206,9 @@ typedef struct cg_fronts {
     LLVMValueRef distance;     /* iterations from one to the other; NULL: there is one only */
     LLVMValueRef iv;           /* of the one whose turn it is not */
     cg_entry *cache[CG_SLOTS]; /* what is remembered there */
+    LLVMValueRef rows;         /* of the stage, from one to the other, where it does two rows at a time; else NULL */
+    uint32_t copies;           /* then: in a round of both */
+    int64_t row, point_growth; /* elements of a row; from a row's point to that of the next one */
 } cg_fronts;
 
 /* What remainders are taken with: numbers in place of HEAD and of the stage's variable, which are not known. */
@@ -422,6 +425,8 @@ void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
  * not better off with two.  The second emits them where f->fronts.distance is given. */
 uint32_t opjit_cg_front_copies(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t count);
 void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
+/* Whether the stage is rows of one value but for one element that are better off two at a time; says how. */
+bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out);
 /* cg_turn.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
 void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);
@@ -436,7 +441,9 @@ void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRe
 /* cg_point.c: of the body of the innermost loop, in vectors of `lanes` and of at least `least` iterations: what
  * chooses one value in one element and another one in all others; 0: nothing does. */
 ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least);
-/* f->point's element, if it is one of `count` from `begin` on, after the others. */
+/* By how much the column of its element grows from row to row; 0: not by the same. */
+int64_t opjit_cg_point_growth(const cg_func *f, ir_ref point, ir_ref row);
+/* f->point's element, if it is one of `count` from `begin` on, after the others; of two rows where there are two. */
 void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count);
 /* cg_half.c: whether the body of the innermost loop, of at most `most` iterations, stores whole numbers that grow by
  * the same as halves; and a round of CG_HALF_COPIES vectors of them, made in rounds of `unroll` where they are not of

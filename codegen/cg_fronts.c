@@ -1,27 +1,75 @@
 /* cg_fronts.c - a long loop that does hardly more than store, beyond the first cache, goes on at two fronts: a few
- * vectors where it begins, as many from its middle on, and so on.  Lines that are not in the first cache take their
- * time to come, and more of them are on their way at two fronts.  It costs nothing to compile, unlike instructions that
- * fetch, which fast selection doesn't know. */
-#include "codegen/cg.h"
+ * vectors where it begins, as many from its middle on, and so on.  So do rows of one value but for one element, from the
+ * stage's first row and from the middle one on.  Lines that are not in the first cache take their time to come, and more
+ * of them are on their way at two fronts.  It costs nothing to compile, unlike instructions that fetch, which fast
+ * selection doesn't know. */
+#include "codegen/cg_access.h"
 
 enum {
     GROUP = 8,              /* copies at a front before the other one has its turn: a few lines in order */
     LEAST_DISTANCE = 16384, /* bytes from front to front; those in one page are slower than one */
 };
 
-uint32_t opjit_cg_front_copies(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t count)
+/* Whether the body's only statement stores what hardly takes time, to memory that is written once and is large. */
+static bool only_stores(const cg_func *f, ir_ref body)
 {
     const ir_node *s = ir_at(f->ir, body);
-    if (s->op != IR_STORE || s->next != 0 || f->cpu->grid || f->nontemporal || f->turn.on || f->mask || lanes < 2)
-        return 0;
+    if (s->op != IR_STORE || s->next != 0 || f->cpu->grid)
+        return false;
     const ir_tensor *t = &f->ir->tensors[s->ref];
     const cg_info *value = &f->info[ir_operand(f->ir, body, 0)];
-    const int64_t least = 2 * LEAST_DISTANCE / opjit_ir_type_size(t->type);
-    if (t->role != IR_OUT || t->alias != 0 || t->bytes < f->target->l2 / 2 || count < least || value->fresh ||
-        value->guarded || !opjit_cg_contiguous(f, body, f->loops[f->loop_count - 1].var, 1))
+    return t->role == IR_OUT && t->alias == 0 && t->bytes >= f->target->l2 / 2 && !value->fresh && !value->guarded;
+}
+
+uint32_t opjit_cg_front_copies(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t count)
+{
+    if (!only_stores(f, body) || f->nontemporal || f->turn.on || f->mask || lanes < 2)
+        return 0;
+    const ir_tensor *t = &f->ir->tensors[ir_at(f->ir, body)->ref];
+    if (count < 2 * LEAST_DISTANCE / opjit_ir_type_size(t->type) ||
+        !opjit_cg_contiguous(f, body, f->loops[f->loop_count - 1].var, 1))
         return 0;
     return unroll > 2 * GROUP ? unroll : 2 * GROUP;
 }
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+/* The most copies that a row is a multiple of, up to as many as are unrolled; 0: not of GROUP. */
+static uint32_t copies_in_row(const ir_node *loop, int64_t columns)
+{
+    uint32_t copies = loop->unroll / 2;
+    while (copies >= GROUP && columns % ((int64_t)copies * loop->vec) != 0)
+        copies /= 2;
+    return copies >= GROUP ? copies : 0;
+}
+
+bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out)
+{
+    const ir_ref row = ir_at(f->ir, stage)->ref, statement = ir_at(f->ir, stage)->body;
+    const ir_node *n = ir_at(f->ir, statement);
+    int64_t columns, growth;
+    if (n->op != IR_FOR || n->next != 0 || n->vec < 2 || n->imm != 1 || (n->flags & (IR_FOR_NT | IR_FOR_TURN)) != 0 ||
+        !only_stores(f, n->body) || !ir_is_index_const(f->ir, ir_operand(f->ir, statement, 0)) ||
+        !ir_is_index_const(f->ir, ir_operand(f->ir, statement, 1)) ||
+        ir_index_value(f->ir, ir_operand(f->ir, statement, 0)) != 0)
+        return false;
+    const cg_access a = opjit_cg_access_of(f, n->body);
+    const ir_tensor *t = &f->ir->tensors[a.tensor];
+    columns = ir_index_value(f->ir, ir_operand(f->ir, statement, 1));
+    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .step = 1, .threads = 1 };
+    const ir_ref point = opjit_cg_find_point(f, n->body, n->vec, columns);
+    out->point_growth = point ? opjit_cg_point_growth(f, point, row) : 0;
+    f->loop_count--;
+    out->copies = 2 * copies_in_row(n, columns);
+    const uint64_t vector = (uint64_t)n->vec * a.bits / 8;
+    if (out->point_growth == 0 || out->copies == 0 || !opjit_cg_growth(f, &a, row, &growth) || growth != columns ||
+        t->align % vector != 0 || t->offset != 0 || (uint64_t)columns * a.bits / 8 % vector != 0)
+        return false;
+    out->row = columns;
+    return true;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------------- */
 
 /* What is remembered at one front is of no use at the other. */
 static bool second_memory(cg_func *f)

@@ -99,6 +99,10 @@ static void emit_stage(cg_func *f, ir_ref stage)
         emit_once(f, n, guard);
         return;
     }
+    if (opjit_cg_rows_at_fronts(f, stage, &f->fronts)) { /* of an odd number of rows the middle one is done twice */
+        f->fronts.rows = LLVMBuildLShr(f->b, opjit_cg_sub(f, end, begin), opjit_cg_number(f, 64, 1, 1), "");
+        end = opjit_cg_sub(f, end, f->fronts.rows);
+    }
     opjit_cg_hoist(f, n->body, 0, 1);
     f->loops[0].iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, true, begin, guard));
     f->loops[0].slot = c.slot;

@@ -229,6 +229,24 @@ static void emit_fronts(const pieces *p, uint32_t copies, range *r)
     *r = (range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, rest, known ? rest : size - 1 };
 }
 
+/* Two rows, a half of the stage apart. */
+static void emit_two_rows(const pieces *p, const range *r)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)p->lanes * f->fronts.copies / 2;
+    f->fronts.distance = LLVMBuildMul(f->b, f->fronts.rows, number(f, f->fronts.row), "");
+    if (r->max == size) {
+        emit_copies(p, p->lanes, f->fronts.copies, r->pos);
+    } else {
+        cg_count c;
+        LLVMValueRef end = opjit_cg_opaque(f, number(f, r->max));
+        LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, NULL);
+        emit_copies(p, p->lanes, f->fronts.copies, at);
+        opjit_cg_count_end(f, &c, size, end);
+    }
+    f->fronts.distance = NULL;
+}
+
 /* --- the remainder ------------------------------------------------------------------------------------------------ */
 
 static void emit_masked(const pieces *p, range *r)
@@ -530,12 +548,11 @@ static void emit_aligned(const pieces *p, const range *r)
         f->shifted = false;
         return;
     }
-    emit_end(p, p->lanes, (uint32_t)((rest + lanes - 1) / lanes), r);
-    f->shifted = true;
     f->aligned = true;
     range inner = { opjit_cg_next_vector(f, p->body, p->lanes, r->pos), number(f, whole), NULL, whole, whole };
     emit_pieces(p, &inner);
-    f->shifted = f->aligned = false;
+    f->aligned = false;
+    emit_end(p, p->lanes, (uint32_t)((rest + lanes - 1) / lanes), r); /* last: lines are stored in order */
 }
 
 /* Whether what does not change in the loop is computed in each of its rounds: at quick what another block computes goes
@@ -644,7 +661,9 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     LLVMValueRef count = r.count;
     if (!f->sinks)
         opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
-    if (reaches_back(&p))
+    if (f->fronts.rows)
+        emit_two_rows(&p, &r);
+    else if (reaches_back(&p))
         emit_blocks(&p, &r);
     else if (fills)
         emit_fill(&p, &r);

@@ -41,20 +41,46 @@ ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_
     return choice;
 }
 
+int64_t opjit_cg_point_growth(const cg_func *f, ir_ref point, ir_ref row)
+{
+    ir_ref moving = 0;
+    int64_t still_factor, moving_factor;
+    const ir_ref still = compared(f, ir_operand(f->ir, point, 0), f->loop_count - 1, &moving);
+    for (uint32_t i = 1; i < 3; i++)
+        if (f->info[ir_operand(f->ir, point, i)].vary != 0)
+            return 0;
+    if (!opjit_cg_affine(f, still, row, &still_factor) || !opjit_cg_affine(f, moving, row, &moving_factor))
+        return 0;
+    return still_factor - moving_factor;
+}
+
 /* No branch: where the element is outside of the loop, it is stored to memory of our own. */
+static void put(cg_func *f, LLVMValueRef value, LLVMValueRef inside, LLVMValueRef pointer)
+{
+    f->nowhere = f->nowhere ? f->nowhere : opjit_cg_alloca(f, f->type.i64);
+    LLVMValueRef store = LLVMBuildStore(f->b, value, LLVMBuildSelect(f->b, inside, pointer, f->nowhere, ""));
+    LLVMSetAlignment(store, opjit_cg_bits(value) / 8);
+}
+
 void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count)
 {
     const cg_access a = opjit_cg_access_of(f, body);
     const uint32_t loop = f->loop_count - 1;
     const ir_ref condition = ir_operand(f->ir, f->point, 0);
-    ir_ref moving;
+    ir_ref moving = 0;
     LLVMValueRef at = opjit_cg_emit(f, compared(f, condition, loop, &moving));
     LLVMValueRef more = opjit_cg_at(f, moving, f->loops[loop].var, NULL);
     at = more ? opjit_cg_sub(f, at, more) : at;
-    LLVMValueRef inside = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_sub(f, at, begin), count, "");
-    f->nowhere = f->nowhere ? f->nowhere : opjit_cg_alloca(f, f->type.i64);
+    LLVMValueRef place = opjit_cg_sub(f, at, begin);
     f->loops[loop].iv = at;
-    LLVMValueRef pointer = LLVMBuildSelect(f->b, inside, opjit_cg_lane0(f, &a), f->nowhere, "");
-    LLVMValueRef value = opjit_cg_emit(f, ir_operand(f->ir, f->point, 1));
-    LLVMSetAlignment(LLVMBuildStore(f->b, opjit_cg_as_bits(f, value), pointer), a.bits / 8);
+    LLVMValueRef pointer = opjit_cg_lane0(f, &a);
+    LLVMValueRef value = opjit_cg_as_bits(f, opjit_cg_emit(f, ir_operand(f->ir, f->point, 1)));
+    put(f, value, LLVMBuildICmp(f->b, LLVMIntULT, place, count, ""), pointer);
+    if (!f->fronts.rows)
+        return;
+    const cg_fronts *two = &f->fronts;
+    LLVMValueRef later = opjit_cg_add(f, place, opjit_cg_times(f, two->rows, two->point_growth));
+    pointer = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), pointer,
+                              opjit_cg_times(f, two->rows, two->row + two->point_growth));
+    put(f, value, LLVMBuildICmp(f->b, LLVMIntULT, later, count, ""), pointer);
 }

@@ -1,5 +1,5 @@
-/* test_cg_fronts.c - long loops that store at two fronts: compiled code against the interpreter, at lengths and places
- * that leave rests, at both levels. */
+/* test_cg_fronts.c - long loops that store at two fronts, and rows of one value but for one element, two at a time:
+ * compiled code against the interpreter, at lengths and places that leave rests, at both levels. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
 
@@ -109,9 +109,71 @@ START_TEST(bits)
 }
 END_TEST
 
-/* The same code where the caches are small, and where they aren't, would be one front. */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+static const struct rows {
+    const char *type, *point, *other;
+    uint32_t rows, columns;
+    int offset;
+} shapes[] = {
+    { "f32", "f32 0x1p+0", "f32 0x0p+0", 37, 512, 1 },
+    { "f32", "f32 0x1p+0", "f32 0x1p-1", 12, 2048, 2040 },
+    { "u8", "u8 7", "u8 200", 33, 1024, -3 },
+    { "u8", "u8 7", "u8 0", 30, 1024, 900 },
+    { "f64", "f64 0x1p+0", "f64 0x0p+0", 45, 768, -20 },
+    { "i16", "i16 -1", "i16 3", 40, 1024, 0 },
+    { "u64", "u64 9", "u64 1", 1, 4096, 4095 },
+};
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+static void make_rows(ir_func *f, const rt_target *target, const struct rows *s)
+{
+    char text[1024];
+    opjit_error error;
+    const ir_pass_env env = { .target = target, .verify = true };
+    snprintf(text, sizeof text,
+             "kernel @rows after collapse {\n    out %%0: %s[%u,%u] align 64\n    stage @0 for %%1 in 0..%u {\n"
+             "        for %%2 in 0..%u { store %%0[%%1,%%2], select(eq(iadd(%%1, %d), %%2), %s, %s) }\n    }\n}\n",
+             s->type, s->rows, s->columns, s->rows, s->columns, s->offset, s->point, s->other);
+    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s: %s",
+                  error.message, text);
+    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+}
+
+START_TEST(two_rows)
+{
+    const struct rows *s = &shapes[_i % SHAPES];
+    const char *const name = targets[_i / SHAPES];
+    rt_target target;
+    opjit_error error;
+    test_random r;
+    ir_func f;
+    test_random_init(&r, 12, 0, (uint64_t)_i);
+    ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
+    make_rows(&f, &target, s);
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+        harness_kernel k = harness_compile(&f, name, level);
+        const uint64_t spans[][2] = {
+            { 0, s->rows }, { 0, s->rows - 1 }, { s->rows / 2, s->rows }, { 3, 4 }, { 2, 2 }
+        };
+        for (uint32_t i = 0; i < sizeof spans / sizeof spans[0] && test_can_run(name, false); i++) {
+            const harness_run run = { .begin = spans[i][0], .end = spans[i][1], .at_end = i & 1, .what = name };
+            if (run.end <= s->rows)
+                harness_check(&f, &k, &run, &r);
+        }
+        harness_unload(&k);
+    }
+    opjit_ir_free(&f);
+}
+END_TEST
+
+/* --- that there are two ------------------------------------------------------------------------------------------- */
+
+/* Code for small caches is not what it is for large ones, where one front is enough. */
 START_TEST(used)
 {
+    const bool rows = _i >= VALUES;
     for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
         codegen_result code[2];
         for (uint32_t i = 0; i < 2; i++) {
@@ -120,14 +182,17 @@ START_TEST(used)
             ir_func f;
             const char *const name = i == 0 ? targets[0] : targets[HAS_FRONTS];
             ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
-            make(&f, &target, &values[_i], 65536, 64, false);
+            if (rows)
+                make_rows(&f, &target, &shapes[_i - VALUES]);
+            else
+                make(&f, &target, &values[_i], 65536, 64, false);
             code[i] = harness_emit(&f, name, level, CODEGEN_CODE);
             opjit_ir_free(&f);
         }
         const bool same = code[0].bytes.size == code[1].bytes.size &&
                           memcmp(code[0].bytes.data, code[1].bytes.data, code[0].bytes.size) == 0;
-        ck_assert_msg(!same || strcmp(values[_i].type, "f16") == 0, "%s at level %u has one front", values[_i].text,
-                      level);
+        const bool one = rows ? shapes[_i - VALUES].rows == 1 : strcmp(values[_i].type, "f16") == 0;
+        ck_assert_msg(same == one, "%d at level %u has %s", _i, level, same ? "one front" : "two fronts");
         harness_free_result(&code[0]);
         harness_free_result(&code[1]);
     }
@@ -139,7 +204,8 @@ int main(void)
     Suite *suite = suite_create("cg.fronts");
     TCase *tcase = tcase_create("fronts");
     tcase_add_loop_test(tcase, bits, 0, TARGETS * VALUES);
-    tcase_add_loop_test(tcase, used, 0, VALUES);
+    tcase_add_loop_test(tcase, two_rows, 0, TARGETS * SHAPES);
+    tcase_add_loop_test(tcase, used, 0, VALUES + SHAPES);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
