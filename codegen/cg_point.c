@@ -4,7 +4,7 @@
  * for short loops. */
 #include "codegen/cg_access.h"
 
-enum { LEAST_VECTORS = 32 };
+enum { LEAST_VECTORS = 8 };
 
 /* The index that is compared with the loop's variable, or a sum with it; *moving: the sum.  0: none is. */
 static ir_ref compared(const cg_func *f, ir_ref condition, uint32_t loop, ir_ref *moving)
