@@ -28,6 +28,7 @@ typedef struct pieces {
     bool overlap;       /* the remainder is the end of a vector whose begin was stored before */
     bool turn;          /* as many copies as are unrolled are rows of a block */
     bool ordered;       /* lo <= hi is known */
+    bool moved;         /* what is emitted does not begin where the loop does */
     bool halves;        /* it stores whole numbers as halves */
     bool cheap;         /* many copies are asked for: an iteration is hardly more than its store */
     LLVMValueRef start; /* lo */
@@ -130,7 +131,7 @@ static LLVMValueRef advance(const pieces *p, LLVMValueRef pos, LLVMValueRef coun
 static int64_t known_rest(const pieces *p, uint64_t size)
 {
     uint64_t gap;
-    if (p->step != 1 || !opjit_cg_gap(p->f, p->lo, p->hi, size, &gap))
+    if (p->moved || p->step != 1 || !opjit_cg_gap(p->f, p->lo, p->hi, size, &gap))
         return -1;
     return gap == 0 || p->ordered ? (int64_t)gap : -1; /* an empty loop has no remainder */
 }
@@ -398,6 +399,8 @@ static void emit_long_fill(const pieces *p, const range *r)
 {
     cg_func *f = p->f;
     const int64_t many = (int64_t)p->lanes * PEAK_COPIES;
+    pieces inner = *p;
+    inner.moved = true;
     f->shifted = true;
     emit_copies(p, p->lanes, 1, r->pos);
     LLVMValueRef from = opjit_cg_next_vector(f, p->body, p->lanes, r->pos);
@@ -405,8 +408,8 @@ static void emit_long_fill(const pieces *p, const range *r)
     range rounds = { from, count, NULL, many - p->lanes + 1, r->max };
     f->aligned = true;
     if (!f->peak && r->max >= 4 * many)
-        emit_whole(p, p->lanes, 2 * PEAK_COPIES, &rounds);
-    emit_whole(p, p->lanes, PEAK_COPIES, &rounds);
+        emit_whole(&inner, p->lanes, 2 * PEAK_COPIES, &rounds);
+    emit_whole(&inner, p->lanes, PEAK_COPIES, &rounds);
     f->aligned = false;
     LLVMValueRef most = LLVMBuildICmp(f->b, LLVMIntUGT, rounds.count, number(f, many / 2), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, most);

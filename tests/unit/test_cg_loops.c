@@ -241,14 +241,14 @@ START_TEST(wide_rows)
     for (uint32_t i = 0; i < TARGETS; i++) {
         const uint32_t level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2);
         const long_row w = { .type = types[_i % 7],
-                         .lanes = 4u << test_random_below(&r, 4),
-                         .unroll = 1u << test_random_below(&r, 7),
-                         .trip = 1000 + (uint32_t)test_random_below(&r, 1100),
-                         .rows = test_random_chance(&r, 50) ? 1 : ROWS,
-                         .lo = test_random_chance(&r, 50) ? 0 : test_random_between(&r, 0, 40),
-                         .step = steps[test_random_below(&r, 4)],
-                         .point = _i & 1,
-                         .swapped = test_random_chance(&r, 50) };
+                             .lanes = 4u << test_random_below(&r, 4),
+                             .unroll = 1u << test_random_below(&r, 7),
+                             .trip = 1000 + (uint32_t)test_random_below(&r, 1100),
+                             .rows = test_random_chance(&r, 50) ? 1 : ROWS,
+                             .lo = test_random_chance(&r, 50) ? 0 : test_random_between(&r, 0, 40),
+                             .step = steps[test_random_below(&r, 4)],
+                             .point = _i & 1,
+                             .swapped = test_random_chance(&r, 50) };
         ir_func f;
         char what[160];
         build_wide(&f, &w);
@@ -264,6 +264,35 @@ START_TEST(wide_rows)
         harness_unload(&k);
         opjit_ir_free(&f);
     }
+}
+END_TEST
+
+/* Long runs of one value that begin at a multiple of a round, so that their lengths modulo it are known; their vectors
+ * begin elsewhere. */
+START_TEST(known_rests)
+{
+    static const int ends[] = { 1024, 1027, 1001, 1023 };
+    char text[512];
+    ir_func f;
+    opjit_error error;
+    test_random r;
+    test_random_init(&r, 6, 0, (uint64_t)_i);
+    snprintf(text, sizeof text,
+             "kernel @rests after schedule {\n    out %%0: f32[200,%d]\n    stage @0 for %%1 in 0..200 {\n"
+             "        for %%2 in 0..up(%%1, 64) vec 8 unroll 8 { store %%0[%%1,%%2], f32 0x1p+0 }\n"
+             "        for %%3 in up(%%1, 64)..%d vec 8 unroll 8 { store %%0[%%1,%%3], f32 0x1p+1 }\n    }\n}\n",
+             ends[_i], ends[_i]);
+    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_msg(opjit_ir_layout(&f, &error) == OPJIT_OK, "%s", error.message);
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK && test_can_run("cpu:x86-64-v3", false);
+         level++) {
+        harness_kernel k = harness_compile(&f, "cpu:x86-64-v3", level);
+        const harness_run run = { .end = 200, .at_end = true, .what = text };
+        harness_check(&f, &k, &run, &r);
+        harness_unload(&k);
+    }
+    opjit_ir_free(&f);
 }
 END_TEST
 
@@ -492,6 +521,7 @@ int main(void)
     TCase *t = tcase_create("trips");
     tcase_add_loop_test(t, trips, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, wide_rows, 0, 14);
+    tcase_add_loop_test(t, known_rests, 0, 4);
     tcase_add_loop_test(t, reductions, 0, 12);
     tcase_add_loop_test(t, running_steps, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, shared_loads, 0, 4);
