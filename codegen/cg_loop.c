@@ -538,21 +538,39 @@ static void emit_even_rounds(const pieces *p, const range *r, uint32_t copies, L
     opjit_cg_count_end(f, &c, size, end);
 }
 
+/* The same at two fronts; what these leave is stored in short rounds, of which the last ones may be one and the same. */
+static void emit_even_fronts(const pieces *p, const range *r, uint32_t copies, LLVMValueRef from)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)p->lanes * copies, whole = (r->max - p->lanes) / size * size;
+    range both = { from, number(f, whole), NULL, whole, whole };
+    emit_fronts(p, copies, &both);
+    range rest = *r;
+    rest.max = r->max - whole;
+    emit_even_rounds(p, &rest, PEAK_COPIES, both.pos);
+}
+
 static void emit_aligned(const pieces *p, const range *r)
 {
     cg_func *f = p->f;
     const int64_t lanes = p->lanes, whole = (r->max - (lanes - 1)) / lanes * lanes;
     const int64_t rest = r->max - whole; /* where the loop begins at a whole vector */
     const uint32_t even = even_copies(f, p, r);
-    f->shifted = true;
+    f->shifted = f->aligned = true;
+    const uint32_t fronts = even > 0 && is_uniform(f, p) ? front_copies(p, r) : 0; /* others take long to compile */
+    f->aligned = false;
     emit_copies(p, p->lanes, 1, r->pos);
+    LLVMValueRef from = opjit_cg_next_vector(f, p->body, p->lanes, r->pos);
     if (even > 0) {
-        emit_even_rounds(p, r, even, opjit_cg_next_vector(f, p->body, p->lanes, r->pos));
+        if (fronts > 0)
+            emit_even_fronts(p, r, fronts, from);
+        else
+            emit_even_rounds(p, r, even, from);
         f->shifted = false;
         return;
     }
     f->aligned = true;
-    range inner = { opjit_cg_next_vector(f, p->body, p->lanes, r->pos), number(f, whole), NULL, whole, whole };
+    range inner = { from, number(f, whole), NULL, whole, whole };
     emit_pieces(p, &inner);
     f->aligned = false;
     emit_end(p, p->lanes, (uint32_t)((rest + lanes - 1) / lanes), r); /* last: lines are stored in order */
