@@ -421,9 +421,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
 void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
-/* cg_fronts.c: the copies that a round of a loop with that many iterations has at two fronts, a half at each; 0: it is
- * not better off with two.  The second emits them where f->fronts.distance is given. */
-uint32_t opjit_cg_front_copies(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t count);
+/* cg_fronts.c: copies at two fronts, a half at each, where f->fronts.distance is given. */
 void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
 /* Whether the stage is rows of one value but for one element that are better off two at a time; says how. */
 bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out);

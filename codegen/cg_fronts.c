@@ -1,9 +1,10 @@
 /* cg_fronts.c - a long loop that does hardly more than store, beyond the first cache, goes on at two fronts: a few
- * vectors where it begins, as many from its middle on, and so on.  So do rows of one value but for one element, from the
- * stage's first row and from the middle one on.  Lines that are not in the first cache take their time to come, and more
- * of them are on their way at two fronts.  It costs nothing to compile, unlike instructions that fetch, which fast
- * selection doesn't know. */
+ * vectors where it begins, as many from its middle on, and so on.  So do rows of one value but for one element,
+ * from the stage's first row and from the middle one on.  Lines that are not in the first cache take their time to
+ * come, and more of them are on their way at two fronts.  It costs nothing to compile, unlike instructions that
+ * fetch, which fast selection doesn't know. */
 #include "codegen/cg_access.h"
+#include "codegen/cg_pieces.h"
 
 enum {
     GROUP = 8,              /* copies at a front before the other one has its turn: a few lines in order */
@@ -21,15 +22,18 @@ static bool only_stores(const cg_func *f, ir_ref body)
     return t->role == IR_OUT && t->alias == 0 && t->bytes >= f->target->l2 / 2 && !value->fresh && !value->guarded;
 }
 
-uint32_t opjit_cg_front_copies(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t count)
+uint32_t opjit_cg_front_copies(const cg_pieces *p, const cg_range *r)
 {
-    if (!only_stores(f, body) || f->nontemporal || f->turn.on || f->mask || lanes < 2)
+    cg_func *f = p->f;
+    if (!p->cheap || p->halves || p->step != 1 || p->lanes < 2 || !only_stores(f, p->body) || f->nontemporal ||
+        f->turn.on)
         return 0;
-    const ir_tensor *t = &f->ir->tensors[ir_at(f->ir, body)->ref];
-    if (count < 2 * LEAST_DISTANCE / opjit_ir_type_size(t->type) ||
-        !opjit_cg_contiguous(f, body, f->loops[f->loop_count - 1].var, 1))
+    const ir_tensor *t = &f->ir->tensors[ir_at(f->ir, p->body)->ref];
+    if (r->max < 2 * LEAST_DISTANCE / opjit_ir_type_size(t->type) ||
+        !opjit_cg_contiguous(f, p->body, f->loops[f->loop_count - 1].var, 1) ||
+        !(f->aligned || opjit_cg_is_aligned(f, p->body, p->lanes)))
         return 0;
-    return unroll > 2 * GROUP ? unroll : 2 * GROUP;
+    return p->unroll > 2 * GROUP ? p->unroll : 2 * GROUP;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -48,8 +52,9 @@ bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out)
     const ir_ref row = ir_at(f->ir, stage)->ref, statement = ir_at(f->ir, stage)->body;
     const ir_node *n = ir_at(f->ir, statement);
     int64_t columns, growth;
-    if (n->op != IR_FOR || n->next != 0 || n->vec < 2 || n->imm != 1 || (n->flags & (IR_FOR_NT | IR_FOR_TURN)) != 0 ||
-        !only_stores(f, n->body) || !ir_is_index_const(f->ir, ir_operand(f->ir, statement, 0)) ||
+    if (n->op != IR_FOR || n->next != 0 || n->vec < 2 || n->vec > CG_MAX_LANES || !is_power_of_two(n->vec) ||
+        n->imm != 1 || (n->flags & (IR_FOR_NT | IR_FOR_TURN)) != 0 || !only_stores(f, n->body) ||
+        !ir_is_index_const(f->ir, ir_operand(f->ir, statement, 0)) ||
         !ir_is_index_const(f->ir, ir_operand(f->ir, statement, 1)) ||
         ir_index_value(f->ir, ir_operand(f->ir, statement, 0)) != 0)
         return false;
@@ -111,4 +116,43 @@ void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies)
         if (u % GROUP == GROUP - 1)
             swap_fronts(f);
     }
+}
+
+void opjit_cg_put_fronts(const cg_pieces *p, uint32_t copies, cg_range *r)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)p->lanes * copies, whole = r->max - r->max % size;
+    const bool known = r->min == r->max;
+    LLVMValueRef half =
+        known ? cg_number(f, whole / 2)
+              : LLVMBuildLShr(f->b, LLVMBuildAnd(f->b, r->count, cg_number(f, -size), ""), cg_number(f, 1), "");
+    LLVMValueRef end = opjit_cg_opaque(f, opjit_cg_add(f, r->pos, half));
+    LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
+    cg_count c;
+    LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, guard);
+    f->fronts.distance = half;
+    opjit_cg_piece(p, p->lanes, copies, at);
+    f->fronts.distance = NULL;
+    opjit_cg_count_end(f, &c, size / 2, end);
+    LLVMValueRef done = known ? cg_number(f, whole) : LLVMBuildAnd(f->b, r->count, cg_number(f, -size), "");
+    const int64_t rest = known ? r->max - whole : 0;
+    *r = (cg_range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, rest,
+                     known ? rest : size - 1 };
+}
+
+void opjit_cg_put_two_rows(const cg_pieces *p, const cg_range *r)
+{
+    cg_func *f = p->f;
+    const int64_t size = (int64_t)p->lanes * f->fronts.copies / 2;
+    f->fronts.distance = LLVMBuildMul(f->b, f->fronts.rows, cg_number(f, f->fronts.row), "");
+    if (r->max == size) {
+        opjit_cg_piece(p, p->lanes, f->fronts.copies, r->pos);
+    } else {
+        cg_count c;
+        LLVMValueRef end = opjit_cg_opaque(f, cg_number(f, r->max));
+        LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, NULL);
+        opjit_cg_piece(p, p->lanes, f->fronts.copies, at);
+        opjit_cg_count_end(f, &c, size, end);
+    }
+    f->fronts.distance = NULL;
 }
