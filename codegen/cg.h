@@ -272,6 +272,7 @@ typedef struct cg_func {
     LLVMValueRef growth; /* then: of their bits, from one vector to the CG_CHAINS-th after it */
     ir_ref point;        /* select whose condition is put off: false in all elements but one; 0: none */
     LLVMValueRef nowhere; /* memory for an element that is not to be stored */
+    LLVMValueRef table;  /* of what the loop stores, by its variable; NULL: it is computed */
     cg_turn turn;
     cg_fronts fronts;
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
@@ -343,6 +344,7 @@ void opjit_cg_forget_kept(cg_func *f); /* they are to be taken from memory again
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
 /* Where to read whether lane number op d, or d op lane number (swapped), for the lanes of all copies: integers of
  * f->lane_bits, one a lane; d is an i64, counted from lane 0 of copy 0. */
+LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef data); /* in the module */
 LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
 LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* what is there in the window */
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */
@@ -421,6 +423,10 @@ void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
 void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
+/* cg_table.c: what the innermost loop, from lo on for `count` iterations, stores in each of its runs alike, if that had
+ * better be read than computed; else NULL.  The second reads it for this copy: integers of that many bits. */
+LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref lo, int64_t count);
+LLVMValueRef opjit_cg_table_lanes(cg_func *f, uint32_t bits);
 /* cg_fronts.c: copies at two fronts, a half at each, where f->fronts.distance is given. */
 void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
 /* Whether the stage is rows of one value but for one element that are better off two at a time; says how. */

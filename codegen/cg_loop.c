@@ -38,15 +38,15 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     loop->iv = iv;
     opjit_cg_scope_push(f);
     f->loop_scope = f->place_scope = f->scope_count - 1;
-    if (f->sinks && copies > 1) {
+    if (f->sinks && copies > 1 && !f->table) {
         f->copy_scope = f->loop_scope;
         loop->scope = f->scopes[f->loop_scope];
         opjit_cg_hoist(f, body, f->vec, lanes);
     }
     opjit_cg_scope_push(f);
     f->copy_scope = f->scope_count - 1;
-    const bool one = !f->fronts.distance && !f->turn.on;
-    const bool done = lanes > 1 && copies > 1 && !f->mask && one && opjit_cg_side_by_side(f, body, copies);
+    const bool one = !f->fronts.distance && !f->turn.on, computed = one && !f->table;
+    const bool done = lanes > 1 && copies > 1 && !f->mask && computed && opjit_cg_side_by_side(f, body, copies);
     opjit_cg_scope_pop(f);
     if (f->turn.on)
         opjit_cg_turn_copies(f, body, copies);
@@ -434,9 +434,10 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
         r.min < r.max && r.max >= p.lanes && opjit_cg_known_rest(&p, p.lanes) != 0 && opjit_cg_stores_one_value(f, &p);
     f->sinks = !fills && sinks(f, statement, &p);
     f->point = opjit_cg_find_point(f, n->body, p.lanes, r.min);
-    p.halves = opjit_cg_halves(f, n->body, p.lanes, p.unroll, r.max);
     LLVMValueRef count = r.count;
-    if (!f->sinks)
+    f->table = r.min == r.max ? opjit_cg_make_table(f, n->body, p.lanes, lo, r.max) : NULL;
+    p.halves = !f->table && opjit_cg_halves(f, n->body, p.lanes, p.unroll, r.max);
+    if (!f->sinks && !f->table)
         opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
     if (f->fronts.rows)
         opjit_cg_put_two_rows(&p, &r);
@@ -449,6 +450,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     else
         opjit_cg_pieces(&p, &r);
     f->sinks = false;
+    f->table = NULL;
     if (f->point)
         opjit_cg_put_point(f, n->body, p.start, count);
     f->point = 0;

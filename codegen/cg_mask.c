@@ -15,7 +15,7 @@ LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c)
 /* --- constants ---------------------------------------------------------------------------------------------------- */
 
 /* A private constant of the module. */
-static LLVMValueRef constant_data(cg_func *f, const char *name, LLVMValueRef value)
+LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef value)
 {
     LLVMValueRef global = LLVMAddGlobal(f->module, LLVMTypeOf(value), name);
     LLVMSetInitializer(global, value);
@@ -45,7 +45,7 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
     if (i == CG_MAX_CONSTANTS)
         return v;
     if (i == f->constant_count) {
-        *c = (cg_constant){ .constant = v, .memory = constant_data(f, "constant", v) };
+        *c = (cg_constant){ .constant = v, .memory = opjit_cg_constant_data(f, "constant", v) };
         f->constant_count++;
     }
     const bool here = c->block == LLVMGetInsertBlock(f->b);
@@ -135,7 +135,7 @@ static LLVMValueRef window(cg_func *f, uint32_t bits, uint32_t lanes, bool point
     }
     memset(data, point ? 0 : 0xff, 3 * part);
     memset(data + part, point ? 0xff : 0, point ? bits / 8 : part);
-    return constant_data(f, name, LLVMConstStringInContext(f->llvm, data, (unsigned)(3 * part), 1));
+    return opjit_cg_constant_data(f, name, LLVMConstStringInContext(f->llvm, data, (unsigned)(3 * part), 1));
 }
 
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
