@@ -30,6 +30,7 @@ enum {
     CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are made in turn */
     CG_MAX_ROWS = 8,
     CG_FEW_USES = 6, /* of a value that stays in a register at quick, whose allocator counts to 8 */
+    CG_TABLE_VECTORS = 9, /* of a table that registers have room for */
     CG_CHAINS = 4, /* copies that grow apart from each other, each from the one so many before it */
     CG_MAX_CONSTANTS = 64,
     CG_MAX_HELD = 8,    /* registers of an accumulator's lanes */
@@ -211,6 +212,13 @@ typedef struct cg_fronts {
     int64_t row, point_growth; /* elements of a row; from a row's point to that of the next one */
 } cg_fronts;
 
+/* A vector that was read from a table. */
+typedef struct cg_table_read {
+    LLVMValueRef value, iv;
+    LLVMBasicBlockRef block;
+    uint32_t uses;
+} cg_table_read;
+
 /* What remainders are taken with: numbers in place of HEAD and of the stage's variable, which are not known. */
 typedef struct cg_guess {
     bool on;
@@ -273,6 +281,8 @@ typedef struct cg_func {
     ir_ref point;        /* select whose condition is put off: false in all elements but one; 0: none */
     LLVMValueRef nowhere; /* memory for an element that is not to be stored */
     LLVMValueRef table;  /* of what the loop stores, by its variable; NULL: it is computed */
+    uint32_t table_lanes, table_period; /* vectors of as many lanes, after which it repeats; 0: too many for registers */
+    cg_table_read table_read[CG_TABLE_VECTORS];
     cg_turn turn;
     cg_fronts fronts;
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
@@ -426,7 +436,7 @@ void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
 /* cg_table.c: what the innermost loop, from lo on for `count` iterations, stores in each of its runs alike, if that had
  * better be read than computed; else NULL.  The second reads it for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref lo, int64_t count);
-LLVMValueRef opjit_cg_table_lanes(cg_func *f, uint32_t bits);
+LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 /* cg_fronts.c: copies at two fronts, a half at each, where f->fronts.distance is given. */
 void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
 /* Whether the stage is rows of one value but for one element that are better off two at a time; says how. */

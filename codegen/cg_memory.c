@@ -540,7 +540,7 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
 {
     const cg_access a = opjit_cg_access_of(f, statement);
     int64_t grow = 0;
-    LLVMValueRef value = f->table ? opjit_cg_table_lanes(f, a.bits)
+    LLVMValueRef value = f->table ? opjit_cg_table_read(f, a.bits)
                                   : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
     if (f->lanes == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);

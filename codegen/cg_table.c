@@ -9,6 +9,15 @@ enum {
     MOST_NODES = 64,   /* of it, as a tree */
 };
 
+/* As many vectors as the table repeats after, up to as many as registers have room for; else 0. */
+static uint32_t period_of(const char *data, size_t bytes, size_t vector)
+{
+    for (uint32_t n = 1; n <= CG_TABLE_VECTORS && n * vector < bytes; n++)
+        if (memcmp(data, data + n * vector, bytes - n * vector) == 0)
+            return n;
+    return 0;
+}
+
 /* Whether the expression is the variable's and constants' alone; *divides: it has a division. */
 static bool depends_on(const cg_func *f, ir_ref node, ir_ref var, uint32_t depth, bool *divides)
 {
@@ -74,16 +83,30 @@ LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref
             return NULL;
         memcpy(data + (size_t)i * size, &bits, size);
     }
+    f->table_period = period_of(data, (size_t)count * size, lanes * size);
+    f->table_lanes = lanes;
+    memset(f->table_read, 0, sizeof(f->table_read));
     return opjit_cg_constant_data(f, "table", LLVMConstStringInContext(f->llvm, data, (unsigned)room, 1));
 }
 
-LLVMValueRef opjit_cg_table_lanes(cg_func *f, uint32_t bits)
+LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
     LLVMTypeRef element = opjit_cg_int(f, bits, 1);
-    LLVMValueRef first = opjit_cg_offset(f, element, f->table, opjit_cg_variable(f, loop));
-    LLVMValueRef at = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
+    LLVMValueRef iv = opjit_cg_variable(f, loop);
+    const bool repeats = f->table_period > 0 && f->lanes == f->table_lanes;
+    cg_table_read *read = repeats ? &f->table_read[loop->offset / f->lanes % f->table_period] : NULL;
+    const bool again = read && read->value && read->iv == iv && read->block == LLVMGetInsertBlock(f->b) &&
+                       (f->peak || read->uses < CG_FEW_USES);
+    if (again) {
+        read->uses++;
+        return read->value;
+    }
+    LLVMValueRef at = opjit_cg_offset(f, element, opjit_cg_offset(f, element, f->table, iv),
+                                      opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
     LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->lanes), at, "");
     LLVMSetAlignment(v, bits / 8);
+    if (read)
+        *read = (cg_table_read){ v, iv, LLVMGetInsertBlock(f->b), 1 };
     return v;
 }
