@@ -127,6 +127,10 @@ static const char *host_tune(uint64_t features)
     return "generic";
 }
 
+/* Of a cache so large a share for each thread that uses it is more than any machine has.  A guest of a few threads that
+ * sees the whole last cache of its host, hundreds of megabytes, shares it with guests that it does not see. */
+#define LARGEST_SHARE (UINT64_C(16) << 20)
+
 /* Deterministic cache parameters: leaf 4 on Intel, 0x8000001d (same layout) on AMD. */
 static void host_caches(uint64_t sizes[4])
 {
@@ -137,9 +141,11 @@ static void host_caches(uint64_t sizes[4])
         const uint32_t type = r.a & 31, level = r.a >> 5 & 7;
         if (type == 0)
             break;
+        const uint64_t size =
+            ((uint64_t)(r.b >> 22) + 1) * ((r.b >> 12 & 0x3ff) + 1) * ((r.b & 0xfff) + 1) * ((uint64_t)r.c + 1);
+        const uint64_t share = LARGEST_SHARE * ((r.a >> 14 & 0xfff) + 1);
         if (type != 2 && level >= 1 && level <= 3) /* 2: instructions */
-            sizes[level] =
-                ((uint64_t)(r.b >> 22) + 1) * ((r.b >> 12 & 0x3ff) + 1) * ((r.b & 0xfff) + 1) * ((uint64_t)r.c + 1);
+            sizes[level] = size < share ? size : share;
     }
 }
 
