@@ -148,5 +148,6 @@ bool hand_library_load(const char *path, hand_library *out, char *reason, size_t
            find(library, "hand_arange_f32", &out->arange_f32, reason, size) &&
            find(library, "hand_arange_u8", &out->arange_u8, reason, size) &&
            find(library, "hand_arange_i64", &out->arange_i64, reason, size) &&
-           find(library, "hand_fill_u32", &out->fill_u32, reason, size);
+           find(library, "hand_fill_u32", &out->fill_u32, reason, size) &&
+           find(library, "hand_has_clzero", &out->has_clzero, reason, size);
 }

@@ -55,8 +55,9 @@ typedef struct hand_library {
     void (*arange_u8)(uint8_t *out, long n, double start, double delta, int mode, int threads);
     void (*arange_i64)(int64_t *out, long n, double start, double delta, int mode, int threads);
     void (*fill_u32)(void *out, long bytes, unsigned pattern, int mode, int threads);
+    int (*has_clzero)(void); /* whether this machine has it; without, no mode 2 */
 } hand_library;
-#define HAND_LIBRARY_MODES 3
+#define HAND_LIBRARY_MODES 3 /* at most */
 
 /* Loads it; false and a reason (one line) where it can't be used: it is made for AVX-512. */
 bool hand_library_load(const char *path, hand_library *out, char *reason, size_t size);
