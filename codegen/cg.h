@@ -131,6 +131,7 @@ typedef struct cg_info {
     uint32_t ordered;       /* the latest order that the node is in */
     bool seen;
     bool fresh;   /* reads memory that the stage writes, or an accumulator: is good for one statement */
+    bool loads;   /* reads memory, or an accumulator */
     bool outside; /* load: a coordinate may be out of bounds, but where a select asks for it */
     bool guarded; /* has such a load in it */
 } cg_info;
@@ -241,6 +242,7 @@ typedef struct cg_func {
     LLVMModuleRef module;
     LLVMBuilderRef b;     /* where code goes */
     LLVMBuilderRef entry; /* end of the entry block: allocas, base pointers, parameters */
+    LLVMBasicBlockRef early; /* a block before what is emitted, where its scalars had better be; NULL: none */
     LLVMValueRef fn;
     struct {
         LLVMTypeRef i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, none;
@@ -483,13 +485,27 @@ void opjit_cg_hold_store(cg_func *f, ir_ref body);
 void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: they go round */
 void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
+/* At quick what another block reads goes to the stack where it is computed, and each place between stores to a tensor
+ * where that happens takes as long as a few of those, however much is stored there.  So what the loops of a row count
+ * with is computed at the end of the row's first block, f->early.  begin: goes there where that is allowed; end: comes
+ * back. */
+LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed);
+void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here);
+/* Makes this block the early one, and goes on in the next one.  Returns what was, to be put back. */
+LLVMBasicBlockRef opjit_cg_early_here(cg_func *f);
+/* Whether it is computed of indices alone, once a row. */
+bool opjit_cg_is_early(const cg_func *f, ir_ref node);
+
 /* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false.  A
  * loop of several blocks has its variable in memory at quick: LLVM's fast register allocator would keep two there. */
 typedef struct cg_count {
     LLVMBasicBlockRef body, after;
     LLVMValueRef iv, slot; /* slot: the variable's memory, or NULL; iv is then its value in the first block */
+    bool early;            /* what it begins with is stored early, and what comes next only where there is a next round */
 } cg_count;
 LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValueRef lo, LLVMValueRef guard);
+/* The same for a loop that mostly has one round: what its variable begins with is stored early. */
+LLVMValueRef opjit_cg_count_begin_early(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard);
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 /* if (condition) { ... } */
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);

@@ -216,9 +216,11 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
     LLVMValueRef v = opjit_cg_recall(f, CG_VALUE, node);
     if (v)
         return v;
-    v = emit_node(f, node);
     if (ir_at(f->ir, node)->op == IR_VAR)
-        return v; /* another block may have to read it again */
+        return emit_node(f, node); /* another block may have to read it again */
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, opjit_cg_is_early(f, node));
+    v = emit_node(f, node);
+    opjit_cg_early_end(f, here);
     const cg_info *info = &f->info[node];
     const bool brief = info->fresh || (f->mask && info->guarded);
     opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->copy_scope, v);

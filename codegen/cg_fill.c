@@ -13,7 +13,7 @@ enum {
 bool opjit_cg_stores_one_value(const cg_func *f, const cg_pieces *p)
 {
     const ir_node *s = ir_at(f->ir, p->body);
-    if (s->op != IR_STORE || s->next != 0 || p->lanes < 2 || f->nontemporal || p->mask || p->overlap)
+    if (s->op != IR_STORE || s->next != 0 || p->lanes < 2 || f->nontemporal || p->overlap)
         return false;
     const ir_ref value = ir_operand(f->ir, p->body, 0);
     const uint32_t loop = f->loop_count - 1;
@@ -40,10 +40,12 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     cg_pieces inner = *p;
     inner.moved = true;
     f->shifted = true;
-    opjit_cg_piece(p, p->lanes, 1, r->pos);
     LLVMValueRef from = opjit_cg_next_vector(f, p->body, p->lanes, r->pos);
     LLVMValueRef count = opjit_cg_sub(f, cg_advance(p, r->pos, r->count), from);
     cg_range rounds = { from, count, NULL, many - p->lanes + 1, r->max };
+    LLVMBasicBlockRef early = f->peak ? NULL : opjit_cg_early_here(f);
+    inner.early = !f->peak;
+    opjit_cg_piece(p, p->lanes, 1, r->pos);
     f->aligned = true;
     if (!f->peak && r->max >= 4 * many)
         opjit_cg_whole(&inner, p->lanes, 2 * CG_PEAK_COPIES, &rounds);
@@ -54,6 +56,7 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     opjit_cg_piece(p, p->lanes, CG_PEAK_COPIES / 2, rounds.pos);
     opjit_cg_if_end(f, after);
     emit_end(p, p->lanes, CG_PEAK_COPIES / 2, r);
+    f->early = early;
     f->shifted = false;
 }
 
@@ -149,8 +152,8 @@ void opjit_cg_put_aligned(const cg_pieces *p, const cg_range *r)
     const uint32_t fronts =
         even > 0 && is_uniform(f, p) ? opjit_cg_front_copies(p, r) : 0; /* others take long to compile */
     f->aligned = false;
-    opjit_cg_piece(p, p->lanes, 1, r->pos);
     LLVMValueRef from = opjit_cg_next_vector(f, p->body, p->lanes, r->pos);
+    opjit_cg_piece(p, p->lanes, 1, r->pos);
     if (even > 0) {
         if (fronts > 0)
             emit_even_fronts(p, r, fronts, from);

@@ -80,6 +80,16 @@ static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
     opjit_cg_scope_pop(f);
 }
 
+/* Whether the stage's iteration is a row of several loops, or of one whose length differs. */
+static bool is_ragged(const cg_func *f, ir_ref first)
+{
+    bool ragged = false;
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
+        ragged = ragged || (ir_at(f->ir, s)->op == IR_FOR && (!ir_is_index_const(f->ir, ir_operand(f->ir, s, 0)) ||
+                                                              !ir_is_index_const(f->ir, ir_operand(f->ir, s, 1))));
+    return ragged;
+}
+
 /* The iteration number is the variable; iterations from begin up to end. */
 static void emit_stage(cg_func *f, ir_ref stage)
 {
@@ -109,7 +119,10 @@ static void emit_stage(cg_func *f, ir_ref stage)
     f->loops[0].home = c.body;
     opjit_cg_scope_push(f);
     f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+    if (!f->peak && is_ragged(f, n->body))
+        opjit_cg_early_here(f);
     opjit_cg_block(f, n->body);
+    f->early = NULL;
     opjit_cg_scope_pop(f);
     opjit_cg_count_end(f, &c, 1, end);
     opjit_cg_scope_pop(f);
@@ -138,6 +151,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
         return opjit_rt_no_memory(f->error);
     f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
     f->mask = f->line = f->nowhere = f->table = NULL;
+    f->early = NULL;
     f->point = 0;
     f->edge = NULL;
     f->head = f->head_count = 0;

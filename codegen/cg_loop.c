@@ -110,7 +110,8 @@ static void emit_rounds(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLV
         opjit_cg_hold_load(f, p->body);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     cg_count c;
-    LLVMValueRef iv = opjit_cg_count_begin(f, &c, blocks, pos, around ? NULL : guard);
+    LLVMValueRef iv = p->early && !blocks ? opjit_cg_count_begin_early(f, &c, pos, guard)
+                                          : opjit_cg_count_begin(f, &c, blocks, pos, around ? NULL : guard);
     cg_loop *loop = &f->loops[f->loop_count - 1];
     loop->slot = c.slot;
     loop->home = c.body;
@@ -143,6 +144,7 @@ void opjit_cg_whole(const cg_pieces *p, uint32_t lanes, uint32_t copies, cg_rang
         return;
     }
     LLVMValueRef rest, whole;
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, p->early);
     if (r->min == r->max) {
         rest = cg_number(f, known);
         whole = cg_number(f, r->min - known);
@@ -155,6 +157,7 @@ void opjit_cg_whole(const cg_pieces *p, uint32_t lanes, uint32_t copies, cg_rang
         whole = LLVMBuildSub(f->b, r->count, rest, "");
     }
     LLVMValueRef end = opjit_cg_opaque(f, known == 0 && r->end ? r->end : cg_advance(p, r->pos, whole));
+    opjit_cg_early_end(f, here);
     LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
     if (r->max >= 2 * size) {
         emit_rounds(p, lanes, copies, r->pos, end, guard);
@@ -214,12 +217,14 @@ static void emit_halves(const cg_pieces *p, cg_range *r)
             r->pos = cg_advance(p, r->pos, cg_number(f, lanes));
             continue;
         }
-        LLVMValueRef part = LLVMBuildAnd(f->b, r->count, cg_number(f, lanes), "");
-        LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, part, cg_number(f, 0), ""));
-        opjit_cg_piece(p, lanes, 1, r->pos);
-        opjit_cg_if_end(f, after);
+        LLVMBasicBlockRef here = opjit_cg_early_begin(f, p->early);
+        LLVMValueRef part = LLVMBuildAnd(f->b, r->count, cg_number(f, lanes), ""), pos = r->pos;
         if (lanes > 1)
-            r->pos = cg_advance(p, r->pos, part);
+            r->pos = cg_advance(p, pos, part);
+        opjit_cg_early_end(f, here);
+        LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, part, cg_number(f, 0), ""));
+        opjit_cg_piece(p, lanes, 1, pos);
+        opjit_cg_if_end(f, after);
     }
 }
 
@@ -401,6 +406,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     p.turn = turn;
     p.mask = vectors && can_mask(f, n);
     p.overlap = (vectors || turn) && (n->flags & IR_FOR_TAIL_OVERLAP);
+    p.early = f->early && f->loop_count == 1 && opjit_cg_is_early(f, lo) && opjit_cg_is_early(f, hi);
     cg_range r;
     distance(f, lo, hi, p.lanes, &r.min, &r.max);
     p.ordered = r.min >= 0;
@@ -408,6 +414,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     r.max = steps_in(r.max, step);
     if (r.max == 0)
         return;
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, p.early);
     r.pos = p.start = opjit_cg_emit(f, lo);
     r.end = NULL;
     if (r.min == r.max) {
@@ -422,6 +429,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
             r.count =
                 LLVMBuildUDiv(f->b, LLVMBuildAdd(f->b, r.count, cg_number(f, step - 1), ""), cg_number(f, step), "");
     }
+    opjit_cg_early_end(f, here);
     const bool nontemporal = f->nontemporal, fetches = f->fetches;
     f->nontemporal = (n->flags & IR_FOR_NT) != 0;
     f->fetches = !f->cpu->grid && r.max > (int64_t)p.lanes * CG_PEAK_COPIES && has_arithmetic(f, n->body) &&

@@ -49,7 +49,7 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
         f->constant_count++;
     }
     const bool here = c->block == LLVMGetInsertBlock(f->b);
-    if (!here || (f->copies > CG_FEW_USES && c->uses == CG_FEW_USES)) {
+    if (!here || (f->copies > 1 && c->uses == CG_FEW_USES)) {
         c->block = LLVMGetInsertBlock(f->b);
         c->uses = 0;
         c->value = here ? LLVMBuildFreeze(f->b, c->value, "") : LLVMBuildLoad2(f->b, LLVMTypeOf(v), c->memory, "");
@@ -91,11 +91,9 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMVal
                                is_zero(b) ? b : opjit_cg_kept(f, b), "");
     if (is_zero(b))
         return LLVMBuildAnd(f->b, c, opjit_cg_kept(f, a), "");
-    b = opjit_cg_kept(f, b);
-    if (is_zero(a))
-        return LLVMBuildXor(f->b, LLVMBuildAnd(f->b, c, b, ""), b, "");
-    LLVMValueRef differ = LLVMBuildXor(f->b, opjit_cg_kept(f, a), b, "");
-    return LLVMBuildXor(f->b, LLVMBuildAnd(f->b, differ, c, ""), b, "");
+    LLVMValueRef differ = is_zero(a) ? opjit_cg_kept(f, b)
+                                     : LLVMBuildXor(f->b, opjit_cg_kept(f, a), opjit_cg_kept(f, b), "");
+    return LLVMBuildXor(f->b, LLVMBuildAnd(f->b, differ, c, ""), opjit_cg_kept(f, b), ""); /* its second use */
 }
 
 /* AND, OR, XOR, NOT of conditions. */

@@ -144,17 +144,22 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
         (f->lanes > 1 && !opjit_cg_growth(f, &a, f->loops[f->vec].var, &unused)) ||
         (f->turn.on && !opjit_cg_growth(f, &a, f->loops[f->turn.loop].var, &unused)))
         return;
+    bool early = f->lanes == 1 && !f->turn.on;
     for (uint32_t d = 0; d < a.rank; d++) {
         const cg_info *info = &f->info[cg_coordinate(f, &a, d)];
         if (cg_stride(f, &a, d) == 0)
             continue;
+        early = early && !info->loads && (info->inside & ~f->info[var].vary) >> 1 == 0;
         if (info->fresh || (info->inside & ~f->info[var].vary) >> loop)
             return;
         /* A let inside of the loop is looked through only where the expression varies with the loop. */
         if ((info->inside & ~info->vary) >> loop & 1)
             return;
     }
-    opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1, row_pointer(f, &a, var));
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, early);
+    LLVMValueRef p = row_pointer(f, &a, var);
+    opjit_cg_early_end(f, here);
+    opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1, p);
 }
 
 /* Element offset of lane 0, in i64; the vectorised variable's own offset included. */

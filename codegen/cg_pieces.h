@@ -25,6 +25,7 @@ typedef struct cg_pieces {
     bool ordered;       /* lo <= hi is known */
     bool moved;         /* what is emitted does not begin where the loop does */
     bool halves;        /* it stores whole numbers as halves */
+    bool early;         /* what it counts with may be computed early */
     bool cheap;         /* many copies are asked for: an iteration is hardly more than its store */
     LLVMValueRef start; /* lo */
 } cg_pieces;

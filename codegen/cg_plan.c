@@ -99,7 +99,9 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
         info->vary |= owner->vary;
         info->inside |= owner->inside;
         info->fresh |= ir_at(p->f->ir, n->ref)->op == IR_ACC;
+        info->loads |= owner->loads;
     } else if (n->op == IR_LOAD) {
+        info->loads = true;
         info->fresh |= may_change(p, n->ref);
         info->outside = !in_bounds(p, node);
         info->guarded |= info->outside;
@@ -153,6 +155,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         info->vary |= o->vary;
         info->inside |= o->inside;
         info->fresh |= o->fresh;
+        info->loads |= o->loads;
         info->guarded |= o->guarded;
         weight += o->weight;
     }
@@ -209,8 +212,9 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
                                   opjit_ir_kind_name((ir_kind)n->kind), (unsigned long long)n->imm);
     if (!arg && !ir_is_element((ir_type)n->type))
         return refuse(p, n, (ir_type)n->type);
-    p->f->info[statement] =
-        (cg_info){ .vary = loops_around(p), .inside = loops_around(p), .fresh = true, .weight = 1, .seen = true };
+    p->f->info[statement] = (cg_info){
+        .vary = loops_around(p), .inside = loops_around(p), .fresh = true, .loads = true, .weight = 1, .seen = true
+    };
     p->f->accs[statement] = (cg_acc){ .type = (ir_type)n->type, .own = p->spread };
     return OPJIT_OK;
 }

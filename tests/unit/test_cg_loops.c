@@ -296,6 +296,69 @@ START_TEST(known_rests)
 }
 END_TEST
 
+/* Stores to the stack from the first store of a vector to memory on, up to the end of the stage's function. */
+static uint32_t late_stores(const char *code, const char *function)
+{
+    bool stored = false;
+    uint32_t late = 0;
+    const char *line = strstr(code, function);
+    ck_assert_msg(line != NULL, "no %s", function);
+    for (; strncmp(line, ".Lfunc_end", 10) != 0; line = strchr(line, '\n') + 1) {
+        const size_t length = strcspn(line, "\n");
+        const bool to_memory = length > 0 && line[length - 1] == ')' && memmem(line, length, ", ", 2) != NULL;
+        const bool to_stack = to_memory && memmem(line, length, "(%rsp)", 6) != NULL;
+        stored = stored || (to_memory && !to_stack && memmem(line, length, "mm", 2) != NULL);
+        late += stored && to_stack;
+    }
+    ck_assert(stored);
+    return late;
+}
+
+/* What a row's loops count with is on the stack before the row stores anything: after that comes the row's own number
+ * alone. */
+START_TEST(early)
+{
+    static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4,vec=64" };
+    static const char *const bodies[] = {
+        "let %3 = iadd(%2, 1)\n for %4 in 0..%3 { store %1[%2,%4], load %0[%2,%4] }\n"
+        "for %5 in %3..192 { store %1[%2,%5], f32 0x1p+0 }\n",
+        "let %3 = clamp(iadd(%2, -48), 0, 192)\n let %4 = clamp(iadd(%2, 48), %3, 192)\n"
+        "for %5 in 0..%3 { store %1[%2,%5], load %0[%2,%5] }\n for %6 in %3..%4 { store %1[%2,%6], f32 0x1p+0 }\n"
+        "for %7 in %4..192 { store %1[%2,%7], load %0[%2,%7] }\n",
+    };
+    char text[1024];
+    ir_func f;
+    rt_target target;
+    opjit_error error;
+    test_random r;
+    const char *const name = names[_i % 2];
+    test_random_init(&r, 7, 0, (uint64_t)_i);
+    ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
+    const ir_pass_env env = { .target = &target, .verify = true };
+    snprintf(text, sizeof text,
+             "kernel @early after split {\n    in %%0: f32[192,192] align 64\n    out %%1: f32[192,192] align 64\n"
+             "    stage @0 for %%2 in 0..192 {\n%s    }\n}\n",
+             bodies[_i / 2]);
+    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_msg(opjit_ir_run_passes(&f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_layout(&f, &error) == OPJIT_OK, "%s", error.message);
+    codegen_result code = harness_emit(&f, name, OPJIT_LEVEL_QUICK, CODEGEN_ASM);
+    char *const copy = strndup((const char *)code.bytes.data, code.bytes.size);
+    ck_assert_ptr_nonnull(copy);
+    ck_assert_uint_eq(late_stores(copy, "early_v0_s0:"), 1);
+    free(copy);
+    harness_free_result(&code);
+    if (test_can_run(name, false)) {
+        harness_kernel k = harness_compile(&f, name, OPJIT_LEVEL_QUICK);
+        const harness_run run = { .end = 192, .at_end = true, .what = text };
+        harness_check(&f, &k, &run, &r);
+        harness_unload(&k);
+    }
+    opjit_ir_free(&f);
+}
+END_TEST
+
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
 
 typedef struct reduction {
@@ -522,6 +585,7 @@ int main(void)
     tcase_add_loop_test(t, trips, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, wide_rows, 0, 14);
     tcase_add_loop_test(t, known_rests, 0, 4);
+    tcase_add_loop_test(t, early, 0, 4);
     tcase_add_loop_test(t, reductions, 0, 12);
     tcase_add_loop_test(t, running_steps, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, shared_loads, 0, 4);
