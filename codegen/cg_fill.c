@@ -152,8 +152,8 @@ void opjit_cg_put_aligned(const cg_pieces *p, const cg_range *r)
     const uint32_t fronts =
         even > 0 && is_uniform(f, p) ? opjit_cg_front_copies(p, r) : 0; /* others take long to compile */
     f->aligned = false;
+    opjit_cg_piece(p, p->lanes, 1, r->pos); /* first: where fast selection stops, it leaves what is before, too */
     LLVMValueRef from = opjit_cg_next_vector(f, p->body, p->lanes, r->pos);
-    opjit_cg_piece(p, p->lanes, 1, r->pos);
     if (even > 0) {
         if (fronts > 0)
             emit_even_fronts(p, r, fronts, from);

@@ -80,13 +80,16 @@ static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
     opjit_cg_scope_pop(f);
 }
 
-/* Whether the stage's iteration is a row of several loops, or of one whose length differs. */
+/* Whether some loop in the stage's iteration has a length that differs from row to row. */
 static bool is_ragged(const cg_func *f, ir_ref first)
 {
     bool ragged = false;
-    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
-        ragged = ragged || (ir_at(f->ir, s)->op == IR_FOR && (!ir_is_index_const(f->ir, ir_operand(f->ir, s, 0)) ||
-                                                              !ir_is_index_const(f->ir, ir_operand(f->ir, s, 1))));
+    for (ir_ref s = first; s != 0 && !ragged; s = ir_at(f->ir, s)->next) {
+        int64_t least, most;
+        ragged = ir_at(f->ir, s)->op == IR_FOR &&
+                 !(opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most) &&
+                   opjit_cg_span(f, ir_operand(f->ir, s, 1), ir_operand(f->ir, s, 0), &least) && least == -most);
+    }
     return ragged;
 }
 

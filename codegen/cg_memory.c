@@ -541,6 +541,16 @@ void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer,
     f->fence = true;
 }
 
+/* As it is stored at quick: a constant that an integer register holds is an integer, since fast selection knows no
+ * vectors so short. */
+static LLVMValueRef in_register(cg_func *f, LLVMValueRef value)
+{
+    const uint32_t bits = opjit_cg_lanes(value) * opjit_cg_bits(value);
+    return !f->peak && !f->cpu->grid && LLVMIsConstant(value) && bits <= 64
+               ? LLVMConstBitCast(value, LLVMIntTypeInContext(f->llvm, bits))
+               : opjit_cg_kept(f, value);
+}
+
 void opjit_cg_store(cg_func *f, ir_ref statement)
 {
     const cg_access a = opjit_cg_access_of(f, statement);
@@ -565,7 +575,7 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     if (affine && step == 1 && f->tail)
         masked_store(f, value, opjit_cg_lane0(f, &a), a.bits / 8);
     else if (affine && step == 1)
-        opjit_cg_store_vector(f, opjit_cg_kept(f, value), opjit_cg_lane0(f, &a),
+        opjit_cg_store_vector(f, in_register(f, value), opjit_cg_lane0(f, &a),
                               f->aligned ? f->lanes * a.bits / 8 : alignment(f, &a), f->nontemporal);
     else if (affine && step == -1)
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);
