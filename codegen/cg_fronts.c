@@ -12,6 +12,11 @@ enum {
     LEAST_DISTANCE = 16384, /* bytes from front to front; those in one page are slower than one */
 };
 
+bool opjit_cg_is_zen(const cg_func *f)
+{
+    return strncmp(f->target->tune, "znver", 5) == 0;
+}
+
 /* Whether the body's only statement stores what hardly takes time, to memory that is written once and is large. */
 static bool only_stores(const cg_func *f, ir_ref body)
 {
@@ -21,7 +26,7 @@ static bool only_stores(const cg_func *f, ir_ref body)
     const ir_tensor *t = &f->ir->tensors[s->ref];
     const cg_info *value = &f->info[ir_operand(f->ir, body, 0)];
     return t->role == IR_OUT && t->alias == 0 && t->bytes >= f->target->l2 / 2 && !value->fresh && !value->guarded &&
-           strncmp(f->target->tune, "znver", 5) == 0;
+           opjit_cg_is_zen(f);
 }
 
 uint32_t opjit_cg_front_copies(const cg_pieces *p, const cg_range *r)

@@ -1,7 +1,9 @@
 /* cg_point.c - a loop that stores one value everywhere but in one element, as in a row of an identity matrix: it
  * stores that value everywhere, and then the element.  A mask for each vector would be read from as much memory as is
  * written, which takes a third of the time where that is the second cache.  Not for stores around the caches, and not
- * for short loops. */
+ * for short loops; nor at peak where masks are registers: there a store to a line that is in the first cache already,
+ * among others that are not, takes as long as five of those (Emerald Rapids; at quick the row's variable goes to the
+ * stack at that place anyway). */
 #include "codegen/cg_access.h"
 
 enum { LEAST_VECTORS = 8 };
@@ -26,8 +28,9 @@ ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_
 {
     const ir_node *s = ir_at(f->ir, body);
     const uint32_t loop = f->loop_count - 1;
+    const bool masks = f->peak && opjit_rt_target_has_masks(f->target) && !opjit_cg_is_zen(f);
     ir_ref moving;
-    if (lanes < 2 || least < (int64_t)lanes * LEAST_VECTORS || f->nontemporal || s->op != IR_STORE || s->next != 0 ||
+    if (masks || lanes < 2 || least < (int64_t)lanes * LEAST_VECTORS || f->nontemporal || s->op != IR_STORE || s->next != 0 ||
         f->loops[loop].step != 1 || !opjit_cg_contiguous(f, body, f->loops[loop].var, 1))
         return 0;
     const ir_ref choice = ir_operand(f->ir, body, 0);
