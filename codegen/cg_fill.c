@@ -47,7 +47,7 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     inner.early = !f->peak;
     opjit_cg_piece(p, p->lanes, 1, r->pos);
     f->aligned = true;
-    if (!f->peak && r->max >= 4 * many)
+    if (!f->peak && r->max >= 2 * many)
         opjit_cg_whole(&inner, p->lanes, 2 * CG_PEAK_COPIES, &rounds);
     opjit_cg_whole(&inner, p->lanes, CG_PEAK_COPIES, &rounds);
     f->aligned = false;
