@@ -467,6 +467,8 @@ void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRe
  * the same as halves; and a round of CG_HALF_COPIES vectors of them, made in rounds of `unroll` where they are not of
  * one binade. */
 enum { CG_HALF_COPIES = 16 };
+/* cast f16 (elem f32 x) where all lanes of x are short integers, which the target converts; else NULL. */
+LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node);
 bool opjit_cg_halves(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t most);
 void opjit_cg_put_halves(cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, LLVMValueRef iv);
 bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* cg_edge.c */

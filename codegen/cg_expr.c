@@ -118,7 +118,10 @@ static LLVMValueRef emit_unary(cg_func *f, ir_ref node)
     const ir_ref x = ir_operand(f->ir, node, 0);
     if (f->binade && opjit_cg_varies(f, node))
         return opjit_cg_half_lanes(f, node);
-    LLVMValueRef v = opjit_cg_emit_lanes(f, x, opjit_cg_varies(f, node) ? f->lanes : 1);
+    LLVMValueRef v = opjit_cg_varies(f, node) ? opjit_cg_short_lanes(f, node) : NULL;
+    if (v)
+        return v;
+    v = opjit_cg_emit_lanes(f, x, opjit_cg_varies(f, node) ? f->lanes : 1);
     return n->op == IR_BITS ? opjit_cg_as_bits(f, v)
                             : opjit_cg_convert(f, (ir_type)ir_at(f->ir, x)->type, (ir_type)n->type, v);
 }

@@ -349,7 +349,7 @@ static bool sinks(const cg_func *f, ir_ref loop, const cg_pieces *p)
 static bool doubles(const cg_pieces *p, const cg_range *r)
 {
     cg_func *f = p->f;
-    return !f->peak && p->unroll == MOST_COPIES && p->lanes * f->lane_bits == 8 * IR_LINE &&
+    return !f->peak && p->cheap && p->lanes * f->lane_bits == 8 * IR_LINE &&
            r->max >= 4 * (int64_t)p->lanes * p->unroll && opjit_cg_stores_one_value(f, p);
 }
 
@@ -451,6 +451,9 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
         r.min < r.max && r.max >= p.lanes && opjit_cg_known_rest(&p, p.lanes) != 0 && opjit_cg_stores_one_value(f, &p);
     if (doubles(&p, &r))
         p.unroll *= 2;
+    if (!f->peak && p.unroll < CG_SHORT_COPIES && r.max >= 2 * (int64_t)p.lanes * CG_SHORT_COPIES &&
+        opjit_cg_converts_shorts(f, &p))
+        p.unroll = CG_SHORT_COPIES;
     f->sinks = !fills && sinks(f, statement, &p);
     f->point = opjit_cg_find_point(f, n->body, p.lanes, r.min);
     LLVMValueRef count = r.count;

@@ -61,6 +61,12 @@ void opjit_cg_put_fill(const cg_pieces *p, const cg_range *r); /* then */
 bool opjit_cg_seeks_alignment(cg_func *f, const cg_pieces *p, const cg_range *r);
 void opjit_cg_put_aligned(const cg_pieces *p, const cg_range *r); /* then */
 
+/* --- cg_half.c ---------------------------------------------------------------------------------------------------- */
+/* Whether all that the loop does is to store short integers as halves, for which the target has an instruction: then
+ * rounds had better have as many vectors. */
+enum { CG_SHORT_COPIES = 32 };
+bool opjit_cg_converts_shorts(const cg_func *f, const cg_pieces *p);
+
 /* --- cg_fronts.c -------------------------------------------------------------------------------------------------- */
 /* Copies that a round of *r has at two fronts, a half at each; 0: it is not better off with two. */
 uint32_t opjit_cg_front_copies(const cg_pieces *p, const cg_range *r);

@@ -319,6 +319,19 @@ static inline uint32_t harness_tensor(ir_func *f, ir_role role, ir_type type, ui
     return opjit_ir_tensor(f, &t);
 }
 
+/* A kernel from its text, scheduled for the target. */
+static inline void harness_schedule(ir_func *f, const char *text, const char *name)
+{
+    rt_target target;
+    opjit_error error;
+    const ir_pass_env env = { .target = &target, .verify = true };
+    ck_assert_msg(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s: %s",
+                  error.message, text);
+    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+}
+
 static inline void harness_verify(const ir_func *f)
 {
     opjit_error error;

@@ -22,23 +22,18 @@ static const char *const targets[] = { "cpu:x86-64-v3,l1=1024,l2=1024,l3=0", "cp
                                        "cpu:rv64gc,l1=1024,l2=1024,l3=0" };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]), SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
-static void make(const struct shape *s, const rt_target *target, ir_func *f)
+static void make(const struct shape *s, const char *target, ir_func *f)
 {
     char text[1024];
-    opjit_error error;
-    const ir_pass_env env = { .target = target, .verify = true };
-    const int length = snprintf(text, sizeof text,
-                                "kernel @edges after identity {\n    in %%0: %s[%u,%u]\n    out %%1: %s[%u,%u]\n"
-                                "    stage @0 for %%2 in 0..%u {\n"
-                                "        for %%3 in 0..%%2 { store %%1[%%2,%%3], load %%0[%%2,%%3] }\n"
-                                "        for %%4 in %%2..iadd(%%2, 1) { store %%1[%%2,%%4], %s }\n"
-                                "        for %%5 in iadd(%%2, 1)..%u { store %%1[%%2,%%5], %s }\n    }\n}\n",
-                                s->type, s->rows, s->columns, s->type, s->rows, s->columns, s->rows, s->values[0],
-                                s->columns, s->values[1]);
-    ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s",
-                  error.message);
-    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+    snprintf(text, sizeof text,
+             "kernel @edges after identity {\n    in %%0: %s[%u,%u]\n    out %%1: %s[%u,%u]\n"
+             "    stage @0 for %%2 in 0..%u {\n"
+             "        for %%3 in 0..%%2 { store %%1[%%2,%%3], load %%0[%%2,%%3] }\n"
+             "        for %%4 in %%2..iadd(%%2, 1) { store %%1[%%2,%%4], %s }\n"
+             "        for %%5 in iadd(%%2, 1)..%u { store %%1[%%2,%%5], %s }\n    }\n}\n",
+             s->type, s->rows, s->columns, s->type, s->rows, s->columns, s->rows, s->values[0], s->columns,
+             s->values[1]);
+    harness_schedule(f, text, target);
 }
 
 static _Alignas(64) uint8_t in[16384], got[16384], expected[16384];
@@ -77,12 +72,9 @@ START_TEST(every_alignment)
 {
     const struct shape *s = &shapes[_i % SHAPES];
     const char *name = targets[_i / SHAPES];
-    rt_target target;
-    opjit_error error;
     ir_func f;
     rt_bytes text;
-    ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
-    make(s, &target, &f);
+    make(s, name, &f);
     opjit_rt_bytes_init(&text, &opjit_rt_default_allocator);
     opjit_ir_print(&f, &text);
     opjit_rt_bytes_zero_end(&text);

@@ -49,11 +49,9 @@ static void put_value(char *out, size_t size, const char *text, int j)
 }
 
 /* Rows of that many elements; cut: each in two loops, at a place that depends on the row. */
-static void make(ir_func *f, const rt_target *target, const struct value *v, uint32_t columns, uint32_t align, bool cut)
+static void make(ir_func *f, const char *target, const struct value *v, uint32_t columns, uint32_t align, bool cut)
 {
     char text[1024], first[128], second[128], lo[64] = "0";
-    opjit_error error;
-    const ir_pass_env env = { .target = target, .verify = true };
     put_value(first, sizeof first, v->text, 2);
     put_value(second, sizeof second, v->text, 3);
     int n = snprintf(text, sizeof text,
@@ -67,22 +65,16 @@ static void make(ir_func *f, const rt_target *target, const struct value *v, uin
     }
     snprintf(text + n, sizeof text - (size_t)n, "        for %%3 in %s..%u { store %%0[%%1,%%3], %s }\n    }\n}\n", lo,
              columns, second);
-    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s: %s",
-                  error.message, text);
-    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+    harness_schedule(f, text, target);
 }
 
 static void check(const char *name, const struct value *v, uint32_t columns, uint32_t align, bool cut)
 {
-    rt_target target;
-    opjit_error error;
     test_random r;
     ir_func f;
     char what[160];
     test_random_init(&r, 11, 0, columns);
-    ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
-    make(&f, &target, v, columns, align, cut);
+    make(&f, name, v, columns, align, cut);
     for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
         harness_kernel k = harness_compile(&f, name, level);
         snprintf(what, sizeof what, "%s, %u columns, align %u, cut %d, %s, level %u", v->text, columns, align, cut,
@@ -126,32 +118,24 @@ static const struct rows {
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
-static void make_rows(ir_func *f, const rt_target *target, const struct rows *s)
+static void make_rows(ir_func *f, const char *target, const struct rows *s)
 {
     char text[1024];
-    opjit_error error;
-    const ir_pass_env env = { .target = target, .verify = true };
     snprintf(text, sizeof text,
              "kernel @rows after collapse {\n    out %%0: %s[%u,%u] align 64\n    stage @0 for %%1 in 0..%u {\n"
              "        for %%2 in 0..%u { store %%0[%%1,%%2], select(eq(iadd(%%1, %d), %%2), %s, %s) }\n    }\n}\n",
              s->type, s->rows, s->columns, s->rows, s->columns, s->offset, s->point, s->other);
-    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s: %s",
-                  error.message, text);
-    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+    harness_schedule(f, text, target);
 }
 
 START_TEST(two_rows)
 {
     const struct rows *s = &shapes[_i % SHAPES];
     const char *const name = targets[_i / SHAPES];
-    rt_target target;
-    opjit_error error;
     test_random r;
     ir_func f;
     test_random_init(&r, 12, 0, (uint64_t)_i);
-    ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
-    make_rows(&f, &target, s);
+    make_rows(&f, name, s);
     for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
         harness_kernel k = harness_compile(&f, name, level);
         const uint64_t spans[][2] = {
@@ -177,15 +161,12 @@ START_TEST(used)
     for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
         codegen_result code[2];
         for (uint32_t i = 0; i < 2; i++) {
-            rt_target target;
-            opjit_error error;
             ir_func f;
             const char *const name = i == 0 ? targets[0] : targets[HAS_FRONTS];
-            ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
             if (rows)
-                make_rows(&f, &target, &shapes[_i - VALUES]);
+                make_rows(&f, name, &shapes[_i - VALUES]);
             else
-                make(&f, &target, &values[_i], 65536, 64, false);
+                make(&f, name, &values[_i], 65536, 64, false);
             code[i] = harness_emit(&f, name, level, CODEGEN_CODE);
             opjit_ir_free(&f);
         }
@@ -206,11 +187,8 @@ START_TEST(zen_alone)
                                          "cpu:x86-64-v4,tune=emeraldrapids,l1=1024,l2=1073741824,l3=1073741824" };
     codegen_result code[2];
     for (uint32_t i = 0; i < 2; i++) {
-        rt_target target;
-        opjit_error error;
         ir_func f;
-        ck_assert(opjit_rt_target_parse(names[i], &target, &error) == OPJIT_OK);
-        make(&f, &target, &values[0], 65536, 64, false);
+        make(&f, names[i], &values[0], 65536, 64, false);
         code[i] = harness_emit(&f, names[i], OPJIT_LEVEL_QUICK, CODEGEN_CODE);
         opjit_ir_free(&f);
     }

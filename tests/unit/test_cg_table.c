@@ -27,19 +27,14 @@ enum {
     ROWS = 5
 };
 
-static void make(ir_func *f, const rt_target *target, const struct value *v, uint32_t n)
+static void make(ir_func *f, const char *target, const struct value *v, uint32_t n)
 {
     char text[768];
-    opjit_error error;
-    const ir_pass_env env = { .target = target, .verify = true };
     snprintf(text, sizeof text,
              "kernel @rows after identity {\n    out %%0: %s[%d,%u]\n    stage @0 for %%1 in 0..%d {\n"
              "        for %%2 in 0..%u { store %%0[%%1,%%2], %s }\n    }\n}\n",
              v->type, ROWS, n, ROWS, n, v->text);
-    ck_assert_msg(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s: %s",
-                  error.message, text);
-    ck_assert_msg(opjit_ir_run_passes(f, &env, IR_SCHEDULED, &error) == OPJIT_OK, "%s", error.message);
-    ck_assert_msg(opjit_ir_layout(f, &error) == OPJIT_OK, "%s", error.message);
+    harness_schedule(f, text, target);
 }
 
 START_TEST(bits)
@@ -47,14 +42,11 @@ START_TEST(bits)
     const struct value *v = &values[_i % VALUES];
     const char *const name = targets[_i / VALUES];
     for (uint32_t i = 0; i < COLUMNS; i++) {
-        rt_target target;
-        opjit_error error;
         test_random r;
         ir_func f;
         char what[160];
         test_random_init(&r, 13, 0, (uint64_t)_i);
-        ck_assert(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK);
-        make(&f, &target, v, columns[i]);
+        make(&f, name, v, columns[i]);
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
             harness_kernel k = harness_compile(&f, name, level);
             snprintf(what, sizeof what, "%s, %u columns, %s, level %u", v->text, columns[i], name, level);
@@ -72,13 +64,10 @@ END_TEST
 /* Rows that are all alike are copies of a table, others aren't. */
 START_TEST(used)
 {
-    rt_target target;
-    opjit_error error;
     const struct value with_row = { "f32", "elem f32 (imod(iadd(%2, imul(%1, 5)), 7))" };
-    ck_assert(opjit_rt_target_parse(targets[0], &target, &error) == OPJIT_OK);
     for (uint32_t i = 0; i <= VALUES; i++) {
         ir_func f;
-        make(&f, &target, i < VALUES ? &values[i] : &with_row, 144);
+        make(&f, targets[0], i < VALUES ? &values[i] : &with_row, 144);
         codegen_result text = harness_emit(&f, targets[0], OPJIT_LEVEL_QUICK, CODEGEN_LLVM);
         opjit_rt_bytes_zero_end(&text.bytes);
         const bool has_table = strstr((const char *)text.bytes.data, "@table") != NULL;
