@@ -38,6 +38,9 @@ LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k);
  * where var is k times the quotient.  NULL: zero. */
 LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quotient);
 
+/* Where lines are read before they are stored: the one for this copy, which stores at pointer (cg_ahead.c). */
+void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
+
 /* Every step-th element. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step);
 /* Elements that take turns in a few rows, where the first row has its turn in lane 0; NULL: not of that form. */

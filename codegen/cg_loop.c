@@ -36,6 +36,7 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     f->vec = f->loop_count - 1;
     f->vectors = f->vectors || lanes > 1;
     loop->iv = iv;
+    f->ahead = NULL;
     opjit_cg_scope_push(f);
     f->loop_scope = f->place_scope = f->scope_count - 1;
     if (f->sinks && copies > 1 && !f->table) {
@@ -344,15 +345,6 @@ static bool sinks(const cg_func *f, ir_ref loop, const cg_pieces *p)
            ir_at(f->ir, loop)->next == 0;
 }
 
-/* Whether rounds of many whole lines of one value are to have twice as many: what each of them stores to the stack, its
- * variable, takes as long as five of the lines, which take no time to compile. */
-static bool doubles(const cg_pieces *p, const cg_range *r)
-{
-    cg_func *f = p->f;
-    return !f->peak && p->cheap && p->lanes * f->lane_bits == 8 * IR_LINE &&
-           r->max >= 4 * (int64_t)p->lanes * p->unroll && opjit_cg_stores_one_value(f, p);
-}
-
 /* A block of rows, or what is inside of one: whole blocks, of which the last one reaches back. */
 static bool reaches_back(const cg_pieces *p)
 {
@@ -449,8 +441,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->loops[f->loop_count - 1].scope = f->next_scope;
     const bool fills =
         r.min < r.max && r.max >= p.lanes && opjit_cg_known_rest(&p, p.lanes) != 0 && opjit_cg_stores_one_value(f, &p);
-    if (doubles(&p, &r))
-        p.unroll *= 2;
+    p.unroll = opjit_cg_ahead_copies(&p, f->lane_bits);
     if (!f->peak && p.unroll < CG_SHORT_COPIES && r.max >= 2 * (int64_t)p.lanes * CG_SHORT_COPIES &&
         opjit_cg_converts_shorts(f, &p))
         p.unroll = CG_SHORT_COPIES;

@@ -61,6 +61,10 @@ void opjit_cg_put_fill(const cg_pieces *p, const cg_range *r); /* then */
 bool opjit_cg_seeks_alignment(cg_func *f, const cg_pieces *p, const cg_range *r);
 void opjit_cg_put_aligned(const cg_pieces *p, const cg_range *r); /* then */
 
+/* --- cg_ahead.c --------------------------------------------------------------------------------------------------- */
+/* Copies in a round: as many as are unrolled, or fewer where their lines are read ahead. */
+uint32_t opjit_cg_ahead_copies(const cg_pieces *p, uint32_t bits);
+
 /* --- cg_half.c ---------------------------------------------------------------------------------------------------- */
 /* Whether all that the loop does is to store short integers as halves, for which the target has an instruction: then
  * rounds had better have as many vectors. */

@@ -1,8 +1,6 @@
 /* cg_stmt.c - blocks of statements, and the basic blocks of loops and conditions. */
 #include "codegen/cg.h"
 
-/* --- control flow ------------------------------------------------------------------------------------------------- */
-
 /* --- early -------------------------------------------------------------------------------------------------------- */
 
 LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed)
@@ -34,7 +32,7 @@ bool opjit_cg_is_early(const cg_func *f, ir_ref node)
     return ir_at(f->ir, node)->type == IR_INDEX && info->inside >> 1 == 0 && !info->loads;
 }
 
-/* --- rounds ------------------------------------------------------------------------------------------------------- */
+/* --- control flow ------------------------------------------------------------------------------------------------- */
 
 /* On to the first round; where is a block before it that the variable's first value is stored at the end of, if it is
  * in memory. */
