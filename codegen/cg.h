@@ -287,8 +287,9 @@ typedef struct cg_func {
     cg_table_read table_read[CG_TABLE_VECTORS];
     cg_turn turn;
     cg_fronts fronts;
-    LLVMValueRef ahead;  /* what is read beside what this copy stores (cg_ahead.c), ahead_at bytes from the first one on */
-    int64_t ahead_at;
+    LLVMValueRef ahead;  /* address that is read beside the copy which stores ahead_at bytes from the first one on */
+    uint64_t ahead_at;
+    LLVMValueRef ahead_group; /* i64: where the group of copies stores that it was chosen for (cg_ahead.c) */
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;

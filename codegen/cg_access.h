@@ -38,7 +38,7 @@ LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k);
  * where var is k times the quotient.  NULL: zero. */
 LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quotient);
 
-/* Where lines are read before they are stored: the one for this copy, which stores at pointer (cg_ahead.c). */
+/* Where lines are read before they are stored: the one for this copy, which has stored at pointer (cg_ahead.c). */
 void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
 
 /* Every step-th element. */

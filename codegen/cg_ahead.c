@@ -1,13 +1,17 @@
 /* cg_ahead.c - stores to memory that the first cache does not hold: each line is read a few lines before it is stored.
  * Lines that stores miss come one after the other, and a store that hits, such as that of a loop's variable to the
  * stack, waits for all of them; reads go on.  Nothing is done with what is read, which is the tensor's own.  A read
- * takes no longer to compile than a store; a `prefetch` takes as long as 30.  Measured on Emerald Rapids, where rounds
- * of 16 lines are then as fast as any; Zen has two fronts instead (cg_fronts.c). */
+ * takes no longer to compile than a store; a `prefetch` takes as long as 30.  Nothing is read from a page before it is
+ * stored to: memory that nobody has touched yet would be mapped twice, which takes twice as long as all else.
+ * Measured on Emerald Rapids, where rounds of 16 lines are then as fast as any; Zen has two fronts instead
+ * (cg_fronts.c). */
 #include "codegen/cg_access.h"
 #include "codegen/cg_pieces.h"
 
 enum {
-    DISTANCE = 1024,  /* bytes from a store to what is read */
+    DISTANCE = 256, /* bytes from what is stored to what is read */
+    GROUP = 1024,   /* bytes that are stored before the distance is looked at again */
+    PAGE = 4096,
     MOST_WEIGHT = 24, /* of a value; what is dearer hides its stores */
     READ_BITS = 64,
     USES = CG_FEW_USES - 1, /* of an address, by reads: one is chosen, which is another use */
@@ -21,55 +25,64 @@ bool opjit_cg_reads_ahead(const cg_func *f, ir_ref body)
         return false;
     const ir_tensor *t = &f->ir->tensors[s->ref];
     const cg_info *value = &f->info[ir_operand(f->ir, body, 0)];
-    return t->role == IR_OUT && t->alias == 0 && t->offset == 0 && t->bytes > f->target->l1 &&
-           t->bytes > 4 * DISTANCE && value->weight <= MOST_WEIGHT && !value->guarded;
+    return t->role == IR_OUT && t->alias == 0 && t->offset == 0 && t->bytes > f->target->l1 && t->bytes > 2 * PAGE &&
+           value->weight <= MOST_WEIGHT && !value->guarded;
 }
 
 uint32_t opjit_cg_ahead_copies(const cg_pieces *p, uint32_t bits)
 {
-    const uint32_t copies = DISTANCE / (p->lanes * bits / 8);
+    const uint32_t copies = GROUP / (p->lanes * bits / 8);
     const bool fewer = p->lanes > 1 && copies < p->unroll && !p->f->peak && opjit_cg_reads_ahead(p->f, p->body);
     return fewer ? copies : p->unroll;
 }
 
-/* DISTANCE bytes on from what the piece's first copy stores; there itself where the piece would read past the end. */
-static LLVMValueRef begin(cg_func *f, const cg_access *a, LLVMValueRef pointer)
+/* Address of what the loop's first copies store; not by the value that these use, of which each use counts. */
+static LLVMValueRef first_group(cg_func *f, LLVMValueRef pointer)
 {
-    if (LLVMIsAFreezeInst(pointer)) /* what has 8 uses goes to the stack, and the stores have 7 of it */
+    if (LLVMIsAFreezeInst(pointer))
         pointer = LLVMGetOperand(pointer, 0);
-    const ir_tensor *t = &f->ir->tensors[a->tensor];
-    const uint64_t piece = (uint64_t)f->copies * f->lanes * a->bits / 8;
-    if (t->bytes < DISTANCE + piece)
-        return NULL;
-    LLVMValueRef last = opjit_cg_number(f, 64, 1, t->bytes - DISTANCE - piece);
+    return LLVMBuildPtrToInt(f->b, pointer, f->type.i64, "");
+}
+
+/* Where reads begin beside a group of `bytes` bytes: DISTANCE on, or less, so that none is past the page's end or the
+ * tensor's. */
+static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes)
+{
+    LLVMTypeRef i64 = f->type.i64;
+    LLVMValueRef at = f->ahead_group;
+    LLVMValueRef offset = opjit_cg_number(f, 64, 1, f->ir->tensors[a->tensor].bytes - bytes);
     LLVMValueRef base = opjit_cg_base_pointer(f, a->tensor);
-    LLVMValueRef fits =
-        LLVMBuildICmp(f->b, LLVMIntULE, pointer, LLVMBuildGEP2(f->entry, f->type.i8, base, &last, 1, ""), "");
-    return LLVMBuildSelect(f->b, fits, opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, DISTANCE)),
-                           pointer, "");
+    LLVMValueRef last = LLVMBuildPtrToInt(f->b, LLVMBuildGEP2(f->entry, f->type.i8, base, &offset, 1, ""), i64, "");
+    LLVMValueRef page = LLVMBuildOr(f->b, at, opjit_cg_number(f, 64, 1, PAGE - 1), "");
+    page = opjit_cg_sub(f, page, opjit_cg_number(f, 64, 1, bytes - 1));
+    last = opjit_cg_limit(f, false, page, last);
+    LLVMValueRef ahead = opjit_cg_add(f, at, opjit_cg_number(f, 64, 1, DISTANCE));
+    ahead = opjit_cg_limit(f, true, opjit_cg_limit(f, false, ahead, last), at);
+    return LLVMBuildIntToPtr(f->b, ahead, f->type.ptr, "");
 }
 
 void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const cg_loop *loop = &f->loops[f->loop_count - 1];
-    const int64_t at = loop->offset * (a->bits / 8);
+    const uint64_t at = (uint64_t)loop->offset * (a->bits / 8), all = (uint64_t)f->copies * f->lanes * a->bits / 8;
     const ir_ref body = ir_at(f->ir, ir_at(f->ir, loop->var)->ref)->body;
     if (at % IR_LINE != 0 || body != a->node || loop->step != 1 || f->lanes * a->bits < 2 * READ_BITS ||
         f->fronts.distance || !opjit_cg_reads_ahead(f, body))
         return;
-    if (at == 0) {
-        f->ahead = begin(f, a, pointer);
-        f->ahead_at = 0;
+    if (at % GROUP == 0) {
+        f->ahead_group =
+            at == 0 ? first_group(f, pointer) : opjit_cg_add(f, f->ahead_group, opjit_cg_number(f, 64, 1, GROUP));
+        f->ahead = begin(f, a, all - at < GROUP ? all - at : GROUP);
+        f->ahead_at = at;
     }
-    if (!f->ahead)
-        return;
     if (!f->peak && at - f->ahead_at == USES * IR_LINE) {
         LLVMValueRef by = opjit_cg_number(f, 64, 1, USES * IR_LINE);
         f->ahead = LLVMBuildFreeze(f->b, opjit_cg_offset(f, f->type.i8, f->ahead, by), "");
         f->ahead_at = at;
     }
-    LLVMValueRef offset = opjit_cg_number(f, 64, 1, (uint64_t)(at - f->ahead_at));
-    LLVMValueRef read = LLVMBuildLoad2(f->b, opjit_cg_int(f, READ_BITS, 1), opjit_cg_offset(f, f->type.i8, f->ahead, offset), "");
+    LLVMValueRef offset = opjit_cg_number(f, 64, 1, at - f->ahead_at);
+    LLVMValueRef read =
+        LLVMBuildLoad2(f->b, opjit_cg_int(f, READ_BITS, 1), opjit_cg_offset(f, f->type.i8, f->ahead, offset), "");
     LLVMSetAlignment(read, 1);
     LLVMSetVolatile(read, 1);
 }

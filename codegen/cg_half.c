@@ -105,10 +105,10 @@ bool opjit_cg_halves(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unr
     const ir_node *s = ir_at(f->ir, body);
     const cg_loop *loop = &f->loops[f->loop_count - 1];
     int64_t step;
-    return f->target->arch == RT_ARCH_X86_64 && !has_short_halves(f) && lanes > 1 && !f->nontemporal && !f->turn.on && s->op == IR_STORE &&
-           s->next == 0 && loop->step == 1 && unroll < CG_HALF_COPIES && CG_HALF_COPIES % unroll == 0 &&
-           most >= (int64_t)lanes * CG_HALF_COPIES * LEAST_ROUNDS && opjit_cg_contiguous(f, body, loop->var, 1) &&
-           halved_index(f, body, lanes, &step) != 0;
+    return f->target->arch == RT_ARCH_X86_64 && !has_short_halves(f) && lanes > 1 && !f->nontemporal && !f->turn.on &&
+           s->op == IR_STORE && s->next == 0 && loop->step == 1 && unroll < CG_HALF_COPIES &&
+           CG_HALF_COPIES % unroll == 0 && most >= (int64_t)lanes * CG_HALF_COPIES * LEAST_ROUNDS &&
+           opjit_cg_contiguous(f, body, loop->var, 1) && halved_index(f, body, lanes, &step) != 0;
 }
 
 /* Whether the numbers of `count` iterations from iv on are of one binade: numbers above 0 with the same highest bit

@@ -36,7 +36,6 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     f->vec = f->loop_count - 1;
     f->vectors = f->vectors || lanes > 1;
     loop->iv = iv;
-    f->ahead = NULL;
     opjit_cg_scope_push(f);
     f->loop_scope = f->place_scope = f->scope_count - 1;
     if (f->sinks && copies > 1 && !f->table) {

@@ -576,9 +576,9 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
         masked_store(f, value, opjit_cg_lane0(f, &a), a.bits / 8);
     } else if (affine && step == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
-        opjit_cg_read_ahead(f, &a, pointer);
         opjit_cg_store_vector(f, in_register(f, value), pointer, f->aligned ? f->lanes * a.bits / 8 : alignment(f, &a),
                               f->nontemporal);
+        opjit_cg_read_ahead(f, &a, pointer);
     } else if (affine && step == -1) {
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);
     } else {

@@ -30,8 +30,8 @@ ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_
     const uint32_t loop = f->loop_count - 1;
     const bool masks = f->peak && opjit_rt_target_has_masks(f->target) && !opjit_cg_is_zen(f);
     ir_ref moving;
-    if (masks || lanes < 2 || least < (int64_t)lanes * LEAST_VECTORS || f->nontemporal || s->op != IR_STORE || s->next != 0 ||
-        f->loops[loop].step != 1 || !opjit_cg_contiguous(f, body, f->loops[loop].var, 1))
+    if (masks || lanes < 2 || least < (int64_t)lanes * LEAST_VECTORS || f->nontemporal || s->op != IR_STORE ||
+        s->next != 0 || f->loops[loop].step != 1 || !opjit_cg_contiguous(f, body, f->loops[loop].var, 1))
         return 0;
     const ir_ref choice = ir_operand(f->ir, body, 0);
     if (ir_at(f->ir, choice)->op != IR_SELECT || !compared(f, ir_operand(f->ir, choice, 0), loop, &moving))

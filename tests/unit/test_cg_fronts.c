@@ -5,6 +5,9 @@
 #include "tests/unit/cg_harness.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* Caches so small that each of these outputs is beyond them, but for the last, which keeps one front. */
 static const char *const targets[] = {
@@ -211,6 +214,34 @@ START_TEST(read_ahead)
 }
 END_TEST
 
+/* Memory that nobody has touched is mapped once, by a store: where a read comes first, it is mapped twice. */
+START_TEST(fresh_pages)
+{
+    static const char *const names[] = { "cpu:x86-64-v4,vec=64,l1=1024,l2=1024", "cpu:x86-64-v2,l1=1024,l2=1024" };
+    const char *const name = names[_i % 2];
+    const struct value *v = &values[_i / 2];
+    const size_t bytes = (size_t)ROWS * 65536 * size_of(v->type), page = (size_t)sysconf(_SC_PAGESIZE);
+    ir_func f;
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK && test_can_run(name, false); level++) {
+        struct rusage before, after;
+        make(&f, name, v, 65536, size_of(v->type), false);
+        harness_kernel k = harness_compile(&f, name, level);
+        char *const memory = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ck_assert_ptr_ne(memory, MAP_FAILED);
+        madvise(memory, bytes + page, MADV_NOHUGEPAGE);
+        void *const buffers[] = { memory + 16 * (level - OPJIT_LEVEL_QUICK) };
+        ck_assert_int_eq(getrusage(RUSAGE_SELF, &before), 0);
+        harness_stage(&k, 0)(buffers, NULL, NULL, NULL, 0, ROWS);
+        ck_assert_int_eq(getrusage(RUSAGE_SELF, &after), 0);
+        const long faults = after.ru_minflt - before.ru_minflt, most = (long)(bytes / page + bytes / page / 8 + 8);
+        ck_assert_msg(faults <= most, "%s, %s: %ld faults for %zu pages", name, v->text, faults, bytes / page);
+        munmap(memory, bytes + page);
+        harness_unload(&k);
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cg.fronts");
@@ -219,6 +250,7 @@ int main(void)
     tcase_add_loop_test(tcase, two_rows, 0, TARGETS * SHAPES);
     tcase_add_loop_test(tcase, used, 0, VALUES + SHAPES);
     tcase_add_loop_test(tcase, read_ahead, 0, 2 * VALUES);
+    tcase_add_loop_test(tcase, fresh_pages, 0, 2 * VALUES);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

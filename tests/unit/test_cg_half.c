@@ -5,8 +5,10 @@
 
 #include <stdio.h>
 
-static const char *const targets[] = { "cpu:x86-64-v4+avx512fp16", "cpu:x86-64-v4", "cpu:x86-64-v3", "cpu:x86-64-v1",
-                                       "cpu:aarch64,l3=16777216",  "cpu:rv64gcv,l3=16777216" };
+static const char *const targets[] = {
+    "cpu:x86-64-v4+avx512fp16", "cpu:x86-64-v4",          "cpu:x86-64-v3", "cpu:x86-64-v1",
+    "cpu:aarch64,l3=16777216",  "cpu:rv64gcv,l3=16777216"
+};
 
 /* count numbers, of j. */
 static const struct numbers {
