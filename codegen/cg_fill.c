@@ -42,9 +42,8 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     f->shifted = true;
     LLVMValueRef from = opjit_cg_next_vector(f, p->body, p->lanes, r->pos);
     LLVMValueRef count = opjit_cg_sub(f, cg_advance(p, r->pos, r->count), from);
-    cg_range rounds = { from, count, NULL, many - p->lanes + 1, r->max };
+    cg_range rounds = { from, count, NULL, many - p->lanes + 1, r->max, !f->peak };
     LLVMBasicBlockRef early = f->peak ? NULL : opjit_cg_early_here(f);
-    inner.early = !f->peak;
     opjit_cg_piece(p, p->lanes, 1, r->pos);
     f->aligned = true;
     if (!f->peak && r->max >= 2 * many)
@@ -135,7 +134,7 @@ static void emit_even_fronts(const cg_pieces *p, const cg_range *r, uint32_t cop
 {
     cg_func *f = p->f;
     const int64_t size = (int64_t)p->lanes * copies, whole = (r->max - p->lanes) / size * size;
-    cg_range both = { from, cg_number(f, whole), NULL, whole, whole };
+    cg_range both = { from, cg_number(f, whole), NULL, whole, whole, false };
     opjit_cg_put_fronts(p, copies, &both);
     cg_range rest = *r;
     rest.max = r->max - whole;
@@ -163,7 +162,7 @@ void opjit_cg_put_aligned(const cg_pieces *p, const cg_range *r)
         return;
     }
     f->aligned = true;
-    cg_range inner = { from, cg_number(f, whole), NULL, whole, whole };
+    cg_range inner = { from, cg_number(f, whole), NULL, whole, whole, false };
     opjit_cg_pieces(p, &inner);
     f->aligned = false;
     emit_end(p, p->lanes, (uint32_t)((rest + lanes - 1) / lanes), r); /* last: lines are stored in order */

@@ -143,8 +143,9 @@ void opjit_cg_put_fronts(const cg_pieces *p, uint32_t copies, cg_range *r)
     opjit_cg_count_end(f, &c, size / 2, end);
     LLVMValueRef done = known ? cg_number(f, whole) : LLVMBuildAnd(f->b, r->count, cg_number(f, -size), "");
     const int64_t rest = known ? r->max - whole : 0;
-    *r = (cg_range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, rest,
-                     known ? rest : size - 1 };
+    *r = (cg_range){
+        opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, rest, known ? rest : size - 1, false
+    };
 }
 
 void opjit_cg_put_two_rows(const cg_pieces *p, const cg_range *r)

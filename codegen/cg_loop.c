@@ -96,13 +96,14 @@ int64_t opjit_cg_known_rest(const cg_pieces *p, uint64_t size)
     return gap == 0 || p->ordered ? (int64_t)gap : -1; /* an empty loop has no remainder */
 }
 
-/* The loop from pos to end, which runs at least once where the guard holds (NULL: always). */
-static void emit_rounds(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef pos, LLVMValueRef end,
+/* The loop from r->pos to end, which runs at least once where the guard holds (NULL: always). */
+static void emit_rounds(const cg_pieces *p, uint32_t lanes, uint32_t copies, const cg_range *r, LLVMValueRef end,
                         LLVMValueRef guard)
 {
     cg_func *f = p->f;
     const int64_t size = (int64_t)lanes * copies * p->step;
-    const bool holds = pos == p->start && p->step == 1 && opjit_cg_can_hold(f, p->body, p->lo, lanes, (uint64_t)size);
+    const bool holds =
+        r->pos == p->start && p->step == 1 && opjit_cg_can_hold(f, p->body, p->lo, lanes, (uint64_t)size);
     const bool around = holds && f->peak; /* at quick what goes round in registers goes to the stack twice */
     const bool blocks = has_loop(f, p->body) || (p->halves && copies == CG_HALF_COPIES);
     LLVMBasicBlockRef after = around && guard ? opjit_cg_if_begin(f, guard) : NULL;
@@ -110,8 +111,8 @@ static void emit_rounds(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLV
         opjit_cg_hold_load(f, p->body);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     cg_count c;
-    LLVMValueRef iv = p->early && !blocks ? opjit_cg_count_begin_early(f, &c, pos, guard)
-                                          : opjit_cg_count_begin(f, &c, blocks, pos, around ? NULL : guard);
+    LLVMValueRef iv = r->early && !blocks ? opjit_cg_count_begin_early(f, &c, r->pos, guard)
+                                          : opjit_cg_count_begin(f, &c, blocks, r->pos, around ? NULL : guard);
     cg_loop *loop = &f->loops[f->loop_count - 1];
     loop->slot = c.slot;
     loop->home = c.body;
@@ -140,11 +141,11 @@ void opjit_cg_whole(const cg_pieces *p, uint32_t lanes, uint32_t copies, cg_rang
     const int64_t known = r->min == r->max ? r->min % size : opjit_cg_known_rest(p, (uint64_t)size);
     if (r->max < size) {
         if (known >= 0)
-            *r = (cg_range){ r->pos, cg_number(f, known), r->end, known, known };
+            *r = (cg_range){ r->pos, cg_number(f, known), r->end, known, known, r->early };
         return;
     }
     LLVMValueRef rest, whole;
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, p->early);
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, r->early);
     if (r->min == r->max) {
         rest = cg_number(f, known);
         whole = cg_number(f, r->min - known);
@@ -160,7 +161,7 @@ void opjit_cg_whole(const cg_pieces *p, uint32_t lanes, uint32_t copies, cg_rang
     opjit_cg_early_end(f, here);
     LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
     if (r->max >= 2 * size) {
-        emit_rounds(p, lanes, copies, r->pos, end, guard);
+        emit_rounds(p, lanes, copies, r, end, guard);
     } else {
         LLVMBasicBlockRef after = guard ? opjit_cg_if_begin(f, guard) : NULL;
         opjit_cg_piece(p, lanes, copies, r->pos);
@@ -169,7 +170,7 @@ void opjit_cg_whole(const cg_pieces *p, uint32_t lanes, uint32_t copies, cg_rang
         else if (lanes == 1 && copies > 1 && !f->peak) /* what is selected slowly is to take no copies along */
             opjit_cg_next_block(f);
     }
-    *r = (cg_range){ end, rest, r->end, known >= 0 ? known : 0, known >= 0 ? known : size - 1 };
+    *r = (cg_range){ end, rest, r->end, known >= 0 ? known : 0, known >= 0 ? known : size - 1, r->early };
 }
 
 /* --- the remainder ------------------------------------------------------------------------------------------------ */
@@ -217,7 +218,7 @@ static void emit_halves(const cg_pieces *p, cg_range *r)
             r->pos = cg_advance(p, r->pos, cg_number(f, lanes));
             continue;
         }
-        LLVMBasicBlockRef here = opjit_cg_early_begin(f, p->early);
+        LLVMBasicBlockRef here = opjit_cg_early_begin(f, r->early);
         LLVMValueRef part = LLVMBuildAnd(f->b, r->count, cg_number(f, lanes), ""), pos = r->pos;
         if (lanes > 1)
             r->pos = cg_advance(p, pos, part);
@@ -406,15 +407,14 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     p.turn = turn;
     p.mask = vectors && can_mask(f, n);
     p.overlap = (vectors || turn) && (n->flags & IR_FOR_TAIL_OVERLAP);
-    p.early = f->early && f->loop_count == 1 && opjit_cg_is_early(f, lo) && opjit_cg_is_early(f, hi);
-    cg_range r;
+    cg_range r = { .early = f->early && f->loop_count == 1 && opjit_cg_is_early(f, lo) && opjit_cg_is_early(f, hi) };
     distance(f, lo, hi, p.lanes, &r.min, &r.max);
     p.ordered = r.min >= 0;
     r.min = steps_in(r.min, step);
     r.max = steps_in(r.max, step);
     if (r.max == 0)
         return;
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, p.early);
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, r.early);
     r.pos = p.start = opjit_cg_emit(f, lo);
     r.end = NULL;
     if (r.min == r.max) {

@@ -12,6 +12,7 @@ typedef struct cg_range {
     LLVMValueRef count; /* i64 */
     LLVMValueRef end;   /* pos + count * step, where that is at hand; else NULL */
     int64_t min, max;   /* of count */
+    bool early;         /* pos and count are there early, and so may be what is computed of them */
 } cg_range;
 
 typedef struct cg_pieces {
@@ -25,7 +26,6 @@ typedef struct cg_pieces {
     bool ordered;       /* lo <= hi is known */
     bool moved;         /* what is emitted does not begin where the loop does */
     bool halves;        /* it stores whole numbers as halves */
-    bool early;         /* what it counts with may be computed early */
     bool cheap;         /* many copies are asked for: an iteration is hardly more than its store */
     LLVMValueRef start; /* lo */
 } cg_pieces;
