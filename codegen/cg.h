@@ -446,8 +446,6 @@ LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
 /* Whether the stage is rows of one value but for one element that are better off two at a time; says how. */
 bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out);
-/* cg_ahead.c: whether lines are read before the loop with that body stores them. */
-bool opjit_cg_reads_ahead(const cg_func *f, ir_ref body);
 /* AMD's cores, whose stores beyond the first cache go another way than those of others that were measured. */
 bool opjit_cg_is_zen(const cg_func *f);
 /* cg_turn.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */

@@ -17,7 +17,8 @@ enum {
     USES = CG_FEW_USES - 1, /* of an address, by reads: one is chosen, which is another use */
 };
 
-bool opjit_cg_reads_ahead(const cg_func *f, ir_ref body)
+/* Whether lines are read before the loop with that body stores them. */
+static bool reads_ahead(const cg_func *f, ir_ref body)
 {
     const ir_node *s = ir_at(f->ir, body);
     if (s->op != IR_STORE || s->next != 0 || f->target->arch != RT_ARCH_X86_64 || opjit_cg_is_zen(f) || f->streams ||
@@ -32,7 +33,7 @@ bool opjit_cg_reads_ahead(const cg_func *f, ir_ref body)
 uint32_t opjit_cg_ahead_copies(const cg_pieces *p, uint32_t bits)
 {
     const uint32_t copies = GROUP / (p->lanes * bits / 8);
-    const bool fewer = p->lanes > 1 && copies < p->unroll && !p->f->peak && opjit_cg_reads_ahead(p->f, p->body);
+    const bool fewer = p->lanes > 1 && copies < p->unroll && !p->f->peak && reads_ahead(p->f, p->body);
     return fewer ? copies : p->unroll;
 }
 
@@ -67,7 +68,7 @@ void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
     const uint64_t at = (uint64_t)loop->offset * (a->bits / 8), all = (uint64_t)f->copies * f->lanes * a->bits / 8;
     const ir_ref body = ir_at(f->ir, ir_at(f->ir, loop->var)->ref)->body;
     if (at % IR_LINE != 0 || body != a->node || loop->step != 1 || f->lanes * a->bits < 2 * READ_BITS ||
-        f->fronts.distance || !opjit_cg_reads_ahead(f, body))
+        f->fronts.distance || !reads_ahead(f, body))
         return;
     if (at % GROUP == 0) {
         f->ahead_group =

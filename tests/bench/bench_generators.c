@@ -110,7 +110,8 @@ static uint32_t make_ways(const bench *b, hand_fn fn, const hand_job *job, twin_
         ways[count] = (way){ names[mode], b, fn, *job, TWIN_NONE, 0, executor };
         ways[count++].job.mode = (hand_mode)mode;
     }
-    const int modes = b->has_library && twin != TWIN_NONE ? 2 + b->library.has_clzero() : 0;
+    const bool has_twin = b->has_library && twin != TWIN_NONE;
+    const int modes = !has_twin ? 0 : b->library.has_clzero() ? HAND_LIBRARY_MODES : HAND_LIBRARY_MODES - 1;
     for (int mode = 0; mode < modes; mode++)
         ways[count++] = (way){ library_names[mode], b, NULL, *job, twin, mode, executor };
     return count;

@@ -57,7 +57,7 @@ typedef struct hand_library {
     void (*fill_u32)(void *out, long bytes, unsigned pattern, int mode, int threads);
     int (*has_clzero)(void); /* whether this machine has it; without, no mode 2 */
 } hand_library;
-#define HAND_LIBRARY_MODES 3 /* at most */
+#define HAND_LIBRARY_MODES 3
 
 /* Loads it; false and a reason (one line) where it can't be used: it is made for AVX-512. */
 bool hand_library_load(const char *path, hand_library *out, char *reason, size_t size);

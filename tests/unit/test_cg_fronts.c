@@ -9,7 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Caches so small that each of these outputs is beyond them, but for the last, which keeps one front. */
+/* Caches so small that each of these outputs is beyond them, but for the last, which keeps one front.  Those that are no
+ * Zen have no fronts and read ahead. */
 static const char *const targets[] = {
     "cpu:x86-64-v3,tune=znver3,l1=1024,l2=1024",
     "cpu:x86-64-v1,tune=znver1,l1=1024,l2=1024",
