@@ -19,6 +19,7 @@ enum {
     STORE_UNROLL = 32,  /* of a loop that stores what costs next to nothing */
     LONE_UNROLL = 64,   /* and where that is all that an iteration of its stage does */
     SEAM_VECTORS = 8,   /* most in a group that has seams */
+    SEAM_BYTES = 256,   /* and most, in rows of more than one group: a seam reads on average half of it in vain */
     FILL_VECTORS = 512, /* of a row whose pieces of one value are stored as fills */
 };
 
@@ -305,9 +306,19 @@ static int64_t group_of(scheduler *s, const chain *c)
         return c->edges && c->uniform ? c->lanes : c->lanes * s->team;
     const work w = { .cost = c->uniform ? 0 : c->cost, .math = c->math, .store = c->uniform ? c->loops[0] : 0 };
     const int64_t unroll = unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
+    const int64_t vectors = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes;
+    if (!c->uniform && vectors > SEAM_VECTORS && unroll * s->target->vector_bytes > SEAM_BYTES)
+        return c->lanes * SEAM_BYTES / s->target->vector_bytes;
     const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row: a fill then */
-    const bool is_long = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes >= LONE_UNROLL;
+    const bool is_long = vectors >= LONE_UNROLL;
     return c->lanes * (one_point && is_long ? LONE_UNROLL : unroll < STORE_UNROLL ? unroll : STORE_UNROLL);
+}
+
+/* Whether the row is so short that each element is chosen straight on, in less time than it takes to find its pieces. */
+static bool is_short(const scheduler *s, const chain *c)
+{
+    const int64_t longest = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]);
+    return !s->threads && !c->edges && (longest == c->group || (c->cost <= 1 && longest <= c->lanes * SEAM_VECTORS));
 }
 
 /* Of three pieces, where the outer two store the same, that is computed, and chosen, once; 0: they don't. */
@@ -569,6 +580,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
             s->loops += more;
             c.uniform = s->threads ? is_one_round(s, &c) : is_uniform(s, &c);
             c.group = group_of(s, &c);
+            c.uniform = c.uniform || is_short(s, &c);
             next = ir_at(f, c.loops[c.count - 1])->next;
             c.carry = c.edges && parent == s->stage && opjit_ir_chain_touches(s, &c);
             add_row(s, &out, &c);
