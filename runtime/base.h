@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <opjit/dml.h>
 #include <opjit/status.h>
@@ -30,10 +31,8 @@ void opjit_rt_printable(char *text);
 /* Clears *error (NULL is fine) at the entry of a public function. */
 static inline void opjit_rt_error_clear(opjit_error *error)
 {
-    if (error != NULL) {
-        error->status = OPJIT_OK;
-        error->message[0] = '\0';
-    }
+    if (error != NULL)
+        memset(error, 0, sizeof error->status + 4); /* OPJIT_OK and an empty message, as one store */
 }
 opjit_status opjit_rt_no_memory(opjit_error *error); /* OPJIT_OUT_OF_MEMORY, "out of memory" */
 

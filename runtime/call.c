@@ -462,28 +462,34 @@ static inline bool fits(const slot *s, const opjit_binding *b)
     return b->data != NULL && b->bytes >= s->bytes && ((uintptr_t)b->data & s->align_mask) == 0;
 }
 
-/* Written so that nothing has to be kept beyond the stage's call: each register that is saved is a store more, and
- * what a kernel of 16 KiB stores takes 512. */
+/* From a frame of its own, so that opjit_kernel_call needs none: each register that it saved would be a store more, and
+ * what a kernel of 16 KiB stores takes 256 or 512. */
+OUT_OF_LINE static opjit_status run_only_step(const program *p, void *first, void *second)
+{
+    void *buffers[2] = { first, second };
+
+    stage_of(p, p->only_step)(buffers, NULL, NULL, NULL, 0, p->only_step->extent);
+    return OPJIT_OK;
+}
+
 opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
 {
-    void *buffers[2];
     const program *p;
     const opjit_binding *b;
+    void *second = NULL;
 
     opjit_rt_error_clear(error);
-    if (kernel == NULL || call == NULL)
+    if (kernel == NULL || call == NULL || !is_simple(kernel, call))
         return call_slowly(kernel, call, error);
-    p = atomic_load_explicit(&kernel->active, memory_order_acquire);
     b = call->bindings;
-    if (p->only_step == NULL || !is_simple(kernel, call) || !fits(&kernel->slots[0], &b[0]))
+    if (!fits(&kernel->slots[0], &b[0]))
         return call_slowly(kernel, call, error);
-    buffers[0] = b[0].data;
     if (kernel->buffers == 2) {
         if (!fits(&kernel->slots[1], &b[1]) ||
             ranges_meet(b[0].data, kernel->slots[0].bytes, b[1].data, kernel->slots[1].bytes))
             return call_slowly(kernel, call, error);
-        buffers[1] = b[1].data;
+        second = b[1].data;
     }
-    stage_of(p, p->only_step)(buffers, NULL, NULL, NULL, 0, p->only_step->extent);
-    return OPJIT_OK;
+    p = atomic_load_explicit(&kernel->active, memory_order_acquire);
+    return p->only_step != NULL ? run_only_step(p, b[0].data, second) : call_slowly(kernel, call, error);
 }
