@@ -160,6 +160,7 @@ typedef struct cg_loop {
     LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable gives it */
     int64_t offset;         /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
+    int64_t most;           /* iterations at most; 0 where nobody asks */
     uint32_t threads;       /* that take groups of iterations in turn; 1 but where the loop is spread */
     uint32_t scope;         /* id of the scope around all of its pieces */
     LLVMValueRef slot;      /* where the variable is in memory, or NULL; iv is then what block `home` read there */

@@ -10,6 +10,7 @@
 
 enum {
     DISTANCE = 256, /* bytes from what is stored to what is read */
+    LEAST = 512,    /* bytes of a row that is worth it, where what follows is none of the kernel's */
     GROUP = 1024,   /* bytes that are stored before the distance is looked at again */
     PAGE = 4096,
     MOST_WEIGHT = 24, /* of a value; what is dearer hides its stores */
@@ -17,7 +18,13 @@ enum {
     USES = CG_FEW_USES - 1, /* of an address, by reads: one is chosen, which is another use */
 };
 
-/* Whether lines are read before the loop with that body stores them. */
+/* Bytes that the innermost loop stores at most. */
+static uint64_t most_stored(const cg_func *f, const ir_tensor *t)
+{
+    return (uint64_t)f->loops[f->loop_count - 1].most * opjit_ir_type_size(t->type);
+}
+
+/* Whether lines are read before the loop with that body stores them.  In place what it loads is read already. */
 static bool reads_ahead(const cg_func *f, ir_ref body)
 {
     const ir_node *s = ir_at(f->ir, body);
@@ -26,8 +33,9 @@ static bool reads_ahead(const cg_func *f, ir_ref body)
         return false;
     const ir_tensor *t = &f->ir->tensors[s->ref];
     const cg_info *value = &f->info[ir_operand(f->ir, body, 0)];
-    return t->role == IR_OUT && t->alias == 0 && t->offset == 0 && t->bytes > f->target->l1 && t->bytes > 2 * PAGE &&
-           value->weight <= MOST_WEIGHT && !value->guarded;
+    return t->role == IR_OUT && t->offset == 0 && t->bytes > f->target->l1 && t->bytes > 2 * PAGE &&
+           value->weight <= MOST_WEIGHT && !value->guarded &&
+           (t->alias == 0 || (!value->loads && most_stored(f, t) >= LEAST));
 }
 
 uint32_t opjit_cg_ahead_copies(const cg_pieces *p, uint32_t bits)
@@ -45,8 +53,16 @@ static LLVMValueRef first_group(cg_func *f, LLVMValueRef pointer)
     return LLVMBuildPtrToInt(f->b, pointer, f->type.i64, "");
 }
 
-/* Where reads begin beside a group of `bytes` bytes: DISTANCE on, or less, so that none is past the page's end or the
- * tensor's. */
+/* Bytes from what is stored to what is read: in place, where what follows in the row may be none of the kernel's, a row,
+ * if what is stored of two is in the first cache together. */
+static uint64_t distance_to(const cg_func *f, const ir_tensor *t)
+{
+    const uint64_t row = t->rank > 1 ? t->strides[t->rank - 2] * opjit_ir_type_size(t->type) : 0;
+    return t->alias != 0 && row > DISTANCE && most_stored(f, t) <= f->target->l1 / 4 ? row : DISTANCE;
+}
+
+/* Where reads begin beside a group of `bytes` bytes: the distance on, or less, so that none is past the tensor's end or,
+ * where nothing may have been stored to the next page yet, the page's. */
 static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes)
 {
     LLVMTypeRef i64 = f->type.i64;
@@ -54,10 +70,13 @@ static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes)
     LLVMValueRef offset = opjit_cg_number(f, 64, 1, f->ir->tensors[a->tensor].bytes - bytes);
     LLVMValueRef base = opjit_cg_base_pointer(f, a->tensor);
     LLVMValueRef last = LLVMBuildPtrToInt(f->b, LLVMBuildGEP2(f->entry, f->type.i8, base, &offset, 1, ""), i64, "");
-    LLVMValueRef page = LLVMBuildOr(f->b, at, opjit_cg_number(f, 64, 1, PAGE - 1), "");
-    page = opjit_cg_sub(f, page, opjit_cg_number(f, 64, 1, bytes - 1));
-    last = opjit_cg_limit(f, false, page, last);
-    LLVMValueRef ahead = opjit_cg_add(f, at, opjit_cg_number(f, 64, 1, DISTANCE));
+    const ir_tensor *t = &f->ir->tensors[a->tensor];
+    if (t->alias == 0) {
+        LLVMValueRef page = LLVMBuildOr(f->b, at, opjit_cg_number(f, 64, 1, PAGE - 1), "");
+        page = opjit_cg_sub(f, page, opjit_cg_number(f, 64, 1, bytes - 1));
+        last = opjit_cg_limit(f, false, page, last);
+    }
+    LLVMValueRef ahead = opjit_cg_add(f, at, opjit_cg_number(f, 64, 1, distance_to(f, t)));
     ahead = opjit_cg_limit(f, true, opjit_cg_limit(f, false, ahead, last), at);
     return LLVMBuildIntToPtr(f->b, ahead, f->type.ptr, "");
 }

@@ -435,7 +435,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->fetches = !f->cpu->grid && r.max > (int64_t)p.lanes * CG_PEAK_COPIES && has_arithmetic(f, n->body) &&
                  (f->streams || ir_at(f->ir, n->body)->op == IR_UPD);
     f->lane_bits = data_bits(f, n->body);
-    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step, .threads = 1 };
+    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = r.pos, .step = step, .most = r.max, .threads = 1 };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     const bool fills =

@@ -215,6 +215,51 @@ START_TEST(read_ahead)
 }
 END_TEST
 
+/* In place, rows from a place of their own on: what is read ahead is a row away, or less where rows are long, and
+ * nothing past the tensor; short rows, and what the stage loads itself, are not read. */
+START_TEST(in_place)
+{
+    static const char *const names[] = { "cpu:x86-64-v4,tune=emeraldrapids,l1=16384,l2=65536,l3=1073741824",
+                                         "cpu:x86-64-v3,l1=16384,l2=65536,l3=1073741824" };
+    static const struct {
+        uint32_t columns;
+        const char *value;
+        bool reads;
+    } rows[] = {
+        { 256, "f32 0x1.8p+1", true },  { 5000, "f32 0x1.8p+1", true },
+        { 301, "f32 0x1.8p+1", true },  { 256, "elem f32 (iadd(imul(%4, 3), %2))", true },
+        { 100, "f32 0x1.8p+1", false }, { 256, "add(load %0[%2,%4], f32 0x1p+0)", false },
+    };
+    enum { COUNT = 66 };
+    const char *const name = names[_i % 2];
+    test_random r;
+    test_random_init(&r, 12, 0, (uint32_t)_i);
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const uint32_t level = OPJIT_LEVEL_QUICK + (uint32_t)_i / 2, columns = rows[i].columns;
+        char text[512], what[160];
+        ir_func f;
+        snprintf(text, sizeof text,
+                 "kernel @rows after identity {\n    in %%0: f32[%d,%u]\n    out %%1: f32[%d,%u]\n    alias %%1 %%0\n"
+                 "    stage @0 for %%2 in 0..%d {\n        let %%3 = iadd(%%2, 1)\n"
+                 "        for %%4 in %%3..%u { store %%1[%%2,%%4], %s }\n    }\n}\n",
+                 COUNT, columns, COUNT, columns, COUNT, columns, rows[i].value);
+        harness_schedule(&f, text, name);
+        snprintf(what, sizeof what, "%s, %u columns, %s, level %u", rows[i].value, columns, name, level);
+        codegen_result code = harness_emit(&f, name, level, CODEGEN_LLVM);
+        opjit_rt_bytes_zero_end(&code.bytes);
+        ck_assert_msg((strstr((const char *)code.bytes.data, "load volatile") != NULL) == rows[i].reads, "%s", what);
+        harness_free_result(&code);
+        if (test_can_run(name, false)) {
+            harness_kernel k = harness_compile(&f, name, level);
+            for (uint32_t at_end = 0; at_end < 2; at_end++)
+                harness_check(&f, &k, &(harness_run){ .end = COUNT, .at_end = at_end, .what = what }, &r);
+            harness_unload(&k);
+        }
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
 /* Memory that nobody has touched is mapped once, by a store: where a read comes first, it is mapped twice. */
 START_TEST(fresh_pages)
 {
@@ -251,6 +296,7 @@ int main(void)
     tcase_add_loop_test(tcase, two_rows, 0, TARGETS * SHAPES);
     tcase_add_loop_test(tcase, used, 0, VALUES + SHAPES);
     tcase_add_loop_test(tcase, read_ahead, 0, 2 * VALUES);
+    tcase_add_loop_test(tcase, in_place, 0, 4);
     tcase_add_loop_test(tcase, fresh_pages, 0, 2 * VALUES);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
