@@ -3,7 +3,12 @@
 
 #include <stdio.h>
 
-enum { STACK_ALIGN = 16 }; /* bytes, of every calling convention here */
+enum {
+    STACK_ALIGN = 16,  /* bytes, of every calling convention here */
+    AT_ONCE = 8,       /* short iterations in a round: at quick it stores the variable, beside what it is for */
+    SHORT_VECTORS = 2, /* most of a short one */
+    MOST_WEIGHT = 24,  /* of what it stores */
+};
 
 static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *value)
 {
@@ -93,12 +98,55 @@ static bool is_ragged(const cg_func *f, ir_ref first)
     return ragged;
 }
 
+/* Whether an iteration of the stage is a vector or two, stored without a condition. */
+static bool is_short(const cg_func *f, ir_ref first)
+{
+    int64_t vectors = 0;
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
+        const ir_node *n = ir_at(f->ir, s), *store = ir_at(f->ir, n->body);
+        int64_t most;
+        if (n->op == IR_LET)
+            continue;
+        if (n->op != IR_FOR || n->vec < 2 || n->imm != 1 || store->op != IR_STORE || store->next != 0 ||
+            f->info[ir_operand(f->ir, n->body, 0)].weight > MOST_WEIGHT ||
+            !opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most))
+            return false;
+        vectors += (most + n->vec - 1) / n->vec;
+    }
+    return vectors > 0 && vectors <= SHORT_VECTORS && !is_ragged(f, first);
+}
+
+/* Iterations from begin, where guard holds, up to end, `once` of them a round. */
+static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef guard,
+                            int64_t once)
+{
+    cg_loop *loop = &f->loops[0];
+    cg_count c;
+    LLVMValueRef iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, true, begin, guard));
+    loop->iv = iv;
+    loop->slot = c.slot;
+    loop->home = c.body;
+    for (int64_t k = 0; k < once; k++) {
+        if (k > 0) {
+            loop->iv = opjit_cg_add(f, iv, opjit_cg_number(f, 64, 1, (uint64_t)k));
+            loop->slot = NULL;
+        }
+        opjit_cg_scope_push(f);
+        f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+        if (!f->peak && is_ragged(f, body))
+            opjit_cg_early_here(f);
+        opjit_cg_block(f, body);
+        f->early = NULL;
+        opjit_cg_scope_pop(f);
+    }
+    opjit_cg_count_end(f, &c, once, end);
+}
+
 /* The iteration number is the variable; iterations from begin up to end. */
 static void emit_stage(cg_func *f, ir_ref stage)
 {
     const ir_node *n = ir_at(f->ir, stage);
     LLVMValueRef begin = LLVMGetParam(f->fn, 4), end = LLVMGetParam(f->fn, 5);
-    cg_count c;
     f->loops[0] = (cg_loop){ .var = n->ref, .iv = begin, .step = 1, .threads = 1 };
     f->loop_count = 1;
     f->lanes = f->copies = 1;
@@ -117,17 +165,15 @@ static void emit_stage(cg_func *f, ir_ref stage)
         end = opjit_cg_sub(f, end, f->fronts.rows);
     }
     opjit_cg_hoist(f, n->body, 0, 1);
-    f->loops[0].iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, true, begin, guard));
-    f->loops[0].slot = c.slot;
-    f->loops[0].home = c.body;
-    opjit_cg_scope_push(f);
-    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
-    if (!f->peak && is_ragged(f, n->body))
-        opjit_cg_early_here(f);
-    opjit_cg_block(f, n->body);
-    f->early = NULL;
-    opjit_cg_scope_pop(f);
-    opjit_cg_count_end(f, &c, 1, end);
+    if (!f->peak && !f->fronts.rows && is_short(f, n->body)) {
+        LLVMValueRef count = opjit_cg_sub(f, opjit_cg_limit(f, true, end, begin), begin);
+        LLVMValueRef whole = LLVMBuildAnd(f->b, count, opjit_cg_number(f, 64, 1, (uint64_t)-AT_ONCE), "");
+        LLVMValueRef rest = opjit_cg_add(f, begin, whole);
+        emit_iterations(f, n->body, begin, rest, LLVMBuildICmp(f->b, LLVMIntSLT, begin, rest, ""), AT_ONCE);
+        guard = LLVMBuildICmp(f->b, LLVMIntSLT, rest, end, "");
+        begin = rest;
+    }
+    emit_iterations(f, n->body, begin, end, guard, 1);
     opjit_cg_scope_pop(f);
 }
 

@@ -62,7 +62,7 @@ LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref
 {
     const ir_node *s = ir_at(f->ir, body);
     bool divides = false;
-    if (f->cpu->grid || lanes < 2 || s->op != IR_STORE || s->next != 0 || f->turn.on || count < 2 * (int64_t)lanes ||
+    if (f->cpu->grid || lanes < 2 || s->op != IR_STORE || s->next != 0 || f->turn.on || count < (int64_t)lanes ||
         !ir_is_index_const(f->ir, lo) || ir_index_value(f->ir, lo) != 0 ||
         !opjit_cg_contiguous(f, body, f->loops[f->loop_count - 1].var, 1))
         return NULL;

@@ -399,6 +399,55 @@ static void check_reduction(const reduction *s, test_random *r)
     opjit_ir_free(&f);
 }
 
+/* Iterations of a vector or two: eight in a round at quick, whatever number of them a piece has; at peak one. */
+START_TEST(short_iterations)
+{
+    static const struct {
+        uint32_t columns;
+        const char *type, *value;
+    } rows[] = {
+        { 16, "f32", "select(eq(isub(idiv(%2, 4), imod(%2, 4)), 0), f32 0x1p+0, f32 0x0p+0)" },
+        { 16, "f32", "load %0[0,%2]" },
+        { 16, "f32", "select(lt(%2, %1), load %0[%1,%2], f32 0x1p+0)" },
+        { 21, "i16", "elem i16 (iadd(imul(%1, 3), %2))" },
+        { 3, "u8", "load %0[%1,%2]" },
+    };
+    static const uint32_t pieces[][2] = { { 0, 0 }, { 0, 1 }, { 3, 11 }, { 5, 30 }, { 0, 64 }, { 63, 64 }, { 7, 3 } };
+    const char *const name = targets[_i];
+    test_random r;
+    test_random_init(&r, 8, 0, (uint64_t)_i);
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[512];
+        ir_func f;
+        snprintf(
+            text, sizeof text,
+            "kernel @short after identity {\n    in %%0: %s[64,%u] stride [32,1]\n    out %%3: %s[64,%u] stride [32,1]\n"
+            "    stage @0 for %%1 in 0..64 {\n        for %%2 in 0..%u { store %%3[%%1,%%2], %s }\n    }\n}\n",
+            rows[i].type, rows[i].columns, rows[i].type, rows[i].columns, rows[i].columns, rows[i].value);
+        harness_schedule(&f, text, name);
+        for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK && test_can_run(name, false); level++) {
+            harness_kernel k = harness_compile(&f, name, level);
+            for (uint32_t p = 0; p < sizeof pieces / sizeof pieces[0]; p++)
+                harness_check(
+                    &f, &k, &(harness_run){ .begin = pieces[p][0], .end = pieces[p][1], .at_end = true, .what = text },
+                    &r);
+            harness_unload(&k);
+        }
+        if (i == 0 && strcmp(name, "cpu:x86-64-v4") == 0)
+            for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+                codegen_result code = harness_emit(&f, name, level, CODEGEN_LLVM);
+                opjit_rt_bytes_zero_end(&code.bytes);
+                uint32_t stores = 0;
+                for (const char *at = (const char *)code.bytes.data; (at = strstr(at, "store <16")) != NULL; at++)
+                    stores++;
+                ck_assert_uint_eq(stores, level == OPJIT_LEVEL_QUICK ? 9 : 1);
+                harness_free_result(&code);
+            }
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
 START_TEST(reductions)
 {
     test_random r;
@@ -577,6 +626,7 @@ int main(void)
     tcase_add_loop_test(t, wide_rows, 0, 14);
     tcase_add_loop_test(t, known_rests, 0, 4);
     tcase_add_loop_test(t, early, 0, 4);
+    tcase_add_loop_test(t, short_iterations, 0, TARGETS);
     tcase_add_loop_test(t, reductions, 0, 12);
     tcase_add_loop_test(t, running_steps, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, shared_loads, 0, 4);
