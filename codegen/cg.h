@@ -272,6 +272,7 @@ typedef struct cg_func {
     uint32_t vec;        /* the vectorised loop in loops, where lanes > 1 */
     uint32_t lane_bits;  /* width of the elements that the vectorised loop works on */
     LLVMValueRef mask;   /* lanes that are evaluated; NULL: all */
+    int64_t rest;        /* lanes of one more copy after the copies, which is masked; 0: none */
     bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool aligned;        /* it begins where the store's memory has a whole vector */

@@ -201,6 +201,7 @@ opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
     f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
     f->mask = f->line = f->nowhere = f->table = NULL;
     f->early = NULL;
+    f->rest = 0;
     f->point = 0;
     f->edge = NULL;
     f->head = f->head_count = 0;

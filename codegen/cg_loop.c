@@ -26,13 +26,26 @@ void opjit_cg_copy(cg_func *f, ir_ref body)
     opjit_cg_scope_pop(f);
 }
 
+/* What follows is for the first lanes alone, as many as the vector `count` has in each lane. */
+static void begin_mask(cg_func *f, uint32_t lanes, LLVMValueRef count)
+{
+    f->mask = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_iota(f, f->lane_bits, lanes, 0, 1), count, "");
+    f->tail = true;
+}
+
+static void end_mask(cg_func *f)
+{
+    f->mask = NULL;
+    f->tail = false;
+}
+
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
     const uint32_t outer_lanes = f->lanes, outer_copies = f->copies, outer_vec = f->vec;
     const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope, place_scope = f->place_scope;
     f->lanes = lanes;
-    f->copies = copies;
+    f->copies = copies + (f->rest > 0);
     f->vec = f->loop_count - 1;
     f->vectors = f->vectors || lanes > 1;
     loop->iv = iv;
@@ -55,6 +68,12 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     for (uint32_t u = 0; u < copies && one && !done; u++) {
         loop->offset = (int64_t)u * lanes * loop->threads * loop->step;
         opjit_cg_copy(f, body);
+    }
+    if (f->rest > 0) {
+        loop->offset = (int64_t)copies * lanes * loop->step;
+        begin_mask(f, lanes, opjit_cg_number(f, f->lane_bits, lanes, (uint64_t)f->rest));
+        opjit_cg_copy(f, body);
+        end_mask(f);
     }
     opjit_cg_scope_pop(f);
     loop->offset = 0;
@@ -181,13 +200,9 @@ static void emit_masked(const cg_pieces *p, cg_range *r)
     LLVMBasicBlockRef after = NULL;
     if (r->min == 0)
         after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, r->count, cg_number(f, 0), ""));
-    const uint32_t bits = f->lane_bits;
-    LLVMValueRef count = opjit_cg_splat(f, opjit_cg_resize(f, r->count, bits, false), p->lanes);
-    f->mask = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_iota(f, bits, p->lanes, 0, 1), count, "");
-    f->tail = true;
+    begin_mask(f, p->lanes, opjit_cg_splat(f, opjit_cg_resize(f, r->count, f->lane_bits, false), p->lanes));
     opjit_cg_piece(p, p->lanes, 1, r->pos);
-    f->mask = NULL;
-    f->tail = false;
+    end_mask(f);
     if (after)
         opjit_cg_if_end(f, after);
 }
@@ -309,16 +324,24 @@ static uint32_t copies_in_rest(const cg_pieces *p)
 
 void opjit_cg_pieces(const cg_pieces *p, cg_range *r)
 {
+    cg_func *const f = p->f;
     const uint32_t most = p->lanes == 1 && p->unroll <= SCALAR_COPIES ? SCALAR_COPIES : MOST_COPIES;
     const uint32_t times = p->unroll > MOST_COPIES / 4 ? p->unroll : 4 * p->unroll;
     const uint32_t copies = times < most ? times : most;
-    const bool straight = !has_loop(p->f, p->body) && !p->f->turn.on;
+    const bool straight = !has_loop(f, p->body) && !f->turn.on;
     const bool few = r->min == r->max && straight;
     const uint32_t fronts = opjit_cg_front_copies(p, r);
     if (fronts > 0)
         opjit_cg_put_fronts(p, fronts, r);
     if (p->halves)
         opjit_cg_whole(p, p->lanes, CG_HALF_COPIES, r);
+    if (few && p->mask && !p->halves && r->max <= (int64_t)p->lanes * copies && r->max > p->lanes && p->step == 1 &&
+        !fronts) {
+        f->rest = r->max % p->lanes; /* what depends on the place of lanes is found once */
+        opjit_cg_piece(p, p->lanes, (uint32_t)(r->max / p->lanes), r->pos);
+        f->rest = 0;
+        return;
+    }
     if (few && r->max <= (int64_t)p->lanes * copies && r->max >= p->lanes)
         opjit_cg_whole(p, p->lanes, (uint32_t)(r->max / p->lanes), r);
     else

@@ -489,6 +489,12 @@ static void add_row(scheduler *s, block *out, chain *c)
     c->bounds[c->count] = opjit_ir_block_let(f, out, c->bounds[c->count]);
     const ir_ref hi = c->bounds[c->count];
     c->repeats = !c->edges && !s->threads && !opjit_rt_target_has_masks(s->target) && opjit_ir_chain_repeats(s, c);
+    if (is_short(s, c)) {
+        const ir_ref loop = add_loop(s, out, c, c->base, hi, 0, last);
+        if (loop != 0 && c->repeats)
+            overlap_end(f, loop, c->base);
+        return;
+    }
     if (c->edges)
         begin_row(s, out, c);
     const ir_ref whole = in_groups(s, c, IR_DOWN, hi, c->base, c->group);
@@ -583,7 +589,6 @@ static void schedule_block(scheduler *s, ir_ref parent)
             s->loops += more;
             c.uniform = s->threads ? is_one_round(s, &c) : is_uniform(s, &c);
             c.group = group_of(s, &c);
-            c.uniform = c.uniform || is_short(s, &c);
             next = ir_at(f, c.loops[c.count - 1])->next;
             c.carry = c.edges && parent == s->stage && opjit_ir_chain_touches(s, &c);
             add_row(s, &out, &c);
