@@ -1,5 +1,5 @@
 /* pass_schedule.h - rows as schedule sees them: chains of loops that each store a part of one row.  Shared by
- * pass_schedule.c, pass_work.c, pass_edge.c, pass_ends.c and pass_turn.c. */
+ * pass_schedule.c, pass_seam.c, pass_work.c, pass_edge.c, pass_ends.c and pass_turn.c. */
 #ifndef OPJIT_IR_PASS_SCHEDULE_H
 #define OPJIT_IR_PASS_SCHEDULE_H
 
@@ -7,6 +7,10 @@
 
 enum {
     MAX_CHAIN = 16,
+    MAX_LOOPS = 24,      /* of a stage, rule V16 */
+    MAX_UNROLL = 16,     /* of loops that do more than store, and of loops that are spelled out */
+    STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
+    LONE_UNROLL = 64,    /* and where that is all that an iteration of its stage does */
     MATH_COST = 16,      /* about what the shortest math op becomes */
     SPELLED_OUT = 65536, /* a cost: the loop is to be straight-line code, since its conditions are then constants */
 };
@@ -47,6 +51,12 @@ typedef struct work {
     uint32_t gathers; /* loads that are made lane by lane */
 } work;
 
+/* Lanes of a vector of what the loop stores. */
+int64_t opjit_ir_lanes_of(const scheduler *s, const work *w);
+/* Copies of the body in a round of a loop over [lo, hi). */
+uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes);
+/* unroll 0: as fits the body; at_line: the loop begins at a whole vector in memory, as is known of its row's edges. */
+void opjit_ir_set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll, bool at_line);
 int64_t opjit_ir_longest(const ir_func *f, ir_ref lo, ir_ref hi); /* distance from lo to hi that is known */
 uint32_t opjit_ir_team_for(scheduler *s); /* pass_team.c: threads of the stage's team; 0: no GPU */
 /* Whether the loop makes vectors: stores of neighbours, everything else the same or in equal steps, or known. */
@@ -60,6 +70,12 @@ bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: t
  * costs more than a load of neighbours is added to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
 bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length);
+
+/* --- seams (pass_seam.c) ------------------------------------------------------------------------------------------ */
+/* The longest chain of single stores that begins with `loop`. */
+void opjit_ir_find_chain(scheduler *s, ir_ref loop, chain *out);
+/* The chain's row as loops over whole groups, at the end of the list. */
+void opjit_ir_add_row(scheduler *s, block *out, chain *c);
 
 /* --- edges (pass_edge.c) ------------------------------------------------------------------------------------------ */
 ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c);   /* of the first loop */
