@@ -4,10 +4,9 @@
 #include <stdio.h>
 
 enum {
-    STACK_ALIGN = 16,  /* bytes, of every calling convention here */
-    AT_ONCE = 8,       /* short iterations in a round: at quick it stores the variable, beside what it is for */
-    SHORT_VECTORS = 2, /* most of a short one */
-    MOST_WEIGHT = 24,  /* of what it stores */
+    STACK_ALIGN = 16, /* bytes, of every calling convention here */
+    AT_ONCE = 8, /* vectors of short iterations in a round: at quick it stores the variable, beside what it is for */
+    MOST_WEIGHT = 24, /* of what they store */
 };
 
 static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *value)
@@ -98,8 +97,8 @@ static bool is_ragged(const cg_func *f, ir_ref first)
     return ragged;
 }
 
-/* Whether an iteration of the stage is a vector or two, stored without a condition. */
-static bool is_short(const cg_func *f, ir_ref first)
+/* Iterations of the stage that a round does: several, if they are a few vectors each, stored without a condition. */
+static int64_t iterations_at_once(const cg_func *f, ir_ref first)
 {
     int64_t vectors = 0;
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
@@ -110,10 +109,12 @@ static bool is_short(const cg_func *f, ir_ref first)
         if (n->op != IR_FOR || n->vec < 2 || n->imm != 1 || store->op != IR_STORE || store->next != 0 ||
             f->info[ir_operand(f->ir, n->body, 0)].weight > MOST_WEIGHT ||
             !opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most))
-            return false;
+            return 1;
         vectors += (most + n->vec - 1) / n->vec;
     }
-    return vectors > 0 && vectors <= SHORT_VECTORS && !is_ragged(f, first);
+    if (f->peak || f->fronts.rows || vectors == 0 || vectors > AT_ONCE / 2 || is_ragged(f, first))
+        return 1;
+    return vectors == 1 ? AT_ONCE : vectors == 2 ? AT_ONCE / 2 : 2;
 }
 
 /* Iterations from begin, where guard holds, up to end, `once` of them a round. */
@@ -165,11 +166,12 @@ static void emit_stage(cg_func *f, ir_ref stage)
         end = opjit_cg_sub(f, end, f->fronts.rows);
     }
     opjit_cg_hoist(f, n->body, 0, 1);
-    if (!f->peak && !f->fronts.rows && is_short(f, n->body)) {
+    const int64_t once = iterations_at_once(f, n->body);
+    if (once > 1) {
         LLVMValueRef count = opjit_cg_sub(f, opjit_cg_limit(f, true, end, begin), begin);
-        LLVMValueRef whole = LLVMBuildAnd(f->b, count, opjit_cg_number(f, 64, 1, (uint64_t)-AT_ONCE), "");
+        LLVMValueRef whole = LLVMBuildAnd(f->b, count, opjit_cg_number(f, 64, 1, (uint64_t)-once), "");
         LLVMValueRef rest = opjit_cg_add(f, begin, whole);
-        emit_iterations(f, n->body, begin, rest, LLVMBuildICmp(f->b, LLVMIntSLT, begin, rest, ""), AT_ONCE);
+        emit_iterations(f, n->body, begin, rest, LLVMBuildICmp(f->b, LLVMIntSLT, begin, rest, ""), once);
         guard = LLVMBuildICmp(f->b, LLVMIntSLT, rest, end, "");
         begin = rest;
     }

@@ -399,7 +399,7 @@ static void check_reduction(const reduction *s, test_random *r)
     opjit_ir_free(&f);
 }
 
-/* Iterations of a vector or two: eight in a round at quick, whatever number of them a piece has; at peak one. */
+/* Iterations of a few vectors: eight vectors in a round at quick, whatever number of them a piece has; at peak one. */
 START_TEST(short_iterations)
 {
     static const struct {
@@ -409,6 +409,7 @@ START_TEST(short_iterations)
         { 16, "f32", "select(eq(isub(idiv(%2, 4), imod(%2, 4)), 0), f32 0x1p+0, f32 0x0p+0)" },
         { 16, "f32", "load %0[0,%2]" },
         { 16, "f32", "select(lt(%2, %1), load %0[%1,%2], f32 0x1p+0)" },
+        { 52, "f32", "select(lt(%2, %1), load %0[%1,%2], f32 0x1p+0)" },
         { 21, "i16", "elem i16 (iadd(imul(%1, 3), %2))" },
         { 3, "u8", "load %0[%1,%2]" },
     };
@@ -421,7 +422,7 @@ START_TEST(short_iterations)
         ir_func f;
         snprintf(
             text, sizeof text,
-            "kernel @short after identity {\n    in %%0: %s[64,%u] stride [32,1]\n    out %%3: %s[64,%u] stride [32,1]\n"
+            "kernel @short after identity {\n    in %%0: %s[64,%u] stride [64,1]\n    out %%3: %s[64,%u] stride [64,1]\n"
             "    stage @0 for %%1 in 0..64 {\n        for %%2 in 0..%u { store %%3[%%1,%%2], %s }\n    }\n}\n",
             rows[i].type, rows[i].columns, rows[i].type, rows[i].columns, rows[i].columns, rows[i].value);
         harness_schedule(&f, text, name);
