@@ -213,15 +213,19 @@ static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last
 
 /* Vectors that a round of one piece stores: as many as a group, or more of what costs next to nothing.  Groups of what
  * is dear have few, and where a long row goes on with one value, the rounds' own stores are a tenth of its time.  Around
- * the caches, copies wait where a round begins. */
+ * the caches copies of an input wait where a round begins: up to an eighth of the row is one. */
 static int64_t copies_of(const scheduler *s, const chain *c, const work *w)
 {
     const int64_t group = c->group / c->lanes;
     const int64_t vectors = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes;
-    if (w->cost > 1)
+    if (w->cost > 1 || (s->beyond_caches && w->cost == 0))
         return group;
-    if (s->beyond_caches)
-        return w->cost == 1 && vectors >= 8 * MAX_UNROLL ? MAX_UNROLL : group;
+    if (s->beyond_caches) {
+        int64_t copies = group;
+        while (copies < STORE_UNROLL && vectors >= 16 * copies)
+            copies *= 2;
+        return copies;
+    }
     return w->cost == 0 && vectors >= FILL_VECTORS && group < STORE_UNROLL ? STORE_UNROLL : 2 * group;
 }
 
