@@ -6,6 +6,7 @@
 enum {
     ALIGN_VECTORS = 32, /* least that are worth another two, so that whole ones are stored */
     TWICE_PART = 32,    /* of a loop, which may be stored twice for it */
+    MOST_PARTS = 4,     /* stores that a short run is made of */
 };
 
 /* --- one value everywhere ----------------------------------------------------------------------------------------- */
@@ -83,6 +84,34 @@ void opjit_cg_put_fill(const cg_pieces *p, const cg_range *r)
         opjit_cg_if_leave(f, less, end);
     }
     opjit_cg_if_end(f, end);
+}
+
+/* --- short runs --------------------------------------------------------------------------------------------------- */
+
+bool opjit_cg_is_brief(const cg_func *f, ir_ref loop, int64_t *part)
+{
+    const ir_node *n = ir_at(f->ir, loop), *s = ir_at(f->ir, n->body);
+    int64_t least, most;
+    if (f->peak || f->cpu->grid || n->op != IR_FOR || n->vec < 2 || n->imm != 1 || (n->flags & IR_FOR_NT) != 0 ||
+        s->op != IR_STORE || s->next != 0 || ir_at(f->ir, ir_operand(f->ir, n->body, 0))->op != IR_CONST ||
+        !opjit_cg_span(f, ir_operand(f->ir, loop, 0), ir_operand(f->ir, loop, 1), &most) ||
+        !opjit_cg_span(f, ir_operand(f->ir, loop, 1), ir_operand(f->ir, loop, 0), &least) || least >= 0 ||
+        most >= n->vec || most == -least || !opjit_cg_contiguous(f, n->body, n->ref, 1))
+        return false;
+    *part = 1;
+    while (2 * *part <= -least)
+        *part *= 2;
+    return most <= MOST_PARTS * *part;
+}
+
+void opjit_cg_put_brief(const cg_pieces *p, const cg_range *r, int64_t part)
+{
+    cg_func *f = p->f;
+    LLVMValueRef last = opjit_cg_sub(f, r->count, cg_number(f, part));
+    f->shifted = true;
+    for (int64_t at = 0; at < r->max; at += part)
+        opjit_cg_piece(p, (uint32_t)part, 1, cg_advance(p, r->pos, opjit_cg_limit(f, false, cg_number(f, at), last)));
+    f->shifted = false;
 }
 
 /* --- aligned stores ----------------------------------------------------------------------------------------------- */

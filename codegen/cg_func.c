@@ -1,5 +1,5 @@
 /* cg_func.c - one stage, one function: its signature, attributes, parallel loop and end. */
-#include "codegen/cg.h"
+#include "codegen/cg_pieces.h"
 
 #include <stdio.h>
 
@@ -84,13 +84,13 @@ static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
     opjit_cg_scope_pop(f);
 }
 
-/* Whether some loop in the stage's iteration has a length that differs from row to row. */
+/* Whether some loop in the stage's iteration has a length that differs from row to row, and conditions for it. */
 static bool is_ragged(const cg_func *f, ir_ref first)
 {
     bool ragged = false;
     for (ir_ref s = first; s != 0 && !ragged; s = ir_at(f->ir, s)->next) {
-        int64_t least, most;
-        ragged = ir_at(f->ir, s)->op == IR_FOR &&
+        int64_t least, most, part;
+        ragged = ir_at(f->ir, s)->op == IR_FOR && !opjit_cg_is_brief(f, s, &part) &&
                  !(opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most) &&
                    opjit_cg_span(f, ir_operand(f->ir, s, 1), ir_operand(f->ir, s, 0), &least) && least == -most);
     }

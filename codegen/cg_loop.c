@@ -463,6 +463,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
     f->loops[f->loop_count - 1].scope = f->next_scope;
     const bool fills =
         r.min < r.max && r.max >= p.lanes && opjit_cg_known_rest(&p, p.lanes) != 0 && opjit_cg_stores_one_value(f, &p);
+    int64_t part;
+    const bool brief = opjit_cg_is_brief(f, statement, &part);
     p.unroll = opjit_cg_ahead_copies(&p, f->lane_bits);
     if (!f->peak && p.unroll < CG_SHORT_COPIES && r.max >= 2 * (int64_t)p.lanes * CG_SHORT_COPIES &&
         opjit_cg_converts_shorts(f, &p))
@@ -476,6 +478,8 @@ void opjit_cg_for(cg_func *f, ir_ref statement)
         opjit_cg_hoist(f, n->body, f->loop_count - 1, p.lanes);
     if (f->fronts.rows)
         opjit_cg_put_two_rows(&p, &r);
+    else if (brief)
+        opjit_cg_put_brief(&p, &r, part);
     else if (reaches_back(&p))
         emit_blocks(&p, &r);
     else if (fills)

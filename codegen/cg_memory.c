@@ -4,8 +4,8 @@
 
 enum {
     LINE = 64,
-    AHEAD = 3968,         /* bytes from a load to what is fetched for those to come */
-    STREAMED = 64 * 1024, /* bytes of the smallest tensor that it is done for beside stores around the caches */
+    AHEAD = 3968,          /* bytes from a load to what is fetched for those to come */
+    STREAMED = 64 * 1024,  /* bytes of the smallest tensor that it is done for beside stores around the caches */
     REDUCED = 4096 * 1024, /* and where there are none */
 };
 
@@ -123,9 +123,8 @@ static LLVMValueRef row_pointer(cg_func *f, const cg_access *a, ir_ref var)
     LLVMValueRef offset = NULL, p = opjit_cg_base_pointer(f, a->tensor);
     for (uint32_t d = 0; d < a->rank; d++)
         if (cg_stride(f, a, d) != 0)
-            offset = opjit_cg_plus(f, offset,
-                                   opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, d), var, NULL),
-                                                  cg_stride(f, a, d)));
+            offset = opjit_cg_plus(
+                f, offset, opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, d), var, NULL), cg_stride(f, a, d)));
     if (offset)
         p = opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), p, offset);
     row.entry = opjit_cg_entry(f, f->copy_scope, p);
@@ -355,7 +354,8 @@ LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef 
 {
     LLVMTypeRef type = opjit_cg_int(f, a->bits, lanes);
     const uint32_t words = a->bits * lanes / 32;
-    const bool as_words = f->cpu->grid && words > 1 && align >= 4 * words; /* one instruction, whatever the elements are */
+    const bool as_words =
+        f->cpu->grid && words > 1 && align >= 4 * words; /* one instruction, whatever the elements are */
     LLVMValueRef v = LLVMBuildLoad2(f->b, as_words ? opjit_cg_int(f, 32, words) : type, pointer, "");
     LLVMSetAlignment(v, align);
     return as_words ? LLVMBuildBitCast(f->b, v, type, "") : v;
@@ -542,21 +542,28 @@ void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer,
 }
 
 /* As it is stored at quick: a constant that an integer register holds is an integer, since fast selection knows no
- * vectors so short. */
+ * vectors so short, nor bit casts of constants. */
 static LLVMValueRef in_register(cg_func *f, LLVMValueRef value)
 {
-    const uint32_t bits = opjit_cg_lanes(value) * opjit_cg_bits(value);
-    return !f->peak && !f->cpu->grid && LLVMIsConstant(value) && bits <= 64
-               ? LLVMConstBitCast(value, LLVMIntTypeInContext(f->llvm, bits))
-               : opjit_cg_kept(f, value);
+    const uint32_t size = opjit_cg_bits(value), lanes = opjit_cg_lanes(value);
+    uint64_t all = 0;
+    if (f->peak || f->cpu->grid || !LLVMIsConstant(value) || lanes * size > 64)
+        return opjit_cg_kept(f, value);
+    for (uint32_t i = 0; i < lanes; i++) {
+        LLVMValueRef one = lanes > 1 ? LLVMGetAggregateElement(value, i) : value;
+        if (!one || !LLVMIsAConstantInt(one))
+            return LLVMConstBitCast(value, LLVMIntTypeInContext(f->llvm, lanes * size));
+        all |= LLVMConstIntGetZExtValue(one) << (i * size);
+    }
+    return LLVMConstInt(LLVMIntTypeInContext(f->llvm, lanes * size), all, 0);
 }
 
 void opjit_cg_store(cg_func *f, ir_ref statement)
 {
     const cg_access a = opjit_cg_access_of(f, statement);
     int64_t grow = 0;
-    LLVMValueRef value = f->table ? opjit_cg_table_read(f, a.bits)
-                                  : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
+    LLVMValueRef value =
+        f->table ? opjit_cg_table_read(f, a.bits) : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
     if (f->lanes == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
         LLVMBasicBlockRef after = opjit_cg_one_begin(f);

@@ -61,6 +61,11 @@ void opjit_cg_put_fill(const cg_pieces *p, const cg_range *r); /* then */
 bool opjit_cg_seeks_alignment(cg_func *f, const cg_pieces *p, const cg_range *r);
 void opjit_cg_put_aligned(const cg_pieces *p, const cg_range *r); /* then */
 
+/* At quick: a run of one constant that is at least `part` elements, a power of two, and at most a few times that, and
+ * less than a vector: some stores of as many, the last ones over each other, and no condition. */
+bool opjit_cg_is_brief(const cg_func *f, ir_ref loop, int64_t *part);
+void opjit_cg_put_brief(const cg_pieces *p, const cg_range *r, int64_t part);
+
 /* --- cg_ahead.c --------------------------------------------------------------------------------------------------- */
 /* Copies in a round: as many as are unrolled, or fewer where their lines are read ahead. */
 uint32_t opjit_cg_ahead_copies(const cg_pieces *p, uint32_t bits);

@@ -449,6 +449,39 @@ START_TEST(short_iterations)
 }
 END_TEST
 
+/* In place, runs of one constant that differ by a few elements from row to row: stores over each other, in any piece. */
+START_TEST(brief_runs)
+{
+    static const int64_t bands[][2] = { { 2, 3 }, { 1, 3 }, { 0, 5 }, { 4, 5 }, { 6, 7 }, { 1, 1 }, { -3, 8 } };
+    static const char *const values[][2] = {
+        { "f32", "f32 0x1.4p+2" }, { "u8", "u8 7" }, { "f16", "f16 0x1.4p+2" }, { "i64", "i64 -5" }
+    };
+    const char *const name = targets[_i];
+    test_random r;
+    test_random_init(&r, 13, 0, (uint64_t)_i);
+    for (uint32_t i = 0; i < 4 * sizeof bands / sizeof bands[0]; i++) {
+        const int64_t *const band = bands[i / 4];
+        const char *const *const value = values[i % 4];
+        char text[512];
+        ir_func f;
+        snprintf(text, sizeof text,
+                 "kernel @brief after identity {\n    in %%0: %s[61,64]\n    out %%1: %s[61,64]\n    alias %%1 %%0\n"
+                 "    stage @0 for %%2 in 0..61 {\n        let %%3 = clamp(iadd(%%2, %lld), 0, 64)\n"
+                 "        let %%4 = clamp(iadd(%%2, %lld), %%3, 64)\n"
+                 "        for %%5 in %%3..%%4 { store %%1[%%2,%%5], %s }\n    }\n}\n",
+                 value[0], value[0], (long long)-band[0], (long long)band[1], value[1]);
+        harness_schedule(&f, text, name);
+        for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK && test_can_run(name, false); level++) {
+            harness_kernel k = harness_compile(&f, name, level);
+            for (uint32_t at_end = 0; at_end < 2; at_end++)
+                harness_check(&f, &k, &(harness_run){ .begin = at_end, .end = 61, .at_end = at_end, .what = text }, &r);
+            harness_unload(&k);
+        }
+        opjit_ir_free(&f);
+    }
+}
+END_TEST
+
 START_TEST(reductions)
 {
     test_random r;
@@ -628,6 +661,7 @@ int main(void)
     tcase_add_loop_test(t, known_rests, 0, 4);
     tcase_add_loop_test(t, early, 0, 4);
     tcase_add_loop_test(t, short_iterations, 0, TARGETS);
+    tcase_add_loop_test(t, brief_runs, 0, TARGETS);
     tcase_add_loop_test(t, reductions, 0, 12);
     tcase_add_loop_test(t, running_steps, 0, MAX_TRIP + 1);
     tcase_add_loop_test(t, shared_loads, 0, 4);
