@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg.h - what the files of codegen share: the state of one function in the making, and the helpers that emit into it.
  * Not for anybody else: the door is codegen.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_acc.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves; the order of
  * ir/README.md, whatever the vector width.  They live in memory of the stack frame; where speed matters a pass makes
  * them registers.  Those whose lanes are threads of a GPU: cg_apart.c. */

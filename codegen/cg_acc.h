@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_acc.h - accumulators as cg_acc.c and cg_apart.c see them: their lanes in memory, steps, folds and totals. */
 #ifndef OPJIT_CODEGEN_CG_ACC_H
 #define OPJIT_CODEGEN_CG_ACC_H

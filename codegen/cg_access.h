@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_access.h - loads and stores as cg_memory.c and cg_stride.c see them: coordinates and addresses. */
 #ifndef OPJIT_CODEGEN_CG_ACCESS_H
 #define OPJIT_CODEGEN_CG_ACCESS_H

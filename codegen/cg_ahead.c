@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_ahead.c - stores to memory that the first cache does not hold: each line is read a few lines before it is stored.
  * Lines that stores miss come one after the other, and a store that hits, such as that of a loop's variable to the
  * stack, waits for all of them; reads go on.  Nothing is done with what is read, which is the tensor's own.  A read

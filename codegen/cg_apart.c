@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_apart.c - accumulators whose lanes are the threads of a GPU's team: in registers around a loop, and where a team
  * is a block of several warps, what each warp has is put together.  Steps, folds and totals are cg_acc.c's. */
 #include "codegen/cg_acc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_arith.c - arithmetic, bits and comparison on values of one element type: total and bit exact, as ir/ir_scalar.c
  * has it.  No flags that would let LLVM assume anything: no contraction, no fast math, no wrap flags. */
 #include "codegen/cg.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_bounds.c - what can be known of loop bounds and addresses without running: remainders and spans.  Reads the IR
  * only. */
 #include "codegen/cg.h"

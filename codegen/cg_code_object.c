@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_code_object.c - an AMDGPU object as the code object that ROCm's loader takes: kernels and their descriptors
  * (NAME and NAME.kd) in flat code, LLVM's note with the arguments before it. */
 #include "codegen/cg_code_object.h"

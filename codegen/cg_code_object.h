@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_code_object.h - AMDGPU objects as code objects, without a linker.  Knows no LLVM. */
 #ifndef OPJIT_CODEGEN_CG_CODE_OBJECT_H
 #define OPJIT_CODEGEN_CG_CODE_OBJECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_compat.h - what depends on LLVM's version: one place to look when it changes. */
 #ifndef OPJIT_CODEGEN_CG_COMPAT_H
 #define OPJIT_CODEGEN_CG_COMPAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_convert.c - CAST and the roads between f16 and the other floats, on values.  Every conversion rounds once. */
 #include "codegen/cg.h"
 

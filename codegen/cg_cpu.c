@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_cpu.c - a function for objects that says whether the machine it runs on has a target's features.  It is plain code
  * of the first level, refers to nothing and writes nothing, so that it can choose between versions while a program is
  * being loaded.  x86-64 is asked itself; AArch64 tells only its operating system, which tells the loader, which hands

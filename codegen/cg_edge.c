@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_edge.c - the begin and the end of a row whose lines are stored around the caches.  Its first and its last line may
  * belong to two rows.  Where the rows follow each other in memory such a line is put together in a line of our own: the
  * row that ends writes its part, the row that begins writes the rest and stores the whole.  Both parts are written as a

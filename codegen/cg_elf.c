@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_elf.c - ELF files that are loaded: headers, hash table, symbols, sections. */
 #include "codegen/cg_elf.h"
 

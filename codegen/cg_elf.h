@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_elf.h - the writer of ELF files that are loaded: flat code, symbols, and one read-only piece before them.
  * There is nothing to relocate, nothing writable but the page that holds the dynamic section (as some loaders want
  * it), and addresses are offsets in the file.  No linker is needed, and the bytes depend on none.  Knows no LLVM. */

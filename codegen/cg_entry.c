@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_entry.c - what an object has beside a kernel's stages, so that programs can call it and the runtime can find it:
  *     NAME(in0, ..., out0, ..., params ..., workspace)   typed, as the generated header declares it
  *     NAME_packed(buffers, params, workspace)             the same with arrays

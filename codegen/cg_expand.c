@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_expand.c - operations that a target has no instruction for, made of ones that it has, on scalars and vectors
  * alike. They rely on round to nearest and on subnormals being kept, and on LLVM not reassociating: no fast-math
  * flags. What needs a loop or 128 bits is in cg_soft.c. */

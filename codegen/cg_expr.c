@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_expr.c - expressions: what is emitted once and remembered, what is emitted before a loop, and lazy selects.
  * Operations themselves are in cg_arith.c and cg_index.c. */
 #include "codegen/cg.h"

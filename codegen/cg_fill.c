@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_fill.c - loops that store at places which are not known to be whole vectors of memory: runs of one value, of any
  * length, and long ones of what takes no time to compute.  They begin and end with vectors that reach over whole ones
  * between them, since a store across two lines takes twice as long in the caches. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_fronts.c - a long loop that does hardly more than store, beyond the first cache, goes on at two fronts: a few
  * vectors where it begins, as many from its middle on, and so on.  So do rows of one value but for one element,
  * from the stage's first row and from the middle one on.  Lines that are not in the first cache take their time to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_func.c - one stage, one function: its signature, attributes, parallel loop and end. */
 #include "codegen/cg_pieces.h"
 

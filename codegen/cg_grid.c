@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_grid.c - stages as kernels for a grid of threads: what passes share out (ir/pass_grid.c) is done by the thread
  * whose it is.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
 #include "codegen/cg.h"

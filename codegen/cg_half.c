@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_half.c - whole numbers as halves.  AVX512-FP16 converts short integers, a vector at a time.  Elsewhere conversions
  * take four times as long as the stores of a loop that stores numbers in equal steps.  But among numbers of one binade,
  * those whose distance is an even multiple of the last place are rounded alike, so their halves' bits are as far apart:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_index.c - index expressions: affine forms, scalars in i64, vectors in the narrowest lanes that hold their
  * interval.
  *

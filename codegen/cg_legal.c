@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_legal.c - the table of what 64-bit CPUs can do, what GPUs have beside, and how a target's own rows go before
  * both.  LLVM makes library calls of fmod, ldexp, and of what else a target lacks (its file says what: rounding,
  * half conversions, fma), and ends the process on what it can't select; so what stands here as expanded or called

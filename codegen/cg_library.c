@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_library.c - objects of kernels put together: one registry (name to kernel) for all of them, and a static or a
  * shared library around.  The registry's bytes are the same in both but for the distances to the kernels, which the
  * program's linker fills in for a static library and cg_shared.c for a shared one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_link.c - an object file in memory made one flat, position-independent piece: code first, constants after it, every
  * section at a multiple of 64 bytes, all relocations applied.  Refused are undefined symbols, writable data and any
  * relocation that would need an address.  Nothing in the file is trusted: every offset and size is checked. */

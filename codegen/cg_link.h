@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_link.h - an object file in memory made one flat piece of code and constants.  Nothing in the file is trusted.
  * Knows no LLVM. */
 #ifndef OPJIT_CODEGEN_CG_LINK_H

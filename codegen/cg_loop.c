@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_loop.c - a FOR becomes up to three kinds of pieces: whole vectors several at a time, whole vectors, and the
  * remainder: one masked vector where the target has them, else vectors of half, a quarter ... of the width.  What is
  * known of the bounds decides which of them exist at all: code that can't run is not made. */

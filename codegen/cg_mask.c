@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_mask.c - conditions of lanes in two forms: vectors of i1, and, where compiling fast matters, integers of the
  * data's width that are all ones or 0.  LLVM's fast instruction selection knows no vector comparison or select and
  * leaves the whole block to the slow one; it knows loads and bit operations.  So a comparison of lane numbers with a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds
  * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
 #include "codegen/cg_access.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_module.c - one request, one module: its functions, the check of what was made, and its emission.  LLVM's errors
  * end here: whatever it says becomes a status and a line of text. */
 #define _POSIX_C_SOURCE 200809L

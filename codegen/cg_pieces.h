@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_pieces.h - the pieces of a loop, as cg_loop.c cuts them and cg_fill.c and cg_fronts.c put them in order. */
 #ifndef OPJIT_CODEGEN_CG_PIECES_H
 #define OPJIT_CODEGEN_CG_PIECES_H

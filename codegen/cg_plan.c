@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_plan.c - looks at everything a stage reaches before anything is emitted: what depends on which loop, what may be
  * computed before it, and whether the target can do it at all.  Emits nothing; emission after it does not fail. */
 #include "codegen/cg.h"

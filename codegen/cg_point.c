@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_point.c - a loop that stores one value everywhere but in one element, as in a row of an identity matrix: it
  * stores that value everywhere, and then the element.  A mask for each vector would be read from as much memory as is
  * written, which takes a third of the time where that is the second cache.  Not for stores around the caches, and not

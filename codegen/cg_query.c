@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_query.c - the one exported function and its table. */
 #include "codegen/cg.h"
 

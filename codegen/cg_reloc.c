@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_reloc.c - PC-relative relocations of x86-64, AArch64, RISC-V and AMDGPU.  All are little endian, and so are
  * the machines that link for them: cross links from big-endian hosts are not made. */
 #include "codegen/cg_reloc.h"

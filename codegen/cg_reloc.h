@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_reloc.h - the relocations that code without addresses needs, machine by machine.  Knows neither LLVM nor files. */
 #ifndef OPJIT_CODEGEN_CG_RELOC_H
 #define OPJIT_CODEGEN_CG_RELOC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_shared.c - objects as a shared library (cg_elf.h), with a registry of their kernels before the code.  Code and
  * constants stand as they do in an image.  It ends with a checksum of all of it: what opjit's own loader reads
  * instead of the ELF headers. */

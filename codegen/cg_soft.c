@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_soft.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma
  * of f64 without FMA, and fmod.  They stand in LLVM's text, are parsed into the modules that need them, and are
  * internal, so that the object still refers to nothing outside. */

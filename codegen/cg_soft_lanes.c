@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_soft_lanes.c - fma without FMA, and fmod, for whole vectors: functions in the module, since their code is long.
  * Each computes what nearly all operands need with plain additions and products, knows for every lane whether that is
  * exact, and where it isn't for one takes the slow road for all: cg_soft.c's functions, or cg_expand.c's sequence. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_spirv.c - blocks of LLVM's SPIR-V get numbers of their own.  LLVM 22 keeps those of blocks in one table for the
  * process, by the address of a function that is freed after each compile: a later one at the same address gets numbers
  * that other values of its module have as well.  Where a number is a block's is known from where it stands, so all can

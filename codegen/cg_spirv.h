@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_spirv.h - LLVM's SPIR-V as a module that devices take. */
 #ifndef OPJIT_CODEGEN_CG_SPIRV_H
 #define OPJIT_CODEGEN_CG_SPIRV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_state.c - what LLVM keeps between compiles: the backends' registration, each at the first compile for it, and a
  * target machine a level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU
  * and features themselves, so one machine serves all targets of its backend, but where LLVM reads the machine's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_stmt.c - blocks of statements, and the basic blocks of loops and conditions. */
 #include "codegen/cg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_stride.c - vectors of elements that are not side by side in memory, as loads of what is there and shuffles: every
  * second to fourth element, elements that take turns in a few rows, and elements across the rows of a turned block.
  * Nothing is loaded before the first lane's element or behind the last one's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_table.c - what a loop stores in each of its runs alike, and computes with divisions, as the elements of small
  * matrices side by side: a table in the module.  Its vectors are read faster than they are computed, and a run of the
  * loop is a copy. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_target_aarch64.c - AArch64 as a target: NEON always, SVE with vectors of a stated least length, which LLVM
  * sees as vectors of that length and writes with predicates, so that longer ones do no harm.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_target_amdgpu.c - AMD GPUs as a target: CDNA (gfx90a, gfx942) with waves of 64 threads, of which a team is
  * half, and RDNA (gfx1100, gfx1201) with waves of 32.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_target_nvptx.c - NVIDIA GPUs as a target: PTX text for sm_80 and later, which has instructions for all that 64-bit
  * CPUs have, but no libraries: what LLVM would call one for is expanded as it is for CPUs.
  *

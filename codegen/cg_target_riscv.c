@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_target_riscv.c - RISC-V as a target: RV64GC, alone or with V, whose vectors have a stated least length; longer
  * ones do no harm, since every instruction says how many elements it means.
  *

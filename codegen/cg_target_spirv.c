@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_target_spirv.c - SPIR-V for OpenCL as a target: binaries that any device takes which takes SPIR-V 1.2 in 64
  * bits.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_target_x86.c - x86-64 as a target: names, attributes and what its features allow.  The CPU name given to LLVM is
  * always the plain level's; features and tuning are spelled out, so that any target can be made on any machine. */
 #include "codegen/cg.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_turn.c - blocks of rows and lanes that are turned in registers: an input that is contiguous along the rows is
  * loaded a short vector a lane, shuffled, and is then a vector a row.  Rows are copies of the body, as unrolled
  * lanes are; what depends on the row is made anew in each. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_value.c - types, constants, lanes and the memory of what was emitted already.  No operation on elements is
  * here. */
 #include "codegen/cg.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codegen.h - the one door to code generation.  opjit does not link LLVM: at the first miss it loads opjit-codegen,
  * which exports the single function opjit_codegen_query and answers with this table.  Both sides are built from the
  * same sources: build_id (IR headers, op table, LLVM version) must match, else the library is refused with both

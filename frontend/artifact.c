@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifact.c - ahead-of-time output: operators and graphs in, objects and texts for other programs out.  Nothing is
  * written to files here, and no kernel is made that could be called in this process. */
 #include "frontend/artifact.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifact.h - kernels that are compiled to be shipped, and the texts that go with them.  For artifact*.c alone. */
 #ifndef OPJIT_FRONTEND_ARTIFACT_H
 #define OPJIT_FRONTEND_ARTIFACT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifact_check.c - NAME_runs_here of generated headers: declared where the object has it (x86-64, whose instructions
  * tell), else written out in C, as the operating system has to be asked. */
 #include "frontend/artifact.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifact_header.c - the C header of a kernel that is compiled ahead of time: prototypes, and as comments all that a
  * caller has to know.  It stands alone: C11 and C++17, <stdint.h>, and where it has
  * to ask the system for CPU features <sys/auxv.h> and <sys/prctl.h>. */

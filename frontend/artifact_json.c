@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifact_json.c - a kernel that is compiled ahead of time, described for programs: what the header says to people,
  * and what the metadata says to the runtime. */
 #include "frontend/artifact.h"

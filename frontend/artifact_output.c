@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifact_output.c - what an artifact's kernels are given out as: which kinds there are for its targets, and making
  * them when they are first asked for.  Which kernels it has is artifact.c's. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assemble.c - PTX into machine code for GPUs, by NVIDIA's assembler where there is one: a program that is run, with
  * files in a folder of its own for the time it takes. */
 #define _GNU_SOURCE

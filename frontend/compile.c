@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compile.c - makes the kernel of a key that no cache has: IR, code, image, kernel.  Which key that is, and whether a
  * cache has it, is driver.c's. */
 #include <stdio.h>

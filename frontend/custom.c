@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* custom.c - custom operators: a C function as an operator with a row of its own, which has a name and nothing else.
  * Where they stand in a kernel is graph_parts.c's; how the function is called, runtime/ffi.c's. */
 #include <stdio.h>

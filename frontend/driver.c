@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c - the public functions that compile: options, key, cache; on a miss compile.c makes the kernel. */
 #include <string.h>
 

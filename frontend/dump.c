@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c - OPJIT_DUMP=graph,ir,ir-all,llvm,asm,obj: writes what a compile went through into OPJIT_DUMP_DIR (else the
  * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, and llvm, asm and
  * obj cost a code generation each. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* frontend.h - what the files of this layer share among themselves and nobody else needs: the overlap test, keys, the
  * checked compile options, and the steps of the driver.  Operators as data are in op.h. */
 #ifndef OPJIT_FRONTEND_FRONTEND_H

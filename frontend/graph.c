@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - a graph that has been read: the one of a single operator, the tensors of its buffers, its end.
  * Reading a DML_GRAPH_DESC is in graph_read.c. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_edge.c - edges carry bytes: whether what a reader's layout asks for is what a writer's layout has put there.
  * Decided by the shapes where they allow it, else by looking at every element that is read, up to a bound. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_key.c - the canonical key of a graph.  Equal keys lower to equal IR, and their edges fit or don't alike.
  *
  * Nodes stand in the graph's own order, so the order of the description makes no difference; labels are not in it,

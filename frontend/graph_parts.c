@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_parts.c - a graph with custom operators, divided: parts without any, which are lowered like graphs, and the
  * calls behind each of them.  What crosses a boundary is a temporary of the kernel.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_read.c - a DML_GRAPH_DESC, checked and put into canonical order: nodes as they are met going back from the
  * outputs, so that what nothing depends on drops out.  Nothing here recurses: chains of thousands are usual. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_image.c - describes a compiled or interpreted program as the image's metadata: buffers, parameters, steps,
  * variants.  How the bytes lie is runtime/image.c's. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lower.c - what rows write their formulas with: the statements of outputs, inputs at a coordinate, scalar fields.
  * What is literal here is made good by the passes. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lower_graph.c - a graph as IR in value form: declares buffers and parameters, has the row of each node write its
  * formula, and wires the nodes up.
  *

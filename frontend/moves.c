@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* moves.c - checks and index arithmetic that the operators that only move elements share. */
 #include "frontend/moves.h"
 

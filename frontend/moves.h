@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* moves.h - what the operators that only move elements share: checks of counts, axes and sizes, loads at coordinates
  * of their own, and indices that come from data.  For op_*.c of this folder alone. */
 #ifndef OPJIT_FRONTEND_MOVES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op.h - operators as data: one row an operator drives validation, deep copy, key, JSON reading, printing and `opjit
  * ops`.  Adding an operator: a line in operators.def, a file op_<name>.c with its row and lowering, its reference and
  * its golden (frontend/README.md).  The build names what is missing. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_activation.c - ACTIVATION operators of one element at a time, alone or fused into another operator.  The softmax
  * family, which looks at whole rows, is elsewhere.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_cast.c - CAST: each element converted to the output's type.  Floats to integers toward zero, saturating, NaN to 0;
  * integers modulo 2^N; anything to floats rounded once, to nearest even. */
 #include "frontend/pointwise.h"

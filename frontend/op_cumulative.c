@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: what the elements before have together, one after the
  * other along an axis.  Not reductions in lanes and blocks: each element is one step on from its neighbour.  FLOAT16 in
  * FLOAT32. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_depth_space.c - SPACE_TO_DEPTH, DEPTH_TO_SPACE and their "1" forms: blocks of B by B elements become channels,
  * and back. With {N, C, H, W} the space side and {N, B*B*C, H/B, W/B} the depth side, element (c, y*B + by, x*B +
  * bx) of the one is element (k, y, x) of the other:

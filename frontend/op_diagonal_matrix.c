@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_diagonal_matrix.c - DIAGONAL_MATRIX: Value on one diagonal of every matrix of the last two dimensions, 0
  * elsewhere. */
 #include "frontend/op.h"

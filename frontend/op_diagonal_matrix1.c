@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_diagonal_matrix1.c - DIAGONAL_MATRIX1: Value in (or, with the bounds reversed, outside of) a band of diagonals of
  * every matrix of the last two dimensions, the input or 0 elsewhere. */
 #include "frontend/op.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_element_wise_binary.c - ELEMENT_WISE arithmetic of two inputs of one type: sums, quotients, remainders, extremes.
  * Powers are in op_element_wise_pow.c, ATAN_YX in op_element_wise_math.c, comparisons in op_element_wise_compare.c. */
 #include "frontend/pointwise.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_element_wise_bits.c - ELEMENT_WISE operators on the bits of unsigned integers. */
 #include "frontend/pointwise.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_element_wise_clip.c - ELEMENT_WISE_CLIP, THRESHOLD and their kin: bounds as FLOAT or, in the "1" forms, in the
  * tensor's own type. */
 #include "frontend/pointwise.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_element_wise_compare.c - ELEMENT_WISE operators whose result is a truth value, 0 or 1, or that choose by one:
  * comparisons, LOGICAL_..., IS_NAN, IS_INFINITY, IF. */
 #include "frontend/pointwise.h"

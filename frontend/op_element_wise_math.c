@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_element_wise_math.c - ELEMENT_WISE operators that are functions of mathematics.  The functions are ops of the
  * IR with error bounds of their own (ir/README.md); powers are in op_element_wise_pow.c. */
 #include "frontend/pointwise.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_element_wise_pow.c - ELEMENT_WISE_POW and CONSTANT_POW: C's pow for floats, exact powers modulo 2^N for
  * integers. */
 #include "frontend/pointwise.h"

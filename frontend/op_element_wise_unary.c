@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_element_wise_unary.c - ELEMENT_WISE operators of one input and, mostly, a ScaleBias: copies, signs, rounding,
  * roots. The functions of mathematics are in op_element_wise_math.c, what yields truth values in
  * op_element_wise_compare.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_fill_value_constant.c - FILL_VALUE_CONSTANT: every element has the bits of Value. */
 #include "frontend/op.h"
 

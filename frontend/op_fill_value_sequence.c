@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_fill_value_sequence.c - FILL_VALUE_SEQUENCE: element e is ValueStart + e * ValueDelta, e being the logical
  * row-major index whatever the strides are.  Never accumulated; how it rounds depends on the type, see lower. */
 #include "frontend/op.h"

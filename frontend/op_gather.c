@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_gather.c - GATHER, GATHER_ELEMENTS, GATHER_ND, GATHER_ND1: elements of the input where an index tensor says.
  * Negative indices of signed types count from the end; then every index is clamped into its dimension, so nothing
  * outside of the input is read whatever the data are.  Shapes are aligned to the right: leading ones are dropped or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_join.c - JOIN and SPLIT: tensors one behind the other along an axis, and apart again. */
 #include "frontend/moves.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_key.c - the canonical key of an operator, written field by field from its row.  Equal keys lower to equal IR.
  *
  * Canonical means: what does not reach the IR is not in the key (the stride of a dimension of size 1, whether packed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: x less the mean,
  * over the root of the variance, along axes; Scale, Bias and a fused activation behind.  Sums in the order of
  * ir/README.md, FLOAT16 in FLOAT32. */

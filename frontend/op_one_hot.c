@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_one_hot.c - ONE_HOT: the on value where the coordinate on Axis is the index, the off value elsewhere.
  * Negative indices count from the end; an index that is outside all the same is no hit. */
 #include "frontend/moves.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_padding.c - PADDING and PADDING1: the input with elements around it, of one value or taken from the input.
  *
  * With s the dimension's start padding and n the input's size, coordinate c is at x = c - s of the input where that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_quantize.c - QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD: integers of 8 bits that stand for
  * (x - ZeroPoint) * Scale.  Zero points are optional tensors like the others, 0 where absent. */
 #include "frontend/pointwise.h"

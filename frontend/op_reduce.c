@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_reduce.c - REDUCE with its twelve functions, ARGMIN, ARGMAX: numbers of all elements along some axes.
  * The order in which elements are taken is that of ir/README.md; FLOAT16 accumulates in FLOAT32. */
 #include "frontend/reduce.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_reverse_subsequences.c - REVERSE_SUBSEQUENCES: along Axis, the first so many elements in reverse, the others
  * as they are.  Lengths are clamped into the dimension. */
 #include "frontend/moves.h"

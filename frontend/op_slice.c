@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_slice.c - SLICE, SLICE1, SLICE_GRAD: a window of the input, every so many elements of it.
  * SLICE gives the output's sizes, SLICE1 the window's; a negative stride of SLICE1 starts at the window's end.
  * SLICE_GRAD is the other way round: the gradient of the slice at the elements it came from, 0 elsewhere. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_softmax.c - SOFTMAX, LOG_SOFTMAX, HARDMAX over the last dimension, and their "1" forms over Axes.
  * With m the maximum: softmax is e / sum of e, e = exp(x - m), as e times one reciprocal, and 0 where x is -inf. */
 #include "frontend/reduce.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_table.c - which operators there are: those of this build by number and by name, and the names of all that DirectML
  * has, for messages; what their rows say of types.  What an operator does is in its own file. */
 #include <stdio.h>

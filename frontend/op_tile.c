@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op_tile.c - TILE: the input again and again, Repeats times in each dimension. */
 #include <string.h>
 

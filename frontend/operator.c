@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* operator.c - operators: validation and deep copy, once for all of them, from their rows of fields.
  * What one operator demands beyond its fields is in its own file; single tensors are checked in tensor.c. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - reads opjit_compile_options and writes their half of the cache key. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* overlap.c - decides exactly whether two coordinates of a strided layout share an element.  Integers only, no tensors.
  *
  * Two coordinates share one exactly if sum(d[i] * stride[i]) = 0 for a difference d other than 0, |d[i]| < size[i].

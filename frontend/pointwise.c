@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise.c - everything about a pointwise operator but its formula: validation, loads, FLOAT16 computed in FLOAT32,
  * ScaleBias, fused activations.  The formulas are in op_element_wise_*.c and the other files of rows. */
 #include "frontend/pointwise.h"

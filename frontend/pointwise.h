@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise.h - what rows of pointwise operators are made of: every output element is a formula over the input elements
  * at the same coordinates.  A row gives fields, types and the formula; tensors, FLOAT16, ScaleBias, in-place and layout
  * are the same for all of them (pointwise.c).  Included by op_<family>.c and by lowerings that apply an activation. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c - from a graph to scheduled IR: lowering, the variants for outputs that share memory with an input, the
  * passes.  Ends where code generation or the interpreter begins. */
 #define _GNU_SOURCE

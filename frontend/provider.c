@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* provider.c - loads the codegen library at the first miss, so that a process that only hits its caches never pays for
  * LLVM (which can't be unloaded).  Knows nothing of what the library does; module.c finds it. */
 #include <string.h>

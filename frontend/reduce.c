@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c - checks and definitions of operators over axes. */
 #include "frontend/reduce.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - what operators over axes share: checks of Axes and sizes, definitions between input and output,
  * reductions. For op_*.c of this folder alone. */
 #ifndef OPJIT_FRONTEND_REDUCE_H

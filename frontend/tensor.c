@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c - checks one DML_TENSOR_DESC completely and resolves it: strides, extent in memory, alignment.
  * What an operator allows of ranks and types is not looked at here (operator.c). */
 #include <stdio.h>

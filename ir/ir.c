@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir.c - functions: memory, builders of nodes and statements, structural comparison.
  * Literal: what is asked for is built; folding is in ir_simplify.c, substitution in ir_map.c. */
 #include "ir/ir_internal.h"

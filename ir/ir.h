@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir.h - the loop IR: types, nodes, functions, builders, text, verifier, passes, interpreter.
  *
  * One IR, two forms with the same expressions.  Value form (what lowering writes): a definition a tensor.  Loop form

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_internal.h - what the files of the IR's core share with each other and with nobody else. */
 #ifndef OPJIT_IR_IR_INTERNAL_H
 #define OPJIT_IR_IR_INTERNAL_H

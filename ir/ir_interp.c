@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_interp.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no
  * code may be made.  Every load and store is checked; a wrong one stops the run with the statement's name and is
  * not carried out. After pass grid the run is that of a simulated grid: who does what is looked at, too

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_interval.c - what is known of index expressions without running them: intervals, decided comparisons, linear
  * forms. Knows no memory: a loaded value has the range of its type. */
 #include "ir/ir_internal.h"

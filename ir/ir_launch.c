@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_launch.c - how stages of a function after pass grid are launched: numbers that codegen, metadata and tests
  * share. */
 #include "ir/ir_internal.h"

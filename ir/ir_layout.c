@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_layout.c - where memory lies: offsets of temps and scratch, and which output may share memory with which input. */
 #include "ir/ir_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_lex.c - tokens of the IR's text, and exact conversion of its numbers to bits.  No locale, no strtod. */
 #include "ir/ir_lex.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_lex.h - tokens of the IR's text.  Reads bytes, never past the end; knows no grammar. */
 #ifndef OPJIT_IR_IR_LEX_H
 #define OPJIT_IR_IR_LEX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_linear.c - index expressions as factor * var + rest. */
 #include "ir/ir_verify.h"
 

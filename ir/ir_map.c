@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_map.c - substitution: expressions under a map, copies of statement lists.
  * Builds literally; what becomes constant under the map is left to opjit_ir_make. */
 #include "ir/ir_internal.h"

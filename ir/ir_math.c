@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_math.c - math functions: the two kinds of math, the table of functions, and the arithmetic that they share.
  * The functions themselves are in ir_math_exp.c, ir_math_log.c, ir_math_trig.c and ir_math_arc.c. */
 #include "ir/ir_math.h"

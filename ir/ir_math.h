@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_math.h - math functions as sequences of simpler ops: what the files ir_math_*.c share, and what the rest of
  * ir/ calls.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_math_arc.c - asin, acos, atan, atan2. */
 #include "ir/ir_math.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_math_exp.c - exp and what is made of it: expm1, sinh, cosh, tanh, erf.
  *
  * exp(x) = 2^n exp(r) with n = rint(x / ln 2) and |r| <= ln 2 / 2.  n is found by adding 1.5 * 2^23 (f64: 2^52),

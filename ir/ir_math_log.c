@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_math_log.c - log and what is made of it: log1p, asinh, acosh, atanh, pow.
  *
  * x = 2^e (1 + f) with 1 + f between the roots of 1/2 and 2, and log(x) = e ln 2 + f + f^2 P(f).  e times the high

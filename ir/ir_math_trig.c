@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_math_trig.c - sin, cos, tan: of every f32, and of f64 up to 2^45.
  *
  * The quarter turns in |x| are |x| times 2 / pi.  For f32, |x| = 2^(21 g) s with an s below 2^44 that is an integer

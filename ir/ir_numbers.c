@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_numbers.c - which number each tensor, parameter and statement has in the text: one space, in print order.
  * Used by the printer, and by whoever names a node in a message. */
 #include "ir/ir_internal.h"

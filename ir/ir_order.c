@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_order.c - a <= b by the shape of bounds: chains of clamp, imin and imax through lets, as split and schedule
  * make them. Lets are compared as names before they are looked into, so that a long chain of bounds is as easy as a
  * short one; what needs sums to cancel is opjit_ir_proves_le's work. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_parse.c - text to functions: expressions, statements, items; declarations are ir_parse_declaration.c's.  Any
  * bytes are safe: nesting, counts and arithmetic are checked, ids are unique. Checks syntax and what building
  * needs, so that text which breaks a rule of the verifier can be read and shown to it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_parse_declaration.c - what stands before a function's items in its text: tensors with layouts and data, views,
  * parameters, aliases. */
 #include "ir/ir_parser.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_parser.c - failures, expected tokens and the table of ids of the parser; the grammar is in ir_parse.c. */
 #include "ir/ir_parser.h"
 

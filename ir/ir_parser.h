@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_parser.h - the state of one parse and what its grammar is made of: failures, expected tokens, ids.
  * After the first failure every function does nothing and gives 0 or false. */
 #ifndef OPJIT_IR_IR_PARSER_H

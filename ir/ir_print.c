@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_print.c - the canonical text of a function.  Exact: no float is ever converted, constants are written from their
  * bits.  One statement a line; an expression that would pass column 120 is broken, one operand a line. */
 #include "ir/ir_internal.h"

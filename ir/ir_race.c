@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_race.c - who may touch what, when the interpreter runs a stage as a grid of threads would.
  *
  * The interpreter goes through iterations one after the other; here each access is looked at as that of a thread: of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_race.h - the simulated grid's memory of who touched what.  For ir_interp.c alone. */
 #ifndef OPJIT_IR_IR_RACE_H
 #define OPJIT_IR_IR_RACE_H

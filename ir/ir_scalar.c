@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_scalar.c - the meaning of every op on values: total, bit exact, the same as what every target must compute.
  * Used by folding and by the interpreter; codegen is tested against it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_simplify.c - one new node, made simpler: constants, bool algebra, index identities, comparisons that intervals
  * decide, sequences without rounding.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x
  * + 0 stays, since it turns -0 into +0.  Local: looks at the operands and at theirs, not at whole trees. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_types.c - the constant tables of the IR: element types, ops, kinds of accumulators, stages.
  * No logic: what an op means stands in ir_scalar.c. */
 #include "ir/ir.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_verify.c - the rules that every function keeps, and the walk that checks those of one statement at a time.
  *
  * Rules, each with files tests/golden/verify/NN-*.ir that break only it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_verify.h - what the files of the verifier share.  They work on a copy of the function, to which proofs may append
  * nodes; numbers of nodes, and so messages, are those of the original. */
 #ifndef OPJIT_IR_IR_VERIFY_H

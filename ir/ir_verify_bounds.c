@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_verify_bounds.c - V8: each coordinate of a load, under the guards of the selects around it, and of a store is
  * inside its tensor.  By proof, not by running: what can't be proven is an error. */
 #include "ir/ir_verify.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_verify_cover.c - V6 and V7: which coordinates the stores of a tensor reach, proven by structure.
  *
  * The stores of a block are pieces: per dimension a point or an interval whose ends are expressions.  Pieces that touch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_verify_expr.c - the rules of single expressions: V1, and what may be read where they stand (V2, V4, V5, V10, V11).
  * Which statements they are of is ir_verify.c's. */
 #include "ir/ir_verify.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_verify_vector.c - V12 and V13: what the attributes of a loop claim about its iterations. */
 #include "ir/ir_verify.h"
 

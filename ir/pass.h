@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass.h - what the passes share and nobody else needs: affine forms, rebuilding under a map, lists of statements.
  *
  * Nothing here recurses over expressions: operands are always older than the node that uses them, so a sweep over the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_affine.c - index expressions as constant + sum of factor * atom: what collapse, split and schedule reason with.
  * Everything is checked: a form that would overflow is refused, and the caller leaves the expression alone. */
 #include "ir/pass.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_blocks.c - few long reductions become many short ones: the blocks of 4096 that their order has anyway are a
  * definition of their own, whose elements can be made side by side, and what was reduced is a fold of these, one
  * after the other. The first step of place.  Every bit is what it was: a block starts at the identity as its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_collapse.c - few long loops instead of many short ones. Needs: stages as place leaves them, a full nest
  * around lets and one store.  Leaves: the parallel loop made of all outer coordinates, and one inner loop along the
  * output's smallest stride; adjacent coordinates are one where the layout of every tensor and the use in every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_columns.c - a stage that reduces columns: many of them side by side, so that neighbours are a vector's
  * lanes. Part of place.  A reduction with one lane whose elements lie far apart, while the next column is the next
  * element in memory, has a scratch row of results instead of an accumulator.  The reduced coordinate is walked

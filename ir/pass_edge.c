@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_edge.c - rows of unknown alignment that are stored around the caches: which rows, and where their whole lines
  * begin and end.  pass_schedule.c makes the loops. */
 #include "ir/pass_schedule.h"

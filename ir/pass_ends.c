@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_ends.c - ends of loops that schedule gives vectors to and that are no chain: instead of a remainder in
  * halves, one more loop of single vectors to the end of the one that the end is in.  Its lanes behind the end
  * change nothing that is read. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_expand.c - math ops become the sequences of simpler ops that ir_math*.c define. Needs: scheduled loop form,
  * whose loops around one store schedule has already seen.  Leaves: no math op.  What a sequence reads more than
  * once is in lets before the statement, so that the function stays a tree of text.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_flatten.c - small matrices as blocks of whole vectors.
  * Part of collapse: gets its nest and gives the stages that take its place.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_fold.c - constants, bool algebra, index identities, comparisons that intervals decide: opjit_ir_make on every
  * expression of the function.
  * Needs: any form.  Leaves: the same statements with the simplest operands; so a bound that no coordinate reaches, such

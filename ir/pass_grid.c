@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_grid.c - stages for a grid of threads: the last pass for GPUs.
  *
  * An iteration of a stage is done by a team, the threads of a warp, which run in lock step; or by one thread, where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_identity.c - removes what does nothing: a store of the value that its memory already holds (the output
  * shares the input's memory), an update by the identity, a loop without iterations or without body, a let or
  * accumulator that nobody reads. Needs: loop form.  Leaves: the same form; a stage of which nothing is left stays,

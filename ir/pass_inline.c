@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_inline.c - values with the definitions that they read written in their place. A definition read at some
  * coordinates is an instance; a node in an instance is written once.  The work is linear in what is written and
  * does not recurse: chains of a thousand definitions are usual.  Equal nodes are one node, so that different

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_nest.h - what collapse and the shapes that it treats by themselves know of a full nest around lets and one
  * store. */
 #ifndef OPJIT_IR_PASS_NEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_place.c - from value form to loop form: which definitions are computed where they are read, which get
  * memory. Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that gets
  * memory, each a full nest of loops in the order of the coordinates; in it lets for what is dear and shared, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_rebuild.c - what passes do to a function: find what a statement reads, rebuild under a map, list statements. */
 #include "ir/pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_rows.c - a stage that makes rows: reductions of them, elements from what was reduced, one after the other.
  * Part of place, which says what belongs together.  What only this stage reads has no memory: a reduction is read from
  * its accumulator, one element a row from a let, and a whole row from scratch. */

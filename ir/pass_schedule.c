@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_schedule.c - the target decides: lanes, unrolling, kinds of stores, and seams.
  * Needs: split loop form and a target.  Leaves: the same values; `vec`, `unroll`, `store nt` and `tail mask` on loops,
  * and no whole vector that is written in two parts.  What loops do is found in pass_work.c, rows of several pieces are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_schedule.h - rows as schedule sees them: chains of loops that each store a part of one row.  Shared by
  * pass_schedule.c, pass_seam.c, pass_work.c, pass_edge.c, pass_ends.c and pass_turn.c. */
 #ifndef OPJIT_IR_PASS_SCHEDULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_seam.c - rows of several pieces: chains of loops that each store a part of one row become loops over whole
  * groups, so that no whole vector is written in two parts.
  *

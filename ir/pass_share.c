@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_share.c - lets for values that are dear and read again, and for expressions that are nested too deep.
  * Statements are trees to the interpreter, the printer and the planner of code generation: a node that is read
  * twice counts twice, and so on upwards.  What goes into a let is evaluated whether or not a select asks for it, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_split.c - conditions on a loop's variable become bounds of loops. Needs: folded loop form.  Leaves: no
  * condition g*j + e REL 0 inside the loop over j, with g a constant and e the same in every iteration, but for what
  * the limits below leave as a select; what is the same in every iteration is in a let.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_step.c - loads that schedule makes vectors of, by how they move with a loop's variable. Elements side by
  * side are one load; backwards, or every second to fourth, they are loads and shuffles; so are those that take
  * turns in a few rows: quotients and remainders of the variable by a power of two, of which the loop begins with a

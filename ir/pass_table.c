@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_table.c - a map from 64-bit keys to numbers, for passes whose work must stay linear in what they touch: an array
  * as long as the function has nodes, made for every stage, would not be. */
 #include "ir/pass.h"

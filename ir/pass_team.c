@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_team.c - how many threads of a GPU do an iteration of a stage.
  *
  * A warp, or a block of several: as many threads as the longest row has vectors, so that a row is one round where that

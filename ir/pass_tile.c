@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_tile.c - inputs that are stored the other way round than the output: tiles instead of columns.
  * Part of collapse: reorders its nest, and makes the loops.
  *

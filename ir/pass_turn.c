@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_turn.c - tiles of an input that is stored across the output are turned in registers. Part of schedule: a
  * loop over rows around one over columns, of a store along the columns with loads along the rows, becomes `turn R`
  * around `vec W`: blocks of R rows and W columns, which code generation loads as W short vectors along the rows and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_work.c - what a loop does, as schedule asks it: whether it makes vectors or updates running sums, and what an
  * iteration costs. */
 #include "ir/pass_schedule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* passes.c - the pipeline: one array, and the runner, which verifies and traces so that no pass does. */
 #include "ir/pass.h"
 

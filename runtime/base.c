@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base.c - errors, memory, arena, byte strings, element types, hash.  Nothing here knows kernels or operators. */
 #include "runtime/base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base.h - the floor that everything stands on: errors, memory, bytes, checked arithmetic, element types.
  * Knows no IR, no LLVM, no operator. */
 #ifndef OPJIT_RUNTIME_BASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c - the memory cache.  A key is either missing, being made by one thread, or ready.
  * Bytes are bounded over all shards by one atomic sum: a shard that grows evicts its own least recently used kernels
  * first, then those of the next shards.  So a kernel may be as large as the whole cache; one that is larger is

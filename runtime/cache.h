@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.h - memory cache: key bytes to kernel.  16 shards, a mutex each, held for probe, full compare and retain.
  * However many threads ask for a missing key, one of them is told to make it and the others wait for that.
  * Bounded by bytes (least recently used goes); an evicted kernel only loses the cache's own reference. */

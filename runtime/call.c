@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - opjit_kernel_call: checks the bindings, picks the variant, runs its steps.
  * The plain road (no executor, no workspace) allocates nothing, locks nothing and looks nothing up. */
 #include "runtime/kernel_object.h"

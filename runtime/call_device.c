@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call_device.c - a call's last part where the kernel is for a device: brings code and constants there at the first
  * call, then puts the stages' launches into the stream.  What the call gives has been checked. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* context.c - the context and the core that kernels and operators share with it.  The environment is read here, once a
  * context; options win over it. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* context.h - the context: allocator, target, sink, memory cache; and what the frontend hangs onto it.
  * Kernels and operators outlive contexts, so what they share (allocator, sink, debug switches) lives in a reference
  * counted core that each of them retains. */

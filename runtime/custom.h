@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* custom.h - custom operators' functions, and where a kernel calls them.  The calls themselves are in ffi.c, as only
  * libffi knows how. */
 #ifndef OPJIT_RUNTIME_CUSTOM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* debug.c - names for machine code: perf's map file and GDB's JIT interface.  Only warns, never fails: a kernel runs as
  * well without a name. */
 #define _GNU_SOURCE

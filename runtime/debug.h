@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* debug.h - names for machine code: perf's map file and GDB's JIT interface.  Both are off unless asked for. */
 #ifndef OPJIT_RUNTIME_DEBUG_H
 #define OPJIT_RUNTIME_DEBUG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the public functions of devices, and what they stand on: the library that knows drivers, loaded with the
  * first device, and which targets run where. */
 #include "runtime/device.h"

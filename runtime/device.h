@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.h - devices that run code of their own kind on memory of their own: NVIDIA's GPUs by the CUDA driver's
  * functions, AMD's by HIP's.  Knows code, entries by name and launches; what they compute is nobody's business
  * here.  The driver's library is loaded when asked for and never linked to; once loaded it stays. All functions may

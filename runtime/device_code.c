@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_code.c - code that a device's driver has loaded, its launches with the memory that they share, and the
  * table of this library. */
 #include <opjit/opjit.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_driver.c - GPUs by their driver's functions: what is there, memory, streams.  Names and numbers are
  * device_names.c's, code and launches device_code.c's. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_driver.h - what drivers differ in: names, numbers, and how a device is asked about itself.  For device_*.c
  * alone. HIP was made after CUDA's driver API: functions have the same parameters, in machine code, and errors the
  * same numbers. */

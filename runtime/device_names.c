@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_names.c - the two drivers: CUDA's for NVIDIA's GPUs, HIP's for AMD's.  Nothing of either is needed to build
  * opjit: their names, numbers and the one structure are written down here. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* disk.c - the disk cache's folder: finding, making and removing its files among processes that do the same.  What
  * is in a file is disk_file.c's.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* disk.h - disk cache: one file a kernel's image, in a folder of the user's own that any number of processes share.
  * Nothing in it is trusted: a file is used only if it is the user's alone, whole, and made for exactly the key;
  * whatever else lies there is removed and made again.  Knows no IR and no LLVM. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* disk_file.c - how a file of the disk cache is laid out, checked and written.  Which files there are is disk.c's. */
 #define _GNU_SOURCE
 #include "runtime/disk_file.h"

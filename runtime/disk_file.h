@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* disk_file.h - a file of the disk cache as bytes, for disk.c and disk_file.c.
  *     header | key | zeros up to a multiple of 64 | image
  * The header's checksum is over its own fields and the key, the image has its own. */

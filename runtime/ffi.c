@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ffi.c - what is typed and only known at run time: closures, typed calls, custom operators.  The only file that
  * knows libffi; without OPJIT_HAVE_FFI its functions say UNAVAILABLE. */
 #define _GNU_SOURCE

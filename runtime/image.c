@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.c - writes and checks images.  A checked image can be read without further care: every offset, count, string
  * and entry point has been shown to lie inside.  It does not vouch for what the machine code does: a checksum is no
  * signature. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.h - the image: metadata and final machine code in one flat, position-independent, pre-relocated byte
  * string. The same bytes stand in memory, in a cache file and in an AOT object's data.  A GPU's code is what its
  * driver is given.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_layout.h - the image's header as bytes, for the files that write, check and map images; for no one else. */
 #ifndef OPJIT_RUNTIME_IMAGE_LAYOUT_H
 #define OPJIT_RUNTIME_IMAGE_LAYOUT_H

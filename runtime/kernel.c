@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c - a kernel's life: loading an image, references, information, the swap to its peak version.
  * Calling is in call.c. */
 #define _GNU_SOURCE

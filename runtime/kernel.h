@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.h - the kernel object: a loaded image with its call plan.  Public functions of opjit_kernel are in
  * kernel.c. */
 #ifndef OPJIT_RUNTIME_KERNEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_object.h - the fields of a kernel, for kernel.c (life), call.c and call_device.c (calls); everyone else
  * uses kernel.h. */
 #ifndef OPJIT_RUNTIME_KERNEL_OBJECT_H

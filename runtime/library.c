@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.c - kernels that were compiled ahead of time: finding them in a registry, and kernels of them that can be
  * called.  The registry is data of a file or of the program, and not believed: whatever it leads to has to lie in the
  * memory that it came with (library_file.c).  What the code there does is nobody's to check. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.h - libraries of kernels that were compiled ahead of time, from inside: for library*.c and tests. */
 #ifndef OPJIT_RUNTIME_LIBRARY_H
 #define OPJIT_RUNTIME_LIBRARY_H

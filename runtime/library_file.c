@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library_file.c - where a library's registry comes from: a file that `opjit compile` wrote, or this program itself.
  * Files are not given to the dynamic loader, which would believe them: they are read, checked as a whole and mapped as
  * images are, which needs no relocation.  The program's own memory is known from its program headers. */

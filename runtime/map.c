@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* map.c - puts an image's code where it can run.  No page is ever writable and executable at one time: pages are filled
  * while writable, then flipped; where the system forbids that flip, a file in memory is mapped twice. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.c - finds and loads libraries of opjit's own.
  *
  * There is no state here: the dynamic loader knows which libraries are loaded, and asking it again for one costs about

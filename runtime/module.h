@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.h - libraries of opjit's own that are loaded when something first needs them. */
 #ifndef OPJIT_RUNTIME_MODULE_H
 #define OPJIT_RUNTIME_MODULE_H

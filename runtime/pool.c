@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - opjit_pool: an executor with threads of our own.
  *
  * A run is cut into units of one grain, the units into one contiguous share a thread, so that a thread writes pages

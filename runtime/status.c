@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status.c - names of status codes and the version of the loaded library. */
 #include <opjit/opjit.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target.c - target descriptions: canonical text in and out.  The tables are target_table.c's; looks at no machine,
  * which is target_host.c's. */
 #include "runtime/target_table.h"

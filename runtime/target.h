@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target.h - what a kernel is compiled for, as data: architecture, features, tuning, cache sizes. The text is
  * canonical: equal targets have equal text, and the text is part of every cache key.
  *     cpu:x86-64-v3[+feature...][,tune=NAME][,vec=BYTES][,l1=BYTES][,l2=BYTES][,l3=BYTES]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target_cpuid.c - which bit of cpuid stands for which feature of x86-64: data for whoever asks this machine
  * (target_host.c) and for code that asks the machine that it will run on. */
 #include "runtime/target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target_host.c - what this machine is: cpuid or the kernel's word, the operating system's register state, cache sizes.
  * Detected here and not by LLVM, so that the key of a cached kernel needs no LLVM. */
 #include "runtime/target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target_table.c - what there is to compile for, as tables: levels, features, named CPUs, tunings. */
 #include "runtime/target_table.h"
 

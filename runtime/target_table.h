@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target_table.h - the tables behind target strings: architectures with their levels, features, named CPUs, tunings.
  * For target.c and target_host.c; everybody else asks target.h. */
 #ifndef OPJIT_RUNTIME_TARGET_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* baseline.c - fills and copies at AVX-512, AVX2, or through libc.  A yardstick, not used by any kernel. */
 #include "frontend/cli/baseline.h"
 

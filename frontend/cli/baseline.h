@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* baseline.h - what the machine can do: plain fills and copies, hand-written with vectors, that benchmarks divide
  * by. */
 #ifndef OPJIT_CLI_BASELINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli.h - the program's commands and what they are given.  Options are read in main.c. */
 #ifndef OPJIT_CLI_CLI_H
 #define OPJIT_CLI_CLI_H

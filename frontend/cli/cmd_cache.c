@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_cache.c - `opjit cache list|verify|clear`: the files of the disk cache. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_compile.c - `opjit compile`: dispatchables of any number of models as objects, headers and texts.  All of it is
  * made before the first file is written. */
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_explain.c - `opjit explain`: what each dispatchable is, how its IR changes pass by pass, and what the kernel
  * moves. Works without code generation. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_list.c - `opjit ops`, `opjit targets`, `opjit version`: what this build holds. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `opjit run`: a model's commands, in order.  Nothing runs before all of the model is known to be good;
  * what can still fail then is writing. */
 #define _POSIX_C_SOURCE 200809L

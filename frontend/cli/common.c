@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* common.c - what commands share: errors as one line, output, the context, pool and compile options that the
  * options mean. */
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.c - reading and writing whole files.  Only regular files are read: a pipe or device could block or never
  * end. */
 #define _POSIX_C_SOURCE 200809L

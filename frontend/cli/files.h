@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.h - whole files in, whole files out.  Messages do not name the file: it may be as long as a message, and
  * callers know it. */
 #ifndef OPJIT_CLI_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.c - the JSON reader.  Recursive descent over the text, one node a value, everything in the caller's arena. */
 #include "frontend/cli/json.h"
 #include "frontend/cli/utf8.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - a small JSON reader for models: hands out raw number text, decoded strings and positions, so that nothing is
  * changed on the way and every message can name its place.  Not a JSON library: it can't write, and knows no numbers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_path.c - finding values in a model, and naming the place of one. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the program: options and help.  What its commands do is in the cmd_*.c files. */
 #define _POSIX_C_SOURCE 200809L
 

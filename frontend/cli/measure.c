@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* measure.c - interleaved pairs and their median ratio.  No threads, no statistics beyond order statistics. */
 #define _GNU_SOURCE
 #include "frontend/cli/measure.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* measure.h - timing for `opjit bench` and tests/bench: interleaved pairs in one process, median ratio with a 95 %
  * interval. Only ratios of one run mean anything on a shared machine; absolute times are printed beside them. */
 #ifndef OPJIT_CLI_MEASURE_H

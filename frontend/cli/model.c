@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - the model as a whole: memory, loading, and what all of its readers share.  The parts are read in
  * model_resource.c, model_dispatchable.c and model_command.c. */
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - a model: DxDispatch's JSON (resources, dispatchables, commands) read, checked and made ready to run.
  * Everything lives in the model's arena but for resources' memory, operators and kernels, which opjit_cli_model_free
  * gives back.  Each function that fails leaves the place and the message in model->report. */

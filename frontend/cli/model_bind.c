@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_bind.c - bindings: which bytes of which resource stand behind each tensor, and whether a kernel may be called
  * with them.  All of it is settled before the first command runs. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_command.c - commands: dispatch, print, writeFile, and the storage of deferred resources, whose size is what the
  * commands bind. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_desc.c - JSON to descriptor structs, for every operator from its row's field table.  Only the form is checked
  * here (kinds, number ranges, lengths that belong together); what values mean is opjit_operator_create's to judge. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_graph.c - dispatchables of type "graph": nodes, inputs, edges and outputs by name, made into a DML_GRAPH_DESC.
  * Names are resolved here; whether the graph makes sense is opjit_compile_graph's to say. */
 #include <string.h>

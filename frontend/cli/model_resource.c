@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_resource.c - resources: buffers and what stands in them at first (lists, constants, sequences, files). */
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy.c - the header of an .npy file: a Python dict literal with the keys descr, fortran_order and shape. */
 #include "frontend/cli/npy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy.h - NumPy's array files: format versions 1.0, 2.0 and 3.0 in, 1.0 out.  Little endian
  * and row-major only; the 11 whole-byte element types, and bool as UINT8. */
 #ifndef OPJIT_CLI_NPY_H

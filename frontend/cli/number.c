@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number.c - decimal text to elements and back.  The program never calls setlocale, so that strtod reads JSON's
  * form. */
 #include "frontend/cli/number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number.h - exact numbers out of models: what is written is what is stored, or it is refused with the reason. */
 #ifndef OPJIT_CLI_NUMBER_H
 #define OPJIT_CLI_NUMBER_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # opjitKernels.cmake - kernels at build time, for projects that use opjit's package or its source tree:
 #
 #   opjit_add_kernels(<target> MODELS <model.json>...

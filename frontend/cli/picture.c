@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* picture.c - what the generators write, seen from their descriptors: ranges in numbers, a matrix as characters. '#'
  * value, '.' zero, '=' copied from the input; where one character stands for several elements, '+': some of both. */
 #include <inttypes.h>

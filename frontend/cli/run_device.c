@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_device.c - `opjit run` on a GPU: every resource has a twin in the device's memory, which dispatches work on;
  * what is printed or written comes back first. */
 #include <string.h>

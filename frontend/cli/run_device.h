@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_device.h - a model's memory on a GPU. */
 #ifndef OPJIT_CLI_RUN_DEVICE_H
 #define OPJIT_CLI_RUN_DEVICE_H

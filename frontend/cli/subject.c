@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* subject.c - see subject.h. */
 #include "frontend/cli/subject.h"
 

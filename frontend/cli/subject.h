@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* subject.h - the kernels that `opjit bench` and tests/bench measure: descriptors of the generators, compiled and
  * bound.  Failures print one line and give false: there is nothing to measure then. */
 #ifndef OPJIT_CLI_SUBJECT_H

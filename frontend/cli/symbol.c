@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol.c - see symbol.h. */
 #include "frontend/cli/symbol.h"
 

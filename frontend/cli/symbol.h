@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol.h - dispatchables' names as names of C functions. */
 #ifndef OPJIT_CLI_SYMBOL_H
 #define OPJIT_CLI_SYMBOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.c - see table.h.  Rows are written as they come, so that a long run shows what it has. */
 #include "frontend/cli/table.h"
 

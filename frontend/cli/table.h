@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.h - results of benchmarks, row by row: aligned text for people, or one JSON object for scripts.  Knows nothing
  * about what was measured. */
 #ifndef OPJIT_CLI_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c - UTF-8, one character at a time. */
 #include "frontend/cli/utf8.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h - UTF-8, one character at a time. */
 #ifndef OPJIT_CLI_UTF8_H
 #define OPJIT_CLI_UTF8_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opjit/abi.h - what compiled kernels look like from outside: the stage function, the executor that runs stages,
  * and the metadata that travels with the code.  Code that is called ahead of time needs this header alone.
  * Everything here is plain data without pointers into opjit; the same bytes stand in a cached image and in an

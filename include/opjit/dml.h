@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opjit/dml.h - DirectML's descriptor structures under DirectML's own names, for any C11 or C++17 compiler.
  *
  * Everything here is DirectML's public API struct for struct (the set of target version 0x6400, its last): same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opjit/opjit.h - the whole public interface of opjit, an embeddable operator-graph JIT compiler.
  *
  *     opjit_context *context;  opjit_operator *op;  opjit_kernel *kernel;  opjit_error error;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opjit/status.h - status codes, the error record and the small types that every part shares.
  * Codes are frozen: a number is never reused. */
 #ifndef OPJIT_STATUS_H

@@ -1,9 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 # Checks of what the library looks like from outside and of the arrows between its folders.  Included by
 # tests/CMakeLists.txt; the scripts beside this file do the work and say what they check.
 enable_language(CXX)
 set(api ${CMAKE_CURRENT_LIST_DIR})
 
 opjit_test(api.layers ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${api}/layers.cmake)
+opjit_test(api.spdx ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${api}/spdx.cmake)
 foreach(language C CXX)
     string(TOLOWER api.headers_${language} name)
     opjit_test(${name} ${CMAKE_COMMAND} -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLANGUAGE=${language}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # consumer.cmake - builds and runs the project in consumer/ against opjit, as somebody else would.
 # WAY says how it gets at opjit:
 #   installed          this build, installed into an empty prefix, by find_package

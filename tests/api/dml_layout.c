@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dml_layout.c - what <opjit/dml.h> promises about layout and values, checked by the compiler alone.
  * It is compiled as C11 and as C++17, each with and without OPJIT_DML_WIN32_TYPES; there is nothing to run.
  * Sizes and offsets are those of LP64, where DirectML's own header gives the same ones. */

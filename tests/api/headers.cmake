@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # headers.cmake - compiles each public header alone, twice in one file, as strict C11 or C++17: it needs no other header
 # before it, has an include guard and no extension.  dml_layout.c is compiled likewise, with both spellings of types.
 #   cmake -DINCLUDE=<include folder> -DLANGUAGE=C|CXX -DCOMPILER=<compiler> -P headers.cmake

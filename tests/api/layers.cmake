@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # layers.cmake - reads every #include line of the library and the reference and checks the arrows between the layers:
 #     frontend -> codegen/codegen.h -> ir -> runtime -> include, and outside headers only where they belong.
 # It reads text and follows no #if: an include that no build uses counts too.

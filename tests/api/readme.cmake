@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # readme.cmake - compiles and runs the C examples of the README, as they stand there: the first one, against the library,
 # and the one of kernels made ahead of time, with the commands before it.
 #   cmake -DREADME=<file> -DINCLUDE=<folder> -DLIBRARY=<libopjit> -DPROGRAM=<opjit> -DWORK=<folder> -DCOMPILER=<cc>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # runtime.cmake - the runtime alone is small: its code and constants, and what else it needs to be loaded.
 #   cmake -DREADELF=<readelf> -DRUNTIME=<libopjit-runtime> -DDEVICE=<libopjit-device> -P runtime.cmake
 cmake_minimum_required(VERSION 3.25)

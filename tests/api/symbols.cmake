@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # symbols.cmake - reads the symbols that our code defines and uses.
 #   cmake -DNM=<nm> -DREADELF=<readelf> -DINCLUDE=<include folder> -DARCHIVES=<a;b> -DOPJIT=<lib> -DRUNTIME=<lib>
 #         [-DCODEGEN=<lib>] [-DDEVICE=<lib>] -P symbols.cmake

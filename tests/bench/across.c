@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* across.c - the yardstick for inputs stored across their output: squares of 8 x 8 elements turned in registers. */
 #include "tests/bench/across.h"
 

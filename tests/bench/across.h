@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* across.h - the yardstick for inputs stored across their output: square matrices of f32, sides a multiple of 64. */
 #ifndef OPJIT_TESTS_BENCH_ACROSS_H
 #define OPJIT_TESTS_BENCH_ACROSS_H

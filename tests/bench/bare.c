@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bare.c - see bare.h. */
 #include "tests/bench/bare.h"
 

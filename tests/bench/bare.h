@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bare.h - a kernel's machine code without opjit_kernel_call around it: what the call costs is measured against it, and
  * code is compared with code.  Reaches into the kernel object; not for applications. */
 #ifndef OPJIT_TESTS_BENCH_BARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_calls.c - what opjit costs around the kernels: a call, a cache hit, an equal descriptor once more, two
  * threads at a time, the first result of a process, and resident memory.  What a kernel itself takes is
  * bench_generators.c's business. */

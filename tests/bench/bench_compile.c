@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_compile.c - compile time by phase, as a multiple of emitting an empty function; and how fast the code is,
  * against the same loops through default<O2>.  All compiles are warm and pass by the caches; bench_calls.c has the
  * first one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_device.c - kernels on an NVIDIA GPU: fills against the driver's memset, causal softmax against a kernel by
  * hand, the road of a call against a bare cuLaunchKernel.  Says why it measures nothing where there is no GPU. */
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_disk.c - what a new process takes from the disk cache: its first kernel, and `opjit run` of a small model, both
  * without LLVM.  Each sample is a process of its own; the folder is warm, so nothing waits for a disk. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_generators.c - run time of the generators: operator x type x size x alignment x threads, each against the
  * best plain fill or the yardstick of hand.h in interleaved pairs.  Where the yardstick computes the same thing,
  * results are compared first: a fast wrong yardstick measures nothing. */

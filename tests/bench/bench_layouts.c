@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_layouts.c - the diagonal operators on layouts that are not one large dense matrix: batches of small matrices,
  * narrow rows, padded rows, inputs and outputs stored the other way round, inputs that repeat.  Against the best plain
  * fill or copy of as many bytes, or a hand-written transposition.  Odd sizes, bands and in place: bench_generators. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_masks.c - fused graphs against loops by hand: causal masks made in three ways with ALiBi slopes and exp, causal
  * softmax, chains of cheap operators; on one thread and on two.  Results are compared bit for bit before anything is
  * timed.  bench_reduce.c has reductions, bench_compile.c what these graphs cost to compile. */

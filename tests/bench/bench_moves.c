@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_moves.c - operators that move elements and compute nothing: inputs stored across the output, turned and strided
  * windows, blocks.  Against memcpy of as many bytes, and a transposition by hand.  The diagonals: bench_layouts. */
 #include <math.h>

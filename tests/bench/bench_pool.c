@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_pool.c - what opjit's pool costs: empty runs, and memset split by it on one and two threads, against memset on
  * this thread; and the same on a helper that never sleeps and gets one half (pool.h), which is as good as it can be. */
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_reduce.c - sums along one axis, or of all, against loops written by hand that add in the same fixed order:
  * blocks of 4096, in the last axis 32 lanes that are folded by halves.  Results are compared bit for bit before
  * anything is timed. */

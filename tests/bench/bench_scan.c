@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_scan.c - running sums and products along the last axis, at both levels, against the plain loop in C, which is
  * as slow as one addition after the other: nothing is won by vectors here.  Results are compared bit for bit before
  * anything is timed. */

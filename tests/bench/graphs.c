@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graphs.c - see graphs.h. */
 #include "tests/bench/graphs.h"
 

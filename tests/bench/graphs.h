@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graphs.h - graphs for benchmarks, made node by node over one shape (heads, rows, columns) of f32: causal masks in
  * three ways, ALiBi slopes, softmax over rows, chains of cheap operators.  What they compute is in hand_masks.h too, by
  * hand.  Not a general builder: nodes have up to three inputs and one output. */

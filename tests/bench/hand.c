@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hand.c - the yardstick at both vector widths, and the loader of one from elsewhere.  The loops are in
  * hand_template.h. */
 #include "tests/bench/hand.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hand.h - the yardstick: the generators as an expert writes them by hand for one machine, full lines and blended
  * seams, with ordinary and with non-temporal stores.  Benchmarks divide by the better of the two.  Not used by any
  * kernel.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hand_masks.c - see hand_masks.h. */
 #include "tests/bench/hand_masks.h"
 

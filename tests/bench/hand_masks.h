@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hand_masks.h - the yardstick of fused graphs: causal masks with ALiBi slopes under exp, causal softmax, chains of
  * cheap operators, as an expert writes them for AVX2 and FMA.  The numerics are the library's: the same polynomial of
  * exp, sums in 32 lanes that are folded by halves, no fused multiply-add that a formula does not have; so results are

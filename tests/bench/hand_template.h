@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hand_template.h - the body of the yardstick, included by hand.c once a vector width.  Not a header for anybody
  * else: no include guard on purpose.
  *

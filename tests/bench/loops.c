@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops.c - see loops.h. */
 #include "tests/bench/loops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops.h - what compile time and code quality are compared with: an empty function emitted by LLVM, and the
  * generators as plain scalar loops that default<O2> makes fast.  Uses LLVM's C API directly, not opjit's code
  * generation. */

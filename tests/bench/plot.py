@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Draws what the benchmarks measured as SVG files for the README: plot.py [-o FOLDER] RESULT.json ...
 
 RESULT.json is what bench_generators --json (two plots: by size, by element type) and bench_compile --json write.  Python's

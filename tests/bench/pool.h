@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.h - an executor of two threads for benchmarks, with a helper that waits spinning: handing work over costs
  * well below a microsecond, so that what is measured is the work.  Kernels and the yardstick are run by the same
  * one.  Not for applications: an idle helper burns a core. */

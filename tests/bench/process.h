@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process.h - programs that benchmarks run from start to exit, and a small model for opjit. */
 #ifndef OPJIT_TESTS_BENCH_PROCESS_H
 #define OPJIT_TESTS_BENCH_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.h - what the programs of this folder share: options, rows, bars and verdicts. */
 #ifndef OPJIT_TESTS_BENCH_REPORT_H
 #define OPJIT_TESTS_BENCH_REPORT_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # cache.sh - the disk cache from outside: what a second process takes from it, what it does about damage, and `opjit cache`.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # compile.sh - `opjit compile`: which files there are, what they are called, what is refused, that they come out the same
 # twice, and that a C program can use them.
 . "$(dirname "$0")/common.inc"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # compile_foreign.sh - `opjit compile` for other machines: objects, static and shared libraries that their compilers link
 # and that run under qemu-user, and the headers' check on CPUs with and without what the code needs.
 . "$(dirname "$0")/common.inc"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # examples.sh - the models in examples/models print what lies beside them as .out; and a folder of DxDispatch's own models,
 # where $OPJIT_DXDISPATCH_MODELS names one, prints what is known of them.
 . "$(dirname "$0")/common.inc"

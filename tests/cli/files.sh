@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # files.sh - files in and out: .npy of every type, damaged ones, raw bytes, and that files are whole or not there.
 . "$(dirname "$0")/common.inc"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # json.sh - what the reader of models accepts beyond plain JSON, and bytes that no editor writes.
 . "$(dirname "$0")/common.inc"
 

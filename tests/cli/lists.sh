@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # lists.sh - `opjit ops`, `targets`, `version` and `explain`: that they say what other programs look for.
 . "$(dirname "$0")/common.inc"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # masks.sh - --masks-absorb: -inf of a generated or constant operand of ADD decides alone; without it NaN + -inf is NaN.
 . "$(dirname "$0")/common.inc"
 

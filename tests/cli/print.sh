@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # print.sh - what `print` writes: every type, corners of floats, and how numbers in models are rounded.
 . "$(dirname "$0")/common.inc"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # reproducible.sh - the same models give the same bytes: in another folder, under another environment, named in another
 # way and order, beside other processes; nothing of where they were made is in them.
 . "$(dirname "$0")/common.inc"

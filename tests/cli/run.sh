@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # run.sh - `opjit run`: bindings, ranges, owned and deferred resources, in place, and that nothing runs too early.
 . "$(dirname "$0")/common.inc"
 

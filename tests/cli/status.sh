@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # status.sh - options and exit status: 0 done, 1 the work failed, 2 a wrong option or no model.
 . "$(dirname "$0")/common.inc"
 usage=': see opjit --help'

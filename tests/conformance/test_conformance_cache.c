@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_conformance_cache.c - what the memory cache promises: equal descriptors share a kernel, whatever memory they
  * were given in; another value in any field that matters makes another one; statistics add up; eviction and
  * clearing leave kernels that are held alone. */

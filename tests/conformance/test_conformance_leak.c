@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_conformance_leak.c - memory of the process over a long run: cache hits, misses with eviction, and what opjit
  * costs a process that never makes code.  Leaks themselves are LeakSanitizer's work (-DOPJIT_SANITIZE=address);
  * this sees what is still reachable and grows. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_conformance_levels.c - the random suite once more for every CPU level, code level and vector width, and with
  * caches so small that ordinary shapes get the stores of large ones: always the same bits. A level that this
  * machine lacks is compiled and not run, and the output says so. */

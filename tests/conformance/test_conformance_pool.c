@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_conformance_pool.c - a kernel that runs on opjit's pool leaves the same bytes as on one thread, whatever the
  * number of threads, compiled and interpreted, gaps of the layout included.  What the bytes should be is other tests'
  * business. */

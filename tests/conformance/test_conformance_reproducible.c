@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_conformance_reproducible.c - artifacts that several threads make at once are, byte for byte, those that one
  * thread makes alone: for every target, at both levels.  Folders, environments and processes are
  * cli.reproducible's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_conformance_threads.c - many threads compile, call, optimize and release the same and different kernels of
  * one context, while its cache is cleared now and then.  Results are compared; under -DOPJIT_SANITIZE=thread so are
  * accesses. Threads only count what went wrong: Check's assertions belong to the thread that runs the test. */

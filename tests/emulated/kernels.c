@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c - calls kernels that were compiled ahead of time, as property.aot asks on standard input, and answers
  * with the memory that they leave: built for the machine whose code they are and started under qemu-user.  The
  * table of kernels is generated. */

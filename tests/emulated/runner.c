@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runner.c - runs stage functions for a test of another machine: built for the machine whose code they are, started
  * under qemu-user, told by standard input what to run on which memory.  Each buffer begins at the remainder of a
  * page that the test asks for, as near as possible before a page that can't be touched; what lies between is looked

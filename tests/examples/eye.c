@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eye.c - compiles a 4 x 5 identity matrix and prints it. */
 #include <opjit/opjit.h>
 #include <stdio.h>

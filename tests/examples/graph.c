@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - causal softmax of a row of scores as one kernel: the mask is an operator, but no buffer; a C function
  * of the program's own is the last node. */
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runtime_kernels.c - an application without a compiler: it links opjit-runtime and kernels that were compiled when
  * it was built (opjit_add_kernels of the models band_inplace.json and causal_mask.json), finds them by name and
  * runs them, on threads and in place.  `runtime_kernels LIBRARY.so` takes the kernels of a file that `opjit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_descriptor.c - bytes as the fields of an operator's descriptor: it is refused with a message, or its interpreted
  * kernel does what the reference does.  Pointers are always good ones and buffers small: what is looked for is a
  * descriptor that is accepted and should not be, or the other way round a crash in refusing it. */

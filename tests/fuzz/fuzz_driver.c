@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_driver.c - runs a fuzz target without libFuzzer: over each file of its corpus, and over changed copies of it.
  * It looks for no coverage: new inputs are libFuzzer's work (-DOPJIT_FUZZ=ON), this keeps found ones from coming back.
  *

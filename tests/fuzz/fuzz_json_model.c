@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_model.c - any bytes as a model: JSON reader, resources, descriptors, operators, commands.  No file is read or
  * written and nothing is compiled; resources are kept small, so that an input costs no time for being large. */
 #include "frontend/cli/model.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_oom_ir_passes.c - the pipeline with allocation 1, 2, 3 ... failing: the right status, and nothing is leaked. */
 #include <check.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_oom_public.c - every public call that may allocate, with allocation 1, 2, 3 ... failing until none is left to
  * fail: each time OPJIT_OUT_OF_MEMORY, outputs NULL, nothing leaked and nothing broken.  LLVM's own memory is not the
  * hook's. */

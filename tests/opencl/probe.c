@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe.c - whether code for target spirv can be run here: exit status 77 and the reason, or 0. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_aot.c - kernels compiled ahead of time: every operator with every type, and random descriptors of all
  * operators, as objects that the system's compilers and linkers take, in C and C++, called by their typed and their
  * packed entry: the memory afterwards is what the interpreter leaves, which other properties hold against references.

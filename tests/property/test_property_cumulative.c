@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_cumulative.c - random descriptors of CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: any sizes, axis,
  * direction, types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the
  * reference's. */

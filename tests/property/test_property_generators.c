@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_generators.c - thousands of random descriptors of each operator: whatever way the kernel is made
  * and run, the whole memory afterwards is bit for bit what the reference says. One case of a failure again:
  * OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_generators; OPJIT_CASES for longer runs. */

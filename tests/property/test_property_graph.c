@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_graph.c - random graphs against their nodes' references run one after the other, with a buffer for
  * each value that its readers see as their own descriptors say: reshaped, transposed, broadcast, in part.  As
  * lowered, through the passes, as code.  One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_invalid.c - descriptors that are wrong in one field, systematically, and descriptors of random bytes.
  * Each is refused with a status and one line that names operator and field; none crashes.  What a wrong call or option
  * gets is in test_property_refused.c. */

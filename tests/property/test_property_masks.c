@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_masks.c - rows that a band masks, reduced or made a softmax of, as one graph: through the passes
  * and as code, bit for bit what the nodes' formulas give as they are lowered.  The band may be any, and so may the
  * rows' lengths: loops end where the mask cuts, in the middle of vectors, before the first element or behind the

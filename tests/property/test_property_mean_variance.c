@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_mean_variance.c - random descriptors of MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1:
  * any sizes, axes, types and layouts, with and without Scale, Bias and an activation; whatever way the kernel is made
  * and run, the output's memory is bit for bit the reference's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_moves.c - thousands of random descriptors of each operator that moves elements, every type, any
  * legal layout, index tensors of every type with numbers inside and outside: whatever way the kernel is made and
  * run, the whole memory of every output afterwards is bit for bit what the reference says, and no input has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_pointwise.c - random descriptors of every pointwise operator: the interpreter's result is what the
  * reference allows, bit for bit where the formula has no function of mathematics in it, and compiled code of any
  * target, level and split leaves the same bits as the interpreter.  Nothing outside of the output's elements is

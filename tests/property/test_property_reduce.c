@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_reduce.c - random descriptors of REDUCE (but for logarithms), ARGMIN, ARGMAX and HARDMAX: any
  * sizes, axes, types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the
  * reference's. Softmax, its logarithm and REDUCE with logarithms, interpreted: close to the formula; compiled: the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_refused.c - wrong calls, wrong options and NULL for every parameter of the public interface: each is
  * refused with a status and a message, and the output's bytes stay as they were.
  * Kernels are interpreted ones: what is refused is the same for all. */

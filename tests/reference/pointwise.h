@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise.h - operators whose output element depends on the input elements at the same coordinates: one literal
  * formula each, by family, and the loop around them (ref_pointwise.c).  Functions of mathematics leave a margin. */
 #ifndef OPJIT_TESTS_REFERENCE_POINTWISE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* range.h - floats of which more than one is right.  A formula's operations round once each and have one result; a
  * function of mathematics may be off by its bound, and what is computed from it by a little more.  A range holds all
  * results that are allowed; it is one number as long as only operations made it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT by the book: for each line along the axis, one element
  * after the other in the direction.  FLOAT16 is accumulated in float, each output rounded. */
 #include <string.h>

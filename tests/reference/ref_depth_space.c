@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_depth_space.c - SPACE_TO_DEPTH1 and DEPTH_TO_SPACE1; the forms without Order are DEPTH_COLUMN_ROW.
  *     out[n, (by*B + bx)*C + c, y, x] = in[n, c, y*B + by, x*B + bx]        DEPTH_COLUMN_ROW
  *     out[n, (c*B + by)*B + bx, y, x] = in[n, c, y*B + by, x*B + bx]        COLUMN_ROW_DEPTH

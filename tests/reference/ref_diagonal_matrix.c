@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_diagonal_matrix.c - DIAGONAL_MATRIX:
  *     OutputTensor[coordinate] = if (coordinate.y + Offset == coordinate.x) then Value else 0
  * with x the last and y the last but one coordinate; the sum in 64 bits, where it can't overflow. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_diagonal_matrix1.c - DIAGONAL_MATRIX1:
  *     topX = coordinate.x - coordinate.y
  *     useValue = (DiagonalFillEnd >= DiagonalFillBegin) ^ (topX >= DiagonalFillBegin) ^ (topX < DiagonalFillEnd)

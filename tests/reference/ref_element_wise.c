@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_element_wise.c - the formulas of ELEMENT_WISE operators whose tensors have one type, in floats and in
  * integers. */
 #include <math.h>

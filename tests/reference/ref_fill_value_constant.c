@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_fill_value_constant.c - FILL_VALUE_CONSTANT:
  *     OutputTensor[coordinate] = Value */
 #include "tests/reference/reference.h"

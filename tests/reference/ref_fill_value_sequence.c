@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_fill_value_sequence.c - FILL_VALUE_SEQUENCE:
  *     OutputTensor[elementIndex] = ValueStart + elementIndex * ValueDelta
  * with elementIndex the row-major index among the logical elements.  How it is rounded, which the document leaves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_gather.c - operators with an index tensor.
  *     GATHER:          output[a.., i.., b..] = input[a.., Indices[i..], b..]
  *     GATHER_ELEMENTS: output[c] = input[c with Indices[c] on Axis]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_join.c - JOIN: each input in turn is copied behind the ones before it, along Axis; SPLIT: each output in turn is
  * filled from where the one before it ended. */
 #include "tests/reference/reference.h"

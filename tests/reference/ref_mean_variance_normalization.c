@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION1 by the book: for each group of elements along the
  * axes its mean and variance, in the documented order of sums, then its elements.  Every operation rounds to float
  * (FLOAT64: double); of activations RELU alone. */

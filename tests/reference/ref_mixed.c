@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_mixed.c - pointwise operators whose tensors differ in type: comparisons, IF, CAST, BIT_COUNT, quantization. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_padding.c - PADDING and PADDING1: the input surrounded by the value, or walked over again from where its edge
  * is: EDGE stays there, REFLECTION and SYMMETRIC turn round (REFLECTION without standing on the edge twice), WRAP
  * goes on at the other end.  Found by walking, one step an element of padding. */

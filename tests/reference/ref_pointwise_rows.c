@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_pointwise_rows.c - which types the pointwise operators take from which feature level on, from their documents. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_range.c - arithmetic on ranges of floats.  A float operation done in double and rounded to float is rounded
  * right, for doubles have more than twice the digits. */
 #include "tests/reference/range.h"

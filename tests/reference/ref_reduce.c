@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_reduce.c - REDUCE, ARGMIN, ARGMAX and HARDMAX by the book: each output element looks at its elements of the
  * input one by one.  Floating sums and products are taken in the documented order: element k in lane k mod 32 if
  * the last dimension of more than one element is reduced, else in the only one; blocks of 4096 elements; lanes fold

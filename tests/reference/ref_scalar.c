@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_scalar.c - element types: their sizes, and the conversions that the documents ask for.
  * FLOAT16 has no type in C; its values are looked up by what they mean, (-1)^s * 2^(e-15) * 1.m, not by bit tricks. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_slice.c - SLICE, SLICE1 and SLICE_GRAD.
  *     SLICE:      output[c] = input[Offsets + c * Strides], output sizes = Sizes
  *     SLICE1:     the same over a window of InputWindowSizes; where the stride is negative, from the window's last element

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_tensor.c - where the elements of a tensor lie: the text of DML_BUFFER_TENSOR_DESC as code. */
 #include <string.h>
 

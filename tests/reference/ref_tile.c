@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_tile.c - TILE: the input again and again, Repeats[d] times in dimension d. */
 #include "tests/reference/reference.h"
 

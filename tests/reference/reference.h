@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reference.h - the operators once more, written from their documents alone: one literal loop over coordinates each.
  * This is what the library's results are compared with, so it shares no code with it and sees the public headers only.
  * It is neither fast nor does it check anything: descriptors are valid ones.  Elements are handled as their bits in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* aot.c - see aot.h. */
 #define _GNU_SOURCE
 #include "tests/support/aot.h"

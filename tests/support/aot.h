@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* aot.h - kernels that are compiled ahead of time, in tests: a folder of objects, the system's compilers, and calls of
  * what comes out, compared with the interpreter. */
 #ifndef OPJIT_TESTS_SUPPORT_AOT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* aot_batch.c - see aot_batch.h. */
 #include "tests/support/aot_batch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* aot_batch.h - subjects for ahead-of-time tests: every operator with every type of every one of its tensors, or a
  * share of them. */
 #ifndef OPJIT_TESTS_SUPPORT_AOT_BATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.c - random operators: scalars, bounds, tensors together; their reference; late parameters. */
 #include "tests/support/cases.h"
 

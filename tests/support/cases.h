@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h - random, always legal descriptors of the operators that have a reference, and what the reference makes of
  * them.  Layouts, bounds and scalars are drawn from the corners as often as from the middle. */
 #ifndef OPJIT_TESTS_SUPPORT_CASES_H

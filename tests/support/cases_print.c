@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases_print.c - a case as C, for the report of a failure. */
 #include <inttypes.h>
 

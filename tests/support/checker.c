@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker.c - one case in one mode: operator, kernel, buffers, call, comparison. */
 #include "tests/support/checker.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker.h - makes a case's kernel in one of several ways, runs it between guards and compares the whole memory with
  * what the reference leaves there. */
 #ifndef OPJIT_TESTS_SUPPORT_CHECKER_H

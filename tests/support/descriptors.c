@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.c - operators made, refused, and lowered to what stands in a golden file. */
 #include "tests/support/descriptors.h"
 

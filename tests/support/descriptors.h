@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.h - what tests of descriptors ask: whether an operator is made, in which words it is refused, and
  * what it is lowered to. */
 #ifndef OPJIT_TESTS_SUPPORT_DESCRIPTORS_H

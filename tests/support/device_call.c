@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_call.c - a call on a device by the public functions alone. */
 #include "tests/support/device_call.h"
 

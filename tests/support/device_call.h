@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_call.h - kernels that are made and called for a device as applications do it, for tests with buffers here. */
 #ifndef OPJIT_TESTS_SUPPORT_DEVICE_CALL_H
 #define OPJIT_TESTS_SUPPORT_DEVICE_CALL_H

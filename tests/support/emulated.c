@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emulated.c - the other side of tests/emulated/runner.c: qemu's processes, and stages through their pipes. */
 #define _GNU_SOURCE
 #include "tests/support/emulated.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emulated.h - kernels for other machines, compiled as usual, their stages run under qemu-user by the program that
  * tests/emulated/runner.c is built to.  They are called like any others. */
 #ifndef OPJIT_TESTS_SUPPORT_EMULATED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emulated_kernel.c - kernels whose steps are run by emulated.c, or, for GPUs, by grid.c: what compile.c does, with
  * an interpreter that isn't one. */
 #include "tests/support/emulated.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emulated_wire.h - what a test and the program that runs code of another machine for it say to each other, through
  * pipes. Both are little endian with 64-bit words.  A request is: wire_request, the code, the parameters, a
  * wire_buffer each and its bytes; the answer: wire_answer, then the bytes of all buffers. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* executors.c - pieces of random length in random order, alone or on two threads. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/support/executors.h"

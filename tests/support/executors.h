@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* executors.h - executors that split the work as badly as they may. */
 #ifndef OPJIT_TESTS_SUPPORT_EXECUTORS_H
 #define OPJIT_TESTS_SUPPORT_EXECUTORS_H

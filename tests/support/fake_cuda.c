@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cuda.c - a CUDA driver for tests without a GPU: the driver API's functions that opjit calls, kernels run by
  * the PTX interpreter. Built as libcuda_fake.so.  Device memory has addresses that trap when the host touches them,
  * and host addresses are no device memory.  What is asynchronous happens as late as it may: at the next wait for its

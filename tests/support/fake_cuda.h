@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cuda.h - what the fake driver's two files share: fake_cuda.c has devices, contexts and memory,
  * fake_cuda_run.c modules, streams and kernels. */
 #ifndef OPJIT_TESTS_SUPPORT_FAKE_CUDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_hip.c - HIP for tests without a GPU: its functions that opjit calls, on the memory and streams of the fake
  * CUDA driver beside it.  Code objects are looked into, not run: a function of the test stands in for every kernel.
  * Built as libamdhip64_fake.so, with the other driver inside.

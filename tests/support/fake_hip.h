@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_hip.h - what tests share with the fake HIP driver, which they load: a launch as it arrived there. */
 #ifndef OPJIT_TESTS_SUPPORT_FAKE_HIP_H
 #define OPJIT_TESTS_SUPPORT_FAKE_HIP_H

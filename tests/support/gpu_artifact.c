@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_artifact.c - descriptors, compiles, and processes that read files. */
 #define _GNU_SOURCE
 #include "tests/support/gpu_artifact.h"

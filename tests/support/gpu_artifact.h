@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_artifact.h - kernels of many kinds as artifacts for a GPU, and programs that read what comes of them. */
 #ifndef OPJIT_TESTS_SUPPORT_GPU_ARTIFACT_H
 #define OPJIT_TESTS_SUPPORT_GPU_ARTIFACT_H

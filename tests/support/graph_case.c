@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_case.c - see graph_case.h. */
 #include "tests/support/graph_case.h"
 

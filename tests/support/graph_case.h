@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_case.h - graphs for tests: a DML_GRAPH_DESC that grows edge by edge, and two ways to run it. */
 #ifndef OPJIT_TESTS_SUPPORT_GRAPH_CASE_H
 #define OPJIT_TESTS_SUPPORT_GRAPH_CASE_H

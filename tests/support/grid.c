@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid.c - one launch of one kernel: memory, arguments, the workspace; and how the interpreter of PTX runs it. */
 #include "tests/support/grid.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid.h - stages compiled for GPUs, run by the PTX interpreter, or on a device. */
 #ifndef OPJIT_TESTS_SUPPORT_GRID_H
 #define OPJIT_TESTS_SUPPORT_GRID_H

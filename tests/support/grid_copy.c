@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid_copy.c - a launch's ranges in memory of a device, each between guards, and back again. */
 #include <stdlib.h>
 #include <string.h>

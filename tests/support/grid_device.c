@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid_device.c - one launch on a device, by the driver's functions. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid_opencl.c - one launch on an OpenCL device that takes SPIR-V.  There are no headers of OpenCL here: what is
  * called is declared as its specification has it. */
 #include <dlfcn.h>

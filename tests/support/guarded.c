@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* guarded.c - one mapping per buffer: no-access page, accessible pages, no-access page. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "tests/support/guarded.h"

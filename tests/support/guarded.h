@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* guarded.h - buffers that notice every byte written outside of what may be written.
  * The binding lies between two guards of random bytes, at an address with exactly the alignment asked for and no more,
  * or directly at a page that can't be touched.  A second copy of the whole allocation holds what should be there

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_graphs.c - draws them. */
 #include "tests/support/ir_graphs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_graphs.h - random functions in value form of many definitions: read several times, shifted, under guards,
  * broadcast, through views; outputs whole or in boxes.  For tests of passes, not of operators. */
 #ifndef OPJIT_TESTS_SUPPORT_IR_GRAPHS_H

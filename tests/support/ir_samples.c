@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_samples.c - builds and draws them. */
 #include "tests/support/ir_samples.h"
 

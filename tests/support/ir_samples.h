@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir_samples.h - functions in value form for tests of the IR: the four generators as lowering writes them, built here a
  * second time so that tests of passes need no frontend. */
 #ifndef OPJIT_TESTS_SUPPORT_IR_SAMPLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout.c - random sizes and strides. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* math.c - errors of math functions in units of the last place: see math.h. */
 #include "tests/support/math.h"
 

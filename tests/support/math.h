@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* math.h - how far results of math functions are from the exact ones, in units of the last place.  MPFR judges;
  * where the C library's double is enough to see that an f32 result is well within the bound, it is asked first, as
  * it is faster. */

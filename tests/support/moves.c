@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* moves.c - draws descriptors of the operators that move elements, and has the reference run them. */
 #include "tests/support/moves.h"
 

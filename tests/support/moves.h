@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* moves.h - random, always legal descriptors of the operators that move elements: several inputs, several outputs,
  * index tensors. */
 #ifndef OPJIT_TESTS_SUPPORT_MOVES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl.h - the part of OpenCL that tests call, of the library that the system's loader finds. */
 #ifndef OPJIT_TESTS_SUPPORT_OPENCL_H
 #define OPJIT_TESTS_SUPPORT_OPENCL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* operator_case.c - one operator made, run between guards and compared. */
 #include "tests/support/operator_case.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* operator_case.h - random cases of operators with some inputs and one output, whose elements are computed: made
  * and run in any way, compared with a reference. */
 #ifndef OPJIT_TESTS_SUPPORT_OPERATOR_CASE_H

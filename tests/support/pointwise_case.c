@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise_case.c - draws them. */
 #include "tests/support/pointwise_case.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise_case.h - random, always legal descriptors of pointwise operators, filled in by the fields of their
  * rows, and random data for them.  Types come from the reference's table. */
 #ifndef OPJIT_TESTS_SUPPORT_POINTWISE_CASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx.h - runs PTX without a GPU: parser and interpreter of what LLVM writes for integer and float kernels (sm_80 to
  * sm_120). It is strict rather than fast: what it does not know is an error of the parser that names the line; loads
  * and stores are held to registered memory and to their alignment, also where a GPU would not notice; add.f32,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_decode.c - instructions of PTX: a row of a table says which types, modifiers and operands an operation has;
  * what differs from the rows' form has a function. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_exec.c - what computes: one lane's value from its sources, then a loop over lanes. */
 #include <string.h>
 

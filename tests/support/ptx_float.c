@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_float.c - floats of 16, 32 and 64 bits as PTX defines them: each operation rounds once, subnormals are kept,
  * NaNs that arithmetic makes are the canonical ones (f64: the host's).  16 bits have no arithmetic of the host's:
  * double, exactly or rounded to odd. */

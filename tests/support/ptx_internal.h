@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_internal.h - what the parts of the PTX interpreter share: decoded instructions, the module, a running block.
  * Every operand is a slot: a row of 32 values in a warp's register file.  Immediates, special registers and
  * addresses of variables have slots too, filled before a warp starts, so that an instruction only ever reads and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_lex.c - text of PTX to tokens; the types' names; what all of the parser uses. */
 #include <stdarg.h>
 #include <stdio.h>

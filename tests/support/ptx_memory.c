@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_memory.c - what loads and stores reach: registered ranges and a launch's own spaces, each access held to
  * bounds, alignment and the right to write; and who touched a byte last, by which races are found. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_module.c - a parsed module as a whole: made, asked, freed.  The road from text is ptx_parse.c's. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_operands.c - reads operands and completes instructions whose operands have a form of their own (moves, memory,
  * conversions, comparisons, control).  What all have in common is ptx_decode.c's. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_parse.c - directives, declarations and labels of PTX to a module.  Tokens are ptx_lex.c's, instructions
  * ptx_decode.c's. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_parser.h - what the parser's two files share: ptx_parse.c reads text and declarations, ptx_decode.c
  * instructions. */
 #ifndef OPJIT_TESTS_SUPPORT_PTX_PARSER_H

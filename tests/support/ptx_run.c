@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_run.c - launches: blocks one after the other, their warps in turn, in each the threads with the lowest pc.
  * Synchronisation is ptx_sync.c's. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_sync.c - where threads meet: instructions of a warp that name a mask, barriers of a block. */
 #include <string.h>
 

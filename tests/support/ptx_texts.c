@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_texts.c - runs ptxas. */
 #define _GNU_SOURCE
 #include "tests/support/ptx_texts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_texts.h - texts of PTX in tests: whether the real assembler takes them too, where there is one. */
 #ifndef OPJIT_TESTS_SUPPORT_PTX_TEXTS_H
 #define OPJIT_TESTS_SUPPORT_PTX_TEXTS_H

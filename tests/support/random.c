@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random.c - xoshiro256** (Blackman and Vigna), seeded through splitmix64. */
 #include "tests/support/random.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random.h - numbers for property tests: reproducible from one seed on every machine. OPJIT_SEED sets the seed
  * (decimal or 0x hexadecimal), OPJIT_CASES how many cases a property gets (50: that many, 50%: half of what it asks
  * for), OPJIT_CASE runs one case alone.  Each case has a generator of its own, made from seed, stream and number,

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # run_model.sh MODEL.json - runs an example model; what it prints must be MODEL.out where there is such a file.
 # $OPJIT is the program.  Files that the model writes go to a folder of its own.
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* suite.c - the loop over random cases, for tests written with Check. */
 #include <check.h>
 #include <inttypes.h>

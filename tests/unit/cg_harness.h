@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cg_harness.h - what the tests of codegen share: compile a function for a target, run it, compare with the
  * interpreter. Every buffer ends, or begins, directly at a page that can't be touched, so that a wrong load is seen
  * too. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_kernels.h - what tests of kernels on the fake CUDA driver's device share: contexts, operators, calls there
  * and their results here.  Includers define _GNU_SOURCE. */
 #ifndef OPJIT_TESTS_UNIT_DEVICE_KERNELS_H

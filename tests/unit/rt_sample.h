@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rt_sample.h - what the runtime's unit tests share: an allocator that counts and fails on demand, and images made by
  * hand around two assembled stages, so that no test here needs a compiler. */
 #ifndef OPJIT_TESTS_UNIT_RT_SAMPLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_edges.c - rows that are stored around the caches at every alignment, in every division of the work: compiled
  * code against the interpreter, guard bytes included. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_fronts.c - stores beyond the first cache: long loops that store at two fronts, and rows of one value but for
  * one element, two at a time; or lines that are read before they are stored.  Compiled code against the interpreter,
  * at lengths and places that leave rests, at both levels. */

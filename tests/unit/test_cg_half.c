@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_half.c - whole numbers as halves: compiled code against the interpreter, for all numbers that short integers
  * hold, and for steps and bounds of every kind. */
 #define _GNU_SOURCE

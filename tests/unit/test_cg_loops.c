@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_loops.c - loops: trip counts, vector widths, unrolling, bounds of every form, strides, guards, accumulators.
  * Equal bits with the interpreter, nothing touched outside of the buffers. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_math.c - math in compiled code: the bits that the interpreter computes, for every op and type on every
  * target whose code can be run; and, where OPJIT_MATH_EVERY names a function or is "all", the error of every f32. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_module.c - requests: every kind of output, equal bytes for equal requests, threads, refusals, lack of
  * memory, and objects that are damaged. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_ops.c - every op on every type, on every target whose code can be run, bit for bit as the interpreter. */
 #define _GNU_SOURCE
 #include "cg_harness.h"

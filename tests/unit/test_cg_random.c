@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_random.c - random functions in value form, through all passes and codegen, against the interpreter's run of
  * the value form: what the parts make of each other. */
 #define _GNU_SOURCE

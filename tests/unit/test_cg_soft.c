@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_soft.c - software fma, fmod, ldexp and f16 conversions where they are hard: cancellation, halfway points,
  * under- and overflow; against libm, and every f16.  On levels where nothing of this is an instruction. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_stride.c - vectors of elements that are not side by side: backwards, every second to fifth, in turns from
  * a few rows; compiled code against the interpreter, between pages that can't be touched, so that nothing is read
  * that isn't the tensor's. */

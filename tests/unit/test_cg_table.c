@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_table.c - loops that store, from tables, what they would compute with divisions: compiled code against the
  * interpreter, for every type of element, length of row and place. */
 #define _GNU_SOURCE

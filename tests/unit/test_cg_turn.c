@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_turn.c - blocks that are turned in registers: rows and columns of any number, whole or not, vectors of every
  * width, loads of two widths, values that depend on the row; compiled code against the interpreter, between pages that
  * can't be touched. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_artifact.c - the artifact's interface: what it takes, what it refuses and with which words, whose the outputs
  * are, and that threads make the same bytes.  What the code does is property.aot's. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: what they refuse and with which words; from which
  * feature level on they are there; what they are lowered to. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_custom.c - custom operators: what is refused, arguments of all kinds, and graphs in which they stand between
  * others, compiled and interpreted, alone and on an executor. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_device.c - kernels on a device through the public API, on the fake CUDA driver, which runs their PTX: results
  * bit for bit those of the CPU's kernels, metadata, workspaces, streams, and refusals in words. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_device_shared.c - kernels on a device that are shared: caches, images, threads. */
 #define _GNU_SOURCE
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_disk.c - what compiling keeps on disk: kernels of a process that is gone, and peak versions that
  * opjit_kernel_optimize made, are found again without the code generator.  Files and their damage are rt.disk's. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_driver.c - compiling: options, caches, late parameters, variants, names, events, and where the code
  * generator comes from.  Most kernels are interpreted, so that this runs without one; those that need it are skipped
  * where it is not there.  What kernels compute is the property tests' business. */

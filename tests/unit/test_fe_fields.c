@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_fields.c - every kind of field, those that no operator of this build uses included, by a row of our own:
  * what is copied, what is refused, what is in the key. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_graph.c - graphs: what is refused and in which words, what edges carry, keys, constants, late fields, and
  * that a description's order makes no difference.  Results are those of the value form: what passes make of it is
  * theirs. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_hip.c - kernels on AMD's GPUs through the public API, on the fake HIP driver: which devices there are,
  * what is launched with which arguments, what comes back from a function that stands in for the kernel, and
  * refusals in words. What the code objects hold is fe.hsaco's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_hsaco.c - kernels for AMD GPUs as artifacts: every pointwise operator with every type of its tensors,
  * reductions and softmax become code objects whose headers, symbols and kernel descriptors say what a loader asks,
  * and which LLVM's own tools read without a word; what is for others is refused.  What pass grid makes of kernels

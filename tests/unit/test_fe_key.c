@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_key.c - the canonical key: operators with equal keys lower to equal IR, whatever one field is changed; and
  * what does not reach the IR is not in the key. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_library.c - libraries of kernels that are compiled ahead of time, as the runtime uses them: found by
  * name, the best version, called in every way; and what is damaged, foreign or for another machine, refused: ten
  * thousand mutations of a library's file are all noticed, and registries that were damaged before their checksum

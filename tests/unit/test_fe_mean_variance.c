@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_mean_variance.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: what they refuse and with
  * which words; what they are lowered to. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_moves.c - the operators that move elements: what they refuse, one wrong number at a time, and with which
  * words; what feature levels have; what they are lowered to. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_operator.c - operators: what they refuse and with which words, what each feature level has, the deep copy.
  * Field kinds that no operator of this build uses are in test_fe_fields.c. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_pointwise.c - pointwise operators: types by feature level against the documents' table, refusals and their
  * words, and what each one is lowered to: golden/lower/<operator>.ir (OPJIT_UPDATE_GOLDEN=1 rewrites them). */
 #include <check.h>

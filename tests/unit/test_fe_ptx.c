@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_ptx.c - kernels for NVIDIA GPUs as artifacts: every kind of kernel and every architecture assembles without a
  * warning and without a spill, and stores 16 bytes at a time; JSON says how to launch it; what is for CPUs is refused.
  * What kernels compute is grid.*'s. */

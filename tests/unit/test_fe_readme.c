@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_readme.c - the README's table of operators is what their rows say; OPJIT_UPDATE_GOLDEN=1 rewrites it. */
 #include <check.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_reduce.c - REDUCE, ARGMIN, ARGMAX and the softmax family: what they refuse and with which words, what a
  * feature level allows, and what they are lowered to. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_spirv.c - kernels for OpenCL as artifacts: every pointwise operator with every type of its tensors,
  * reductions, scans and softmax become modules that spirv-val takes; the same bytes whatever was made before them
  * and beside them; JSON says how to launch them; what is for others is refused.  What modules compute is

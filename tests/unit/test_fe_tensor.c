@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_tensor.c - the rules for one tensor descriptor, a row each, with the exact message or the exact result; and
  * the overlap test against an enumeration of all coordinates. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_grid.c - the simulated grid: kernels that threads share out rightly give what they give in order, and
  * every way to share them out wrongly that is tried here is found and named.  And the numbers of launches. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_interp.c - the interpreter on small kernels against results worked out by hand or by a plain loop: both
  * forms, lazy arms, order of reductions, arg kinds, memory between stages, and accesses that it must refuse to
  * carry out. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_interval.c - intervals, decided comparisons and linear forms against every value that random expressions
  * take. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_math.c - math functions as the interpreter and folding compute them: within the bounds of ir/README.md,
  * by sample and at every corner.  test_cg_math.c compares compiled code with them, and can try every f32. */
 #include <check.h>

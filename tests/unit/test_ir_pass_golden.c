@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_golden.c - each pass on the files of golden/<pass>: the function before the line "; ---", the text
  * that the pass must leave after it.  A first line "; target TEXT" sets the target.  OPJIT_UPDATE_GOLDEN=1 rewrites
  * what comes after the line; the difference is to be reviewed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_graphs.c - the pipeline on random graphs of definitions: before place and after every pass from there on
  * the interpreter writes the same bytes, the verifier agrees, and the pass run a second time changes no letter. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_random.c - the pipeline on random functions: after each pass the interpreter writes the same bytes,
  * nothing between the elements is touched, the verifier agrees, and the pass run a second time changes no letter. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_refused.c - what place can't put in loops is refused with a reason, never miscompiled; and schedule
  * wants a target. */
 #include <check.h>

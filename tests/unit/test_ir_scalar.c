@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_scalar.c - the meaning of ops on values: conversions exhaustively where 16 bits allow it, every stated
  * corner by table, f16 arithmetic against exact arithmetic in wider types. */
 #include <check.h>

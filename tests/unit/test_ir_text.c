@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_text.c - text in and out: every bit of every constant survives, built functions print and parse back, and
  * what is refused is refused with its line. */
 #include <check.h>

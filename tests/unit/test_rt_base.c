@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_base.c - errors, arena, byte strings, element types, hash, structures that grow. */
 #include <check.h>
 #include <stdlib.h>

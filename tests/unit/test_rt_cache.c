@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_cache.c - the memory cache: one make a key, bounds, least recently used, failures, clearing, threads. */
 #include <check.h>
 #include <pthread.h>

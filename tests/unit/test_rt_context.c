@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_context.c - contexts: options and their refusals, environment, events, lifetimes. */
 #define _GNU_SOURCE
 #include <check.h>

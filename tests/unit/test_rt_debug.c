@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_debug.c - names for machine code: perf's map file, and registration with GDB's interface.  That GDB itself
  * reads what is registered is beyond a unit test; here its list is built up and taken down in all orders. */
 #define _GNU_SOURCE

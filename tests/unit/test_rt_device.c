@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_device.c - devices by the CUDA driver API, on the fake driver: what is there, memory, streams, code,
  * launches; and every function of the driver failing once. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_disk.c - the disk cache's files: what is read back, what is refused, what goes when there is no room, and
  * many processes at once that are killed. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_ffi.c - closures and typed calls; UNAVAILABLE where opjit was built without libffi. */
 #include <check.h>
 #include <pthread.h>

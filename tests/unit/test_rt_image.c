@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_image.c - images: built ones read back, damaged and forged ones are refused and never lead outside. */
 #define _GNU_SOURCE
 #include <check.h>

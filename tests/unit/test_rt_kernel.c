@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_kernel.c - kernels made from images by hand: what a call refuses, variants, parameters, constants, workspace,
  * executors that misbehave, the swap to the peak version, lifetimes. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_load.c - kernels as images: what opjit_kernel_get_image hands out comes back by opjit_kernel_load, and
  * nothing that is damaged, foreign or misses its constants does. */
 #include <check.h>

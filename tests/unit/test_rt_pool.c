@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_pool.c - the pool: every iteration once, whatever the numbers, with bodies that take long, from many threads,
  * from inside of a body and in a forked child; what it refuses; how its threads are set up.  Helpers are not asserted
  * to have helped where only luck decides it: the caller may always be done first. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_target.c - target strings in and out, the host, and what may run here. */
 #include <check.h>
 #include <stdio.h>

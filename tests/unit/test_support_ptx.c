@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_support_ptx.c - the PTX interpreter's threads and memory: divergence, meeting points, races, bounds,
  * refusals; what its arithmetic gives is test_support.ptx.ops.c's. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_support.ptx.llvm.c - the PTX interpreter on what LLVM 22 wrote (golden/ptx: llc at -O0 and -O2, sm_80 to
  * sm_120; the IR's names stand in the files), against the same in C; and how fast that goes. */
 #define _GNU_SOURCE

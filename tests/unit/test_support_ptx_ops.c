@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_support.ptx.ops.c - the PTX interpreter's arithmetic: each instruction of a table on all triples of corner
  * values, against C. */
 #include <check.h>

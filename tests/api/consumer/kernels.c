@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c - a program with kernels that were compiled when it was built, and nothing else of opjit. */
 #include "consumer_kernels.h"
 

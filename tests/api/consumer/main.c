@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - a 4x5 identity matrix through the public interface: compiled for this CPU, called, compared. */
 #include <stdio.h>
 #include <string.h>

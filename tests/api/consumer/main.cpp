@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // main.cpp - the same interface from C++17: headers, linkage and a refused descriptor.
 #include <cstdio>
 #include <string_view>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runtime.c - an application that ships kernels made elsewhere: it links opjit-runtime and no compiler. */
 #include <stdio.h>
 #include <string.h>
