@@ -183,15 +183,20 @@ void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, v
     *arena = (rt_arena){ .allocator = allocator, .blocks = block, .borrowed = block };
 }
 
-void opjit_rt_arena_free(rt_arena *arena)
+void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark)
 {
-    while (arena->blocks != NULL) {
+    while (arena->blocks != mark.block) {
         rt_arena_block *block = arena->blocks;
         arena->blocks = block->next;
         if (block != arena->borrowed)
             opjit_rt_release(arena->allocator, block, sizeof *block + block->capacity);
     }
-    arena->used = 0;
+    arena->used = mark.used;
+}
+
+void opjit_rt_arena_free(rt_arena *arena)
+{
+    opjit_rt_arena_rewind(arena, (rt_arena_mark){ NULL, 0 });
 }
 
 /* A block for at least size bytes: blocks double, so that a large function costs few calls of the hook. */

@@ -73,6 +73,10 @@ void opjit_rt_arena_free(rt_arena *arena);
 void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned; NULL: no memory or overflow */
 void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* the same, but not zeroed */
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */
+/* A position to come back to: rewinding frees all that was allocated since, and no older memory. */
+typedef struct rt_arena_mark { rt_arena_block *block; size_t used; } rt_arena_mark;
+static inline rt_arena_mark rt_arena_position(const rt_arena *arena) { return (rt_arena_mark){ arena->blocks, arena->used }; }
+void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark);
 #define ARENA_ARRAY(arena, type, count) ((type *)opjit_rt_arena_allocate((arena), (count), sizeof(type)))
 #define ARENA_NEW(arena, type) ARENA_ARRAY(arena, type, 1)
 

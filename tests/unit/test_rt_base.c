@@ -97,6 +97,36 @@ START_TEST(arena_fails_and_recovers)
 }
 END_TEST
 
+START_TEST(arena_rewinds)
+{
+    counting c;
+    const opjit_allocator a = counting_allocator(&c, 0);
+    rt_arena arena;
+
+    opjit_rt_arena_init(&arena, &a);
+    for (int first = 0; first < 2; first++) { /* of an empty arena, and of one that holds something */
+        const rt_arena_mark mark = rt_arena_position(&arena);
+        const int live = c.live;
+        for (int round = 0; round < 100; round++) {
+            unsigned char *memory = opjit_rt_arena_allocate(&arena, 5000, 1);
+            ck_assert(memory != NULL && memory[0] == 0 && memory[4999] == 0);
+            memset(memory, 0xff, 5000);
+            ck_assert_ptr_nonnull(opjit_rt_arena_allocate(&arena, 30, 1));
+            opjit_rt_arena_rewind(&arena, mark);
+            ck_assert_int_eq(c.live, live);
+        }
+        char *kept = opjit_rt_arena_string(&arena, "kept", 4);
+        const rt_arena_mark later = rt_arena_position(&arena);
+        memset(opjit_rt_arena_allocate(&arena, 70000, 1), 0xff, 70000);
+        opjit_rt_arena_rewind(&arena, later);
+        ck_assert_str_eq(kept, "kept");
+    }
+    opjit_rt_arena_free(&arena);
+    ck_assert_int_eq(c.live, 0);
+    ck_assert_int_eq(c.bytes, 0);
+}
+END_TEST
+
 static void write_all(rt_bytes *b)
 {
     char text[300];
@@ -231,6 +261,7 @@ int main(void)
     tcase_add_test(tc, error_rules);
     tcase_add_test(tc, status_names);
     tcase_add_test(tc, arena_fails_and_recovers);
+    tcase_add_test(tc, arena_rewinds);
     tcase_add_test(tc, bytes_fail_and_recover);
     tcase_add_test(tc, allocate_alignment);
     tcase_add_test(tc, element_types);
