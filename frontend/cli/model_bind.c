@@ -38,15 +38,13 @@ static opjit_status read_range(cli_model *m, const json_value *json, const fe_te
     TRY(opjit_cli_uint_member(m, json, "elementCount", UINT64_MAX, 0, &count));
     if (size == 0 || (counted && count == 0))
         return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "the range holds no bytes");
-    if (!checked_mul(offset, size, &out->offset) || !checked_mul(count, size, &out->bytes) ||
+    /* Without storage yet, the resource gets the size that its bindings need. */
+    out->bytes = out->resource->data == NULL ? tensor->bytes : 0;
+    if (!checked_mul(offset, size, &out->offset) || (counted && !checked_mul(count, size, &out->bytes)) ||
         !checked_add(out->offset, out->bytes, &end) || end > UINT64_MAX - 3)
         return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "the range is beyond the end of any memory");
-    if (out->resource->data == NULL) {
-        /* Storage is still to come, of the size that its bindings need. */
-        if (!counted)
-            out->bytes = tensor->bytes;
+    if (out->resource->data == NULL)
         return OPJIT_OK;
-    }
     if (end > out->resource->bytes || out->offset >= out->resource->bytes)
         return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
                               "the range ends at byte %" PRIu64 ", the resource has %" PRIu64,

@@ -10,7 +10,8 @@
 #include "frontend/cli/number.h"
 
 /* --- deferred resources ------------------------------------------------------------------------------------------- */
-/* Grows a deferred resource to what the range needs, and takes its type from the tensor where the model says none. */
+/* Grows a deferred resource to what the range needs, and takes its type from the tensor where the model says none.
+ * read_range has checked that no sum here is beyond 64 bits. */
 static void extend(cli_range *r, const fe_tensor *tensor)
 {
     cli_resource *const resource = r->resource;

@@ -67,6 +67,13 @@ model '"D": { "initialValues": "deferred" }' '"f": { "type": "FILL_VALUE_CONSTAN
      { "type": "print", "resource": "D" }'
 prints 'deferred' "Resource 'D': 200, 200, 200, 0, 200, 200, 200"
 
+# An offset whose end wraps to the resource's size: nothing is written before the buffer.
+model '"D": { "initialValues": "deferred" }' '"f": { "type": "FILL_VALUE_CONSTANT", "desc": { "OutputTensor": '"$(tensor UINT32 '[1048576]')"', "ValueDataType": "UINT32", "Value": 200 } }' \
+    '{ "type": "dispatch", "dispatchable": "f", "bindings": { "OutputTensor": "D" } },
+     { "type": "dispatch", "dispatchable": "f", "bindings": { "OutputTensor": { "name": "D", "elementOffset": 4611686018426863616, "elementSizeInBytes": 4 } } }'
+run run "$work/m.json"
+expect_error 'wrapped range' 1 "$work/m.json: \$.commands[1].bindings.OutputTensor: the range is beyond the end of any memory"
+
 # FLOAT16 in the union's UInt16; bytes of another type in a union.
 model '"H": { "initialValuesDataType": "FLOAT16", "initialValues": [0, 0] }' '"f": { "type": "FILL_VALUE_CONSTANT", "desc": { "OutputTensor": '"$(tensor FLOAT16 '[2]')"', "ValueDataType": "FLOAT16", "Value": { "UInt16": 15872 } } }' \
     '{ "type": "dispatch", "dispatchable": "f", "bindings": { "OutputTensor": "H" } }, { "type": "print", "resource": "H" }'
