@@ -185,26 +185,35 @@ static opjit_status read_word(reader *r, json_value *value)
     return refuse(r, r->at >= r->end ? "the text ends here: a value is missing" : "a value was expected");
 }
 
-/* Refuses two members of one name, by a hash table that lives as long as the arena. */
-static opjit_status check_keys(reader *r, const json_value *object)
+static opjit_status refuse_twice(reader *r, const json_value *member)
 {
-    size_t capacity = 8;
-    const json_value **table;
-    while (capacity < 2 * (size_t)object->count)
-        capacity *= 2;
-    table = object->count > 1 ? ARENA_ARRAY(r->arena, const json_value *, capacity) : NULL;
-    if (object->count > 1 && table == NULL)
+    r->at = r->text + member->offset;
+    return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "the key \"%.80s\" stands twice in one object",
+                              member->key);
+}
+
+/* Makes the table of an object's names, where it has more than a few members, and refuses two of one name. */
+static opjit_status name_members(reader *r, json_value *object)
+{
+    enum { FEW = 8 };
+    size_t size = 4 * FEW;
+    if (object->count <= FEW) {
+        for (const json_value *m = object->first; m != NULL; m = m->next)
+            if (opjit_cli_json_find(object, m->key, m->key_length) != m)
+                return refuse_twice(r, m);
+        return OPJIT_OK;
+    }
+    while (size < 2 * (size_t)object->count)
+        size *= 2;
+    object->names = size - 1 <= UINT32_MAX ? ARENA_ARRAY(r->arena, const json_value *, size) : NULL;
+    if (object->names == NULL)
         return opjit_rt_no_memory(r->error);
-    for (const json_value *m = object->first; table != NULL && m != NULL; m = m->next) {
-        size_t slot = opjit_rt_hash(m->key, m->key_length).lo & (capacity - 1);
-        for (; table[slot] != NULL; slot = (slot + 1) & (capacity - 1)) {
-            if (table[slot]->key_length == m->key_length && memcmp(table[slot]->key, m->key, m->key_length) == 0) {
-                r->at = r->text + m->offset;
-                return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                          "the key \"%.80s\" stands twice in one object", m->key);
-            }
-        }
-        table[slot] = m;
+    object->mask = (uint32_t)(size - 1);
+    for (const json_value *m = object->first; m != NULL; m = m->next) {
+        const json_value **const slot = opjit_cli_json_slot(object, m->key, m->key_length);
+        if (*slot != NULL)
+            return refuse_twice(r, m);
+        *slot = m;
     }
     return OPJIT_OK;
 }
@@ -257,7 +266,7 @@ static opjit_status read_container(reader *r, json_value *value, unsigned depth)
         TRY(skip_space(r));
     }
     if (value->kind == JSON_OBJECT)
-        TRY(check_keys(r, value));
+        TRY(name_members(r, value));
     r->at++;
     return OPJIT_OK;
 }

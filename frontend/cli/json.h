@@ -30,7 +30,9 @@ struct json_value {
     size_t length;    /* of text; a string may hold NUL bytes */
     const char *key;  /* member of an object: its name, else NULL */
     size_t key_length;
-    uint64_t index;           /* position in the array or object */
+    uint32_t index;           /* position in the array or object */
+    uint32_t mask;            /* of names: its size - 1 */
+    const json_value **names; /* OBJECT: hash table of its members; NULL: there are few */
     size_t offset;            /* in the file */
     json_value *first, *next; /* ARRAY, OBJECT: elements; the next one of the same parent */
     const json_value *parent; /* NULL: the root */
@@ -45,8 +47,12 @@ typedef struct json_place {
 opjit_status opjit_cli_json_read(const char *text, size_t length, rt_arena *arena, json_value **out_root,
                                  json_place *where, opjit_error *error);
 
-/* The member of object called key, or NULL; also where object is no object. */
-const json_value *opjit_cli_json_get(const json_value *object, const char *key);
+/* The member of object called key, or NULL; also where object is no object.  Takes the same time in any object, so that
+ * things which are named in a model are found by their place: the member's index. */
+const json_value *opjit_cli_json_find(const json_value *object, const char *key, size_t length);
+const json_value *opjit_cli_json_get(const json_value *object, const char *key); /* key ends with a NUL */
+/* The place of key in object->names, empty where it is no member.  For the two functions above and the reader. */
+const json_value **opjit_cli_json_slot(const json_value *object, const char *key, size_t length);
 bool opjit_cli_json_is(const json_value *string, const char *text); /* a string of exactly that text */
 
 /* Writes "$.dispatchables.eye.desc.Sizes[2]" into out (NUL-terminated, cut where it doesn't fit); at NULL: "$". */

@@ -5,16 +5,34 @@
 
 #include "frontend/cli/json.h"
 
-const json_value *opjit_cli_json_get(const json_value *object, const char *key)
+static bool has_name(const json_value *member, const char *key, size_t length)
 {
-    const size_t length = strlen(key);
+    return member->key_length == length && memcmp(member->key, key, length) == 0;
+}
+
+const json_value **opjit_cli_json_slot(const json_value *object, const char *key, size_t length)
+{
+    uint32_t slot = (uint32_t)opjit_rt_hash64(key, length) & object->mask;
+    while (object->names[slot] != NULL && !has_name(object->names[slot], key, length))
+        slot = (slot + 1) & object->mask;
+    return &object->names[slot];
+}
+
+const json_value *opjit_cli_json_find(const json_value *object, const char *key, size_t length)
+{
+    const json_value *m;
     if (object == NULL || object->kind != JSON_OBJECT)
         return NULL;
-    for (const json_value *m = object->first; m != NULL; m = m->next) {
-        if (m->key_length == length && memcmp(m->key, key, length) == 0)
-            return m;
-    }
-    return NULL;
+    if (object->names != NULL)
+        return *opjit_cli_json_slot(object, key, length);
+    for (m = object->first; m != NULL && !has_name(m, key, length); m = m->next)
+        continue;
+    return m;
+}
+
+const json_value *opjit_cli_json_get(const json_value *object, const char *key)
+{
+    return opjit_cli_json_find(object, key, strlen(key));
 }
 
 bool opjit_cli_json_is(const json_value *string, const char *text)
@@ -58,7 +76,7 @@ void opjit_cli_json_path(const json_value *at, char *out, size_t size)
     while (depth-- != 0) {
         const json_value *v = chain[depth];
         if (v->key == NULL) {
-            append(out, size, number, (size_t)snprintf(number, sizeof number, "[%llu]", (unsigned long long)v->index));
+            append(out, size, number, (size_t)snprintf(number, sizeof number, "[%u]", (unsigned)v->index));
             continue;
         }
         const bool plain = is_plain(v->key, v->key_length);

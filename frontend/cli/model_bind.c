@@ -95,19 +95,35 @@ static opjit_status bind_one(cli_model *m, const cli_port *port, const json_valu
     return check_range(m, tensor, name, out);
 }
 
+/* The ports that a field of "bindings" may name are those from *at on: one, where it is the name of a graph's input or
+ * output, else all. */
+static uint32_t ports_of(const cli_dispatchable *d, const json_value *field, uint32_t *at)
+{
+    const json_value *found = opjit_cli_json_find(opjit_cli_json_get(d->json, "inputs"), field->key, field->key_length);
+    *at = 0;
+    if (d->graph == NULL)
+        return d->input_count + d->output_count;
+    if (found == NULL) {
+        found = opjit_cli_json_find(opjit_cli_json_get(d->json, "outputs"), field->key, field->key_length);
+        *at = d->input_count;
+    }
+    *at = found != NULL ? *at + found->index : 0;
+    return found != NULL ? 1 : d->input_count + d->output_count;
+}
+
 /* One member of "bindings": the binds of a field, an array where the field is one. */
 static opjit_status bind_field(cli_model *m, const cli_dispatchable *d, const json_value *field, bool owned,
                                cli_range *out)
 {
     const json_value *bind = field->kind == JSON_ARRAY ? field->first : field;
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < d->input_count + d->output_count; i++) {
-        if (!is_of_field(d->ports[i].name, field))
+    uint32_t found = 0, at;
+    for (uint32_t left = ports_of(d, field, &at); left != 0; left--, at++) {
+        if (!is_of_field(d->ports[at].name, field))
             continue;
         found++;
         if (bind == NULL)
             continue;
-        TRY(bind_one(m, &d->ports[i], bind, owned, &out[i]));
+        TRY(bind_one(m, &d->ports[at], bind, owned, &out[at]));
         bind = field->kind == JSON_ARRAY ? bind->next : NULL;
     }
     if (found == 0)

@@ -46,15 +46,12 @@ static opjit_status find_resource(cli_model *m, cli_command *c, const json_value
 
 static opjit_status read_dispatch(cli_model *m, cli_command *c)
 {
-    const json_value *name;
+    const json_value *name, *found;
     TRY(opjit_cli_member(m, c->json, "dispatchable", JSON_STRING, &name));
-    for (uint32_t i = 0; i < m->dispatchable_count && c->dispatchable == NULL; i++) {
-        const json_value *const v = m->dispatchables[i].json;
-        if (v->key_length == name->length && memcmp(v->key, name->text, name->length) == 0)
-            c->dispatchable = &m->dispatchables[i];
-    }
-    if (c->dispatchable == NULL)
+    found = opjit_cli_json_find(opjit_cli_json_get(m->root, "dispatchables"), name->text, name->length);
+    if (found == NULL)
         return opjit_cli_fail(m, name, OPJIT_NOT_FOUND, "there is no dispatchable \"%.60s\"", name->text);
+    c->dispatchable = &m->dispatchables[found->index];
     const uint32_t inputs = c->dispatchable->input_count, all = inputs + c->dispatchable->output_count;
     c->ranges = ARENA_ARRAY(&m->arena, cli_range, (size_t)all + 1);
     if (c->ranges == NULL)

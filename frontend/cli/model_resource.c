@@ -274,10 +274,7 @@ opjit_status opjit_cli_read_resources(cli_model *m)
 
 cli_resource *opjit_cli_find_resource(cli_model *m, const json_value *name)
 {
-    for (uint32_t i = 0; i < m->resource_count; i++) {
-        const json_value *const v = m->resources[i].json;
-        if (v->key_length == name->length && memcmp(v->key, name->text, name->length) == 0)
-            return &m->resources[i];
-    }
-    return NULL;
+    const json_value *const all = opjit_cli_json_get(m->root, "resources");
+    const json_value *const found = opjit_cli_json_find(all, name->text, name->length);
+    return found != NULL ? &m->resources[found->index] : NULL;
 }

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# large.sh - a model of 100,000 resources, dispatchables and commands is read in time that grows as it does: searches
+# through them one by one would take minutes where a second is enough, so that the bound is no matter of the machine.
+. "$(dirname "$0")/common.inc"
+
+# large COUNT: resources r0, r1, ..., each filled by a dispatchable of its own
+large() {
+    awk -v count="$1" 'BEGIN {
+        tensor = "{ \"DataType\": \"INT32\", \"Sizes\": [1] }"
+        print "{ \"resources\": {"
+        for (i = 0; i < count; i++)
+            print "\"r" i "\": { \"initialValuesDataType\": \"INT32\", \"initialValues\": [0] },"
+        print "}, \"dispatchables\": {"
+        for (i = 0; i < count; i++)
+            print "\"d" i "\": { \"type\": \"FILL_VALUE_CONSTANT\", \"desc\": { \"OutputTensor\": " tensor ", \"ValueDataType\": \"INT32\", \"Value\": 7 } },"
+        print "}, \"commands\": ["
+        for (i = 0; i < count; i++)
+            print "{ \"type\": \"dispatch\", \"dispatchable\": \"d" i "\", \"bindings\": { \"OutputTensor\": \"r" i "\" } },"
+        print "{ \"type\": \"print\", \"resource\": \"r" count - 1 "\" }] }"
+    }' >"$work/m.json"
+}
+large 100000
+status=0
+(ulimit -t 60; exec "$OPJIT" run --executor interp --no-cache "$work/m.json" >"$work/out" 2>"$work/err") || status=$?
+expect_out 'large' "Resource 'r99999': 7"
+
+# The last name twice, and a name that is missing.
+sed 's/"r99999": /"r0": /' "$work/m.json" >"$work/n.json"
+run run "$work/n.json"
+expect_status 'name twice' 1
+grep -q 'the key "r0" stands twice in one object$' "$work/err" || fail 'name twice'
+sed 's/"OutputTensor": "r99998"/"OutputTensor": "r100000"/' "$work/m.json" >"$work/n.json"
+run run "$work/n.json"
+expect_error 'missing name' 1 "$work/n.json: \$.commands[99998].bindings.OutputTensor: there is no resource \"r100000\""
+finish
