@@ -234,8 +234,21 @@ typedef struct cg_constant {
     uint32_t uses;           /* of that load */
 } cg_constant;
 
-typedef struct cg_func {
+/* The function that stages are of, and what is found of it once. */
+typedef struct cg_whole {
     const ir_func *ir;
+    uint32_t *node, *tensor;   /* number in the stage that is being made; 0: the stage doesn't reach it */
+    ir_ref *nodes;             /* the other way: by number, from 1 to node_count */
+    uint32_t *tensors;
+    uint32_t node_count, tensor_count;
+    ir_ref *path;              /* from an expression to the node that is looked at */
+    uint32_t *outs, out_mask;  /* outputs of different layouts, by hash */
+    bool *aliased;             /* by tensor: an output is its memory */
+} cg_whole;
+
+typedef struct cg_func {
+    const ir_func *ir;         /* of this stage alone */
+    const cg_whole *whole;     /* what it is taken from */
     const rt_target *target;
     const cg_target *cpu;
     rt_arena *arena;
@@ -552,7 +565,12 @@ void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
-opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name); /* cg_func.c: one stage, one function */
+opjit_status opjit_cg_stage(cg_func *f, const char *name); /* cg_func.c: the stage of f->ir, one function */
+/* cg_single.c: what a function's stages are taken from; and a stage as a function of its own, good until the next one. */
+opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
+opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
+/* Whether the tensor shows an input that an output of any stage may be the memory of. */
+bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor);
 const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);

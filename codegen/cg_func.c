@@ -195,8 +195,9 @@ static bool allocate(cg_func *f)
     return ok;
 }
 
-opjit_status opjit_cg_stage(cg_func *f, ir_ref stage, const char *name)
+opjit_status opjit_cg_stage(cg_func *f, const char *name)
 {
+    const ir_ref stage = f->ir->body;
     f->order = NULL;
     f->orders = 0;
     if (!allocate(f))

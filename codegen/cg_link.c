@@ -218,24 +218,6 @@ opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, o
     return relocate(&e, code->data);
 }
 
-opjit_status opjit_cg_link_symbol(const uint8_t *object, size_t size, const char *name, uint64_t *out,
-                                  opjit_error *error)
-{
-    elf_file file, *e = &file;
-    TRY(open_object(e, object, size, error));
-    for (uint64_t i = 1; i < symbol_count(e); i++) {
-        const Elf64_Sym symbol = symbol_at(e, i);
-        if (strcmp(symbol_name(e, &symbol), name) != 0)
-            continue;
-        if (symbol.st_shndx >= e->count || e->place[symbol.st_shndx] == UINT64_MAX ||
-            symbol.st_value >= e->sections[symbol.st_shndx].sh_size || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC)
-            BAD("symbol %s is no function of the code", name);
-        *out = e->place[symbol.st_shndx] + symbol.st_value;
-        return OPJIT_OK;
-    }
-    BAD("symbol %s is missing from the code", name);
-}
-
 opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
                                    opjit_status (*visit)(void *user, const cg_symbol *symbol), void *user,
                                    opjit_error *error)

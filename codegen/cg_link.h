@@ -8,9 +8,6 @@
 
 /* Appends the code to *code, which must be empty and is freed by the caller, also after a failure. */
 opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
-/* Offset of a function's symbol in the code that opjit_cg_link makes. */
-opjit_status opjit_cg_link_symbol(const uint8_t *object, size_t size, const char *name, uint64_t *out,
-                                  opjit_error *error);
 /* A symbol that other objects can see. */
 typedef struct cg_symbol {
     const char *name;

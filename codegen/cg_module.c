@@ -11,7 +11,11 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
+#include <elf.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { NAME_SIZE = 256 };
@@ -107,15 +111,32 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
     return f;
 }
 
+static opjit_status build_stage(job *j, const cg_target *cpu, cg_whole *whole, ir_ref stage, const char *name)
+{
+    ir_func single;
+    rt_arena arena;
+    opjit_rt_arena_init(&arena, j->request->allocator);
+    opjit_status status = opjit_cg_single(whole, stage, &arena, &single, j->error);
+    if (status == OPJIT_OK) {
+        cg_func f = new_function(j, cpu, &single);
+        f.whole = whole;
+        f.arena = &arena;
+        status = opjit_cg_stage(&f, name);
+        j->accumulates |= f.accumulates;
+    }
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
 static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *ir, const char *kernel, uint32_t variant)
 {
     uint32_t stage = 0;
+    cg_whole whole;
+    TRY(opjit_cg_whole_init(&whole, ir, &j->arena, j->error));
     for (ir_ref s = ir->body; s != 0; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
-        cg_func f = new_function(j, cpu, ir);
         snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
-        TRY(opjit_cg_stage(&f, s, name));
-        j->accumulates |= f.accumulates;
+        TRY(build_stage(j, cpu, &whole, s, name));
     }
     return OPJIT_OK;
 }
@@ -225,13 +246,32 @@ static opjit_status emit_file(job *j, const cg_target *cpu, LLVMCodeGenFileType 
     return take_message(j, failed, "LLVM's code generation", text);
 }
 
-static uint32_t count_stages(const codegen_request *request)
+/* Where the stages' functions are, by variant and stage. */
+typedef struct entry_search {
+    const job *job;
+    const uint32_t *firsts; /* entry of each variant's first stage, and one more */
+    uint64_t *entries;
+    uint32_t found;
+} entry_search;
+
+/* NAME_v<variant>_s<stage>; other functions of the module are internal. */
+static opjit_status take_entry(void *user, const cg_symbol *symbol)
 {
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < request->variant_count; v++)
-        for (ir_ref s = request->variants[v]->body; s != 0; s = ir_at(request->variants[v], s)->next)
-            count++;
-    return count;
+    entry_search *e = user;
+    const codegen_request *r = e->job->request;
+    const size_t length = strlen(r->name);
+    char *end = NULL;
+    if (strncmp(symbol->name, r->name, length) != 0 || strncmp(symbol->name + length, "_v", 2) != 0)
+        return OPJIT_OK;
+    const unsigned long variant = strtoul(symbol->name + length + 2, &end, 10);
+    const unsigned long stage = strncmp(end, "_s", 2) == 0 ? strtoul(end + 2, &end, 10) : ULONG_MAX;
+    if (*end != '\0' || variant >= r->variant_count || stage >= e->firsts[variant + 1] - e->firsts[variant])
+        return OPJIT_OK;
+    if (symbol->type != STT_FUNC)
+        return opjit_rt_error_set(e->job->error, OPJIT_CODEGEN, "symbol %s is no function of the code", symbol->name);
+    e->entries[e->firsts[variant] + stage] = symbol->value;
+    e->found++;
+    return OPJIT_OK;
 }
 
 static opjit_status link_code(job *j, codegen_result *out)
@@ -239,20 +279,23 @@ static opjit_status link_code(job *j, codegen_result *out)
     const uint8_t *object = (const uint8_t *)LLVMGetBufferStart(j->object);
     const size_t size = LLVMGetBufferSize(j->object);
     const codegen_request *request = j->request;
-    uint32_t entry = 0;
+    uint32_t *firsts = ARENA_ARRAY(&j->arena, uint32_t, (size_t)request->variant_count + 1);
+    if (!firsts)
+        return opjit_rt_no_memory(j->error);
     TRY(opjit_cg_link(object, size, &out->bytes, j->error));
-    out->entry_count = count_stages(request);
+    for (uint32_t v = 0; v < request->variant_count; v++) {
+        firsts[v + 1] = firsts[v];
+        for (ir_ref s = request->variants[v]->body; s != 0; s = ir_at(request->variants[v], s)->next)
+            firsts[v + 1]++;
+    }
+    out->entry_count = firsts[request->variant_count];
     out->entries = opjit_rt_allocate(request->allocator, out->entry_count * sizeof(uint64_t), sizeof(uint64_t));
     if (!out->entries)
         return opjit_rt_no_memory(j->error);
-    for (uint32_t v = 0; v < request->variant_count; v++) {
-        uint32_t stage = 0;
-        for (ir_ref s = request->variants[v]->body; s != 0; s = ir_at(request->variants[v], s)->next, stage++) {
-            char name[NAME_SIZE];
-            snprintf(name, sizeof(name), "%s_v%u_s%u", request->name, v, stage);
-            TRY(opjit_cg_link_symbol(object, size, name, &out->entries[entry++], j->error));
-        }
-    }
+    entry_search e = { .job = j, .firsts = firsts, .entries = out->entries };
+    TRY(opjit_cg_link_symbols(object, size, take_entry, &e, j->error));
+    if (e.found != out->entry_count)
+        return opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%u stages became %u functions", out->entry_count, e.found);
     return OPJIT_OK;
 }
 

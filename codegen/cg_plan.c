@@ -42,31 +42,14 @@ static void note_stores(planner *p, ir_ref first)
     }
 }
 
-/* Collapse treats all layouts of a stage alike: those that were equal still are. */
-static bool same_layout(const ir_tensor *a, const ir_tensor *b)
-{
-    bool same = a->rank == b->rank && opjit_ir_type_size(a->type) == opjit_ir_type_size(b->type);
-    for (uint32_t d = 0; same && d < a->rank; d++)
-        same = a->sizes[d] == b->sizes[d] && a->strides[d] == b->strides[d];
-    return same;
-}
-
 /* An input may be the memory of an output where both have the same layout; rule V15 keeps such loads before the
  * store of their own iteration, so they may be remembered within a statement but not moved. */
 static bool may_change(const planner *p, uint32_t tensor)
 {
-    const ir_func *ir = p->f->ir;
     const uint32_t root = opjit_cg_root(p->f, tensor);
     if (root >= 64 ? p->written_high : (p->written_low >> root & 1) != 0)
         return true;
-    if (ir->tensors[root].role != IR_IN)
-        return false;
-    for (uint32_t t = 1; t < ir->tensor_count; t++)
-        if (ir->tensors[t].role == IR_OUT &&
-            (ir->tensors[t].alias == root ||
-             (ir->tensors[t].bytes == ir->tensors[root].bytes && same_layout(&ir->tensors[t], &ir->tensors[tensor]))))
-            return true;
-    return false;
+    return opjit_cg_may_be_output(p->f, tensor);
 }
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cg_scale.c - many stages, or many operators in one: memory of the hook grows by the same for each of them, and
+ * every stage is found again in the code. */
+#define _GNU_SOURCE
+#include "cg_harness.h"
+
+enum { FEW = 100, MANY = 800, COLUMNS = 40, MOST_OF_A_STAGE = 32 * 1024 };
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+typedef struct meter {
+    size_t live, peak;
+} meter;
+
+static void *meter_allocate(void *user, size_t size, size_t alignment)
+{
+    meter *m = user;
+    m->live += size;
+    m->peak = m->live > m->peak ? m->live : m->peak;
+    return opjit_rt_allocate(&opjit_rt_default_allocator, size, alignment);
+}
+
+static void meter_release(void *user, void *memory, size_t size)
+{
+    ((meter *)user)->live -= size;
+    opjit_rt_release(&opjit_rt_default_allocator, memory, size);
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------------- */
+
+/* Stage i adds i to input i, of a layout that input and output share in every second stage; and divides by the sum of its
+ * row where `sums`. */
+static void build(ir_func *f, uint32_t stages, bool sums)
+{
+    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "scale", NULL) == OPJIT_OK);
+    f->stage = IR_SCHEDULED;
+    for (uint32_t i = 0; i < stages; i++)
+        harness_tensor(f, IR_IN, IR_F32, 3, COLUMNS, i, NULL);
+    for (uint32_t i = 0; i < stages; i++)
+        harness_tensor(f, IR_OUT, IR_F32, 3, COLUMNS + i % 2, stages + i, NULL);
+    ir_ref top = 0;
+    for (uint32_t i = 0; i < stages; i++) {
+        const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, 3), 1), p = ir_at(f, stage)->ref;
+        const ir_ref acc = opjit_ir_acc(f, IR_F32, IR_SUM, 32);
+        ir_ref tail = 0, inner = 0, sum_tail = 0;
+        opjit_ir_append(f, 0, &top, stage);
+        if (sums) {
+            const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, COLUMNS), 1);
+            const ir_ref x = opjit_ir_load(f, 1 + i, (ir_ref[]){ p, ir_at(f, loop)->ref });
+            opjit_ir_append(f, stage, &tail, acc);
+            opjit_ir_append(f, stage, &tail, loop);
+            opjit_ir_append(f, loop, &sum_tail, opjit_ir_upd(f, acc, x, 0));
+            f->nodes[loop].vec = 8;
+        }
+        const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, COLUMNS + i % 2), 1);
+        const ir_ref j = ir_at(f, loop)->ref;
+        const ir_ref last = opjit_ir_index(f, COLUMNS - 1);
+        const ir_ref at = ir_expr2(f, IR_IMIN, IR_NONE, j, last);
+        const ir_ref x = opjit_ir_load(f, 1 + i, (ir_ref[]){ p, i % 2 ? at : j });
+        const float number = (float)i;
+        uint32_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        ir_ref v = ir_expr2(f, IR_ADD, IR_NONE, x, opjit_ir_const(f, IR_F32, bits));
+        if (sums)
+            v = ir_expr2(f, IR_DIV, IR_NONE, v, opjit_ir_get(f, acc));
+        opjit_ir_append(f, stage, &tail, loop);
+        opjit_ir_append(f, loop, &inner, opjit_ir_store(f, 1 + stages + i, v, (ir_ref[]){ p, j }));
+        f->nodes[loop].vec = 8;
+    }
+    harness_verify(f);
+}
+
+/* --- checks ------------------------------------------------------------------------------------------------------- */
+
+/* The hook's peak in one compile, which gives every stage a place of its own. */
+static size_t compile(const ir_func *f, uint32_t stages)
+{
+    meter m = { 0 };
+    const opjit_allocator allocator = { &m, meter_allocate, meter_release };
+    rt_target target;
+    opjit_error error;
+    codegen_result out;
+    ck_assert(opjit_rt_target_parse("cpu:x86-64-v3", &target, NULL) == OPJIT_OK);
+    const codegen_request request = { .variants = &f,
+                                      .variant_count = 1,
+                                      .target = &target,
+                                      .level = OPJIT_LEVEL_QUICK,
+                                      .emit = CODEGEN_CODE,
+                                      .name = f->name,
+                                      .allocator = &allocator };
+    const opjit_status status = opjit_codegen_query(CODEGEN_ABI)->compile(&request, &out, &error);
+    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
+    ck_assert_uint_eq(out.entry_count, stages);
+    for (uint32_t i = 1; i < stages; i++)
+        ck_assert_uint_gt(out.entries[i], out.entries[i - 1]);
+    opjit_rt_release(&allocator, out.entries, out.entry_count * sizeof(uint64_t));
+    opjit_rt_bytes_free(&out.bytes);
+    ck_assert_uint_eq(m.live, 0);
+    return m.peak;
+}
+
+START_TEST(stages)
+{
+    const bool sums = _i == 1;
+    size_t peaks[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t count = i == 0 ? FEW : MANY;
+        ir_func f;
+        build(&f, count, sums);
+        peaks[i] = compile(&f, count);
+        opjit_ir_free(&f);
+    }
+    ck_assert_msg(peaks[1] / MANY <= MOST_OF_A_STAGE, "%zu bytes a stage", peaks[1] / MANY);
+    ck_assert_msg(peaks[1] / MANY * 10 <= peaks[0] / FEW * 13, "%zu bytes a stage of %d, %zu of %d", peaks[1] / MANY,
+                  MANY, peaks[0] / FEW, FEW);
+}
+END_TEST
+
+/* The same bits as in the interpreter, at places that only a stage of its own tells apart. */
+START_TEST(results)
+{
+    enum { STAGES = 3 };
+    ir_func f;
+    test_random r;
+    build(&f, STAGES, true);
+    test_random_init(&r, 17, 0, 0);
+    harness_kernel k = harness_compile(&f, "cpu:x86-64-v3", OPJIT_LEVEL_QUICK);
+    const harness_run run = { .begin = 0, .end = 3, .any_nan = true, .at_end = true, .what = "scale" };
+    harness_check(&f, &k, &run, &r);
+    harness_unload(&k);
+    opjit_ir_free(&f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cg.scale");
+    TCase *tcase = tcase_create("scale");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, stages, 0, 2);
+    tcase_add_test(tcase, results);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
