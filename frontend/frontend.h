@@ -264,5 +264,7 @@ void opjit_fe_dump_end(fe_dump *dump);
 opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path, opjit_error *error);
 /* The codegen library, loaded where it isn't yet. */
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error);
+/* false: this is a build without code generation, in which that always fails. */
+bool opjit_fe_has_codegen(void);
 
 #endif

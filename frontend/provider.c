@@ -18,6 +18,15 @@ opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path
     return OPJIT_OK;
 }
 
+bool opjit_fe_has_codegen(void)
+{
+#ifdef OPJIT_NO_CODEGEN
+    return false;
+#else
+    return true;
+#endif
+}
+
 #ifdef OPJIT_STATIC_CODEGEN
 
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
@@ -25,6 +34,17 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
     (void)core;
     *out = opjit_codegen_query(CODEGEN_ABI);
     return opjit_fe_codegen_check(*out, "linked codegen", error);
+}
+
+#elif defined(OPJIT_NO_CODEGEN)
+
+opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
+{
+    (void)core;
+    *out = NULL;
+    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
+                              "this opjit was built without code generation "
+                              "(OPJIT_CODEGEN=none): interpreted kernels and those made elsewhere run");
 }
 
 #else

@@ -11,9 +11,12 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
-_Static_assert(RT_MODULE_PATH >= PATH_MAX + 64, "a directory and a file's name fit");
+_Static_assert(RT_MODULE_PATH >= PATH_MAX + sizeof OPJIT_LIBDIR_BESIDE + 64 &&
+                   RT_MODULE_PATH >= sizeof OPJIT_LIBDIR + 64,
+               "a directory, what leads from a program's to the libraries', and a file's name fit");
 
 /* The directory of the library or program that this code is in, with its last slash; false: not known. */
 static bool own_directory(char path[static PATH_MAX])
@@ -27,7 +30,8 @@ static bool own_directory(char path[static PATH_MAX])
         return false;
     if (map->l_name[0] == '\0') { /* the program itself: dli_fname is whatever it was called as */
         const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-        if (length < 0)
+        if (length < 0 ||
+            getauxval(AT_SECURE) != 0) /* anyone may link to a set-user-id program from beside a library */
             return false;
         path[length] = '\0';
     } else if (realpath(map->l_name, path) == NULL) {
@@ -44,7 +48,7 @@ static bool own_directory(char path[static PATH_MAX])
  * unnoticed. */
 static opjit_status find(const rt_module *m, const char *named, char path[static RT_MODULE_PATH], opjit_error *error)
 {
-    char beside[RT_MODULE_PATH] = "";
+    char own[PATH_MAX] = "";
 
     if (named == NULL)
         named = secure_getenv(m->variable);
@@ -55,18 +59,24 @@ static opjit_status find(const rt_module *m, const char *named, char path[static
         strcpy(path, named);
         return OPJIT_OK;
     }
-    if (own_directory(beside)) {
-        strcat(beside, m->file);
-        strcpy(path, beside);
-        if (access(path, F_OK) == 0)
-            return OPJIT_OK;
+    if (own_directory(own)) {
+        /* A tree that was installed may have been moved as a whole: programs in bin, libraries beside each other. */
+        static const char *const ways[] = { "", OPJIT_LIBDIR_BESIDE "/" };
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            strcpy(path, own);
+            strcat(path, ways[i]);
+            strcat(path, m->file);
+            if (access(path, F_OK) == 0)
+                return OPJIT_OK;
+        }
     }
     strcpy(path, OPJIT_LIBDIR "/");
     strcat(path, m->file);
     if (access(path, F_OK) == 0)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no %s library at %.80s or %.80s; %s", m->what,
-                              beside[0] == '\0' ? "(own directory unknown)" : beside, path, m->advice);
+    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no %s in %.80s, in %.40s from there or in %.40s; %s", m->file,
+                              own[0] == '\0' ? "(own directory unknown)" : own, OPJIT_LIBDIR_BESIDE, OPJIT_LIBDIR,
+                              m->advice);
 }
 
 opjit_status opjit_rt_module_load(const rt_module *module, const char *named, void **out_function, bool *out_fresh,

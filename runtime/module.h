@@ -14,9 +14,10 @@ typedef struct rt_module {
 } rt_module;
 
 /* Loads the library at the path named (absolute; NULL: what the environment names, else beside the library or
- * program that this code is in, else in the configured folder) and finds its function.  It is never closed.
+ * program that this code is in, else in the libraries' folder as it lies from a program's, else in the configured one)
+ * and finds its function.  It is never closed.  Beside a set-user-id program nothing is looked for.
  * *out_path names it in messages and events; it was loaded before where *out_fresh is false. */
-enum { RT_MODULE_PATH = 4096 + 64 };
+enum { RT_MODULE_PATH = 4096 + 512 };
 opjit_status opjit_rt_module_load(const rt_module *module, const char *named, void **out_function, bool *out_fresh,
                                   char path[static RT_MODULE_PATH], opjit_error *error);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "frontend/cli/cli.h"
+#include "frontend/frontend.h"
 #include "opjit_build_id.h"
 #include "runtime/device.h"
 #include "runtime/target.h"
@@ -161,7 +162,9 @@ int opjit_cli_targets(const cli_options *options)
 int opjit_cli_version(const cli_options *options)
 {
     (void)options;
-    printf("opjit %s\nLLVM %s (of the codegen library that belongs to this build, %s)\nnumerics %u\nkernel ABI %u\n",
-           opjit_version(), OPJIT_LLVM_VERSION, OPJIT_BUILD_ID, OPJIT_NUMERICS, OPJIT_KERNEL_ABI);
+    printf("opjit %s\nLLVM %s (%s, %s)\nnumerics %u\nkernel ABI %u\n", opjit_version(), OPJIT_LLVM_VERSION,
+           opjit_fe_has_codegen() ? "of the codegen library that belongs to this build"
+                                  : "built without code generation",
+           OPJIT_BUILD_ID, OPJIT_NUMERICS, OPJIT_KERNEL_ABI);
     return EXIT_DONE;
 }

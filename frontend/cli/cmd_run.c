@@ -13,6 +13,7 @@
 #include "frontend/cli/npy.h"
 #include "frontend/cli/number.h"
 #include "frontend/cli/run_device.h"
+#include "frontend/frontend.h"
 
 #define FLUSH_AT 65536u /* bytes of output that are gathered */
 
@@ -124,7 +125,7 @@ static opjit_status run_on_device(cli_model *m)
 
 static opjit_status read_and_run(cli_model *m, const cli_options *options)
 {
-    const opjit_compile_options compile = opjit_cli_compile_options(options);
+    opjit_compile_options compile = opjit_cli_compile_options(options);
     cli_progress p;
     opjit_pool *pool;
     opjit_status status;
@@ -132,6 +133,13 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
     TRY(opjit_cli_read_resources(m));
     TRY(opjit_cli_read_dispatchables(m));
     TRY(opjit_cli_read_commands(m));
+    if (!opjit_fe_has_codegen() && !opjit_cli_on_device(options)) {
+        if (!options->quiet && (compile.flags & OPJIT_COMPILE_INTERPRET) == 0)
+            fprintf(
+                stderr,
+                "opjit: note: built without code generation (OPJIT_CODEGEN=none): the interpreter runs the model\n");
+        compile.flags |= OPJIT_COMPILE_INTERPRET;
+    }
     opjit_cli_progress_begin(&p, options);
     status = opjit_cli_model_compile(m, &compile, opjit_cli_progress_show, &p);
     opjit_cli_progress_end(&p);

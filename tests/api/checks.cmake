@@ -25,7 +25,7 @@ opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READE
            -DINCLUDE=${PROJECT_SOURCE_DIR}/include
            "-DARCHIVES=$<TARGET_FILE:opjit_internal>;$<TARGET_FILE:opjit_internal_codegen>;$<TARGET_OBJECTS:opjit_devices>"
            -DOPJIT=$<TARGET_FILE:opjit> -DRUNTIME=$<TARGET_FILE:opjit-runtime> -DCODEGEN=$<TARGET_FILE:opjit-codegen>
-           -DDEVICE=$<TARGET_FILE:opjit-device>
+           -DDEVICE=$<TARGET_FILE:opjit-device> -DPROGRAM=$<TARGET_FILE:opjit-program>
            -P ${api}/symbols.cmake)
 
 # What an application ships that only runs kernels.
@@ -33,7 +33,7 @@ opjit_test(api.runtime ${CMAKE_COMMAND} -DREADELF=${CMAKE_READELF} -DRUNTIME=$<T
            -DDEVICE=$<TARGET_FILE:opjit-device> -P ${api}/runtime.cmake)
 
 # A project of its own that uses opjit, in each of the ways in which that can be done.
-foreach(way installed pkgconfig installed_static subdirectory)
+foreach(way installed pkgconfig packed installed_static subdirectory)
     opjit_test(api.consumer_${way} ${CMAKE_COMMAND} -DWAY=${way} -DSOURCE=${PROJECT_SOURCE_DIR}
                -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/${way}
                -DC_COMPILER=${CMAKE_C_COMPILER} -DCXX_COMPILER=${CMAKE_CXX_COMPILER} -DGENERATOR=${CMAKE_GENERATOR}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # symbols.cmake - reads the symbols that our code defines and uses.
 #   cmake -DNM=<nm> -DREADELF=<readelf> -DINCLUDE=<include folder> -DARCHIVES=<a;b> -DOPJIT=<lib> -DRUNTIME=<lib>
-#         [-DCODEGEN=<lib>] [-DDEVICE=<lib>] -P symbols.cmake
+#         [-DCODEGEN=<lib>] [-DDEVICE=<lib>] [-DPROGRAM=<opjit>] -P symbols.cmake
 # ARCHIVES  hold every object of the library: names have our prefix, and what a library must not do is not called.
 # The rest  are shared libraries: they export what the headers declare and nothing else, and do not need LLVM.
 cmake_minimum_required(VERSION 3.25)
@@ -103,6 +103,14 @@ endforeach()
 if(DEVICE)
     check_no_llvm(${DEVICE})
 endif()
+
+# --- binding: no function's address stays writable once a file is loaded ----------------------------------------------
+foreach(file IN ITEMS ${OPJIT} ${RUNTIME} ${CODEGEN} ${DEVICE} ${PROGRAM})
+    execute_process(COMMAND ${READELF} -dlW ${file} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+    if(NOT text MATCHES "\\(FLAGS\\)[^\n]*BIND_NOW|FLAGS_1\\)[^\n]*NOW" OR NOT text MATCHES "GNU_RELRO")
+        message(SEND_ERROR "${file} is not linked with -z relro -z now")
+    endif()
+endforeach()
 
 list(LENGTH declared count)
 message(STATUS "${count} public functions")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+# install.cmake - what is installed, in four components, and cpack's packages of them.  Included by CMakeLists.txt.
+#   runtime   the shared libraries that applications are linked to, and libopjit-device, which they load
+#   dev       headers, package files for CMake and pkg-config, static libraries
+#   codegen   libopjit-codegen, which libopjit and the program load
+#   program   opjit
+# Nothing in an installed tree holds its path, so that it can be moved: package files lead from themselves to the rest.
+include(CMakePackageConfigHelpers)
+
+set(components runtime dev)
+set(opjit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/opjit)
+set(libraries opjit opjit-runtime)
+if(TARGET opjit-device)
+    list(APPEND libraries opjit-device)
+endif()
+install(TARGETS ${libraries} EXPORT opjit_targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+install(EXPORT opjit_targets NAMESPACE opjit:: FILE opjitTargets.cmake DESTINATION ${opjit_package_dir} COMPONENT dev)
+# What need not be there has targets of its own, which opjitConfig.cmake takes where they are.
+if(TARGET opjit-codegen)
+    list(APPEND components codegen)
+    install(TARGETS opjit-codegen EXPORT opjit_codegen_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT codegen)
+    install(EXPORT opjit_codegen_targets NAMESPACE opjit:: FILE opjitCodegenTargets.cmake DESTINATION ${opjit_package_dir}
+            COMPONENT codegen)
+endif()
+if(TARGET opjit-program)
+    list(APPEND components program)
+    install(TARGETS opjit-program EXPORT opjit_program_targets RUNTIME COMPONENT program)
+    install(EXPORT opjit_program_targets NAMESPACE opjit:: FILE opjitProgramTargets.cmake DESTINATION ${opjit_package_dir}
+            COMPONENT program)
+endif()
+install(DIRECTORY include/opjit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
+# Packages may not share files, and each has to bring its licences.
+foreach(component IN LISTS components)
+    install(FILES LICENSE packaging/THIRD-PARTY.txt DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/opjit-${component}
+            COMPONENT ${component})
+endforeach()
+install(FILES CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/opjit-dev COMPONENT dev)
+
+# --- find_package -----------------------------------------------------------------------------------------------------
+# A static library is linked by whoever uses it, who therefore needs what we link.
+get_target_property(library_type opjit TYPE)
+set(opjit_find_dependencies "")
+if(library_type STREQUAL "STATIC_LIBRARY")
+    string(APPEND opjit_find_dependencies "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n")
+    if(OPJIT_FFI)
+        string(APPEND opjit_find_dependencies "find_dependency(PkgConfig)\n"
+            "pkg_check_modules(LIBFFI REQUIRED QUIET IMPORTED_TARGET libffi)\n")
+    endif()
+    if(OPJIT_CODEGEN STREQUAL "static")
+        string(APPEND opjit_find_dependencies "find_dependency(LLVM 22.1 CONFIG HINTS ${LLVM_DIR})\n")
+    endif()
+endif()
+configure_file(packaging/opjitConfig.cmake.in opjitConfig.cmake @ONLY)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/opjitConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/opjitConfig.cmake ${PROJECT_BINARY_DIR}/opjitConfigVersion.cmake
+              frontend/cli/opjitKernels.cmake
+        DESTINATION ${opjit_package_dir} COMPONENT dev)
+
+# --- pkg-config -------------------------------------------------------------------------------------------------------
+# libdir may be several levels deep, or a path of its own, of which no prefix is known.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+    file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+    string(REGEX REPLACE "^(.*[^/])/*$" "\${pcfiledir}/\\1" pc_prefix ${pc_prefix})
+endif()
+set(pc_libdir \${prefix})
+cmake_path(APPEND pc_libdir ${CMAKE_INSTALL_LIBDIR})
+set(pc_includedir \${prefix})
+cmake_path(APPEND pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
+set(pc_requires "")
+if(OPJIT_FFI)
+    set(pc_requires libffi)
+endif()
+
+# pc_file(<library> <libraries that a static one needs beside libc's> <description>)
+function(pc_file pc_name pc_libraries pc_description)
+    configure_file(packaging/library.pc.in ${pc_name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+endfunction()
+set(llvm "")
+if(OPJIT_CODEGEN STREQUAL "static")
+    set(llvm "-L${LLVM_LIBRARY_DIR} -lLLVM-22 ")
+endif()
+pc_file(opjit "${llvm}" "embeddable operator-graph JIT compiler")
+pc_file(opjit-runtime "" "runs kernels that opjit made; no compiler")
+
+# --- packages ---------------------------------------------------------------------------------------------------------
+if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+endif()
+set(CPACK_GENERATOR TGZ DEB)
+set(CPACK_PACKAGE_VENDOR opjit)
+set(CPACK_PACKAGE_CONTACT "opjit maintainers <opjit@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "embeddable operator-graph JIT compiler")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_COMPONENTS_ALL ${components})
+set(CPACK_STRIP_FILES ON)
+# One archive and one package a component; archives unpacked into one folder are the installed tree.
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_INCLUDE_TOPLEVEL_DIRECTORY OFF)
+set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY OFF)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libopjit${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME libopjit-dev)
+set(CPACK_DEBIAN_CODEGEN_PACKAGE_NAME libopjit-codegen)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME opjit)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_CODEGEN_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers) # ldconfig
+find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
+mark_as_advanced(DPKG_SHLIBDEPS)
+if(DPKG_SHLIBDEPS)
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+include(CPack)
+cpack_add_component(runtime DESCRIPTION "shared libraries of opjit, an embeddable operator-graph JIT compiler")
+cpack_add_component(dev DEPENDS runtime DESCRIPTION "headers and package files of opjit")
+cpack_add_component(codegen DESCRIPTION "code generation of opjit, with LLVM")
+if(TARGET opjit-codegen)
+    cpack_add_component(program DEPENDS codegen DESCRIPTION "runs, explains and compiles models of operators")
+else()
+    cpack_add_component(program DESCRIPTION "runs and explains models of operators")
+endif()
