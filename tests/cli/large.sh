@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: MIT
+# SPDX-License-Identifier: Apache-2.0
 # large.sh - a model of 100,000 resources, dispatchables and commands is read in time that grows as it does: searches
 # through them one by one would take minutes where a second is enough, so that the bound is no matter of the machine.
 . "$(dirname "$0")/common.inc"
