@@ -7,6 +7,7 @@
 #include "codegen/cg_link.h"
 
 #include <elf.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -180,6 +181,36 @@ START_TEST(warm)
 }
 END_TEST
 
+static uint32_t free_keys(void)
+{
+    pthread_key_t keys[PTHREAD_KEYS_MAX];
+    uint32_t count = 0;
+    while (count < PTHREAD_KEYS_MAX && pthread_key_create(&keys[count], NULL) == 0)
+        count++;
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert(pthread_key_delete(keys[i]) == 0);
+    return count;
+}
+
+/* Of a process's few keys for what a thread has, codegen takes one, whatever it makes code for. */
+START_TEST(keys)
+{
+    static const char *const gpus[] = { "nvptx:sm_80",  "nvptx:sm_90",  "nvptx:sm_100",  "nvptx:sm_120",
+                                        "amdgpu:gfx90a", "amdgpu:gfx942", "amdgpu:gfx1100", "amdgpu:gfx1201" };
+    enum { GPUS = sizeof(gpus) / sizeof(gpus[0]) };
+    const uint32_t before = free_keys();
+    for (uint32_t i = 0; i < TARGETS + GPUS; i++) {
+        rt_target t;
+        opjit_error error;
+        ck_assert(opjit_rt_target_parse(i < TARGETS ? targets[i] : gpus[i - TARGETS], &t, NULL) == OPJIT_OK);
+        const opjit_status status =
+            opjit_codegen_query(CODEGEN_ABI)->warm(&t, &opjit_rt_default_allocator, &error);
+        ck_assert_msg(status == OPJIT_OK, "%s", error.message);
+    }
+    ck_assert_uint_ge(free_keys() + 1, before);
+}
+END_TEST
+
 /* Selects that share their arms: a small graph and a large tree. */
 START_TEST(guards)
 {
@@ -345,6 +376,7 @@ int main(void)
     tcase_add_loop_test(t, outputs, 0, TARGETS);
     tcase_add_test(t, stack);
     tcase_add_test(t, threads);
+    tcase_add_test(t, keys);
     tcase_add_loop_test(t, warm, 0, TARGETS);
     tcase_add_test(t, guards);
     tcase_add_test(t, refusals);
