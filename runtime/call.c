@@ -81,6 +81,18 @@ OUT_OF_LINE static bool outputs_meet(const opjit_kernel *k, void *const *buffers
     return false;
 }
 
+/* Behind the pointers that the call holds is room for their places. */
+OUT_OF_LINE static opjit_status find_alias_of_many(const opjit_kernel *k, void **buffers, uint64_t *alias,
+                                                   opjit_error *error)
+{
+    rt_place *const room = (rt_place *)(void *)(buffers + k->pointers);
+    uint32_t output, other;
+
+    return opjit_rt_overlaps_by_place(k, buffers, room, alias, &output, &other)
+               ? OPJIT_OK
+               : refuse_overlap(k, buffers, output, other, error);
+}
+
 /* Fills buffers with every pointer of the call and adds to *alias the pairs that share memory. */
 static inline opjit_status bind(const opjit_kernel *k, const opjit_binding *bindings, void **buffers, uint64_t *alias,
                                 opjit_error *error)
@@ -99,6 +111,8 @@ static inline opjit_status bind(const opjit_kernel *k, const opjit_binding *bind
         buffers[i] = k->slots[i].constant;
     if (k->buffers == 1)
         return OPJIT_OK;
+    if (k->buffers > STACK_BUFFERS)
+        return find_alias_of_many(k, buffers, alias, error);
     if (k->buffers == 2 ? !ranges_meet(buffers[0], k->slots[0].bytes, buffers[1], k->slots[1].bytes)
                         : !outputs_meet(k, buffers))
         return OPJIT_OK;
@@ -439,11 +453,13 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
         return refuse_counts(kernel, call, error);
     if (kernel->pointers <= STACK_BUFFERS)
         return call_with(kernel, pick_program(kernel, call), call, buffers, error);
-    buffers = opjit_rt_allocate(&kernel->core->allocator, kernel->pointers * sizeof *buffers, sizeof(void *));
+    const size_t room = kernel->pointers * sizeof *buffers +
+                        (kernel->buffers > STACK_BUFFERS ? 2 * (size_t)kernel->buffers * sizeof(rt_place) : 0);
+    buffers = opjit_rt_allocate(&kernel->core->allocator, room, alignof(rt_place));
     if (buffers == NULL)
         return opjit_rt_no_memory(error);
     status = call_with(kernel, pick_program(kernel, call), call, buffers, error);
-    opjit_rt_release(&kernel->core->allocator, buffers, kernel->pointers * sizeof *buffers);
+    opjit_rt_release(&kernel->core->allocator, buffers, room);
     return status;
 }
 

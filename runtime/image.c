@@ -171,10 +171,10 @@ static bool array_inside(const opjit_kernel_meta *meta, uint32_t offset, uint64_
     return offset % 8 == 0 && offset >= sizeof *meta && offset <= meta->size && count * size <= meta->size - offset;
 }
 
+/* The metadata ends with a NUL, so all texts in it end. */
 static bool string_inside(const opjit_kernel_meta *meta, uint32_t offset)
 {
-    return offset >= sizeof *meta && offset < meta->size &&
-           memchr((const char *)meta + offset, '\0', meta->size - offset) != NULL;
+    return offset >= sizeof *meta && offset < meta->size;
 }
 
 static bool dtype_known(uint32_t dtype)
@@ -322,7 +322,8 @@ static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size
         !array_inside(meta, meta->step_info, meta->steps, sizeof(opjit_step_info)) ||
         !array_inside(meta, meta->variant_info, meta->variants, sizeof(opjit_variant_info)))
         return CORRUPT("an array lies outside of the metadata");
-    if (!string_inside(meta, meta->name) || !string_inside(meta, meta->target))
+    if (((const char *)meta)[meta_size - 1] != '\0' || !string_inside(meta, meta->name) ||
+        !string_inside(meta, meta->target))
         return CORRUPT("name or target lies outside of the metadata");
     if (meta->shared_size > MOST_WORKSPACE || meta->scratch_size > MOST_WORKSPACE ||
         meta->shared_size % OPJIT_WORKSPACE_ALIGNMENT != 0 || meta->scratch_size % OPJIT_WORKSPACE_ALIGNMENT != 0)

@@ -71,6 +71,16 @@ static inline const char *program_string(const program *p, uint32_t offset)
     return offset == 0 ? "?" : (const char *)p->meta + offset;
 }
 
+/* --- call_overlap.c ----------------------------------------------------------------------------------------------- */
+typedef struct rt_place {
+    uintptr_t at;
+    uint32_t buffer;
+} rt_place;
+/* Of a call with so many buffers that pairs are too many: adds to *alias those that share memory as they may.  False: an
+ * output shares it with another buffer, and may not.  room: for two places a buffer. */
+bool opjit_rt_overlaps_by_place(const opjit_kernel *k, void *const *buffers, rt_place *room, uint64_t *alias,
+                                uint32_t *out_output, uint32_t *out_other);
+
 /* --- call_device.c ------------------------------------------------------------------------------------------------ */
 /* Fills launches out of the metadata. */
 opjit_status opjit_rt_program_launches(rt_core *core, program *p, opjit_error *error);
