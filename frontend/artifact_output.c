@@ -101,8 +101,8 @@ static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind
             reason = rows[i].names;
     return reason == NULL ? OPJIT_OK
                           : opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                               "%s, and the target is %.100s, for which there are %s and json", reason,
-                                               target->text, all);
+                                               "%s, and the target is %.*s, for which there are %s and json", reason,
+                                               (int)strcspn(target->text, "+,"), target->text, all);
 }
 
 static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, opjit_artifact_kind kind, rt_bytes *out,

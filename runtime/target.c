@@ -149,17 +149,21 @@ static uint64_t close_features(uint64_t set)
     return set;
 }
 
+/* Levels are listed, named CPUs would be more than a message holds. */
 static opjit_status refuse_name(const char *family, span name, opjit_error *error)
 {
-    char known[320] = "", next[64];
+    char known[160] = "";
     text_writer w = { known, sizeof known, 0 };
-    const size_t prefix = strlen(family);
+    const bool is_cpu = strcmp(family, "cpu") == 0;
+    const rt_level_row *level;
 
-    for (uint32_t i = 0; opjit_rt_target_name(i, next, sizeof next); i++)
-        if (strncmp(next, family, prefix) == 0 && next[prefix] == ':')
-            write_part(&w, w.used == 0 ? "" : ", ", next + prefix + 1);
+    if (is_cpu)
+        write_part(&w, "", "host, x86-64");
+    for (uint32_t i = 0; (level = opjit_rt_named_level(i)) != NULL; i++)
+        if (strcmp(opjit_rt_target_family(level->arch), family) == 0)
+            write_part(&w, w.used == 0 ? "" : ", ", level->name);
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target %s:%.*s is unknown; known: %s%s", family,
-                              SPAN(name), strcmp(family, "cpu") == 0 ? "host, x86-64, " : "", known);
+                              SPAN(name), known, is_cpu ? " and CPUs such as znver3" : "");
 }
 
 static opjit_status find_named(const char *family, span name, rt_target *out, opjit_error *error)

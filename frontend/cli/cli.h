@@ -47,6 +47,9 @@ opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *e
 /* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */
 int opjit_cli_complain(const char *file, const char *place, const opjit_error *error);
 bool opjit_cli_on_device(const cli_options *options); /* whether the executor is a GPU's */
+/* Prints "file: place: note: text" on standard error, except with --quiet. */
+void opjit_cli_note(const cli_options *options, const char *file, const char *place, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 /* The context that the options ask for; the caller destroys it. */
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error);
 opjit_compile_options opjit_cli_compile_options(const cli_options *options);

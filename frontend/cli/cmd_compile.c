@@ -55,6 +55,7 @@ opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *e
 typedef struct origin {
     const char *model;
     char dispatchable[64];
+    const char *renamed; /* its place in the model, where the symbol is not its name */
 } origin;
 
 typedef struct compiler {
@@ -98,6 +99,28 @@ static opjit_status check_unique(const compiler *c, cli_model *m, const cli_disp
     return OPJIT_OK;
 }
 
+/* A name that is no identifier, or one of C's own, becomes another symbol, which users don't find by its name. */
+static opjit_status note_symbol(compiler *c, cli_model *m, const cli_dispatchable *d, uint32_t kernel)
+{
+    const size_t length = strlen(c->symbol), name = d->json->key_length;
+    const bool ends = length >= name && memcmp(c->symbol + length - name, d->json->key, name) == 0;
+    char place[CLI_PLACE];
+    if (ends && (c->options->prefix_model || length == name))
+        return OPJIT_OK;
+    opjit_cli_json_path(d->json, place, sizeof place);
+    c->origins[kernel].renamed = opjit_rt_arena_string(&c->arena, place, strlen(place));
+    return c->origins[kernel].renamed != NULL ? OPJIT_OK : opjit_cli_no_memory(m, d->json);
+}
+
+/* Once all is well, so that an error is the only line there is. */
+static void put_notes(const compiler *c)
+{
+    for (uint32_t i = 0; i < opjit_artifact_count(c->artifact); i++)
+        if (c->origins[i].renamed != NULL)
+            opjit_cli_note(c->options, c->origins[i].model, c->origins[i].renamed, "its symbol in C is %s",
+                           opjit_artifact_name(c->artifact, i));
+}
+
 static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
 {
     const uint32_t index = opjit_artifact_count(c->artifact);
@@ -108,6 +131,7 @@ static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
                                       c->symbol, &m->report.error)));
     TRY(check_unique(c, m, d));
     TRY(remember(c, m, d, index));
+    TRY(note_symbol(c, m, d, index));
     compile.name = c->symbol;
     if (d->graph != NULL)
         status = opjit_artifact_add_graph(c->artifact, &d->graph->desc, &compile, &m->report.error);
@@ -257,6 +281,8 @@ static int compile(compiler *c)
     int result = read_models(c);
     if (result == EXIT_DONE)
         result = write_files(c);
+    if (result == EXIT_DONE)
+        put_notes(c);
     return result;
 }
 

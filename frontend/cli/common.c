@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 
 int opjit_cli_complain(const char *file, const char *place, const opjit_error *error)
 {
-    char head[4096 + 16], message[OPJIT_ERROR_MESSAGE_SIZE];
+    char head[2 * 4096 + 512], message[OPJIT_ERROR_MESSAGE_SIZE];
     snprintf(head, sizeof head, "%s%s%s%s", file != NULL ? file : "opjit",
              place != NULL && place[0] != '\0' ? ": " : "", place != NULL ? place : "", ": ");
     snprintf(message, sizeof message, "%s", error->message);
@@ -20,6 +21,20 @@ int opjit_cli_complain(const char *file, const char *place, const opjit_error *e
     opjit_rt_printable(message);
     fprintf(stderr, "%s%s\n", head, message);
     return EXIT_FAILED;
+}
+
+void opjit_cli_note(const cli_options *options, const char *file, const char *place, const char *format, ...)
+{
+    opjit_error note;
+    va_list arguments;
+    char text[OPJIT_ERROR_MESSAGE_SIZE];
+    if (options->quiet)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    opjit_rt_error_set(&note, OPJIT_OK, "note: %s", text);
+    opjit_cli_complain(file, place, &note);
 }
 
 bool opjit_cli_put(rt_bytes *text)

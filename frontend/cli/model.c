@@ -82,26 +82,35 @@ opjit_status opjit_cli_no_memory(cli_model *m, const json_value *at)
 
 opjit_status opjit_cli_at_file(cli_model *m, const json_value *at, const char *path, opjit_status status)
 {
-    if (status != OPJIT_OK)
-        opjit_rt_error_prefix(&m->report.error, "%.100s", path);
-    return opjit_cli_at(m, at, status);
+    size_t used;
+    if (status == OPJIT_OK)
+        return OPJIT_OK;
+    opjit_cli_json_path(at, m->report.place, CLI_PLACE);
+    used = strlen(m->report.place);
+    snprintf(m->report.place + used, sizeof m->report.place - used, ": %s", path); /* longer than a message may be */
+    return status;
 }
 
 /* --- members ------------------------------------------------------------------------------------------------------ */
+const char *opjit_cli_kind_name(json_kind kind)
+{
+    static const char *const names[] = { "null", "false", "true", "a number", "a string", "an array", "an object" };
+    return names[kind];
+}
+
 opjit_status opjit_cli_member(cli_model *m, const json_value *object, const char *key, json_kind kind,
                               const json_value **out)
 {
-    static const char *const names[] = { "null", "false", "true", "a number", "a string", "an array", "an object" };
     const json_value *const member = opjit_cli_json_get(object, key);
     *out = NULL;
     if (object->kind != JSON_OBJECT)
         return opjit_cli_fail(m, object, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be an object",
-                              names[object->kind]);
+                              opjit_cli_kind_name(object->kind));
     if (member == NULL)
-        return opjit_cli_fail(m, object, OPJIT_INVALID_ARGUMENT, "\"%s\" is missing", key);
+        return opjit_cli_missing(m, object, key);
     if (member->kind != kind)
-        return opjit_cli_fail(m, member, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be %s", names[member->kind],
-                              names[kind]);
+        return opjit_cli_fail(m, member, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be %s",
+                              opjit_cli_kind_name(member->kind), opjit_cli_kind_name(kind));
     *out = member;
     return OPJIT_OK;
 }
@@ -162,8 +171,9 @@ opjit_status opjit_cli_enum(cli_model *m, const json_value *value, const op_enum
     }
     list_names(names, allowed, sizeof allowed);
     if (value->kind != JSON_STRING)
-        return opjit_cli_fail(m, value, OPJIT_INVALID_ARGUMENT, "this has to be one of the names %s", allowed);
-    return opjit_cli_fail(m, value, OPJIT_INVALID_ARGUMENT, "\"%.40s\" is none of %s", value->text, allowed);
+        return opjit_cli_fail(m, value, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be one of the names %s",
+                              opjit_cli_kind_name(value->kind), allowed);
+    return opjit_cli_fail(m, value, OPJIT_INVALID_ARGUMENT, CLI_QUOTED " is none of %s", CLI_QUOTE(value), allowed);
 }
 
 opjit_status opjit_cli_flags(cli_model *m, const json_value *value, const op_enum *names, int32_t *out)

@@ -10,8 +10,10 @@
 
 #define CLI_PAGE 4096u /* alignment of resources' memory */
 
+#define CLI_PLACE 400u /* bytes of a place in a model */
 typedef struct cli_report {
-    char place[400]; /* "$.dispatchables.eye", or "line 3, column 7"; "": the file as a whole */
+    /* "$.dispatchables.eye", or "line 3, column 7", and a path; "": the file as a whole */
+    char place[CLI_PLACE + 4096 + 2];
     opjit_error error;
 } cli_report;
 
@@ -124,6 +126,21 @@ opjit_status opjit_cli_at(cli_model *m, const json_value *at, opjit_status statu
 /* The same for an error about a file, which the message then names. */
 opjit_status opjit_cli_at_file(cli_model *m, const json_value *at, const char *path, opjit_status status);
 opjit_status opjit_cli_no_memory(cli_model *m, const json_value *at);
+/* How a message quotes a string of the model: its beginning where it is long. */
+#define CLI_QUOTED "\"%.*s%s\""
+#define CLI_QUOTE(json) \
+    (int)((json)->length > 60 ? 57 : (json)->length), (json)->text, (json)->length > 60 ? "..." : ""
+/* Refusals of names, with the nearest one that there is (model_near.c).  A name that object has no member of: */
+opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const char *what, const json_value *object);
+const char *opjit_cli_kind_name(json_kind kind); /* "a number" */
+opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key); /* a member of object */
+opjit_status opjit_cli_missing_field(cli_model *m, const op_def *def, const op_field *field, const json_value *json);
+opjit_status opjit_cli_no_operator(cli_model *m, const json_value *name);
+/* An end of an edge, whose first length characters name no node. */
+opjit_status opjit_cli_no_node(cli_model *m, const json_value *end, size_t length, const json_value *nodes);
+/* end names no tensor of node, whose operator is op; NULL: it is a constant. */
+opjit_status opjit_cli_no_tensor(cli_model *m, const json_value *end, const json_value *node, const opjit_operator *op,
+                                 bool is_input);
 /* The member key of object, which must be there and of that kind (found by its JSON name in the message). */
 opjit_status opjit_cli_member(cli_model *m, const json_value *object, const char *key, json_kind kind,
                               const json_value **out);

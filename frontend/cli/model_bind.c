@@ -29,7 +29,7 @@ static opjit_status read_range(cli_model *m, const json_value *json, const fe_te
                               "a binding is a resource's name or an object with \"name\"");
     out->resource = opjit_cli_find_resource(m, name);
     if (out->resource == NULL)
-        return opjit_cli_fail(m, name, OPJIT_NOT_FOUND, "there is no resource \"%.60s\"", name->text);
+        return opjit_cli_no_member(m, name, "resource", opjit_cli_json_get(m->root, "resources"));
     size = opjit_rt_dtype_size(out->resource->dtype);
     counted = opjit_cli_json_get(json, "elementCount") != NULL;
     TRY(opjit_cli_uint_member(m, json, "elementSizeInBytes", UINT64_MAX,

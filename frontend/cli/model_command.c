@@ -40,7 +40,7 @@ static opjit_status find_resource(cli_model *m, cli_command *c, const json_value
     TRY(opjit_cli_member(m, c->json, "resource", JSON_STRING, out_name));
     c->resource = opjit_cli_find_resource(m, *out_name);
     if (c->resource == NULL)
-        return opjit_cli_fail(m, *out_name, OPJIT_NOT_FOUND, "there is no resource \"%.60s\"", (*out_name)->text);
+        return opjit_cli_no_member(m, *out_name, "resource", opjit_cli_json_get(m->root, "resources"));
     return need_contents(m, c->resource, *out_name);
 }
 
@@ -50,7 +50,7 @@ static opjit_status read_dispatch(cli_model *m, cli_command *c)
     TRY(opjit_cli_member(m, c->json, "dispatchable", JSON_STRING, &name));
     found = opjit_cli_json_find(opjit_cli_json_get(m->root, "dispatchables"), name->text, name->length);
     if (found == NULL)
-        return opjit_cli_fail(m, name, OPJIT_NOT_FOUND, "there is no dispatchable \"%.60s\"", name->text);
+        return opjit_cli_no_member(m, name, "dispatchable", opjit_cli_json_get(m->root, "dispatchables"));
     c->dispatchable = &m->dispatchables[found->index];
     const uint32_t inputs = c->dispatchable->input_count, all = inputs + c->dispatchable->output_count;
     c->ranges = ARENA_ARRAY(&m->arena, cli_range, (size_t)all + 1);
@@ -154,8 +154,8 @@ static opjit_status read_command(cli_model *m, cli_command *c)
             return kinds[i].read(m, c);
         }
     }
-    return opjit_cli_fail(m, type, OPJIT_INVALID_ARGUMENT, "\"%.40s\" is none of dispatch, print, writeFile",
-                          type->text);
+    return opjit_cli_fail(m, type, OPJIT_INVALID_ARGUMENT, CLI_QUOTED " is none of dispatch, print, writeFile",
+                          CLI_QUOTE(type));
 }
 
 opjit_status opjit_cli_read_commands(cli_model *m)

@@ -329,8 +329,7 @@ static opjit_status read_fields(desc_reader *r)
         if (json == NULL || json->kind == JSON_NULL) {
             if ((field->flags & (OP_OPTIONAL | OP_COUNT)) != 0 || (tensor && r->fused))
                 continue;
-            return opjit_cli_fail(r->m, json != NULL ? json : r->json, OPJIT_INVALID_ARGUMENT, "%s: \"%s\" is missing",
-                                  r->def->name, field->name);
+            return opjit_cli_missing_field(r->m, r->def, field, json != NULL ? json : r->json);
         }
         TRY(read_field(r, field, json));
     }

@@ -41,8 +41,7 @@ opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const
                                   "that are",
                                   known);
     }
-    return opjit_cli_fail(m, name, OPJIT_INVALID_ARGUMENT, "\"%.60s\" is no operator: `opjit ops` lists them",
-                          name->text);
+    return opjit_cli_no_operator(m, name);
 }
 
 /* Follows "OutputTensor.Sizes[2]", up to end, from json as far as the model has it.  *out_path is what is left then. */

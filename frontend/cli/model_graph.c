@@ -35,7 +35,7 @@ static opjit_status read_constant(builder *b, const json_value *json, uint32_t i
     TRY(opjit_cli_member(b->m, json, "data", JSON_STRING, &name));
     resource = opjit_cli_find_resource(b->m, name);
     if (resource == NULL)
-        return opjit_cli_fail(b->m, name, OPJIT_NOT_FOUND, "there is no resource \"%.60s\"", name->text);
+        return opjit_cli_no_member(b->m, name, "resource", opjit_cli_json_get(b->m->root, "resources"));
     if (resource->data == NULL)
         return opjit_cli_fail(b->m, name, OPJIT_INVALID_ARGUMENT, "a deferred resource has no contents yet");
     b->data[index] = resource;
@@ -95,7 +95,8 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
     const json_value *node = b->graph->nodes->first;
     *out = (end){ 0 };
     if (json->kind != JSON_STRING)
-        return opjit_cli_fail(b->m, json, OPJIT_INVALID_ARGUMENT, "an end of an edge is a string, \"node.Tensor\"");
+        return opjit_cli_fail(b->m, json, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be \"node.Tensor\"",
+                              opjit_cli_kind_name(json->kind));
     dot = memchr(json->text, '.', json->length);
     length = dot == NULL ? json->length : (size_t)(dot - json->text);
     while (node != NULL && (node->key_length != length || memcmp(node->key, json->text, length) != 0)) {
@@ -103,8 +104,7 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
         out->node++;
     }
     if (node == NULL)
-        return opjit_cli_fail(b->m, json, OPJIT_NOT_FOUND, "there is no node \"%.*s\"",
-                              (int)(length < 60 ? length : 60), json->text);
+        return opjit_cli_no_node(b->m, json, length, b->graph->nodes);
     const opjit_operator *const op = b->graph->operators[out->node].op;
     if (op == NULL && dot == NULL && !is_input)
         return OPJIT_OK;
@@ -117,9 +117,7 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
         out->shape = is_input ? &op->inputs[i] : &op->outputs[i];
         return OPJIT_OK;
     }
-    return opjit_cli_fail(b->m, json, OPJIT_INVALID_ARGUMENT, "this has to be \"node.Tensor\", an %s of %s%s",
-                          is_input ? "input" : "output", op == NULL ? "an operator" : op->def->name,
-                          is_input ? "" : ", or a constant's name");
+    return opjit_cli_no_tensor(b->m, json, node, op, is_input);
 }
 
 /* --- inputs, edges, outputs --------------------------------------------------------------------------------------- */

@@ -72,6 +72,8 @@ run compile "$models/eye.json" --emit obj
 expect_error 'no folder' 2 'opjit: compile: -o DIR is missing: see opjit --help'
 run compile "$models/eye.json" --emit obj,tar -o "$work/x"
 expect_error 'emit' 2 'opjit: --emit: tar is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv'
+run compile "$models/eye.json" --emit ptx --target cpu:x86-64-v4+avx512vnni+avx512vbmi+avx512vbmi2+avx512bitalg,tune=znver4,l2=1048576 -o "$work/x"
+expect_error 'another target' 1 "$work/x/eye.ptx: ptx and cubin are for NVIDIA's GPUs, and the target is cpu:x86-64-v4, for which there are obj, header, lib, llvm, asm, ir and json"
 run compile "$models/eye.json" --dispatchable ear -o "$work/x"
 expect_error 'no such dispatchable' 1 "$models/eye.json: there is no dispatchable \"ear\""
 run compile "$models/eye.json" --target cpu:x86-64-v2,cpu:x86-64-v3,l1=65536 --target cpu:x86-64-v2,l1=16384 -o "$work/x"
@@ -91,6 +93,15 @@ cat >"$work/names.json" <<'END'
 END
 run compile "$work/names.json" --emit ir -o "$work/names"
 expect_status 'names' 0
+printf '%s\n' "$work/names.json: \$.dispatchables[\"row mask / 2\"]: note: its symbol in C is row_mask_2" \
+    "$work/names.json: \$.dispatchables.2nd: note: its symbol in C is k2nd" \
+    "$work/names.json: \$.dispatchables.exp: note: its symbol in C is exp_op" >"$work/expected"
+count=$((count + 1))
+cmp -s "$work/expected" "$work/err" || fail 'names: what the symbols are'
+run compile "$work/names.json" --emit ir -o "$work/names" --quiet
+[ ! -s "$work/err" ] || fail 'names: notes with --quiet'
+run compile "$work/names.json" --dispatchable exp --prefix-model --emit ir -o "$work/named"
+[ ! -s "$work/err" ] || fail 'names: a note about names_exp'
 [ "$(echo $(ls "$work/names"))" = 'exp_op.ir k2nd.ir row_mask_2.ir' ] || fail "names: $(ls "$work/names")"
 sed 's/"exp"/"row mask (2)"/' "$work/names.json" >"$work/twice.json"
 run compile "$work/twice.json" --emit ir -o "$work/x"

@@ -32,5 +32,5 @@ expect_status 'name twice' 1
 grep -q 'the key "r0" stands twice in one object$' "$work/err" || fail 'name twice'
 sed 's/"OutputTensor": "r99998"/"OutputTensor": "r100000"/' "$work/m.json" >"$work/n.json"
 run run "$work/n.json"
-expect_error 'missing name' 1 "$work/n.json: \$.commands[99998].bindings.OutputTensor: there is no resource \"r100000\""
+expect_error 'missing name' 1 "$work/n.json: \$.commands[99998].bindings.OutputTensor: there is no resource \"r100000\"; did you mean \"r10000\"?"
 finish

@@ -44,6 +44,8 @@ for level in 5 5.3 7.0 0x5100 5.1.0; do
 done
 run run "$model" --target toaster
 expect_status 'target' 2
+run run "$model" --target cpu:foo
+expect_error 'target of a CPU' 2 'opjit: --target: target cpu:foo is unknown; known: host, x86-64, x86-64-v1, x86-64-v2, x86-64-v3, x86-64-v4, aarch64, rv64gc, rv64gcv and CPUs such as znver3'
 run run "$model" --cache-dir ''
 expect_error 'cache folder' 2 'opjit: --cache-dir: a folder has to be named'
 

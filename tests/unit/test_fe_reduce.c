@@ -147,6 +147,8 @@ START_TEST(refusals)
     expect(0, &b, "ARGMIN OutputTensor.DataType: INT8, must be UINT32, INT32, UINT64 or INT64");
     build(&b, DML_OPERATOR_REDUCE, TYPE(INT32), TYPE(FLOAT32));
     expect(0, &b, "REDUCE InputTensor.DataType: INT32, must be FLOAT32 as OutputTensor.DataType");
+    build(&b, DML_OPERATOR_REDUCE, TYPE(INT8), TYPE(INT8));
+    expect(0, &b, "REDUCE InputTensor.DataType: INT8, must be FLOAT64/32/16, INT64/32, UINT64/32");
     build(&b, ACTIVATION(SOFTMAX1), TYPE(FLOAT32), TYPE(FLOAT32));
     b.axes[1] = 3;
     expect(0, &b, "ACTIVATION_SOFTMAX1 Axes[1]: 3, must be there once");

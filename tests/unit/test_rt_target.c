@@ -67,6 +67,8 @@ static const struct {
     { "nvptx:sm_90,vec=32", OPJIT_INVALID_ARGUMENT, "vec=32" },
     { "spirv:vulkan", OPJIT_INVALID_ARGUMENT, "known: opencl" },
     { "nvptx:sm_90,tune=znver3", OPJIT_INVALID_ARGUMENT, "tune=znver3" },
+    { "cpu:foo", OPJIT_INVALID_ARGUMENT, "is unknown; known: host, x86-64, x86-64-v1," },
+    { "cpu:a-name-of-more-than-forty-characters-is-cut", OPJIT_INVALID_ARGUMENT, "rv64gcv and CPUs such as znver3" },
     { "cpu:x86-64-v5", OPJIT_INVALID_ARGUMENT, "cpu:x86-64-v5 is unknown" },
     { "cpu: x86-64-v3", OPJIT_INVALID_ARGUMENT, "is unknown" },
     { "cpu:x86-64-v3+sve", OPJIT_INVALID_ARGUMENT, "feature +sve is unknown" },
@@ -103,6 +105,7 @@ START_TEST(refusal_row)
     ck_assert_msg(opjit_rt_target_parse(refusals[_i].given, &target, &error) == refusals[_i].status, "%s",
                   refusals[_i].given);
     ck_assert_msg(strstr(error.message, refusals[_i].part) != NULL, "%s: '%s'", refusals[_i].given, error.message);
+    ck_assert_msg(strlen(error.message) < sizeof error.message - 1, "%s: cut: '%s'", refusals[_i].given, error.message);
     ck_assert_mem_eq(&target, &zero, sizeof target);
 }
 END_TEST
