@@ -64,7 +64,6 @@ static bool has_stages(const opjit_kernel_meta *meta)
     return false;
 }
 
-/* Puts the checked image where it can be used from: executable memory, or a plain copy. */
 static bool is_plain(const opjit_kernel_meta *meta, const opjit_step_info *steps)
 {
     bool plain = (meta->shared_size | meta->scratch_size) == 0;
@@ -73,6 +72,19 @@ static bool is_plain(const opjit_kernel_meta *meta, const opjit_step_info *steps
     return plain && (uint64_t)meta->inputs + meta->outputs + meta->constants <= STACK_BUFFERS;
 }
 
+/* What calls read, out of the checked metadata: the same for images and for kernels of libraries. */
+static void program_prepare(program *p, bool runs_code)
+{
+    p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
+    p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    const opjit_variant_info *apart = p->variants; /* where no buffers share memory; the last one's mask is 0 */
+    while (apart->alias_mask != 0)
+        apart++;
+    p->plain = runs_code && is_plain(p->meta, p->steps);
+    p->only_step = p->plain && apart->steps == 1 ? &p->steps[apart->first_step] : NULL;
+}
+
+/* Puts the checked image where it can be used from: executable memory, or a plain copy. */
 static opjit_status program_place(rt_core *core, program *p, const void *image, size_t size, bool interpreted,
                                   bool on_device, opjit_error *error)
 {
@@ -90,18 +102,10 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
     }
     /* Again on our own copy: nobody can change that one between check and use. */
     TRY(opjit_rt_image_check(placed, size, &p->meta, &p->code, &p->code_size, error));
-    p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
-    p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    program_prepare(p, !interpreted && !on_device);
     if (is_for_device(p->meta) != on_device)
         return opjit_rt_error_set(error, OPJIT_CORRUPT, "image: changed while it was loaded");
-    if (on_device)
-        return opjit_rt_program_launches(core, p, error);
-    p->plain = !interpreted && is_plain(p->meta, p->steps);
-    const opjit_variant_info *apart = p->variants; /* where no buffers share memory; the last one's mask is 0 */
-    while (apart->alias_mask != 0)
-        apart++;
-    p->only_step = p->plain && apart->steps == 1 ? &p->steps[apart->first_step] : NULL;
-    return OPJIT_OK;
+    return on_device ? opjit_rt_program_launches(core, p, error) : OPJIT_OK;
 }
 
 static opjit_status program_create(rt_core *core, const void *image, size_t size, const rt_custom_plan *customs,
@@ -251,8 +255,7 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
     p->meta = placed->meta;
     p->code = placed->code;
     p->code_size = placed->code_size;
-    p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
-    p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    program_prepare(p, true);
     status = check_constants(p, constants, error);
     if (status == OPJIT_OK)
         status = kernel_create(core, p, constants, &k, error);

@@ -62,10 +62,64 @@ __attribute__((noinline)) static void empty_stage(void *const *buffers, const ui
 
 /* A loop of calls measures their time one behind another; the bare ones are timed the same way, so that the
  * difference is what opjit_kernel_call adds. */
-static void calls(bench *b, const char *what, const subject_desc *d)
+static void calls_of(bench *b, const char *what, subject *s, bare *stage)
 {
     _Alignas(64) static float out[16];
-    bare stage, empty = { empty_stage, { out }, 1 };
+    char name[64];
+    measure_pair pair;
+
+    subject_bind(s, NULL, out, sizeof out, NULL);
+    *stage = bare_of(s->kernel, &s->call);
+    measure_run(subject_run, s, bare_run, stage, b->report.pairs, SAMPLE_US, &pair);
+    snprintf(name, sizeof name, "opjit_kernel_call, %s", what);
+    put_ns(b, name, &pair, true, "the bare stage", 20);
+}
+
+/* The kernel of a library that was made ahead of time, as a file. */
+static bool find_shipped(opjit_artifact *artifact, opjit_context *context, opjit_kernel **out, opjit_error *error)
+{
+    char path[] = "/tmp/opjit-bench-XXXXXX";
+    const void *data;
+    uint64_t bytes;
+    opjit_library *library = NULL;
+    bool good = opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_SHARED, &data, &bytes, error) == OPJIT_OK;
+    const int file = good ? mkstemp(path) : -1;
+
+    if (file < 0)
+        return false;
+    good = write(file, data, (size_t)bytes) == (ssize_t)bytes &&
+           opjit_library_open(context, path, &library, error) == OPJIT_OK &&
+           opjit_library_find(library, "eye", out, error) == OPJIT_OK;
+    opjit_library_close(library);
+    close(file);
+    unlink(path);
+    return good;
+}
+
+static void shipped_calls(bench *b, const char *what, const subject_desc *d)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_artifact *artifact = NULL;
+    subject s = { .call = OPJIT_CALL_INIT };
+    bare stage;
+    opjit_error error = { OPJIT_IO, "no file can be written" };
+
+    options.name = "eye";
+    if (opjit_artifact_create(b->context, NULL, &artifact, &error) == OPJIT_OK &&
+        opjit_operator_create(b->context, &d->op, &s.op, &error) == OPJIT_OK &&
+        opjit_artifact_add_operator(artifact, s.op, &options, &error) == OPJIT_OK &&
+        find_shipped(artifact, b->context, &s.kernel, &error))
+        calls_of(b, what, &s, &stage);
+    else
+        b->broken = !subject_complain(what, &error);
+    b->broken = b->broken || s.failed;
+    subject_free(&s);
+    opjit_artifact_destroy(artifact);
+}
+
+static void calls(bench *b, const char *what, const subject_desc *d)
+{
+    bare stage, empty = { empty_stage, { NULL }, 1 };
     char name[64];
     measure_pair pair;
     subject s;
@@ -74,11 +128,7 @@ static void calls(bench *b, const char *what, const subject_desc *d)
         b->broken = true;
         return;
     }
-    subject_bind(&s, NULL, out, sizeof out, NULL);
-    stage = bare_of(s.kernel, &s.call);
-    measure_run(subject_run, &s, bare_run, &stage, b->report.pairs, SAMPLE_US, &pair);
-    snprintf(name, sizeof name, "opjit_kernel_call, %s", what);
-    put_ns(b, name, &pair, true, "the bare stage", 20);
+    calls_of(b, what, &s, &stage);
     measure_run(bare_run, &stage, bare_run, &empty, b->report.pairs, SAMPLE_US, &pair);
     snprintf(name, sizeof name, "stage function, %s", what);
     put_ns(b, name, &pair, true, "an empty function", 2);
@@ -360,6 +410,7 @@ int main(int argc, char **argv)
     calls(&b, "4 x 4 constant", &d);
     subject_eye(&d, f32, 4, 4, 0, 1);
     calls(&b, "4 x 4 eye", &d);
+    shipped_calls(&b, "4 x 4 eye, of a library", &d);
     hits(&b);
     opjit_context_destroy(b.context);
     return report_end(&b.report) | b.broken;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/kernel_object.h"
 #include "runtime/library.h"
 #include "tests/support/aot.h"
 #include "tests/support/checker.h"
@@ -63,6 +64,8 @@ static void add_graph(fixture *f, opjit_artifact *artifact)
     graph_input(&g, 0, node, 0);
     graph_edge(&g, graph_constant(&g, constant, sizeof constant, "c"), 0, node, 1);
     graph_output(&g, node, 0, 0);
+    g.inputs[0].Name = "Query";
+    g.outputs[0].Name = "Sum";
     options.name = "plus_constant";
     ck_assert_msg(opjit_artifact_add_graph(artifact, &g.desc, &options, &error) == OPJIT_OK, "%s", error.message);
     graph_end(&g);
@@ -259,6 +262,43 @@ START_TEST(opened)
     ck_assert_int_eq(opjit_library_find(library, NULL, &kernel, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_int_eq(opjit_library_entry(library, "band", (opjit_entry)3, &function, &error), OPJIT_INVALID_ARGUMENT);
     use_library(library);
+    end(&f);
+}
+END_TEST
+
+/* Kernels have their names for buffers and parameters, which messages use; one that needs nothing else takes the
+ * call's short road, as one that was compiled here. */
+START_TEST(named)
+{
+    fixture f;
+    opjit_library *library;
+    opjit_kernel *kernel;
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_error error = { OPJIT_OK, "" };
+    opjit_binding bindings[2] = { { y, sizeof y }, { y, 4 } };
+    if (!begin(&f, (const char *[]){ "cpu:x86-64-v1" }, 1))
+        return;
+    ck_assert_msg(opjit_library_open(f.context, f.path, &library, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_library_find(library, "plus_constant", &kernel, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_OK);
+    ck_assert_str_eq(opjit_kernel_buffer_name(&info, 0), "Query");
+    ck_assert_str_eq(opjit_kernel_buffer_name(&info, 1), "Sum");
+    ck_assert_ptr_null(opjit_kernel_buffer_name(&info, 3));
+    ck_assert_ptr_null(opjit_kernel_param_name(&info, 0));
+    call.bindings = bindings;
+    call.binding_count = 2;
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "binding 1 (Sum): 4 bytes given, 13440 needed");
+    ck_assert_ptr_nonnull(atomic_load(&kernel->active)->only_step);
+    opjit_kernel_release(kernel);
+    ck_assert_int_eq(opjit_library_find(library, "moving_band", &kernel, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_OK);
+    ck_assert_str_eq(opjit_kernel_buffer_name(&info, 0), "InputTensor");
+    ck_assert_str_eq(opjit_kernel_param_name(&info, 0), "DiagonalFillBegin");
+    ck_assert(atomic_load(&kernel->active)->plain);
+    opjit_kernel_release(kernel);
+    opjit_library_close(library);
     end(&f);
 }
 END_TEST
@@ -480,6 +520,7 @@ int main(void)
     TCase *tcase = tcase_create("libraries");
     SRunner *runner = srunner_create(suite);
     tcase_add_test(tcase, opened);
+    tcase_add_test(tcase, named);
     tcase_add_test(tcase, loaded);
     tcase_add_test(tcase, refused);
     tcase_add_test(tcase, runs_nowhere_here);
