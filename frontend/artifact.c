@@ -10,42 +10,33 @@
 
 /* What can't be a function's name in C or C++, or means something else there already. */
 static const char *const taken[] = {
-    "abort",     "abs",         "acos",     "acosh",     "alignas",      "alignof",   "and",      "and_eq",
-    "asin",      "asinh",       "asm",      "atan",      "atan2",        "atanh",     "auto",     "bitand",
-    "bitor",     "bool",        "break",    "calloc",    "case",         "catch",     "cbrt",     "ceil",
-    "char",      "class",       "compl",    "concept",   "const",        "constexpr", "continue", "copysign",
-    "cos",       "cosh",        "decltype", "default",   "delete",       "do",        "double",   "else",
-    "enum",      "erf",         "erfc",     "exit",      "exp",          "exp2",      "explicit", "export",
-    "expm1",     "extern",      "fabs",     "false",     "fdim",         "float",     "floor",    "fma",
-    "fmax",      "fmin",        "fmod",     "for",       "free",         "friend",    "frexp",    "gamma",
-    "goto",      "hypot",       "if",       "ilogb",     "index",        "inline",    "int",      "isinf",
-    "isnan",     "j0",          "j1",       "jn",        "labs",         "ldexp",     "lgamma",   "llabs",
-    "log",       "log10",       "log1p",    "log2",      "logb",         "long",      "lrint",    "lround",
-    "main",      "malloc",      "memchr",   "memcmp",    "memcpy",       "memmove",   "memset",   "modf",
-    "mutable",   "namespace",   "nan",      "nearbyint", "new",          "noexcept",  "not",      "not_eq",
-    "nullptr",   "operator",    "or",       "or_eq",     "pow",          "pow10",     "printf",   "private",
-    "protected", "public",      "puts",     "realloc",   "register",     "remainder", "requires", "restrict",
-    "return",    "rindex",      "rint",     "round",     "scalb",        "short",     "signbit",  "signed",
-    "signgam",   "significand", "sin",      "sincos",    "sinh",         "sizeof",    "sqrt",     "static",
-    "strcat",    "strchr",      "strcmp",   "strcpy",    "strlen",       "struct",    "switch",   "tan",
-    "tanh",      "template",    "tgamma",   "this",      "thread_local", "throw",     "true",     "trunc",
-    "try",       "typedef",     "typeid",   "typename",  "typeof",       "union",     "unsigned", "using",
-    "virtual",   "void",        "volatile", "wchar_t",   "while",        "xor",       "xor_eq",   "y0",
-    "y1",        "yn",
+    "abort", "abs", "acos", "acosh", "alignas", "alignof", "and", "and_eq", "asin", "asinh", "asm", "atan", "atan2",
+    "atanh", "auto", "bitand", "bitor", "bool", "break", "calloc", "case", "catch", "cbrt", "ceil", "char",
+    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "copysign", "cos", "cosh", "decltype", "default",
+    "delete", "do", "double", "dynamic_cast", "else", "enum", "erf", "erfc", "errno", "exit", "exp", "exp2",
+    "explicit", "expm1", "export", "extern", "fabs", "false", "fdim", "float", "floor", "fma", "fmax", "fmin", "fmod",
+    "for", "free", "frexp", "friend", "gamma", "goto", "hypot", "if", "ilogb", "index", "inline", "int", "isinf",
+    "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "linux", "llabs", "log", "log10", "log1p", "log2", "logb",
+    "long", "lrint", "lround", "main", "malloc", "memchr", "memcmp", "memcpy", "memmove", "memset", "modf", "mutable",
+    "namespace", "nan", "nearbyint", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "pow",
+    "pow10", "printf", "private", "protected", "public", "puts", "realloc", "register", "reinterpret_cast",
+    "remainder", "requires", "restrict", "return", "rindex", "rint", "round", "scalb", "short", "signbit", "signed",
+    "signgam", "significand", "sin", "sincos", "sinh", "sizeof", "sqrt", "static", "static_assert", "static_cast",
+    "stderr", "stdin", "stdout", "strcat", "strchr", "strcmp", "strcpy", "strlen", "struct", "switch", "tan", "tanh",
+    "template", "tgamma", "this", "thread_local", "throw", "true", "trunc", "try", "typedef", "typeid", "typename",
+    "typeof", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+    "xor_eq", "y0", "y1", "yn",
 };
 
-static bool is_taken(const char *name)
+bool opjit_fe_artifact_is_taken(const char *name)
 {
+    if (name[0] == '_' || strstr(name, "__") != NULL) /* reserved for compilers and libraries (C++) */
+        return true;
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(taken[i], name) == 0)
             return true;
     return false;
-}
-
-/* Reserved for compilers and libraries: _X and anything with two underscores (C++). */
-static bool is_reserved(const char *name)
-{
-    return name[0] == '_' || strstr(name, "__") != NULL;
 }
 
 opjit_status opjit_artifact_check_name(const char *name, opjit_error *error)
@@ -60,7 +51,7 @@ opjit_status opjit_artifact_check_name(const char *name, opjit_error *error)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "name \"%.80s\": must be a C identifier of at most %u characters", name,
                                   ARTIFACT_NAME_MOST);
-    if (is_taken(name) || is_reserved(name))
+    if (opjit_fe_artifact_is_taken(name))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "name \"%s\": is a word of C or C++, a function of the C library, or reserved", name);
     return OPJIT_OK;
@@ -298,6 +289,7 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
             k->name);
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
                               &unit->program, error));
+    TRY(opjit_fe_artifact_label(subject, &unit->graph, error));
     return opjit_fe_meta_make(unit, &out->meta, error);
 }
 
@@ -344,6 +336,7 @@ static opjit_status make_shipped(opjit_artifact *a, const fe_subject *subject, c
         const uint64_t needed = workspace_of(&k->versions[i]);
         k->workspace = needed > k->workspace ? needed : k->workspace;
     }
+    TRY(opjit_fe_artifact_arguments(&a->arena, k, error));
     return copy_constants(a, subject, k, error);
 }
 

@@ -14,10 +14,16 @@ typedef struct fe_version {
     rt_bytes meta; /* opjit_kernel_meta, entries 0 */
 } fe_version;
 
+#define ARTIFACT_ARGUMENT_SIZE 48u
+typedef struct fe_argument {
+    char text[ARTIFACT_ARGUMENT_SIZE]; /* a C identifier, unique in its kernel */
+} fe_argument;
+
 typedef struct fe_shipped {
     char name[ARTIFACT_NAME_MOST + 1];
     fe_version *versions; /* as the artifact's targets */
     codegen_data *constants;
+    fe_argument *arguments; /* inputs, outputs, parameters */
     uint64_t workspace;               /* bytes that every version can do with */
     rt_bytes outputs[ARTIFACT_KINDS]; /* made when first asked for; empty: not yet */
 } fe_shipped;
@@ -55,6 +61,11 @@ static inline void put_list(rt_bytes *out, const uint64_t *numbers, uint32_t cou
 
 /* assemble.c: appends the machine code; UNAVAILABLE where the assembler is missing. */
 opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, rt_bytes *out, opjit_error *error);
+/* artifact.c: whether C, C++ or their libraries have the name, or reserve it. */
+bool opjit_fe_artifact_is_taken(const char *name);
+/* artifact_names.c: the caller's names for a graph's buffers; those of the arguments in C. */
+opjit_status opjit_fe_artifact_label(const fe_subject *subject, fe_graph *graph, opjit_error *error);
+opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error);
 /* artifact_check.c: NAME_runs_here and the includes that it takes. */
 void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);
 void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes *out);

@@ -38,29 +38,36 @@ static void put_numbers(rt_bytes *out, const char *what, const uint64_t *numbers
     put_list(out, numbers, count);
 }
 
-static void put_buffer(rt_bytes *out, const opjit_kernel_meta *m, const opjit_buffer_info *info, const char *kind,
-                       uint32_t index)
+/* " *   x": the argument, and its name in the model where that is another. */
+static void put_argument(const fe_shipped *k, uint32_t index, const char *name, rt_bytes *out)
 {
-    const char *between = "; may be the very memory of in";
+    opjit_rt_bytes_printf(out, " *   %s", k->arguments[index].text);
+    if (strcmp(k->arguments[index].text, name) != 0) {
+        opjit_rt_bytes_printf(out, "  ");
+        put_comment(out, name);
+    }
+}
 
-    opjit_rt_bytes_printf(out, " *   %s%" PRIu32 "  ", kind, index);
-    put_comment(out, meta_text(m, info->name));
+static void put_buffer(const fe_shipped *k, const opjit_buffer_info *info, uint32_t index, rt_bytes *out)
+{
+    const char *between = "; may be the very memory of ";
+
+    put_argument(k, index, meta_text(shipped_meta(k, 0), info->name), out);
     opjit_rt_bytes_printf(out, ": %s", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype));
     put_numbers(out, "", info->sizes, info->rank);
     put_numbers(out, ", strides", info->strides, info->rank);
     opjit_rt_bytes_printf(out, ", %" PRIu64 " bytes, aligned to %" PRIu32, info->bytes, info->align);
     for (uint32_t i = 0; i < 32; i++)
         if ((info->alias_inputs >> i & 1) != 0) {
-            opjit_rt_bytes_printf(out, "%s%" PRIu32, between, i);
-            between = ", in";
+            opjit_rt_bytes_printf(out, "%s%s", between, k->arguments[i].text);
+            between = ", ";
         }
     opjit_rt_bytes_printf(out, "\n");
 }
 
-static void put_param(rt_bytes *out, const opjit_kernel_meta *m, const opjit_param_info *info, uint32_t index)
+static void put_param(const fe_shipped *k, const opjit_param_info *info, uint32_t index, rt_bytes *out)
 {
-    opjit_rt_bytes_printf(out, " *   param%" PRIu32 "  ", index);
-    put_comment(out, meta_text(m, info->name));
+    put_argument(k, index, meta_text(shipped_meta(k, 0), info->name), out);
     opjit_rt_bytes_printf(out, ": %s", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype));
     if (info->lo != info->hi && !(info->lo == INT64_MIN && info->hi == INT64_MAX))
         opjit_rt_bytes_printf(out, ", %" PRId64 " to %" PRId64, info->lo, info->hi);
@@ -86,12 +93,10 @@ static void put_manual(const fe_shipped *k, rt_bytes *out)
     const opjit_param_info *params = (const opjit_param_info *)(const void *)((const char *)m + m->param_info);
 
     opjit_rt_bytes_printf(out, " * Sizes and strides are in elements; FLOAT16 is uint16_t, its bits.\n");
-    for (uint32_t i = 0; i < m->inputs; i++)
-        put_buffer(out, m, &buffers[i], "in", i);
-    for (uint32_t i = 0; i < m->outputs; i++)
-        put_buffer(out, m, &buffers[m->inputs + i], "out", i);
+    for (uint32_t i = 0; i < m->inputs + m->outputs; i++)
+        put_buffer(k, &buffers[i], i, out);
     for (uint32_t i = 0; i < m->params; i++)
-        put_param(out, m, &params[i], i);
+        put_param(k, &params[i], m->inputs + m->outputs + i, out);
     if (k->workspace != 0)
         opjit_rt_bytes_printf(
             out, " *   workspace: %s_WORKSPACE_BYTES of any content, aligned to %u, for one call at a time\n", k->name,
@@ -115,12 +120,11 @@ static void put_prototype(const fe_shipped *k, rt_bytes *out)
     const char *between = "";
 
     opjit_rt_bytes_printf(out, "void %s(", k->name);
-    for (uint32_t i = 0; i < m->inputs; i++, between = ", ")
-        opjit_rt_bytes_printf(out, "%sconst %s *in%" PRIu32, between, c_type(buffers[i].dtype), i);
-    for (uint32_t i = 0; i < m->outputs; i++, between = ", ")
-        opjit_rt_bytes_printf(out, "%s%s *out%" PRIu32, between, c_type(buffers[m->inputs + i].dtype), i);
+    for (uint32_t i = 0; i < m->inputs + m->outputs; i++, between = ", ")
+        opjit_rt_bytes_printf(out, "%s%s%s *%s", between, i < m->inputs ? "const " : "", c_type(buffers[i].dtype),
+                              k->arguments[i].text);
     for (uint32_t i = 0; i < m->params; i++)
-        opjit_rt_bytes_printf(out, ", %s param%" PRIu32, c_type(params[i].dtype), i);
+        opjit_rt_bytes_printf(out, ", %s %s", c_type(params[i].dtype), k->arguments[m->inputs + m->outputs + i].text);
     opjit_rt_bytes_printf(out, "%s);\n", k->workspace != 0 ? ", void *workspace" : "");
 }
 
@@ -130,8 +134,9 @@ static void put_macros(const fe_shipped *k, rt_bytes *out)
     const opjit_buffer_info *buffers = (const opjit_buffer_info *)(const void *)((const char *)m + m->buffer_info);
 
     for (uint32_t i = 0; i < m->inputs + m->outputs; i++)
-        opjit_rt_bytes_printf(out, "#define %s_%s%" PRIu32 "_BYTES UINT64_C(%" PRIu64 ")\n", k->name,
-                              i < m->inputs ? "IN" : "OUT", i < m->inputs ? i : i - m->inputs, buffers[i].bytes);
+        opjit_rt_bytes_printf(out, "#define %s_%s%" PRIu32 "_BYTES UINT64_C(%" PRIu64 ") /* %s */\n", k->name,
+                              i < m->inputs ? "IN" : "OUT", i < m->inputs ? i : i - m->inputs, buffers[i].bytes,
+                              k->arguments[i].text);
     opjit_rt_bytes_printf(out, "#define %s_WORKSPACE_BYTES UINT64_C(%" PRIu64 ")\n", k->name, k->workspace);
     opjit_rt_bytes_printf(out, "#define %s_WORKSPACE_ALIGNMENT %u\n", k->name, OPJIT_WORKSPACE_ALIGNMENT);
 }

@@ -28,9 +28,10 @@ static void put_numbers(rt_bytes *out, const char *key, const uint64_t *numbers,
 }
 
 /* least: alignment of every buffer. */
-static void put_buffers(rt_bytes *out, const opjit_kernel_meta *m, const char *key, uint32_t first, uint32_t count,
+static void put_buffers(rt_bytes *out, const fe_shipped *k, const char *key, uint32_t first, uint32_t count,
                         uint32_t least)
 {
+    const opjit_kernel_meta *m = shipped_meta(k, 0);
     const opjit_buffer_info *infos = (const opjit_buffer_info *)(const void *)((const char *)m + m->buffer_info);
 
     opjit_rt_bytes_printf(out, "  \"%s\": [", key);
@@ -38,11 +39,13 @@ static void put_buffers(rt_bytes *out, const opjit_kernel_meta *m, const char *k
         const opjit_buffer_info *info = &infos[i];
         uint64_t aliases[32];
         uint32_t alias_count = 0;
-        for (uint32_t k = 0; k < 32; k++)
-            if ((info->alias_inputs >> k & 1) != 0)
-                aliases[alias_count++] = k;
+        for (uint32_t input = 0; input < 32; input++)
+            if ((info->alias_inputs >> input & 1) != 0)
+                aliases[alias_count++] = input;
         opjit_rt_bytes_printf(out, "%s\n    { \"name\": ", i == first ? "" : ",");
         put_string(out, meta_text(m, info->name));
+        if (info->role != OPJIT_BUFFER_CONSTANT)
+            opjit_rt_bytes_printf(out, ", \"argument\": \"%s\"", k->arguments[i].text);
         opjit_rt_bytes_printf(out, ", \"type\": \"%s\"", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype));
         put_numbers(out, "sizes", info->sizes, info->rank);
         put_numbers(out, "strides", info->strides, info->rank);
@@ -55,15 +58,18 @@ static void put_buffers(rt_bytes *out, const opjit_kernel_meta *m, const char *k
     opjit_rt_bytes_printf(out, "%s],\n", count == 0 ? "" : "\n  ");
 }
 
-static void put_params(rt_bytes *out, const opjit_kernel_meta *m)
+static void put_params(rt_bytes *out, const fe_shipped *k)
 {
+    const opjit_kernel_meta *m = shipped_meta(k, 0);
     const opjit_param_info *infos = (const opjit_param_info *)(const void *)((const char *)m + m->param_info);
 
     opjit_rt_bytes_printf(out, "  \"params\": [");
     for (uint32_t i = 0; i < m->params; i++) {
         opjit_rt_bytes_printf(out, "%s\n    { \"name\": ", i == 0 ? "" : ",");
         put_string(out, meta_text(m, infos[i].name));
-        opjit_rt_bytes_printf(out, ", \"type\": \"%s\" }", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)infos[i].dtype));
+        opjit_rt_bytes_printf(out, ", \"argument\": \"%s\", \"type\": \"%s\" }",
+                              k->arguments[m->inputs + m->outputs + i].text,
+                              opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)infos[i].dtype));
     }
     opjit_rt_bytes_printf(out, "%s],\n", m->params == 0 ? "" : "\n  ");
 }
@@ -137,10 +143,10 @@ void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_byt
     opjit_rt_bytes_printf(out, "  \"opjit\": \"%d.%d.%d\", \"abi\": %u, \"numerics\": %u, \"level\": \"%s\",\n",
                           OPJIT_VERSION_MAJOR, OPJIT_VERSION_MINOR, OPJIT_VERSION_PATCH, m->abi, m->numerics,
                           m->level == OPJIT_LEVEL_PEAK ? "peak" : "quick");
-    put_buffers(out, m, "inputs", 0, m->inputs, least);
-    put_buffers(out, m, "outputs", m->inputs, m->outputs, least);
-    put_buffers(out, m, "constants", m->inputs + m->outputs, m->constants, least);
-    put_params(out, m);
+    put_buffers(out, k, "inputs", 0, m->inputs, least);
+    put_buffers(out, k, "outputs", m->inputs, m->outputs, least);
+    put_buffers(out, k, "constants", m->inputs + m->outputs, m->constants, least);
+    put_params(out, k);
     if (is_gpu)
         put_arguments(out, m);
     opjit_rt_bytes_printf(out, "  \"workspace_bytes\": %" PRIu64 ", \"workspace_alignment\": %u,\n", k->workspace,

@@ -73,6 +73,7 @@ typedef struct fe_buffer {
     fe_tensor tensor; /* of an input or constant: as its first reader sees it, with the bytes that all of them need */
     const void *data; /* CONSTANT; not kept where it is larger than FE_FOLDED_BYTES */
     uint64_t bytes;   /* CONSTANT: of data */
+    bool named;       /* name is the caller's or an operator's (artifact_names.c); else it is a number */
     uint32_t given;   /* INPUT: its index among the graph's inputs; CONSTANT: of its node */
 } fe_buffer;
 

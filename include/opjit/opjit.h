@@ -268,6 +268,18 @@ typedef struct opjit_kernel_info {
 } opjit_kernel_info;
 #define OPJIT_KERNEL_INFO_INIT { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* What buffer `index` is called: an operator's field ("InputTensor"), in kernels made ahead of time from a graph the
+ * name of its edge; else "Inputs[0]", "Outputs[0]".  In a call's messages, too. */
+static inline const char *opjit_kernel_buffer_name(const opjit_kernel_info *info, uint32_t index)
+{
+    return index < info->buffer_count ? (const char *)info->meta + info->buffers[index].name : NULL;
+}
+/* The late field that stands at `index` of opjit_call.params. */
+static inline const char *opjit_kernel_param_name(const opjit_kernel_info *info, uint32_t index)
+{
+    return index < info->param_count ? (const char *)info->meta + info->params[index].name : NULL;
+}
+
 #define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
 #define OPJIT_KERNEL_FROM_DISK 2u
 #define OPJIT_KERNEL_ON_DEVICE 4u    /* runs on the context's device */
@@ -436,7 +448,8 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_create(opjit_context *cont
 OPJIT_API void opjit_artifact_destroy(opjit_artifact *artifact);
 
 /* Adds a kernel.  options: its name is needed, its target has to be NULL; level AUTO is peak here.  Everything is
- * copied or retained, constants too.  Expected failures: a name that is used already (also by another kernel's
+ * copied or retained, constants too.  A graph's buffers are called as the Name of an edge at its inputs and outputs
+ * says, in the header as far as C can have such a parameter.  Expected failures: a name that is used already (also by another kernel's
  * NAME_packed ...), UNSUPPORTED for custom operators, which are functions of this process. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_operator(opjit_artifact *artifact, opjit_operator *op,
                                                                    const opjit_compile_options *options,

@@ -26,8 +26,9 @@ run compile "$models/causal_mask.json" --target cpu:x86-64-v4 --emit obj,header,
 expect_status 'all kinds' 0
 for kind in o h ll s ir json; do expect_file "$out/mask.$kind"; done
 [ "$(ls "$out" | wc -l)" = 6 ] || fail 'other files were written'
-expect_text 'header' '^void mask(uint16_t \*out0);$' "$out/mask.h"
-expect_text 'header' ' out0  OutputTensor: FLOAT16 \[2, 3, 4\], strides \[12, 4, 1\], 48 bytes' "$out/mask.h"
+expect_text 'header' '^void mask(uint16_t \*OutputTensor);$' "$out/mask.h"
+expect_text 'header' '  OutputTensor: FLOAT16 \[2, 3, 4\], strides \[12, 4, 1\], 48 bytes' "$out/mask.h"
+expect_text 'json' '"name": "OutputTensor", "argument": "OutputTensor"' "$out/mask.json"
 expect_text 'json' '"target": "cpu:x86-64-v4"' "$out/mask.json"
 expect_text 'llvm' 'avx512f' "$out/mask.ll"
 expect_text 'ir' '^kernel @mask ' "$out/mask.ir"

@@ -29,6 +29,7 @@ static const struct {
     { "class", false },
     { "exp", false },
     { "main", false },
+    { "errno", false },
 };
 
 START_TEST(name_row)
@@ -216,6 +217,68 @@ START_TEST(outputs)
 }
 END_TEST
 
+/* A graph a - b whose inputs and output have these names, and its prototype in the header. */
+static void prototype_of(opjit_context *context, const char *const labels[3], char *out, size_t size)
+{
+    static const uint32_t sizes[1] = { 4 };
+    graph_tensor t;
+    const DML_TENSOR_DESC *x = graph_tensor_set(&t, DML_TENSOR_DATA_TYPE_FLOAT32, 1, sizes, NULL, 0);
+    const DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC subtract = { x, x, x };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_artifact *artifact;
+    const void *text;
+    const char *begin, *end;
+    uint64_t bytes;
+    opjit_error error = { OPJIT_OK, "" };
+    graph_case g;
+    graph_begin(&g, context, 4);
+    const uint32_t node = graph_operator(&g, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, &subtract, "minus");
+    graph_input(&g, 0, node, 0);
+    graph_input(&g, 1, node, 1);
+    graph_output(&g, node, 0, 0);
+    g.inputs[0].Name = labels[0];
+    g.inputs[1].Name = labels[1];
+    g.outputs[0].Name = labels[2];
+    ck_assert_int_eq(create(context, NULL, 0, &artifact, &error), OPJIT_OK);
+    options.name = "minus";
+    ck_assert_msg(opjit_artifact_add_graph(artifact, &g.desc, &options, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_HEADER, &text, &bytes, &error), OPJIT_OK);
+    begin = strstr(text, "void minus(");
+    ck_assert_ptr_nonnull(begin);
+    end = strchr(begin, '\n');
+    ck_assert_uint_lt((size_t)(end - begin), size);
+    memcpy(out, begin, (size_t)(end - begin));
+    out[end - begin] = '\0';
+    opjit_artifact_destroy(artifact);
+    graph_end(&g);
+}
+
+/* Arguments have the graph's names, as far as C can have them. */
+static const struct {
+    const char *names[3], *prototype;
+} prototypes[] = {
+    { { "Cos", "Sin", "Out" }, "void minus(const float *Cos, const float *Sin, float *Out);" },
+    { { "Sin", "Cos", "Out" }, "void minus(const float *Sin, const float *Cos, float *Out);" },
+    { { NULL, "", "y" }, "void minus(const float *in0, const float *in1, float *y);" },
+    { { "a b", "a-b", "a_b" }, "void minus(const float *a_b, const float *in1, float *out0);" },
+    { { "int", "class", "_x" }, "void minus(const float *in0, const float *in1, float *x);" },
+    { { "in1", "in0", "out0" }, "void minus(const float *in0, const float *in1, float *out0);" },
+    { { "2nd", "\xc3\xa4", "*/" }, "void minus(const float *in0, const float *in1, float *out0);" },
+    { { "EOF", "K", "uint64_t" }, "void minus(const float *eof, const float *k, float *out0);" },
+    { { "errno", "workspace", "minus_OUT0_BYTES" }, "void minus(const float *in0, const float *in1, float *out0);" },
+    { { "x[0]", "x__1", "minus" }, "void minus(const float *x_0, const float *x_1, float *minus);" },
+};
+
+START_TEST(argument_names)
+{
+    opjit_context *context = test_context_create();
+    char prototype[256];
+    prototype_of(context, prototypes[_i].names, prototype, sizeof prototype);
+    ck_assert_str_eq(prototype, prototypes[_i].prototype);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 typedef struct made {
     opjit_context *context;
     uint8_t bytes[1 << 16];
@@ -276,6 +339,7 @@ int main(void)
     tcase_add_test(tcase, kernels_refused);
     tcase_add_test(tcase, custom_refused);
     tcase_add_test(tcase, outputs);
+    tcase_add_loop_test(tcase, argument_names, 0, (int)(sizeof prototypes / sizeof *prototypes));
     tcase_add_test(tcase, threads_make_the_same);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
