@@ -24,6 +24,12 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Whether b may have been meant by a, where they differ by so much. */
+static bool near(uint32_t distance, size_t a_length, size_t b_length)
+{
+    return distance * 3 <= (a_length > b_length ? a_length : b_length);
+}
+
 /* Characters to insert, drop, replace or swap with their neighbour: three rows of the usual table. */
 static uint32_t edits(const char *a, size_t a_length, const char *b, size_t b_length)
 {
@@ -49,20 +55,37 @@ void opjit_fe_suggest_begin(fe_suggestion *s, const char *given, size_t length)
     *s = (fe_suggestion){ .given = given, .given_length = length, .distance = UINT32_MAX };
 }
 
+/* How far the nearest part of name is: its beginning, or its end behind an underscore; UINT32_MAX: none is near. */
+static uint32_t part_distance(const fe_suggestion *s, const char *name, size_t length)
+{
+    uint32_t best = UINT32_MAX;
+
+    if (s->given_length < 3)
+        return best;
+    if (length >= s->given_length && equal(name, s->given, s->given_length))
+        best = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] != '_')
+            continue;
+        const uint32_t distance = edits(s->given, s->given_length, name + i + 1, length - i - 1);
+        if (near(distance, s->given_length, length - i - 1))
+            best = least(best, distance);
+    }
+    return best;
+}
+
 void opjit_fe_suggest(fe_suggestion *s, const char *name, size_t length)
 {
-    const size_t longer = length > s->given_length ? length : s->given_length;
     uint32_t distance;
 
-    if (longer > FE_SUGGEST_LONGEST || s->given_length == 0 || length == 0)
+    if (length > FE_SUGGEST_LONGEST || s->given_length > FE_SUGGEST_LONGEST || s->given_length == 0 || length == 0)
         return;
     distance = edits(s->given, s->given_length, name, length);
-    if (distance * 3 > longer) {
-        if (s->given_length < 3 || length < s->given_length ||
-            (!equal(name, s->given, s->given_length) &&
-             !equal(name + length - s->given_length, s->given, s->given_length)))
+    if (!near(distance, s->given_length, length)) {
+        distance = part_distance(s, name, length);
+        if (distance == UINT32_MAX)
             return;
-        distance += FE_SUGGEST_LONGEST; /* behind all that are near */
+        distance += FE_SUGGEST_LONGEST; /* behind all that are near as a whole */
     }
     if (distance >= s->distance)
         return;

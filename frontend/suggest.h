@@ -20,7 +20,7 @@ typedef struct fe_suggestion {
 
 void opjit_fe_suggest_begin(fe_suggestion *s, const char *given, size_t length);
 /* Keeps name if it is nearer than those before: edits without regard to case, at most a third of the longer name's
- * length, or a name that begins or ends with what was given. */
+ * length, or of its part behind an underscore, or a name that begins with what was given. */
 void opjit_fe_suggest(fe_suggestion *s, const char *name, size_t length);
 /* "; did you mean BEFOREbestAFTER?", or "". */
 const char *opjit_fe_suggest_text(const fe_suggestion *s, const char *before, const char *after,

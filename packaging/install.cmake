@@ -3,7 +3,7 @@
 #   runtime   the shared libraries that applications are linked to, and libopjit-device, which they load
 #   dev       headers, package files for CMake and pkg-config, static libraries
 #   codegen   libopjit-codegen, which libopjit and the program load
-#   program   opjit
+#   program   opjit, its man page and completions
 # Nothing in an installed tree holds its path, so that it can be moved: package files lead from themselves to the rest.
 include(CMakePackageConfigHelpers)
 
@@ -29,6 +29,15 @@ if(TARGET opjit-program)
     install(TARGETS opjit-program EXPORT opjit_program_targets RUNTIME COMPONENT program)
     install(EXPORT opjit_program_targets NAMESPACE opjit:: FILE opjitProgramTargets.cmake DESTINATION ${opjit_package_dir}
             COMPONENT program)
+    install(FILES frontend/cli/MODEL.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/opjit-program COMPONENT program)
+endif()
+if(TARGET opjit_manual)
+    install(FILES ${manual}/opjit.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+    install(FILES ${manual}/opjit.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME opjit
+            COMPONENT program)
+    install(FILES ${manual}/opjit.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _opjit
+            COMPONENT program)
+    install(FILES ${manual}/opjit.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 endif()
 install(DIRECTORY include/opjit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
 # Packages may not share files, and each has to bring its licences.

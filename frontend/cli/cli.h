@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.h - the program's commands and what they are given.  Options are read in main.c. */
+/* cli.h - the program's commands and what they are given.  Options are read in options.c. */
 #ifndef OPJIT_CLI_CLI_H
 #define OPJIT_CLI_CLI_H
 
@@ -23,7 +23,11 @@ typedef struct cli_options {
     uint32_t feature_level; /* DML_FEATURE_LEVEL; 0: none */
     opjit_level level;
     bool masks_absorb, no_cache, quiet;
-    bool json, quick; /* bench: as JSON; fewer cases */
+    bool json, quick; /* lists as JSON; bench: fewer cases */
+    bool help, version, man;
+    const char *completion;  /* help: a shell's name */
+    const char *const *late; /* explain, compile: fields that are given at each call */
+    uint32_t late_count;
     uint32_t emit;       /* compile: bits 1 << opjit_artifact_kind */
     const char *output;  /* compile: the folder */
     const char *library; /* compile: the libraries' name */
@@ -39,9 +43,15 @@ int opjit_cli_cache(const cli_options *options);           /* cmd_cache.c */
 int opjit_cli_ops(const cli_options *options);             /* cmd_list.c */
 int opjit_cli_targets(const cli_options *options);
 int opjit_cli_version(const cli_options *options);
+int opjit_cli_show_help(const cli_options *options);       /* usage.c */
 
 /* Reads the value of --emit. */
 opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *error);
+
+/* What kind of value a field takes, for people. */
+const char *opjit_cli_kind_text(const op_field *field); /* cmd_list.c */
+/* An element of an array of JSON, which is begun by the first and ended by the caller (list_json.c). */
+void opjit_cli_put_op_json(const op_def *def, bool first);
 
 /* --- common.c ----------------------------------------------------------------------------------------------------- */
 /* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */

@@ -7,10 +7,12 @@
 #include <time.h>
 
 #include "frontend/cli/cli.h"
+#include "frontend/cli/table.h"
 #include "runtime/disk.h"
 
 typedef struct tally {
     rt_disk *disk;
+    bool json;
     uint32_t files, damaged, left; /* left: could not be removed */
     uint64_t bytes;
 } tally;
@@ -23,6 +25,17 @@ static void list_one(void *user, const rt_disk_entry *entry)
     struct tm parts;
     if (gmtime_r(&used, &parts) != NULL)
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    if (t->json) {
+        printf("%s\n    { \"used\": \"%s\", \"bytes\": %" PRIu64 ", \"file\": ", t->files == 0 ? "" : ",", when,
+               entry->bytes);
+        opjit_cli_put_string(stdout, entry->file);
+        printf(entry->damaged != NULL ? ", \"damaged\": " : ", \"name\": ");
+        opjit_cli_put_string(stdout, entry->damaged != NULL ? entry->damaged : entry->name);
+        printf(" }");
+        t->files++;
+        t->bytes += entry->bytes;
+        return;
+    }
     printf("%s  %8" PRIu64 "  %s  %s%s\n", when, entry->bytes, entry->file,
            entry->damaged != NULL ? "damaged: " : entry->name, entry->damaged != NULL ? entry->damaged : "");
     t->files++;
@@ -62,8 +75,16 @@ static opjit_status look_after(const opjit_context *context, const char *what, t
                                   "cache %s: no folder is named by --cache-dir, "
                                   "OPJIT_CACHE_DIR, XDG_CACHE_HOME or HOME",
                                   what);
+    if (t->json && visit != list_one)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "cache %s: --json is for list", what);
     t->disk = context->core->disk;
+    if (t->json)
+        printf("{\n  \"files\": [");
     TRY(opjit_rt_disk_visit(context->core->disk, visit, t, error));
+    if (t->json) {
+        printf("\n  ],\n  \"kernels\": %" PRIu32 ", \"bytes\": %" PRIu64 "\n}\n", t->files, t->bytes);
+        return OPJIT_OK;
+    }
     printf("%" PRIu32 " kernels, %" PRIu64 " bytes%s\n", t->files - t->left, t->bytes,
            visit == clear_one ? " removed" : "");
     if (t->left != 0)
@@ -78,7 +99,7 @@ int opjit_cli_cache(const cli_options *options)
 {
     opjit_context *context = NULL;
     opjit_error error = { OPJIT_OK, "" };
-    tally t = { NULL, 0, 0, 0, 0 };
+    tally t = { .json = options->json };
     opjit_status status = opjit_cli_context(options, &context, &error);
     if (status == OPJIT_OK)
         status = look_after(context, options->arguments[0], &t, &error);

@@ -10,6 +10,7 @@
 
 #include "frontend/cli/cli.h"
 #include "frontend/cli/files.h"
+#include "frontend/cli/late.h"
 #include "frontend/cli/symbol.h"
 
 static const struct {
@@ -65,6 +66,7 @@ typedef struct compiler {
     rt_arena arena;
     origin *origins; /* by kernel */
     uint32_t capacity;
+    cli_late late;
     bool found; /* the dispatchable that was asked for */
     char symbol[SYMBOL_SIZE];
 } compiler;
@@ -133,6 +135,7 @@ static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
     TRY(remember(c, m, d, index));
     TRY(note_symbol(c, m, d, index));
     compile.name = c->symbol;
+    TRY(opjit_cli_late_of(&c->late, m, d, &compile));
     if (d->graph != NULL)
         status = opjit_artifact_add_graph(c->artifact, &d->graph->desc, &compile, &m->report.error);
     else
@@ -216,7 +219,12 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
         sizeof o->path)
         return opjit_rt_error_set(o->error, OPJIT_LIMIT, "its path is too long");
     TRY(opjit_artifact_get(o->c->artifact, index, kind, &data, &bytes, o->error));
-    return o->write ? opjit_cli_write_file(o->path, NULL, data, (size_t)bytes, o->error) : OPJIT_OK;
+    if (!o->write)
+        return OPJIT_OK;
+    TRY(opjit_cli_write_file(o->path, NULL, data, (size_t)bytes, o->error));
+    if (!o->c->options->quiet)
+        printf("%s\n", o->path);
+    return OPJIT_OK;
 }
 
 static opjit_status put_kernel(outputs *o, uint32_t index)
@@ -278,7 +286,12 @@ static int write_files(compiler *c)
 
 static int compile(compiler *c)
 {
-    int result = read_models(c);
+    opjit_error error;
+    int result = opjit_cli_late_begin(&c->late, c->options, &c->arena, &error) == OPJIT_OK
+                     ? read_models(c)
+                     : opjit_cli_complain(NULL, NULL, &error);
+    if (result == EXIT_DONE && opjit_cli_late_end(&c->late, &error) != OPJIT_OK)
+        result = opjit_cli_complain(NULL, NULL, &error);
     if (result == EXIT_DONE)
         result = write_files(c);
     if (result == EXIT_DONE)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/cli/cli.h"
+#include "frontend/cli/late.h"
 #include "frontend/cli/number.h"
 
 /* --- the descriptor ----------------------------------------------------------------------------------------------- */
@@ -192,13 +192,14 @@ static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_ker
     opjit_cli_picture(out, d);
 }
 
-static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options *options)
+static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options *options, cli_late *late)
 {
     opjit_compile_options compile = opjit_cli_compile_options(options);
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     rt_bytes out;
     passes p = { .out = &out };
     opjit_status status;
+    TRY(opjit_cli_late_of(late, m, d, &compile));
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
     opjit_rt_bytes_init(&p.before, &opjit_rt_default_allocator);
     put_descriptor(&out, d);
@@ -225,6 +226,8 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
 static opjit_status explain_model(cli_model *m, const cli_options *options)
 {
     bool found = options->dispatchable == NULL;
+    cli_late late;
+    TRY(opjit_cli_late_begin(&late, options, &m->arena, &m->report.error));
     TRY(opjit_cli_model_load(m));
     TRY(opjit_cli_read_resources(m));
     TRY(opjit_cli_read_dispatchables(m));
@@ -233,12 +236,12 @@ static opjit_status explain_model(cli_model *m, const cli_options *options)
         if (options->dispatchable != NULL && strcmp(options->dispatchable, d->json->key) != 0)
             continue;
         found = true;
-        TRY(explain(m, d, options));
+        TRY(explain(m, d, options, &late));
     }
     if (!found)
         return opjit_cli_fail(m, opjit_cli_json_get(m->root, "dispatchables"), OPJIT_NOT_FOUND,
                               "there is no dispatchable \"%.60s\"", options->dispatchable);
-    return OPJIT_OK;
+    return opjit_cli_late_end(&late, &m->report.error);
 }
 
 int opjit_cli_explain(const cli_options *options)

@@ -2,15 +2,18 @@
 /* cmd_list.c - `opjit ops`, `opjit targets`, `opjit version`: what this build holds. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "frontend/cli/cli.h"
+#include "frontend/cli/table.h"
 #include "frontend/frontend.h"
+#include "frontend/suggest.h"
 #include "opjit_build_id.h"
 #include "runtime/device.h"
 #include "runtime/target.h"
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
-static const char *kind_name(const op_field *field)
+const char *opjit_cli_kind_text(const op_field *field)
 {
     static const char *const names[] = {
         [OP_INPUT] = "input tensor",
@@ -38,7 +41,7 @@ static void put_fields(const op_def *def)
     printf("  fields:\n");
     for (uint32_t i = 0; i < def->field_count; i++) {
         const op_field *const f = &def->fields[i];
-        printf("    %-20s %s%s%s\n", f->name, kind_name(f), (f->flags & OP_OPTIONAL) != 0 ? ", optional" : "",
+        printf("    %-20s %s%s%s\n", f->name, opjit_cli_kind_text(f), (f->flags & OP_OPTIONAL) != 0 ? ", optional" : "",
                (f->flags & OP_LATE) != 0 ? ", may be bound at the call" : "");
         for (const op_enum_name *n = f->kind == OP_ENUM ? f->enumeration->names : NULL; n != NULL && n->name != NULL;
              n++)
@@ -87,44 +90,100 @@ static void put_line(const op_def *def)
     printf("%-43s %-40s %s\n", def->name, types, def->formula);
 }
 
-int opjit_cli_ops(const cli_options *options)
+static void put_detail(const op_def *def)
 {
-    const char *const name = options->argument_count != 0 ? options->arguments[0] : NULL;
-    const op_def *def;
-    opjit_error error;
-    for (uint32_t i = 0; name == NULL && (def = opjit_fe_op_at(i)) != NULL; i++)
-        put_line(def);
-    if (name == NULL)
-        return EXIT_DONE;
-    def = opjit_fe_op_find_name(name, strlen(name));
-    if (def == NULL) {
-        opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "the operator %s is not in this build", name);
-        return opjit_cli_complain(NULL, NULL, &error);
-    }
     printf("%s (DML_OPERATOR_%s, number %d, since feature level %u.%u)\n  %s\n", def->name, def->name, (int)def->type,
            (unsigned)(def->introduced >> 12), (unsigned)(def->introduced >> 8 & 15), def->formula);
     put_fields(def);
     put_support(def);
+}
+
+/* Whether the name begins at text or anywhere behind, in any case. */
+static bool is_in(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    for (; *text != '\0'; text++)
+        if (strncasecmp(text, name, length) == 0)
+            return true;
+    return length == 0;
+}
+
+static opjit_status no_operator(const char *name, opjit_error *error)
+{
+    char meant[FE_SUGGEST_TEXT];
+    const op_def *def;
+    fe_suggestion s;
+    opjit_fe_suggest_begin(&s, name, strlen(name));
+    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
+        opjit_fe_suggest(&s, def->name, strlen(def->name));
+    return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "the operator %.80s is not in this build%s", name,
+                              opjit_fe_suggest_text(&s, "", "", meant));
+}
+
+/* The operator of that name, else all that it is a part of; "": all there are. */
+int opjit_cli_ops(const cli_options *options)
+{
+    static const char prefix[] = "DML_OPERATOR_";
+    const char *name = options->argument_count != 0 ? options->arguments[0] : "";
+    const op_def *def, *exact = NULL;
+    uint32_t found = 0;
+    opjit_error error;
+    if (strncasecmp(name, prefix, sizeof prefix - 1) == 0)
+        name += sizeof prefix - 1;
+    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
+        exact = strcasecmp(def->name, name) == 0 ? def : exact;
+    if (exact != NULL && !options->json) {
+        put_detail(exact);
+        return EXIT_DONE;
+    }
+    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++) {
+        if (exact != NULL ? def != exact : !is_in(def->name, name))
+            continue;
+        if (options->json)
+            opjit_cli_put_op_json(def, found == 0);
+        else
+            put_line(def);
+        found++;
+    }
+    if (found == 0) {
+        no_operator(name, &error);
+        return opjit_cli_complain(NULL, NULL, &error);
+    }
+    if (options->json)
+        printf("\n]\n");
     return EXIT_DONE;
 }
 
 /* --- targets and version ------------------------------------------------------------------------------------------ */
-static void put_device(const rt_devices *devices, const rt_driver *driver, const char *kind, uint32_t index)
+/* A line, or an object of the array "devices". */
+static void put_device(const rt_devices *devices, const rt_driver *driver, const char *kind, uint32_t index, bool json,
+                       uint32_t *count)
 {
     const uint32_t version = devices->driver_version(driver);
     const bool cuda = strcmp(kind, "cuda") == 0;
+    const unsigned major = version / (cuda ? 1000 : 10000000), minor = cuda ? version % 1000 / 10 : version / 100000 % 100;
     rt_device_info info;
     opjit_error error;
+    const bool good = devices->driver_info(driver, index, &info, &error) == OPJIT_OK;
 
-    if (devices->driver_info(driver, index, &info, &error) != OPJIT_OK)
+    if (json) {
+        printf("%s\n    { \"device\": \"%s:%u\", ", (*count)++ == 0 ? "" : ",", kind, index);
+        printf(good ? "\"name\": " : "\"unusable\": ");
+        opjit_cli_put_string(stdout, good ? info.name : error.message);
+        if (good)
+            printf(", \"arch\": \"%s\", \"memory_bytes\": %llu, \"driver\": \"%u.%u\"", info.arch,
+                   (unsigned long long)info.memory_bytes, major, minor);
+        printf(" }");
+    } else if (!good) {
         printf("device  %s:%u: unusable, %s\n", kind, index, error.message);
-    else
+    } else {
         printf("device  %s:%u %s, %s, %.1f GiB, driver %u.%u\n", kind, index, info.name, info.arch,
-               (double)info.memory_bytes / 1073741824, version / (cuda ? 1000 : 10000000),
-               cuda ? version % 1000 / 10 : version / 100000 % 100);
+               (double)info.memory_bytes / 1073741824, major, minor);
+    }
 }
 
-static void put_devices(const char *kind)
+/* count: of the array so far. */
+static void put_devices(const char *kind, bool json, uint32_t *count)
 {
     const rt_devices *devices;
     rt_driver *driver;
@@ -132,39 +191,67 @@ static void put_devices(const char *kind)
 
     if (opjit_rt_devices(&devices, &error) != OPJIT_OK ||
         devices->driver_open(&opjit_rt_default_allocator, kind, NULL, &driver, &error) != OPJIT_OK) {
-        printf("device  %s: absent, %s\n", kind, error.message);
+        if (json) {
+            printf("%s\n    { \"device\": \"%s\", \"absent\": ", (*count)++ == 0 ? "" : ",", kind);
+            opjit_cli_put_string(stdout, error.message);
+            printf(" }");
+        } else {
+            printf("device  %s: absent, %s\n", kind, error.message);
+        }
         return;
     }
     for (uint32_t i = 0; i < devices->driver_devices(driver); i++)
-        put_device(devices, driver, kind, i);
+        put_device(devices, driver, kind, i, json, count);
     devices->driver_close(driver);
+}
+
+static void put_target(const char *name, uint32_t index, bool json)
+{
+    rt_target target;
+    opjit_error error;
+    const bool here = opjit_rt_target_parse(name, &target, &error) == OPJIT_OK &&
+                      opjit_rt_target_runs_here(&target, &error) == OPJIT_OK;
+    if (!json) {
+        printf("named   %-20s %s\n", name, here ? "runs here" : error.message);
+        return;
+    }
+    printf("%s\n    { \"name\": \"%s\", \"runs_here\": %s", index == 0 ? "" : ",", name, here ? "true" : "false");
+    if (!here) {
+        printf(", \"reason\": ");
+        opjit_cli_put_string(stdout, error.message);
+    }
+    printf(" }");
 }
 
 int opjit_cli_targets(const cli_options *options)
 {
     rt_target host;
     char name[64];
-    (void)options;
+    uint32_t devices = 0;
     opjit_rt_target_host(&host);
-    printf("host    %s\n", host.text);
-    for (uint32_t i = 0; opjit_rt_target_name(i, name, sizeof name); i++) {
-        rt_target target;
-        opjit_error error;
-        const bool here = opjit_rt_target_parse(name, &target, &error) == OPJIT_OK &&
-                          opjit_rt_target_runs_here(&target, &error) == OPJIT_OK;
-        printf("named   %-20s %s\n", name, here ? "runs here" : error.message);
-    }
-    put_devices("cuda");
-    put_devices("hip");
+    printf(options->json ? "{\n  \"host\": \"%s\",\n  \"targets\": [" : "host    %s\n", host.text);
+    for (uint32_t i = 0; opjit_rt_target_name(i, name, sizeof name); i++)
+        put_target(name, i, options->json);
+    if (options->json)
+        printf("\n  ],\n  \"devices\": [");
+    put_devices("cuda", options->json, &devices);
+    put_devices("hip", options->json, &devices);
+    if (options->json)
+        printf("\n  ]\n}\n");
     return EXIT_DONE;
 }
 
 int opjit_cli_version(const cli_options *options)
 {
-    (void)options;
-    printf("opjit %s\nLLVM %s (%s, %s)\nnumerics %u\nkernel ABI %u\n", opjit_version(), OPJIT_LLVM_VERSION,
-           opjit_fe_has_codegen() ? "of the codegen library that belongs to this build"
-                                  : "built without code generation",
-           OPJIT_BUILD_ID, OPJIT_NUMERICS, OPJIT_KERNEL_ABI);
+    const bool has_codegen = opjit_fe_has_codegen();
+    if (options->json)
+        printf("{ \"opjit\": \"%s\", \"codegen\": %s, \"llvm\": \"%s\", \"build\": \"%s\", \"numerics\": %u, "
+               "\"kernel_abi\": %u }\n",
+               opjit_version(), has_codegen ? "true" : "false", OPJIT_LLVM_VERSION, OPJIT_BUILD_ID, OPJIT_NUMERICS,
+               OPJIT_KERNEL_ABI);
+    else
+        printf("opjit %s\nLLVM %s (%s, %s)\nnumerics %u\nkernel ABI %u\n", opjit_version(), OPJIT_LLVM_VERSION,
+               has_codegen ? "of the codegen library that belongs to this build" : "built without code generation",
+               OPJIT_BUILD_ID, OPJIT_NUMERICS, OPJIT_KERNEL_ABI);
     return EXIT_DONE;
 }

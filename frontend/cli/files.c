@@ -79,6 +79,12 @@ opjit_status opjit_cli_read_file(const char *path, uint64_t limit, rt_bytes *out
     return status;
 }
 
+opjit_status opjit_cli_read_input(uint64_t limit, rt_bytes *out, opjit_error *error)
+{
+    TRY(read_all(STDIN_FILENO, limit, out, error));
+    return out->size > limit ? too_long(limit, error) : OPJIT_OK;
+}
+
 opjit_status opjit_cli_can_write(const char *path, opjit_error *error)
 {
     struct stat info;

@@ -10,6 +10,7 @@
 #define FILES_MAX_DATA ((uint64_t)4 << 30)   /* bytes of a data file and of a resource */
 
 /* Reads a regular file of at most limit bytes into *out, which is empty and gets a NUL behind its last byte. */
+opjit_status opjit_cli_read_input(uint64_t limit, rt_bytes *out, opjit_error *error); /* likewise, standard input */
 opjit_status opjit_cli_read_file(const char *path, uint64_t limit, rt_bytes *out, opjit_error *error);
 
 /* Whether a file can be put at path: its folder is there and may be written to, and path is no folder. */

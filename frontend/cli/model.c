@@ -53,7 +53,8 @@ opjit_status opjit_cli_model_parse(cli_model *m)
 
 opjit_status opjit_cli_model_load(cli_model *m)
 {
-    TRY(opjit_cli_read_file(m->path, FILES_MAX_MODEL, &m->text, &m->report.error));
+    TRY(strcmp(m->path, "-") == 0 ? opjit_cli_read_input(FILES_MAX_MODEL, &m->text, &m->report.error)
+                                  : opjit_cli_read_file(m->path, FILES_MAX_MODEL, &m->text, &m->report.error));
     return opjit_cli_model_parse(m);
 }
 

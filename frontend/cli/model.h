@@ -105,7 +105,7 @@ typedef struct cli_model {
 /* --- model.c ------------------------------------------------------------------------------------------------------ */
 void opjit_cli_model_init(cli_model *m, const char *path, opjit_context *context);
 void opjit_cli_model_free(cli_model *m);
-opjit_status opjit_cli_model_load(cli_model *m);         /* reads path into text, and the JSON */
+opjit_status opjit_cli_model_load(cli_model *m);         /* reads path ("-": standard input) into text, and the JSON */
 opjit_status opjit_cli_model_parse(cli_model *m);        /* the JSON in m->text */
 opjit_status opjit_cli_read_resources(cli_model *m);     /* model_resource.c */
 opjit_status opjit_cli_read_dispatchables(cli_model *m); /* model_dispatchable.c; operators, not kernels */

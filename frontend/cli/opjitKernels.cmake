@@ -29,7 +29,7 @@ function(opjit_add_kernels target)
     set(archive ${folder}/lib${target}.a)
     set(header ${folder}/${target}.h)
     file(MAKE_DIRECTORY ${folder}) # an imported target's include folder has to be there
-    set(options --no-cache --name ${target})
+    set(options --no-cache --quiet --name ${target})
     foreach(one IN LISTS arg_TARGETS)
         list(APPEND options --target ${one})
     endforeach()

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static void put_string(FILE *out, const char *text)
+void opjit_cli_put_string(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text != '\0'; text++) {
@@ -24,9 +24,9 @@ void opjit_cli_table_begin(table *t, FILE *out, bool json, const char *name, con
     *t = (table){ out, json, columns, count, 0 };
     if (json) {
         fprintf(out, "{\n  \"benchmark\": ");
-        put_string(out, name);
+        opjit_cli_put_string(out, name);
         fprintf(out, ",\n  \"target\": ");
-        put_string(out, target);
+        opjit_cli_put_string(out, target);
         fprintf(out, ",\n  \"rows\": [");
         return;
     }
@@ -74,10 +74,10 @@ static void put_json(const table *t, const table_cell *cells)
     fprintf(t->out, "%s\n    {", t->rows == 0 ? "" : ",");
     for (uint32_t i = 0; i < t->count; i++) {
         fprintf(t->out, "%s", i == 0 ? "" : ", ");
-        put_string(t->out, t->columns[i].key);
+        opjit_cli_put_string(t->out, t->columns[i].key);
         fprintf(t->out, ": ");
         if (t->columns[i].kind == TABLE_TEXT)
-            put_string(t->out, cells[i].text != NULL ? cells[i].text : "");
+            opjit_cli_put_string(t->out, cells[i].text != NULL ? cells[i].text : "");
         else if (isfinite(cells[i].number))
             fprintf(t->out, "%.6g", cells[i].number);
         else

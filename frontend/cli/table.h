@@ -41,4 +41,7 @@ void opjit_cli_table_begin(table *t, FILE *out, bool json, const char *name, con
 void opjit_cli_table_row(table *t, const table_cell *cells);
 void opjit_cli_table_end(table *t);
 
+/* text as a string of JSON. */
+void opjit_cli_put_string(FILE *out, const char *text);
+
 #endif

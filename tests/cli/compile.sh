@@ -24,6 +24,9 @@ expect_text() {
 # one dispatchable, every kind, for another CPU than this one
 run compile "$models/causal_mask.json" --target cpu:x86-64-v4 --emit obj,header,llvm,asm,ir,json -o "$out"
 expect_status 'all kinds' 0
+for kind in o h ll s ir json; do echo "$out/mask.$kind"; done >"$work/listed"
+count=$((count + 1))
+cmp -s "$work/listed" "$work/out" || fail 'all kinds: not what was written'
 for kind in o h ll s ir json; do expect_file "$out/mask.$kind"; done
 [ "$(ls "$out" | wc -l)" = 6 ] || fail 'other files were written'
 expect_text 'header' '^void mask(uint16_t \*OutputTensor);$' "$out/mask.h"
@@ -32,6 +35,16 @@ expect_text 'json' '"name": "OutputTensor", "argument": "OutputTensor"' "$out/ma
 expect_text 'json' '"target": "cpu:x86-64-v4"' "$out/mask.json"
 expect_text 'llvm' 'avx512f' "$out/mask.ll"
 expect_text 'ir' '^kernel @mask ' "$out/mask.ir"
+
+# fields that are given at each call
+run compile "$models/masked_scores.json" "$models/eye.json" --late Value,mask.Value --emit header,json --quiet -o "$work/late"
+expect_status 'late' 0
+[ ! -s "$work/out" ] || fail 'late: --quiet lists files'
+expect_text 'late' '^void eye(float \*OutputTensor, float Value);$' "$work/late/eye.h"
+expect_text 'late' '^void masked(const float \*Scores, float \*Masked, float mask_Value);$' "$work/late/masked.h"
+expect_text 'late' '"name": "mask.Value", "argument": "mask_Value", "type": "FLOAT32"' "$work/late/masked.json"
+run compile "$models/eye.json" --late Vlue -o "$work/x"
+expect_error 'late misspelt' 1 'opjit: --late: no dispatchable has a field "Vlue" that can be given at a call; did you mean Value?'
 
 # the same bytes in another folder, and next to other kernels
 run compile "$models/eye.json" "$models/causal_mask.json" --target cpu:x86-64-v4 --emit obj,header,llvm,asm,ir,json \

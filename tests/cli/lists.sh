@@ -24,6 +24,15 @@ has 'ops NAME' 'from feature level 5.0'
 run ops ELEMENT_WISE_ROUND
 expect_status 'ops with an enum' 0
 has 'ops with an enum' '      HALVES_TO_NEAREST_EVEN'
+run ops element_Wise_round
+expect_status 'ops in any case' 0
+has 'ops in any case' 'number 99,'
+run ops softm
+expect_status 'ops that have it in their name' 0
+has 'ops that have it in their name' 'ACTIVATION_SOFTMAX1 '
+[ "$(grep -vc SOFTM "$work/out")" = 0 ] || fail 'ops that have it in their name: others'
+run ops SFTMAX1
+expect_error 'ops misspelt' 1 'opjit: the operator SFTMAX1 is not in this build; did you mean ACTIVATION_SOFTMAX1?'
 run ops GEMV
 expect_error 'ops of nothing' 1 'opjit: the operator GEMV is not in this build'
 
@@ -80,8 +89,36 @@ run explain "$tests/examples/models/position_ids.json" --dispatchable countdown
 expect_status 'explain one' 0
 has 'explain one' 'dispatchable countdown: FILL_VALUE_SEQUENCE'
 ! grep -q 'dispatchable ids' "$work/out" || fail 'explain one: another one is there too'
+run explain "$tests/examples/models/eye.json" --dispatchable eye --late Value
+expect_status 'explain late' 0
+has 'explain late' 'param %1 "Value": f32'
 run explain "$tests/examples/models/eye.json" --dispatchable nose
 expect_error 'explain nothing' 1 "$tests/examples/models/eye.json: \$.dispatchables: there is no dispatchable \"nose\""
+
+# what programs read is JSON
+if command -v python3 >/dev/null 2>&1; then
+    json() { # NAME EXPRESSION ARGUMENT...: the expression holds for the JSON `it`
+        name=$1 expression=$2
+        shift 2
+        run "$@"
+        expect_status "$name" 0
+        python3 -c "import json, sys; it = json.load(sys.stdin); sys.exit(not ($expression))" <"$work/out" ||
+            fail "$name: not $expression"
+    }
+    json 'ops --json' 'len(it) > 100 and all(o["formula"] and o["fields"] and o["support"] for o in it)' ops --json
+    json 'ops --json of one' '[o["name"] for o in it] == ["ELEMENT_WISE_ROUND"] and "HALVES_TO_NEAREST_EVEN" in it[0]["fields"][2]["values"]' \
+        ops element_wise_round --json
+    json 'ops --json of some' '2 <= len(it) and all("SOFTM" in o["name"] for o in it)' ops --json softm
+    json 'targets --json' 'it["host"].startswith("cpu:") and any(t["name"] == "cpu:x86-64-v3" for t in it["targets"]) and it["devices"]' \
+        targets --json
+    json 'version --json' 'it["numerics"] == 1 and it["kernel_abi"] == 1 and it["opjit"]' version --json
+    run run "$tests/examples/models/eye.json" --cache-dir "$work/cache"
+    json 'cache list --json' 'len(it["files"]) == it["kernels"] == 2 and it["files"][0]["name"]' cache list --json --cache-dir "$work/cache"
+    run cache verify --json --cache-dir "$work/cache"
+    expect_error 'cache verify --json' 1 'opjit: cache verify: --json is for list'
+else
+    echo 'skipped: no python3 to read JSON'
+fi
 
 # a large matrix is drawn small: 16 lines of 32 characters
 printf '{ "resources": {}, "dispatchables": { "mask": { "type": "DIAGONAL_MATRIX1", "desc": { "OutputTensor":

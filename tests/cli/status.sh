@@ -23,7 +23,7 @@ expect_error 'unknown option' 2 "opjit: unknown option --fast$usage"
 run run "$model" -q
 expect_error 'unknown short option' 2 "opjit: unknown option -q$usage"
 run run "$model" --thread 2
-expect_error 'shortened option' 2 "opjit: unknown option --thread$usage"
+expect_error 'shortened option' 2 "opjit: unknown option --thread$usage; did you mean --threads?"
 run run "$model" --threads
 expect_error 'no value' 2 "opjit: --threads needs a value$usage"
 run run "$model" --quiet=1
@@ -69,8 +69,51 @@ expect_error 'name of two lines' 1 "$work/a?b?.json: can't be opened: No such fi
 run --help
 expect_status 'help' 0
 grep -q '^usage: opjit ' "$work/out" || fail 'help'
-run run --help
-expect_status 'help of a command' 0
+cp "$work/out" "$work/help"
+for command in -h help; do
+    run $command
+    expect_status "$command" 0
+    cmp -s "$work/help" "$work/out" || fail "$command is not --help"
+done
+! grep -q '.\{101\}' "$work/help" || fail 'help: a line of more than 100 characters'
+! grep -q ' $' "$work/help" || fail 'help: blanks at the end of a line'
+# each command's help names its options and no other's, and gives an example
+for command in run explain compile bench ops targets cache version help; do
+    run help $command
+    expect_status "help $command" 0
+    cp "$work/out" "$work/help"
+    run $command -h
+    cmp -s "$work/help" "$work/out" || fail "$command -h is not help $command"
+    grep -q "^usage: opjit $command" "$work/out" || fail "help $command: usage"
+    grep -q "^  opjit $command" "$work/out" || fail "help $command: example"
+    for option in --executor:run --threads:run,bench --emit:compile --late:explain,compile \
+        --level:run,explain,compile,bench --json:bench,ops,targets,cache,version --help:$command; do
+        count=$((count + 1))
+        case ",${option#*:}," in *,$command,*) wanted=yes ;; *) wanted=no ;; esac
+        if grep -q "^  .*${option%%:*}\b" "$work/out"; then shown=yes; else shown=no; fi
+        [ $shown = $wanted ] || fail "help $command: ${option%%:*} is shown: $shown"
+    done
+done
+run help copmile
+expect_error 'help of no command' 2 "opjit: unknown command copmile$usage; did you mean compile?"
+run rnu
+expect_error 'a command misspelt' 2 "opjit: unknown command rnu$usage; did you mean run?"
+run run "$model" --target cpu:znver33
+expect_status 'a target misspelt' 2
+grep -q '; did you mean cpu:znver3?$' "$work/err" || fail 'a target misspelt'
+run version
+cp "$work/out" "$work/version"
+run --version
+cmp -s "$work/version" "$work/out" || fail '--version is not version'
+
+# a model from standard input
+status=0
+"$OPJIT" run - <"$model" >"$work/out" 2>"$work/err" || status=$?
+expect_out 'a model from standard input' "Resource 'R': 1"
+status=0
+echo '{' | "$OPJIT" run - >"$work/out" 2>"$work/err" || status=$?
+expect_status 'a bad model from standard input' 1
+grep -q '^-: line 2, column 1: ' "$work/err" || fail 'a bad model from standard input'
 # All options are accepted everywhere from the first version on.
 run run --feature-level 5.1 --level=peak --target cpu --masks-absorb --no-cache --cache-dir "$work/cache" --quiet \
     --threads 2 --executor=interp -- "$model"

@@ -18,6 +18,7 @@ static const struct {
     { "expalin", "; did you mean \"explain\"?" },  { "add", "; did you mean \"ELEMENT_WISE_ADD\"?" },
     { "Output", "; did you mean \"OutputTensor\"?" }, { "znver33", "; did you mean \"znver3\"?" },
     { "x86-64-v9", "; did you mean \"x86-64-v3\"?" }, { "", "" },
+    { "pading", "; did you mean \"PADDING\"?" },   { "dadd", "; did you mean \"ELEMENT_WISE_ADD\"?" },
     { "foo", "" },                                 { "Sz", "" },
     { "a name that is far longer than any other one, so that it is not compared at all", "" },
 };

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - the tables of commands and options, and reading a command line by them. */
+#include "frontend/cli/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/suggest.h"
+#include "runtime/target.h"
+
+/* --- commands ----------------------------------------------------------------------------------------------------- */
+const cli_command_row opjit_cli_commands[] = {
+    { "run", opjit_cli_run, 1, 1, "MODEL", NULL, "run the model's commands", "opjit run eye.json --threads 4" },
+    { "explain", opjit_cli_explain, 1, 1, "MODEL", NULL,
+      "show each dispatchable, its IR after each pass, and what it writes",
+      "opjit explain masks.json --dispatchable causal" },
+    { "compile", opjit_cli_compile_ahead, 1, UINT32_MAX, "MODEL... -o DIR", NULL,
+      "compile dispatchables ahead of time, into files for other programs",
+      "opjit compile masks.json --target cpu:x86-64-v3 --emit obj,header -o kernels" },
+    { "bench", opjit_cli_bench, 0, 1, "[MODEL]", NULL,
+      "measure a model's dispatchables, or the generators, beside memset and memcpy", "opjit bench masks.json --json" },
+    { "ops", opjit_cli_ops, 0, 1, "[NAME]", NULL, "list the operators that NAME is in, or one with its fields",
+      "opjit ops softmax" },
+    { "targets", opjit_cli_targets, 0, 0, "", NULL, "list what code can be made for", "opjit targets" },
+    { "cache", opjit_cli_cache, 1, 1, "list|verify|clear", " list verify clear ", "look after the disk cache",
+      "opjit cache list" },
+    { "version", opjit_cli_version, 0, 0, "", NULL, "print versions", "opjit version --json" },
+    { "help", opjit_cli_show_help, 0, 1, "[COMMAND]", " run explain compile bench ops targets cache version ",
+      "show the options of a command", "opjit help compile" },
+};
+const uint32_t opjit_cli_command_count = sizeof opjit_cli_commands / sizeof *opjit_cli_commands;
+
+const cli_command_row *opjit_cli_find_command(const char *name)
+{
+    for (uint32_t i = 0; i < opjit_cli_command_count; i++)
+        if (strcmp(opjit_cli_commands[i].name, name) == 0)
+            return &opjit_cli_commands[i];
+    return NULL;
+}
+
+/* --- values of options -------------------------------------------------------------------------------------------- */
+static opjit_status set_executor(cli_parser *p, const char *value)
+{
+    if (strcmp(value, "cpu") != 0 && strcmp(value, "interp") != 0 && strcmp(value, "cuda") != 0 &&
+        strcmp(value, "hip") != 0)
+        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is none of cpu, interp, cuda, hip", value);
+    p->options.executor = value;
+    return OPJIT_OK;
+}
+
+static opjit_status set_threads(cli_parser *p, const char *value)
+{
+    char *end;
+    const unsigned long number = value[0] >= '0' && value[0] <= '9' ? strtoul(value, &end, 10) : 0;
+    if (number < 1 || number > 256 || *end != '\0')
+        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is not a number from 1 to 256", value);
+    p->options.threads = (uint32_t)number;
+    return OPJIT_OK;
+}
+
+#define FEATURE_LEVELS " 1.0 2.0 2.1 3.0 3.1 4.0 4.1 5.0 5.1 5.2 6.0 6.1 6.2 6.3 6.4 "
+
+/* Whether value is one of the words between blanks. */
+static bool is_word_of(const char *words, const char *value, size_t length)
+{
+    for (const char *at = words; (at = strstr(at, " ")) != NULL && at[1] != '\0'; at++)
+        if (length != 0 && strncmp(at + 1, value, length) == 0 && at[1 + length] == ' ')
+            return true;
+    return false;
+}
+
+static opjit_status set_feature_level(cli_parser *p, const char *value)
+{
+    if (strlen(value) != 3 || !is_word_of(FEATURE_LEVELS, value, 3))
+        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is no feature level of DirectML: 1.0 to 6.4",
+                                  value);
+    p->options.feature_level = (uint32_t)(value[0] - '0') << 12 | (uint32_t)(value[2] - '0') << 8;
+    return OPJIT_OK;
+}
+
+static opjit_status set_level(cli_parser *p, const char *value)
+{
+    p->options.level = strcmp(value, "quick") == 0 ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
+    if (p->options.level == OPJIT_LEVEL_PEAK && strcmp(value, "peak") != 0)
+        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is neither quick nor peak", value);
+    return OPJIT_OK;
+}
+
+/* Adds the named target that may have been meant to the message about one that does not exist. */
+static opjit_status suggest_target(const char *value, opjit_error *error)
+{
+    char name[64], best[64] = "", meant[FE_SUGGEST_TEXT], text[OPJIT_ERROR_MESSAGE_SIZE];
+    const size_t length = strcspn(value, "+,");
+    fe_suggestion s;
+    opjit_fe_suggest_begin(&s, value, length);
+    for (uint32_t i = 0; opjit_rt_target_name(i, name, sizeof name); i++) {
+        const uint32_t before = s.distance;
+        opjit_fe_suggest(&s, name, strlen(name));
+        if (s.distance < before)
+            memcpy(best, name, sizeof best);
+    }
+    s.best = s.best == NULL ? NULL : best; /* name is another one by now */
+    if (strlen(best) != length || memcmp(best, value, length) != 0) { /* else something behind the name is wrong */
+        snprintf(text, sizeof text, "%s", error->message);
+        opjit_rt_error_set(error, error->status, "%s%s", text, opjit_fe_suggest_text(&s, "", "", meant));
+    }
+    return error->status;
+}
+
+/* One target, or several with commas between, "cpu:x86-64-v2,cpu:x86-64-v3": their own commas are before no "cpu". */
+static opjit_status set_target(cli_parser *p, const char *value)
+{
+    while (value != NULL) {
+        const char *const next = strstr(value, ",cpu");
+        const char *const one =
+            opjit_rt_arena_string(p->arena, value, next == NULL ? strlen(value) : (size_t)(next - value));
+        rt_target target;
+        if (one == NULL)
+            return opjit_rt_no_memory(&p->error);
+        if (p->options.target_count == OPJIT_ARTIFACT_MAX_TARGETS)
+            return opjit_rt_error_set(&p->error, OPJIT_LIMIT, "at most %u targets", OPJIT_ARTIFACT_MAX_TARGETS);
+        if (opjit_rt_target_parse(one, &target, &p->error) != OPJIT_OK)
+            return suggest_target(one, &p->error);
+        p->targets[p->options.target_count++] = one;
+        p->options.targets = p->targets;
+        p->options.target = one;
+        value = next == NULL ? NULL : next + 1;
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status set_emit(cli_parser *p, const char *value)
+{
+    return opjit_cli_read_emit(value, &p->options.emit, &p->error);
+}
+
+static opjit_status need_folder(cli_parser *p, const char *value)
+{
+    return value[0] != '\0' ? OPJIT_OK
+                            : opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "a folder has to be named");
+}
+
+static opjit_status set_output(cli_parser *p, const char *value)
+{
+    p->options.output = value;
+    return need_folder(p, value);
+}
+
+static opjit_status set_cache_dir(cli_parser *p, const char *value)
+{
+    p->options.cache_dir = value;
+    return need_folder(p, value);
+}
+
+static opjit_status set_library(cli_parser *p, const char *value)
+{
+    p->options.library = value;
+    return opjit_artifact_check_name(value, &p->error);
+}
+
+static opjit_status set_dispatchable(cli_parser *p, const char *value)
+{
+    p->options.dispatchable = value;
+    return OPJIT_OK;
+}
+
+/* "Value,DiagonalFillBegin", any number of times; their order is that of the parameters. */
+static opjit_status set_late(cli_parser *p, const char *value)
+{
+    for (;;) {
+        const size_t length = strcspn(value, ",");
+        if (length == 0)
+            return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "a field has to be named");
+        if (p->options.late_count == p->late_capacity) {
+            const char **const grown = ARENA_ARRAY(p->arena, const char *, p->late_capacity * 2 + 8);
+            if (grown == NULL)
+                return opjit_rt_no_memory(&p->error);
+            if (p->late != NULL)
+                memcpy(grown, p->late, p->late_capacity * sizeof *grown);
+            p->late = grown;
+            p->late_capacity = p->late_capacity * 2 + 8;
+            p->options.late = grown;
+        }
+        p->late[p->options.late_count] = opjit_rt_arena_string(p->arena, value, length);
+        if (p->late[p->options.late_count++] == NULL)
+            return opjit_rt_no_memory(&p->error);
+        value += length;
+        if (*value++ == '\0')
+            return OPJIT_OK;
+    }
+}
+
+static opjit_status set_completion(cli_parser *p, const char *value)
+{
+    p->options.completion = value;
+    if (strcmp(value, "bash") != 0 && strcmp(value, "zsh") != 0 && strcmp(value, "fish") != 0)
+        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is none of bash, zsh, fish", value);
+    return OPJIT_OK;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+#define MODELS " run explain compile bench "
+#define FLAG(field) NULL, offsetof(cli_options, field)
+
+const cli_option_row opjit_cli_options[] = {
+    { "--executor", NULL, "E", " cpu interp cuda hip ", " run ", false, false,
+      "cpu, interp: run machine code, or the IR in the interpreter; cuda, hip: on the first GPU", set_executor, 0 },
+    { "--threads", NULL, "N", NULL, " run bench ", false, false, "threads that a kernel may use, 1 to 256; default 1",
+      set_threads, 0 },
+    { "--dispatchable", NULL, "NAME", NULL, " explain compile ", false, false, "this one only", set_dispatchable, 0 },
+    { "--late", NULL, "FIELD,...", NULL, " explain compile ", false, false,
+      "scalar fields that are given at each call, e.g. Value, in a graph node.Value; several become parameters in this "
+      "order", set_late, 0 },
+    { "--emit", NULL, "KIND,...", " obj header lib llvm asm ir json ptx cubin hsaco spirv ", " compile ", false, false,
+      "obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv; default obj,header", set_emit, 0 },
+    { "-o", NULL, "DIR", NULL, " compile ", false, false, "the folder for the files, made where it is missing",
+      set_output, 0 },
+    { "--name", NULL, "NAME", NULL, " compile ", false, false,
+      "libNAME.a, libNAME.so, NAME.h of --emit lib; default kernels", set_library, 0 },
+    { "--prefix-model", NULL, NULL, NULL, " compile ", false, false, "names are MODEL_DISPATCHABLE",
+      FLAG(prefix_model) },
+    { "--quick", NULL, NULL, NULL, " bench ", false, false, "fewer cases", FLAG(quick) },
+    { "--json", NULL, NULL, NULL, " bench ops targets cache version ", false, false,
+      "print JSON (of cache: list)", FLAG(json) },
+    { "--feature-level", NULL, "L", FEATURE_LEVELS, MODELS, true, false,
+      "hold operators to DirectML feature level L, e.g. 5.1", set_feature_level, 0 },
+    { "--level", NULL, "LEVEL", " quick peak ", MODELS, true, false, "quick: fast to compile; peak: fast to run",
+      set_level, 0 },
+    { "--target", NULL, "T", NULL, MODELS, true, false,
+      "compile for T, as `opjit targets` prints it; compile takes several", set_target, 0 },
+    { "--masks-absorb", NULL, NULL, NULL, MODELS, true, false, "-inf of a mask decides an addition alone",
+      FLAG(masks_absorb) },
+    { "--no-cache", NULL, NULL, NULL, MODELS, true, false, "neither read nor write the disk cache", FLAG(no_cache) },
+    { "--cache-dir", NULL, "DIR", NULL, " run explain compile bench cache ", true, false,
+      "the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder", set_cache_dir, 0 },
+    { "--quiet", NULL, NULL, NULL, MODELS, true, false, "no progress, no notes, no list of files", FLAG(quiet) },
+    { "--help", "-h", NULL, NULL, NULL, true, false, "the options of a command, or this text", FLAG(help) },
+    { "--version", NULL, NULL, NULL, NULL, true, true, "print versions", FLAG(version) },
+    { "--man", NULL, NULL, NULL, " help ", false, true, "the man page", FLAG(man) },
+    { "--completion", NULL, "SHELL", " bash zsh fish ", " help ", false, true, "the shell's completions",
+      set_completion, 0 },
+};
+const uint32_t opjit_cli_option_count = sizeof opjit_cli_options / sizeof *opjit_cli_options;
+
+bool opjit_cli_option_of(const cli_option_row *option, const cli_command_row *command)
+{
+    return option->commands == NULL || is_word_of(option->commands, command->name, strlen(command->name));
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+int opjit_cli_usage(const char *what, const char *text, const char *meant)
+{
+    opjit_error error;
+    opjit_rt_error_set(&error, OPJIT_INVALID_ARGUMENT, "%.80s%.80s: see opjit --help%s", what, text, meant);
+    opjit_cli_complain(NULL, NULL, &error);
+    return EXIT_USAGE;
+}
+
+int opjit_cli_unknown_command(const char *name)
+{
+    char meant[FE_SUGGEST_TEXT];
+    fe_suggestion s;
+    opjit_fe_suggest_begin(&s, name, strlen(name));
+    for (uint32_t i = 0; i < opjit_cli_command_count; i++)
+        opjit_fe_suggest(&s, opjit_cli_commands[i].name, strlen(opjit_cli_commands[i].name));
+    return opjit_cli_usage("unknown command ", name, opjit_fe_suggest_text(&s, "", "", meant));
+}
+
+/* length: of the name in text. */
+static int unknown_option(const cli_parser *p, const char *text, size_t length)
+{
+    char meant[FE_SUGGEST_TEXT];
+    fe_suggestion s;
+    opjit_fe_suggest_begin(&s, text, length);
+    for (uint32_t i = 0; i < opjit_cli_option_count; i++) {
+        const cli_option_row *const o = &opjit_cli_options[i];
+        if (!o->hidden && length > 2 && (o->common || p->command == NULL || opjit_cli_option_of(o, p->command)))
+            opjit_fe_suggest(&s, o->name, strlen(o->name));
+    }
+    return opjit_cli_usage("unknown option ", text, opjit_fe_suggest_text(&s, "", "", meant));
+}
+
+static bool is_named(const cli_option_row *o, const char *text, size_t length)
+{
+    return (strlen(o->name) == length && memcmp(o->name, text, length) == 0) ||
+           (o->brief != NULL && strlen(o->brief) == length && memcmp(o->brief, text, length) == 0);
+}
+
+/* Reads the option at argv[*at]; its value may be the next argument.  0, or the exit status. */
+static int read_option(cli_parser *p, int argc, char **argv, int *at)
+{
+    const char *const text = argv[*at];
+    const char *const equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
+    const size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const char *value = equals != NULL ? equals + 1 : NULL;
+    for (uint32_t i = 0; i < opjit_cli_option_count; i++) {
+        const cli_option_row *const o = &opjit_cli_options[i];
+        if (!is_named(o, text, length))
+            continue;
+        if (!o->common && p->command != NULL && !opjit_cli_option_of(o, p->command))
+            return opjit_cli_usage(o->name, " is no option of this command", "");
+        if (o->argument != NULL && value == NULL && ++*at < argc)
+            value = argv[*at];
+        if ((o->argument != NULL) != (value != NULL))
+            return opjit_cli_usage(o->name, o->argument != NULL ? " needs a value" : " takes no value", "");
+        if (o->set == NULL) {
+            *(bool *)((char *)&p->options + o->flag) = true;
+        } else if (o->set(p, value) != OPJIT_OK) {
+            opjit_cli_complain(NULL, o->name, &p->error);
+            return EXIT_USAGE;
+        }
+        return 0;
+    }
+    return unknown_option(p, text, length);
+}
+
+int opjit_cli_read_arguments(cli_parser *p, int argc, char **argv)
+{
+    const char **const arguments = ARENA_ARRAY(p->arena, const char *, (size_t)argc + 1);
+    bool more_options = true;
+    if (arguments == NULL) {
+        opjit_rt_no_memory(&p->error);
+        return opjit_cli_complain(NULL, NULL, &p->error);
+    }
+    p->options.arguments = arguments;
+    for (int i = 1; i < argc; i++) {
+        if (more_options && strcmp(argv[i], "--") == 0) {
+            more_options = false;
+        } else if (more_options && argv[i][0] == '-' && argv[i][1] != '\0') {
+            const int status = read_option(p, argc, argv, &i);
+            if (status != 0)
+                return status;
+        } else if (p->command == NULL) {
+            p->command = opjit_cli_find_command(argv[i]);
+            if (p->command == NULL)
+                return opjit_cli_unknown_command(argv[i]);
+        } else {
+            arguments[p->options.argument_count++] = argv[i];
+        }
+    }
+    return 0;
+}
