@@ -398,8 +398,10 @@ LLVMValueRef opjit_cg_expand_quotient(cg_func *f, bool is_signed, LLVMValueRef a
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);                     /* from f32 */
 LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x);                   /* to f32 */
 LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error); /* f64 */
-/* FMA of f32 or f64, REM of f64, by functions of ours: cg_soft.c's of one lane, cg_soft_lanes.c's of vectors */
+/* FMA of f32 or f64, REM, SIN_FAR, COS_FAR and TAN_FAR of f64, by functions of ours: cg_soft.c's and cg_far.c's of one
+ * lane, cg_soft_lanes.c's of vectors */
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args); /* f64 operands */
+LLVMValueRef opjit_cg_far(cg_func *f, ir_op op); /* the function; NULL: no memory */
 LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */

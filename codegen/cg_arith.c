@@ -120,8 +120,8 @@ static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
     bool known = LLVMIsConstant(bits);
     for (uint32_t i = 0; i < lanes && known; i++) {
         LLVMValueRef lane = lanes > 1 ? LLVMGetAggregateElement(bits, i) : bits;
-        const uint64_t size = lane != NULL && LLVMIsAConstantInt(lane) ? LLVMConstIntGetZExtValue(lane) & (sign - 1)
-                                                                        : UINT64_MAX;
+        const uint64_t size =
+            lane != NULL && LLVMIsAConstantInt(lane) ? LLVMConstIntGetZExtValue(lane) & (sign - 1) : UINT64_MAX;
         known = size <= infinity && (zeros || size != 0);
     }
     return known;
@@ -146,7 +146,8 @@ static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, L
 /* The same as float_choice of f32 and f64.  A number in place of a is no NaN to be looked for.  Nor is there with
  * one in place of b that is not 0, since equal ones then have the same bits: b beyond a ? b : a gives a where a is
  * NaN. */
-static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits, LLVMValueRef x, LLVMValueRef y)
+static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits, LLVMValueRef x,
+                                  LLVMValueRef y)
 {
     if (is_number(type, bits[0], true))
         return beyond(f, op, type, x, y);
@@ -239,6 +240,9 @@ static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef
     case IR_SQRT: return opjit_cg_call(f, "llvm.sqrt", 1, a);
     case IR_FMA: return fma_op(f, type, a);
     case IR_LDEXP: return opjit_cg_expand_ldexp(f, type, a[0], bits[1]);
+    case IR_SIN_FAR:
+    case IR_COS_FAR:
+    case IR_TAN_FAR: return opjit_cg_soft_lanes(f, op, type, a);
     default: return round_op(f, op, type, a[0]);
     }
 }

@@ -173,7 +173,10 @@ static LLVMValueRef emit_node(cg_func *f, ir_ref node)
     case IR_SHL:
     case IR_SHR:
     case IR_CTPOP:
-    case IR_IPOW: return emit_arith(f, node);
+    case IR_IPOW:
+    case IR_SIN_FAR:
+    case IR_COS_FAR:
+    case IR_TAN_FAR: return emit_arith(f, node);
     case IR_EQ:
     case IR_NE:
     case IR_LT:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cg_soft.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma
- * of f64 without FMA, and fmod.  They stand in LLVM's text, are parsed into the modules that need them, and are
+ * of f64 without FMA, fmod, and those of cg_far.c.  The first two stand in LLVM's text, are parsed into the modules that need them, and are
  * internal, so that the object still refers to nothing outside. */
 #include "codegen/cg.h"
 
@@ -311,7 +311,9 @@ void opjit_cg_soft_close(cg_func *f, const char *version)
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args)
 {
     const uint32_t lanes = opjit_cg_lanes(args[0]);
-    LLVMValueRef fn = op == IR_FMA ? soft_function(f, "soft.fma", fma_text) : soft_function(f, "soft.fmod", fmod_text);
+    LLVMValueRef fn = op == IR_FMA   ? soft_function(f, "soft.fma", fma_text)
+                      : op == IR_REM ? soft_function(f, "soft.fmod", fmod_text)
+                                     : opjit_cg_far(f, op);
     LLVMTypeRef f64 = f->type.f64, type = LLVMFunctionType(f64, (LLVMTypeRef[]){ f64, f64, f64 }, count, 0);
     LLVMValueRef out = LLVMGetPoison(LLVMTypeOf(args[0]));
     if (!fn) {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cg_soft_lanes.c - fma without FMA, and fmod, for whole vectors: functions in the module, since their code is long.
- * Each computes what nearly all operands need with plain additions and products, knows for every lane whether that is
- * exact, and where it isn't for one takes the slow road for all: cg_soft.c's functions, or cg_expand.c's sequence. */
+/* cg_soft_lanes.c - fma without FMA, fmod, and sin, cos, tan of large operands, for whole vectors: functions in the
+ * module, since their code is long.  Each computes what nearly all operands need with few operations, knows for every
+ * lane whether that is exact, and where it isn't for one takes the slow road for all: cg_soft.c's functions, or
+ * cg_expand.c's sequence. */
 #include "codegen/cg.h"
 
 typedef struct vector_op {
     const char *name;
+    ir_op op;
     ir_type type;
     uint32_t count; /* operands */
     /* The result; *sure: an integer, all ones where it is right in every lane. */
     LLVMValueRef (*quick)(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure);
-    LLVMValueRef (*exact)(cg_func *f, LLVMValueRef *a);
+    LLVMValueRef (*exact)(cg_func *f, LLVMValueRef *a); /* NULL: cg_soft.c's function */
 } vector_op;
 
 static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)
@@ -165,22 +167,24 @@ static LLVMValueRef rem_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure)
     return opjit_cg_as_float(f, LLVMBuildOr(f->b, opjit_cg_as_bits(f, r), sign, ""));
 }
 
+/* --- sin, cos, tan beyond 2^45 ------------------------------------------------------------------------------------ */
+
+static LLVMValueRef far_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure)
+{
+    LLVMValueRef size = keep(f, a[0], INT64_MAX);
+    *sure = lanes_as_integer(f, compare(f, LLVMRealULE, size, real(f, size, 0x1p45)));
+    return a[1];
+}
+
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
-static LLVMValueRef fma_exact(cg_func *f, LLVMValueRef *a)
-{
-    return opjit_cg_soft(f, IR_FMA, 3, a);
-}
-
-static LLVMValueRef rem_exact(cg_func *f, LLVMValueRef *a)
-{
-    return opjit_cg_soft(f, IR_REM, 2, a);
-}
-
 static const vector_op ops[] = {
-    { "soft.fma_f64", IR_F64, 3, fma_quick, fma_exact },
-    { "soft.fma_f32", IR_F32, 3, fma_f32_quick, opjit_cg_expand_fma_f32 },
-    { "soft.fmod_f64", IR_F64, 2, rem_quick, rem_exact },
+    { "soft.fma_f64", IR_FMA, IR_F64, 3, fma_quick, NULL },
+    { "soft.fma_f32", IR_FMA, IR_F32, 3, fma_f32_quick, opjit_cg_expand_fma_f32 },
+    { "soft.fmod_f64", IR_REM, IR_F64, 2, rem_quick, NULL },
+    { "soft.sin_far_f64", IR_SIN_FAR, IR_F64, 2, far_quick, NULL },
+    { "soft.cos_far_f64", IR_COS_FAR, IR_F64, 2, far_quick, NULL },
+    { "soft.tan_far_f64", IR_TAN_FAR, IR_F64, 2, far_quick, NULL },
 };
 
 /* Both roads, each with its return. */
@@ -198,7 +202,7 @@ static void emit_body(cg_func *f, const vector_op *op, LLVMValueRef fn)
     LLVMPositionBuilderAtEnd(f->b, right);
     LLVMBuildRet(f->b, out);
     LLVMPositionBuilderAtEnd(f->b, doubtful);
-    LLVMBuildRet(f->b, op->exact(f, a));
+    LLVMBuildRet(f->b, op->exact ? op->exact(f, a) : opjit_cg_soft(f, op->op, op->count, a));
 }
 
 /* The function for vectors of the target's width, made at its first use. */
@@ -260,5 +264,8 @@ static LLVMValueRef call(cg_func *f, const vector_op *op, LLVMValueRef *a)
 
 LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a)
 {
-    return call(f, &ops[op == IR_REM ? 2 : type == IR_F64 ? 0 : 1], a);
+    const vector_op *v = ops;
+    while (v->op != op || v->type != type)
+        v++;
+    return call(f, v, a);
 }

@@ -47,6 +47,9 @@ val opjit_ir_math_const(math *m, ir_type type, uint64_t bits);
 val opjit_ir_math_operand(math *m, ir_type type, uint64_t bits, uint32_t number); /* operand of the function itself */
 /* op, one of those with flag M, of f16, f32 or f64. */
 val opjit_ir_math(math *m, ir_op op, val x, val y);
+/* op: sin_far, cos_far or tan_far; and whether it gives another value than y. */
+val opjit_ir_math_far(math *m, ir_op op, val x, val y);
+val opjit_ir_math_is_far(math *m, val x);
 
 /* --- ops -------------------------------------------------------------------------------------------------------- */
 

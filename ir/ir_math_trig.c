@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir_math_trig.c - sin, cos, tan: of every f32, and of f64 up to 2^45.
+/* ir_math_trig.c - sin, cos, tan.
  *
  * The quarter turns in |x| are |x| times 2 / pi.  For f32, |x| = 2^(21 g) s with an s below 2^44 that is an integer
  * but for g = 0, so multiples of 4 in 2^(21 g) 2 / pi do not count: what is left is a constant for each g, in
  * parts, chosen by comparing |x| with powers of two.  The products are exact, or far enough below the result even
  * where that is as near to 0 as a value of the type can make it (2^-31 for f32, 2^-58 for f64).  f64 has g = 0
- * alone, and NaN beyond. */
+ * alone, for |x| up to 2^45.
+ *
+ * Beyond, |x| is an integer m below 2^53 times a power of two.  Of m * 2 / pi, a product of integers, the bits from
+ * that of 2 down count; m times 192 bits of 2 / pi gives them (Payne and Hanek).  That is long, and is an op of its own
+ * (sin_far): compiled code calls a function for it where an operand is so large. */
 #include "ir/ir_math.h"
 
 #include <math.h>
@@ -53,6 +57,15 @@ static val power_of_two(math *m, int exponent)
     return opjit_ir_math_const(m, IR_F64, (uint64_t)(1023 + exponent) << 52);
 }
 
+/* w quarter turns as an angle, as good as w. */
+static reduced angle(math *m, val2 w, val turned)
+{
+    const val half_pi = m_like(m, w.hi, 0x1.921fb54442d18p+0), r = m_mul(m, w.hi, half_pi);
+    const val low = m_fma(m, w.hi, m_like(m, w.hi, 0x1.1a62633145c07p-54), m_fma(m, w.hi, half_pi, m_neg(m, r)));
+    return (reduced){ r, m_fma(m, w.lo, half_pi, low), turned };
+}
+
+/* Of f64 up to 2^45; what is beyond gives any angle. */
 static reduced reduce(math *m, math_grade grade, val x)
 {
     const val magic = m_like(m, x, 0x1.8p52);
@@ -60,9 +73,7 @@ static reduced reduce(math *m, math_grade grade, val x)
     val s = m_abs(m, x), c[3];
     for (uint32_t i = 0; i < 3; i++)
         c[i] = m_like(m, x, turns[0][i]);
-    if (wide) {
-        s = m_select(m, m_lt(m, m_like(m, x, 0x1p45), s), m_like(m, x, NAN), s);
-    } else {
+    if (!wide) {
         val by = m_like(m, x, 1);
         for (int g = 1; g < GROUPS; g++) {
             const val above = m_lt(m, power_of_two(m, FIRST + GROUP * g), s);
@@ -85,10 +96,97 @@ static reduced reduce(math *m, math_grade grade, val x)
     const val2 u = opjit_ir_math_two_sum(m, p.hi, p.lo), v = opjit_ir_math_two_sum(m, u.hi, q);
     const val rest = m_fma(m, s, c[2], m_fma(m, s, c[1], m_neg(m, q)));
     const val2 w = opjit_ir_math_two_sum(m, v.hi, m_add(m, m_add(m, u.lo, v.lo), rest));
-    const val half_pi = m_like(m, x, 0x1.921fb54442d18p+0), r = m_mul(m, w.hi, half_pi);
-    const val low = m_fma(m, w.hi, m_like(m, x, 0x1.1a62633145c07p-54), m_fma(m, w.hi, half_pi, m_neg(m, r)));
-    return (reduced){ r, m_fma(m, w.lo, half_pi, low), m_word(m, t) };
+    return angle(m, w, m_word(m, t));
 }
+
+/* --- beyond 2^45 ------------------------------------------------------------------------------------------------ */
+
+/* 2 / pi in binary, the point after the 9th bit. */
+static const uint64_t two_over_pi[] = {
+    UINT64_C(0x00517cc1b727220a), UINT64_C(0x94fe13abe8fa9a6e), UINT64_C(0xe06db14acc9e21c8),
+    UINT64_C(0x20ff28b1d5ef5de2), UINT64_C(0xb0db92371d2126e9), UINT64_C(0x700324977504e8c9),
+    UINT64_C(0x0e7f0ef58e5894d3), UINT64_C(0x9f74411afa975da2), UINT64_C(0x4274ce38135a2fbf),
+    UINT64_C(0x209cc8eb1cc1a99c), UINT64_C(0xfa4e422fc5defc94), UINT64_C(0x1d8ffc4bffef02cc),
+    UINT64_C(0x07f79788c5ad0536), UINT64_C(0x8fb69b3f6793e584), UINT64_C(0xdba7a31fb34f2ff5),
+    UINT64_C(0x16ba93dd63f5f2f8), UINT64_C(0xbd9e839cfbc52949), UINT64_C(0x7535fdafd88fc6ae),
+    UINT64_C(0x842b0198237e3db5),
+};
+enum { WORDS = sizeof(two_over_pi) / sizeof(two_over_pi[0]), NEAR = 45, WINDOW = 3 };
+
+static val u64(math *m, uint64_t bits)
+{
+    return opjit_ir_math_const(m, IR_U64, bits);
+}
+
+/* The bits of two_over_pi from `at` on, at below 1024, in whole words: bit by bit of the word's number, half of the
+ * words that may be it are left out. */
+static void window_at(math *m, val at, val *out)
+{
+    val words[WORDS];
+    const val shift = m_and(m, at, u64(m, 63)), back = m_sub(m, u64(m, 64), shift);
+    for (uint32_t i = 0; i < WORDS; i++)
+        words[i] = u64(m, two_over_pi[i]);
+    for (uint32_t step = 8; step > 0; step /= 2) {
+        const val skips = m_ne(m, m_and(m, at, u64(m, 64 * step)), u64(m, 0));
+        for (uint32_t i = 0; i < WINDOW + step; i++)
+            words[i] = m_select(m, skips, words[i + step], words[i]);
+    }
+    for (uint32_t i = 0; i < WINDOW; i++)
+        out[i] = m_or(m, m_op2(m, IR_SHL, words[i], shift), m_op2(m, IR_SHR, words[i + 1], back));
+}
+
+static val low_half(math *m, val word)
+{
+    return m_and(m, word, u64(m, UINT32_MAX));
+}
+
+/* The upper word of a * b. */
+static val high_product(math *m, val a, val b)
+{
+    const val al = low_half(m, a), ah = m_shr(m, a, 32), bl = low_half(m, b), bh = m_shr(m, b, 32);
+    const val one = m_add(m, m_mul(m, ah, bl), m_shr(m, m_mul(m, al, bl), 32));
+    const val other = m_add(m, m_mul(m, al, bh), low_half(m, one));
+    return m_add(m, m_mul(m, ah, bh), m_add(m, m_shr(m, one, 32), m_shr(m, other, 32)));
+}
+
+/* Below 2^32, exactly: signed, as not every machine converts unsigned words. */
+static val half_times(math *m, val half, int exponent)
+{
+    return m_mul(m, m_cast(m, IR_F64, m_bits(m, IR_I64, half)), power_of_two(m, exponent));
+}
+
+/* A word as a sum of two, times 2^scale. */
+static val2 word_sum(math *m, val word, int scale)
+{
+    return opjit_ir_math_fast_two_sum(m, half_times(m, m_shr(m, word, 32), scale + 32),
+                                      half_times(m, low_half(m, word), scale));
+}
+
+/* Of f64 beyond 2^45; what is not gives any angle. */
+static reduced reduce_far(math *m, val x)
+{
+    const val bits = m_word(m, x), exponent = m_and(m, m_shr(m, bits, 52), u64(m, 0x7ff));
+    const val whole = m_or(m, m_and(m, bits, u64(m, (UINT64_C(1) << 52) - 1)), u64(m, UINT64_C(1) << 52));
+    val window[WINDOW];
+    window_at(m, m_sub(m, exponent, u64(m, 1023 + NEAR)), window);
+    const val middle = m_mul(m, whole, window[1]);
+    val low = m_add(m, middle, high_product(m, whole, window[2]));
+    val high = m_add(m, m_mul(m, whole, window[0]), high_product(m, whole, window[1]));
+    high = m_add(m, high, m_cast(m, IR_U64, m_lt(m, low, middle)));
+    /* Two bits of quarter turns and 126 of what is beyond them; more than a half of that is the next one less the rest,
+     * whose bits are those inverted, up to the last. */
+    const val turned = m_shr(m, m_add(m, high, u64(m, UINT64_C(1) << 61)), 62);
+    high = m_sub(m, high, m_shl(m, turned, 62));
+    const val negative = m_shr(m, high, 63), inverted = m_sub(m, u64(m, 0), negative), sign = m_shl(m, negative, 63);
+    high = m_xor(m, high, inverted);
+    low = m_xor(m, low, inverted);
+    const val2 upper = word_sum(m, high, -62), lower = word_sum(m, low, -126);
+    val2 w = opjit_ir_math_fast_two_sum(m, upper.hi, m_add(m, upper.lo, lower.hi));
+    w = (val2){ m_flip_sign(m, w.hi, sign), m_flip_sign(m, m_add(m, w.lo, lower.lo), sign) };
+    return angle(m, w, turned);
+}
+
+/* --- functions -------------------------------------------------------------------------------------------------- */
 
 /* sin(r + lo) */
 static val sine(math *m, math_grade grade, const reduced *a)
@@ -128,24 +226,63 @@ static val keep_small(math *m, math_grade grade, val x, val y)
     return m_select(m, m_lt(m, m_abs(m, x), m_like(m, x, grade == GRADE_F64 ? 0x1p-27 : 0x1p-14)), x, y);
 }
 
+static val sine_of(math *m, math_grade grade, val x, const reduced *a)
+{
+    const val y = m_select(m, odd_turns(m, a->turns), cosine(m, grade, a), sine(m, grade, a));
+    return m_flip_sign(m, y, m_xor(m, half_turn(m, a->turns), m_sign(m, x)));
+}
+
+static val cosine_of(math *m, math_grade grade, val x, const reduced *a)
+{
+    const val y = m_select(m, odd_turns(m, a->turns), sine(m, grade, a), cosine(m, grade, a));
+    return m_flip_sign(m, y, half_turn(m, m_add(m, a->turns, m_word_const(m, x, 1))));
+}
+
+static val tangent_of(math *m, math_grade grade, val x, const reduced *a)
+{
+    const val s = sine(m, grade, a), c = cosine(m, grade, a), odd = odd_turns(m, a->turns);
+    const val y = m_div(m, m_select(m, odd, m_neg(m, c), s), m_select(m, odd, s, c));
+    return m_flip_sign(m, y, m_sign(m, x));
+}
+
+/* y, but for what f64 has beyond the reach of reduce. */
+static val or_far(math *m, math_grade grade, ir_op far, val x, val y)
+{
+    return grade == GRADE_F64 ? m_op2(m, far, x, y) : y;
+}
+
 val opjit_ir_math_sin(math *m, math_grade grade, val x)
 {
     const reduced a = reduce(m, grade, x);
-    const val y = m_select(m, odd_turns(m, a.turns), cosine(m, grade, &a), sine(m, grade, &a));
-    return keep_small(m, grade, x, m_flip_sign(m, y, m_xor(m, half_turn(m, a.turns), m_sign(m, x))));
+    return or_far(m, grade, IR_SIN_FAR, x, keep_small(m, grade, x, sine_of(m, grade, x, &a)));
 }
 
 val opjit_ir_math_cos(math *m, math_grade grade, val x)
 {
     const reduced a = reduce(m, grade, x);
-    const val y = m_select(m, odd_turns(m, a.turns), sine(m, grade, &a), cosine(m, grade, &a));
-    return m_flip_sign(m, y, half_turn(m, m_add(m, a.turns, m_word_const(m, x, 1))));
+    return or_far(m, grade, IR_COS_FAR, x, cosine_of(m, grade, x, &a));
 }
 
 val opjit_ir_math_tan(math *m, math_grade grade, val x)
 {
     const reduced a = reduce(m, grade, x);
-    const val s = sine(m, grade, &a), c = cosine(m, grade, &a), odd = odd_turns(m, a.turns);
-    const val y = m_div(m, m_select(m, odd, m_neg(m, c), s), m_select(m, odd, s, c));
-    return keep_small(m, grade, x, m_flip_sign(m, y, m_sign(m, x)));
+    return or_far(m, grade, IR_TAN_FAR, x, keep_small(m, grade, x, tangent_of(m, grade, x, &a)));
+}
+
+val opjit_ir_math_is_far(math *m, val x)
+{
+    return m_lt(m, power_of_two(m, NEAR), m_abs(m, x));
+}
+
+val opjit_ir_math_far(math *m, ir_op op, val x, val y)
+{
+    const val is_far = opjit_ir_math_is_far(m, x);
+    if (m->steps == NULL && is_far.bits == 0)
+        return y;
+    const reduced a = reduce_far(m, x);
+    const val far = op == IR_SIN_FAR   ? sine_of(m, GRADE_F64, x, &a)
+                    : op == IR_COS_FAR ? cosine_of(m, GRADE_F64, x, &a)
+                                       : tangent_of(m, GRADE_F64, x, &a);
+    const val finite = m_add(m, far, m_sub(m, x, x)); /* of infinities: NaN */
+    return m_select(m, is_far, finite, y);
 }

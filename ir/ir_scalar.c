@@ -424,6 +424,15 @@ static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *o
     }
 }
 
+static bool far_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *out)
+{
+    math m = { .steps = NULL };
+    if (type != IR_F64)
+        return false;
+    *out = opjit_ir_math_far(&m, op, (val){ args[0], type }, (val){ args[1], type }).bits;
+    return true;
+}
+
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out)
 {
     uint64_t own[3] = { 0, 0, 0 }; /* so that unary ops may be given one operand */
@@ -441,6 +450,9 @@ bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args,
     case IR_CAST: *out = opjit_ir_convert(from, type, own[0]); return true;
     case IR_BITS: *out = own[0]; return true;
     case IR_SELECT: *out = own[0] ? own[1] : own[2]; return true;
+    case IR_SIN_FAR:
+    case IR_COS_FAR:
+    case IR_TAN_FAR: return far_op(op, from, own, out);
     default: break;
     }
     if (opjit_ir_op_infos[op].flags & IR_FLAG_M) {

@@ -119,6 +119,12 @@ static opjit_status check_op(verifier *v, ir_ref expr)
         if (ir_at(f, ir_operand(f, expr, 1))->type != IR_I32)
             FAIL(1, expr, "operand 1 is not i32");
         return OPJIT_OK;
+    case IR_SIN_FAR:
+    case IR_COS_FAR:
+    case IR_TAN_FAR:
+        if (type != IR_F64)
+            FAIL(1, expr, "%s, not f64", opjit_ir_type_name(type));
+        return OPJIT_OK;
     default: return OPJIT_OK;
     }
 }

@@ -35,12 +35,6 @@ static double modulus_floor(ref_floats f, double a, double b)
     return ref_round(f, rest + b);
 }
 
-/* Of doubles beyond 2^45 these are NaN, which is in ir/README.md. */
-static ref_range trigonometric(ref_floats f, long double (*function)(long double), ref_range x)
-{
-    return f.is_double && fabs(x.lo) > 0x1p45 ? ref_exactly(NAN) : ref_function(f, function, x);
-}
-
 static bool float_functions(const DML_OPERATOR_DESC *op, ref_floats f, const ref_range *x, ref_range *out)
 {
     switch (op->Type) {
@@ -48,11 +42,11 @@ static bool float_functions(const DML_OPERATOR_DESC *op, ref_floats f, const ref
         return true;
         OP(LOG) : *out = ref_function(f, logl, x[0]);
         return true;
-        OP(SIN) : *out = trigonometric(f, sinl, x[0]);
+        OP(SIN) : *out = ref_function(f, sinl, x[0]);
         return true;
-        OP(COS) : *out = trigonometric(f, cosl, x[0]);
+        OP(COS) : *out = ref_function(f, cosl, x[0]);
         return true;
-        OP(TAN) : *out = trigonometric(f, tanl, x[0]);
+        OP(TAN) : *out = ref_function(f, tanl, x[0]);
         return true;
         OP(ASIN) : *out = ref_function(f, asinl, x[0]);
         return true;

@@ -96,12 +96,14 @@ static code_object get(opjit_artifact *artifact, uint32_t most_private)
     return o;
 }
 
-/* fmod is a function, which is called. */
+/* fmod and what takes large angles are functions, which are called. */
 static void check_pointwise(opjit_artifact *artifact, const DML_OPERATOR_DESC *desc, void *user)
 {
     const bool is_modulus = desc->Type == DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE ||
                             desc->Type == DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR;
-    get(artifact, is_modulus ? 16 : 0);
+    const bool is_angle = desc->Type == DML_OPERATOR_ELEMENT_WISE_SIN || desc->Type == DML_OPERATOR_ELEMENT_WISE_COS ||
+                          desc->Type == DML_OPERATOR_ELEMENT_WISE_TAN;
+    get(artifact, is_modulus || is_angle ? 16 : 0);
     (void)user;
 }
 

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <float.h>
 #include <math.h>
+#include <mpfr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,12 +113,14 @@ static const double corners[] = {
     0x1p23,
     0x1.000002p24,
     0x1p40,
+    0x1p45,
+    0x1.0000000000001p45,
     0x1p53,
     0x1p80,
     0x1.f9cbe2p7,
-    0x1.6ac5b262ca1ffp849,
     0x1p120,
     0x1.fffffep127,
+    0x1.6ac5b262ca1ffp849, /* 6381956970095103 * 2^797: the nearest to a multiple of pi / 2 */
     DBL_MAX,
     1.57079637,
     1.5707963267948966,
@@ -142,10 +145,6 @@ static void expect_f32(const test_math *f, float x, float y, double *worst)
 
 static void expect_f64(const test_math *f, double x, double y, double *worst)
 {
-    if ((f->op == IR_SIN || f->op == IR_COS || f->op == IR_TAN) && fabs(x) > 0x1p45) {
-        ck_assert(isnan(call_f64(f->op, x, y)));
-        return;
-    }
     const double got = call_f64(f->op, x, y), error = test_math_error_f64(f, x, y, got);
     *worst = error > *worst ? error : *worst;
     ck_assert_msg(error <= f->bound_f64, "%s f64 (%a, %a) is %a: %g ulp", opjit_ir_op_infos[f->op].name, x, y, got,
@@ -193,6 +192,63 @@ START_TEST(sample_f64)
     for (uint32_t i = samples(2000); i-- > 0;)
         expect_f64(f, sample(f, &r, false), sample(f, &r, false), &worst);
     printf("%s f64 %.3f ulp\n", opjit_ir_op_infos[f->op].name, worst);
+}
+END_TEST
+
+/* Of each exponent the doubles m * 2^p nearest to multiples of pi / 2: m is the denominator of an
+ * approximation of 2^p * 2 / pi by a continued fraction. */
+static uint64_t next_denominator(mpfr_t rest, uint64_t *last, uint64_t *m)
+{
+    const uint64_t digit = mpfr_get_exp(rest) > 60 ? UINT64_C(1) << 60 : mpfr_get_ui(rest, MPFR_RNDD);
+    const uint64_t next = digit > (UINT64_C(1) << 53) / *m ? UINT64_MAX : digit * *m + *last;
+    *last = *m;
+    *m = next;
+    mpfr_sub_ui(rest, rest, digit, MPFR_RNDN);
+    mpfr_ui_div(rest, 1, rest, MPFR_RNDN);
+    return next;
+}
+
+START_TEST(near_multiples)
+{
+    static const ir_op ops[3] = { IR_SIN, IR_COS, IR_TAN };
+    const test_math *f = test_math_functions;
+    double worst = 0;
+    mpfr_t turns, rest;
+    while (f->op != ops[_i])
+        f++;
+    mpfr_init2(turns, 1400);
+    mpfr_init2(rest, 1400);
+    for (int p = -60; p <= 971; p++) {
+        uint64_t last = 0, m = 1;
+        mpfr_const_pi(turns, MPFR_RNDN);
+        mpfr_ui_div(turns, 2, turns, MPFR_RNDN);
+        mpfr_mul_2si(turns, turns, p, MPFR_RNDN);
+        mpfr_frac(rest, turns, MPFR_RNDN);
+        mpfr_ui_div(rest, 1, rest, MPFR_RNDN);
+        for (uint64_t next = m; next < UINT64_C(1) << 53; next = next_denominator(rest, &last, &m))
+            if (next >= UINT64_C(1) << 45)
+                expect_f64(f, p & 1 ? -ldexp((double)next, p) : ldexp((double)next, p), 0, &worst);
+    }
+    mpfr_clears(turns, rest, (mpfr_ptr)NULL);
+    printf("%s f64 near multiples of pi / 2 %.3f ulp\n", opjit_ir_op_infos[f->op].name, worst);
+}
+END_TEST
+
+/* Beyond 2^45, of every exponent. */
+START_TEST(far_operands)
+{
+    static const ir_op ops[3] = { IR_SIN, IR_COS, IR_TAN };
+    const test_math *f = test_math_functions;
+    test_random r;
+    double worst = 0;
+    test_random_init(&r, 1, 45, (uint64_t)_i);
+    while (f->op != ops[_i])
+        f++;
+    for (uint32_t i = samples(4000); i-- > 0;) {
+        const double fraction = (double)(test_random_u64(&r) >> 12) * 0x1p-52;
+        expect_f64(f, ldexp(1 + fraction, 45 + (int)(i % 979)), 0, &worst);
+    }
+    printf("%s f64 beyond 2^45 %.3f ulp\n", opjit_ir_op_infos[f->op].name, worst);
 }
 END_TEST
 
@@ -261,6 +317,8 @@ int main(void)
     tcase_add_loop_test(t, every_corner, 0, TEST_MATH_COUNT);
     tcase_add_loop_test(t, sample_f32, 0, TEST_MATH_COUNT);
     tcase_add_loop_test(t, sample_f64, 0, TEST_MATH_COUNT);
+    tcase_add_loop_test(t, near_multiples, 0, 3);
+    tcase_add_loop_test(t, far_operands, 0, 3);
     tcase_add_test(t, halves_go_through_f32);
     tcase_add_test(t, exp_below);
     suite_add_tcase(s, t);
