@@ -161,8 +161,11 @@ static opjit_status validate_gather_elements(const opjit_operator *op, opjit_err
     TRY(opjit_fe_check_axis(op, desc->Axis, error));
     TRY(opjit_fe_same_sizes(op, 1, 0, error));
     for (uint32_t d = 0; d < in->rank; d++)
-        if (d != desc->Axis)
-            TRY(opjit_fe_check_size(op, "IndicesTensor", indices, d, in->sizes[d], " as in InputTensor", error));
+        if (d != desc->Axis && indices->sizes[d] > in->sizes[d])
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                      "GATHER_ELEMENTS IndicesTensor.Sizes[%u]: %llu, must be at most %llu, "
+                                      "InputTensor.Sizes[%u]",
+                                      d, (unsigned long long)indices->sizes[d], (unsigned long long)in->sizes[d], d);
     return OPJIT_OK;
 }
 
@@ -184,7 +187,7 @@ static void lower_gather_elements(op_lowering *l)
 const op_def opjit_fe_op_gather_elements = {
     .type = DML_OPERATOR_GATHER_ELEMENTS,
     .name = "GATHER_ELEMENTS",
-    .formula = "Output[c] = Input[c, but Indices[c] on Axis]",
+    .formula = "Output[c] = Input[c, but Indices[c] on Axis]; off Axis, Indices may be smaller than Input",
     .desc_size = sizeof(ELEMENTS),
     OP_ROWS(gather_elements_fields, gather_2_1_support),
     .introduced = DML_FEATURE_LEVEL_2_1,

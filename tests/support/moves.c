@@ -262,7 +262,8 @@ static void draw_gather_elements(draw *d)
     const test_tensor *in = add(d, false, d->type, NULL);
     const uint32_t axis = below(d, d->rank);
     uint32_t sizes[8];
-    memcpy(sizes, in->sizes, sizeof sizes);
+    for (uint32_t i = 0; i < 8; i++)
+        sizes[i] = i < d->rank && below(d, 3) == 0 ? 1 + below(d, in->sizes[i]) : in->sizes[i];
     sizes[axis] = 1 + below(d, 12);
     const test_tensor *indices = add_index(d, sizes, in->sizes[axis]);
     d->c->desc.gather_elements = (DML_GATHER_ELEMENTS_OPERATOR_DESC){

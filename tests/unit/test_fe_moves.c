@@ -251,7 +251,7 @@ static const struct {
     { DML_OPERATOR_GATHER_ELEMENTS, 0, 1, 1, 2, BAD,
       "GATHER_ELEMENTS IndicesTensor.Sizes[1]: 2, must be 3 as OutputTensor.Sizes[1]" },
     { DML_OPERATOR_GATHER_ELEMENTS, 0, 0, 1, 2, BAD,
-      "GATHER_ELEMENTS IndicesTensor.Sizes[1]: 3, must be 2 as in InputTensor" },
+      "GATHER_ELEMENTS IndicesTensor.Sizes[1]: 3, must be at most 2, InputTensor.Sizes[1]" },
     { DML_OPERATOR_GATHER_ND, 0, ARRAY_A, 0, 3, BAD,
       "GATHER_ND InputDimensionCount: 3, must be 1 to 2, the tensor's DimensionCount" },
     { DML_OPERATOR_GATHER_ND, 0, ARRAY_A, 1, 0, BAD,
