@@ -196,6 +196,11 @@ static opjit_status drive(reader *r, const char *array, uint32_t edge, uint32_t 
     if (!node->op->inputs[input].present)
         return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s[%u] leads to %s of %s, which has none",
                                   array, edge, node->op->input_names[input], text_of(r, to).text);
+    if (source.kind != FE_INPUT && node->op->inputs[input].flags != DML_TENSOR_FLAG_NONE)
+        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
+                                  "graph: %s[%u] leads to %s of %s, whose Flags are 0x1 (OWNED_BY_DML): must be 0, "
+                                  "only what an input edge leads to is bound as a constant",
+                                  array, edge, node->op->input_names[input], text_of(r, to).text);
     if (node->sources[input].kind != FE_ABSENT) {
         char first[40] = "";
         first_edge_to(r, to, input, first);

@@ -171,6 +171,49 @@ static void input_index(graph_case *g)
     g->desc.InputCount = 1;
 }
 
+/* An input edge may lead to an input that is OWNED_BY_DML; what a node gives, a constant too, is not bound. */
+START_TEST(owned_inputs)
+{
+    opjit_context *context = test_context_create();
+    static const int32_t data[COUNT];
+    graph_tensor owned = packed;
+
+    owned.buffer.Flags = DML_TENSOR_FLAG_OWNED_BY_DML;
+    owned.buffer.Sizes = owned.sizes;
+    owned.desc.Desc = &owned.buffer;
+    for (uint32_t from = 0; from < 3; from++) {
+        graph_case g;
+        graph_begin(&g, context, CAPACITY);
+        if (from == 1)
+            sequence(&g, &packed.desc, "a");
+        else if (from == 2)
+            graph_constant(&g, data, sizeof data, "a");
+        add(&g, &packed.desc, &owned.desc, &packed.desc, "sum");
+        const uint32_t sum = from > 0;
+        graph_input(&g, 0, sum, 0);
+        if (from == 0)
+            graph_input(&g, 1, sum, 1);
+        else
+            graph_edge(&g, 0, 0, sum, 1);
+        graph_output(&g, sum, 0, 0);
+        if (from == 0) {
+            opjit_kernel *kernel;
+            opjit_error error;
+            ck_assert_msg(opjit_compile_graph(context, &g.desc, NULL, &kernel, &error) == OPJIT_OK, "%s",
+                          error.message);
+            opjit_kernel_release(kernel);
+        } else {
+            check_refused(&g, OPJIT_INVALID_ARGUMENT,
+                          "graph: IntermediateEdges[0] leads to BTensor of node 1 \"sum\" (ELEMENT_WISE_ADD), whose "
+                          "Flags are 0x1 (OWNED_BY_DML): must be 0, only what an input edge leads to is bound as a "
+                          "constant");
+        }
+        graph_end(&g);
+    }
+    opjit_context_destroy(context);
+}
+END_TEST
+
 START_TEST(structure_is_refused)
 {
     opjit_context *context = test_context_create();
@@ -753,6 +796,7 @@ int main(void)
 
     set_tensors();
     tcase_add_test(refused, structure_is_refused);
+    tcase_add_test(refused, owned_inputs);
     tcase_add_test(refused, null_handles_are_refused);
     tcase_add_test(refused, long_cycles_are_named);
     tcase_add_test(refused, bytes_that_do_not_fit_are_refused);
