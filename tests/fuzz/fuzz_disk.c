@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_disk.c - any bytes as a file of the disk cache: what the check accepts was written for the key in it, byte for
+ * byte, and its image is sound; everything else has a reason.  The first byte says whether the file's and the image's
+ * checksums are made right first. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/disk_file.h"
+#include "runtime/image.h"
+#include "runtime/image_layout.h"
+#include "tests/support/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { HEADER_BYTES = 40, KEY_SIZE_AT = 12, IMAGE_SIZE_AT = 16, CHECKSUM_AT = 24 };
+
+static void fix_image(uint8_t *image, size_t size)
+{
+    if (size < sizeof(image_header))
+        return;
+    const rt_hash hash = opjit_rt_hash(image + HASHED_FROM, size - HASHED_FROM);
+    memcpy(image + offsetof(image_header, hash_lo), &hash.lo, sizeof hash.lo);
+    memcpy(image + offsetof(image_header, hash_hi), &hash.hi, sizeof hash.hi);
+}
+
+static void fix_checksums(uint8_t *file, size_t size)
+{
+    uint32_t key_size;
+    if (size < HEADER_BYTES)
+        return;
+    memcpy(&key_size, file + KEY_SIZE_AT, sizeof key_size);
+    const uint64_t offset = (HEADER_BYTES + (uint64_t)key_size + 63) / 64 * 64;
+    if (offset > size)
+        return;
+    const uint64_t image_size = size - offset;
+    memcpy(file + IMAGE_SIZE_AT, &image_size, sizeof image_size);
+    fix_image(file + offset, (size_t)image_size);
+    const rt_hash key = opjit_rt_hash(file + HEADER_BYTES, key_size), fields = opjit_rt_hash(file, CHECKSUM_AT);
+    const uint64_t lo = fields.lo ^ key.hi, hi = fields.hi ^ key.lo;
+    memcpy(file + CHECKSUM_AT, &lo, sizeof lo);
+    memcpy(file + CHECKSUM_AT + sizeof lo, &hi, sizeof hi);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t other_bytes[] = "another key";
+    const rt_disk_key other = { other_bytes, sizeof other_bytes, opjit_rt_hash(other_bytes, sizeof other_bytes) };
+    const opjit_kernel_meta *meta;
+    const uint8_t *image = NULL, *code;
+    size_t image_size = 0, code_size;
+    if (size < 1)
+        return 0;
+    const size_t file_size = size - 1;
+    uint8_t *file = malloc(file_size != 0 ? file_size : 1);
+    fuzz_require(file != NULL, "no memory");
+    memcpy(file, data + 1, file_size);
+    if ((data[0] & 1) != 0)
+        fix_checksums(file, file_size);
+    if (opjit_rt_disk_file_check(file, file_size, NULL, &image, &image_size) == NULL) {
+        fuzz_require(image >= file && image_size <= file_size && image + image_size == file + file_size,
+                     "the image lies outside of the file");
+        fuzz_require(opjit_rt_image_check(image, image_size, &meta, &code, &code_size, NULL) == OPJIT_OK,
+                     "the file is accepted, its image is not");
+        fuzz_require(opjit_rt_disk_file_check(file, file_size, &other, &image, &image_size) != NULL,
+                     "a file is accepted for another key");
+    }
+    free(file);
+    return 0;
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# seeds.sh FOLDER - writes the inputs that fuzz targets of binary formats start from, FOLDER/<entry>/*, with the program in
+# $OPJIT: files of this build's own formats, which a corpus in the tree could not keep up with.  The first byte of an input
+# tells its target to make checksums right.
+set -eu
+
+folder=$1
+here=$(cd "$(dirname "$0")" && pwd)
+models=$here/../examples/models
+rm -rf "$folder"
+mkdir -p "$folder/image" "$folder/library" "$folder/disk" "$folder/made"
+
+seed() # ENTRY NAME FILE [OFFSET]
+{
+    { printf '\001'; tail -c +"$((${4:-0} + 1))" "$3"; } >"$folder/$1/$2"
+}
+
+for model in eye causal_mask band_inplace; do
+    "$OPJIT" run "$models/$model.json" --quiet --cache-dir "$folder/made/cache" >/dev/null
+    "$OPJIT" compile "$models/$model.json" --quiet --emit lib -o "$folder/made/$model" >/dev/null
+    for library in "$folder/made/$model"/*.so; do
+        seed library "$model" "$library"
+    done
+done
+
+n=0
+for file in "$folder/made/cache"/*.opjit; do
+    n=$((n + 1))
+    seed disk "kernel$n" "$file"
+    # header of 40 bytes, the key, zeros up to a multiple of 64, then the image
+    key=$(od -An -tu4 -j12 -N4 "$file" | tr -d ' ')
+    seed image "kernel$n" "$file" $(((40 + key + 63) / 64 * 64))
+done
+[ "$n" -gt 0 ] || { echo "no kernel was cached" >&2; exit 1; }
+rm -rf "$folder/made"
