@@ -19,8 +19,9 @@ static uint32_t count_entries(const codegen_library *request)
 /* Everything but the distances. */
 static opjit_status put_registry(const codegen_library *request, uint32_t count, rt_bytes *out, opjit_error *error)
 {
-    opjit_aot_registry registry = { .magic = OPJIT_AOT_MAGIC, .abi = OPJIT_AOT_ABI, .count = count };
+    opjit_aot_registry registry = { .abi = OPJIT_AOT_ABI, .count = count };
     uint64_t name = sizeof(registry) + count * sizeof(opjit_aot_entry);
+    memcpy(registry.magic, OPJIT_AOT_MAGIC, sizeof registry.magic); /* without the string's end */
     opjit_rt_bytes_append(out, &registry, sizeof(registry));
     for (uint32_t i = 0; i < request->member_count; i++) {
         for (uint32_t k = 0; k < request->members[i].version_count; k++) {

@@ -70,11 +70,11 @@ static opjit_status fill_registry(const builder *b, rt_bytes *registry)
 
 static opjit_status put_trailer(builder *b)
 {
-    opjit_aot_trailer trailer = { .magic = OPJIT_AOT_TRAILER_MAGIC,
-                                  .abi = OPJIT_AOT_ABI,
+    opjit_aot_trailer trailer = { .abi = OPJIT_AOT_ABI,
                                   .machine = b->file.like.e_machine,
                                   .size = b->out->size + sizeof(trailer),
                                   .registry = b->file.head_at };
+    memcpy(trailer.magic, OPJIT_AOT_TRAILER_MAGIC, sizeof trailer.magic); /* without the string's end */
     opjit_rt_bytes_append(b->out, &trailer, offsetof(opjit_aot_trailer, hash_lo));
     if (b->out->failed)
         return opjit_rt_no_memory(b->error);

@@ -11,7 +11,42 @@
 # same kernels by name (opjit_library_of).  <target> has to be a C identifier.
 #
 # Without TARGETS there are three versions for x86-64 (v1, v3, v4), of which the best that the machine runs is chosen when
-# the program is loaded; for other processors one, for the machine that builds.  OPJIT_PROGRAM may name the opjit to use.
+# the program is loaded; for other processors one, that any of them runs.
+#
+# OPJIT_PROGRAM may name the opjit to use.  It has to where this package's can't make code: in a cross build, whose program
+# doesn't run here, and in a build without code generation; else one is looked for in the PATH of the machine that builds.
+
+# Sets <out> to code for the processor that is built for.
+function(opjit_default_targets out)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+        set(${out} cpu:x86-64-v1 cpu:x86-64-v3 cpu:x86-64-v4 PARENT_SCOPE)
+    elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+        set(${out} cpu:aarch64 PARENT_SCOPE)
+    elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "riscv64")
+        set(${out} cpu:rv64gc PARENT_SCOPE)
+    else()
+        message(FATAL_ERROR "opjit_add_kernels: there is no code for CMAKE_SYSTEM_PROCESSOR ${CMAKE_SYSTEM_PROCESSOR}; x86_64, aarch64 and riscv64 are known")
+    endif()
+endfunction()
+
+# Sets OPJIT_PROGRAM where the program of this package or tree can't make code.
+function(opjit_find_program)
+    set(codegen none)
+    foreach(library opjit::opjit opjit::runtime)
+        if(TARGET ${library} AND TARGET opjit::program)
+            get_target_property(codegen ${library} OPJIT_CODEGEN)
+        endif()
+    endforeach()
+    if(OPJIT_PROGRAM OR (NOT CMAKE_CROSSCOMPILING AND NOT codegen STREQUAL "none"))
+        return()
+    endif()
+    find_program(OPJIT_PROGRAM opjit NO_CMAKE_FIND_ROOT_PATH NO_CMAKE_PATH NO_CMAKE_INSTALL_PREFIX
+                 DOC "An opjit that makes code and runs on this machine")
+    if(NOT OPJIT_PROGRAM)
+        message(FATAL_ERROR "opjit_add_kernels: OPJIT_PROGRAM has to name an opjit that runs on this machine and makes code: what is built here doesn't")
+    endif()
+endfunction()
+
 function(opjit_add_kernels target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "PREFIX_MODEL;MASKS_ABSORB" "LEVEL;DISPATCHABLE;FEATURE_LEVEL"
                           "MODELS;TARGETS;DEPENDS")
@@ -21,9 +56,13 @@ function(opjit_add_kernels target)
     if(NOT arg_MODELS)
         message(FATAL_ERROR "opjit_add_kernels(${target}): there are no MODELS")
     endif()
-    if(NOT arg_TARGETS AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-        set(arg_TARGETS cpu:x86-64-v1 cpu:x86-64-v3 cpu:x86-64-v4)
+    if(NOT arg_TARGETS)
+        opjit_default_targets(arg_TARGETS)
     endif()
+    if(CMAKE_CROSSCOMPILING AND arg_TARGETS MATCHES "(^|;)cpu(:host)?(;|$)")
+        message(FATAL_ERROR "opjit_add_kernels(${target}): TARGETS ${arg_TARGETS}: cpu and cpu:host are the machine that builds, this is a cross build")
+    endif()
+    opjit_find_program()
 
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target})
     set(archive ${folder}/lib${target}.a)

@@ -41,6 +41,18 @@ foreach(way installed pkgconfig packed installed_static subdirectory)
 endforeach()
 set_tests_properties(api.consumer_installed_static api.consumer_subdirectory PROPERTIES LABELS slow RUN_SERIAL ON)
 
+# Builds without LLVM, for this machine and for another one.
+set(none ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROGRAM=$<TARGET_FILE:opjit-program> -DC_COMPILER=${CMAKE_C_COMPILER}
+    -DCXX_COMPILER=${CMAKE_CXX_COMPILER} -DGENERATOR=${CMAKE_GENERATOR})
+opjit_test(api.none ${none} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/none -P ${api}/none.cmake)
+if(OPJIT_QEMU_AARCH64 AND OPJIT_GCC_AARCH64)
+    opjit_test(api.none_aarch64 ${none} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/none_aarch64
+               -DTOOLCHAIN=${api}/aarch64.cmake "-DEMULATOR=${OPJIT_QEMU_AARCH64};-L;/usr/aarch64-linux-gnu" -P ${api}/none.cmake)
+else()
+    opjit_test(api.none_aarch64 sh -c "echo skipped: no qemu-aarch64 or no aarch64-linux-gnu-gcc was found; exit 77")
+endif()
+set_tests_properties(api.none api.none_aarch64 PROPERTIES LABELS slow RUN_SERIAL ON)
+
 if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
     opjit_test(api.readme ${CMAKE_COMMAND} -DREADME=${PROJECT_SOURCE_DIR}/README.md
                -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLIBRARY=$<TARGET_FILE:opjit>

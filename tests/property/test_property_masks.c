@@ -173,7 +173,7 @@ static void run_trial(opjit_context *context, const test_mode *mode, uint64_t nu
 {
     trial t = { .type = types[test_random_below(r, sizeof types / sizeof *types)] };
     opjit_error error = { OPJIT_OK, "" };
-    graph_tensor tensor;
+    graph_tensor tensor = { 0 };
 
     t.size = element_size(t.type);
     t.sizes[0] = 1 + (uint32_t)test_random_below(r, 3);

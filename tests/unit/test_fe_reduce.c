@@ -104,8 +104,8 @@ START_TEST(matrices_by_level)
     static const DML_OPERATOR_TYPE types[] = { ACTIVATION(SOFTMAX), ACTIVATION(LOG_SOFTMAX), ACTIVATION(HARDMAX) };
     static const char *const messages[] = {
         "ACTIVATION_SOFTMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature level 6.4",
-        "ACTIVATION_LOG_SOFTMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature level "
-        "6.4",
+        ("ACTIVATION_LOG_SOFTMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature level "
+         "6.4"),
         "ACTIVATION_HARDMAX InputTensor.Sizes: 3 dimensions after the leading ones, must be at most 2 at feature level 6.4",
     };
     built b;
