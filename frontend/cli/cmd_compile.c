@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_compile.c - `opjit compile`: dispatchables of any number of models as objects, headers and texts.  All of it is
  * made before the first file is written. */
-#define _POSIX_C_SOURCE 200809L
-
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -166,6 +166,7 @@ static int read_models(compiler *c)
         int result = EXIT_DONE;
         cli_model m;
         opjit_cli_model_init(&m, c->options->arguments[i], c->context);
+        m.outside = c->options->allow_outside;
         if (read_model(c, &m) != OPJIT_OK)
             result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
         opjit_cli_model_free(&m);
@@ -206,7 +207,8 @@ typedef struct outputs {
     compiler *c;
     bool write;
     cli_progress progress;
-    char path[4096];
+    char path[4096]; /* of the file at hand, for messages */
+    cli_file file;
     opjit_error *error;
 } outputs;
 
@@ -216,12 +218,13 @@ static opjit_status put_output(outputs *o, uint32_t index, opjit_artifact_kind k
     const void *data;
     uint64_t bytes;
     if ((size_t)snprintf(o->path, sizeof o->path, "%s/%s%s.%s", o->c->options->output, before, name, extension) >=
-        sizeof o->path)
+            sizeof o->path ||
+        (size_t)snprintf(o->file.name, sizeof o->file.name, "%s%s.%s", before, name, extension) >= sizeof o->file.name)
         return opjit_rt_error_set(o->error, OPJIT_LIMIT, "its path is too long");
     TRY(opjit_artifact_get(o->c->artifact, index, kind, &data, &bytes, o->error));
     if (!o->write)
         return OPJIT_OK;
-    TRY(opjit_cli_write_file(o->path, NULL, data, (size_t)bytes, o->error));
+    TRY(opjit_cli_file_write(&o->file, NULL, data, (size_t)bytes, o->error));
     if (!o->c->options->quiet)
         printf("%s\n", o->path);
     return OPJIT_OK;
@@ -266,6 +269,22 @@ static opjit_status put_all(outputs *o)
     return put_libraries(o);
 }
 
+/* Makes the folder, and writes all outputs into it. */
+static opjit_status write_all(outputs *o)
+{
+    opjit_status status;
+    TRY(make_folder(o->path, o->error));
+    o->file.folder = open(o->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (o->file.folder < 0)
+        return opjit_rt_error_set(o->error, OPJIT_IO, "can't be opened: %s", strerror(errno));
+    o->write = true;
+    status = put_all(o);
+    if (status == OPJIT_OK)
+        status = opjit_cli_folder_sync(o->file.folder, o->error);
+    opjit_cli_file_close(&o->file);
+    return status;
+}
+
 static int write_files(compiler *c)
 {
     opjit_error error;
@@ -275,12 +294,8 @@ static int write_files(compiler *c)
     status = put_all(&o);
     opjit_cli_progress_end(&o.progress);
     o.progress.on = false; /* writing takes no time */
-    if (status == OPJIT_OK && snprintf(o.path, sizeof o.path, "%s", c->options->output) < (int)sizeof o.path) {
-        status = make_folder(o.path, &error);
-        o.write = true;
-        if (status == OPJIT_OK)
-            status = put_all(&o);
-    }
+    if (status == OPJIT_OK && snprintf(o.path, sizeof o.path, "%s", c->options->output) < (int)sizeof o.path)
+        status = write_all(&o);
     return status == OPJIT_OK ? EXIT_DONE : opjit_cli_complain(o.path, NULL, &error);
 }
 

@@ -59,6 +59,21 @@ static opjit_status print(cli_model *m, const cli_command *c)
     return good ? OPJIT_OK : no_output(m);
 }
 
+/* Writes to where the model's path leads now; it was looked at before the first command. */
+static opjit_status put_file(cli_model *m, const cli_command *c, const rt_bytes *head, const void *body, size_t size)
+{
+    const json_value *const path = opjit_cli_json_get(c->json, "targetPath");
+    opjit_error *const error = &m->report.error;
+    cli_file file;
+    opjit_status status = opjit_cli_file_find(m->path, path->text, m->outside, &file, error);
+    if (status == OPJIT_OK)
+        status = opjit_cli_file_write(&file, head, body, size, error);
+    if (status == OPJIT_OK)
+        status = opjit_cli_folder_sync(file.folder, error);
+    opjit_cli_file_close(&file);
+    return opjit_cli_at_file(m, path, c->path, status);
+}
+
 static opjit_status write_file(cli_model *m, const cli_command *c)
 {
     const cli_resource *const r = c->resource;
@@ -78,10 +93,9 @@ static opjit_status write_file(cli_model *m, const cli_command *c)
         bytes = elements * size;
         opjit_cli_npy_header(&head, r->dtype, c->rank != 0 ? c->shape : &elements, c->rank != 0 ? c->rank : 1);
     }
-    status = head.failed ? opjit_rt_no_memory(&m->report.error)
-                         : opjit_cli_write_file(c->path, &head, r->data, (size_t)bytes, &m->report.error);
+    status = head.failed ? opjit_cli_no_memory(m, c->json) : put_file(m, c, &head, r->data, (size_t)bytes);
     opjit_rt_bytes_free(&head);
-    return opjit_cli_at_file(m, opjit_cli_json_get(c->json, "targetPath"), c->path, status);
+    return status;
 }
 
 static opjit_status dispatch(cli_model *m, const cli_command *c, const opjit_executor *executor)
@@ -161,6 +175,7 @@ int opjit_cli_run(const cli_options *options)
     if (opjit_cli_context(options, &context, &error) != OPJIT_OK)
         return opjit_cli_complain(options->arguments[0], NULL, &error);
     opjit_cli_model_init(&m, options->arguments[0], context);
+    m.outside = options->allow_outside;
     if (read_and_run(&m, options) != OPJIT_OK)
         result = opjit_cli_complain(m.path, m.report.place, &m.report.error);
     opjit_cli_model_free(&m);

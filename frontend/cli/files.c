@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.c - reading and writing whole files.  Only regular files are read: a pipe or device could block or never
- * end. */
-#define _POSIX_C_SOURCE 200809L
+/* files.c - reading and writing whole files.  Only regular files are read and replaced: a pipe or device could block or
+ * never end.  The way to files that a model names is way.c's. */
+#define _GNU_SOURCE
 
 #include "frontend/cli/files.h"
 
@@ -14,26 +14,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { TEMPORARY_SIZE = 48, MOST_TEMPORARIES = 1000 };
+
 static opjit_status system_error(const char *what, opjit_error *error)
 {
     return opjit_rt_error_set(error, OPJIT_IO, "%s: %s", what, strerror(errno));
 }
 
-static opjit_status open_regular(const char *path, int *out_fd, uint64_t *out_size, opjit_error *error)
+static opjit_status not_regular(opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_IO, "not a regular file");
+}
+
+/* Opens a regular file for reading.  It is looked at before it is opened, as opening a device can do something. */
+static opjit_status open_regular(int folder, const char *name, int flags, int *out_fd, uint64_t *out_size,
+                                 opjit_error *error)
 {
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    opjit_status status = OPJIT_OK;
+    int fd;
     *out_fd = -1;
+    if (fstatat(folder, name, &info, (flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0) != 0)
+        return system_error("can't be opened", error);
+    if (!S_ISREG(info.st_mode))
+        return not_regular(error);
+    fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     if (fd < 0)
         return system_error("can't be opened", error);
-    if (fstat(fd, &info) != 0)
-        status = system_error("can't be looked at", error);
-    else if (!S_ISREG(info.st_mode))
-        status = opjit_rt_error_set(error, OPJIT_IO, "not a regular file");
-    if (status != OPJIT_OK) {
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(fd);
-        return status;
+        return not_regular(error);
     }
     *out_fd = fd;
     *out_size = (uint64_t)info.st_size;
@@ -66,12 +75,12 @@ static opjit_status too_long(uint64_t limit, opjit_error *error)
     return opjit_rt_error_set(error, OPJIT_LIMIT, "longer than %" PRIu64 " MiB", limit >> 20);
 }
 
-opjit_status opjit_cli_read_file(const char *path, uint64_t limit, rt_bytes *out, opjit_error *error)
+static opjit_status read_at(int folder, const char *name, int flags, uint64_t limit, rt_bytes *out, opjit_error *error)
 {
     int fd = -1;
     uint64_t size = 0;
     opjit_status status;
-    TRY(open_regular(path, &fd, &size, error));
+    TRY(open_regular(folder, name, flags, &fd, &size, error));
     status = size > limit ? too_long(limit, error) : read_all(fd, limit, out, error);
     close(fd);
     if (status == OPJIT_OK && out->size > limit)
@@ -85,29 +94,17 @@ opjit_status opjit_cli_read_input(uint64_t limit, rt_bytes *out, opjit_error *er
     return out->size > limit ? too_long(limit, error) : OPJIT_OK;
 }
 
-opjit_status opjit_cli_can_write(const char *path, opjit_error *error)
+opjit_status opjit_cli_read_file(const char *path, uint64_t limit, rt_bytes *out, opjit_error *error)
 {
-    struct stat info;
-    const char *slash = strrchr(path, '/');
-    char *folder;
-    bool usable;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        errno = EISDIR;
-        return system_error("can't be written", error);
-    }
-    if (slash == NULL)
-        return access(".", W_OK | X_OK) == 0 ? OPJIT_OK : system_error("can't be written", error);
-    const size_t length = (size_t)(slash - path) + 1;
-    folder = opjit_rt_allocate(&opjit_rt_default_allocator, length + 1, 1);
-    if (folder == NULL)
-        return opjit_rt_no_memory(error);
-    memcpy(folder, path, length);
-    folder[length] = '\0';
-    usable = access(folder, W_OK | X_OK) == 0;
-    opjit_rt_release(&opjit_rt_default_allocator, folder, length + 1);
-    return usable ? OPJIT_OK : system_error("can't be written", error);
+    return read_at(AT_FDCWD, path, 0, limit, out, error);
 }
 
+opjit_status opjit_cli_file_read(const cli_file *file, uint64_t limit, rt_bytes *out, opjit_error *error)
+{
+    return read_at(file->folder, file->name, O_NOFOLLOW, limit, out, error);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 static bool write_all(int fd, const void *data, size_t size)
 {
     const char *at = data;
@@ -123,38 +120,95 @@ static bool write_all(int fd, const void *data, size_t size)
     return true;
 }
 
-/* Rights that a new file gets; there is no way to read the mask without setting it. */
-static mode_t new_file_mode(void)
+/* What is there of the file; *out_there: something. */
+static opjit_status look(const cli_file *file, struct stat *info, bool *out_there, opjit_error *error)
 {
-    const mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
+    *out_there = fstatat(file->folder, file->name, info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!*out_there)
+        return errno == ENOENT ? OPJIT_OK : system_error("can't be written", error);
+    if (!S_ISREG(info->st_mode))
+        return not_regular(error);
+    if (faccessat(file->folder, file->name, W_OK, AT_EACCESS) != 0)
+        return system_error("can't be written", error);
+    return OPJIT_OK;
 }
 
-opjit_status opjit_cli_write_file(const char *path, const rt_bytes *head, const void *body, size_t size,
+opjit_status opjit_cli_file_can_write(const cli_file *file, opjit_error *error)
+{
+    struct stat info;
+    bool there;
+    TRY(look(file, &info, &there, error));
+    if (faccessat(file->folder, ".", W_OK | X_OK, AT_EACCESS) != 0)
+        return system_error("can't be written", error);
+    return OPJIT_OK;
+}
+
+/* Some file systems and files have nothing to wait for, and say so. */
+static bool sync_file(int fd)
+{
+    int result;
+    do
+        result = fsync(fd);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || errno == EINVAL || errno == EROFS;
+}
+
+opjit_status opjit_cli_folder_sync(int folder, opjit_error *error)
+{
+    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good;
+    if (fd < 0) /* may be written to, and not read */
+        return errno == EACCES ? OPJIT_OK : system_error("its folder can't be opened", error);
+    good = sync_file(fd);
+    if (!good)
+        system_error("its folder can't be written", error);
+    close(fd);
+    return good ? OPJIT_OK : OPJIT_IO;
+}
+
+/* A new file beside another one; its name doesn't tell of whom, as that may be as long as names can be. */
+static int open_temporary(int folder, mode_t mode, char name[static TEMPORARY_SIZE])
+{
+    int fd = -1;
+    for (unsigned i = 0; i < MOST_TEMPORARIES && fd < 0; i++) {
+        snprintf(name, TEMPORARY_SIZE, ".opjit-%ld-%u", (long)getpid(), i);
+        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+/* The new file gets the old one's owner, where this process may say so, and its rights. */
+static bool take_over(int fd, const struct stat *old)
+{
+    if (fchown(fd, old->st_uid, old->st_gid) != 0 && errno != EPERM && errno != EINVAL)
+        return false;
+    return fchmod(fd, old->st_mode & 0777) == 0;
+}
+
+opjit_status opjit_cli_file_write(const cli_file *file, const rt_bytes *head, const void *body, size_t size,
                                   opjit_error *error)
 {
-    const size_t length = strlen(path) + sizeof ".XXXXXX";
-    char *temporary = opjit_rt_allocate(&opjit_rt_default_allocator, length, 1);
+    char temporary[TEMPORARY_SIZE];
+    struct stat old;
     opjit_status status = OPJIT_OK;
+    bool there, good;
     int fd;
-    if (temporary == NULL)
-        return opjit_rt_no_memory(error);
-    snprintf(temporary, length, "%s.XXXXXX", path);
-    fd = mkstemp(temporary);
-    if (fd < 0) {
+    TRY(look(file, &old, &there, error));
+    fd = open_temporary(file->folder, there ? 0600 : 0666, temporary);
+    if (fd < 0)
+        return system_error("can't be written", error);
+    good = (head == NULL || write_all(fd, head->data, head->size)) && write_all(fd, body, size) &&
+           (!there || take_over(fd, &old)) && sync_file(fd);
+    if (!good)
         status = system_error("can't be written", error);
-        goto done;
-    }
-    bool good = (head == NULL || write_all(fd, head->data, head->size)) && write_all(fd, body, size) &&
-                fchmod(fd, new_file_mode()) == 0;
-    good = close(fd) == 0 && good; /* a full disk may only show here */
-    if (!good || rename(temporary, path) != 0) {
+    if (close(fd) != 0 && good) /* a full disk may only show here */
         status = system_error("can't be written", error);
-        unlink(temporary);
-    }
-done:
-    opjit_rt_release(&opjit_rt_default_allocator, temporary, length);
+    if (status == OPJIT_OK && renameat(file->folder, temporary, file->folder, file->name) != 0)
+        status = system_error("can't be written", error);
+    if (status != OPJIT_OK)
+        unlinkat(file->folder, temporary, 0);
     return status;
 }
 

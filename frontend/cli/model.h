@@ -86,6 +86,7 @@ typedef struct cli_command {
 typedef struct cli_model {
     const char *path;       /* for messages and relative paths */
     bool no_files;          /* refuse everything that touches files (fuzzing) */
+    bool outside;           /* files outside of the model's folder are allowed */
     uint64_t max_bytes;     /* of a resource */
     uint64_t max_total;     /* of all resources */
     opjit_context *context; /* not owned */
@@ -166,8 +167,8 @@ opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_co
 /* The row of an operator by its JSON name; at is the string's place. */
 opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const op_def **out);
 
-/* Memory for a resource, zeroed; counts towards the bounds. */
-opjit_status opjit_cli_resource_allocate(cli_model *m, cli_resource *resource);
+/* Memory of a resource or a copy of one, zeroed, which is held to the bounds; at is the place that asks for it. */
+opjit_status opjit_cli_allocate(cli_model *m, const json_value *at, uint64_t bytes, uint8_t **out);
 cli_resource *opjit_cli_find_resource(cli_model *m, const json_value *name); /* a string; NULL: none */
 /* Reads "bindings" into ranges, by position inputs then outputs.  owned: those of OWNED_BY_DML inputs, else all
  * others. */

@@ -116,6 +116,8 @@ static opjit_status read_write_file(cli_model *m, cli_command *c)
 {
     const json_value *const dimensions = opjit_cli_json_get(c->json, "dimensions");
     const json_value *path, *name;
+    cli_file file;
+    opjit_status status;
     TRY(find_resource(m, c, &name));
     TRY(opjit_cli_member(m, c->json, "targetPath", JSON_STRING, &path));
     if (path->length == 0 || memchr(path->text, '\0', path->length) != NULL)
@@ -131,7 +133,11 @@ static opjit_status read_write_file(cli_model *m, cli_command *c)
     c->path = opjit_cli_beside(&m->arena, m->path, path->text);
     if (c->path == NULL)
         return opjit_cli_no_memory(m, path);
-    return opjit_cli_at_file(m, path, c->path, opjit_cli_can_write(c->path, &m->report.error));
+    status = opjit_cli_file_find(m->path, path->text, m->outside, &file, &m->report.error);
+    if (status == OPJIT_OK)
+        status = opjit_cli_file_can_write(&file, &m->report.error);
+    opjit_cli_file_close(&file);
+    return opjit_cli_at_file(m, path, c->path, status);
 }
 
 static const struct {
@@ -173,7 +179,7 @@ opjit_status opjit_cli_read_commands(cli_model *m)
     }
     for (i = 0; i < m->resource_count; i++) {
         if (m->resources[i].deferred && m->resources[i].bytes != 0)
-            TRY(opjit_cli_resource_allocate(m, &m->resources[i]));
+            TRY(opjit_cli_allocate(m, m->resources[i].json, m->resources[i].bytes, &m->resources[i].data));
     }
     for (i = 0; i < m->command_count; i++) {
         if (m->commands[i].rank != 0)

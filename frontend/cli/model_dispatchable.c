@@ -108,9 +108,7 @@ static opjit_status read_constants(cli_model *m, cli_dispatchable *d)
         if (r->resource == NULL)
             continue;
         r->bytes = d->ports[i].tensor->bytes;
-        r->copy = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)r->bytes, CLI_PAGE);
-        if (r->copy == NULL)
-            return opjit_cli_no_memory(m, r->json);
+        TRY(opjit_cli_allocate(m, r->json, r->bytes, &r->copy));
         memcpy(r->copy, r->resource->data + r->offset, (size_t)r->bytes);
     }
     return OPJIT_OK;

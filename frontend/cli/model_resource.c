@@ -10,21 +10,20 @@
 #include "frontend/cli/number.h"
 #include "ir/ir.h"
 
-opjit_status opjit_cli_resource_allocate(cli_model *m, cli_resource *resource)
+opjit_status opjit_cli_allocate(cli_model *m, const json_value *at, uint64_t bytes, uint8_t **out)
 {
-    if (resource->bytes > m->max_bytes)
-        return opjit_cli_fail(m, resource->json, OPJIT_LIMIT,
-                              "%" PRIu64 " bytes are more than a resource may have, %" PRIu64, resource->bytes,
-                              m->max_bytes);
-    if (resource->bytes > m->max_total - m->total)
-        return opjit_cli_fail(m, resource->json, OPJIT_LIMIT,
+    if (bytes > m->max_bytes)
+        return opjit_cli_fail(m, at, OPJIT_LIMIT,
+                              "%" PRIu64 " bytes are more than a resource may have, %" PRIu64, bytes, m->max_bytes);
+    if (bytes > m->max_total - m->total)
+        return opjit_cli_fail(m, at, OPJIT_LIMIT,
                               "all resources together are more than the memory there is, %" PRIu64 " bytes",
                               m->max_total);
-    m->total += resource->bytes;
-    resource->data = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)resource->bytes, CLI_PAGE);
-    if (resource->data == NULL)
-        return opjit_cli_no_memory(m, resource->json);
-    memset(resource->data, 0, (size_t)resource->bytes);
+    *out = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)bytes, CLI_PAGE);
+    if (*out == NULL)
+        return opjit_cli_no_memory(m, at);
+    m->total += bytes;
+    memset(*out, 0, (size_t)bytes);
     return OPJIT_OK;
 }
 
@@ -45,7 +44,7 @@ static opjit_status make_room(cli_model *m, cli_resource *resource, uint64_t byt
     if (resource->said == 0)
         return opjit_cli_fail(m, resource->json, OPJIT_INVALID_ARGUMENT, "the resource would have no bytes");
     resource->bytes = size != NULL ? resource->said : align_up(resource->said, 4);
-    return opjit_cli_resource_allocate(m, resource);
+    return opjit_cli_allocate(m, resource->json, resource->bytes, &resource->data);
 }
 
 static opjit_status make_room_for(cli_model *m, cli_resource *resource, uint64_t elements)
@@ -196,7 +195,8 @@ static opjit_status take_raw(cli_model *m, cli_resource *resource, const json_va
 static opjit_status read_source(cli_model *m, cli_resource *resource, const json_value *values)
 {
     const json_value *source;
-    rt_bytes file;
+    rt_bytes bytes;
+    cli_file file;
     opjit_status status;
     char *path;
     TRY(opjit_cli_member(m, values, "sourcePath", JSON_STRING, &source));
@@ -209,11 +209,15 @@ static opjit_status read_source(cli_model *m, cli_resource *resource, const json
     path = opjit_cli_beside(&m->arena, m->path, source->text);
     if (path == NULL)
         return opjit_cli_no_memory(m, source);
-    opjit_rt_bytes_init(&file, &opjit_rt_default_allocator);
-    status = opjit_cli_at_file(m, source, path, opjit_cli_read_file(path, m->max_bytes, &file, &m->report.error));
+    opjit_rt_bytes_init(&bytes, &opjit_rt_default_allocator);
+    status = opjit_cli_file_find(m->path, source->text, m->outside, &file, &m->report.error);
     if (status == OPJIT_OK)
-        status = ends_with(path, ".npy") ? take_npy(m, resource, source, &file) : take_raw(m, resource, source, &file);
-    opjit_rt_bytes_free(&file);
+        status = opjit_cli_file_read(&file, m->max_bytes, &bytes, &m->report.error);
+    opjit_cli_file_close(&file);
+    status = opjit_cli_at_file(m, source, path, status);
+    if (status == OPJIT_OK)
+        status = ends_with(path, ".npy") ? take_npy(m, resource, source, &bytes) : take_raw(m, resource, source, &bytes);
+    opjit_rt_bytes_free(&bytes);
     return status;
 }
 

@@ -231,6 +231,8 @@ const cli_option_row opjit_cli_options[] = {
       "compile for T, as `opjit targets` prints it; compile takes several", set_target, 0 },
     { "--masks-absorb", NULL, NULL, NULL, MODELS, true, false, "-inf of a mask decides an addition alone",
       FLAG(masks_absorb) },
+    { "--allow-outside", NULL, NULL, NULL, MODELS, false, false,
+      "the model may name files outside of its folder", FLAG(allow_outside) },
     { "--no-cache", NULL, NULL, NULL, MODELS, true, false, "neither read nor write the disk cache", FLAG(no_cache) },
     { "--cache-dir", NULL, "DIR", NULL, " run explain compile bench cache ", true, false,
       "the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder", set_cache_dir, 0 },

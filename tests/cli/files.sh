@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# files.sh - files in and out: .npy of every type, damaged ones, raw bytes, and that files are whole or not there.
+# files.sh - files in and out: .npy of every type, damaged ones, raw bytes, that files are whole or not there, and that
+# they are inside of the model's folder.
 . "$(dirname "$0")/common.inc"
 
 # --- round trips: an .npy file that is read and written again is the same, byte by byte -----------------------------
@@ -125,8 +126,106 @@ expect_status 'file too large' 1
 printf old >"$work/folder/big.npy"
 (trap '' XFSZ; ulimit -f 8; exec "$OPJIT" run "$work/folder/m.json" >/dev/null 2>&1) || true
 [ "$(cat "$work/folder/big.npy")" = old ] || fail 'the old file is gone'
+rm "$work/folder/big.npy"
 (umask 027; "$OPJIT" run "$work/folder/m.json")
 [ "$(ls "$work/folder")" = "$(printf 'big.npy\nm.json')" ] || fail "left behind: $(ls "$work/folder")"
 [ "$(wc -c <"$work/folder/big.npy")" = 800128 ] || fail 'size of big.npy'
 [ "$(ls -l "$work/folder/big.npy" | cut -c 1-10)" = -rw-r----- ] || fail 'rights of big.npy'
+# --- inside of the model's folder -------------------------------------------------------------------------------------
+# copy FROM TO [OPTION...]: a model in the folder that reads one file and writes another
+copy() {
+    printf '{ "resources": { "A": { "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "%s" } } }, "dispatchables": {},
+        "commands": [{ "type": "writeFile", "resource": "A", "targetPath": "%s" }] }' "$1" "$2" >"$inside/m.json"
+    shift 2
+    rm -f "$outside/new" "$inside/new" "$inside/sub/new"
+    run run "$@" "$inside/m.json"
+}
+# stays NAME FROM TO FILE: it works, and FILE is what is written
+stays() {
+    copy "$2" "$3"
+    [ "$status" = 0 ] && cmp -s "$inside/data" "$4" || fail "$1: $3"
+    count=$((count + 1))
+}
+# leaves NAME FROM TO WHICH: refused because of WHICH, unless it is allowed
+leaves() {
+    copy "$2" "$3"
+    expect_status "$1" 1
+    grep -q "$4: .*: outside of the model's folder, which only --allow-outside permits\$" "$work/err" || fail "$1"
+    [ ! -e "$outside/new" ] || fail "$1: written"
+    copy "$2" "$3" --allow-outside
+    [ "$status" = 0 ] || fail "$1: --allow-outside"
+}
+inside=$work/model outside=$work/other
+mkdir "$inside" "$inside/sub" "$outside"
+printf 1234 >"$inside/data"
+printf 1234 >"$outside/data"
+source='$.resources.A.initialValues.sourcePath' target='$.commands\[0\].targetPath'
+stays 'plain' data new "$inside/new"
+stays 'folder' sub/../data ./sub//new "$inside/sub/new"
+stays 'absolute' "$inside/data" "$inside/sub/../new" "$inside/new"
+leaves 'up' ../other/data new "$source"
+leaves 'up to write' data ../other/new "$target"
+stays 'up and back' "../model/data" "sub/../../model/new" "$inside/new"
+leaves 'absolute elsewhere' "$outside/data" new "$source"
+leaves 'absolute elsewhere, to write' data "$outside/new" "$target"
+ln -s "$outside" "$inside/away"
+ln -s "$outside/data" "$inside/data_away"
+ln -s "$outside/new" "$inside/new_away"
+ln -s sub "$inside/down"
+ln -s "$inside/sub" "$inside/down_absolute"
+ln -s ../down/../new "$inside/sub/up"
+leaves 'linked folder' away/data new "$source"
+leaves 'linked folder, to write' data away/new "$target"
+leaves 'linked file' data_away new "$source"
+leaves 'linked file, to write' data new_away "$target"
+leaves 'out of a linked folder' data down/../../other/new "$target"
+stays 'link within' data down/new "$inside/sub/new"
+stays 'absolute link within' data down_absolute/new "$inside/sub/new"
+stays 'links within' data down/up "$inside/new"
+[ -L "$inside/sub/up" ] || fail 'links within: the link is gone'
+ln -s loop "$inside/loop"
+copy loop new
+expect_error 'loop' 1 "$inside/m.json: $source: $inside/loop: can't be reached: Too many levels of symbolic links"
+copy data data/new
+expect_error 'file as a folder' 1 "$inside/m.json: \$.commands[0].targetPath: $inside/data/new: can't be reached: Not a directory"
+copy data new/
+expect_error 'no name' 1 "$inside/m.json: \$.commands[0].targetPath: $inside/new/: can't be reached: No such file or directory"
+mkdir "$inside/deep"
+deep=$(awk 'BEGIN { for (i = 0; i < 200; i++) printf "d/" }')
+mkdir -p "$inside/deep/$deep"
+copy data "deep/${deep}new"
+expect_status 'deep' 1
+grep -q 'more than 128 folders deep$' "$work/err" || fail 'deep'
+# The model's own path may be a link, and its folder is that of the link.
+ln -s "$inside/m.json" "$outside/m.json"
+copy data new
+rm "$inside/new"
+run run "$outside/m.json"
+[ "$status" = 0 ] && [ -e "$outside/new" ] && [ ! -e "$inside/new" ] || fail 'model behind a link'
+
+# --- what may be written ----------------------------------------------------------------------------------------------
+mkfifo "$inside/fifo"
+copy data fifo
+expect_error 'fifo' 1 "$inside/m.json: \$.commands[0].targetPath: $inside/fifo: not a regular file"
+copy fifo new
+expect_error 'fifo to read' 1 "$inside/m.json: $source: $inside/fifo: not a regular file"
+copy data sub
+expect_error 'folder' 1 "$inside/m.json: \$.commands[0].targetPath: $inside/sub: not a regular file"
+copy data /dev/null --allow-outside
+expect_error 'device' 1 "$inside/m.json: \$.commands[0].targetPath: /dev/null: not a regular file"
+[ -c /dev/null ] || fail 'the device is gone'
+copy /dev/zero new --allow-outside
+expect_error 'device to read' 1 "$inside/m.json: $source: /dev/zero: not a regular file"
+for mode in 600 640 664 755; do
+    printf old >"$inside/kept"
+    chmod $mode "$inside/kept"
+    copy data kept
+    [ "$status" = 0 ] && [ "$(stat -c %a "$inside/kept")" = $mode ] && cmp -s "$inside/data" "$inside/kept" || fail "rights $mode"
+done
+if [ "$(id -u)" != 0 ]; then
+    chmod 444 "$inside/kept"
+    copy data kept
+    expect_error 'read-only' 1 "$inside/m.json: \$.commands[0].targetPath: $inside/kept: can't be written: Permission denied"
+fi
+[ -z "$(ls -A "$inside" | grep '^\.opjit')" ] || fail 'temporaries are left'
 finish
