@@ -59,8 +59,10 @@ static inline void put_list(rt_bytes *out, const uint64_t *numbers, uint32_t cou
     opjit_rt_bytes_u8(out, ']');
 }
 
-/* assemble.c: appends the machine code; UNAVAILABLE where the assembler is missing. */
-opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, rt_bytes *out, opjit_error *error);
+/* assemble.c: appends the machine code, for which the assembler may take so many seconds; UNAVAILABLE where there is none. */
+#define FE_ASSEMBLE_SECONDS 60u
+opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, unsigned seconds, rt_bytes *out,
+                               opjit_error *error);
 /* artifact.c: whether C, C++ or their libraries have the name, or reserve it. */
 bool opjit_fe_artifact_is_taken(const char *name);
 /* artifact_names.c: the caller's names for a graph's buffers; those of the arguments in C. */

@@ -61,7 +61,7 @@ static opjit_status assemble(const opjit_artifact *a, const fe_shipped *k, rt_by
     rt_bytes ptx;
 
     TRY(generate(a, k, CODEGEN_ASM, &ptx, error));
-    const opjit_status status = opjit_fe_assemble(&a->targets[0], &ptx, out, error);
+    const opjit_status status = opjit_fe_assemble(&a->targets[0], &ptx, FE_ASSEMBLE_SECONDS, out, error);
     opjit_rt_bytes_free(&ptx);
     return status;
 }

@@ -39,7 +39,7 @@ double measure_process_ns(void)
 double measure_resident(void)
 {
     unsigned long size = 0, pages = 0;
-    FILE *const f = fopen("/proc/self/statm", "r");
+    FILE *const f = fopen("/proc/self/statm", "re");
     const bool good = f != NULL && fscanf(f, "%lu %lu", &size, &pages) == 2;
 
     if (f != NULL)
