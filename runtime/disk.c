@@ -25,6 +25,7 @@
 enum { FOLDER_UNKNOWN = -1, FOLDER_REFUSED = -2, USED_SECONDS = 60, MOST_TRIES = 4 };
 
 #define FOLDER_HOW (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define FOLDER_PLACE (O_PATH | O_DIRECTORY | O_CLOEXEC) /* to go on from, read or not */
 
 struct rt_disk {
     rt_core *core;
@@ -47,19 +48,6 @@ static void warn(rt_disk *disk, const char *file, const char *reason)
 
 /* --- the folder --------------------------------------------------------------------------------------------------- */
 
-/* Makes the folders of path that are missing, for the user alone; those that are there stay as they are. */
-static void make_folders(char *path)
-{
-    for (char *c = path + 1; *c != '\0'; c++) {
-        if (*c != '/')
-            continue;
-        *c = '\0';
-        mkdir(path, 0700);
-        *c = '/';
-    }
-    mkdir(path, 0700);
-}
-
 /* Why the open folder is not to be used; NULL: it is. */
 static const char *folder_stranger(int folder, uid_t user)
 {
@@ -71,6 +59,64 @@ static const char *folder_stranger(int folder, uid_t user)
         return "not used: another user owns it";
     if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return "not used: others may write to it";
+    return NULL;
+}
+
+/* Whether someone else could put another folder in the place of this one: owns it, or may rename in it.  A group of the
+ * user's own number is the user alone. */
+static bool is_others(const struct stat *info, uid_t user)
+{
+    return (info->st_uid != 0 && info->st_uid != user) ||
+           ((info->st_mode & S_ISVTX) == 0 &&
+            ((info->st_mode & S_IWOTH) != 0 ||
+             ((info->st_mode & S_IWGRP) != 0 && info->st_gid != 0 && info->st_gid != user)));
+}
+
+/* Why an open folder's place is not to be relied on, from it up to the root; NULL: it is. */
+static const char *way_stranger(int folder, uid_t user)
+{
+    struct stat info, below = { 0 };
+    int at = openat(folder, ".", FOLDER_PLACE);
+
+    while (at >= 0 && fstat(at, &info) == 0 && !is_others(&info, user)) {
+        const int up = openat(at, "..", FOLDER_PLACE);
+        close(at);
+        at = up;
+        if (info.st_dev == below.st_dev && info.st_ino == below.st_ino) { /* the root is above itself */
+            close(at);
+            return NULL;
+        }
+        below = info;
+    }
+    if (at < 0)
+        return strerror(errno);
+    close(at);
+    return "not used: others may change a folder above it";
+}
+
+/* Makes the folders of path that are missing, for the user alone, each in the open one before.  Why not; NULL: it did. */
+static const char *make_folders(char *path, uid_t user)
+{
+    int at = open(path[0] == '/' ? "/" : ".", FOLDER_PLACE);
+    const char *reason = NULL;
+
+    for (char *name = path, *end; at >= 0 && reason == NULL && *name != '\0'; name = end) {
+        name += strspn(name, "/");
+        end = name + strcspn(name, "/");
+        const char was = *end;
+        *end = '\0';
+        int next = openat(at, name[0] != '\0' ? name : ".", FOLDER_PLACE);
+        if (next < 0 && errno == ENOENT && (reason = way_stranger(at, user)) == NULL) {
+            mkdirat(at, name, 0700);
+            next = openat(at, name, FOLDER_PLACE | O_NOFOLLOW);
+        }
+        *end = was;
+        close(at);
+        at = next;
+    }
+    if (at < 0)
+        return reason != NULL ? reason : strerror(errno);
+    close(at);
     return NULL;
 }
 
@@ -118,21 +164,22 @@ static void remove_leftovers(int folder)
 
 static int open_folder(rt_disk *disk, bool make, const char **out_reason)
 {
-    const int how = FOLDER_HOW;
-    int folder = open(disk->path, how);
+    int folder = open(disk->path, FOLDER_HOW);
 
     *out_reason = NULL;
+    disk->user = geteuid();
     if (folder < 0 && errno == ENOENT) {
         if (!make)
             return FOLDER_UNKNOWN;
-        make_folders(disk->path);
-        folder = open(disk->path, how);
+        *out_reason = make_folders(disk->path, disk->user);
+        folder = *out_reason == NULL ? open(disk->path, FOLDER_HOW) : -1;
     }
-    disk->user = geteuid();
-    if (folder >= 0)
-        *out_reason = folder_stranger(folder, disk->user);
-    else
+    if (*out_reason == NULL && folder < 0)
         *out_reason = errno == ELOOP || errno == ENOTDIR ? "not used: it is no folder" : strerror(errno);
+    if (*out_reason == NULL)
+        *out_reason = folder_stranger(folder, disk->user);
+    if (*out_reason == NULL)
+        *out_reason = way_stranger(folder, disk->user);
     if (*out_reason == NULL)
         remove_leftovers(folder);
     else if (folder >= 0)

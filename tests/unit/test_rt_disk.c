@@ -22,7 +22,7 @@
 #include "tests/support/checker.h"
 #include "tests/unit/rt_sample.h"
 
-static char folder[64];
+static char folder[128];
 static counting memory;
 static opjit_context *context;
 static rt_disk *disk;
@@ -389,6 +389,56 @@ START_TEST(leftovers_go_at_the_next_open)
 }
 END_TEST
 
+/* A folder called "way" above the cache's, which is missing or there. */
+static const struct {
+    const char *name;
+    mode_t mode;
+    uid_t owner;
+    gid_t group;
+    bool good;
+} ways[] = {
+    { "the user's alone", 0700, 0, 0, true },         { "others may read it", 0755, 0, 0, true },
+    { "others may write to it", 0777, 0, 0, false },  { "others may add to it", 01777, 0, 0, true },
+    { "its group may write to it", 0775, 0, 5, false }, { "root's group may write to it", 0775, 0, 0, true },
+    { "another user's", 0755, 1, 0, false },
+};
+
+START_TEST(folders_above)
+{
+    char way[128], base[sizeof folder];
+    const bool there = _i % 2 != 0;
+    const int row = _i / 2;
+    if (geteuid() != 0 && (ways[row].owner != 0 || ways[row].group != 0)) {
+        printf("skipped: %s: only root can give folders away\n", ways[row].name);
+        return;
+    }
+    strcpy(base, folder);
+    snprintf(way, sizeof way, "%.60s/way", base);
+    ck_assert_int_eq(mkdir(way, 0700), 0);
+    snprintf(way, sizeof way, "%.60s/way/link", base);
+    ck_assert_int_eq(symlink("../way", way), 0);
+    snprintf(folder, sizeof folder, "%.60s/way/link/deep/c/", base);
+    if (there) {
+        opjit_rt_disk_destroy(disk);
+        open_disk(UINT64_MAX);
+        ck_assert(store("key", 3));
+    }
+    snprintf(way, sizeof way, "%.60s/way", base);
+    ck_assert(geteuid() != 0 || chown(way, ways[row].owner, ways[row].group) == 0);
+    ck_assert_int_eq(chmod(way, ways[row].mode), 0);
+    opjit_rt_disk_destroy(disk);
+    open_disk(UINT64_MAX);
+    ck_assert_msg(store("key", 3) == ways[row].good, "%s", ways[row].name);
+    ck_assert_int_eq(load("key", 3), ways[row].good ? RT_DISK_FOUND : RT_DISK_ABSENT);
+    ck_assert_uint_eq(warnings, !ways[row].good);
+    snprintf(way, sizeof way, "%.60s/way/deep", base);
+    ck_assert_int_eq(access(way, F_OK) == 0, there || ways[row].good); /* nothing is made where others decide */
+    snprintf(way, sizeof way, "rm -r %.60s/way", base);
+    ck_assert_int_eq(system(way), 0);
+    strcpy(folder, base);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("rt.disk");
@@ -406,6 +456,7 @@ int main(void)
     tcase_add_loop_test(tcase, processes_that_are_killed_leave_whole_files, 0, 2);
     tcase_add_test(tcase, names_of_a_file);
     tcase_add_test(tcase, leftovers_go_at_the_next_open);
+    tcase_add_loop_test(tcase, folders_above, 0, 2 * (int)(sizeof ways / sizeof *ways));
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
