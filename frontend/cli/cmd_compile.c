@@ -68,6 +68,7 @@ typedef struct compiler {
     uint32_t capacity;
     cli_late late;
     bool found; /* the dispatchable that was asked for */
+    char meant[FE_SUGGEST_TEXT]; /* the one of the last model that may have been meant */
     char symbol[SYMBOL_SIZE];
 } compiler;
 
@@ -156,6 +157,8 @@ static opjit_status read_model(compiler *c, cli_model *m)
         c->found = true;
         TRY(add(c, m, d));
     }
+    if (!c->found && name != NULL)
+        opjit_cli_near_dispatchable(m, name, c->meant);
     return OPJIT_OK;
 }
 
@@ -175,10 +178,10 @@ static int read_models(compiler *c)
     }
     if (!c->found) {
         opjit_error error;
-        opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "there is no dispatchable%s%.60s%s",
+        opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "there is no dispatchable%s%.60s%s%s",
                            c->options->dispatchable == NULL ? "" : " \"",
                            c->options->dispatchable == NULL ? "" : c->options->dispatchable,
-                           c->options->dispatchable == NULL ? "" : "\"");
+                           c->options->dispatchable == NULL ? "" : "\"", c->meant);
         return opjit_cli_complain(c->options->arguments[0], NULL, &error);
     }
     return EXIT_DONE;
@@ -234,8 +237,7 @@ static opjit_status put_kernel(outputs *o, uint32_t index)
 {
     for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
         for (uint32_t kind = OPJIT_ARTIFACT_OBJECT; kind <= OPJIT_ARTIFACT_SPIRV; kind++)
-            if (emits[i].extension != NULL &&
-                (o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
+            if (emits[i].extension != NULL && (o->c->options->emit & emits[i].kinds & 1u << kind) != 0)
                 TRY(put_output(o, index, (opjit_artifact_kind)kind, "", opjit_artifact_name(o->c->artifact, index),
                                emits[i].extension));
     return OPJIT_OK;

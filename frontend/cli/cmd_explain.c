@@ -226,6 +226,7 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
 static opjit_status explain_model(cli_model *m, const cli_options *options)
 {
     bool found = options->dispatchable == NULL;
+    char meant[FE_SUGGEST_TEXT];
     cli_late late;
     TRY(opjit_cli_late_begin(&late, options, &m->arena, &m->report.error));
     TRY(opjit_cli_model_load(m));
@@ -240,7 +241,8 @@ static opjit_status explain_model(cli_model *m, const cli_options *options)
     }
     if (!found)
         return opjit_cli_fail(m, opjit_cli_json_get(m->root, "dispatchables"), OPJIT_NOT_FOUND,
-                              "there is no dispatchable \"%.60s\"", options->dispatchable);
+                              "there is no dispatchable \"%.60s\"%s", options->dispatchable,
+                              opjit_cli_near_dispatchable(m, options->dispatchable, meant));
     return opjit_cli_late_end(&late, &m->report.error);
 }
 

@@ -161,7 +161,8 @@ static void put_device(const rt_devices *devices, const rt_driver *driver, const
 {
     const uint32_t version = devices->driver_version(driver);
     const bool cuda = strcmp(kind, "cuda") == 0;
-    const unsigned major = version / (cuda ? 1000 : 10000000), minor = cuda ? version % 1000 / 10 : version / 100000 % 100;
+    const unsigned major = version / (cuda ? 1000 : 10000000),
+                   minor = cuda ? version % 1000 / 10 : version / 100000 % 100;
     rt_device_info info;
     opjit_error error;
     const bool good = devices->driver_info(driver, index, &info, &error) == OPJIT_OK;

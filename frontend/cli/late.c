@@ -67,7 +67,6 @@ opjit_status opjit_cli_late_end(const cli_late *late, opjit_error *error)
         if (!late->names[i].used)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                       "--late: no dispatchable has a field \"%.80s\" that can be given at a call%s",
-                                      late->names[i].text,
-                                      opjit_fe_suggest_text(&late->names[i].near, "", "", meant));
+                                      late->names[i].text, opjit_fe_suggest_text(&late->names[i].near, "", "", meant));
     return OPJIT_OK;
 }

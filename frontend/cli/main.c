@@ -42,8 +42,8 @@ static int run_command(cli_parser *p)
     if (c == NULL)
         return opjit_cli_usage("no command was given", "", "");
     if (p->options.argument_count < c->arguments_min)
-        return opjit_cli_usage(c->name, strncmp(c->arguments, "MODEL", 5) == 0 ? ": no model was given"
-                                                                              : ": an argument is missing", "");
+        return opjit_cli_usage(
+            c->name, strncmp(c->arguments, "MODEL", 5) == 0 ? ": no model was given" : ": an argument is missing", "");
     if (p->options.argument_count > c->arguments_max)
         return opjit_cli_usage("too many arguments for ", c->name, "");
     if (p->options.target_count > 1 && c->run != opjit_cli_compile_ahead)

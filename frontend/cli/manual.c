@@ -38,12 +38,13 @@ static void put_man_option(const cli_option_row *o)
 
 int opjit_cli_man(void)
 {
-    printf(".TH OPJIT 1 \"\" \"opjit %s\" \"User Commands\"\n.SH NAME\n"
-           "opjit \\- compile and run graphs of DirectML operators\n"
-           ".SH SYNOPSIS\n.B opjit\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIARGUMENT\\fR...]\n"
-           ".SH DESCRIPTION\nA model is a file of JSON with resources, dispatchables and commands, or \\- for standard\n"
-           "input.  All of it is read, checked and compiled before its first command runs.\n.SH COMMANDS\n",
-           opjit_version());
+    printf(
+        ".TH OPJIT 1 \"\" \"opjit %s\" \"User Commands\"\n.SH NAME\n"
+        "opjit \\- compile and run graphs of DirectML operators\n"
+        ".SH SYNOPSIS\n.B opjit\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIARGUMENT\\fR...]\n"
+        ".SH DESCRIPTION\nA model is a file of JSON with resources, dispatchables and commands, or \\- for standard\n"
+        "input.  All of it is read, checked and compiled before its first command runs.\n.SH COMMANDS\n",
+        opjit_version());
     for (uint32_t i = 0; i < opjit_cli_command_count; i++) {
         const cli_command_row *const c = &opjit_cli_commands[i];
         printf(".TP\n.B %s\\fR ", c->name);
@@ -106,8 +107,10 @@ static int put_bash(void)
         if (is_folder(o))
             printf("    %s) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n", o->name);
         else if (strcmp(o->name, "--target") == 0)
-            printf("    %s) COMPREPLY=($(compgen -W \"$(opjit targets 2>/dev/null | awk '$1 == \"named\" { print $2 }')\" "
-                   "-- \"$cur\")); return ;;\n", o->name);
+            printf(
+                "    %s) COMPREPLY=($(compgen -W \"$(opjit targets 2>/dev/null | awk '$1 == \"named\" { print $2 }')\" "
+                "-- \"$cur\")); return ;;\n",
+                o->name);
         else
             printf("    %s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", o->name,
                    o->choices != NULL ? o->choices : "");
@@ -162,14 +165,16 @@ static void put_zsh_option(const cli_option_row *o)
 
 static int put_zsh(void)
 {
-    printf("#compdef opjit\n# made by `opjit help --completion zsh`\nlocal state line\nlocal -a commands\ncommands=(\n");
+    printf(
+        "#compdef opjit\n# made by `opjit help --completion zsh`\nlocal state line\nlocal -a commands\ncommands=(\n");
     for (uint32_t i = 0; i < opjit_cli_command_count; i++) {
         printf("    '%s:", opjit_cli_commands[i].name);
         put_quoted(opjit_cli_commands[i].help, ":\\");
         printf("'\n");
     }
-    printf(")\n_arguments -C '--help[show help]' '--version[print versions]' '1:command:->command' '*::argument:->argument'\n"
-           "case $state in\ncommand) _describe command commands ;;\nargument)\n    case $words[1] in\n");
+    printf(
+        ")\n_arguments -C '--help[show help]' '--version[print versions]' '1:command:->command' '*::argument:->argument'\n"
+        "case $state in\ncommand) _describe command commands ;;\nargument)\n    case $words[1] in\n");
     for (uint32_t i = 0; i < opjit_cli_command_count; i++) {
         const cli_command_row *const c = &opjit_cli_commands[i];
         printf("    %s)\n        _arguments", c->name);

@@ -7,6 +7,7 @@
 
 #include "frontend/cli/json.h"
 #include "frontend/op.h"
+#include "frontend/suggest.h"
 
 #define CLI_PAGE 4096u /* alignment of resources' memory */
 
@@ -133,6 +134,8 @@ opjit_status opjit_cli_no_memory(cli_model *m, const json_value *at);
     (int)((json)->length > 60 ? 57 : (json)->length), (json)->text, (json)->length > 60 ? "..." : ""
 /* Refusals of names, with the nearest one that there is (model_near.c).  A name that object has no member of: */
 opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const char *what, const json_value *object);
+/* For one of --dispatchable that the model lacks. */
+const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static FE_SUGGEST_TEXT]);
 const char *opjit_cli_kind_name(json_kind kind); /* "a number" */
 opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key); /* a member of object */
 opjit_status opjit_cli_missing_field(cli_model *m, const op_def *def, const op_field *field, const json_value *json);

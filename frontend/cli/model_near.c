@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "frontend/cli/model.h"
-#include "frontend/suggest.h"
 
 /* The member of object that is nearest to the name. */
 static void nearest_member(fe_suggestion *s, const json_value *object, const char *name, size_t length)
 {
     opjit_fe_suggest_begin(s, name, length);
-    for (const json_value *v = object != NULL && object->kind == JSON_OBJECT ? object->first : NULL; v != NULL; v = v->next)
+    for (const json_value *v = object != NULL && object->kind == JSON_OBJECT ? object->first : NULL; v != NULL;
+         v = v->next)
         opjit_fe_suggest(s, v->key, v->key_length);
 }
 
@@ -21,6 +21,13 @@ opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const cha
     nearest_member(&s, object, name->text, name->length);
     return opjit_cli_fail(m, name, OPJIT_NOT_FOUND, "there is no %s " CLI_QUOTED "%s", what, CLI_QUOTE(name),
                           opjit_fe_suggest_text(&s, "\"", "\"", meant));
+}
+
+const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static FE_SUGGEST_TEXT])
+{
+    fe_suggestion s;
+    nearest_member(&s, opjit_cli_json_get(m->root, "dispatchables"), name, strlen(name));
+    return opjit_fe_suggest_text(&s, "\"", "\"", text);
 }
 
 opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key)

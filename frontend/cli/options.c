@@ -100,7 +100,7 @@ static opjit_status suggest_target(const char *value, opjit_error *error)
         if (s.distance < before)
             memcpy(best, name, sizeof best);
     }
-    s.best = s.best == NULL ? NULL : best; /* name is another one by now */
+    s.best = s.best == NULL ? NULL : best;                            /* name is another one by now */
     if (strlen(best) != length || memcmp(best, value, length) != 0) { /* else something behind the name is wrong */
         snprintf(text, sizeof text, "%s", error->message);
         opjit_rt_error_set(error, error->status, "%s%s", text, opjit_fe_suggest_text(&s, "", "", meant));
@@ -211,7 +211,8 @@ const cli_option_row opjit_cli_options[] = {
     { "--dispatchable", NULL, "NAME", NULL, " explain compile ", false, false, "this one only", set_dispatchable, 0 },
     { "--late", NULL, "FIELD,...", NULL, " explain compile ", false, false,
       "scalar fields that are given at each call, e.g. Value, in a graph node.Value; several become parameters in this "
-      "order", set_late, 0 },
+      "order",
+      set_late, 0 },
     { "--emit", NULL, "KIND,...", " obj header lib llvm asm ir json ptx cubin hsaco spirv ", " compile ", false, false,
       "obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv; default obj,header", set_emit, 0 },
     { "-o", NULL, "DIR", NULL, " compile ", false, false, "the folder for the files, made where it is missing",
@@ -221,8 +222,8 @@ const cli_option_row opjit_cli_options[] = {
     { "--prefix-model", NULL, NULL, NULL, " compile ", false, false, "names are MODEL_DISPATCHABLE",
       FLAG(prefix_model) },
     { "--quick", NULL, NULL, NULL, " bench ", false, false, "fewer cases", FLAG(quick) },
-    { "--json", NULL, NULL, NULL, " bench ops targets cache version ", false, false,
-      "print JSON (of cache: list)", FLAG(json) },
+    { "--json", NULL, NULL, NULL, " bench ops targets cache version ", false, false, "print JSON (of cache: list)",
+      FLAG(json) },
     { "--feature-level", NULL, "L", FEATURE_LEVELS, MODELS, true, false,
       "hold operators to DirectML feature level L, e.g. 5.1", set_feature_level, 0 },
     { "--level", NULL, "LEVEL", " quick peak ", MODELS, true, false, "quick: fast to compile; peak: fast to run",

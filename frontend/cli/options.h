@@ -23,16 +23,16 @@ typedef struct cli_parser cli_parser;
 
 /* Where an option belongs: in the help of these commands.  Other commands refuse it, except a common one. */
 typedef struct cli_option_row {
-    const char *name;      /* "--threads"; one dash and a letter: "-o" */
-    const char *brief;     /* "-h"; NULL: none */
-    const char *argument;  /* "N"; NULL: takes none */
-    const char *choices;   /* the argument's values, between blanks; NULL: anything */
-    const char *commands;  /* names between blanks, " run bench "; NULL: all */
-    bool common;           /* taken by every command */
-    bool hidden;           /* in no help */
+    const char *name;     /* "--threads"; one dash and a letter: "-o" */
+    const char *brief;    /* "-h"; NULL: none */
+    const char *argument; /* "N"; NULL: takes none */
+    const char *choices;  /* the argument's values, between blanks; NULL: anything */
+    const char *commands; /* names between blanks, " run bench "; NULL: all */
+    bool common;          /* taken by every command */
+    bool hidden;          /* in no help */
     const char *help;
     opjit_status (*set)(cli_parser *p, const char *value); /* NULL: sets flag */
-    size_t flag;           /* offset in cli_options of a bool */
+    size_t flag;                                           /* offset in cli_options of a bool */
 } cli_option_row;
 extern const cli_option_row opjit_cli_options[];
 extern const uint32_t opjit_cli_option_count;

@@ -90,6 +90,8 @@ run compile "$models/eye.json" --emit ptx --target cpu:x86-64-v4+avx512vnni+avx5
 expect_error 'another target' 1 "$work/x/eye.ptx: ptx and cubin are for NVIDIA's GPUs, and the target is cpu:x86-64-v4, for which there are obj, header, lib, llvm, asm, ir and json"
 run compile "$models/eye.json" --dispatchable ear -o "$work/x"
 expect_error 'no such dispatchable' 1 "$models/eye.json: there is no dispatchable \"ear\""
+run compile "$models/eye.json" --dispatchable shfited -o "$work/x"
+expect_error 'dispatchable misspelt' 1 "$models/eye.json: there is no dispatchable \"shfited\"; did you mean \"shifted\"?"
 run compile "$models/eye.json" --target cpu:x86-64-v2,cpu:x86-64-v3,l1=65536 --target cpu:x86-64-v2,l1=16384 -o "$work/x"
 expect_error 'equal targets' 1 'opjit: options.targets: cpu:x86-64-v2 and cpu:x86-64-v2,l1=16384 have the same features, so that there is nothing to choose by'
 run run "$models/eye.json" --target cpu:x86-64-v2,cpu:x86-64-v3

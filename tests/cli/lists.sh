@@ -92,6 +92,8 @@ has 'explain one' 'dispatchable countdown: FILL_VALUE_SEQUENCE'
 run explain "$tests/examples/models/eye.json" --dispatchable eye --late Value
 expect_status 'explain late' 0
 has 'explain late' 'param %1 "Value": f32'
+run explain "$tests/examples/models/eye.json" --dispatchable shfited
+expect_error 'explain misspelt' 1 "$tests/examples/models/eye.json: \$.dispatchables: there is no dispatchable \"shfited\"; did you mean \"shifted\"?"
 run explain "$tests/examples/models/eye.json" --dispatchable nose
 expect_error 'explain nothing' 1 "$tests/examples/models/eye.json: \$.dispatchables: there is no dispatchable \"nose\""
 

@@ -6,20 +6,26 @@
 
 #include "frontend/suggest.h"
 
-static const char *const names[] = { "run",     "explain",      "Epsilon",         "InputTensor",
-                                     "Sizes",   "OutputTensor", "ELEMENT_WISE_ADD", "PADDING",
-                                     "x86-64-v3", "znver3" };
+static const char *const names[] = { "run",          "explain",          "Epsilon", "InputTensor", "Sizes",
+                                     "OutputTensor", "ELEMENT_WISE_ADD", "PADDING", "x86-64-v3",   "znver3" };
 
 static const struct {
     const char *given, *want; /* want "": nothing is near */
 } rows[] = {
-    { "Epsilonn", "; did you mean \"Epsilon\"?" }, { "epsilno", "; did you mean \"Epsilon\"?" },
-    { "rnu", "; did you mean \"run\"?" },          { "ru", "; did you mean \"run\"?" },
-    { "expalin", "; did you mean \"explain\"?" },  { "add", "; did you mean \"ELEMENT_WISE_ADD\"?" },
-    { "Output", "; did you mean \"OutputTensor\"?" }, { "znver33", "; did you mean \"znver3\"?" },
-    { "x86-64-v9", "; did you mean \"x86-64-v3\"?" }, { "", "" },
-    { "pading", "; did you mean \"PADDING\"?" },   { "dadd", "; did you mean \"ELEMENT_WISE_ADD\"?" },
-    { "foo", "" },                                 { "Sz", "" },
+    { "Epsilonn", "; did you mean \"Epsilon\"?" },
+    { "epsilno", "; did you mean \"Epsilon\"?" },
+    { "rnu", "; did you mean \"run\"?" },
+    { "ru", "; did you mean \"run\"?" },
+    { "expalin", "; did you mean \"explain\"?" },
+    { "add", "; did you mean \"ELEMENT_WISE_ADD\"?" },
+    { "Output", "; did you mean \"OutputTensor\"?" },
+    { "znver33", "; did you mean \"znver3\"?" },
+    { "x86-64-v9", "; did you mean \"x86-64-v3\"?" },
+    { "", "" },
+    { "pading", "; did you mean \"PADDING\"?" },
+    { "dadd", "; did you mean \"ELEMENT_WISE_ADD\"?" },
+    { "foo", "" },
+    { "Sz", "" },
     { "a name that is far longer than any other one, so that it is not compared at all", "" },
 };
 
