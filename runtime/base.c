@@ -51,6 +51,18 @@ void opjit_rt_printable(char *text)
     }
 }
 
+/* What does not fit ends in "...". */
+static void put_text(char text[static OPJIT_ERROR_MESSAGE_SIZE], const char *format, va_list arguments)
+{
+    const int length = vsnprintf(text, OPJIT_ERROR_MESSAGE_SIZE, format, arguments);
+
+    if (length < 0)
+        text[0] = '\0';
+    else if ((size_t)length >= OPJIT_ERROR_MESSAGE_SIZE)
+        memcpy(text + OPJIT_ERROR_MESSAGE_SIZE - 4, "...", 4);
+    opjit_rt_printable(text);
+}
+
 opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const char *format, ...)
 {
     char text[OPJIT_ERROR_MESSAGE_SIZE]; /* arguments may point into *error */
@@ -59,10 +71,8 @@ opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const c
     if (error == NULL)
         return status;
     va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
+    put_text(text, format, arguments);
     va_end(arguments);
-    opjit_rt_printable(text);
     error->status = status;
     memcpy(error->message, text, sizeof text);
     return status;
@@ -71,20 +81,14 @@ opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const c
 void opjit_rt_error_prefix(opjit_error *error, const char *format, ...)
 {
     char text[OPJIT_ERROR_MESSAGE_SIZE];
-    size_t length;
     va_list arguments;
 
     if (error == NULL)
         return;
     va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
+    put_text(text, format, arguments);
     va_end(arguments);
-    length = strlen(text);
-    if (snprintf(text + length, sizeof text - length, ": %s", error->message) < 0)
-        text[length] = '\0';
-    opjit_rt_printable(text);
-    memcpy(error->message, text, sizeof text);
+    opjit_rt_error_set(error, error->status, "%s: %s", text, error->message);
 }
 
 opjit_status opjit_rt_no_memory(opjit_error *error)

@@ -85,8 +85,8 @@ static opjit_status remember(compiler *c, cli_model *m, const cli_dispatchable *
         c->capacity = capacity;
     }
     c->origins[kernel].model = m->path;
-    snprintf(c->origins[kernel].dispatchable, sizeof c->origins[kernel].dispatchable, "%.*s",
-             (int)(d->json->key_length < 60 ? d->json->key_length : 60), d->json->key);
+    snprintf(c->origins[kernel].dispatchable, sizeof c->origins[kernel].dispatchable, "%.*s%s",
+             CLI_QUOTE_KEY(d->json));
     return OPJIT_OK;
 }
 

@@ -132,6 +132,9 @@ opjit_status opjit_cli_no_memory(cli_model *m, const json_value *at);
 #define CLI_QUOTED "\"%.*s%s\""
 #define CLI_QUOTE(json) \
     (int)((json)->length > 60 ? 57 : (json)->length), (json)->text, (json)->length > 60 ? "..." : ""
+/* The same of a member's key. */
+#define CLI_QUOTE_KEY(json) \
+    (int)((json)->key_length > 60 ? 57 : (json)->key_length), (json)->key, (json)->key_length > 60 ? "..." : ""
 /* Refusals of names, with the nearest one that there is (model_near.c).  A name that object has no member of: */
 opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const char *what, const json_value *object);
 /* For one of --dispatchable that the model lacks. */

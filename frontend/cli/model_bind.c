@@ -148,7 +148,7 @@ opjit_status opjit_cli_read_bindings(cli_model *m, cli_dispatchable *d, const js
         const bool is_owned = (port->tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0;
         if (port->tensor->present && !port->unused && is_owned == owned && ranges[i].resource == NULL)
             return opjit_cli_fail(m, bindings != NULL ? bindings : owner, OPJIT_INVALID_ARGUMENT,
-                                  "%s of %.*s is not bound", port->name, (int)d->json->key_length, d->json->key);
+                                  "%.100s of %.*s%s is not bound", port->name, CLI_QUOTE_KEY(d->json));
     }
     return OPJIT_OK;
 }

@@ -13,11 +13,9 @@
 
 #include "ir/ir.h"
 
-/* As much of a number's or string's text as a message shows. */
-static int shown(const json_value *value)
-{
-    return value->length > 40 ? 40 : (int)value->length;
-}
+/* As much of a number's or string's text as a message shows, for "%.*s%s". */
+#define SHOWN(value) \
+    (int)((value)->length > 40 ? 37 : (value)->length), (value)->text, (value)->length > 40 ? "..." : ""
 
 static const char *kind_name(json_kind kind)
 {
@@ -39,8 +37,7 @@ static opjit_status whole(const json_value *value, const char *type, bool *negat
         const char c = value->text[i];
         if (c < '0' || c > '9')
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%.*s is not written as a whole number (%s): decimal digits only", shown(value),
-                                      value->text, type);
+                                      "%.*s%s is not written as a whole number (%s): decimal digits only", SHOWN(value), type);
         if (!checked_mul(sum, 10, &sum) || !checked_add(sum, (uint64_t)(c - '0'), &sum)) {
             *fits = false;
             sum = 0;
@@ -59,8 +56,8 @@ opjit_status opjit_cli_integer(const json_value *value, const char *type, int64_
     fits = fits && magnitude <= (negative ? (uint64_t)1 << 63 : (uint64_t)INT64_MAX);
     *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
     if (!fits || *out < lo || *out > hi)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s is out of range: %s is %" PRId64 " to %" PRId64,
-                                  shown(value), value->text, type, lo, hi);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s%s is out of range: %s is %" PRId64 " to %" PRId64,
+                                  SHOWN(value), type, lo, hi);
     return OPJIT_OK;
 }
 
@@ -71,8 +68,8 @@ opjit_status opjit_cli_unsigned(const json_value *value, const char *type, uint6
     *out = 0;
     TRY(whole(value, type, &negative, out, &fits, error));
     if (negative || !fits || *out > hi)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s is out of range: %s is 0 to %" PRIu64,
-                                  shown(value), value->text, type, hi);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s%s is out of range: %s is 0 to %" PRIu64,
+                                  SHOWN(value), type, hi);
     return OPJIT_OK;
 }
 
@@ -117,8 +114,7 @@ static opjit_status float_word(const json_value *value, DML_TENSOR_DATA_TYPE typ
         return OPJIT_OK;
     }
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "\"%.*s\" is no %s: a number, \"inf\", \"-inf\" or \"nan\" is allowed", shown(value),
-                              value->text, opjit_rt_dtype_name(type));
+                              "\"%.*s%s\" is no %s: a number, \"inf\", \"-inf\" or \"nan\" is allowed", SHOWN(value), opjit_rt_dtype_name(type));
 }
 
 static opjit_status float_element(const json_value *value, DML_TENSOR_DATA_TYPE type, DML_SCALAR_UNION *out,
@@ -141,8 +137,7 @@ static opjit_status float_element(const json_value *value, DML_TENSOR_DATA_TYPE 
         finite = isfinite(out->Float64) != 0;
     }
     if (!finite)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s is out of range of %s", shown(value),
-                                  value->text, opjit_rt_dtype_name(type));
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s%s is out of range of %s", SHOWN(value), opjit_rt_dtype_name(type));
     return OPJIT_OK;
 }
 

@@ -49,6 +49,7 @@ START_TEST(error_rules)
     longest[sizeof longest - 1] = '\0';
     opjit_rt_error_set(&error, OPJIT_IO, "%s", longest);
     ck_assert_uint_eq(strlen(error.message), OPJIT_ERROR_MESSAGE_SIZE - 1);
+    ck_assert_str_eq(error.message + OPJIT_ERROR_MESSAGE_SIZE - 5, "x..."); /* it says that there is more */
     opjit_rt_error_prefix(&error, "%s", longest);
     ck_assert_uint_eq(strlen(error.message), OPJIT_ERROR_MESSAGE_SIZE - 1);
     opjit_rt_error_clear(&error);
