@@ -105,7 +105,7 @@ static int put_bash(void)
         if (o->argument == NULL || o->hidden)
             continue;
         if (is_folder(o))
-            printf("    %s) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n", o->name);
+            printf("    %s) mapfile -t COMPREPLY < <(compgen -d -- \"$cur\"); return ;;\n", o->name);
         else if (strcmp(o->name, "--target") == 0)
             printf(
                 "    %s) COMPREPLY=($(compgen -W \"$(opjit targets 2>/dev/null | awk '$1 == \"named\" { print $2 }')\" "
@@ -124,9 +124,10 @@ static int put_bash(void)
         put_options(c);
         printf("' words='%s' ;;\n", c->words != NULL ? c->words : "");
     }
-    printf("    esac\n    [[ $cur != -* ]] || words=$options\n    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-           "    [[ $command != @(run|explain|compile|bench) || $cur == -* ]] || COMPREPLY=($(compgen -f -- \"$cur\"))\n"
-           "}\ncomplete -o filenames -F _opjit opjit\n");
+    printf(
+        "    esac\n    [[ $cur != -* ]] || words=$options\n    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+        "    [[ $command != @(run|explain|compile|bench) || $cur == -* ]] || mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+        "}\ncomplete -o filenames -F _opjit opjit\n");
     return EXIT_DONE;
 }
 

@@ -65,5 +65,9 @@ if command -v bash >/dev/null 2>&1; then
     touch "$work/model.json"
     completed 'opjit run mod' 'model.json'
     completed 'opjit compile -o on' 'only'
+    touch "$work/two words.json" # one word to bash
+    completed 'opjit run two' 'two words.json'
+    got=$(cd "$work" && bash -c '. ./opjit.bash; COMP_WORDS=(opjit run two) COMP_CWORD=2; _opjit; echo ${#COMPREPLY[@]}')
+    [ "$got" = 1 ] || fail "bash: a name of two words is $got"
 fi
 finish
