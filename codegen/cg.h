@@ -571,11 +571,31 @@ opjit_status opjit_cg_stage(cg_func *f, const char *name); /* cg_func.c: the sta
 /* cg_single.c: what a function's stages are taken from; and a stage as a function of its own, good until the next one. */
 opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
 opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
+uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage); /* nodes that it reaches */
 /* Whether the tensor shows an input that an output of any stage may be the memory of. */
 bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor);
 const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
+
+/* cg_share.c: the stages of a function's variants, those that are alike once. */
+typedef struct cg_made {
+    const void *text; /* all that its code depends on; NULL: none */
+    size_t size;
+    uint32_t stage;
+} cg_made;
+typedef struct cg_shared {
+    rt_arena *arena;
+    uint32_t *same, count; /* by stage, all variants in order: the first one that is alike, itself if none before is */
+    cg_made *made;         /* by hash */
+    uint32_t mask;         /* 0: there is one variant, whose stages are not compared */
+} cg_shared;
+bool opjit_cg_shared_init(cg_shared *s, rt_arena *arena, uint32_t stages, bool variants); /* false: no memory */
+/* Enters f's stage; *out_made: an equal one has been entered before. */
+opjit_status opjit_cg_share(cg_shared *s, const cg_func *f, bool *out_made);
+/* cg_code.c: code and entries out of the object that has these stages. */
+opjit_status opjit_cg_code(const codegen_request *request, const cg_shared *stages, rt_arena *arena,
+                           const void *object, size_t size, codegen_result *out, opjit_error *error);
 
 /* cg_entry.c: what objects have beside stages.  begin, then for each version its stages and version, then end. */
 typedef struct cg_entries {

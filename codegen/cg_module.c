@@ -11,14 +11,11 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
-#include <elf.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { NAME_SIZE = 256 };
+enum { NAME_SIZE = 256, MOST_AT_PEAK = 16384 /* nodes of a stage */ };
 
 /* Everything a compile owns. */
 typedef struct job {
@@ -35,6 +32,8 @@ typedef struct job {
     LLVMValueRef *constant_data; /* GPUs: see cg_func */
     uint32_t buffer_count;
     bool accumulates;
+    uint32_t level;       /* that the code is made at */
+    cg_shared stages;     /* of the variants that are being built */
 } job;
 
 static double now_ms(void)
@@ -97,7 +96,7 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
                   .constant_data = j->constant_data,
                   .buffer_count = j->buffer_count,
                   /* what quick does for LLVM's fast selection, other backends don't have */
-                  .peak = cpu->grid || j->request->level == OPJIT_LEVEL_PEAK };
+                  .peak = cpu->grid || j->level == OPJIT_LEVEL_PEAK };
     f.type.i1 = LLVMInt1TypeInContext(j->llvm);
     f.type.i8 = LLVMInt8TypeInContext(j->llvm);
     f.type.i16 = LLVMInt16TypeInContext(j->llvm);
@@ -115,13 +114,16 @@ static opjit_status build_stage(job *j, const cg_target *cpu, cg_whole *whole, i
 {
     ir_func single;
     rt_arena arena;
+    bool made = false;
     opjit_rt_arena_init(&arena, j->request->allocator);
     opjit_status status = opjit_cg_single(whole, stage, &arena, &single, j->error);
     if (status == OPJIT_OK) {
         cg_func f = new_function(j, cpu, &single);
         f.whole = whole;
         f.arena = &arena;
-        status = opjit_cg_stage(&f, name);
+        status = opjit_cg_share(&j->stages, &f, &made);
+        if (status == OPJIT_OK && !made)
+            status = opjit_cg_stage(&f, name);
         j->accumulates |= f.accumulates;
     }
     opjit_rt_arena_free(&arena);
@@ -141,13 +143,28 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
     return OPJIT_OK;
 }
 
+static opjit_status build_variants(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count,
+                                   const char *kernel)
+{
+    uint32_t stages = 0;
+    for (uint32_t v = 0; v < count; v++)
+        for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
+            stages++;
+    /* Drivers find a GPU's kernels by name, and other programs' stages are listed so: all of a variant's by its own. */
+    if (!opjit_cg_shared_init(&j->stages, &j->arena, stages, count > 1 && !cpu->grid && !j->request->kernel))
+        return opjit_rt_no_memory(j->error);
+    for (uint32_t v = 0; v < count; v++)
+        TRY(build_variant(j, cpu, variants[v], kernel, v));
+    return OPJIT_OK;
+}
+
 /* Accumulators are made registers where time is spent on speed, and on GPUs, whose threads have their memory far away;
  * everything else is as fast without any pass. */
 static opjit_status run_passes(job *j, const cg_target *cpu)
 {
-    if (!j->accumulates || (j->request->level != OPJIT_LEVEL_PEAK && !cpu->grid))
+    if (!j->accumulates || (j->level != OPJIT_LEVEL_PEAK && !cpu->grid))
         return OPJIT_OK;
-    const char *passes = j->request->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)";
+    const char *passes = j->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)";
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef failure = LLVMRunPasses(j->module, passes, j->machine, options);
     LLVMDisposePassBuilderOptions(options);
@@ -169,8 +186,7 @@ static opjit_status build_kernel(job *j, const cg_target *cpu)
     for (uint32_t i = 0; i < kernel->version_count; i++) {
         const codegen_version *version = &kernel->versions[i];
         j->target = version->target;
-        for (uint32_t v = 0; v < version->variant_count; v++)
-            TRY(build_variant(j, cpu, version->variants[v], version->name, v));
+        TRY(build_variants(j, cpu, version->variants, version->variant_count, version->name));
         f = new_function(j, cpu, NULL);
         TRY(opjit_cg_kernel_version(&f, &made, i));
     }
@@ -185,9 +201,7 @@ static opjit_status build_grid(job *j, const cg_target *cpu)
     cg_func f = new_function(j, cpu, NULL);
     j->buffer_count = version->meta->inputs + version->meta->outputs;
     TRY(opjit_cg_kernel_constants(&f, kernel, j->request->name, &j->constant_data));
-    for (uint32_t v = 0; v < version->variant_count; v++)
-        TRY(build_variant(j, cpu, version->variants[v], version->name, v));
-    return OPJIT_OK;
+    return build_variants(j, cpu, version->variants, version->variant_count, version->name);
 }
 
 /* Buffers are the arguments of a GPU's kernels: as many as there are slots. */
@@ -207,9 +221,7 @@ static void count_buffers(job *j)
 static opjit_status build_stages(job *j, const cg_target *cpu)
 {
     count_buffers(j);
-    for (uint32_t v = 0; v < j->request->variant_count; v++)
-        TRY(build_variant(j, cpu, j->request->variants[v], j->request->name, v));
-    return OPJIT_OK;
+    return build_variants(j, cpu, j->request->variants, j->request->variant_count, j->request->name);
 }
 
 static opjit_status build(job *j, const cg_target *cpu)
@@ -246,59 +258,6 @@ static opjit_status emit_file(job *j, const cg_target *cpu, LLVMCodeGenFileType 
     return take_message(j, failed, "LLVM's code generation", text);
 }
 
-/* Where the stages' functions are, by variant and stage. */
-typedef struct entry_search {
-    const job *job;
-    const uint32_t *firsts; /* entry of each variant's first stage, and one more */
-    uint64_t *entries;
-    uint32_t found;
-} entry_search;
-
-/* NAME_v<variant>_s<stage>; other functions of the module are internal. */
-static opjit_status take_entry(void *user, const cg_symbol *symbol)
-{
-    entry_search *e = user;
-    const codegen_request *r = e->job->request;
-    const size_t length = strlen(r->name);
-    char *end = NULL;
-    if (strncmp(symbol->name, r->name, length) != 0 || strncmp(symbol->name + length, "_v", 2) != 0)
-        return OPJIT_OK;
-    const unsigned long variant = strtoul(symbol->name + length + 2, &end, 10);
-    const unsigned long stage = strncmp(end, "_s", 2) == 0 ? strtoul(end + 2, &end, 10) : ULONG_MAX;
-    if (*end != '\0' || variant >= r->variant_count || stage >= e->firsts[variant + 1] - e->firsts[variant])
-        return OPJIT_OK;
-    if (symbol->type != STT_FUNC)
-        return opjit_rt_error_set(e->job->error, OPJIT_CODEGEN, "symbol %s is no function of the code", symbol->name);
-    e->entries[e->firsts[variant] + stage] = symbol->value;
-    e->found++;
-    return OPJIT_OK;
-}
-
-static opjit_status link_code(job *j, codegen_result *out)
-{
-    const uint8_t *object = (const uint8_t *)LLVMGetBufferStart(j->object);
-    const size_t size = LLVMGetBufferSize(j->object);
-    const codegen_request *request = j->request;
-    uint32_t *firsts = ARENA_ARRAY(&j->arena, uint32_t, (size_t)request->variant_count + 1);
-    if (!firsts)
-        return opjit_rt_no_memory(j->error);
-    TRY(opjit_cg_link(object, size, &out->bytes, j->error));
-    for (uint32_t v = 0; v < request->variant_count; v++) {
-        firsts[v + 1] = firsts[v];
-        for (ir_ref s = request->variants[v]->body; s != 0; s = ir_at(request->variants[v], s)->next)
-            firsts[v + 1]++;
-    }
-    out->entry_count = firsts[request->variant_count];
-    out->entries = opjit_rt_allocate(request->allocator, out->entry_count * sizeof(uint64_t), sizeof(uint64_t));
-    if (!out->entries)
-        return opjit_rt_no_memory(j->error);
-    entry_search e = { .job = j, .firsts = firsts, .entries = out->entries };
-    TRY(opjit_cg_link_symbols(object, size, take_entry, &e, j->error));
-    if (e.found != out->entry_count)
-        return opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%u stages became %u functions", out->entry_count, e.found);
-    return OPJIT_OK;
-}
-
 static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 {
     const codegen_emit what = j->request->emit;
@@ -314,7 +273,8 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
         return cpu->grid->pack(j->request->allocator, data, size, &out->bytes, j->error);
     if (what == CODEGEN_OBJECT)
         TRY(opjit_cg_link_check(data, size, j->error));
-    TRY(what == CODEGEN_CODE ? link_code(j, out) : append(out, data, size, j->error));
+    TRY(what == CODEGEN_CODE ? opjit_cg_code(j->request, &j->stages, &j->arena, data, size, out, j->error)
+                             : append(out, data, size, j->error));
     out->link_ms = now_ms() - emitted;
     return OPJIT_OK;
 }
@@ -356,17 +316,43 @@ static opjit_status check(const codegen_request *r, opjit_error *error)
     return OPJIT_OK;
 }
 
+/* LLVM takes as many steps as the square of a stage's nodes at peak, so large ones are made as quick ones are. */
+static opjit_status find_level(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count)
+{
+    for (uint32_t v = 0; v < count && j->level == OPJIT_LEVEL_PEAK && !cpu->grid; v++) {
+        cg_whole whole;
+        if (variants[v]->node_count <= MOST_AT_PEAK)
+            continue;
+        TRY(opjit_cg_whole_init(&whole, variants[v], &j->arena, j->error));
+        for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
+            if (opjit_cg_stage_size(&whole, s) > MOST_AT_PEAK)
+                j->level = OPJIT_LEVEL_QUICK;
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status open_job(job *j, const cg_target *cpu)
+{
+    const codegen_request *r = j->request;
+    TRY(find_level(j, cpu, r->variants, r->kernel ? 0 : r->variant_count));
+    for (uint32_t i = 0; r->kernel && i < r->kernel->version_count; i++)
+        TRY(find_level(j, cpu, r->kernel->versions[i].variants, r->kernel->versions[i].variant_count));
+    TRY(opjit_cg_machine(cpu, j->target, j->level, &j->machine, j->error));
+    open_module(j, cpu);
+    return OPJIT_OK;
+}
+
 static opjit_status compile_once(const codegen_request *request, const cg_target *cpu, const rt_target *target,
                                  codegen_result *out, opjit_error *error)
 {
-    job j = { .request = request, .error = error, .target = target };
+    job j = { .request = request, .error = error, .target = target, .level = request->level };
     *out = (codegen_result){ .entries = NULL };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
-    TRY(opjit_cg_machine(cpu, target, request->level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     const double start = now_ms();
-    open_module(&j, cpu);
-    opjit_status status = build(&j, cpu);
+    opjit_status status = open_job(&j, cpu);
+    if (status == OPJIT_OK)
+        status = build(&j, cpu);
     out->build_ms = now_ms() - start;
     if (status == OPJIT_OK)
         status = emit(&j, cpu, out);
@@ -428,7 +414,7 @@ opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_b
                                      .name = request->name,
                                      .target = request->target,
                                      .allocator = request->allocator };
-    job j = { .request = &module, .error = error, .target = request->target };
+    job j = { .request = &module, .error = error, .target = request->target, .level = module.level };
     const cg_target *cpu = opjit_cg_target_find(request->target->arch);
     if (!cpu)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s",

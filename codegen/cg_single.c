@@ -166,11 +166,17 @@ static void forget_stage(cg_whole *w)
         w->tensor[w->tensors[w->tensor_count]] = 0;
 }
 
+uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage)
+{
+    forget_stage(w);
+    take_statement(w, stage);
+    return w->node_count;
+}
+
 opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error)
 {
     uint32_t operands = 0;
-    forget_stage(w);
-    take_statement(w, stage);
+    opjit_cg_stage_size(w, stage);
     for (uint32_t i = 1; i <= w->node_count; i++) {
         const ir_node *n = ir_at(w->ir, w->nodes[i]);
         operands += n->count;

@@ -125,6 +125,8 @@ const char *opjit_library_name(const opjit_library *library, uint32_t index)
 {
     if (library == NULL || index >= library->kernels)
         return NULL;
+    if (library->kernels == library->registry->count) /* each has one version */
+        return name_of(library, index);
     for (uint32_t i = 0;; i++)
         if ((i == 0 || strcmp(name_of(library, i - 1), name_of(library, i)) != 0) && index-- == 0)
             return name_of(library, i);

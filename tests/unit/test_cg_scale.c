@@ -29,8 +29,8 @@ static void meter_release(void *user, void *memory, size_t size)
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
 /* Stage i adds i to input i, of a layout that input and output share in every second stage; and divides by the sum of its
- * row where `sums`. */
-static void build(ir_func *f, uint32_t stages, bool sums)
+ * row where `sums`.  in_place: the stage that works so, counted from 1; 0: none. */
+static void build(ir_func *f, uint32_t stages, bool sums, uint32_t in_place)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "scale", NULL) == OPJIT_OK);
     f->stage = IR_SCHEDULED;
@@ -38,6 +38,8 @@ static void build(ir_func *f, uint32_t stages, bool sums)
         harness_tensor(f, IR_IN, IR_F32, 3, COLUMNS, i, NULL);
     for (uint32_t i = 0; i < stages; i++)
         harness_tensor(f, IR_OUT, IR_F32, 3, COLUMNS + i % 2, stages + i, NULL);
+    if (in_place != 0)
+        f->tensors[stages + in_place].alias = in_place;
     ir_ref top = 0;
     for (uint32_t i = 0; i < stages; i++) {
         const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, 3), 1), p = ir_at(f, stage)->ref;
@@ -70,28 +72,56 @@ static void build(ir_func *f, uint32_t stages, bool sums)
     harness_verify(f);
 }
 
+/* One stage: x + 1 + 2 + ..., each sum in a let. */
+static void build_long(ir_func *f, uint32_t operators)
+{
+    ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "scale", NULL) == OPJIT_OK);
+    f->stage = IR_SCHEDULED;
+    const uint32_t in = harness_tensor(f, IR_IN, IR_F32, 0, COLUMNS, 0, NULL);
+    const uint32_t out = harness_tensor(f, IR_OUT, IR_F32, 0, COLUMNS, 1, NULL);
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, 1), 1);
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, COLUMNS), 1), j = ir_at(f, loop)->ref;
+    ir_ref top = 0, tail = 0, inner = 0, v = opjit_ir_load(f, in, &j);
+    opjit_ir_append(f, 0, &top, stage);
+    opjit_ir_append(f, stage, &tail, loop);
+    for (uint32_t i = 0; i < operators; i++) {
+        const ir_ref let = opjit_ir_let(f, ir_expr2(f, IR_ADD, IR_NONE, v, opjit_ir_const(f, IR_F32, 0x3f800000 + i)));
+        opjit_ir_append(f, loop, &inner, let);
+        v = opjit_ir_get(f, let);
+    }
+    opjit_ir_append(f, loop, &inner, opjit_ir_store(f, out, v, &j));
+    f->nodes[loop].vec = 8;
+    harness_verify(f);
+}
+
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-/* The hook's peak in one compile, which gives every stage a place of its own. */
-static size_t compile(const ir_func *f, uint32_t stages)
+/* A compile of variants, and the hook's peak in it. */
+static codegen_result compile(const ir_func *const *variants, uint32_t count, uint32_t level,
+                              const opjit_allocator *allocator)
 {
-    meter m = { 0 };
-    const opjit_allocator allocator = { &m, meter_allocate, meter_release };
     rt_target target;
     opjit_error error;
     codegen_result out;
     ck_assert(opjit_rt_target_parse("cpu:x86-64-v3", &target, NULL) == OPJIT_OK);
-    const codegen_request request = { .variants = &f,
-                                      .variant_count = 1,
+    const codegen_request request = { .variants = variants,
+                                      .variant_count = count,
                                       .target = &target,
-                                      .level = OPJIT_LEVEL_QUICK,
+                                      .level = level,
                                       .emit = CODEGEN_CODE,
-                                      .name = f->name,
-                                      .allocator = &allocator };
+                                      .name = variants[0]->name,
+                                      .allocator = allocator };
     const opjit_status status = opjit_codegen_query(CODEGEN_ABI)->compile(&request, &out, &error);
     ck_assert_msg(status == OPJIT_OK, "%s", error.message);
-    ck_assert_uint_eq(out.entry_count, stages);
-    for (uint32_t i = 1; i < stages; i++)
+    return out;
+}
+
+static size_t peak_of(const ir_func *f)
+{
+    meter m = { 0 };
+    const opjit_allocator allocator = { &m, meter_allocate, meter_release };
+    codegen_result out = compile(&f, 1, OPJIT_LEVEL_QUICK, &allocator);
+    for (uint32_t i = 1; i < out.entry_count; i++)
         ck_assert_uint_gt(out.entries[i], out.entries[i - 1]);
     opjit_rt_release(&allocator, out.entries, out.entry_count * sizeof(uint64_t));
     opjit_rt_bytes_free(&out.bytes);
@@ -99,20 +129,72 @@ static size_t compile(const ir_func *f, uint32_t stages)
     return m.peak;
 }
 
+static void check_peaks(const size_t *peaks)
+{
+    ck_assert_msg(peaks[1] / MANY <= MOST_OF_A_STAGE, "%zu bytes each", peaks[1] / MANY);
+    ck_assert_msg(peaks[1] / MANY * 10 <= peaks[0] / FEW * 13, "%zu bytes each of %d, %zu of %d", peaks[1] / MANY, MANY,
+                  peaks[0] / FEW, FEW);
+}
+
 START_TEST(stages)
 {
-    const bool sums = _i == 1;
     size_t peaks[2];
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t count = i == 0 ? FEW : MANY;
         ir_func f;
-        build(&f, count, sums);
-        peaks[i] = compile(&f, count);
+        build(&f, i == 0 ? FEW : MANY, _i == 1, 0);
+        peaks[i] = peak_of(&f);
         opjit_ir_free(&f);
     }
-    ck_assert_msg(peaks[1] / MANY <= MOST_OF_A_STAGE, "%zu bytes a stage", peaks[1] / MANY);
-    ck_assert_msg(peaks[1] / MANY * 10 <= peaks[0] / FEW * 13, "%zu bytes a stage of %d, %zu of %d", peaks[1] / MANY,
-                  MANY, peaks[0] / FEW, FEW);
+    check_peaks(peaks);
+}
+END_TEST
+
+START_TEST(operators)
+{
+    size_t peaks[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        ir_func f;
+        build_long(&f, i == 0 ? FEW : MANY);
+        peaks[i] = peak_of(&f);
+        opjit_ir_free(&f);
+    }
+    check_peaks(peaks);
+}
+END_TEST
+
+/* Variants differ in the one stage that works in place; the others are there once. */
+START_TEST(variants)
+{
+    enum { STAGES = 20, IN_PLACE = 6 };
+    ir_func f[2];
+    const ir_func *const both[2] = { &f[0], &f[1] };
+    build(&f[0], STAGES, false, 1 + IN_PLACE);
+    build(&f[1], STAGES, false, 0);
+    codegen_result out = compile(both, 2, OPJIT_LEVEL_QUICK, &opjit_rt_default_allocator);
+    ck_assert_uint_eq(out.entry_count, 2 * STAGES);
+    for (uint32_t i = 0; i < STAGES; i++)
+        ck_assert_int_eq(out.entries[i] == out.entries[STAGES + i], i != IN_PLACE);
+    for (uint32_t i = 1; i < STAGES; i++)
+        ck_assert_uint_gt(out.entries[i], out.entries[i - 1]);
+    harness_free_result(&out);
+    opjit_ir_free(&f[0]);
+    opjit_ir_free(&f[1]);
+}
+END_TEST
+
+/* What would take LLVM too long at peak is made at quick. */
+START_TEST(too_large_for_peak)
+{
+    ir_func f;
+    const ir_func *one = &f;
+    build_long(&f, 6000);
+    codegen_result quick = compile(&one, 1, OPJIT_LEVEL_QUICK, &opjit_rt_default_allocator);
+    codegen_result peak = compile(&one, 1, OPJIT_LEVEL_PEAK, &opjit_rt_default_allocator);
+    ck_assert_uint_eq(quick.bytes.size, peak.bytes.size);
+    ck_assert_mem_eq(quick.bytes.data, peak.bytes.data, quick.bytes.size);
+    harness_free_result(&quick);
+    harness_free_result(&peak);
+    opjit_ir_free(&f);
 }
 END_TEST
 
@@ -122,7 +204,7 @@ START_TEST(results)
     enum { STAGES = 3 };
     ir_func f;
     test_random r;
-    build(&f, STAGES, true);
+    build(&f, STAGES, true, 0);
     test_random_init(&r, 17, 0, 0);
     harness_kernel k = harness_compile(&f, "cpu:x86-64-v3", OPJIT_LEVEL_QUICK);
     const harness_run run = { .begin = 0, .end = 3, .any_nan = true, .at_end = true, .what = "scale" };
@@ -138,6 +220,9 @@ int main(void)
     TCase *tcase = tcase_create("scale");
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, stages, 0, 2);
+    tcase_add_test(tcase, operators);
+    tcase_add_test(tcase, variants);
+    tcase_add_test(tcase, too_large_for_peak);
     tcase_add_test(tcase, results);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
