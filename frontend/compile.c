@@ -313,35 +313,44 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
 
 /* --- interpreted kernels ------------------------------------------------------------------------------------------ */
 
-/* The function that `step` of the kernel is a stage of, and which one.  Steps stand variant by variant, or part by part
- * with custom steps behind each. */
-static const ir_func *function_of(const fe_unit *unit, uint32_t step, uint32_t *out_stage)
+/* Steps stand variant by variant, or part by part with custom steps behind each. */
+static opjit_status index_steps(fe_unit *unit, opjit_error *error)
 {
-    const fe_part *part = unit->graph.parts;
+    const fe_part *parts = unit->graph.parts;
+    const uint32_t groups = parts != NULL ? unit->graph.part_count : unit->program.count;
     const ir_func *f = unit->program.variants;
+    uint32_t count = unit->graph.plan.call_count, at = 0;
 
-    for (;;) {
-        const bool empty = part != NULL && part->graph.output_count == 0;
-        const uint32_t stages = empty ? 0 : opjit_fe_stage_count(f);
-        *out_stage = step;
-        if (step < stages)
-            return f;
-        step -= stages;
-        f += !empty;
-        if (part != NULL)
-            step -= part++->calls;
+    for (uint32_t i = 0; i < unit->program.count; i++)
+        count += opjit_fe_stage_count(&unit->program.variants[i]);
+    unit->steps = ARENA_ARRAY(&unit->graph.arena, fe_step, count);
+    if (unit->steps == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < groups; i++) {
+        if (parts == NULL || parts[i].graph.output_count != 0) {
+            const uint32_t stages = opjit_fe_stage_count(f);
+            for (uint32_t stage = 0; stage < stages; stage++)
+                unit->steps[at++] = (fe_step){ f, stage };
+            f++;
+        }
+        at += parts == NULL ? 0 : parts[i].calls;
     }
+    return OPJIT_OK;
 }
 
 static opjit_status interpret(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
                               void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
 {
-    ir_run run = {
-        .buffers = buffers, .params = params, .shared = shared, .scratch = scratch, .begin = begin, .end = end
-    };
-    const ir_func *f = function_of(user, step, &run.stage);
+    const fe_step *s = &((const fe_unit *)user)->steps[step];
+    const ir_run run = { .buffers = buffers,
+                         .params = params,
+                         .shared = shared,
+                         .scratch = scratch,
+                         .stage = s->stage,
+                         .begin = begin,
+                         .end = end };
 
-    return opjit_ir_interpret(f, &run, error);
+    return opjit_ir_interpret(s->f, &run, error);
 }
 
 static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_error *error)
@@ -356,6 +365,7 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
     times.lower_ms = unit->program.lower_ms;
     times.passes_ms = unit->program.passes_ms;
     times.compile_ms = times.lower_ms + times.passes_ms;
+    TRY(index_steps(unit, error));
     opjit_rt_bytes_init(&image, &unit->core->allocator);
     status = opjit_fe_image_make(unit, NULL, &image, error);
     if (status == OPJIT_OK)

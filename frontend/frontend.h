@@ -218,6 +218,12 @@ double opjit_fe_now(void);
 /* --- from IR to kernel (kernel_image.c, compile.c, provider.c, dump.c) -------------------------------------------- */
 enum { FE_UNIT_ROOM = 1024 }; /* enough for most operators */
 /* What is compiled.  Owned by the kernel that comes out of it, for the interpreter and for its peak version. */
+/* What a step of an interpreted kernel runs. */
+typedef struct fe_step {
+    const ir_func *f; /* NULL: a custom function */
+    uint32_t stage;
+} fe_step;
+
 typedef struct fe_unit {
     rt_core *core;
     fe_graph graph;
@@ -228,6 +234,7 @@ typedef struct fe_unit {
     size_t subject_key_size;
     const opjit_codegen *codegen; /* NULL: none was needed so far */
     fe_program program;           /* interpreted kernels; else empty once the image is made */
+    fe_step *steps;               /* interpreted kernels: in the graph's arena */
     _Alignas(16) uint8_t room[FE_UNIT_ROOM]; /* what the graph's arena begins with */
 } fe_unit;
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_SYMBOLS = 256, SYMBOL_SIZE = 128 };
+enum { SYMBOL_SIZE = 128 };
 
 /* A stage's code under the name that tools show. */
 typedef struct symbol {
@@ -26,7 +26,7 @@ typedef struct symbol_list {
     const uint8_t *code;
     size_t code_size;
     uint32_t count;
-    symbol symbols[MOST_SYMBOLS];
+    symbol symbols[]; /* room for one a step */
 } symbol_list;
 
 /* --- GDB's interface ------------------------------------------------------------------------------------------------
@@ -61,19 +61,17 @@ struct rt_debug_entry {
 
 /* --- symbols ------------------------------------------------------------------------------------------------------ */
 
-static void insert_offset(symbol_list *list, uint32_t offset)
+/* Shell's sort: stages are in order already but for those that variants share. */
+static void sort_offsets(symbol *symbols, uint32_t count)
 {
-    uint32_t at = list->count;
-
-    for (uint32_t i = 0; i < list->count; i++)
-        if (list->symbols[i].offset == offset) /* variants share stages */
-            return;
-    if (list->count == MOST_SYMBOLS)
-        return;
-    for (; at > 0 && list->symbols[at - 1].offset > offset; at--)
-        list->symbols[at] = list->symbols[at - 1];
-    list->symbols[at].offset = offset;
-    list->count++;
+    for (uint32_t gap = count / 2; gap != 0; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            const uint32_t offset = symbols[i].offset;
+            uint32_t at = i;
+            for (; at >= gap && symbols[at - gap].offset > offset; at -= gap)
+                symbols[at].offset = symbols[at - gap].offset;
+            symbols[at].offset = offset;
+        }
 }
 
 /* One symbol a stage, in the order of their addresses: NAME, NAME_1, NAME_2 ... */
@@ -86,7 +84,13 @@ static void collect_symbols(const opjit_kernel_meta *meta, const void *code, siz
     out->count = 0;
     for (uint32_t i = 0; i < meta->steps; i++)
         if (steps[i].kind == OPJIT_STEP_STAGE)
-            insert_offset(out, steps[i].entry);
+            out->symbols[out->count++].offset = steps[i].entry;
+    sort_offsets(out->symbols, out->count);
+    const uint32_t all = out->count;
+    out->count = 0;
+    for (uint32_t i = 0; i < all; i++) /* variants share stages */
+        if (i == 0 || out->symbols[i].offset != out->symbols[out->count - 1].offset)
+            out->symbols[out->count++].offset = out->symbols[i].offset;
     for (uint32_t i = 0; i < out->count; i++) {
         symbol *s = &out->symbols[i];
         const uint64_t end = i + 1 < out->count ? out->symbols[i + 1].offset : code_size;
@@ -285,7 +289,8 @@ rt_debug_entry *opjit_rt_debug_register(rt_core *core, const opjit_kernel_meta *
 
     if ((core->flags & (OPJIT_CONTEXT_PERF_MAP | OPJIT_CONTEXT_GDB)) == 0)
         return NULL;
-    list = opjit_rt_allocate(&core->allocator, sizeof *list, alignof(symbol_list));
+    const size_t size = sizeof *list + meta->steps * sizeof(symbol);
+    list = opjit_rt_allocate(&core->allocator, size, alignof(symbol_list));
     if (list == NULL) {
         opjit_rt_event(core, OPJIT_EVENT_WARNING, "warning,no memory to name code for debuggers");
         return NULL;
@@ -295,7 +300,7 @@ rt_debug_entry *opjit_rt_debug_register(rt_core *core, const opjit_kernel_meta *
         write_perf_map(core, list);
     if ((core->flags & OPJIT_CONTEXT_GDB) != 0)
         entry = register_with_gdb(core, list);
-    opjit_rt_release(&core->allocator, list, sizeof *list);
+    opjit_rt_release(&core->allocator, list, size);
     return entry;
 }
 

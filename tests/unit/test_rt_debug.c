@@ -88,6 +88,46 @@ START_TEST(perf_map)
 }
 END_TEST
 
+/* A kernel of many stages, which a second variant has in another order: each has its own line. */
+START_TEST(many_stages)
+{
+    enum { STAGES = 1000, SIZE = 4, STEPS = 2 * STAGES };
+    static opjit_step_info steps[STEPS];
+    static uint8_t code[STAGES * SIZE];
+    const opjit_variant_info variant = { 0, 0, STEPS };
+    const opjit_kernel_meta *meta;
+    const uint8_t *placed;
+    size_t code_size;
+    rt_bytes image;
+    sample s;
+    unsigned long long address, last = 0;
+    unsigned size, lines = 0;
+    FILE *file;
+    open_context(OPJIT_CONTEXT_PERF_MAP);
+    sample_init(&s);
+    for (uint32_t i = 0; i < STEPS; i++)
+        steps[i] = (opjit_step_info){ OPJIT_STEP_STAGE, SIZE * (i < STAGES ? i : STEPS - 1 - i), 1, 1 };
+    s.source.buffers = s.buffers;
+    s.source.buffer_names = s.names;
+    s.source.steps = STEPS;
+    s.source.step_infos = steps;
+    s.source.variant_infos = &variant;
+    opjit_rt_bytes_init(&image, &opjit_rt_default_allocator);
+    ck_assert_int_eq(opjit_rt_image_build(&s.source, code, sizeof code, &image, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_rt_image_check(image.data, image.size, &meta, &placed, &code_size, &error), OPJIT_OK);
+    opjit_rt_debug_register(context->core, meta, placed, code_size);
+    file = fopen(map_path, "r");
+    ck_assert_ptr_nonnull(file);
+    for (; fscanf(file, "%llx %x %*s", &address, &size) == 2; lines++, last = address) {
+        ck_assert_uint_eq(size, SIZE);
+        ck_assert(lines == 0 || address == last + SIZE);
+    }
+    fclose(file);
+    ck_assert_uint_eq(lines, STAGES);
+    opjit_rt_bytes_free(&image);
+}
+END_TEST
+
 /* /tmp belongs to all: a link laid there by someone must not be followed. */
 START_TEST(perf_map_is_no_link)
 {
@@ -187,6 +227,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, perf_map);
+    tcase_add_test(tc, many_stages);
     tcase_add_test(tc, perf_map_is_no_link);
     tcase_add_test(tc, gdb_list);
     tcase_add_test(tc, off_unless_asked);
