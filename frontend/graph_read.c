@@ -94,6 +94,9 @@ static opjit_status read_constant(reader *r, const opjit_context *context, uint3
                                   desc->Data == NULL ? "graph: Nodes[%u].Data: NULL, must be the constant's bytes"
                                                      : "graph: Nodes[%u].DataSize: 0, must be at least 1",
                                   i);
+    if (desc->DataSize > RT_TENSOR_BYTES_MAX)
+        return opjit_rt_error_set(r->error, OPJIT_LIMIT, "graph: Nodes[%u].DataSize: %llu, must be at most %llu (1 TiB)", i,
+                                  (unsigned long long)desc->DataSize, (unsigned long long)RT_TENSOR_BYTES_MAX);
     node->name = desc->Name == NULL ? "" : desc->Name;
     node->data = desc->Data;
     node->bytes = desc->DataSize;

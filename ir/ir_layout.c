@@ -3,6 +3,7 @@
 #include "ir/ir_internal.h"
 
 enum { MEMORY_ALIGN = 64 };
+#define MOST_BYTES (UINT64_C(1) << 40) /* of all temps, and of all scratch: products with workers and teams fit */
 
 /* --- layout ------------------------------------------------------------------------------------------------------- */
 
@@ -59,7 +60,7 @@ static bool place(ir_func *f, const span *spans, uint32_t t, uint64_t *size)
         offset = align_up((uint64_t)other->offset + other->bytes, MEMORY_ALIGN);
         i = 0; /* the new place must be compared with all again */
     }
-    if (!checked_add(offset, tensor->bytes, &end) || end > INT64_MAX / 2)
+    if (!checked_add(offset, tensor->bytes, &end) || end > MOST_BYTES)
         return false;
     tensor->offset = (int64_t)offset;
     tensor->align = MEMORY_ALIGN;
@@ -85,9 +86,9 @@ opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
         const ir_role role = f->tensors[i].role;
         if ((role != IR_TEMP && role != IR_SCRATCH) || w.spans[i].first > w.spans[i].last)
             continue;
-        if (f->tensors[i].bytes > INT64_MAX / 4 ||
+        if (f->tensors[i].bytes > MOST_BYTES ||
             !place(f, w.spans, i, role == IR_TEMP ? &f->shared_size : &f->scratch_size))
-            return opjit_rt_error_set(error, OPJIT_LIMIT, "temporary memory needs more than 2^62 bytes");
+            return opjit_rt_error_set(error, OPJIT_LIMIT, "temporary memory needs more than 2^40 bytes");
     }
     return OPJIT_OK;
 }

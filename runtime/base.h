@@ -109,8 +109,12 @@ static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *out) { return !
 static inline bool checked_addi(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
 static inline bool checked_subi(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
 static inline bool checked_muli(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+/* Wraps above 2^64 - power_of_two: for numbers that a bound of their own, or memory that exists, keeps far below. */
 static inline uint64_t align_up(uint64_t x, uint64_t power_of_two) { return (x + power_of_two - 1) & ~(power_of_two - 1); }
 static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
+
+/* The most bytes of one tensor: sums over the tensors of a kernel stay far below 2^64. */
+#define RT_TENSOR_BYTES_MAX (UINT64_C(1) << 40)
 
 /* --- element types ---------------------------------------------------------------------------------------------- */
 /* Bytes of one element; 0 for UNKNOWN, the 4-bit types and numbers that are no type. */

@@ -78,7 +78,7 @@ static opjit_status bring_constants(opjit_kernel *k, uint64_t *out, opjit_error 
     uint64_t bytes = 0, first = 0;
 
     for (uint32_t i = k->bindings; i < k->buffers; i++)
-        bytes += align_up(k->slots[i].bytes, CONSTANT_ALIGN); /* less than 2^32 each */
+        bytes += align_up(k->slots[i].bytes, CONSTANT_ALIGN); /* 65536 of at most 2^40 each */
     TRY(devices->allocate(k->core->device, bytes, out, error));
     bytes = 0;
     for (uint32_t i = k->bindings; i < k->buffers && status == OPJIT_OK; i++) {

@@ -115,6 +115,11 @@ static opjit_status check_counts(const rt_meta_source *source, size_t code_size,
             error, OPJIT_LIMIT,
             "kernel: more than %u buffers, parameters, steps or variants, or more than %u bytes of code", MOST_ITEMS,
             MOST_CODE);
+    if (source->shared_size > MOST_WORKSPACE || source->scratch_size > MOST_WORKSPACE)
+        return opjit_rt_error_set(error, OPJIT_LIMIT,
+                                  "kernel: workspace of %llu shared and %llu scratch bytes, at most %llu each",
+                                  (unsigned long long)source->shared_size, (unsigned long long)source->scratch_size,
+                                  (unsigned long long)MOST_WORKSPACE);
     return OPJIT_OK;
 }
 
@@ -182,12 +187,13 @@ static bool dtype_known(uint32_t dtype)
     return dtype <= DML_TENSOR_DATA_TYPE_INT4 && opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)dtype) != 0;
 }
 
-/* Rank, sizes and strides are sane and every element they reach lies in info->bytes. */
+/* Rank, sizes and strides are sane and every element they reach lies in info->bytes, which are no more than any
+ * tensor has. */
 static bool layout_sane(const opjit_buffer_info *info)
 {
     uint64_t last = 0, bytes;
 
-    if (info->rank < 1 || info->rank > OPJIT_MAX_RANK)
+    if (info->rank < 1 || info->rank > OPJIT_MAX_RANK || info->bytes > RT_TENSOR_BYTES_MAX)
         return false;
     for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++) {
         uint64_t step;

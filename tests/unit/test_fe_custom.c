@@ -176,6 +176,56 @@ START_TEST(wrong_descriptions_are_refused)
 }
 END_TEST
 
+/* reverse(-x), where x and -x say that they have so many bytes. */
+static opjit_status compile_with_total(opjit_context *context, uint64_t total, uint32_t customs, opjit_error *error)
+{
+    opjit_custom_desc desc = unary_desc((void (*)(void))reverse);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_kernel *kernel = NULL;
+    opjit_operator *op = NULL;
+    opjit_status status;
+    graph_case g;
+
+    options.flags = OPJIT_COMPILE_INTERPRET;
+    real.buffer.TotalTensorSizeInBytes = total;
+    status = opjit_custom_create(context, &desc, &op, error);
+    opjit_operator_release(op);
+    if (status != OPJIT_OK)
+        return status;
+    graph_begin(&g, context, CAPACITY);
+    for (uint32_t i = 0; i < customs; i++) {
+        add_custom(&g, &desc, NULL);
+        if (i == 0)
+            graph_input(&g, 0, 0, 0);
+        else
+            graph_edge(&g, i - 1, 0, i, 0);
+    }
+    graph_output(&g, customs - 1, 0, 0);
+    status = opjit_compile_graph(context, &g.desc, &options, &kernel, error);
+    opjit_kernel_release(kernel);
+    graph_end(&g);
+    return status;
+}
+
+START_TEST(sums_of_sizes_are_refused_not_wrapped)
+{
+    opjit_context *context = test_context_create();
+    const uint64_t most = UINT64_C(1) << 40;
+    opjit_error error;
+
+    if (!have_ffi(context))
+        exit(0);
+    ck_assert_int_eq(compile_with_total(context, most, 2, &error), OPJIT_OK);
+    ck_assert_int_eq(compile_with_total(context, most, 3, &error), OPJIT_LIMIT);
+    ck_assert_str_eq(error.message, "kernel: workspace of 2199023255552 shared and 0 scratch bytes, at most "
+                                    "1099511627776 each");
+    ck_assert_int_eq(compile_with_total(context, UINT64_MAX - 3, 2, &error), OPJIT_LIMIT);
+    ck_assert_str_eq(error.message, "mine inputs[0].TotalTensorSizeInBytes: 18446744073709551612, must be at most "
+                                    "1099511627776 (1 TiB)");
+    opjit_context_destroy(context);
+}
+END_TEST
+
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 START_TEST(arguments_of_every_kind)
@@ -544,6 +594,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tc, wrong_descriptions_are_refused);
+    tcase_add_test(tc, sums_of_sizes_are_refused_not_wrapped);
     tcase_add_test(tc, arguments_of_every_kind);
     tcase_add_test(tc, failures_end_the_call);
     tcase_add_test(tc, graphs_call_them_between_stages);

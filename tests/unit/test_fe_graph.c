@@ -354,6 +354,9 @@ START_TEST(constants_are_checked)
                   "(ELEMENT_WISE_NEGATE)");
     g.constants[1].DataSize = 0;
     check_refused(&g, OPJIT_INVALID_ARGUMENT, "graph: Nodes[1].DataSize: 0, must be at least 1");
+    g.constants[1].DataSize = (UINT64_C(1) << 40) + 1;
+    check_refused(&g, OPJIT_LIMIT,
+                  "graph: Nodes[1].DataSize: 1099511627777, must be at most 1099511627776 (1 TiB)");
     g.constants[1].Data = NULL;
     check_refused(&g, OPJIT_INVALID_ARGUMENT, "graph: Nodes[1].Data: NULL, must be the constant's bytes");
     options.feature_level = DML_FEATURE_LEVEL_6_1;

@@ -32,6 +32,7 @@ typedef struct row {
 
 #define GOOD .status = OPJIT_OK, .want =
 #define BAD .status = OPJIT_INVALID_ARGUMENT, .want =
+#define LIMIT .status = OPJIT_LIMIT, .want =
 #define NOT_YET .status = OPJIT_UNSUPPORTED, .want =
 #define AT(...)     \
     {               \
@@ -120,8 +121,10 @@ static const row rows[] = {
     { "total longer", PACKED, F32, 0, 1, AT(3), AT(0), .total = 64, GOOD "64/3/3/4 1" },
     { "total 1", PACKED, U8, 0, 1, AT(1), AT(0), .total = 1, BAD ".TotalTensorSizeInBytes: 1, must be 0 or a multiple of 4 that is at least 4" },
     { "total of a broadcast", IN, F32, 0, 2, AT(9, 9), AT(0, 0), .total = 4, GOOD "4/1/81/4 0,0" },
-    { "total most", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_MAX - 3, GOOD "18446744073709551612/3/3/4 1" },
-    { "total 2^64 - 1", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_MAX, BAD ".TotalTensorSizeInBytes: 18446744073709551615, must be 0 or a multiple of 4 that is at least 12" },
+    { "total most", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_C(1) << 40, GOOD "1099511627776/3/3/4 1" },
+    { "total above the most", PACKED, F32, 0, 1, AT(3), AT(0), .total = (UINT64_C(1) << 40) + 4, LIMIT ".TotalTensorSizeInBytes: 1099511627780, must be at most 1099511627776 (1 TiB)" },
+    { "total 2^64 - 4", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_MAX - 3, LIMIT ".TotalTensorSizeInBytes: 18446744073709551612, must be at most 1099511627776 (1 TiB)" },
+    { "total 2^64 - 1", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_MAX, LIMIT ".TotalTensorSizeInBytes: 18446744073709551615, must be at most 1099511627776 (1 TiB)" },
     { "total of 32 bits only", PACKED, F64, 0, 1, AT(M), AT(0), .total = 4294967288, BAD ".TotalTensorSizeInBytes: 4294967288, must be 0 or a multiple of 4 that is at least 34359738360" },
     /* alignment */
     { "align 4", PACKED, F32, 0, 1, AT(1), AT(0), .align = 4, GOOD "4/1/1/4 0" },

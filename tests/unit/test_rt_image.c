@@ -238,6 +238,7 @@ static const struct {
     { "span overflow", BUFFER0, offsetof(opjit_buffer_info, strides), 8, UINT64_MAX },
     { "unused size", BUFFER0, offsetof(opjit_buffer_info, sizes) + 56, 8, 2 },
     { "bytes", BUFFER0, offsetof(opjit_buffer_info, bytes), 8, 15 },
+    { "bytes beyond every tensor's", BUFFER0, offsetof(opjit_buffer_info, bytes), 8, (UINT64_C(1) << 40) + 1 },
     { "input aliases", BUFFER0, offsetof(opjit_buffer_info, alias_inputs), 4, 1 },
     { "alias of no input", BUFFER1, offsetof(opjit_buffer_info, alias_inputs), 4, 2 },
     { "buffer name", BUFFER1, offsetof(opjit_buffer_info, name), 4, 0x7fffffff },
