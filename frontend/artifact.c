@@ -163,6 +163,9 @@ static void free_shipped(const opjit_artifact *a, fe_shipped *k)
     free_outputs(k->outputs);
 }
 
+static const rt_struct options_sizes = { "opjit_artifact_options", { RT_SIZE_TO(opjit_artifact_options, name) } };
+RT_STRUCT_ENDS_WITH(opjit_artifact_options, name);
+
 opjit_status opjit_artifact_create(opjit_context *context, const opjit_artifact_options *options,
                                    opjit_artifact **out_artifact, opjit_error *error)
 {
@@ -177,7 +180,7 @@ opjit_status opjit_artifact_create(opjit_context *context, const opjit_artifact_
     if (context == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
     if (options != NULL)
-        TRY(opjit_rt_struct_read(&given, sizeof given, options, "opjit_artifact_options", error));
+        TRY(opjit_rt_struct_read(&options_sizes, &given, options, error));
     if (given.name == NULL)
         given.name = "kernels";
     TRY(opjit_artifact_check_name(given.name, error));

@@ -119,6 +119,9 @@ static opjit_status fill(opjit_operator *op, const opjit_custom_desc *d, opjit_e
     return OPJIT_OK;
 }
 
+static const rt_struct desc_sizes = { "opjit_custom_desc", { RT_SIZE_TO(opjit_custom_desc, user) } };
+RT_STRUCT_ENDS_WITH(opjit_custom_desc, user);
+
 opjit_status opjit_custom_create(opjit_context *context, const opjit_custom_desc *desc, opjit_operator **out_operator,
                                  opjit_error *error)
 {
@@ -135,7 +138,7 @@ opjit_status opjit_custom_create(opjit_context *context, const opjit_custom_desc
                                   context == NULL ? "context"
                                   : desc == NULL  ? "desc"
                                                   : "out_operator");
-    TRY(opjit_rt_struct_read(&d, sizeof d, desc, "opjit_custom_desc", error));
+    TRY(opjit_rt_struct_read(&desc_sizes, &d, desc, error));
     TRY(check(&d, error));
     op = opjit_fe_operator_new(context->core, &none, d.input_count, d.output_count, "");
     if (op == NULL)

@@ -106,7 +106,7 @@ opjit_status opjit_fe_graph_subject(const DML_GRAPH_DESC *desc, const opjit_comp
     *out = (fe_subject){ .desc = desc };
     if (options == NULL)
         return OPJIT_OK;
-    TRY(opjit_rt_struct_read(&given, sizeof given, options, "opjit_compile_options", error));
+    TRY(opjit_fe_options_copy(options, &given, error));
     out->late = given.late;
     out->late_count = given.late_count;
     return OPJIT_OK;

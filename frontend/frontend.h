@@ -167,6 +167,8 @@ typedef struct fe_options {
     rt_target own;               /* set only where target points to it */
 } fe_options;
 
+/* Copies options of any version; what they point to is not looked at. */
+opjit_status opjit_fe_options_copy(const opjit_compile_options *options, opjit_compile_options *out, opjit_error *error);
 /* Checks *options (may be NULL) for compiling op in context; op NULL: for a graph, whose late fields are left to
  * opjit_fe_graph_read.  *out borrows from all of them. */
 opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_operator *op,

@@ -96,6 +96,14 @@ static bool is_name(const char *name)
     return length > 0;
 }
 
+static const rt_struct options_sizes = { "opjit_compile_options", { RT_SIZE_TO(opjit_compile_options, name) } };
+RT_STRUCT_ENDS_WITH(opjit_compile_options, name);
+
+opjit_status opjit_fe_options_copy(const opjit_compile_options *options, opjit_compile_options *out, opjit_error *error)
+{
+    return opjit_rt_struct_read(&options_sizes, out, options, error);
+}
+
 opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_operator *op,
                                    const opjit_compile_options *options, fe_options *out, opjit_error *error)
 {
@@ -109,7 +117,7 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
     out->name = NULL;
     if (options == NULL)
         return OPJIT_OK;
-    TRY(opjit_rt_struct_read(&given, sizeof given, options, "opjit_compile_options", error));
+    TRY(opjit_fe_options_copy(options, &given, error));
     if ((given.flags & ~KNOWN_FLAGS) != 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "options.flags: 0x%x, must be a sum of flags out of 0x%x", given.flags, KNOWN_FLAGS);

@@ -98,36 +98,50 @@ opjit_status opjit_rt_no_memory(opjit_error *error)
 
 /* --- structures that may grow ------------------------------------------------------------------------------------- */
 
-opjit_status opjit_rt_struct_read(void *out, size_t known, const void *given, const char *what, opjit_error *error)
+/* How much of the structure with this struct_size both sides know, and its newest size. */
+static opjit_status check_size(const rt_struct *type, uint32_t size, uint32_t *out_common, uint32_t *out_newest,
+                               opjit_error *error)
 {
-    uint32_t size;
+    uint32_t newest = 0;
+
+    *out_common = 0;
+    for (size_t i = 0; i < sizeof type->sizes / sizeof *type->sizes && type->sizes[i] != 0; i++) {
+        newest = type->sizes[i];
+        *out_common = size == newest ? size : *out_common;
+    }
+    if (size > newest && size <= RT_STRUCT_MOST)
+        *out_common = newest;
+    *out_newest = newest;
+    return *out_common != 0 ? OPJIT_OK
+                            : opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                                 "%s: struct_size %u is that of no version; set it with the _INIT macro (%u)",
+                                                 type->name, size, newest);
+}
+
+opjit_status opjit_rt_struct_read(const rt_struct *type, void *out, const void *given, opjit_error *error)
+{
     const unsigned char *bytes = given;
+    uint32_t size, common, newest;
 
     memcpy(&size, given, sizeof size);
-    if (size < sizeof size)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%s: struct_size %u; set it with the _INIT macro (%zu)", what, size, known);
-    for (size_t i = known; i < size; i++)
+    TRY(check_size(type, size, &common, &newest, error));
+    for (uint32_t i = common; i < size; i++)
         if (bytes[i] != 0)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%s: struct_size %u is newer than this library's %zu, and byte %zu is not 0",
-                                      what, size, known, i);
-    memset(out, 0, known);
-    memcpy(out, given, size < known ? size : known);
+                                      "%s: struct_size %u is newer than this library's %u, and byte %u is not 0",
+                                      type->name, size, common, i);
+    memset(out, 0, newest);
+    memcpy(out, given, common);
     return OPJIT_OK;
 }
 
-opjit_status opjit_rt_struct_write(void *out, const void *full, size_t known, const char *what, opjit_error *error)
+opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void *full, opjit_error *error)
 {
-    uint32_t size;
+    uint32_t size, common, newest;
 
     memcpy(&size, out, sizeof size);
-    if (size < sizeof size)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%s: struct_size %u; set it with the _INIT macro (%zu)", what, size, known);
-    memset(out, 0, size);
-    memcpy(out, full, size < known ? size : known);
-    memcpy(out, &size, sizeof size);
+    TRY(check_size(type, size, &common, &newest, error));
+    memcpy((char *)out + sizeof size, (const char *)full + sizeof size, common - sizeof size);
     return OPJIT_OK;
 }
 

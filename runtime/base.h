@@ -37,11 +37,22 @@ static inline void opjit_rt_error_clear(opjit_error *error)
 }
 opjit_status opjit_rt_no_memory(opjit_error *error); /* OPJIT_OUT_OF_MEMORY, "out of memory" */
 
-/* Structures with a uint32_t struct_size first.  read: copies given into *out (known bytes), zero where given is
- * shorter; a longer one is refused unless its tail is zero.  write: the other way, into the caller's *out of its
- * struct_size. */
-opjit_status opjit_rt_struct_read(void *out, size_t known, const void *given, const char *what, opjit_error *error);
-opjit_status opjit_rt_struct_write(void *out, const void *full, size_t known, const char *what, opjit_error *error);
+/* A public structure with a uint32_t struct_size first, and the sizes that it has had, oldest first: RT_SIZE_TO its last
+ * field of that version.  The newest is the whole of it, which RT_STRUCT_ENDS_WITH asserts beside the table: who adds
+ * fields (8 bytes at a time) adds a size and changes the assertion. */
+typedef struct rt_struct {
+    const char *name;
+    uint32_t sizes[6]; /* 0 behind the last */
+} rt_struct;
+#define RT_SIZE_TO(type, field) ((uint32_t)(offsetof(type, field) + sizeof(((type *)0)->field)))
+#define RT_STRUCT_ENDS_WITH(type, field) \
+    _Static_assert(RT_SIZE_TO(type, field) == sizeof(type), "the newest size of " #type " is that of all its fields")
+#define RT_STRUCT_MOST 4096u /* bytes that a version to come may have */
+/* Both refuse a struct_size that no version had.  A larger one is a newer caller's.
+ * read: copies given into *out, of the newest size; zero where given is shorter, refused where a byte behind what is
+ * known isn't 0.  write: the other way, into *out up to the caller's struct_size, which stays; never beyond the newest size. */
+opjit_status opjit_rt_struct_read(const rt_struct *type, void *out, const void *given, opjit_error *error);
+opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void *full, opjit_error *error);
 
 #define TRY(call)                                \
     do {                                         \

@@ -433,6 +433,10 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
     return OPJIT_OK;
 }
 
+static const rt_struct call_sizes = { "opjit_call",
+                                      { RT_SIZE_TO(opjit_call, executor), RT_SIZE_TO(opjit_call, stream) } };
+RT_STRUCT_ENDS_WITH(opjit_call, stream);
+
 /* The road of all calls but the simplest: wrong ones, of an older structure, not plain, of many buffers or several
  * steps. */
 OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
@@ -445,7 +449,7 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
     if (kernel == NULL || call == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "call");
     if (call->struct_size != sizeof *call) {
-        TRY(opjit_rt_struct_read(&known, sizeof known, call, "opjit_call", error));
+        TRY(opjit_rt_struct_read(&call_sizes, &known, call, error));
         call = &known;
     }
     if (call->reserved != 0 || call->binding_count != kernel->bindings || call->param_count != kernel->params ||

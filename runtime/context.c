@@ -137,6 +137,12 @@ void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ..
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
+static const rt_struct options_sizes = { "opjit_context_options",
+                                         { RT_SIZE_TO(opjit_context_options, reserved),
+                                           RT_SIZE_TO(opjit_context_options, disk_bytes),
+                                           RT_SIZE_TO(opjit_context_options, device_driver) } };
+RT_STRUCT_ENDS_WITH(opjit_context_options, device_driver);
+
 static opjit_status check_feature_level(uint32_t level, opjit_error *error)
 {
     static const uint32_t levels[] = {
@@ -161,7 +167,7 @@ static opjit_status read_options(const opjit_context_options *given, opjit_conte
 {
     *out = (opjit_context_options)OPJIT_CONTEXT_OPTIONS_INIT;
     if (given != NULL)
-        TRY(opjit_rt_struct_read(out, sizeof *out, given, "opjit_context_options", error));
+        TRY(opjit_rt_struct_read(&options_sizes, out, given, error));
     if (out->allocator != NULL && (out->allocator->allocate == NULL || out->allocator->release == NULL))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "allocator: allocate or release is NULL");
     if ((out->flags & ~KNOWN_FLAGS) != 0)
@@ -277,6 +283,9 @@ const char *opjit_context_target(const opjit_context *context)
     return context == NULL ? NULL : context->target.text;
 }
 
+static const rt_struct stats_sizes = { "opjit_cache_stats", { RT_SIZE_TO(opjit_cache_stats, disk_rejects) } };
+RT_STRUCT_ENDS_WITH(opjit_cache_stats, disk_rejects);
+
 opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats, opjit_error *error)
 {
     opjit_cache_stats stats;
@@ -286,7 +295,7 @@ opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_sta
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
                                   context == NULL ? "context" : "out_stats");
     opjit_rt_cache_stats(context->cache, &stats);
-    return opjit_rt_struct_write(out_stats, &stats, sizeof stats, "opjit_cache_stats", error);
+    return opjit_rt_struct_write(&stats_sizes, out_stats, &stats, error);
 }
 
 opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error)

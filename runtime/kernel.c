@@ -332,6 +332,9 @@ uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
     return bytes;
 }
 
+static const rt_struct info_sizes = { "opjit_kernel_info", { RT_SIZE_TO(opjit_kernel_info, load_ms) } };
+RT_STRUCT_ENDS_WITH(opjit_kernel_info, load_ms);
+
 opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info, opjit_error *error)
 {
     opjit_kernel_info info;
@@ -364,7 +367,7 @@ opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info
     info.passes_ms = kernel->times.passes_ms;
     info.codegen_ms = kernel->times.codegen_ms;
     info.load_ms = kernel->times.load_ms;
-    return opjit_rt_struct_write(out_info, &info, sizeof info, "opjit_kernel_info", error);
+    return opjit_rt_struct_write(&info_sizes, out_info, &info, error);
 }
 
 /* --- the peak version --------------------------------------------------------------------------------------------- */

@@ -13,7 +13,8 @@
  *   - NULL handles and NULL out pointers are refused with OPJIT_INVALID_ARGUMENT; release and destroy accept NULL.
  *   - Every function may be called from any thread at any time, but for destroying or releasing an object that
  *     another thread is still using through the same reference.
- *   - Structures with struct_size may grow at the end; set them with their _INIT macro.
+ *   - Structures with struct_size may grow at the end; set them with their _INIT macro.  A size that no version had is
+ *     refused; one of a version to come is taken where nothing behind what is known here is set.
  *   - Nothing here aborts, exits or prints (OPJIT_VERBOSE=1 apart). */
 #ifndef OPJIT_OPJIT_H
 #define OPJIT_OPJIT_H

@@ -95,6 +95,8 @@ static void make_call(spoiled *s)
 static void size_0(spoiled *s) { s->call.struct_size = 0; }
 static void size_3(spoiled *s) { s->call.struct_size = 3; }
 static void size_cut(spoiled *s) { s->call.struct_size = sizeof(uint32_t); }
+static void size_half(spoiled *s) { s->call.struct_size = 10; }
+static void size_unset(spoiled *s) { s->call.struct_size = 0x5a5a5a5a; }
 static void reserved(spoiled *s) { s->call.reserved = 1; }
 static void no_bindings(spoiled *s) { s->call.bindings = NULL; }
 static void count_0(spoiled *s) { s->call.binding_count = 0; }
@@ -122,7 +124,7 @@ static void executor_no_workers(spoiled *s) { s->executor.workers = 0; s->call.e
 
 #define ROW(name) { #name, name }
 static const struct { const char *name; void (*spoil)(spoiled *s); } wrong_calls[] = {
-    ROW(size_0),       ROW(size_3),       ROW(size_cut),       ROW(reserved),        ROW(no_bindings),
+    ROW(size_0),       ROW(size_3),       ROW(size_cut), ROW(size_half), ROW(size_unset),      ROW(reserved),        ROW(no_bindings),
     ROW(count_0),      ROW(count_1),      ROW(count_3),        ROW(count_max),       ROW(input_null),
     ROW(output_null),  ROW(input_short),  ROW(output_short),   ROW(output_empty),    ROW(input_odd),
     ROW(output_odd),   ROW(overlap_4),    ROW(overlap_last),   ROW(no_params),       ROW(params_0),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rt_base.c - errors, arena, byte strings, element types, hash, structures that grow. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/base.h"
@@ -220,33 +221,62 @@ START_TEST(hexadecimal_digits)
 }
 END_TEST
 
-START_TEST(structures_that_grow)
+typedef struct grown {
+    uint32_t struct_size, a;
+    uint64_t b;
+    void *c;
+} grown;
+static const rt_struct grown_sizes = { "grown", { RT_SIZE_TO(grown, a), RT_SIZE_TO(grown, b), RT_SIZE_TO(grown, c) } };
+RT_STRUCT_ENDS_WITH(grown, c);
+
+/* Every struct_size: those that versions had are taken, and larger ones within bounds; the others name themselves. */
+START_TEST(only_published_sizes)
 {
-    typedef struct small {
-        uint32_t struct_size, a;
-    } small;
-    typedef struct large {
-        uint32_t struct_size, a, b, c;
-    } large;
+    _Alignas(8) unsigned char given[RT_STRUCT_MOST + 64], full[sizeof(grown)], out[sizeof given];
     opjit_error error;
-    large l = { sizeof l, 1, 2, 0 }, out;
-    small s = { sizeof s, 7 }, in;
+    char message[128];
 
-    ck_assert_int_eq(opjit_rt_struct_read(&out, sizeof out, &s, "x", &error), OPJIT_OK);
-    ck_assert(out.a == 7 && out.b == 0 && out.c == 0);
-    ck_assert_int_eq(opjit_rt_struct_read(&in, sizeof in, &l, "x", &error), OPJIT_INVALID_ARGUMENT);
-    ck_assert_str_eq(error.message, "x: struct_size 16 is newer than this library's 8, and byte 8 is not 0");
-    l.b = 0;
-    ck_assert_int_eq(opjit_rt_struct_read(&in, sizeof in, &l, "x", &error), OPJIT_OK);
-    l.struct_size = 0;
-    ck_assert_int_eq(opjit_rt_struct_read(&in, sizeof in, &l, "x", &error), OPJIT_INVALID_ARGUMENT);
+    memset(full, 0x11, sizeof full);
+    for (uint32_t size = 0; size < sizeof given; size++) {
+        const bool good = size == 8 || size == 16 || (size >= sizeof(grown) && size <= RT_STRUCT_MOST);
+        const uint32_t common = size < sizeof(grown) ? size : (uint32_t)sizeof(grown);
+        memset(given, 0, sizeof given);
+        memset(given, 0x22, sizeof(grown));
+        memcpy(given, &size, sizeof size);
+        memset(out, 0x33, sizeof out);
+        ck_assert_int_eq(opjit_rt_struct_read(&grown_sizes, out, given, &error),
+                         good ? OPJIT_OK : OPJIT_INVALID_ARGUMENT);
+        for (uint32_t i = 0; good && i < sizeof(grown); i++)
+            ck_assert_uint_eq(out[i], i < common ? given[i] : 0);
+        ck_assert_uint_eq(out[sizeof(grown)], 0x33);
+        memset(out, 0x33, sizeof out);
+        memcpy(out, &size, sizeof size);
+        ck_assert_int_eq(opjit_rt_struct_write(&grown_sizes, out, full, &error),
+                         good ? OPJIT_OK : OPJIT_INVALID_ARGUMENT);
+        for (uint32_t i = sizeof size; i < sizeof out; i++)
+            ck_assert_uint_eq(out[i], good && i < common ? 0x11 : 0x33);
+        ck_assert(memcmp(out, &size, sizeof size) == 0);
+        snprintf(message, sizeof message, "grown: struct_size %u is that of no version; set it with the _INIT macro (24)",
+                 size);
+        ck_assert(good || strcmp(error.message, message) == 0);
+    }
+}
+END_TEST
 
-    l = (large){ sizeof l, 1, 2, 3 };
-    ck_assert_int_eq(opjit_rt_struct_write(&s, &l, sizeof l, "x", &error), OPJIT_OK);
-    ck_assert(s.struct_size == sizeof s && s.a == 1);
-    s.a = 9;
-    ck_assert_int_eq(opjit_rt_struct_write(&l, &s, sizeof s, "x", &error), OPJIT_OK);
-    ck_assert(l.struct_size == sizeof l && l.a == 9 && l.b == 0 && l.c == 0);
+START_TEST(newer_structures_with_nothing_new)
+{
+    struct {
+        grown known;
+        unsigned char tail[9];
+    } given = { { .struct_size = sizeof given, .c = &given }, { 0 } };
+    opjit_error error;
+    grown out;
+
+    ck_assert_int_eq(opjit_rt_struct_read(&grown_sizes, &out, &given, &error), OPJIT_OK);
+    ck_assert_ptr_eq(out.c, &given);
+    given.tail[8] = 1;
+    ck_assert_int_eq(opjit_rt_struct_read(&grown_sizes, &out, &given, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "grown: struct_size 40 is newer than this library's 24, and byte 32 is not 0");
 }
 END_TEST
 
@@ -268,7 +298,8 @@ int main(void)
     tcase_add_test(tc, element_types);
     tcase_add_test(tc, hash_is_xxh3);
     tcase_add_test(tc, hexadecimal_digits);
-    tcase_add_test(tc, structures_that_grow);
+    tcase_add_test(tc, only_published_sizes);
+    tcase_add_test(tc, newer_structures_with_nothing_new);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -73,7 +73,8 @@ END_TEST
 START_TEST(option_sizes)
 {
     /* An older caller's shorter structure, whose neighbours must not be read. */
-    const uint32_t old[2] = { 8, DML_FEATURE_LEVEL_5_1 };
+    const uint32_t old[sizeof(opjit_context_options) / 4] = { RT_SIZE_TO(opjit_context_options, reserved),
+                                                              DML_FEATURE_LEVEL_5_1, [18] = 1 };
     struct {
         opjit_context_options options;
         uint64_t tail;
