@@ -102,13 +102,13 @@ static opjit_status resolve_memory(const place *at, const DML_BUFFER_TENSOR_DESC
     const uint32_t element = opjit_rt_dtype_size(t->dtype), guaranteed = d->GuaranteedBaseOffsetAlignment;
     const uint64_t implied = align_up(t->span * element, 4), total = d->TotalTensorSizeInBytes;
 
-    if (total > RT_TENSOR_BYTES_MAX)
-        return opjit_rt_error_set(at->error, OPJIT_LIMIT, "%s %s.TotalTensorSizeInBytes: %llu, must be at most %llu (1 TiB)",
-                                  at->op, at->tensor, (unsigned long long)total, (unsigned long long)RT_TENSOR_BYTES_MAX);
     if (total != 0 && (total < implied || total % 4 != 0))
         return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
                                   "%s %s.TotalTensorSizeInBytes: %llu, must be 0 or a multiple of 4 that is at least %llu",
                                   at->op, at->tensor, (unsigned long long)total, (unsigned long long)implied);
+    if (total > RT_TENSOR_BYTES_MAX)
+        return opjit_rt_error_set(at->error, OPJIT_LIMIT, "%s %s.TotalTensorSizeInBytes: %llu, must be at most %llu (1 TiB)",
+                                  at->op, at->tensor, (unsigned long long)total, (unsigned long long)RT_TENSOR_BYTES_MAX);
     if (guaranteed != 0 && (!is_power_of_two(guaranteed) || guaranteed < element))
         return opjit_rt_error_set(
             at->error, OPJIT_INVALID_ARGUMENT,

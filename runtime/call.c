@@ -330,7 +330,9 @@ static opjit_status refuse_no_workspace(const opjit_call *call, opjit_error *err
                               (unsigned long long)call->workspace.bytes);
 }
 
-static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *call, uint64_t needed, opjit_error *error)
+/* buffers: of the call and the kernel's constants, which somebody else may have lent it. */
+static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers, uint64_t needed,
+                                    opjit_error *error)
 {
     const opjit_binding *w = &call->workspace;
 
@@ -341,8 +343,8 @@ static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *cal
     if ((uintptr_t)w->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: data at %p is not aligned to %u bytes",
                                   w->data, OPJIT_WORKSPACE_ALIGNMENT);
-    for (uint32_t i = 0; i < k->bindings; i++)
-        if (ranges_meet(w->data, needed, call->bindings[i].data, k->slots[i].bytes))
+    for (uint32_t i = 0; i < k->buffers; i++)
+        if (ranges_meet(w->data, needed, buffers[i], k->slots[i].bytes))
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace overlaps %s", buffer_name(k, i));
     return OPJIT_OK;
 }
@@ -356,7 +358,7 @@ OUT_OF_LINE static opjit_status call_device(const opjit_kernel *k, const program
     if (call->workspace.data == NULL && call->workspace.bytes != 0)
         return refuse_no_workspace(call, error);
     if (call->workspace.data != NULL)
-        TRY(check_workspace(k, call, p->meta->shared_size, error));
+        TRY(check_workspace(k, call, buffers, p->meta->shared_size, error));
     return opjit_rt_call_on_device(k, p, call, variant, buffers, error);
 }
 
@@ -377,27 +379,29 @@ OUT_OF_LINE static opjit_status call_in_full(run *r, const opjit_call *call, con
                                              opjit_error *error)
 {
     const opjit_allocator *a = &r->kernel->core->allocator;
+    /* Our own: what it says of its workers is what their memory was sized by, whatever its run does to the host's. */
+    const opjit_executor executor = call->executor == NULL ? (opjit_executor){ NULL, 1, NULL } : *call->executor;
     void *own = NULL;
     uint64_t needed;
     opjit_status status;
 
-    if (call->executor != NULL && (call->executor->run == NULL || call->executor->workers == 0))
+    if (call->executor != NULL && (executor.run == NULL || executor.workers == 0))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: %s",
-                                  call->executor->run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
+                                  executor.run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
     if (call->workspace.data == NULL && call->workspace.bytes != 0)
         return refuse_no_workspace(call, error);
-    if (!workspace_needed(r->program, workers_of(call), &needed))
+    if (!workspace_needed(r->program, executor.workers, &needed))
         return opjit_rt_no_memory(error);
     if (needed != 0) {
         if (call->workspace.data != NULL)
-            TRY(check_workspace(r->kernel, call, needed, error));
+            TRY(check_workspace(r->kernel, call, r->buffers, needed, error));
         else if ((own = opjit_rt_allocate(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
             return opjit_rt_no_memory(error);
         r->shared = own != NULL ? own : call->workspace.data;
         r->scratch = r->shared + r->program->meta->shared_size;
     }
     place_temps(r);
-    r->executor = call->executor;
+    r->executor = call->executor == NULL ? NULL : &executor;
     status = run_steps(r, variant, error);
     opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
     return status;
@@ -433,6 +437,20 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
     return OPJIT_OK;
 }
 
+/* Parameters are copied into values: what was checked is what the kernel reads, though an output lie over the caller's. */
+static opjit_status call_with_room(const opjit_kernel *k, const opjit_call *call, void **buffers, uint64_t *values,
+                                   opjit_error *error)
+{
+    opjit_call own;
+
+    if (k->params != 0) {
+        own = *call;
+        own.params = memcpy(values, call->params, k->params * sizeof *values);
+        call = &own;
+    }
+    return call_with(k, pick_program(k, call), call, buffers, error);
+}
+
 static const rt_struct call_sizes = { "opjit_call",
                                       { RT_SIZE_TO(opjit_call, executor), RT_SIZE_TO(opjit_call, stream) } };
 RT_STRUCT_ENDS_WITH(opjit_call, stream);
@@ -442,8 +460,9 @@ RT_STRUCT_ENDS_WITH(opjit_call, stream);
 OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
 {
     void *on_stack[STACK_BUFFERS];
-    void **buffers = on_stack;
+    uint64_t values[STACK_PARAMS];
     opjit_call known;
+    void **buffers;
     opjit_status status;
 
     if (kernel == NULL || call == NULL)
@@ -455,14 +474,16 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
     if (call->reserved != 0 || call->binding_count != kernel->bindings || call->param_count != kernel->params ||
         call->bindings == NULL || (call->params == NULL && kernel->params != 0))
         return refuse_counts(kernel, call, error);
-    if (kernel->pointers <= STACK_BUFFERS)
-        return call_with(kernel, pick_program(kernel, call), call, buffers, error);
-    const size_t room = kernel->pointers * sizeof *buffers +
-                        (kernel->buffers > STACK_BUFFERS ? 2 * (size_t)kernel->buffers * sizeof(rt_place) : 0);
+    if (kernel->pointers <= STACK_BUFFERS && kernel->params <= STACK_PARAMS)
+        return call_with_room(kernel, call, on_stack, values, error);
+    /* Pointers, what find_alias_of_many takes, parameters. */
+    const size_t first = kernel->pointers * sizeof *buffers +
+                         (kernel->buffers > STACK_BUFFERS ? 2 * (size_t)kernel->buffers * sizeof(rt_place) : 0);
+    const size_t room = first + kernel->params * sizeof *values;
     buffers = opjit_rt_allocate(&kernel->core->allocator, room, alignof(rt_place));
     if (buffers == NULL)
         return opjit_rt_no_memory(error);
-    status = call_with(kernel, pick_program(kernel, call), call, buffers, error);
+    status = call_with_room(kernel, call, buffers, (uint64_t *)(void *)((char *)buffers + first), error);
     opjit_rt_release(&kernel->core->allocator, buffers, room);
     return status;
 }

@@ -11,7 +11,7 @@
 #include "runtime/debug.h"
 #include "runtime/kernel.h"
 
-enum { STACK_BUFFERS = 64 }; /* kernels with more pointers take memory for them at each call */
+enum { STACK_BUFFERS = 64, STACK_PARAMS = 16 }; /* kernels with more take memory for them at each call */
 
 /* One loaded image.  A kernel has one, two after opjit_kernel_optimize: calls may still run the older. */
 typedef struct program {

@@ -124,7 +124,7 @@ static const row rows[] = {
     { "total most", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_C(1) << 40, GOOD "1099511627776/3/3/4 1" },
     { "total above the most", PACKED, F32, 0, 1, AT(3), AT(0), .total = (UINT64_C(1) << 40) + 4, LIMIT ".TotalTensorSizeInBytes: 1099511627780, must be at most 1099511627776 (1 TiB)" },
     { "total 2^64 - 4", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_MAX - 3, LIMIT ".TotalTensorSizeInBytes: 18446744073709551612, must be at most 1099511627776 (1 TiB)" },
-    { "total 2^64 - 1", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_MAX, LIMIT ".TotalTensorSizeInBytes: 18446744073709551615, must be at most 1099511627776 (1 TiB)" },
+    { "total 2^64 - 1", PACKED, F32, 0, 1, AT(3), AT(0), .total = UINT64_MAX, BAD ".TotalTensorSizeInBytes: 18446744073709551615, must be 0 or a multiple of 4 that is at least 12" },
     { "total of 32 bits only", PACKED, F64, 0, 1, AT(M), AT(0), .total = 4294967288, BAD ".TotalTensorSizeInBytes: 4294967288, must be 0 or a multiple of 4 that is at least 34359738360" },
     /* alignment */
     { "align 4", PACKED, F32, 0, 1, AT(1), AT(0), .align = 4, GOOD "4/1/1/4 0" },

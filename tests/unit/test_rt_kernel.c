@@ -351,6 +351,46 @@ START_TEST(constants)
 }
 END_TEST
 
+START_TEST(workspace_on_a_constant)
+{
+    const rt_kernel_hooks hooks = { .interpret = copy_constant };
+    uint8_t before[sizeof space];
+    void *pointers[1] = { space + 127 }; /* the last byte of it */
+    s.source.constants = 1;
+    s.source.shared_size = 128;
+    s.code_size = 0;
+    memset(space, 7, sizeof space);
+    memcpy(before, space, sizeof space);
+    ck_assert_int_eq(sample_kernel(&s, context->core, pointers, &hooks, &kernel, &error), OPJIT_OK);
+    call.workspace = (opjit_binding){ space, 128 };
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "workspace overlaps Table");
+    ck_assert_mem_eq(space, before, sizeof space);
+    opjit_kernel_release(kernel);
+    pointers[0] = space + 128;
+    ck_assert_int_eq(sample_kernel(&s, context->core, pointers, &hooks, &kernel, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_OK);
+}
+END_TEST
+
+#if defined(__x86_64__)
+START_TEST(parameters_under_an_output)
+{
+    alignas(8) uint8_t memory_of_both[SAMPLE_ELEMENTS] = { 5 };
+    sample_use_param(&s);
+    s.source.features[0] = opjit_rt_level_features(RT_ARCH_X86_64, 1);
+    ck_assert_int_eq(sample_kernel(&s, context->core, NULL, NULL, &kernel, &error), OPJIT_OK);
+    in[0] = 1, in[15] = 2;
+    bindings[1] = (opjit_binding){ memory_of_both, sizeof memory_of_both };
+    call.params = (const uint64_t *)(const void *)memory_of_both;
+    call.param_count = 1;
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_uint_eq(memory_of_both[0], 6);
+    ck_assert_uint_eq(memory_of_both[15], 7);
+}
+END_TEST
+#endif
+
 START_TEST(more_buffers_than_the_stack_holds)
 {
     enum { MANY = 100 };
@@ -724,6 +764,10 @@ static TCase *all_tests(void)
     tcase_add_test(tc, variants_by_alias);
     tcase_add_loop_test(tc, param_row, 0, sizeof params / sizeof *params);
     tcase_add_test(tc, constants);
+    tcase_add_test(tc, workspace_on_a_constant);
+#if defined(__x86_64__)
+    tcase_add_test(tc, parameters_under_an_output);
+#endif
     tcase_add_test(tc, more_buffers_than_the_stack_holds);
     tcase_add_test(tc, workspace);
     tcase_add_loop_test(tc, executor_row, 0, sizeof executors / sizeof *executors);
