@@ -132,7 +132,8 @@ static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kerne
         constants[i] = (void *)(uintptr_t)graph->constants[i].data; /* kernels only read them */
         hooks.unbound = hooks.unbound || constants[i] == NULL;
     }
-    return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, &hooks, times, out, error);
+    return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, graph->constant_count, &hooks,
+                                  times, out, error);
 }
 
 /* --- compiled kernels --------------------------------------------------------------------------------------------- */

@@ -344,6 +344,8 @@ opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_si
 {
     if ((uintptr_t)meta % 8 != 0 || size < sizeof(opjit_kernel_meta))
         return CORRUPT("metadata of %zu bytes at %p", size, meta);
+    if (code_size == 0) /* images are without code where they are interpreted */
+        return CORRUPT("metadata without code");
     return check_meta(meta, size, code_size, error);
 }
 
@@ -367,7 +369,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     meta = (const opjit_kernel_meta *)(bytes + sizeof header);
     if (memcmp(header.magic, IMAGE_MAGIC, sizeof header.magic) != 0)
         return CORRUPT("does not begin as an image does");
-    if (header.format != IMAGE_FORMAT || header.abi != OPJIT_KERNEL_ABI)
+    if (header.format != IMAGE_FORMAT || header.abi != OPJIT_KERNEL_ABI || header.reserved != 0)
         return CORRUPT("format %u, ABI %u; this library reads %u, %u", header.format, header.abi, IMAGE_FORMAT,
                        OPJIT_KERNEL_ABI);
     arch = opjit_rt_target_arch(meta->features[0]);

@@ -30,6 +30,8 @@ typedef struct rt_meta_source {
     uint64_t shared_size, scratch_size, flops, bytes_read, bytes_written;
 } rt_meta_source;
 
+#define RT_IMAGE_MOST UINT64_C(0x80000000) /* bytes: more than the most code and the metadata of the most items */
+
 /* Appends an image to *out (which must be empty). */
 opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code, size_t code_size, rt_bytes *out, opjit_error *error);
 

@@ -85,13 +85,13 @@ static void program_prepare(program *p, bool runs_code)
 }
 
 /* Puts the checked image where it can be used from: executable memory, or a plain copy. */
-static opjit_status program_place(rt_core *core, program *p, const void *image, size_t size, bool interpreted,
-                                  bool on_device, opjit_error *error)
+static opjit_status program_place(rt_core *core, program *p, const void *image, size_t size, bool copied,
+                                  opjit_error *error)
 {
-    const void *placed;
+    const uint8_t *placed;
 
     p->image_size = size;
-    if (interpreted || on_device) {
+    if (copied) {
         p->copy = opjit_rt_allocate(&core->allocator, size, 16);
         if (p->copy == NULL)
             return opjit_rt_no_memory(error);
@@ -100,34 +100,38 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
         TRY(opjit_rt_map_code(&core->pages, image, size, &p->mapping, error));
         placed = p->mapping.base;
     }
-    /* Again on our own copy: nobody can change that one between check and use. */
-    TRY(opjit_rt_image_check(placed, size, &p->meta, &p->code, &p->code_size, error));
+    p->meta = (const opjit_kernel_meta *)(const void *)(placed + ((const uint8_t *)p->meta - (const uint8_t *)image));
+    p->code = placed + (p->code - (const uint8_t *)image);
+    return OPJIT_OK;
+}
+
+static opjit_status program_fill(rt_core *core, program *p, const void *image, size_t size,
+                                 const rt_custom_plan *customs, bool interpreted, opjit_error *error)
+{
+    TRY(opjit_rt_image_check(image, size, &p->meta, &p->code, &p->code_size, error));
+    if (!interpreted && p->code_size == 0 && has_stages(p->meta))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "the image has no code and there is no interpreter for it");
+    interpreted = interpreted || p->code_size == 0;
+    TRY(check_runnable(core, p->meta, customs, interpreted, error));
+    const bool on_device = is_for_device(p->meta);
+    TRY(program_place(core, p, image, size, interpreted || on_device, error));
     program_prepare(p, !interpreted && !on_device);
-    if (is_for_device(p->meta) != on_device)
-        return opjit_rt_error_set(error, OPJIT_CORRUPT, "image: changed while it was loaded");
     return on_device ? opjit_rt_program_launches(core, p, error) : OPJIT_OK;
 }
 
+/* image: bytes that nobody changes meanwhile. */
 static opjit_status program_create(rt_core *core, const void *image, size_t size, const rt_custom_plan *customs,
                                    bool interpreted, program **out, opjit_error *error)
 {
-    const opjit_kernel_meta *meta;
-    const uint8_t *code;
-    size_t code_size;
+    program *p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
     opjit_status status;
-    program *p;
 
     *out = NULL;
-    TRY(opjit_rt_image_check(image, size, &meta, &code, &code_size, error));
-    if (!interpreted && code_size == 0 && has_stages(meta))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "the image has no code and there is no interpreter for it");
-    TRY(check_runnable(core, meta, customs, interpreted || code_size == 0, error));
-    p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
     if (p == NULL)
         return opjit_rt_no_memory(error);
     memset(p, 0, sizeof *p);
-    status = program_place(core, p, image, size, interpreted || code_size == 0, is_for_device(meta), error);
+    status = program_fill(core, p, image, size, customs, interpreted, error);
     if (status != OPJIT_OK) {
         program_destroy(core, p);
         return status;
@@ -157,32 +161,41 @@ static void fill_slots(opjit_kernel *k, const program *p, void *const *constants
 
     for (uint32_t i = 0; i < k->buffers; i++) {
         k->slots[i] = (slot){ infos[i].bytes, infos[i].align - 1, infos[i].alias_inputs,
-                              i < k->bindings ? NULL : constants[i - k->bindings] };
+                              i < k->bindings || constants == NULL ? NULL : constants[i - k->bindings] };
     }
 }
 
-static opjit_status check_constants(const program *p, void *const *constants, opjit_error *error)
+/* What the kernel has taken, not what it was given: that is the caller's array. */
+static opjit_status check_constants(const opjit_kernel *k, const program *p, opjit_error *error)
 {
-    const opjit_buffer_info *infos = program_buffers(p) + p->meta->inputs + p->meta->outputs;
-
-    for (uint32_t i = 0; i < p->meta->constants; i++) {
-        const char *name = program_string(p, infos[i].name);
-        if (constants == NULL || constants[i] == NULL)
+    for (uint32_t i = k->bindings; i < k->buffers; i++) {
+        const char *name = program_string(p, program_buffers(p)[i].name);
+        if (k->slots[i].constant == NULL)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s is NULL", name);
-        if (((uintptr_t)constants[i] & (infos[i].align - 1)) != 0)
+        if (((uintptr_t)k->slots[i].constant & k->slots[i].align_mask) != 0)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s at %p is not aligned to %u", name,
-                                      constants[i], infos[i].align);
+                                      k->slots[i].constant, k->slots[i].align_mask + 1);
     }
     return OPJIT_OK;
 }
 
-/* A kernel that runs p, without hooks. */
-static opjit_status kernel_create(rt_core *core, program *p, void *const *constants, opjit_kernel **out,
+static void kernel_free(opjit_kernel *k)
+{
+    rt_core *core = k->core;
+
+    pthread_mutex_destroy(&k->optimizing);
+    opjit_rt_release(&core->allocator, k, kernel_size(k->buffers));
+    opjit_rt_core_release(core);
+}
+
+/* A kernel that runs p, without hooks.  unbound: its constants may be NULL. */
+static opjit_status kernel_create(rt_core *core, program *p, void *const *constants, bool unbound, opjit_kernel **out,
                                   opjit_error *error)
 {
     const opjit_kernel_meta *meta = p->meta;
     const size_t size = kernel_size(meta->inputs + meta->outputs + meta->constants);
     opjit_kernel *k = opjit_rt_allocate(&core->allocator, size, alignof(opjit_kernel));
+    opjit_status status;
 
     if (k == NULL)
         return opjit_rt_no_memory(error);
@@ -199,13 +212,17 @@ static opjit_status kernel_create(rt_core *core, program *p, void *const *consta
     k->params = meta->params;
     k->core = opjit_rt_core_retain(core);
     fill_slots(k, p, constants);
-    *out = k;
-    return OPJIT_OK;
+    status = unbound ? OPJIT_OK : check_constants(k, p, error);
+    if (status == OPJIT_OK)
+        *out = k;
+    else
+        kernel_free(k);
+    return status;
 }
 
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
-                                    const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out,
-                                    opjit_error *error)
+                                    uint32_t constant_count, const rt_kernel_hooks *hooks, const rt_kernel_times *times,
+                                    opjit_kernel **out, opjit_error *error)
 {
     const double start = milliseconds();
     const rt_interpret_fn interpret = hooks == NULL ? NULL : hooks->interpret;
@@ -215,9 +232,10 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
 
     *out = NULL;
     TRY(program_create(core, image, size, hooks == NULL ? NULL : hooks->customs, interpret != NULL, &p, error));
-    status = hooks != NULL && hooks->unbound ? OPJIT_OK : check_constants(p, constants, error);
-    if (status == OPJIT_OK)
-        status = kernel_create(core, p, constants, &k, error);
+    status = p->meta->constants != constant_count
+                 ? opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant_count: %u, the image has %u",
+                                      constant_count, p->meta->constants)
+                 : kernel_create(core, p, constants, hooks != NULL && hooks->unbound, &k, error);
     if (status != OPJIT_OK) {
         program_destroy(core, p);
         return status;
@@ -256,9 +274,7 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
     p->code = placed->code;
     p->code_size = placed->code_size;
     program_prepare(p, true);
-    status = check_constants(p, constants, error);
-    if (status == OPJIT_OK)
-        status = kernel_create(core, p, constants, &k, error);
+    status = kernel_create(core, p, constants, false, &k, error);
     if (status != OPJIT_OK) {
         program_destroy(core, p);
         return status;
@@ -278,8 +294,7 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, vo
     opjit_kernel *k;
 
     *out = NULL;
-    TRY(check_constants(p, constants, error));
-    TRY(kernel_create(base->core, p, constants, &k, error));
+    TRY(kernel_create(base->core, p, constants, false, &k, error));
     opjit_kernel_retain(base);
     k->base = base;
     k->memory = memory;
@@ -315,12 +330,10 @@ void opjit_kernel_release(opjit_kernel *kernel)
     }
     if (kernel->hooks.destroy != NULL)
         kernel->hooks.destroy(kernel->hooks.user);
-    pthread_mutex_destroy(&kernel->optimizing);
     opjit_rt_kernel_unload(kernel);
     opjit_rt_release(&core->allocator, kernel->memory, kernel->memory_size);
     opjit_kernel_release(kernel->base);
-    opjit_rt_release(&core->allocator, kernel, kernel_size(kernel->buffers));
-    opjit_rt_core_release(core);
+    kernel_free(kernel);
 }
 
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
@@ -469,9 +482,8 @@ opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out
 opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes, const void *const *constants,
                                uint32_t constant_count, opjit_kernel **out_kernel, opjit_error *error)
 {
-    const opjit_kernel_meta *meta;
-    const uint8_t *code;
-    size_t code_size;
+    opjit_status status;
+    void *copy;
 
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
@@ -479,10 +491,16 @@ opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64
     *out_kernel = NULL;
     if (context == NULL || image == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : "image");
-    TRY(opjit_rt_image_check(image, (size_t)bytes, &meta, &code, &code_size, error));
-    if (constant_count != meta->constants)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant_count: %u, the image has %u", constant_count,
-                                  meta->constants);
-    return opjit_rt_kernel_create(context->core, image, (size_t)bytes, (void *const *)(uintptr_t)constants, NULL, NULL,
-                                  out_kernel, error); /* kernels only read them */
+    if ((uintptr_t)image % 8 != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "image: at an address that is no multiple of 8");
+    if (bytes > RT_IMAGE_MOST)
+        return opjit_rt_error_set(error, OPJIT_CORRUPT, "image: %llu bytes, more than any", (unsigned long long)bytes);
+    copy = opjit_rt_allocate(&context->core->allocator, (size_t)bytes, 16);
+    if (copy == NULL)
+        return opjit_rt_no_memory(error);
+    memcpy(copy, image, (size_t)bytes); /* before anything is judged: the caller's memory may be shared with others */
+    status = opjit_rt_kernel_create(context->core, copy, (size_t)bytes, (void *const *)(uintptr_t)constants,
+                                    constant_count, NULL, NULL, out_kernel, error); /* kernels only read them */
+    opjit_rt_release(&context->core->allocator, copy, (size_t)bytes);
+    return status;
 }

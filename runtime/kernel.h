@@ -29,11 +29,12 @@ typedef struct rt_kernel_hooks {
 
 typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;
 
-/* Maps a checked image (code may be empty where hooks->interpret is set) into a kernel with one reference.
- * constants: one pointer a constant buffer (copied pointers; the memory belongs to hooks->user and outlives the
- * kernel). On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
+/* Checks an image that nobody changes meanwhile and maps it (code may be empty where hooks->interpret is set) into a
+ * kernel with one reference.  constants: one pointer a constant buffer, of which the image must have constant_count
+ * (copied pointers; the memory belongs to hooks->user and outlives the kernel). On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
-                                    const rt_kernel_hooks *hooks, const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
+                                    uint32_t constant_count, const rt_kernel_hooks *hooks,
+                                    const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
 /* Code and metadata that stand where they can be used, and have been checked. */
 typedef struct rt_placed {
     const opjit_kernel_meta *meta;

@@ -5,6 +5,7 @@
 #include "runtime/image.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -95,10 +96,10 @@ static bool map_by_flip(rt_code_pages *pages, const void *image, size_t size, rt
 static int memory_file(void)
 {
     int file = -1;
-#if defined(MFD_EXEC)
-    file = memfd_create("opjit", MFD_CLOEXEC | MFD_EXEC); /* systems where such files are not executable by default */
+#if defined(MFD_EXEC) /* systems where such files are not executable by default */
+    file = memfd_create("opjit", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 #endif
-    return file >= 0 ? file : memfd_create("opjit", MFD_CLOEXEC);
+    return file >= 0 ? file : memfd_create("opjit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 /* Writes by write(2) calls, not through a writable mapping: none is ever needed. */
@@ -117,17 +118,18 @@ static bool fill_file(int file, const uint8_t *bytes, size_t size, size_t total)
     return true;
 }
 
-/* Security modules may forbid making written anonymous memory executable and still allow to map a file so. */
+/* Security modules may forbid making written anonymous memory executable and still allow to map a file so.  The file is
+ * sealed: nobody who comes by it, and no child, which shares its pages, can write into the code. */
 static bool map_by_file(const void *image, size_t size, rt_mapping *out)
 {
     const size_t total = mapping_size(size);
-    const int file = memory_file();
+    const int file = memory_file(), seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     void *base = MAP_FAILED;
 
     if (file < 0)
         return false;
-    if (fill_file(file, image, size, total))
-        base = mmap(NULL, total, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
+    if (fill_file(file, image, size, total) && fcntl(file, F_ADD_SEALS, seals) == 0)
+        base = mmap(NULL, total, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
     close(file);
     if (base == MAP_FAILED)
         return false;

@@ -157,7 +157,8 @@ static opjit_status make(opjit_context *context, const fe_subject *subject, cons
     opjit_rt_bytes_init(&image, &u->fe.core->allocator);
     opjit_status status = opjit_fe_image_make(&u->fe, NULL, &image, error);
     if (status == OPJIT_OK)
-        status = opjit_rt_kernel_create(u->fe.core, image.data, image.size, constants, &hooks, &times, out, error);
+        status = opjit_rt_kernel_create(u->fe.core, image.data, image.size, constants,
+                                        u->fe.graph.constant_count, &hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
     return status;
 }

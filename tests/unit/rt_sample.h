@@ -137,7 +137,8 @@ static inline opjit_status sample_kernel(sample *s, rt_core *core, void *const *
     opjit_status status = sample_build(s, &image, &core->allocator, error);
     *out = NULL;
     if (status == OPJIT_OK)
-        status = opjit_rt_kernel_create(core, image.data, image.size, constants, hooks, NULL, out, error);
+        status = opjit_rt_kernel_create(core, image.data, image.size, constants, s->source.constants, hooks, NULL, out,
+                                        error);
     opjit_rt_bytes_free(&image);
     return status;
 }

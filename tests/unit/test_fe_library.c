@@ -514,6 +514,36 @@ START_TEST(mutated_registries)
 }
 END_TEST
 
+/* Entries of a kernel that says it has no code would be anywhere. */
+START_TEST(kernels_without_code)
+{
+    fixture f;
+    uint64_t registry;
+    opjit_library *library;
+    opjit_kernel *kernel;
+    opjit_error error;
+
+    if (!begin(&f, (const char *[]){ "cpu:x86-64-v1" }, 1))
+        return;
+    ck_assert_int_eq(opjit_rt_library_check_file(f.bytes, f.size, &registry, NULL), OPJIT_OK);
+    uint8_t *copy = aligned_alloc(4096, (f.size + 4095) / 4096 * 4096);
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, f.bytes, f.size);
+    opjit_aot_entry *entry = (opjit_aot_entry *)(void *)(copy + registry + sizeof(opjit_aot_registry));
+    opjit_aot_kernel *record = (opjit_aot_kernel *)(void *)((uint8_t *)entry + entry->kernel);
+    const rt_span span = { copy, f.size, true };
+    record->code_size = 0;
+    ck_assert_int_eq(opjit_rt_library_make(f.context->core, copy + registry, &span, 1, (rt_mapping){ NULL, 0 }, &library,
+                                           NULL),
+                     OPJIT_OK);
+    ck_assert_int_eq(opjit_library_find(library, opjit_library_name(library, 0), &kernel, &error), OPJIT_CORRUPT);
+    ck_assert_str_eq(error.message, "image: metadata without code");
+    opjit_library_close(library);
+    free(copy);
+    end(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fe.library");
@@ -526,6 +556,7 @@ int main(void)
     tcase_add_test(tcase, runs_nowhere_here);
     tcase_add_test(tcase, mutated_files);
     tcase_add_test(tcase, mutated_registries);
+    tcase_add_test(tcase, kernels_without_code);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);

@@ -410,7 +410,7 @@ START_TEST(more_buffers_than_the_stack_holds)
     opjit_rt_bytes_init(&image, &context->core->allocator);
     ck_assert_int_eq(opjit_rt_image_build(&s.source, NULL, 0, &image, &error), OPJIT_OK);
     ck_assert_int_eq(
-        opjit_rt_kernel_create(context->core, image.data, image.size, NULL, &interpreting, NULL, &kernel, &error),
+        opjit_rt_kernel_create(context->core, image.data, image.size, NULL, 0, &interpreting, NULL, &kernel, &error),
         OPJIT_OK);
     opjit_rt_bytes_free(&image);
     call.bindings = many;
@@ -601,7 +601,7 @@ START_TEST(create_without_memory)
     for (int n = 1; !done; n++) {
         const int live = memory.live;
         memory.fail_at = memory.calls + n;
-        done = opjit_rt_kernel_create(context->core, image.data, image.size, NULL, &interpreting, NULL, &kernel,
+        done = opjit_rt_kernel_create(context->core, image.data, image.size, NULL, 0, &interpreting, NULL, &kernel,
                                       &error) == OPJIT_OK;
         ck_assert(done || error.status == OPJIT_OUT_OF_MEMORY);
         ck_assert(done || memory.live == live);

@@ -2,7 +2,15 @@
 /* test_rt_load.c - kernels as images: what opjit_kernel_get_image hands out comes back by opjit_kernel_load, and
  * nothing that is damaged, foreign or misses its constants does. */
 #include <check.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "runtime/target.h"
 #include "tests/support/random.h"
@@ -144,6 +152,111 @@ START_TEST(constants)
 }
 END_TEST
 
+/* Another image in the caller's memory, from the given call of the allocator on: somebody else writes there, too. */
+static struct changing {
+    const uint8_t *other;
+    int calls, at;
+} changing;
+
+static void *change_and_allocate(void *user, size_t size, size_t alignment)
+{
+    if (changing.other != NULL && changing.calls++ == changing.at)
+        memcpy(image.data, changing.other, image.size);
+    return opjit_rt_default_allocator.allocate(user, size, alignment);
+}
+
+static void release_memory(void *user, void *at, size_t size)
+{
+    opjit_rt_default_allocator.release(user, at, size);
+}
+
+START_TEST(memory_that_changes_while_it_is_loaded)
+{
+    const opjit_allocator a = { NULL, change_and_allocate, release_memory };
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    static const uint8_t table[SAMPLE_ELEMENTS];
+    const void *pointers[2] = { table, NULL };
+    opjit_context *theirs;
+    rt_bytes before, after;
+
+    options.allocator = &a;
+    ck_assert_int_eq(opjit_context_create(&options, &theirs, NULL), OPJIT_OK);
+    s.source.outputs = 2; /* as many buffers, so as many bytes */
+    s.buffers[2] = sample_buffer(OPJIT_BUFFER_OUTPUT, SAMPLE_ELEMENTS);
+    ck_assert_int_eq(sample_build(&s, &after, &opjit_rt_default_allocator, NULL), OPJIT_OK);
+    s.source.outputs = 1;
+    s.source.constants = 1;
+    s.buffers[2] = sample_buffer(OPJIT_BUFFER_CONSTANT, SAMPLE_ELEMENTS);
+    ck_assert_int_eq(sample_build(&s, &before, &opjit_rt_default_allocator, NULL), OPJIT_OK);
+    ck_assert_uint_eq(before.size, after.size);
+    for (changing.at = 0; changing.at < 8; changing.at++) {
+        opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+        rebuild();
+        ck_assert_mem_eq(image.data, before.data, before.size);
+        changing.calls = 0;
+        changing.other = after.data;
+        const opjit_status status = opjit_kernel_load(theirs, image.data, image.size, pointers, 1, &kernel, &error);
+        changing.other = NULL;
+        if (changing.at == 0) { /* before the copy was made: the other image, as a whole */
+            ck_assert_int_eq(status, OPJIT_INVALID_ARGUMENT);
+            ck_assert_str_eq(error.message, "constant_count: 1, the image has 0");
+            continue;
+        }
+        ck_assert_msg(status == OPJIT_OK, "%s", error.message);
+        ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+        ck_assert(info.outputs == 1 && info.meta->constants == 1);
+        opjit_kernel_release(kernel);
+        kernel = NULL;
+    }
+    opjit_rt_bytes_free(&before);
+    opjit_rt_bytes_free(&after);
+    opjit_context_destroy(theirs);
+}
+END_TEST
+
+/* From now on memory that was written can't be made executable, for this process and its children. */
+static bool forbid_flips(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = { sizeof code / sizeof *code, code };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* Code that is mapped as a file is its process's own: a child can't change what its parent runs. */
+START_TEST(children_cannot_write_into_code)
+{
+    const void *bytes;
+    uint64_t size;
+    int status;
+
+    if (!forbid_flips()) {
+        puts("skipped: no seccomp filters here");
+        return;
+    }
+    ck_assert_msg(load(image.data, image.size) == OPJIT_OK, "%s", error.message);
+    expect_sum();
+    ck_assert_int_eq(opjit_kernel_get_image(kernel, &bytes, &size, &error), OPJIT_OK);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        if (mprotect((void *)(uintptr_t)bytes, 1, PROT_READ | PROT_WRITE) == 0)
+            memset((void *)(uintptr_t)bytes, 0, (size_t)size);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_mem_eq(bytes, image.data, image.size);
+    expect_sum();
+}
+END_TEST
+
 static opjit_status interpret(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
                               void *scratch, uint64_t begin, uint64_t end, opjit_error *e)
 {
@@ -190,6 +303,8 @@ int main(void)
     tcase_add_test(tcase, no_mutation_is_loaded);
     tcase_add_test(tcase, what_is_refused);
     tcase_add_test(tcase, constants);
+    tcase_add_test(tcase, memory_that_changes_while_it_is_loaded);
+    tcase_add_test(tcase, children_cannot_write_into_code);
     tcase_add_test(tcase, interpreted_kernels_have_no_image);
     tcase_add_test(tcase, without_memory);
     suite_add_tcase(suite, tcase);
