@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/image_layout.h"
 #include "runtime/target.h"
 #include "tests/support/random.h"
 #include "tests/unit/rt_sample.h"
@@ -151,6 +153,83 @@ START_TEST(constants)
     expect_sum();
 }
 END_TEST
+
+#if defined(__x86_64__)
+/* Calls k with memory of its own for each buffer; false: it would take too much. */
+static bool call_loaded(const opjit_kernel *k)
+{
+    static alignas(64) uint8_t pages[1 << 20];
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_binding bindings[64];
+    uint64_t params[64], at = 0;
+
+    ck_assert_int_eq(opjit_kernel_get_info(k, &info, &error), OPJIT_OK);
+    ck_assert_uint_eq(strlen(info.name) + strlen(info.target) < image.size, true);
+    if (info.inputs + info.outputs > 64 || info.param_count > 64 || info.workspace_bytes > sizeof pages)
+        return false;
+    for (uint32_t i = 0; i < info.inputs + info.outputs; i++) {
+        if (info.buffers[i].bytes > sizeof pages - at || info.buffers[i].align > 64)
+            return false;
+        bindings[i] = (opjit_binding){ pages + at, info.buffers[i].bytes };
+        at = (at + info.buffers[i].bytes + 63) / 64 * 64;
+    }
+    for (uint32_t i = 0; i < info.param_count; i++)
+        params[i] = (uint64_t)info.params[i].lo;
+    call.bindings = bindings;
+    call.binding_count = info.inputs + info.outputs;
+    call.params = params;
+    call.param_count = info.param_count;
+    ck_assert_msg(opjit_kernel_call(k, &call, &error) == OPJIT_OK, "%s", error.message);
+    return true;
+}
+
+/* Metadata that is damaged under a right checksum, above code that only returns: refused, or a kernel that can be asked
+ * and called (the address sanitizer sees what is read outside). */
+START_TEST(mutated_metadata)
+{
+    const test_cases cases = test_cases_init("mutated metadata", 20000);
+    const size_t meta_size = ((const opjit_kernel_meta *)(const void *)(image.data + sizeof(image_header)))->size;
+    uint64_t refused = 0, called = 0;
+    uint8_t *copy;
+
+    sample_use_param(&s);
+    s.source.variants = 2;
+    s.source.shared_size = 64;
+    s.buffers[1].alias_inputs = 1;
+    s.variants[0] = (opjit_variant_info){ 1, 0, 2 };
+    s.variants[1] = (opjit_variant_info){ 0, 1, 1 };
+    rebuild();
+    memset(image.data + image.size - sizeof sample_code, 0xc3, sizeof sample_code);
+    copy = malloc(image.size);
+    ck_assert_ptr_nonnull(copy);
+    for (uint64_t n = cases.first; n < cases.end; n++) {
+        test_random r;
+        test_random_init(&r, cases.seed, 5, n);
+        memcpy(copy, image.data, image.size);
+        for (uint64_t i = test_random_below(&r, 3) + 1; i-- > 0;) {
+            static const uint64_t corners[] = { 0, 1, 2, 3, 8, 64, 255, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
+            const uint64_t value = corners[test_random_below(&r, sizeof corners / sizeof *corners)];
+            const size_t bytes = (size_t)1 << test_random_below(&r, 4);
+            memcpy(copy + sizeof(image_header) + test_random_below(&r, meta_size / bytes) * bytes, &value, bytes);
+        }
+        const rt_hash hash = opjit_rt_hash(copy + HASHED_FROM, image.size - HASHED_FROM);
+        memcpy(copy + offsetof(image_header, hash_lo), &hash.lo, 8);
+        memcpy(copy + offsetof(image_header, hash_hi), &hash.hi, 8);
+        if (load(copy, image.size) == OPJIT_OK)
+            called += call_loaded(kernel);
+        else
+            refused++;
+        opjit_kernel_release(kernel);
+        kernel = NULL;
+    }
+    printf("%llu images refused, %llu kernels called\n", (unsigned long long)refused, (unsigned long long)called);
+    if (cases.end - cases.first > 100)
+        ck_assert(refused > 0 && called > 0);
+    free(copy);
+}
+END_TEST
+#endif
 
 /* Another image in the caller's memory, from the given call of the allocator on: somebody else writes there, too. */
 static struct changing {
@@ -303,6 +382,9 @@ int main(void)
     tcase_add_test(tcase, no_mutation_is_loaded);
     tcase_add_test(tcase, what_is_refused);
     tcase_add_test(tcase, constants);
+#if defined(__x86_64__)
+    tcase_add_test(tcase, mutated_metadata);
+#endif
     tcase_add_test(tcase, memory_that_changes_while_it_is_loaded);
     tcase_add_test(tcase, children_cannot_write_into_code);
     tcase_add_test(tcase, interpreted_kernels_have_no_image);
