@@ -2,7 +2,10 @@
 /* cache.c - the memory cache.  A key is either missing, being made by one thread, or ready.
  * Bytes are bounded over all shards by one atomic sum: a shard that grows evicts its own least recently used kernels
  * first, then those of the next shards.  So a kernel may be as large as the whole cache; one that is larger is
- * handed out and not kept.  Kernels are released, and events sent, only after the locks are. */
+ * handed out and not kept.  Kernels are released, and events sent, only after the locks are.
+ *
+ * A thread that makes a kernel runs code of the host's, which may ask for others: it never waits for a thread that may be
+ * waiting for it.  In a child of fork, what threads of the parent were making is made anew. */
 #include "runtime/cache.h"
 
 #include <pthread.h>
@@ -17,30 +20,34 @@ typedef enum entry_state { ENTRY_MAKING, ENTRY_READY, ENTRY_FAILED } entry_state
 
 typedef struct entry {
     alignas(64) struct entry *chain; /* next in the bucket; in a list of victims: next victim */
-    struct entry *newer, *older; /* list by use, of ready entries in the table */
+    struct entry *newer, *older; /* list by use, of ready entries in the table; of those in the making: the cache's */
     opjit_kernel *kernel;
     uint64_t hash, bytes;
     entry_state state;
     bool linked; /* found by look-ups; an entry that is not belongs to those who wait for it */
     uint32_t waiters;
+    uint32_t process; /* that it is made in */
+    pthread_t maker;
     size_t subject_size, options_size;
     unsigned char key[];
 } entry;
 
 typedef struct shard {
-    alignas(64) pthread_mutex_t mutex; /* everything below; the counters may also be read without it */
-    pthread_cond_t made;
+    alignas(64) rt_lock lock; /* everything below; the counters may also be read without it */
+    atomic_uint made;         /* counts; those who wait for an entry wait on it */
     entry **buckets;
-    size_t bucket_count, entries;
+    atomic_size_t bucket_count; /* never stored before the buckets */
+    size_t entries;
     entry *newest, *oldest;
-    atomic_ullong ready, hits, misses, makes, evictions, waits; /* written with the mutex held: no locked instruction */
+    atomic_ullong bytes, ready, hits, misses, makes, evictions, waits; /* written with the lock held: no locked instruction */
 } shard;
 
 struct rt_cache {
     shard shards[SHARDS];
     rt_core *core;
     uint64_t capacity;
-    atomic_ullong bytes;
+    rt_lock making_lock; /* taken last */
+    entry *making;       /* all that threads of this process make */
     atomic_ullong counts[RT_CACHE_COUNTS];
 };
 
@@ -48,6 +55,28 @@ static void add_to(atomic_ullong *counter, long long change)
 {
     const unsigned long long value = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, value + (unsigned long long)change, memory_order_relaxed);
+}
+
+/* A shard that was locked in the parent when this process was forked may be half changed: this process forgets it. */
+static void lock_shard(shard *s)
+{
+    if (!opjit_rt_lock(&s->lock))
+        return;
+    memset(s->buckets, 0, s->bucket_count * sizeof *s->buckets);
+    s->entries = 0;
+    s->newest = s->oldest = NULL;
+    atomic_store(&s->bytes, 0);
+    atomic_store(&s->ready, 0);
+}
+
+/* Bytes of all kernels that are kept. */
+static uint64_t bytes_of(const rt_cache *cache)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < SHARDS; i++)
+        sum += atomic_load_explicit(&cache->shards[i].bytes, memory_order_relaxed);
+    return sum;
 }
 
 static shard *shard_of(rt_cache *cache, uint64_t hash)
@@ -66,7 +95,53 @@ static void entry_free(rt_cache *cache, entry *e)
     opjit_rt_release(&cache->core->allocator, e, entry_size(e));
 }
 
-/* --- table and list of one shard, with its mutex held ------------------------------------------------------------- */
+/* --- who makes what ------------------------------------------------------------------------------------------------ */
+
+/* Whether a thread of this process makes e, not one of its parent. */
+static bool is_ours(const rt_cache *cache, const entry *e)
+{
+    return e->process == rt_process_number(&cache->core->process);
+}
+
+static void lock_making(rt_cache *cache)
+{
+    if (opjit_rt_lock(&cache->making_lock))
+        cache->making = NULL; /* the parent's threads' */
+}
+
+static void begin_making(rt_cache *cache, entry *e)
+{
+    lock_making(cache);
+    e->older = cache->making;
+    cache->making = e;
+    opjit_rt_unlock(&cache->making_lock);
+}
+
+static void end_making(rt_cache *cache, const entry *e)
+{
+    lock_making(cache);
+    for (entry **at = &cache->making; *at != NULL; at = &(*at)->older)
+        if (*at == e) {
+            *at = e->older;
+            break;
+        }
+    opjit_rt_unlock(&cache->making_lock);
+}
+
+/* Whether this thread makes a kernel: it was called by an event sink or an allocator. */
+static bool is_maker(rt_cache *cache)
+{
+    const pthread_t self = pthread_self();
+    bool found = false;
+
+    lock_making(cache);
+    for (const entry *e = cache->making; e != NULL && !found; e = e->older)
+        found = is_ours(cache, e) && pthread_equal(e->maker, self) != 0;
+    opjit_rt_unlock(&cache->making_lock);
+    return found;
+}
+
+/* --- table and list of one shard, with its lock held ---------------------------------------------------------------- */
 
 static bool same_bytes(const void *a, const void *b, size_t size)
 {
@@ -100,9 +175,11 @@ static void grow(shard *s, const opjit_allocator *a)
             buckets[e->hash & (count - 1)] = e;
         }
     }
-    opjit_rt_release(a, s->buckets, s->bucket_count * sizeof *s->buckets);
+    /* In this order, for whoever is forked meanwhile (lock_shard): buckets are there, and at least that many. */
+    entry **const before = s->buckets;
     s->buckets = buckets;
     s->bucket_count = count;
+    opjit_rt_release(a, before, count / 2 * sizeof *before);
 }
 
 static entry *link_making(rt_cache *cache, shard *s, const rt_key *key)
@@ -126,6 +203,8 @@ static entry *link_making(rt_cache *cache, shard *s, const rt_key *key)
         memcpy(e->key + key->subject_size, key->options, key->options_size);
     e->state = ENTRY_MAKING;
     e->linked = true;
+    e->process = rt_process_number(&cache->core->process);
+    e->maker = pthread_self();
     if (s->entries >= s->bucket_count)
         grow(s, a);
     e->chain = s->buckets[e->hash & (s->bucket_count - 1)];
@@ -170,12 +249,12 @@ static void list_remove(shard *s, entry *e)
 }
 
 /* Takes a ready entry out of the shard.  Who still waits for it frees it; else it goes to *victims. */
-static void remove_ready(rt_cache *cache, shard *s, entry *e, entry **victims)
+static void remove_ready(shard *s, entry *e, entry **victims)
 {
     list_remove(s, e);
     unlink_entry(s, e);
     add_to(&s->ready, -1);
-    atomic_fetch_sub(&cache->bytes, e->bytes);
+    add_to(&s->bytes, -(long long)e->bytes);
     if (e->waiters == 0) {
         e->chain = *victims;
         *victims = e;
@@ -208,15 +287,15 @@ static entry *oldest_but(const shard *s, const entry *keep)
 /* Brings the sum below capacity, beginning with shard `first`.  Never drops keep, just inserted: alone it fits. */
 static void evict(rt_cache *cache, size_t first, const entry *keep)
 {
-    for (size_t i = 0; i < SHARDS && atomic_load(&cache->bytes) > cache->capacity; i++) {
+    for (size_t i = 0; i < SHARDS && bytes_of(cache) > cache->capacity; i++) {
         shard *s = &cache->shards[(first + i) % SHARDS];
         entry *victims = NULL, *e;
-        pthread_mutex_lock(&s->mutex);
-        while ((e = oldest_but(s, keep)) != NULL && atomic_load(&cache->bytes) > cache->capacity) {
+        lock_shard(s);
+        while ((e = oldest_but(s, keep)) != NULL && bytes_of(cache) > cache->capacity) {
             add_to(&s->evictions, 1);
-            remove_ready(cache, s, e, &victims);
+            remove_ready(s, e, &victims);
         }
-        pthread_mutex_unlock(&s->mutex);
+        opjit_rt_unlock(&s->lock);
         free_victims(cache, victims, true);
     }
 }
@@ -229,15 +308,19 @@ static opjit_kernel *take(entry *e)
     return e->kernel;
 }
 
-/* Waits until e is made or has failed; the mutex is held, but for the waiting.  NULL: it failed. */
+/* Waits until e is made or has failed; the lock is held, except for the waiting.  NULL: it failed. */
 static opjit_kernel *wait_for(shard *s, entry *e, entry **victims)
 {
     opjit_kernel *kernel;
 
     e->waiters++;
     add_to(&s->waits, 1);
-    while (e->state == ENTRY_MAKING)
-        pthread_cond_wait(&s->made, &s->mutex);
+    while (e->state == ENTRY_MAKING) {
+        const uint32_t seen = atomic_load(&s->made);
+        opjit_rt_unlock(&s->lock);
+        opjit_rt_await(&s->made, seen);
+        lock_shard(s);
+    }
     e->waiters--;
     kernel = e->state == ENTRY_READY ? take(e) : NULL;
     if (!e->linked && e->waiters == 0) {
@@ -247,45 +330,64 @@ static opjit_kernel *wait_for(shard *s, entry *e, entry **victims)
     return kernel;
 }
 
-/* A hit, at once or after waiting; else an entry for the caller to make in *out_making (NULL: no memory for it). */
-static opjit_kernel *find_or_begin(rt_cache *cache, shard *s, const rt_key *key, entry **out_making)
+/* What there is for the caller of a look-up. */
+typedef enum find_result { FOUND, TO_MAKE, TO_MAKE_ALONE, OWN_MAKING, NO_MEMORY } find_result;
+
+/* What becomes of an entry that is in the making, with its shard's lock held. */
+static bool must_wait(rt_cache *cache, shard *s, entry *e, find_result *out)
 {
+    if (!is_ours(cache, e))
+        unlink_entry(s, e); /* and leaves it: its maker may be this thread, forked by an event sink */
+    else if (pthread_equal(e->maker, pthread_self()))
+        *out = OWN_MAKING;
+    else if (is_maker(cache))
+        *out = TO_MAKE_ALONE; /* that one may be waiting for what this thread makes */
+    else
+        return true;
+    return false;
+}
+
+/* FOUND, at once or after waiting; TO_MAKE: the entry in *out_making; TO_MAKE_ALONE: there is none for the caller. */
+static find_result find_or_begin(rt_cache *cache, shard *s, const rt_key *key, opjit_kernel **out_kernel,
+                                 entry **out_making)
+{
+    find_result result = TO_MAKE;
     opjit_kernel *kernel = NULL;
     entry *victims = NULL, *e;
 
-    *out_making = NULL;
-    pthread_mutex_lock(&s->mutex);
-    while (kernel == NULL && (e = find(s, key)) != NULL) {
+    lock_shard(s);
+    while (kernel == NULL && result == TO_MAKE && (e = find(s, key)) != NULL) {
         if (e->state == ENTRY_READY) {
             kernel = take(e);
             if (s->newest != e) {
                 list_remove(s, e);
                 list_push(s, e);
             }
-        } else {
+        } else if (must_wait(cache, s, e, &result)) {
             kernel = wait_for(s, e, &victims);
         }
     }
-    if (kernel != NULL) {
-        add_to(&s->hits, 1);
-    } else {
-        add_to(&s->misses, 1);
-        *out_making = link_making(cache, s, key);
-    }
-    pthread_mutex_unlock(&s->mutex);
+    *out_kernel = kernel;
+    add_to(kernel != NULL ? &s->hits : &s->misses, 1);
+    *out_making = kernel == NULL && result == TO_MAKE ? link_making(cache, s, key) : NULL;
+    opjit_rt_unlock(&s->lock);
     if (victims != NULL)
         free_victims(cache, victims, false);
-    return kernel;
+    return kernel != NULL ? FOUND : result == TO_MAKE && *out_making == NULL ? NO_MEMORY : result;
 }
 
 /* Publishes what was made (NULL: nothing) and wakes the waiters. */
 static void finish(rt_cache *cache, shard *s, entry *e, opjit_kernel *kernel)
 {
     const uint64_t bytes = kernel == NULL ? 0 : opjit_rt_kernel_bytes(kernel) + entry_size(e);
-    const bool fits = kernel != NULL && bytes <= cache->capacity;
     entry *victims = NULL;
+    bool fits;
 
-    pthread_mutex_lock(&s->mutex);
+    if (!is_ours(cache, e)) /* forked while it was made: the entry is the parent's, which this process has given up */
+        return;
+    end_making(cache, e);
+    lock_shard(s);
+    fits = kernel != NULL && bytes <= cache->capacity;
     e->state = kernel == NULL ? ENTRY_FAILED : ENTRY_READY;
     if (kernel != NULL) {
         opjit_kernel_retain(kernel);
@@ -296,14 +398,14 @@ static void finish(rt_cache *cache, shard *s, entry *e, opjit_kernel *kernel)
     if (fits) {
         list_push(s, e);
         add_to(&s->ready, 1);
-        atomic_fetch_add(&cache->bytes, bytes);
+        add_to(&s->bytes, (long long)bytes);
     } else {
         unlink_entry(s, e);
         if (e->waiters == 0)
             victims = e;
     }
-    pthread_cond_broadcast(&s->made);
-    pthread_mutex_unlock(&s->mutex);
+    opjit_rt_unlock(&s->lock);
+    opjit_rt_wake_all(&s->made);
     free_victims(cache, victims, false);
     if (fits)
         evict(cache, (size_t)(s - cache->shards), e);
@@ -316,16 +418,23 @@ opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_mak
     entry *making;
     opjit_status status;
 
-    *out_kernel = find_or_begin(cache, s, key, &making);
-    *out_hit = *out_kernel != NULL;
-    if (*out_hit)
+    const find_result found = find_or_begin(cache, s, key, out_kernel, &making);
+    *out_hit = found == FOUND;
+    if (found == FOUND)
         return OPJIT_OK;
-    if (making == NULL)
+    if (found == NO_MEMORY)
         return opjit_rt_no_memory(error);
+    if (found == OWN_MAKING)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "this thread is compiling that kernel already: an event sink can't ask for the kernel "
+                                  "that it is told of");
+    if (making != NULL)
+        begin_making(cache, making);
     status = make(user, out_kernel, error);
     if (status != OPJIT_OK)
         *out_kernel = NULL;
-    finish(cache, s, making, *out_kernel);
+    if (making != NULL)
+        finish(cache, s, making, *out_kernel);
     return status;
 }
 
@@ -341,15 +450,11 @@ opjit_status opjit_rt_cache_create(rt_core *core, uint64_t capacity, rt_cache **
     memset(cache, 0, sizeof *cache);
     cache->core = opjit_rt_core_retain(core);
     cache->capacity = capacity;
+    opjit_rt_lock_init(&cache->making_lock, &core->process);
     for (size_t i = 0; i < SHARDS; i++) {
         shard *s = &cache->shards[i];
         const size_t size = FIRST_BUCKETS * sizeof *s->buckets;
-        if (pthread_mutex_init(&s->mutex, NULL) != 0)
-            goto fail;
-        if (pthread_cond_init(&s->made, NULL) != 0) {
-            pthread_mutex_destroy(&s->mutex);
-            goto fail;
-        }
+        opjit_rt_lock_init(&s->lock, &core->process);
         s->bucket_count = FIRST_BUCKETS; /* marks the shard as initialised */
         s->buckets = opjit_rt_allocate(&core->allocator, size, alignof(entry *));
         if (s->buckets == NULL)
@@ -379,8 +484,6 @@ void opjit_rt_cache_destroy(rt_cache *cache)
         if (s->bucket_count == 0)
             continue;
         opjit_rt_release(&core->allocator, s->buckets, s->bucket_count * sizeof *s->buckets);
-        pthread_cond_destroy(&s->made);
-        pthread_mutex_destroy(&s->mutex);
     }
     opjit_rt_release(&core->allocator, cache, sizeof *cache);
     opjit_rt_core_release(core);
@@ -391,10 +494,10 @@ void opjit_rt_cache_clear(rt_cache *cache)
     for (size_t i = 0; i < SHARDS; i++) {
         shard *s = &cache->shards[i];
         entry *victims = NULL;
-        pthread_mutex_lock(&s->mutex);
+        lock_shard(s);
         while (s->oldest != NULL)
-            remove_ready(cache, s, s->oldest, &victims);
-        pthread_mutex_unlock(&s->mutex);
+            remove_ready(s, s->oldest, &victims);
+        opjit_rt_unlock(&s->lock);
         free_victims(cache, victims, false);
     }
 }
@@ -418,7 +521,7 @@ void opjit_rt_cache_stats(const rt_cache *cache, opjit_cache_stats *out)
         out->waits += atomic_load(&s->waits);
         makes += atomic_load(&s->makes);
     }
-    out->bytes = atomic_load(&cache->bytes);
+    out->bytes = bytes_of(cache);
     out->capacity = cache->capacity;
     out->disk_hits = atomic_load(&cache->counts[RT_CACHE_DISK_HIT]);
     out->disk_writes = atomic_load(&cache->counts[RT_CACHE_DISK_WRITE]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.h - memory cache: key bytes to kernel.  16 shards, a mutex each, held for probe, full compare and retain.
+/* cache.h - memory cache: key bytes to kernel.  16 shards, a lock each, held for probe, full compare and retain.
  * However many threads ask for a missing key, one of them is told to make it and the others wait for that.
  * Bounded by bytes (least recently used goes); an evicted kernel only loses the cache's own reference. */
 #ifndef OPJIT_RUNTIME_CACHE_H
@@ -18,8 +18,8 @@ typedef struct rt_key {
     uint64_t hash;        /* of both; equal keys must have equal hashes */
 } rt_key;
 
-/* Makes the kernel of a missing key; called without any lock held.  It may ask the cache for other keys, never for
- * this one. */
+/* Makes the kernel of a missing key; called without any lock held.  It may ask the cache for other keys, and does not
+ * wait for what another thread makes then, but makes it for itself alone; this one it is refused. */
 typedef opjit_status (*rt_cache_make)(void *user, opjit_kernel **out_kernel, opjit_error *error);
 
 /* Finds key, or makes it with make, into *out_kernel with a reference for the caller.  *out_hit tells which.  A

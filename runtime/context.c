@@ -39,10 +39,8 @@ static rt_core *core_create(const opjit_context_options *options)
     if (core == NULL)
         return NULL;
     memset(core, 0, sizeof *core);
-    if (pthread_mutex_init(&core->pages.mutex, NULL) != 0) {
-        opjit_rt_release(&allocator, core, sizeof *core);
-        return NULL;
-    }
+    opjit_rt_process_init(&core->process);
+    opjit_rt_lock_init(&core->pages.lock, &core->process);
     atomic_init(&core->references, 1 + RT_CORE_COUNTERS);
     for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
         atomic_init(&core->counters[i].references, 1);
@@ -73,7 +71,7 @@ void opjit_rt_core_release(rt_core *core)
             core->devices->close(core->device);
         release_text(&allocator, core->codegen_path);
         opjit_rt_code_pages_free(&core->pages);
-        pthread_mutex_destroy(&core->pages.mutex);
+        opjit_rt_process_free(&core->process);
         opjit_rt_release(&allocator, core, sizeof *core);
     }
 }

@@ -13,6 +13,7 @@
 #include "runtime/base.h"
 #include "runtime/device.h"
 #include "runtime/image.h"
+#include "runtime/lock.h"
 #include "runtime/target.h"
 
 /* References of a core that come and go all the time, operators', are counted apart for different threads: in one
@@ -27,6 +28,7 @@ typedef struct rt_disk rt_disk;
 typedef struct rt_core {
     rt_core_counter counters[RT_CORE_COUNTERS];
     atomic_uint references; /* kernels', caches', the context's, and one for each counter above zero */
+    rt_process process;
     opjit_allocator allocator;
     opjit_event_fn event;     /* NULL: no sink */
     void *event_user;

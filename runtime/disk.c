@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ struct rt_disk {
     rt_core *core;
     char *path;
     uint64_t capacity;
-    pthread_mutex_t mutex; /* of all below */
+    rt_lock lock;          /* of all below, which stays right wherever a holder was when it was lost in a fork */
     int folder;            /* descriptor, or FOLDER_... */
     uid_t user;            /* whose the folder is: this process's when it was opened */
     bool measured;         /* bytes is known */
@@ -193,11 +192,11 @@ static int folder_of(rt_disk *disk, bool make)
     const char *reason = NULL;
     int folder;
 
-    pthread_mutex_lock(&disk->mutex);
+    opjit_rt_lock(&disk->lock);
     if (disk->folder == FOLDER_UNKNOWN)
         disk->folder = open_folder(disk, make, &reason);
     folder = disk->folder;
-    pthread_mutex_unlock(&disk->mutex);
+    opjit_rt_unlock(&disk->lock);
     if (reason != NULL)
         warn(disk, "", reason);
     return folder;
@@ -213,8 +212,8 @@ opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capa
         return opjit_rt_no_memory(error);
     *disk = (rt_disk){ .core = core, .capacity = capacity, .folder = FOLDER_UNKNOWN };
     disk->path = opjit_rt_allocate(&core->allocator, length + 1, 1);
-    if (disk->path == NULL || pthread_mutex_init(&disk->mutex, NULL) != 0) {
-        opjit_rt_release(&core->allocator, disk->path, length + 1);
+    opjit_rt_lock_init(&disk->lock, &core->process);
+    if (disk->path == NULL) {
         opjit_rt_release(&core->allocator, disk, sizeof *disk);
         return opjit_rt_no_memory(error);
     }
@@ -234,7 +233,6 @@ void opjit_rt_disk_destroy(rt_disk *disk)
     core = disk->core;
     if (disk->folder >= 0)
         close(disk->folder);
-    pthread_mutex_destroy(&disk->mutex);
     opjit_rt_release(&core->allocator, disk->path, strlen(disk->path) + 1);
     opjit_rt_release(&core->allocator, disk, sizeof *disk);
 }
@@ -433,21 +431,21 @@ bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *imag
     if (folder < 0)
         return false;
     opjit_rt_disk_file_name(key->hash, name);
-    pthread_mutex_lock(&disk->mutex);
+    opjit_rt_lock(&disk->lock);
     snprintf(temporary, sizeof temporary, "%ld-%u", (long)getpid(), disk->temporaries++);
-    pthread_mutex_unlock(&disk->mutex);
+    opjit_rt_unlock(&disk->lock);
     good = store_unnamed(folder, name, key, image, image_size);
     if (!good && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL))
         good = store_renamed(folder, name, temporary, key, image, image_size);
     reason = errno;
 
-    pthread_mutex_lock(&disk->mutex);
+    opjit_rt_lock(&disk->lock);
     disk->bytes += good ? image_size + key->size : 0;
     if (good && (!disk->measured || disk->bytes > disk->capacity))
         gone = make_room(disk);
     first = !good && !disk->warned;
     disk->warned = disk->warned || first;
-    pthread_mutex_unlock(&disk->mutex);
+    opjit_rt_unlock(&disk->lock);
     if (gone != 0)
         opjit_rt_event(disk->core, OPJIT_EVENT_EVICT, "evict,disk cache,%s,files=%u", disk->path, gone);
     if (first)

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <opjit/opjit.h>
 
-#include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -28,7 +27,7 @@ struct opjit_closure {
     uint32_t dtypes[MOST_ARGUMENTS]; /* of each parameter */
     uint32_t bindings, params;
     atomic_ullong failures;
-    pthread_mutex_t mutex; /* last */
+    rt_lock lock; /* last */
     opjit_error last;
 };
 
@@ -98,9 +97,9 @@ static void closure_entry(ffi_cif *cif, void *result, void **arguments, void *us
     if (opjit_kernel_call(c->kernel, &call, &error) == OPJIT_OK)
         return;
     atomic_fetch_add(&c->failures, 1);
-    pthread_mutex_lock(&c->mutex);
+    opjit_rt_lock(&c->lock);
     c->last = error;
-    pthread_mutex_unlock(&c->mutex);
+    opjit_rt_unlock(&c->lock);
 }
 
 static opjit_status fill_signature(opjit_closure *c, const opjit_kernel_info *info, opjit_error *error)
@@ -156,10 +155,7 @@ opjit_status opjit_closure_create(opjit_kernel *kernel, opjit_closure **out_clos
     if (c == NULL)
         return opjit_rt_no_memory(error);
     memset(c, 0, sizeof *c);
-    if (pthread_mutex_init(&c->mutex, NULL) != 0) {
-        opjit_rt_release(&kernel->core->allocator, c, sizeof *c);
-        return opjit_rt_no_memory(error);
-    }
+    opjit_rt_lock_init(&c->lock, &kernel->core->process);
     opjit_kernel_retain(kernel);
     c->kernel = kernel;
     status = fill_signature(c, &info, error);
@@ -181,9 +177,9 @@ uint64_t opjit_closure_failures(const opjit_closure *closure, opjit_error *error
     if (c == NULL)
         return 0;
     if (error != NULL) {
-        pthread_mutex_lock(&c->mutex);
+        opjit_rt_lock(&c->lock);
         *error = c->last;
-        pthread_mutex_unlock(&c->mutex);
+        opjit_rt_unlock(&c->lock);
     }
     return atomic_load(&c->failures);
 }
@@ -197,7 +193,6 @@ void opjit_closure_destroy(opjit_closure *closure)
     kernel = closure->kernel;
     if (closure->ffi != NULL)
         ffi_closure_free(closure->ffi);
-    pthread_mutex_destroy(&closure->mutex);
     opjit_rt_release(&kernel->core->allocator, closure, sizeof *closure);
     opjit_kernel_release(kernel); /* after its allocator was used */
 }

@@ -8,9 +8,9 @@
 #define OPJIT_RUNTIME_IMAGE_H
 
 #include <opjit/abi.h>
-#include <pthread.h>
 
 #include "runtime/base.h"
+#include "runtime/lock.h"
 
 /* What the compiler knows about a kernel, before it is laid out as opjit_kernel_meta. */
 typedef struct rt_meta_source {
@@ -52,7 +52,7 @@ typedef struct rt_mapping {
 } rt_mapping;
 /* Writable pages for the images of small kernels, one after another: one mapping serves many. */
 typedef struct rt_code_pages {
-    pthread_mutex_t mutex; /* of the rest */
+    rt_lock lock;  /* of the rest */
     uint8_t *next;         /* NULL: none are mapped */
     size_t left;           /* bytes */
 } rt_code_pages;

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "runtime/kernel_object.h"
 
+#include <pthread.h>
 #include <stdalign.h>
 #include <string.h>
 #include <time.h>
@@ -183,7 +184,6 @@ static void kernel_free(opjit_kernel *k)
 {
     rt_core *core = k->core;
 
-    pthread_mutex_destroy(&k->optimizing);
     opjit_rt_release(&core->allocator, k, kernel_size(k->buffers));
     opjit_rt_core_release(core);
 }
@@ -200,10 +200,7 @@ static opjit_status kernel_create(rt_core *core, program *p, void *const *consta
     if (k == NULL)
         return opjit_rt_no_memory(error);
     memset(k, 0, sizeof *k);
-    if (pthread_mutex_init(&k->optimizing, NULL) != 0) {
-        opjit_rt_release(&core->allocator, k, size);
-        return opjit_rt_no_memory(error);
-    }
+    opjit_rt_lock_init(&k->optimizing, &core->process);
     atomic_init(&k->references, 1);
     atomic_init(&k->active, p);
     k->inputs = meta->inputs;
@@ -406,7 +403,7 @@ static bool same_interface(const program *a, const program *b)
     return true;
 }
 
-/* With the mutex held. */
+/* With the lock held. */
 static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_error *error)
 {
     program *current = atomic_load(&k->active), *better;
@@ -431,6 +428,7 @@ static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_erro
 
 opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
 {
+    const uintptr_t self = (uintptr_t)pthread_self();
     rt_bytes image;
     opjit_status status;
 
@@ -444,10 +442,15 @@ opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
         atomic_store(&kernel->active, atomic_load(&kernel->base->active));
         return OPJIT_OK;
     }
+    if (atomic_load(&kernel->optimizer) == self && rt_lock_is_held(&kernel->optimizing))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "this thread is optimizing that kernel already: an event sink can't ask for it");
     opjit_rt_bytes_init(&image, &kernel->core->allocator);
-    pthread_mutex_lock(&kernel->optimizing);
+    opjit_rt_lock(&kernel->optimizing);
+    atomic_store(&kernel->optimizer, self);
     status = optimize_locked(kernel, &image, error);
-    pthread_mutex_unlock(&kernel->optimizing);
+    atomic_store(&kernel->optimizer, 0);
+    opjit_rt_unlock(&kernel->optimizing);
     opjit_rt_bytes_free(&image);
     return status;
 }

@@ -4,7 +4,6 @@
 #ifndef OPJIT_RUNTIME_KERNEL_OBJECT_H
 #define OPJIT_RUNTIME_KERNEL_OBJECT_H
 
-#include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
@@ -53,7 +52,8 @@ struct opjit_kernel {
     void *memory;              /* where its constants lie; NULL: elsewhere */
     size_t memory_size;
     alignas(64) atomic_uint references;
-    pthread_mutex_t optimizing;
+    rt_lock optimizing;
+    _Atomic(uintptr_t) optimizer; /* the thread that holds it; 0: none */
     alignas(64) slot slots[]; /* one a buffer */
 };
 

@@ -32,7 +32,7 @@ static void *map_writable(size_t bytes, int populate)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* With the mutex held. */
+/* With the lock held. */
 static bool map_chunk(rt_code_pages *pages)
 {
     const size_t bytes = CHUNK_PAGES * page_size();
@@ -62,13 +62,14 @@ static void *take_pages(rt_code_pages *pages, size_t bytes)
 {
     uint8_t *base = NULL;
 
-    pthread_mutex_lock(&pages->mutex);
+    if (opjit_rt_lock(&pages->lock)) /* a thread of the parent may have taken half of them */
+        pages->left = 0;
     if (pages->left >= bytes || map_chunk(pages)) {
         base = pages->next;
         pages->next += bytes;
         pages->left -= bytes;
     }
-    pthread_mutex_unlock(&pages->mutex);
+    opjit_rt_unlock(&pages->lock);
     return base;
 }
 

@@ -15,6 +15,8 @@
  *     another thread is still using through the same reference.
  *   - Structures with struct_size may grow at the end; set them with their _INIT macro.  A size that no version had is
  *     refused; one of a version to come is taken where nothing behind what is known here is set.
+ *   - A child of fork may go on with everything that it inherits, except for devices; what its parent's other threads
+ *     were compiling it compiles itself.
  *   - Nothing here aborts, exits or prints (OPJIT_VERBOSE=1 apart). */
 #ifndef OPJIT_OPJIT_H
 #define OPJIT_OPJIT_H
@@ -60,7 +62,8 @@ typedef struct opjit_event {
                          valid during the call only */
 } opjit_event;
 
-/* Called from whichever thread caused the event, never under a lock of opjit. */
+/* Called from whichever thread caused the event, never under a lock that other kernels' users wait for.  It may call
+ * any function of opjit, except that it is refused the kernel whose compiling it is told of. */
 typedef void (*opjit_event_fn)(void *user, const opjit_event *event);
 
 /* --- context ---------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "runtime/cache.h"
 #include "tests/unit/rt_sample.h"
@@ -401,6 +403,199 @@ START_TEST(threads_many_keys)
 }
 END_TEST
 
+/* --- makers that ask for more, and forks ---------------------------------------------------------------------------- */
+
+/* A make that asks for another key while it runs, as an event sink may. */
+typedef struct asker {
+    uint64_t other;
+    maker maker;
+    struct asker *partner;
+    atomic_bool began;
+    opjit_status status; /* of what it asked for */
+    opjit_error error;
+} asker;
+
+static opjit_status make_and_ask(void *user, opjit_kernel **out, opjit_error *error)
+{
+    asker *a = user;
+    const rt_key key = key_of(&a->other);
+    opjit_kernel *kernel;
+    bool hit;
+
+    atomic_store(&a->began, true);
+    while (a->partner != NULL && !atomic_load(&a->partner->began))
+        continue;
+    a->status = opjit_rt_cache_get(context->cache, &key, make, &a->maker, &kernel, &hit, &a->error);
+    opjit_kernel_release(kernel);
+    return make(&a->maker, out, error);
+}
+
+START_TEST(makers_that_ask_for_their_own_key)
+{
+    asker a = { .other = 5 };
+    const rt_key key = key_of(&a.other);
+    opjit_kernel *kernel;
+    opjit_error error;
+    bool hit;
+    ck_assert_int_eq(opjit_rt_cache_get(context->cache, &key, make_and_ask, &a, &kernel, &hit, &error), OPJIT_OK);
+    opjit_kernel_release(kernel);
+    ck_assert_int_eq(a.status, OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(a.error.message, "this thread is compiling that kernel already: an event sink can't ask for the "
+                                      "kernel that it is told of");
+    ck_assert_int_eq(a.maker.calls, 1);
+    opjit_kernel_release(get(context->cache, 5, &a.maker, &hit));
+    ck_assert(hit);
+}
+END_TEST
+
+static void *ask(void *user)
+{
+    asker *a = user;
+    const rt_key key = key_of(&a->partner->other);
+    opjit_kernel *kernel;
+    bool hit;
+    if (opjit_rt_cache_get(context->cache, &key, make_and_ask, a, &kernel, &hit, &a->error) != OPJIT_OK)
+        a->status = OPJIT_INTERNAL;
+    opjit_kernel_release(kernel);
+    return NULL;
+}
+
+/* Each of two makers asks for what the other one makes: nobody waits, both are served. */
+START_TEST(makers_that_ask_each_other)
+{
+    asker a = { .other = 1 }, b = { .other = 2, .partner = &a };
+    pthread_t thread;
+    a.partner = &b;
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask, &b), 0);
+    ask(&a);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(a.status, OPJIT_OK);
+    ck_assert_int_eq(b.status, OPJIT_OK);
+}
+END_TEST
+
+/* Forks; the child ends with what run returns.  One that hangs is ended by an alarm. */
+static pid_t begin_child(int (*run)(void))
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(run());
+    }
+    ck_assert_int_gt(child, 0);
+    return child;
+}
+
+static void end_child(pid_t child)
+{
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+/* A make that takes as long as the test says. */
+static struct held_make {
+    maker maker;
+    atomic_bool began, may_end, forks;
+    pid_t child;
+} held;
+
+/* 0: it is as it should be.  Without assertions: Check's have a lock that does not survive a fork. */
+static int use_the_cache(void)
+{
+    maker m = { 0 };
+    for (uint64_t number = 0; number < 200; number++) {
+        const rt_key key = key_of(&number);
+        for (int turn = 0; turn < 2; turn++) {
+            opjit_kernel *kernel;
+            bool hit;
+            if (opjit_rt_cache_get(context->cache, &key, make, &m, &kernel, &hit, NULL) != OPJIT_OK)
+                return 1;
+            opjit_kernel_release(kernel);
+            if (turn == 1 && !hit)
+                return 2;
+        }
+    }
+    return 0;
+}
+
+static opjit_status hold_make(void *user, opjit_kernel **out, opjit_error *error)
+{
+    (void)user;
+    if (atomic_load(&held.forks)) {
+        held.child = fork();
+        if (held.child == 0)
+            alarm(20);
+    }
+    atomic_store(&held.began, true);
+    while (!atomic_load(&held.may_end))
+        continue;
+    return make(&held.maker, out, error);
+}
+
+static void *get_held(void *user)
+{
+    const uint64_t number = 7;
+    const rt_key key = key_of(&number);
+    opjit_kernel *kernel;
+    bool hit;
+    (void)user;
+    if (opjit_rt_cache_get(context->cache, &key, hold_make, NULL, &kernel, &hit, NULL) == OPJIT_OK)
+        opjit_kernel_release(kernel);
+    return NULL;
+}
+
+START_TEST(forked_while_a_key_is_made)
+{
+    pthread_t threads[2];
+    memset(&held, 0, sizeof held);
+    for (int i = 0; i < 2; i++) /* a maker and one who waits for it */
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, get_held, NULL), 0);
+    while (!atomic_load(&held.began))
+        continue;
+    end_child(begin_child(use_the_cache));
+    atomic_store(&held.may_end, true);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    ck_assert_int_eq(held.maker.calls, 1);
+}
+END_TEST
+
+/* The child goes on with what its only thread was at: it gets its kernel, and the cache is of use to it. */
+START_TEST(forked_by_a_maker)
+{
+    memset(&held, 0, sizeof held);
+    atomic_store(&held.forks, true);
+    atomic_store(&held.may_end, true);
+    get_held(NULL);
+    if (held.child == 0)
+        _exit(held.maker.calls == 1 ? use_the_cache() : 2);
+    end_child(held.child);
+    ck_assert_int_eq(use_the_cache(), 0);
+}
+END_TEST
+
+static void *use_until_told(void *stop)
+{
+    while (!atomic_load((atomic_bool *)stop))
+        use_the_cache();
+    return NULL;
+}
+
+START_TEST(forked_while_others_use_it)
+{
+    pthread_t threads[3];
+    atomic_bool stop = false;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, use_until_told, &stop), 0);
+    for (int i = 0; i < 10; i++)
+        end_child(begin_child(use_the_cache));
+    atomic_store(&stop, true);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rt.cache");
@@ -423,6 +618,11 @@ int main(void)
     tcase_add_test(tc, threads_and_failures);
     tcase_add_test(tc, threads_and_no_room);
     tcase_add_test(tc, threads_many_keys);
+    tcase_add_test(tc, makers_that_ask_for_their_own_key);
+    tcase_add_test(tc, makers_that_ask_each_other);
+    tcase_add_test(tc, forked_while_a_key_is_made);
+    tcase_add_test(tc, forked_by_a_maker);
+    tcase_add_test(tc, forked_while_others_use_it);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

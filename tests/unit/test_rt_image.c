@@ -426,11 +426,14 @@ END_TEST
 START_TEST(maps_in_pages)
 {
     enum { COUNT = 40 };
-    rt_code_pages pages = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+    rt_code_pages pages = { .next = NULL };
     static uint8_t large[64 * 4096];
     rt_mapping mappings[COUNT], other;
+    rt_process process;
     opjit_error error;
 
+    opjit_rt_process_init(&process);
+    opjit_rt_lock_init(&pages.lock, &process);
     opjit_rt_code_pages_prepare(&pages);
     ck_assert_ptr_nonnull(pages.next);
     const uint8_t *const prepared = pages.next;
@@ -452,6 +455,7 @@ START_TEST(maps_in_pages)
         run_mapped(&mappings[i]);
         opjit_rt_unmap_code(&mappings[i]);
     }
+    opjit_rt_process_free(&process);
 }
 END_TEST
 
@@ -459,6 +463,7 @@ END_TEST
 START_TEST(maps_without_flip)
 {
     rt_mapping mapping;
+    rt_process process;
     opjit_error error;
 #if defined(PR_SET_MDWE)
     const int setting = PR_SET_MDWE;
@@ -467,7 +472,9 @@ START_TEST(maps_without_flip)
 #endif
     if (prctl(setting, 1UL, 0UL, 0UL, 0UL) != 0)
         return; /* an older kernel */
-    rt_code_pages pages = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+    rt_code_pages pages = { .next = NULL };
+    opjit_rt_process_init(&process);
+    opjit_rt_lock_init(&pages.lock, &process);
     for (unsigned i = 0; i < 2; i++) {
         ck_assert_msg(opjit_rt_map_code(i == 0 ? NULL : &pages, image.data, image.size, &mapping, &error) == OPJIT_OK,
                       "%s", error.message);
@@ -475,6 +482,7 @@ START_TEST(maps_without_flip)
         opjit_rt_unmap_code(&mapping);
     }
     opjit_rt_code_pages_free(&pages);
+    opjit_rt_process_free(&process);
 }
 END_TEST
 #endif

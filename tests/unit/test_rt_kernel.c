@@ -699,6 +699,27 @@ START_TEST(optimize)
 }
 END_TEST
 
+static opjit_status ask_for_peak(void *user, rt_bytes *image, opjit_error *e)
+{
+    opjit_error refused;
+    ck_assert_int_eq(opjit_kernel_optimize(kernel, &refused), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(refused.message, "this thread is optimizing that kernel already: an event sink can't ask for it");
+    return make_peak(user, image, e);
+}
+
+/* As an event sink may that is told of the compile. */
+START_TEST(optimize_while_optimizing)
+{
+    static const rt_kernel_hooks asking = { .optimize = ask_for_peak, .destroy = count_destroy };
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    prepare_peak();
+    create(&asking);
+    ck_assert_msg(opjit_kernel_optimize(kernel, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_OK);
+    ck_assert_int_eq(info.level, OPJIT_LEVEL_PEAK);
+}
+END_TEST
+
 /* A workspace sized before the swap still serves: with the version it was made for. */
 START_TEST(optimize_grows_the_workspace)
 {
@@ -781,6 +802,7 @@ static TCase *all_tests(void)
     tcase_add_test(tc, outlives_its_context);
     tcase_add_test(tc, features_of_another_cpu);
     tcase_add_test(tc, optimize);
+    tcase_add_test(tc, optimize_while_optimizing);
     tcase_add_test(tc, optimize_grows_the_workspace);
     tcase_add_test(tc, optimize_during_calls);
 #endif
