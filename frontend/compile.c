@@ -118,6 +118,22 @@ OUT_OF_LINE static void report(const fe_unit *unit, const char *how, const rt_ke
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
+/* All that the unit keeps from the allocator.  Operators that other kernels hold, too, count with each. */
+static uint64_t unit_bytes(const fe_unit *unit)
+{
+    const fe_program *program = &unit->program;
+    uint64_t bytes = sizeof *unit + opjit_rt_arena_bytes(&unit->graph.arena) +
+                     (uint64_t)program->capacity * sizeof *program->variants;
+
+    for (uint32_t i = 0; i < unit->graph.node_count; i++) {
+        const opjit_operator *op = unit->graph.nodes[i].op;
+        bytes += op->size + opjit_rt_arena_bytes(&op->arena) + (op->key.borrowed ? 0 : op->key.capacity);
+    }
+    for (uint32_t i = 0; i < program->count; i++)
+        bytes += opjit_rt_arena_bytes(&program->variants[i].arena);
+    return bytes;
+}
+
 /* With the unit's own constants, or without any where some are left to each caller. */
 static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kernel_hooks hooks,
                                   const rt_kernel_times *times, opjit_kernel **out, opjit_error *error)
@@ -132,6 +148,7 @@ static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kerne
         constants[i] = (void *)(uintptr_t)graph->constants[i].data; /* kernels only read them */
         hooks.unbound = hooks.unbound || constants[i] == NULL;
     }
+    hooks.user_bytes = unit_bytes(unit);
     return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, graph->constant_count, &hooks,
                                   times, out, error);
 }

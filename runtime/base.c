@@ -217,6 +217,15 @@ void opjit_rt_arena_free(rt_arena *arena)
     opjit_rt_arena_rewind(arena, (rt_arena_mark){ NULL, 0 });
 }
 
+size_t opjit_rt_arena_bytes(const rt_arena *arena)
+{
+    size_t bytes = 0;
+
+    for (const rt_arena_block *block = arena->blocks; block != NULL; block = block->next)
+        bytes += block == arena->borrowed ? 0 : sizeof *block + block->capacity;
+    return bytes;
+}
+
 /* A block for at least size bytes: blocks double, so that a large function costs few calls of the hook. */
 static rt_arena_block *arena_block(rt_arena *arena, size_t size)
 {

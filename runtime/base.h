@@ -81,6 +81,7 @@ void opjit_rt_arena_init(rt_arena *arena, const opjit_allocator *allocator);
 void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, void *memory, size_t size);
 #define RT_ARENA_HEADER 16u /* of memory's bytes, those that the arena itself takes */
 void opjit_rt_arena_free(rt_arena *arena);
+size_t opjit_rt_arena_bytes(const rt_arena *arena); /* that it has of the allocator */
 void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned; NULL: no memory or overflow */
 void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* the same, but not zeroed */
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */

@@ -330,6 +330,16 @@ static opjit_kernel *wait_for(shard *s, entry *e, entry **victims)
     return kernel;
 }
 
+/* A kernel that was optimized has two versions. */
+static void count_again(shard *s, entry *e)
+{
+    const uint64_t bytes = opjit_rt_kernel_bytes(e->kernel) + entry_size(e);
+
+    if (bytes != e->bytes)
+        add_to(&s->bytes, (long long)(bytes - e->bytes));
+    e->bytes = bytes;
+}
+
 /* What there is for the caller of a look-up. */
 typedef enum find_result { FOUND, TO_MAKE, TO_MAKE_ALONE, OWN_MAKING, NO_MEMORY } find_result;
 
@@ -360,6 +370,7 @@ static find_result find_or_begin(rt_cache *cache, shard *s, const rt_key *key, o
         if (e->state == ENTRY_READY) {
             kernel = take(e);
             if (s->newest != e) {
+                count_again(s, e);
                 list_remove(s, e);
                 list_push(s, e);
             }

@@ -335,7 +335,7 @@ void opjit_kernel_release(opjit_kernel *kernel)
 
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
 {
-    uint64_t bytes = kernel_size(kernel->buffers);
+    uint64_t bytes = kernel_size(kernel->buffers) + kernel->hooks.user_bytes + kernel->memory_size;
 
     for (const program *p = atomic_load(&kernel->active); p != NULL; p = p->older)
         bytes += sizeof *p + (p->copy != NULL ? p->image_size : p->mapping.size);

@@ -18,6 +18,7 @@ typedef opjit_status (*rt_interpret_fn)(void *user, uint32_t step, void *const *
  * to destroy. */
 typedef struct rt_kernel_hooks {
     void *user;
+    uint64_t user_bytes;         /* that it holds: the cache counts them, too */
     void (*destroy)(void *user);
     rt_interpret_fn interpret;   /* set: the image has no code */
     /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do. */
@@ -51,6 +52,7 @@ opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_erro
  * allocator, or NULL: in memory that outlives the kernel).  Takes memory over where it succeeds; retains base. */
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
                                   opjit_kernel **out, opjit_error *error);
-uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel); /* code, metadata and object: what the cache counts */
+/* All that goes with the kernel, constants that somebody lent it apart: what the cache counts. */
+uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel);
 
 #endif

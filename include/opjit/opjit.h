@@ -75,7 +75,7 @@ typedef struct opjit_context_options {
     const char *codegen_path;         /* absolute path of the codegen library; NULL: searched for */
     const char *cache_dir;            /* folder of the disk cache, made where it is missing; NULL: none.  One that is
                                          not this user's alone is not used: a warning event says so */
-    uint64_t cache_bytes;             /* bound of the memory cache (code and metadata); 0: 64 MiB */
+    uint64_t cache_bytes;             /* bound of the memory cache, of all that its kernels hold; 0: 64 MiB */
     opjit_event_fn event;             /* NULL: none, or standard error where OPJIT_VERBOSE=1 */
     void *event_user;
     uint32_t flags;                   /* OPJIT_CONTEXT_... */
@@ -112,7 +112,7 @@ OPJIT_API const char *opjit_context_target(const opjit_context *context);
 typedef struct opjit_cache_stats {
     uint32_t struct_size;
     uint32_t entries;    /* kernels in the memory cache */
-    uint64_t bytes;      /* their code and metadata */
+    uint64_t bytes;      /* all that they hold */
     uint64_t capacity;   /* bound of bytes */
     uint64_t hits, misses, compiles, evictions, waits; /* waits: a thread found its key being compiled by another */
     uint64_t disk_hits, disk_writes, disk_rejects;

@@ -203,6 +203,55 @@ START_TEST(option_sizes)
 }
 END_TEST
 
+/* Bytes that a context and all of its kernels have, and had at most at a time when no compile was under way. */
+static size_t live_bytes;
+
+static void *allocate_counted(void *user, size_t size, size_t alignment)
+{
+    live_bytes += size;
+    return opjit_rt_default_allocator.allocate(user, size, alignment);
+}
+
+static void release_counted(void *user, void *memory, size_t size)
+{
+    live_bytes -= size;
+    opjit_rt_default_allocator.release(user, memory, size);
+}
+
+/* The bound of the cache is that of all memory that its kernels hold. */
+START_TEST(the_bound_counts_all_of_a_kernel)
+{
+    enum { BOUND = 1 << 20, KERNELS = 300 };
+    const opjit_allocator allocator = { NULL, allocate_counted, release_counted };
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    const opjit_compile_options how = { .flags = OPJIT_COMPILE_INTERPRET };
+    opjit_cache_stats stats = OPJIT_CACHE_STATS_INIT;
+    size_t before, first = 0;
+    opjit_context *context;
+    opjit_error error;
+
+    options.allocator = &allocator;
+    options.cache_bytes = BOUND;
+    ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
+    before = live_bytes;
+    for (int i = 0; i < KERNELS; i++) {
+        opjit_operator *op = make_operator(context, true, -i, 3);
+        opjit_kernel_release(compile(context, op, how));
+        opjit_operator_release(op);
+        first = i == 0 ? live_bytes - before : first;
+        ck_assert_uint_le(live_bytes - before, BOUND + first);
+    }
+    ck_assert_int_eq(opjit_cache_get_stats(context, &stats, NULL), OPJIT_OK);
+    ck_assert(stats.evictions > 0 && stats.entries > 2);
+    ck_assert_uint_le(stats.bytes, BOUND);
+    ck_assert_uint_ge(stats.bytes + stats.bytes / 4, live_bytes - before); /* nothing that matters is left out */
+    ck_assert_int_eq(opjit_cache_clear(context, &error), OPJIT_OK);
+    ck_assert_uint_le(live_bytes - before, first);
+    opjit_context_destroy(context);
+    ck_assert_uint_eq(live_bytes, 0);
+}
+END_TEST
+
 static void ignore(void *user, const char *stage, const char *text)
 {
     (void)user, (void)stage, (void)text;
@@ -561,6 +610,7 @@ int main(void)
     tcase_add_test(tcase, equal_operators_share_a_kernel);
     tcase_add_loop_test(tcase, wrong_option, 0, sizeof wrong_options / sizeof *wrong_options);
     tcase_add_test(tcase, option_sizes);
+    tcase_add_test(tcase, the_bound_counts_all_of_a_kernel);
     tcase_add_test(tcase, null_arguments);
     tcase_add_test(tcase, late_fields);
     tcase_add_loop_test(tcase, late_scalar_types, 0, 11);
