@@ -235,6 +235,7 @@ START_TEST(only_published_sizes)
     _Alignas(8) unsigned char given[RT_STRUCT_MOST + 64], full[sizeof(grown)], out[sizeof given];
     opjit_error error;
     char message[128];
+    uint32_t wrong = 0;
 
     memset(full, 0x11, sizeof full);
     for (uint32_t size = 0; size < sizeof given; size++) {
@@ -247,14 +248,15 @@ START_TEST(only_published_sizes)
         ck_assert_int_eq(opjit_rt_struct_read(&grown_sizes, out, given, &error),
                          good ? OPJIT_OK : OPJIT_INVALID_ARGUMENT);
         for (uint32_t i = 0; good && i < sizeof(grown); i++)
-            ck_assert_uint_eq(out[i], i < common ? given[i] : 0);
-        ck_assert_uint_eq(out[sizeof(grown)], 0x33);
+            wrong += out[i] != (i < common ? given[i] : 0);
+        wrong += out[sizeof(grown)] != 0x33;
         memset(out, 0x33, sizeof out);
         memcpy(out, &size, sizeof size);
         ck_assert_int_eq(opjit_rt_struct_write(&grown_sizes, out, full, &error),
                          good ? OPJIT_OK : OPJIT_INVALID_ARGUMENT);
         for (uint32_t i = sizeof size; i < sizeof out; i++)
-            ck_assert_uint_eq(out[i], good && i < common ? 0x11 : 0x33);
+            wrong += out[i] != (good && i < common ? 0x11 : 0x33);
+        ck_assert_msg(wrong == 0, "struct_size %u", size);
         ck_assert(memcmp(out, &size, sizeof size) == 0);
         snprintf(message, sizeof message, "grown: struct_size %u is that of no version; set it with the _INIT macro (24)",
                  size);
