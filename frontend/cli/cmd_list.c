@@ -7,7 +7,6 @@
 #include "frontend/cli/cli.h"
 #include "frontend/cli/table.h"
 #include "frontend/frontend.h"
-#include "frontend/suggest.h"
 #include "opjit_build_id.h"
 #include "runtime/device.h"
 #include "runtime/target.h"
@@ -108,18 +107,6 @@ static bool is_in(const char *text, const char *name)
     return length == 0;
 }
 
-static opjit_status no_operator(const char *name, opjit_error *error)
-{
-    char meant[FE_SUGGEST_TEXT];
-    const op_def *def;
-    fe_suggestion s;
-    opjit_fe_suggest_begin(&s, name, strlen(name));
-    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
-        opjit_fe_suggest(&s, def->name, strlen(def->name));
-    return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "the operator %.80s is not in this build%s", name,
-                              opjit_fe_suggest_text(&s, "", "", meant));
-}
-
 /* The operator of that name, else all that it is a part of; "": all there are. */
 int opjit_cli_ops(const cli_options *options)
 {
@@ -127,6 +114,7 @@ int opjit_cli_ops(const cli_options *options)
     const char *name = options->argument_count != 0 ? options->arguments[0] : "";
     const op_def *def, *exact = NULL;
     uint32_t found = 0;
+    char meant[FE_SUGGEST_TEXT];
     opjit_error error;
     if (strncasecmp(name, prefix, sizeof prefix - 1) == 0)
         name += sizeof prefix - 1;
@@ -146,7 +134,8 @@ int opjit_cli_ops(const cli_options *options)
         found++;
     }
     if (found == 0) {
-        no_operator(name, &error);
+        opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "the operator %.80s is not in this build%s", name,
+                           opjit_cli_near_operator(name, strlen(name), meant));
         return opjit_cli_complain(NULL, NULL, &error);
     }
     if (options->json)

@@ -142,6 +142,7 @@ const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, ch
 const char *opjit_cli_kind_name(json_kind kind); /* "a number" */
 opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key); /* a member of object */
 opjit_status opjit_cli_missing_field(cli_model *m, const op_def *def, const op_field *field, const json_value *json);
+const char *opjit_cli_near_operator(const char *name, size_t length, char text[static FE_SUGGEST_TEXT]);
 opjit_status opjit_cli_no_operator(cli_model *m, const json_value *name);
 /* An end of an edge, whose first length characters name no node. */
 opjit_status opjit_cli_no_node(cli_model *m, const json_value *end, size_t length, const json_value *nodes);

@@ -60,16 +60,21 @@ opjit_status opjit_cli_missing_field(cli_model *m, const op_def *def, const op_f
                           opjit_fe_suggest_text(&s, "it by \"", "\"", meant));
 }
 
+const char *opjit_cli_near_operator(const char *name, size_t length, char text[static FE_SUGGEST_TEXT])
+{
+    const op_def *def;
+    fe_suggestion s;
+    opjit_fe_suggest_begin(&s, name, memchr(name, '\0', length) == NULL ? length : 0);
+    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
+        opjit_fe_suggest(&s, def->name, strlen(def->name));
+    return opjit_fe_suggest_text(&s, "", "", text);
+}
+
 opjit_status opjit_cli_no_operator(cli_model *m, const json_value *name)
 {
     char meant[FE_SUGGEST_TEXT];
-    const op_def *def;
-    fe_suggestion s;
-    opjit_fe_suggest_begin(&s, name->text, strlen(name->text) == name->length ? name->length : 0);
-    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
-        opjit_fe_suggest(&s, def->name, strlen(def->name));
     return opjit_cli_fail(m, name, OPJIT_INVALID_ARGUMENT, CLI_QUOTED " is no operator: `opjit ops` lists them%s",
-                          CLI_QUOTE(name), opjit_fe_suggest_text(&s, "", "", meant));
+                          CLI_QUOTE(name), opjit_cli_near_operator(name->text, name->length, meant));
 }
 
 opjit_status opjit_cli_no_node(cli_model *m, const json_value *end, size_t length, const json_value *nodes)
