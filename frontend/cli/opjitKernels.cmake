@@ -3,12 +3,12 @@
 #
 #   opjit_add_kernels(<target> MODELS <model.json>...
 #                     [TARGETS <cpu:...>...] [LEVEL quick|peak] [DISPATCHABLE <name>] [FEATURE_LEVEL <5.1>]
-#                     [PREFIX_MODEL] [MASKS_ABSORB] [DEPENDS <file>...])
+#                     [LATE <field>...] [PREFIX_MODEL] [MASKS_ABSORB] [DEPENDS <file>...])
 #
 # makes <target> a library of all dispatchables of the models, compiled again whenever a model, one of the files after
 # DEPENDS (data that models read) or opjit changes.  A program that links it includes "<target>.h", or a header a
 # dispatchable, and calls them; it needs nothing else.  With opjit::runtime linked as well, <target>_registry gives the
-# same kernels by name (opjit_library_of).  <target> has to be a C identifier.
+# same kernels by name (opjit_library_of).  Fields after LATE become parameters of the functions.  <target> has to be a C identifier.
 #
 # Without TARGETS there are three versions for x86-64 (v1, v3, v4), of which the best that the machine runs is chosen when
 # the program is loaded; for other processors one, that any of them runs.
@@ -49,7 +49,7 @@ endfunction()
 
 function(opjit_add_kernels target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "PREFIX_MODEL;MASKS_ABSORB" "LEVEL;DISPATCHABLE;FEATURE_LEVEL"
-                          "MODELS;TARGETS;DEPENDS")
+                          "MODELS;TARGETS;LATE;DEPENDS")
     if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
         message(FATAL_ERROR "opjit_add_kernels(${target}): ${arg_UNPARSED_ARGUMENTS}${arg_KEYWORDS_MISSING_VALUES}: unknown, or without a value")
     endif()
@@ -71,6 +71,9 @@ function(opjit_add_kernels target)
     set(options --no-cache --quiet --name ${target})
     foreach(one IN LISTS arg_TARGETS)
         list(APPEND options --target ${one})
+    endforeach()
+    foreach(field IN LISTS arg_LATE)
+        list(APPEND options --late ${field})
     endforeach()
     foreach(option IN ITEMS LEVEL DISPATCHABLE FEATURE_LEVEL)
         if(arg_${option})

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c - a program with kernels that were compiled when it was built, and nothing else of opjit. */
 #include "consumer_kernels.h"
+#include "late_kernels.h"
 
 int main(void)
 {
@@ -14,5 +15,9 @@ int main(void)
     for (int y = 0; y < 4; y++)
         for (int x = 0; x < 5; x++)
             wrong += matrix[y][x] != (x == y ? 1.0f : 0.0f);
+    kernels_eye(matrix[0], 1); /* Offset is given here */
+    for (int y = 0; y < 4; y++)
+        for (int x = 0; x < 5; x++)
+            wrong += matrix[y][x] != (x == y + 1 ? 1.0f : 0.0f);
     return wrong != 0 || numbers[0] != -1 || numbers[1] != 2 || numbers[2] != -3;
 }
