@@ -242,8 +242,7 @@ typedef struct cg_whole {
     uint32_t *tensors;
     uint32_t node_count, tensor_count;
     ir_ref *path;              /* from an expression to the node that is looked at */
-    uint32_t *outs, out_mask;  /* outputs of different layouts, by hash */
-    bool *aliased;             /* by tensor: an output is its memory */
+    bool *aliased;             /* by tensor: an output is its memory, or may be */
 } cg_whole;
 
 typedef struct cg_func {

@@ -42,8 +42,8 @@ static void note_stores(planner *p, ir_ref first)
     }
 }
 
-/* An input may be the memory of an output where both have the same layout; rule V15 keeps such loads before the
- * store of their own iteration, so they may be remembered within a statement but not moved. */
+/* An input may be the memory of an output where the function says so; rule V15 keeps such loads before the stores that
+ * replace what they read, so they may be remembered within a statement but not moved. */
 static bool may_change(const planner *p, uint32_t tensor)
 {
     const uint32_t root = opjit_cg_root(p->f, tensor);

@@ -5,54 +5,27 @@
 
 /* --- the whole function ------------------------------------------------------------------------------------------- */
 
-/* Collapse treats all layouts of a stage alike: those that were equal still are. */
-static bool same_layout(const ir_tensor *a, const ir_tensor *b)
-{
-    bool same = a->rank == b->rank && opjit_ir_type_size(a->type) == opjit_ir_type_size(b->type);
-    for (uint32_t d = 0; same && d < a->rank; d++)
-        same = a->sizes[d] == b->sizes[d] && a->strides[d] == b->strides[d];
-    return same;
-}
-
-/* Where an output of that layout and extent stands in w->outs, or where it would. */
-static uint32_t *place_of(const cg_whole *w, const ir_tensor *t, uint64_t bytes)
-{
-    uint64_t hash = bytes;
-    for (uint32_t d = 0; d < t->rank; d++) {
-        hash = (hash ^ t->sizes[d]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash = (hash ^ t->strides[d] ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-    }
-    for (uint32_t i = (uint32_t)(hash >> 32) & w->out_mask;; i = (i + 1) & w->out_mask) {
-        const ir_tensor *out = &w->ir->tensors[w->outs[i]];
-        if (w->outs[i] == 0 || (out->bytes == bytes && same_layout(out, t)))
-            return &w->outs[i];
-    }
-}
-
 opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error)
 {
-    uint32_t outs = 0, room = 2;
-    for (uint32_t t = 1; t < ir->tensor_count; t++)
-        outs += ir->tensors[t].role == IR_OUT;
-    while (room < 2 * (uint64_t)outs)
-        room *= 2;
+    uint32_t shared = 0; /* slots */
     *w = (cg_whole){ .ir = ir,
                      .node = ARENA_ARRAY(arena, uint32_t, ir->node_count),
                      .tensor = ARENA_ARRAY(arena, uint32_t, ir->tensor_count),
                      .nodes = ARENA_ARRAY(arena, ir_ref, ir->node_count),
                      .tensors = ARENA_ARRAY(arena, uint32_t, ir->tensor_count),
                      .path = ARENA_ARRAY(arena, ir_ref, ir->node_count),
-                     .outs = ARENA_ARRAY(arena, uint32_t, room),
-                     .aliased = ARENA_ARRAY(arena, bool, ir->tensor_count),
-                     .out_mask = room - 1 };
-    if (!w->node || !w->tensor || !w->nodes || !w->tensors || !w->path || !w->outs || !w->aliased)
+                     .aliased = ARENA_ARRAY(arena, bool, ir->tensor_count) };
+    if (!w->node || !w->tensor || !w->nodes || !w->tensors || !w->path || !w->aliased)
         return opjit_rt_no_memory(error);
     for (uint32_t t = 1; t < ir->tensor_count; t++) {
         if (ir->tensors[t].role != IR_OUT)
             continue;
         w->aliased[ir->tensors[t].alias] = true;
-        *place_of(w, &ir->tensors[t], ir->tensors[t].bytes) = t;
+        shared |= ir->tensors[t].shared;
     }
+    for (uint32_t t = 1; t < ir->tensor_count && shared != 0; t++)
+        if (ir->tensors[t].role == IR_IN && ir->tensors[t].slot < 32 && (shared >> ir->tensors[t].slot & 1) != 0)
+            w->aliased[t] = true;
     return OPJIT_OK;
 }
 
@@ -60,8 +33,7 @@ bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor)
 {
     const cg_whole *w = f->whole;
     const uint32_t root = opjit_cg_root(f, tensor);
-    return f->ir->tensors[root].role == IR_IN &&
-           (w->aliased[w->tensors[root]] || *place_of(w, &f->ir->tensors[tensor], f->ir->tensors[root].bytes) != 0);
+    return f->ir->tensors[root].role == IR_IN && w->aliased[w->tensors[root]];
 }
 
 /* --- what a stage reaches ----------------------------------------------------------------------------------------- */

@@ -328,6 +328,27 @@ static uint64_t workspace_of(const fe_version *version)
     return m->shared_size + m->scratch_size;
 }
 
+static opjit_buffer_info *buffers_of(const fe_version *version)
+{
+    const opjit_kernel_meta *m = (const opjit_kernel_meta *)(const void *)version->meta.data;
+
+    return (opjit_buffer_info *)(void *)(version->meta.data + m->buffer_info);
+}
+
+/* A caller doesn't know which version runs: an output may be an input's memory where it may in all of them. */
+static void agree_on_aliases(const fe_shipped *k, uint32_t versions)
+{
+    const opjit_kernel_meta *m = (const opjit_kernel_meta *)(const void *)k->versions[0].meta.data;
+
+    for (uint32_t b = m->inputs; b < m->inputs + m->outputs; b++) {
+        uint32_t all = UINT32_MAX;
+        for (uint32_t i = 0; i < versions; i++)
+            all &= buffers_of(&k->versions[i])[b].alias_inputs;
+        for (uint32_t i = 0; i < versions; i++)
+            buffers_of(&k->versions[i])[b].alias_inputs = all;
+    }
+}
+
 static opjit_status make_shipped(opjit_artifact *a, const fe_subject *subject, const fe_options *options, fe_shipped *k,
                                  opjit_error *error)
 {
@@ -339,6 +360,7 @@ static opjit_status make_shipped(opjit_artifact *a, const fe_subject *subject, c
         const uint64_t needed = workspace_of(&k->versions[i]);
         k->workspace = needed > k->workspace ? needed : k->workspace;
     }
+    agree_on_aliases(k, a->target_count);
     TRY(opjit_fe_artifact_arguments(&a->arena, k, error));
     return copy_constants(a, subject, k, error);
 }

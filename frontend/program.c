@@ -144,29 +144,51 @@ static bool count_bytes(ir_func *f, uint64_t *read, uint64_t *written)
 
 /* --- variants ----------------------------------------------------------------------------------------------------- */
 
-/* Enters every output that may share an input's memory, and a copy of the lowered function for each such pair. */
-static opjit_status add_alias_variants(fe_program *program, const ir_func *lowered, opjit_error *error)
+/* An output and an input of one layout. */
+typedef struct sharing {
+    uint32_t out, in, output, input; /* tensors; numbers among outputs and inputs */
+    ir_in_place base;                /* of the variant for all buffers */
+    bool allowed, own;               /* own: it has a variant */
+    bool copies;                     /* a variant need not store what is there already */
+} sharing;
+
+enum { SHARINGS_MAX = 64 }; /* of 8 outputs and 8 inputs, as masks have them */
+
+static uint32_t find_sharings(const ir_func *lowered, sharing found[static SHARINGS_MAX])
 {
-    uint32_t inputs = 0;
+    uint32_t inputs = 0, count = 0;
 
     for (uint32_t t = 1; t < lowered->tensor_count; t++)
         inputs += lowered->tensors[t].role == IR_IN;
     for (uint32_t out = 1; out < lowered->tensor_count; out++) {
-        const uint32_t output = lowered->tensors[out].slot - inputs;
-        if (lowered->tensors[out].role != IR_OUT || output >= 8)
+        const ir_tensor *o = &lowered->tensors[out];
+        if (o->role != IR_OUT || o->slot - inputs >= 8)
             continue;
         for (uint32_t in = 1; in < lowered->tensor_count; in++) {
-            const uint32_t input = lowered->tensors[in].slot;
-            if (lowered->tensors[in].role != IR_IN || input >= 8 || !opjit_ir_may_alias(lowered, out, in))
-                continue;
-            program->alias_inputs[output] |= 1u << input;
-            if (program->count == FE_VARIANTS_MAX - 1)
-                continue; /* the variant for all buffers is right for shared ones too */
-            TRY(opjit_ir_copy(lowered, &program->variants[program->count], error));
-            program->variants[program->count].tensors[out].alias = in;
-            program->masks[program->count++] = UINT64_C(1) << (output * 8 + input);
+            const ir_tensor *i = &lowered->tensors[in];
+            if (i->role == IR_IN && i->slot < 8 && opjit_ir_same_layout(o, i))
+                found[count++] = (sharing){ .out = out, .in = in, .output = o->slot - inputs, .input = i->slot };
         }
     }
+    return count;
+}
+
+/* What f, the variant for all buffers, is for each pair; copied: whether only to find what it copies. */
+static opjit_status judge_base(const ir_func *f, bool copied, sharing *list, uint32_t count, opjit_error *error)
+{
+    ir_accesses *accesses = count == 0 ? NULL : opjit_ir_accesses_create(f);
+
+    if (count != 0 && accesses == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < count; i++) {
+        if (copied) {
+            list[i].copies = opjit_ir_stores_itself(accesses, list[i].out, list[i].in);
+            continue;
+        }
+        list[i].base = opjit_ir_in_place(accesses, list[i].out, list[i].in);
+        list[i].allowed = list[i].base == IR_IN_PLACE;
+    }
+    opjit_ir_accesses_destroy(accesses);
     return OPJIT_OK;
 }
 
@@ -182,79 +204,85 @@ static void print_without_alias(const ir_func *f, rt_bytes *out)
     }
     memcpy(tensors, f->tensors, f->tensor_count * sizeof *tensors);
     for (uint32_t t = 1; t < f->tensor_count; t++)
-        tensors[t].alias = 0;
+        tensors[t].alias = tensors[t].shared = 0;
     plain.tensors = tensors;
     opjit_ir_print(&plain, out);
 }
 
-/* Whether f, which shares memory, differs from base in more than that it does.  texts: scratch. */
-static bool saves_something(const ir_func *f, const ir_func *base, const uint8_t *reached, uint32_t node_count,
-                            rt_bytes texts[static 2])
+/* Whether f, which shares memory, differs from base in more than that it does. */
+static bool saves_something(const ir_func *f, const ir_func *base)
 {
-    bool read = false;
-
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        read = read || (f->tensors[t].alias != 0 && is_loaded(base, reached, node_count, f->tensors[t].alias));
-    if (!read) /* there is no load to save; the text may differ in how the input is declared */
-        return false;
-    texts[0].size = texts[1].size = 0;
-    print_without_alias(f, &texts[0]);
-    print_without_alias(base, &texts[1]);
-    if (texts[0].failed || texts[1].failed)
-        return true; /* the caller gives up */
-    return texts[0].size != texts[1].size || memcmp(texts[0].data, texts[1].data, texts[0].size) != 0;
-}
-
-/* Takes out the variants in which sharing memory saves nothing. */
-static opjit_status drop_idle_variants(fe_program *program, opjit_error *error)
-{
-    const uint32_t all = program->count;
-    ir_func *base = &program->variants[all - 1];
-    const uint32_t node_count = base->node_count;
-    const uint8_t *reached = all == 1 ? NULL : opjit_ir_reach(base, base->body);
     rt_bytes texts[2];
-    bool failed;
 
-    if (all == 1)
-        return OPJIT_OK;
-    if (reached == NULL)
-        return opjit_rt_no_memory(error);
     opjit_rt_bytes_init(&texts[0], base->allocator);
     opjit_rt_bytes_init(&texts[1], base->allocator);
-    program->count = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        if (i + 1 < all && !saves_something(&program->variants[i], base, reached, node_count, texts)) {
-            opjit_ir_free(&program->variants[i]);
-            continue;
-        }
-        if (program->count != i) {
-            program->variants[program->count] = program->variants[i];
-            program->masks[program->count] = program->masks[i];
-            memset(&program->variants[i], 0, sizeof program->variants[i]);
-        }
-        program->count++;
-    }
-    failed = texts[0].failed || texts[1].failed;
+    print_without_alias(f, &texts[0]);
+    print_without_alias(base, &texts[1]);
+    const bool differs = texts[0].failed || texts[1].failed || texts[0].size != texts[1].size ||
+                         memcmp(texts[0].data, texts[1].data, texts[0].size) != 0;
     opjit_rt_bytes_free(&texts[0]);
     opjit_rt_bytes_free(&texts[1]);
-    return failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    return differs;
 }
 
-/* Passes and layout of the variants that program has. */
-static opjit_status run_passes(fe_program *program, ir_pass_env env, opjit_error *error)
+/* Whether f may be called whatever pairs share memory besides its own: it comes first where several variants fit. */
+static opjit_status is_right(const ir_func *f, const sharing *list, uint32_t count, bool *out, opjit_error *error)
 {
-    void (*const trace)(void *, const char *, const ir_func *) = env.trace;
+    ir_accesses *accesses = opjit_ir_accesses_create(f);
 
-    for (uint32_t i = 0; i < program->count; i++) {
-        env.trace = i + 1 == program->count ? trace : NULL;
-        TRY(opjit_ir_run_passes(&program->variants[i], &env, opjit_ir_last_pass(env.target), error));
+    if (accesses == NULL)
+        return opjit_rt_no_memory(error);
+    *out = true;
+    for (uint32_t i = 0; i < count && *out; i++)
+        *out = list[i].base == IR_IN_PLACE_NEVER || opjit_ir_in_place(accesses, list[i].out, list[i].in) == IR_IN_PLACE;
+    opjit_ir_accesses_destroy(accesses);
+    return OPJIT_OK;
+}
+
+/* Adds the variant for list[own], if it is of use. */
+static opjit_status add_variant(fe_program *program, const ir_func *lowered, const ir_func *base, const ir_pass_env *env,
+                                sharing *list, uint32_t count, uint32_t own, opjit_error *error)
+{
+    ir_func *f = &program->variants[program->count];
+    sharing *s = &list[own];
+    bool right = false;
+
+    TRY(opjit_ir_copy(lowered, f, error));
+    program->count++; /* from here on the program frees it */
+    f->tensors[s->out].alias = s->in;
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].base != IR_IN_PLACE_NEVER)
+            f->tensors[list[i].out].shared |= UINT32_C(1) << list[i].input;
+    TRY(opjit_ir_run_passes(f, env, opjit_ir_last_pass(env->target), error));
+    TRY(is_right(f, list, count, &right, error));
+    s->own = right && (!s->allowed || saves_something(f, base));
+    s->allowed = s->allowed || right;
+    if (s->own) {
+        program->masks[program->count - 1] = UINT64_C(1) << (s->output * 8 + s->input);
+        return OPJIT_OK;
     }
-    TRY(drop_idle_variants(program, error));
-    for (uint32_t i = 0; i < program->count; i++)
-        TRY(opjit_ir_layout(&program->variants[i], error));
-    return count_bytes(&program->variants[program->count - 1], &program->bytes_read, &program->bytes_written)
-               ? OPJIT_OK
-               : opjit_rt_no_memory(error);
+    opjit_ir_free(f);
+    program->count--;
+    return OPJIT_OK;
+}
+
+/* Variants before base, which becomes the last: first for pairs that can't be without, then for those that save. */
+static opjit_status add_variants(fe_program *program, const ir_func *lowered, ir_func *base, const ir_pass_env *env,
+                                 sharing *list, uint32_t count, opjit_error *error)
+{
+    for (uint32_t saving = 0; saving < 2; saving++)
+        for (uint32_t i = 0; i < count; i++) {
+            const bool wanted = saving ? list[i].base == IR_IN_PLACE && list[i].copies : list[i].base == IR_IN_PLACE_MARKED;
+            if (wanted && program->count < FE_VARIANTS_MAX - 1)
+                TRY(add_variant(program, lowered, base, env, list, count, i, error));
+        }
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].allowed)
+            program->alias_inputs[list[i].output] |= UINT32_C(1) << list[i].input;
+        if (list[i].allowed && !list[i].own)
+            base->tensors[list[i].out].shared |= UINT32_C(1) << list[i].input;
+    }
+    return OPJIT_OK;
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
@@ -268,20 +296,55 @@ typedef struct making {
     double start;
 } making;
 
+/* The variant for all buffers through the passes; it is looked at where pass identity has left it, too. */
+static opjit_status make_base(const making *m, ir_func *base, sharing *list, uint32_t count, opjit_error *error)
+{
+    if (count != 0) {
+        TRY(opjit_ir_run_passes(base, &m->env, IR_IDENTITY, error));
+        TRY(judge_base(base, true, list, count, error));
+    }
+    TRY(opjit_ir_run_passes(base, &m->env, opjit_ir_last_pass(m->env.target), error));
+    return judge_base(base, false, list, count, error);
+}
+
+static opjit_status make_all(const making *m, ir_func *base, opjit_error *error)
+{
+    fe_program *program = m->program;
+    sharing list[SHARINGS_MAX];
+    const uint32_t count = find_sharings(base, list);
+    ir_pass_env quiet = m->env;
+    ir_func lowered = { 0 };
+    opjit_status status = OPJIT_OK;
+
+    quiet.trace = NULL;
+    if (!count_flops(base, &program->flops))
+        return opjit_rt_no_memory(error);
+    if (count != 0)
+        TRY(opjit_ir_copy(base, &lowered, error));
+    status = make_base(m, base, list, count, error);
+    if (status == OPJIT_OK)
+        status = add_variants(program, &lowered, base, &quiet, list, count, error);
+    if (count != 0)
+        opjit_ir_free(&lowered);
+    return status;
+}
+
 static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_error *error)
 {
     fe_program *program = m->program;
-    ir_func lowered;
+    ir_func base;
     opjit_status status;
 
-    TRY(opjit_fe_graph_lower(graph, m->options, m->name, program->allocator, &lowered, error));
+    TRY(opjit_fe_graph_lower(graph, m->options, m->name, program->allocator, &base, error));
     program->lower_ms = opjit_fe_now() - m->start;
-    status = add_alias_variants(program, &lowered, error);
-    if (status == OPJIT_OK && !count_flops(&lowered, &program->flops))
-        status = opjit_rt_no_memory(error);
-    program->variants[program->count] = lowered; /* from here on the program frees it */
+    status = make_all(m, &base, error);
+    program->variants[program->count] = base; /* from here on the program frees it */
     program->masks[program->count++] = 0;
-    return status == OPJIT_OK ? run_passes(program, m->env, error) : status;
+    for (uint32_t i = 0; i < program->count && status == OPJIT_OK; i++)
+        status = opjit_ir_layout(&program->variants[i], error);
+    if (status != OPJIT_OK || count_bytes(&program->variants[program->count - 1], &program->bytes_read, &program->bytes_written))
+        return status;
+    return opjit_rt_no_memory(error);
 }
 
 /* One part of a graph with custom operators: its buffers are the whole's. */

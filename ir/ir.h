@@ -99,6 +99,8 @@ typedef struct ir_tensor {
     uint32_t align;                     /* known alignment of element 0, bytes */
     uint32_t slot;                      /* IN OUT CONSTANT: position in the stage function's buffers */
     uint32_t alias;                     /* OUT: the IN tensor whose memory this is in this variant; 0: none */
+    uint32_t shared;                    /* OUT: bit i: the IN tensor in slot i may be this memory, too; alias is all
+                                           that passes may use, and shared what they must not break */
     uint32_t of;                        /* VIEW: the tensor whose bytes it shows */
     int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, by
                                            opjit_ir_layout */
@@ -310,8 +312,24 @@ void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out);
 /* Bytes that a call of all stages takes: temps, and the scratch of any stage. */
 uint64_t opjit_ir_grid_workspace(const ir_func *f);
 
-/* Marks output `out` as sharing memory with input `in` (a variant); false where rule V15 would not hold. */
-bool opjit_ir_may_alias(const ir_func *f, uint32_t out, uint32_t in);
+/* --- in place (ir_alias.c) ----------------------------------------------------------------------------------------- */
+typedef enum ir_in_place {
+    IR_IN_PLACE_NEVER,  /* not proven */
+    IR_IN_PLACE_MARKED, /* not as it is scheduled; where alias or shared tells the passes so, it may be */
+    IR_IN_PLACE
+} ir_in_place;
+/* What the stages of f (loop form) read of inputs and store to outputs.  NULL: no memory. */
+typedef struct ir_accesses ir_accesses;
+ir_accesses *opjit_ir_accesses_create(const ir_func *f);
+void opjit_ir_accesses_destroy(ir_accesses *a);
+/* Whether output `out` may be the memory of input `in`, which had the same layout when f was lowered. */
+ir_in_place opjit_ir_in_place(const ir_accesses *a, uint32_t out, uint32_t in);
+/* Whether some store puts an element of the input, as it is, where it stands in place. */
+bool opjit_ir_stores_itself(const ir_accesses *a, uint32_t out, uint32_t in);
+/* Whether input `in` is, or may be, the memory of output `out`: alias or shared says so. */
+bool opjit_ir_shares(const ir_func *f, uint32_t out, uint32_t in);
+/* Where the elements lie; how much memory follows the last one does not matter. */
+bool opjit_ir_same_layout(const ir_tensor *a, const ir_tensor *b);
 
 /* --- interpreter (ir_interp.c) ------------------------------------------------------------------------------------ */
 typedef struct ir_run {

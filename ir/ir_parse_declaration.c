@@ -168,6 +168,15 @@ static void parse_alias(parser *p)
         p->f->tensors[out].alias = in;
 }
 
+static void parse_shared(parser *p)
+{
+    const uint32_t out = opjit_ir_p_tensor(p), in = opjit_ir_p_tensor(p);
+    if (ok(p) && (p->f->tensors[out].role != IR_OUT || p->f->tensors[in].role != IR_IN))
+        opjit_ir_p_fail(p, "what is shared is an output, and then an input");
+    if (ok(p))
+        p->f->tensors[out].shared |= UINT32_C(1) << p->f->tensors[in].slot;
+}
+
 bool opjit_ir_p_declaration(parser *p)
 {
     static const struct {
@@ -187,6 +196,8 @@ bool opjit_ir_p_declaration(parser *p)
         parse_param(p);
     else if (opjit_ir_p_accept(p, "alias"))
         parse_alias(p);
+    else if (opjit_ir_p_accept(p, "shared"))
+        parse_shared(p);
     else
         return false;
     return true;

@@ -321,6 +321,15 @@ static void print_declarations(printer *p)
             opjit_rt_bytes_u8(p->out, ' ');
             print_tensor_id(p, f->tensors[i].alias);
         }
+    for (uint32_t i = 1; i < f->tensor_count; i++)
+        for (uint32_t k = 1; k < f->tensor_count && f->tensors[i].shared != 0; k++)
+            if (f->tensors[k].role == IR_IN && k != f->tensors[i].alias && opjit_ir_shares(f, i, k)) {
+                new_line(p, INDENT);
+                opjit_rt_bytes_printf(p->out, "shared ");
+                print_tensor_id(p, i);
+                opjit_rt_bytes_u8(p->out, ' ');
+                print_tensor_id(p, k);
+            }
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
  *   V9  a loop's step and grain are above 0; its bounds don't read its variable; a stage runs from 0 to a constant
  *   V10 get of an accumulator inside its loop only with one lane                    V11 index arithmetic fits in 64 bits
  *   V12 vec only where iterations are independent or feed the lanes of accumulators V13 store nt: one store, unit stride
- *   V14 no dead def; after identity no dead let and acc                             V15 aliased loads come before their store
+ *   V14 no dead def; after identity no dead let and acc                             V15 aliased loads come before their stores
  *   V16 at most 24 loops in a stage                                                 V17 lanes are 1 or 32
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
  * What expressions have to keep is in ir_verify_expr.c, V6 and V7 are in ir_verify_cover.c, V8 in ir_verify_bounds.c,
@@ -25,7 +25,7 @@ enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 102
 /* Rules that are proofs by structure and interval: what breaks them may still be right. */
 static bool is_proof(uint32_t rule)
 {
-    return (rule >= 6 && rule <= 8) || rule == 12;
+    return (rule >= 6 && rule <= 8) || rule == 12 || rule == 15;
 }
 
 opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...)
@@ -355,11 +355,23 @@ static opjit_status check_tensors(verifier *v)
 static opjit_status check_aliases(verifier *v)
 {
     const ir_func *f = v->f;
-    for (uint32_t i = 1; i < f->tensor_count; i++) {
-        const uint32_t in = f->tensors[i].alias;
-        if (in && !opjit_ir_may_alias(f, i, in))
-            FAIL(15, 0, "output in slot %u may not share memory with tensor %u", f->tensors[i].slot, in);
+    uint32_t wrong = 0;
+    bool any = false, equal = true;
+    for (uint32_t i = 1; i < f->tensor_count && equal; i++) {
+        any = any || f->tensors[i].alias != 0;
+        equal = f->tensors[i].alias == 0 || opjit_ir_same_layout(&f->tensors[i], &f->tensors[f->tensors[i].alias]);
+        wrong = equal ? 0 : i;
     }
+    ir_accesses *a = any && equal && v->loops ? opjit_ir_accesses_create(f) : NULL;
+    if (any && equal && v->loops && a == NULL)
+        return opjit_rt_no_memory(v->error);
+    for (uint32_t i = 1; i < f->tensor_count && a != NULL && wrong == 0; i++)
+        if (f->tensors[i].alias != 0 && opjit_ir_in_place(a, i, f->tensors[i].alias) != IR_IN_PLACE)
+            wrong = i;
+    opjit_ir_accesses_destroy(a);
+    if (wrong != 0)
+        FAIL(15, 0, "output in slot %u may not share memory with tensor %u", f->tensors[wrong].slot,
+             f->tensors[wrong].alias);
     return OPJIT_OK;
 }
 

@@ -263,11 +263,23 @@ static uint64_t bit_of(const ir_func *f, uint32_t tensor)
     return (uint64_t)1 << (root < MOST_TENSORS - 1 ? root : MOST_TENSORS - 1);
 }
 
+/* Of what a store of the tensor changes: also of inputs that may be its memory. */
+static uint64_t stored_bits(const ir_func *f, uint32_t tensor)
+{
+    const uint32_t root = opjit_ir_root(f, tensor);
+    const ir_tensor *own = &f->tensors[root];
+    uint64_t bits = bit_of(f, root);
+    for (uint32_t t = 1; t < f->tensor_count && (own->alias | own->shared) != 0; t++)
+        if (opjit_ir_shares(f, root, t))
+            bits |= bit_of(f, t);
+    return bits;
+}
+
 static void find_stores(const ir_func *f, ir_ref statement, bool apart, touched *out)
 {
     const ir_node *n = ir_at(f, statement);
     if (n->op == IR_STORE)
-        *(apart ? &out->apart : &out->alike) |= bit_of(f, n->ref);
+        *(apart ? &out->apart : &out->alike) |= stored_bits(f, n->ref);
     for (ir_ref s = n->body; s != 0; s = ir_at(f, s)->next)
         find_stores(f, s, apart || (n->flags & IR_FOR_SPREAD) != 0, out);
 }

@@ -44,8 +44,12 @@ static bool find_loads(scheduler *s)
 
 bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor)
 {
-    const uint32_t root = root_of(s->f, tensor), alias = s->f->tensors[root].alias;
-    return s->loaded[root] || (alias != 0 && s->loaded[alias]);
+    const uint32_t root = root_of(s->f, tensor);
+    const ir_tensor *own = &s->f->tensors[root];
+    bool loaded = s->loaded[root];
+    for (uint32_t t = 1; t < s->f->tensor_count && !loaded && (own->alias | own->shared) != 0; t++)
+        loaded = s->loaded[t] && opjit_ir_shares(s->f, root, t);
+    return loaded;
 }
 
 static bool store_past_caches(scheduler *s, ir_ref store)

@@ -66,7 +66,7 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
 bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
 /* Whole vectors of the tensor are aligned wherever a row starts. */
 bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
-bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: that, or what it is an alias of */
+bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: that, or what may share its memory */
 /* pass_step.c: whether a load in the loop can be made vectors of, or lanes one by one, which *gathers counts; what it
  * costs more than a load of neighbours is added to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);

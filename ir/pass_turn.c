@@ -110,7 +110,7 @@ static bool reads_output(ir_func *f, ir_ref stage, uint32_t tensor)
     for (ir_ref r = 1; r < count && !found; r++)
         found = seen[r] && ir_at(f, r)->op == IR_LOAD &&
                 (opjit_ir_root(f, ir_at(f, r)->ref) == opjit_ir_root(f, tensor) ||
-                 ir_at(f, r)->ref == f->tensors[tensor].alias);
+                 opjit_ir_shares(f, opjit_ir_root(f, tensor), opjit_ir_root(f, ir_at(f, r)->ref)));
     return found;
 }
 
