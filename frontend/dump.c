@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c - OPJIT_DUMP=graph,ir,ir-all,llvm,asm,obj: writes what a compile went through into OPJIT_DUMP_DIR (else the
- * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, and llvm, asm and
- * obj cost a code generation each. */
+ * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, one a context, and llvm,
+ * asm and obj cost a code generation each. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frontend/frontend.h"
 
@@ -28,36 +33,77 @@ static const struct {
     { FE_DUMP_OBJ, CODEGEN_OBJECT, "obj", "o" },
 };
 
-static uint32_t parse_kinds(const char *text)
+/* Says that a setting is ignored: each one once a context. */
+static void ignore_kind(const fe_unit *unit, const char *word, size_t length)
+{
+    if (!atomic_exchange(&unit->core->dump_kind_warned, true))
+        opjit_rt_event(unit->core, OPJIT_EVENT_WARNING,
+                       "warning,OPJIT_DUMP,%.*s,none of graph ir ir-all llvm asm obj", (int)length, word);
+}
+
+static void ignore_folder(const fe_unit *unit, const char *folder, int reason)
+{
+    if (!atomic_exchange(&unit->core->dump_folder_warned, true))
+        opjit_rt_event(unit->core, OPJIT_EVENT_WARNING, "warning,OPJIT_DUMP_DIR,%s,%s", folder, strerror(reason));
+}
+
+static uint32_t parse_kinds(const fe_unit *unit, const char *text)
 {
     uint32_t set = 0;
 
     while (text != NULL && *text != '\0') {
         const size_t length = strcspn(text, ",");
+        uint32_t kind = 0;
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
             if (strlen(kinds[i].name) == length && memcmp(kinds[i].name, text, length) == 0)
-                set |= kinds[i].kind;
+                kind = kinds[i].kind;
+        if (kind == 0 && length != 0)
+            ignore_kind(unit, text, length < 60 ? length : 60);
+        set |= kind;
         text += length + (text[length] == ',');
     }
     return set;
 }
 
+/* Writes a new file, which then gets the name of the old one, whatever that is; so that no link is followed.  false with
+ * errno. */
+static bool replace_file(int folder, const char *name, const void *data, size_t size)
+{
+    char temporary[NAME_MAX + 1];
+    int reason;
+
+    snprintf(temporary, sizeof temporary, ".opjit-%ld-%" PRIxPTR, (long)getpid(), (uintptr_t)data);
+    const int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    FILE *const file = fd < 0 ? NULL : fdopen(fd, "wb");
+    bool written = file != NULL && fwrite(data, 1, size, file) == size;
+    if (file == NULL && fd >= 0)
+        close(fd);
+    if (file != NULL)
+        written = fclose(file) == 0 && written;
+    written = written && renameat(folder, temporary, folder, name) == 0;
+    reason = errno;
+    if (!written && fd >= 0)
+        unlinkat(folder, temporary, 0);
+    errno = reason;
+    return written;
+}
+
 static void write_file(fe_dump *dump, const char *stage, const char *extension, const void *data, size_t size)
 {
-    const char *directory = secure_getenv("OPJIT_DUMP_DIR");
-    char path[PATH_MAX];
-    bool written = false;
-    FILE *file = NULL;
+    const char *named = secure_getenv("OPJIT_DUMP_DIR"), *directory = named == NULL ? "." : named;
+    const int folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char name[NAME_MAX + 1];
 
-    if (snprintf(path, sizeof path, "%s/%s.%02u-%s.%s", directory == NULL ? "." : directory, dump->unit->name,
-                 dump->number++, stage, extension) < (int)sizeof path)
-        file = fopen(path, "wbe");
-    if (file != NULL) {
-        written = fwrite(data, 1, size, file) == size;
-        written = fclose(file) == 0 && written;
+    if (folder < 0) {
+        ignore_folder(dump->unit, directory, errno);
+        return;
     }
-    if (!written)
-        opjit_rt_event(dump->unit->core, OPJIT_EVENT_WARNING, "warning,dump,%s,not written", path);
+    if (snprintf(name, sizeof name, "%s.%02u-%s.%s", dump->unit->name, dump->number++, stage, extension) >=
+        (int)sizeof name)
+        ignore_folder(dump->unit, directory, ENAMETOOLONG);
+    else if (!replace_file(folder, name, data, size))
+        ignore_folder(dump->unit, directory, errno);
+    close(folder);
 }
 
 static void write_ir(fe_dump *dump, const char *stage, const ir_func *f)
@@ -76,7 +122,7 @@ void opjit_fe_dump_begin(fe_dump *dump, const fe_unit *unit)
     char text[512];
     int length;
 
-    *dump = (fe_dump){ .unit = unit, .kinds = parse_kinds(secure_getenv("OPJIT_DUMP")) };
+    *dump = (fe_dump){ .unit = unit, .kinds = parse_kinds(unit, secure_getenv("OPJIT_DUMP")) };
     if ((dump->kinds & FE_DUMP_GRAPH) == 0)
         return;
     length = snprintf(text, sizeof text, "%s\n%s\n%s\n",

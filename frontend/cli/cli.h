@@ -19,6 +19,7 @@ typedef struct cli_options {
     const char *const *targets; /* compile: all that were given */
     uint32_t target_count;
     const char *cache_dir;    /* NULL: none */
+    bool cache_named;         /* by an option or a variable */
     uint32_t threads;
     uint32_t feature_level; /* DML_FEATURE_LEVEL; 0: none */
     opjit_level level;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,9 +76,29 @@ bool opjit_cli_on_device(const cli_options *options)
     return strcmp(options->executor, "cuda") == 0 || strcmp(options->executor, "hip") == 0;
 }
 
+/* What was ignored: "opjit,warning,disk cache,/proc/x,reason" becomes "opjit: warning: disk cache: /proc/x: reason".  Nobody
+ * asked for a disk cache in the usual folder, so that one is not missed. */
+static void show_warning(void *user, const opjit_event *event)
+{
+    static const char start[] = "opjit,warning,", cache[] = "opjit,warning,disk cache,";
+    const cli_options *const options = user;
+    if (event->kind != OPJIT_EVENT_WARNING || strncmp(event->line, start, sizeof start - 1) != 0 ||
+        (!options->cache_named && strncmp(event->line, cache, sizeof cache - 1) == 0))
+        return;
+    fputs("opjit: warning: ", stderr);
+    for (const char *c = event->line + sizeof start - 1; *c != '\0'; c++)
+        fprintf(stderr, *c == ',' && c[1] != ' ' ? ": " : "%c", *c);
+    fputc('\n', stderr);
+}
+
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error)
 {
     opjit_context_options context = OPJIT_CONTEXT_OPTIONS_INIT;
+    const char *const verbose = getenv("OPJIT_VERBOSE"); /* then the library prints all of them */
+    if (!options->quiet && (verbose == NULL || verbose[0] == '\0' || strcmp(verbose, "0") == 0)) {
+        context.event = show_warning;
+        context.event_user = (void *)(uintptr_t)options;
+    }
     context.feature_level = options->feature_level;
     context.target = options->target;
     context.cache_dir = options->no_cache ? NULL : options->cache_dir;

@@ -11,11 +11,12 @@
 #include "frontend/cli/options.h"
 
 /* OPJIT_CACHE_DIR, else opjit in the XDG cache folder; NULL where there is no home either.  arena owns the text. */
-static const char *default_cache_dir(rt_arena *arena)
+static const char *default_cache_dir(rt_arena *arena, bool *out_named)
 {
     const char *const given = getenv("OPJIT_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME"), *tail = "/opjit";
     char *out;
-    if (given != NULL && given[0] != '\0')
+    *out_named = given != NULL && given[0] != '\0';
+    if (*out_named)
         return given;
     if (base == NULL || base[0] != '/') { /* the XDG rules ignore relative paths */
         base = getenv("HOME");
@@ -61,7 +62,7 @@ int main(int argc, char **argv)
                      .arena = &arena };
     int status;
     opjit_rt_arena_init(&arena, &opjit_rt_default_allocator);
-    p.options.cache_dir = default_cache_dir(&arena);
+    p.options.cache_dir = default_cache_dir(&arena, &p.options.cache_named);
     status = opjit_cli_read_arguments(&p, argc, argv);
     if (status == 0)
         status = run_command(&p);

@@ -150,6 +150,7 @@ static opjit_status set_output(cli_parser *p, const char *value)
 static opjit_status set_cache_dir(cli_parser *p, const char *value)
 {
     p->options.cache_dir = value;
+    p->options.cache_named = true;
     return need_folder(p, value);
 }
 

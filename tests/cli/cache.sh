@@ -72,7 +72,7 @@ spoil 'folder for a file' 'it is no plain file' sh -c "rm '$file' && mkfifo '$fi
 chmod 777 "$folder"
 lines=$(verbose run "$work/m.json" --cache-dir "$folder")
 expect_line 'open folder' '^opjit,warning,disk cache,.*not used: others may write to it' "$lines"
-run run "$work/m.json" --cache-dir "$folder"
+run run "$work/m.json" --quiet --cache-dir "$folder"
 expect_out 'open folder' "$expected"
 chmod 700 "$folder"
 ln -s "$folder" "$work/link"
