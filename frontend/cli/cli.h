@@ -47,8 +47,8 @@ int opjit_cli_targets(const cli_options *options);
 int opjit_cli_version(const cli_options *options);
 int opjit_cli_show_help(const cli_options *options);       /* usage.c */
 
-/* Reads the value of --emit. */
-opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *error);
+/* What one of --emit's choices stands for: bits 1 << opjit_artifact_kind (cmd_compile.c). */
+uint32_t opjit_cli_emit_kinds(const char *name, size_t length);
 
 /* What kind of value a field takes, for people. */
 const char *opjit_cli_kind_text(const op_field *field); /* cmd_list.c */

@@ -30,24 +30,12 @@ static const struct {
     { "spirv", "spv", 1u << OPJIT_ARTIFACT_SPIRV },
 };
 
-opjit_status opjit_cli_read_emit(const char *text, uint32_t *out, opjit_error *error)
+uint32_t opjit_cli_emit_kinds(const char *name, size_t length)
 {
-    *out = 0;
-    for (;; text++) {
-        const size_t length = strcspn(text, ",");
-        size_t i = 0;
-        while (i < sizeof emits / sizeof *emits &&
-               (strlen(emits[i].name) != length || memcmp(emits[i].name, text, length) != 0))
-            i++;
-        if (i == sizeof emits / sizeof *emits)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%.*s is none of obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv",
-                                      (int)(length < 60 ? length : 60), text);
-        *out |= emits[i].kinds;
-        text += length;
-        if (*text == '\0')
-            return OPJIT_OK;
-    }
+    for (size_t i = 0; i < sizeof emits / sizeof *emits; i++)
+        if (strlen(emits[i].name) == length && memcmp(emits[i].name, name, length) == 0)
+            return emits[i].kinds;
+    return 0;
 }
 
 /* --- models into the artifact ------------------------------------------------------------------------------------- */
@@ -67,7 +55,7 @@ typedef struct compiler {
     origin *origins; /* by kernel */
     uint32_t capacity;
     cli_late late;
-    bool found; /* the dispatchable that was asked for */
+    bool found;                  /* the dispatchable that was asked for */
     char meant[FE_SUGGEST_TEXT]; /* the one of the last model that may have been meant */
     char symbol[SYMBOL_SIZE];
 } compiler;
@@ -85,8 +73,7 @@ static opjit_status remember(compiler *c, cli_model *m, const cli_dispatchable *
         c->capacity = capacity;
     }
     c->origins[kernel].model = m->path;
-    snprintf(c->origins[kernel].dispatchable, sizeof c->origins[kernel].dispatchable, "%.*s%s",
-             CLI_QUOTE_KEY(d->json));
+    snprintf(c->origins[kernel].dispatchable, sizeof c->origins[kernel].dispatchable, "%.*s%s", CLI_QUOTE_KEY(d->json));
     return OPJIT_OK;
 }
 

@@ -40,17 +40,38 @@ const cli_command_row *opjit_cli_find_command(const char *name)
 }
 
 /* --- values of options -------------------------------------------------------------------------------------------- */
-static opjit_status set_executor(cli_parser *p, const char *value)
+/* Whether value is one of the words between blanks. */
+static bool is_word_of(const char *words, const char *value, size_t length)
 {
-    if (strcmp(value, "cpu") != 0 && strcmp(value, "interp") != 0 && strcmp(value, "cuda") != 0 &&
-        strcmp(value, "hip") != 0)
-        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is none of cpu, interp, cuda, hip", value);
-    p->options.executor = value;
-    return OPJIT_OK;
+    for (const char *at = words; (at = strstr(at, " ")) != NULL && at[1] != '\0'; at++)
+        if (length != 0 && strncmp(at + 1, value, length) == 0 && at[1 + length] == ' ')
+            return true;
+    return false;
 }
 
-static opjit_status set_threads(cli_parser *p, const char *value)
+/* Refuses what is none of the option's choices, which the message lists. */
+static opjit_status check_choice(cli_parser *p, const cli_option_row *o, const char *value, size_t length)
 {
+    char list[128];
+    size_t used = 0;
+    if (is_word_of(o->choices, value, length))
+        return OPJIT_OK;
+    for (const char *word = o->choices + 1; *word != '\0'; word += strcspn(word, " ") + 1)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", used == 0 ? "" : ", ",
+                                 (int)strcspn(word, " "), word);
+    return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%.*s is none of %s", (int)(length < 60 ? length : 60),
+                              value, list);
+}
+
+static opjit_status set_executor(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    p->options.executor = value;
+    return check_choice(p, o, value, strlen(value));
+}
+
+static opjit_status set_threads(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
     char *end;
     const unsigned long number = value[0] >= '0' && value[0] <= '9' ? strtoul(value, &end, 10) : 0;
     if (number < 1 || number > 256 || *end != '\0')
@@ -61,26 +82,18 @@ static opjit_status set_threads(cli_parser *p, const char *value)
 
 #define FEATURE_LEVELS " 1.0 2.0 2.1 3.0 3.1 4.0 4.1 5.0 5.1 5.2 6.0 6.1 6.2 6.3 6.4 "
 
-/* Whether value is one of the words between blanks. */
-static bool is_word_of(const char *words, const char *value, size_t length)
+static opjit_status set_feature_level(cli_parser *p, const cli_option_row *o, const char *value)
 {
-    for (const char *at = words; (at = strstr(at, " ")) != NULL && at[1] != '\0'; at++)
-        if (length != 0 && strncmp(at + 1, value, length) == 0 && at[1 + length] == ' ')
-            return true;
-    return false;
-}
-
-static opjit_status set_feature_level(cli_parser *p, const char *value)
-{
-    if (strlen(value) != 3 || !is_word_of(FEATURE_LEVELS, value, 3))
+    if (strlen(value) != 3 || !is_word_of(o->choices, value, 3))
         return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is no feature level of DirectML: 1.0 to 6.4",
                                   value);
     p->options.feature_level = (uint32_t)(value[0] - '0') << 12 | (uint32_t)(value[2] - '0') << 8;
     return OPJIT_OK;
 }
 
-static opjit_status set_level(cli_parser *p, const char *value)
+static opjit_status set_level(cli_parser *p, const cli_option_row *o, const char *value)
 {
+    (void)o;
     p->options.level = strcmp(value, "quick") == 0 ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
     if (p->options.level == OPJIT_LEVEL_PEAK && strcmp(value, "peak") != 0)
         return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is neither quick nor peak", value);
@@ -109,8 +122,9 @@ static opjit_status suggest_target(const char *value, opjit_error *error)
 }
 
 /* One target, or several with commas between, "cpu:x86-64-v2,cpu:x86-64-v3": their own commas are before no "cpu". */
-static opjit_status set_target(cli_parser *p, const char *value)
+static opjit_status set_target(cli_parser *p, const cli_option_row *o, const char *value)
 {
+    (void)o;
     while (value != NULL) {
         const char *const next = strstr(value, ",cpu");
         const char *const one =
@@ -130,9 +144,17 @@ static opjit_status set_target(cli_parser *p, const char *value)
     return OPJIT_OK;
 }
 
-static opjit_status set_emit(cli_parser *p, const char *value)
+static opjit_status set_emit(cli_parser *p, const cli_option_row *o, const char *value)
 {
-    return opjit_cli_read_emit(value, &p->options.emit, &p->error);
+    p->options.emit = 0;
+    for (;; value++) {
+        const size_t length = strcspn(value, ",");
+        TRY(check_choice(p, o, value, length));
+        p->options.emit |= opjit_cli_emit_kinds(value, length);
+        value += length;
+        if (*value == '\0')
+            return OPJIT_OK;
+    }
 }
 
 static opjit_status need_folder(cli_parser *p, const char *value)
@@ -141,34 +163,39 @@ static opjit_status need_folder(cli_parser *p, const char *value)
                             : opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "a folder has to be named");
 }
 
-static opjit_status set_output(cli_parser *p, const char *value)
+static opjit_status set_output(cli_parser *p, const cli_option_row *o, const char *value)
 {
+    (void)o;
     p->options.output = value;
     return need_folder(p, value);
 }
 
-static opjit_status set_cache_dir(cli_parser *p, const char *value)
+static opjit_status set_cache_dir(cli_parser *p, const cli_option_row *o, const char *value)
 {
+    (void)o;
     p->options.cache_dir = value;
     p->options.cache_named = true;
     return need_folder(p, value);
 }
 
-static opjit_status set_library(cli_parser *p, const char *value)
+static opjit_status set_library(cli_parser *p, const cli_option_row *o, const char *value)
 {
+    (void)o;
     p->options.library = value;
     return opjit_artifact_check_name(value, &p->error);
 }
 
-static opjit_status set_dispatchable(cli_parser *p, const char *value)
+static opjit_status set_dispatchable(cli_parser *p, const cli_option_row *o, const char *value)
 {
+    (void)o;
     p->options.dispatchable = value;
     return OPJIT_OK;
 }
 
 /* "Value,DiagonalFillBegin", any number of times; their order is that of the parameters. */
-static opjit_status set_late(cli_parser *p, const char *value)
+static opjit_status set_late(cli_parser *p, const cli_option_row *o, const char *value)
 {
+    (void)o;
     for (;;) {
         const size_t length = strcspn(value, ",");
         if (length == 0)
@@ -192,12 +219,10 @@ static opjit_status set_late(cli_parser *p, const char *value)
     }
 }
 
-static opjit_status set_completion(cli_parser *p, const char *value)
+static opjit_status set_completion(cli_parser *p, const cli_option_row *o, const char *value)
 {
     p->options.completion = value;
-    if (strcmp(value, "bash") != 0 && strcmp(value, "zsh") != 0 && strcmp(value, "fish") != 0)
-        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%s is none of bash, zsh, fish", value);
-    return OPJIT_OK;
+    return check_choice(p, o, value, strlen(value));
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
@@ -233,8 +258,8 @@ const cli_option_row opjit_cli_options[] = {
       "compile for T, as `opjit targets` prints it; compile takes several", set_target, 0 },
     { "--masks-absorb", NULL, NULL, NULL, MODELS, true, false, "-inf of a mask decides an addition alone",
       FLAG(masks_absorb) },
-    { "--allow-outside", NULL, NULL, NULL, MODELS, false, false,
-      "the model may name files outside of its folder", FLAG(allow_outside) },
+    { "--allow-outside", NULL, NULL, NULL, MODELS, false, false, "the model may name files outside of its folder",
+      FLAG(allow_outside) },
     { "--no-cache", NULL, NULL, NULL, MODELS, true, false, "neither read nor write the disk cache", FLAG(no_cache) },
     { "--cache-dir", NULL, "DIR", NULL, " run explain compile bench cache ", true, false,
       "the disk cache; default $OPJIT_CACHE_DIR, else opjit in the XDG cache folder", set_cache_dir, 0 },
@@ -310,7 +335,7 @@ static int read_option(cli_parser *p, int argc, char **argv, int *at)
             return opjit_cli_usage(o->name, o->argument != NULL ? " needs a value" : " takes no value", "");
         if (o->set == NULL) {
             *(bool *)((char *)&p->options + o->flag) = true;
-        } else if (o->set(p, value) != OPJIT_OK) {
+        } else if (o->set(p, o, value) != OPJIT_OK) {
             opjit_cli_complain(NULL, o->name, &p->error);
             return EXIT_USAGE;
         }

@@ -31,8 +31,8 @@ typedef struct cli_option_row {
     bool common;          /* taken by every command */
     bool hidden;          /* in no help */
     const char *help;
-    opjit_status (*set)(cli_parser *p, const char *value); /* NULL: sets flag */
-    size_t flag;                                           /* offset in cli_options of a bool */
+    opjit_status (*set)(cli_parser *p, const struct cli_option_row *o, const char *value); /* NULL: sets flag */
+    size_t flag; /* offset in cli_options of a bool */
 } cli_option_row;
 extern const cli_option_row opjit_cli_options[];
 extern const uint32_t opjit_cli_option_count;
