@@ -266,6 +266,7 @@ static const struct {
     { { "2nd", "\xc3\xa4", "*/" }, "void minus(const float *in0, const float *in1, float *out0);" },
     { { "EOF", "K", "uint64_t" }, "void minus(const float *eof, const float *k, float *out0);" },
     { { "errno", "workspace", "minus_OUT0_BYTES" }, "void minus(const float *in0, const float *in1, float *out0);" },
+    { { "complex", "noreturn", "y" }, "void minus(const float *in0, const float *in1, float *y);" },
     { { "x[0]", "x__1", "minus" }, "void minus(const float *x_0, const float *x_1, float *minus);" },
 };
 
