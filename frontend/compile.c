@@ -161,8 +161,8 @@ static codegen_emit code_kind(const rt_target *target)
     return target->arch == RT_ARCH_NVPTX ? CODEGEN_ASM : rt_target_team(target) > 0 ? CODEGEN_OBJECT : CODEGEN_CODE;
 }
 
-/* Code of unit->program, which is freed by the caller. */
-static opjit_status generate(const fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
+/* Code of unit->program, which is freed here or by the caller. */
+static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
 {
     const double start = opjit_fe_now();
     rt_arena arena;

@@ -246,8 +246,8 @@ void opjit_fe_unit_destroy(void *unit);
 
 /* The metadata of unit->program, in which no stage has a place yet. */
 opjit_status opjit_fe_meta_make(const fe_unit *unit, rt_bytes *out, opjit_error *error);
-/* Lays unit->program out as an image.  code: NULL for an interpreted kernel. */
-opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error);
+/* Lays unit->program out as an image.  code: NULL for an interpreted kernel; else the program is freed on the way. */
+opjit_status opjit_fe_image_make(fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error);
 
 /* Makes the kernel of a key that the memory cache doesn't have: from the disk cache, or new. */
 opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,

@@ -233,7 +233,7 @@ static opjit_status describe(const fe_unit *unit, const uint64_t *entries, bool 
     return OPJIT_OK;
 }
 
-static opjit_status image_make(const fe_unit *unit, const codegen_result *code, rt_arena *arena, rt_bytes *out,
+static opjit_status image_make(fe_unit *unit, const codegen_result *code, rt_arena *arena, rt_bytes *out,
                                opjit_error *error)
 {
     const bool on_gpu = code != NULL && rt_target_team(unit->options.target) > 0;
@@ -246,13 +246,15 @@ static opjit_status image_make(const fe_unit *unit, const codegen_result *code, 
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: %u stages became %u functions", unit->name, steps,
                                   code->entry_count);
     TRY(describe(unit, code == NULL ? NULL : code->entries, on_gpu, arena, &source, error));
-    if (code != NULL)
+    if (code != NULL) {
         source.features[0] = unit->options.target->features;
+        opjit_fe_program_free(&unit->program); /* described: there need not be room for it and the code twice */
+    }
     return opjit_rt_image_build(&source, code == NULL ? NULL : code->bytes.data, code == NULL ? 0 : code->bytes.size,
                                 out, error);
 }
 
-opjit_status opjit_fe_image_make(const fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error)
+opjit_status opjit_fe_image_make(fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error)
 {
     rt_arena arena;
     opjit_status status;
