@@ -41,6 +41,9 @@ foreach(way installed pkgconfig packed installed_static subdirectory)
 endforeach()
 set_tests_properties(api.consumer_installed_static api.consumer_subdirectory PROPERTIES LABELS slow RUN_SERIAL ON)
 
+opjit_test(api.options ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/options
+           -DC_COMPILER=${CMAKE_C_COMPILER} -P ${api}/options.cmake)
+
 # Builds without LLVM, for this machine and for another one.
 set(none ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROGRAM=$<TARGET_FILE:opjit-program> -DC_COMPILER=${CMAKE_C_COMPILER}
     -DCXX_COMPILER=${CMAKE_CXX_COMPILER} -DGENERATOR=${CMAKE_GENERATOR})
