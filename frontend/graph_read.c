@@ -7,7 +7,8 @@
 
 #include "frontend/frontend.h"
 
-#define COUNT_MAX (1u << 24) /* of nodes, edges, inputs and outputs: far below any overflow */
+#define COUNT_MAX (1u << 24)   /* of nodes and edges, whose arrays are the caller's: far below any overflow */
+#define BINDING_MAX (1u << 16) /* of inputs and outputs, which have no arrays: as many as a kernel can have */
 #define NO_NUMBER UINT32_MAX
 
 enum { UNSEEN, OPEN, DONE };
@@ -55,13 +56,18 @@ static opjit_status refuse_index(const reader *r, const char *array, uint32_t ed
 
 /* --- arrays and nodes --------------------------------------------------------------------------------------------- */
 
-static opjit_status check_array(const reader *r, const char *name, uint32_t count, const void *array, bool needed)
+static opjit_status check_count(const reader *r, const char *name, uint32_t count, uint32_t most, bool needed)
 {
-    if (count > COUNT_MAX)
-        return opjit_rt_error_set(r->error, OPJIT_LIMIT, "graph: %sCount: %u, must be at most %u", name, count,
-                                  COUNT_MAX);
+    if (count > most)
+        return opjit_rt_error_set(r->error, OPJIT_LIMIT, "graph: %sCount: %u, must be at most %u", name, count, most);
     if (needed && count == 0)
         return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %sCount: 0, must be at least 1", name);
+    return OPJIT_OK;
+}
+
+static opjit_status check_array(const reader *r, const char *name, uint32_t count, const void *array, bool needed)
+{
+    TRY(check_count(r, name, count, COUNT_MAX, needed));
     if (count != 0 && array == NULL)
         return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %ss: NULL, must be an array of %u", name,
                                   count);
@@ -76,8 +82,8 @@ static opjit_status check_arrays(const reader *r)
     TRY(check_array(r, "InputEdge", d->InputEdgeCount, d->InputEdges, false));
     TRY(check_array(r, "OutputEdge", d->OutputEdgeCount, d->OutputEdges, true));
     TRY(check_array(r, "IntermediateEdge", d->IntermediateEdgeCount, d->IntermediateEdges, false));
-    TRY(check_array(r, "Input", d->InputCount, "", false));
-    return check_array(r, "Output", d->OutputCount, "", true);
+    TRY(check_count(r, "Input", d->InputCount, BINDING_MAX, false));
+    return check_count(r, "Output", d->OutputCount, BINDING_MAX, true);
 }
 
 static opjit_status read_constant(reader *r, const opjit_context *context, uint32_t i)
@@ -554,6 +560,7 @@ static opjit_status keep_all(fe_graph *graph, opjit_error *error)
 static bool allocate(reader *r, uint32_t late_count)
 {
     const DML_GRAPH_DESC *d = r->desc;
+    const uint32_t inputs = d->InputCount < d->InputEdgeCount ? d->InputCount : d->InputEdgeCount; /* others are unused */
     fe_graph *graph = r->graph;
 
     r->nodes = ARENA_ARRAY(r->arena, raw_node, d->NodeCount);
@@ -561,7 +568,7 @@ static bool allocate(reader *r, uint32_t late_count)
     r->outputs = ARENA_ARRAY(r->arena, fe_source, d->OutputCount);
     r->inputs = ARENA_ARRAY(r->arena, uint32_t, d->InputCount);
     graph->nodes = ARENA_ARRAY(r->arena, fe_node, d->NodeCount);
-    graph->inputs = ARENA_ARRAY(r->arena, fe_buffer, d->InputCount);
+    graph->inputs = ARENA_ARRAY(r->arena, fe_buffer, inputs);
     graph->late = ARENA_ARRAY(r->arena, fe_late, late_count);
     return r->nodes != NULL && r->stack != NULL && r->outputs != NULL && r->inputs != NULL && graph->nodes != NULL &&
            graph->inputs != NULL && graph->late != NULL;

@@ -161,23 +161,25 @@ typedef struct tensor_copy {
     uint32_t lists[];
 } tensor_copy;
 
-/* Turns *desc, a tensor that has been checked, into one that points into the arena only. */
-static opjit_status copy_tensor(walk *w, DML_TENSOR_DESC *desc)
+/* Turns *desc into one that points into the arena only, and says what was checked: ranks and sizes are the tensor's. */
+static opjit_status copy_tensor(walk *w, const fe_tensor *tensor, DML_TENSOR_DESC *desc)
 {
     const DML_BUFFER_TENSOR_DESC *from = desc->Desc;
-    const uint32_t rank = from->DimensionCount;
+    const uint32_t rank = tensor->rank;
     tensor_copy *copy = opjit_rt_arena_allocate(&w->op->arena, 1, sizeof *copy + 2 * rank * sizeof *copy->lists);
 
     if (copy == NULL)
         return opjit_rt_no_memory(w->error);
     copy->desc = *from;
+    copy->desc.DimensionCount = rank;
     copy->desc.Sizes = copy->lists;
     for (uint32_t i = 0; i < rank; i++)
-        copy->lists[i] = from->Sizes[i];
-    if (from->Strides != NULL) {
+        copy->lists[i] = (uint32_t)tensor->sizes[i];
+    if (copy->desc.Strides != NULL) {
+        const uint32_t *const strides = copy->desc.Strides;
         copy->desc.Strides = copy->lists + rank;
         for (uint32_t i = 0; i < rank; i++)
-            copy->lists[rank + i] = from->Strides[i];
+            copy->lists[rank + i] = strides[i];
     }
     desc->Desc = &copy->desc;
     return OPJIT_OK;
@@ -213,7 +215,7 @@ static opjit_status take_tensor(walk *w, const op_field *field, int64_t index, D
     }
     TRY(opjit_fe_tensor_resolve(desc, is_output(field), op->def->name, name, tensor, w->error));
     TRY(check_support(op->def, field->name, name, w->level, tensor, w->error));
-    return copy_tensor(w, desc);
+    return copy_tensor(w, tensor, desc);
 }
 
 static opjit_status take_tensors(walk *w, const op_field *field)

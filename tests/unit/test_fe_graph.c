@@ -111,6 +111,10 @@ static void too_many(graph_case *g)
 {
     g->desc.InputCount = UINT32_MAX;
 }
+static void too_many_outputs(graph_case *g)
+{
+    g->desc.OutputCount = 1u << 24;
+}
 static void node_type(graph_case *g)
 {
     g->nodes[1].Type = (DML_GRAPH_NODE_TYPE)7;
@@ -214,6 +218,64 @@ START_TEST(owned_inputs)
 }
 END_TEST
 
+static size_t live_bytes, most_bytes;
+
+static void *allocate_counted(void *user, size_t size, size_t alignment)
+{
+    live_bytes += size;
+    most_bytes = live_bytes > most_bytes ? live_bytes : most_bytes;
+    return opjit_rt_default_allocator.allocate(user, size, alignment);
+}
+
+static void release_counted(void *user, void *memory, size_t size)
+{
+    live_bytes -= size;
+    opjit_rt_default_allocator.release(user, memory, size);
+}
+
+/* Counts without arrays behind them cost nothing that is worth a word. */
+START_TEST(memory_of_counts)
+{
+    const opjit_allocator allocator = { NULL, allocate_counted, release_counted };
+    static const uint32_t counts[] = { 1, 65536, 65537, 1u << 24, UINT32_MAX };
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_compile_options interpret = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_context *context;
+    opjit_error error;
+
+    interpret.flags = OPJIT_COMPILE_INTERPRET;
+    options.allocator = &allocator;
+    ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        opjit_kernel *kernel;
+        graph_case g;
+        graph_begin(&g, context, CAPACITY);
+        negate(&g, &real.desc, &real.desc, "n");
+        graph_input(&g, 0, 0, 0);
+        graph_output(&g, 0, 0, 0);
+        g.desc.InputCount = counts[i];
+        most_bytes = 0;
+        const size_t before = live_bytes;
+        ck_assert_int_eq(opjit_compile_graph(context, &g.desc, &interpret, &kernel, &error),
+                         counts[i] <= 65536 ? OPJIT_OK : OPJIT_LIMIT);
+        ck_assert_msg(most_bytes < before + 1000000, "%zu bytes for InputCount %u", most_bytes, counts[i]);
+        opjit_kernel_release(kernel);
+        g.desc.InputCount = 1;
+        g.desc.OutputCount = counts[i];
+        most_bytes = 0;
+        ck_assert_int_eq(opjit_compile_graph(context, &g.desc, &interpret, &kernel, &error),
+                         counts[i] == 1       ? OPJIT_OK
+                         : counts[i] <= 65536 ? OPJIT_INVALID_ARGUMENT
+                                              : OPJIT_LIMIT);
+        ck_assert_msg(most_bytes < before + 2000000, "%zu bytes for OutputCount %u", most_bytes, counts[i]);
+        opjit_kernel_release(kernel);
+        graph_end(&g);
+    }
+    opjit_context_destroy(context);
+    ck_assert_uint_eq(live_bytes, 0);
+}
+END_TEST
+
 START_TEST(structure_is_refused)
 {
     opjit_context *context = test_context_create();
@@ -222,7 +284,8 @@ START_TEST(structure_is_refused)
     check_change(context, no_nodes, bad, "graph: NodeCount: 0, must be at least 1");
     check_change(context, null_edges, bad, "graph: IntermediateEdges: NULL, must be an array of 2");
     check_change(context, no_outputs, bad, "graph: OutputCount: 0, must be at least 1");
-    check_change(context, too_many, OPJIT_LIMIT, "graph: InputCount: 4294967295, must be at most 16777216");
+    check_change(context, too_many, OPJIT_LIMIT, "graph: InputCount: 4294967295, must be at most 65536");
+    check_change(context, too_many_outputs, OPJIT_LIMIT, "graph: OutputCount: 16777216, must be at most 65536");
     check_change(context, node_type, bad, "graph: Nodes[1].Type: 7, must be 1 (OPERATOR) or 2 (CONSTANT)");
     check_change(context, node_desc, bad, "graph: Nodes[1].Desc: NULL, must be the node's description");
     check_change(context, edge_type, bad, "graph: IntermediateEdges[1].Type: 1, must be 3");
@@ -799,6 +862,7 @@ int main(void)
 
     set_tensors();
     tcase_add_test(refused, structure_is_refused);
+    tcase_add_test(refused, memory_of_counts);
     tcase_add_test(refused, owned_inputs);
     tcase_add_test(refused, null_handles_are_refused);
     tcase_add_test(refused, long_cycles_are_named);
