@@ -15,7 +15,7 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
                                 .emit = emit,
                                 .name = k->name,
                                 .allocator = &a->context->core->allocator,
-                                .verify = opjit_fe_wants_verify(),
+                                .verify = a->context->core->verify,
                                 .kernel = &kernel };
     codegen_version *versions;
     codegen_result result = { .entries = NULL };

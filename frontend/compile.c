@@ -173,7 +173,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
         .emit = code_kind(unit->options.target),
         .name = unit->name,
         .allocator = &unit->core->allocator,
-        .verify = opjit_fe_wants_verify(),
+        .verify = unit->core->verify,
     };
     codegen_result code;
     opjit_status status;

@@ -90,7 +90,7 @@ static bool replace_file(int folder, const char *name, const void *data, size_t 
 
 static void write_file(fe_dump *dump, const char *stage, const char *extension, const void *data, size_t size)
 {
-    const char *named = secure_getenv("OPJIT_DUMP_DIR"), *directory = named == NULL ? "." : named;
+    const char *named = dump->unit->core->dump_dir, *directory = named == NULL ? "." : named;
     const int folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char name[NAME_MAX + 1];
 
@@ -122,7 +122,7 @@ void opjit_fe_dump_begin(fe_dump *dump, const fe_unit *unit)
     char text[512];
     int length;
 
-    *dump = (fe_dump){ .unit = unit, .kinds = parse_kinds(unit, secure_getenv("OPJIT_DUMP")) };
+    *dump = (fe_dump){ .unit = unit, .kinds = parse_kinds(unit, unit->core->dump) };
     if ((dump->kinds & FE_DUMP_GRAPH) == 0)
         return;
     length = snprintf(text, sizeof text, "%s\n%s\n%s\n",

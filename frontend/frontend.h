@@ -163,6 +163,7 @@ typedef struct fe_options {
     uint32_t late_count;
     uint8_t late[OP_FIELDS_MAX]; /* field by parameter */
     uint64_t late_mask;          /* the same as a set */
+    bool verify;                 /* the IR after every pass, and LLVM's after it: as the context says */
     const char *name;            /* the caller's, or NULL */
     rt_target own;               /* set only where target points to it */
 } fe_options;
@@ -211,9 +212,6 @@ void opjit_fe_program_free(fe_program *program);
 /* Its functions as code generation takes them; NULL: no memory. */
 const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena);
 uint32_t opjit_fe_stage_count(const ir_func *f);
-/* Whether the IR is verified after every pass, and LLVM's after it: in builds with assertions, else where
- * OPJIT_VERIFY=1 asks for it. */
-bool opjit_fe_wants_verify(void);
 /* Milliseconds of a monotonic clock. */
 double opjit_fe_now(void);
 

@@ -15,16 +15,6 @@ double opjit_fe_now(void)
     return clock_gettime(CLOCK_MONOTONIC, &now) != 0 ? 0 : (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-bool opjit_fe_wants_verify(void)
-{
-#ifdef NDEBUG
-    const char *value = secure_getenv("OPJIT_VERIFY");
-    return value != NULL && strcmp(value, "1") == 0;
-#else
-    return true;
-#endif
-}
-
 uint32_t opjit_fe_stage_count(const ir_func *f)
 {
     uint32_t count = 0;
@@ -388,7 +378,7 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
     const making m = { .options = options,
                        .name = name,
                        .env = { .target = options->target,
-                                .verify = opjit_fe_wants_verify(),
+                                .verify = options->verify,
                                 .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0,
                                 .trace = trace,
                                 .user = user },

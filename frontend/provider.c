@@ -51,7 +51,7 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
 
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
 {
-    static const rt_module module = { "codegen", "libopjit-codegen.so", "opjit_codegen_query", "OPJIT_CODEGEN",
+    static const rt_module module = { "codegen", "libopjit-codegen.so", "opjit_codegen_query", NULL,
                                       "name one in OPJIT_CODEGEN or the context's codegen_path" };
     const double start = opjit_fe_now();
     char path[RT_MODULE_PATH];

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "runtime/context.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,11 @@
 
 #define DEFAULT_CACHE_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_DISK_BYTES (UINT64_C(256) << 20)
+#ifdef NDEBUG
+#define ALWAYS_VERIFY false
+#else
+#define ALWAYS_VERIFY true
+#endif
 #define KNOWN_FLAGS (OPJIT_CONTEXT_ALLOW_INTERPRETER | OPJIT_CONTEXT_PERF_MAP | OPJIT_CONTEXT_GDB)
 
 /* --- core --------------------------------------------------------------------------------------------------------- */
@@ -70,6 +77,8 @@ void opjit_rt_core_release(rt_core *core)
         if (core->device != NULL)
             core->devices->close(core->device);
         release_text(&allocator, core->codegen_path);
+        release_text(&allocator, core->dump);
+        release_text(&allocator, core->dump_dir);
         opjit_rt_code_pages_free(&core->pages);
         opjit_rt_process_free(&core->process);
         opjit_rt_release(&allocator, core, sizeof *core);
@@ -194,6 +203,20 @@ static opjit_status copy_text(const opjit_allocator *a, const char *text, char *
     return OPJIT_OK;
 }
 
+/* What compiles ask of the environment, which the host may be changing by then.  An empty text is none. */
+static opjit_status copy_environment(rt_core *core, const opjit_context_options *options, opjit_error *error)
+{
+    const char *const codegen = secure_getenv("OPJIT_CODEGEN"), *const verify = secure_getenv("OPJIT_VERIFY");
+    const opjit_allocator *a = &core->allocator;
+
+    core->verify = ALWAYS_VERIFY || (verify != NULL && strcmp(verify, "1") == 0);
+    TRY(copy_text(a, secure_getenv("OPJIT_DUMP"), &core->dump, error));
+    TRY(copy_text(a, secure_getenv("OPJIT_DUMP_DIR"), &core->dump_dir, error));
+    if (options->codegen_path != NULL)
+        return copy_text(a, options->codegen_path, &core->codegen_path, error);
+    return copy_text(a, codegen != NULL && codegen[0] != '\0' ? codegen : NULL, &core->codegen_path, error);
+}
+
 void opjit_context_destroy(opjit_context *context)
 {
     rt_core *core;
@@ -227,20 +250,40 @@ static opjit_status open_device(opjit_context *context, const opjit_context_opti
     return OPJIT_OK;
 }
 
+/* The disk cache: where it is doesn't change with the current directory. */
+static opjit_status open_disk(rt_core *core, const opjit_context_options *options, opjit_error *error)
+{
+    const uint64_t bytes = options->disk_bytes == 0 ? DEFAULT_DISK_BYTES : options->disk_bytes;
+    const char *const given = options->cache_dir;
+    char here[PATH_MAX], *path;
+    opjit_status status;
+    size_t size;
+
+    if (given[0] == '/')
+        return opjit_rt_disk_create(core, given, bytes, &core->disk, error);
+    if (getcwd(here, sizeof here) == NULL)
+        return opjit_rt_error_set(error, OPJIT_IO, "cache_dir '%.100s': there is no current directory (errno %d)", given,
+                                  errno);
+    size = strlen(here) + strlen(given) + 2;
+    path = opjit_rt_allocate(&core->allocator, size, 1);
+    if (path == NULL)
+        return opjit_rt_no_memory(error);
+    snprintf(path, size, "%s/%s", here, given);
+    status = opjit_rt_disk_create(core, path, bytes, &core->disk, error);
+    opjit_rt_release(&core->allocator, path, size);
+    return status;
+}
+
 /* Fills a zeroed context that owns its core. */
 static opjit_status context_fill(opjit_context *context, const opjit_context_options *options, opjit_error *error)
 {
-    const opjit_allocator *a = &context->core->allocator;
-
     TRY(opjit_rt_target_parse(options->target, &context->target, error));
     if (options->device != NULL)
         TRY(open_device(context, options, error));
     context->feature_level = options->feature_level;
-    TRY(copy_text(a, options->codegen_path, &context->core->codegen_path, error));
+    TRY(copy_environment(context->core, options, error));
     if (options->cache_dir != NULL)
-        TRY(opjit_rt_disk_create(context->core, options->cache_dir,
-                                 options->disk_bytes == 0 ? DEFAULT_DISK_BYTES : options->disk_bytes,
-                                 &context->core->disk, error));
+        TRY(open_disk(context->core, options, error));
     return opjit_rt_cache_create(context->core, options->cache_bytes == 0 ? DEFAULT_CACHE_BYTES : options->cache_bytes,
                                  &context->cache, error);
 }

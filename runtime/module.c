@@ -50,7 +50,7 @@ static opjit_status find(const rt_module *m, const char *named, char path[static
 {
     char own[PATH_MAX] = "";
 
-    if (named == NULL)
+    if (named == NULL && m->variable != NULL)
         named = secure_getenv(m->variable);
     if (named != NULL && named[0] != '\0') {
         if (named[0] != '/' || strlen(named) >= RT_MODULE_PATH)

@@ -9,7 +9,7 @@ typedef struct rt_module {
     const char *what;     /* "codegen", for messages */
     const char *file;     /* "libopjit-codegen.so" */
     const char *function; /* the one that it exports */
-    const char *variable; /* of the environment: its path; not for set-user-id programs */
+    const char *variable; /* of the environment: its path; not for set-user-id programs.  NULL: the caller knows it */
     const char *advice;   /* what a user may do about its absence */
 } rt_module;
 

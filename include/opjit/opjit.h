@@ -73,8 +73,9 @@ typedef struct opjit_context_options {
     const opjit_allocator *allocator; /* copied; NULL: malloc and free */
     const char *target;               /* "cpu:x86-64-v3[,tune=...][,l1=...]"; NULL: this CPU */
     const char *codegen_path;         /* absolute path of the codegen library; NULL: searched for */
-    const char *cache_dir;            /* folder of the disk cache, made where it is missing; NULL: none.  One that is
-                                         not this user's alone is not used: a warning event says so */
+    const char *cache_dir;            /* folder of the disk cache, made where it is missing; NULL: none.  A relative one is
+                                         that of the current directory now.  One that is not this user's alone is not
+                                         used: a warning event says so */
     uint64_t cache_bytes;             /* bound of the memory cache, of all that its kernels hold; 0: 64 MiB */
     opjit_event_fn event;             /* NULL: none, or standard error where OPJIT_VERBOSE=1 */
     void *event_user;
@@ -94,7 +95,8 @@ typedef struct opjit_context_options {
 #define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */
 #define OPJIT_CONTEXT_GDB 4u               /* register kernels with the GDB JIT interface (also OPJIT_GDB=1) */
 
-/* Creates a context in *out_context; the caller destroys it.  options may be NULL.  LLVM is not loaded here.
+/* Creates a context in *out_context; the caller destroys it.  options may be NULL.  LLVM is not loaded here.  The
+ * environment is read here and never again.
  * Expected failures: an unknown target or feature level, a device that is absent (UNAVAILABLE, and why), no memory. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_create(const opjit_context_options *options,
                                                             opjit_context **out_context, opjit_error *error);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frontend/frontend.h"
 
@@ -249,6 +250,36 @@ START_TEST(the_bound_counts_all_of_a_kernel)
     ck_assert_uint_le(live_bytes - before, first);
     opjit_context_destroy(context);
     ck_assert_uint_eq(live_bytes, 0);
+}
+END_TEST
+
+/* A host may set its environment and change its directory at any time: contexts looked when they were made. */
+START_TEST(environment_is_read_once)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    char first[] = "/tmp/opjit-here-XXXXXX", second[] = "/tmp/opjit-there-XXXXXX", path[64];
+    opjit_context *context;
+    opjit_operator *op;
+    opjit_error error;
+
+    ck_assert(mkdtemp(first) != NULL && mkdtemp(second) != NULL);
+    ck_assert_int_eq(chdir(first), 0);
+    options.cache_dir = "cache/of mine";
+    ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(chdir(second), 0);
+    ck_assert_int_eq(setenv("OPJIT_DUMP", "ir", 1), 0);
+    ck_assert_int_eq(setenv("OPJIT_DUMP_DIR", second, 1), 0);
+    op = make_operator(context, true, 0, 1);
+    opjit_kernel_release(compile(context, op, (opjit_compile_options){ .flags = OPJIT_COMPILE_INTERPRET }));
+    if (opjit_context_warm(context, NULL) == OPJIT_OK) { /* only compiled kernels are stored and dumped */
+        opjit_kernel_release(compile(context, op, (opjit_compile_options){ .flags = 0 }));
+        snprintf(path, sizeof path, "%s/cache/of mine", first);
+        ck_assert_int_eq(access(path, F_OK), 0);
+    }
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_msg(rmdir(second) == 0, "something was written into %s", second);
+    opjit_operator_release(op);
+    opjit_context_destroy(context);
 }
 END_TEST
 
@@ -505,7 +536,10 @@ START_TEST(wrong_codegen_paths)
         opjit_context_destroy(context);
         return;
     }
+    opjit_context_destroy(context);
     ck_assert_int_eq(setenv("OPJIT_CODEGEN", "libopjit-codegen.so", 1), 0); /* in this test's own process */
+    context = make_context(NULL, 0);
+    ck_assert_int_eq(setenv("OPJIT_CODEGEN", "/elsewhere", 1), 0); /* no context looks any more */
     ck_assert_int_eq(opjit_context_warm(context, &error), OPJIT_UNAVAILABLE);
     ck_assert_str_eq(error.message, "codegen library \"libopjit-codegen.so\": must be an absolute path");
     opjit_context_destroy(context);
@@ -610,6 +644,7 @@ int main(void)
     tcase_add_test(tcase, equal_operators_share_a_kernel);
     tcase_add_loop_test(tcase, wrong_option, 0, sizeof wrong_options / sizeof *wrong_options);
     tcase_add_test(tcase, option_sizes);
+    tcase_add_test(tcase, environment_is_read_once);
     tcase_add_test(tcase, the_bound_counts_all_of_a_kernel);
     tcase_add_test(tcase, null_arguments);
     tcase_add_test(tcase, late_fields);
