@@ -243,14 +243,15 @@ static opjit_status begin_edge(const reader *r, const char *array, uint32_t edge
 static opjit_status read_input_edges(reader *r)
 {
     for (uint32_t i = 0; i < r->desc->InputEdgeCount; i++) {
-        const DML_INPUT_GRAPH_EDGE_DESC *e = r->desc->InputEdges[i].Desc;
+        DML_INPUT_GRAPH_EDGE_DESC e;
         TRY(check_edge(r, "InputEdges", r->desc->InputEdges, i, DML_GRAPH_EDGE_TYPE_INPUT));
-        if (e->GraphInputIndex >= r->desc->InputCount)
-            return refuse_index(r, "InputEdges", i, "GraphInputIndex", e->GraphInputIndex, r->desc->InputCount,
+        memcpy(&e, r->desc->InputEdges[i].Desc, sizeof e);
+        if (e.GraphInputIndex >= r->desc->InputCount)
+            return refuse_index(r, "InputEdges", i, "GraphInputIndex", e.GraphInputIndex, r->desc->InputCount,
                                 "InputCount");
-        TRY(drive(r, "InputEdges", i, e->ToNodeIndex, e->ToNodeInputIndex,
-                  (fe_source){ FE_INPUT, e->GraphInputIndex, 0 }));
-        r->inputs[e->GraphInputIndex] = 1;
+        TRY(drive(r, "InputEdges", i, e.ToNodeIndex, e.ToNodeInputIndex,
+                  (fe_source){ FE_INPUT, e.GraphInputIndex, 0 }));
+        r->inputs[e.GraphInputIndex] = 1;
     }
     return OPJIT_OK;
 }
@@ -258,11 +259,12 @@ static opjit_status read_input_edges(reader *r)
 static opjit_status read_intermediate_edges(reader *r)
 {
     for (uint32_t i = 0; i < r->desc->IntermediateEdgeCount; i++) {
-        const DML_INTERMEDIATE_GRAPH_EDGE_DESC *e = r->desc->IntermediateEdges[i].Desc;
+        DML_INTERMEDIATE_GRAPH_EDGE_DESC e;
         fe_source source;
         TRY(check_edge(r, "IntermediateEdges", r->desc->IntermediateEdges, i, DML_GRAPH_EDGE_TYPE_INTERMEDIATE));
-        TRY(begin_edge(r, "IntermediateEdges", i, e->FromNodeIndex, e->FromNodeOutputIndex, &source));
-        TRY(drive(r, "IntermediateEdges", i, e->ToNodeIndex, e->ToNodeInputIndex, source));
+        memcpy(&e, r->desc->IntermediateEdges[i].Desc, sizeof e);
+        TRY(begin_edge(r, "IntermediateEdges", i, e.FromNodeIndex, e.FromNodeOutputIndex, &source));
+        TRY(drive(r, "IntermediateEdges", i, e.ToNodeIndex, e.ToNodeInputIndex, source));
     }
     return OPJIT_OK;
 }
@@ -270,21 +272,22 @@ static opjit_status read_intermediate_edges(reader *r)
 static opjit_status read_output_edges(reader *r)
 {
     for (uint32_t i = 0; i < r->desc->OutputEdgeCount; i++) {
-        const DML_OUTPUT_GRAPH_EDGE_DESC *e = r->desc->OutputEdges[i].Desc;
+        DML_OUTPUT_GRAPH_EDGE_DESC e;
         fe_source source;
         TRY(check_edge(r, "OutputEdges", r->desc->OutputEdges, i, DML_GRAPH_EDGE_TYPE_OUTPUT));
-        if (e->GraphOutputIndex >= r->desc->OutputCount)
-            return refuse_index(r, "OutputEdges", i, "GraphOutputIndex", e->GraphOutputIndex, r->desc->OutputCount,
+        memcpy(&e, r->desc->OutputEdges[i].Desc, sizeof e);
+        if (e.GraphOutputIndex >= r->desc->OutputCount)
+            return refuse_index(r, "OutputEdges", i, "GraphOutputIndex", e.GraphOutputIndex, r->desc->OutputCount,
                                 "OutputCount");
-        TRY(begin_edge(r, "OutputEdges", i, e->FromNodeIndex, e->FromNodeOutputIndex, &source));
-        if (r->outputs[e->GraphOutputIndex].kind != FE_ABSENT) {
-            const fe_node_text first = text_of(r, r->outputs[e->GraphOutputIndex].index);
-            const fe_node_text second = text_of(r, e->FromNodeIndex);
+        TRY(begin_edge(r, "OutputEdges", i, e.FromNodeIndex, e.FromNodeOutputIndex, &source));
+        if (r->outputs[e.GraphOutputIndex].kind != FE_ABSENT) {
+            const fe_node_text first = text_of(r, r->outputs[e.GraphOutputIndex].index);
+            const fe_node_text second = text_of(r, e.FromNodeIndex);
             return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                      "graph: output %u is driven twice: by %s and by %s", e->GraphOutputIndex,
+                                      "graph: output %u is driven twice: by %s and by %s", e.GraphOutputIndex,
                                       first.text, second.text);
         }
-        r->outputs[e->GraphOutputIndex] = source;
+        r->outputs[e.GraphOutputIndex] = source;
     }
     for (uint32_t i = 0; i < r->desc->OutputCount; i++)
         if (r->outputs[i].kind == FE_ABSENT)
@@ -577,7 +580,8 @@ static bool allocate(reader *r, uint32_t late_count)
 opjit_status opjit_fe_graph_read(const opjit_context *context, const fe_subject *subject, bool keep, fe_graph *out,
                                  opjit_error *error)
 {
-    reader r = { .desc = subject->desc, .graph = out, .arena = &out->arena, .error = error };
+    const DML_GRAPH_DESC own = *subject->desc; /* read once: counts are what was allocated for */
+    reader r = { .desc = &own, .graph = out, .arena = &out->arena, .error = error };
     uint32_t constants = 0;
 
     out->label = "graph";

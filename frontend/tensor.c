@@ -58,11 +58,11 @@ static opjit_status resolve_sizes(const place *at, const DML_BUFFER_TENSOR_DESC 
 
     t->elements = 1;
     for (uint32_t i = 0; i < t->rank; i++) {
-        if (d->Sizes[i] == 0)
+        t->sizes[i] = d->Sizes[i];
+        if (t->sizes[i] == 0)
             return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: 0, must be at least 1",
                                       at->op, at->tensor, i);
-        t->sizes[i] = d->Sizes[i];
-        t->elements *= d->Sizes[i]; /* two factors below 2^32 */
+        t->elements *= t->sizes[i]; /* two factors below 2^32 */
         if (t->elements > ELEMENTS_MAX)
             return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
                                       "%s %s.Sizes: %s is more than %u elements, the most that are allowed", at->op, at->tensor,
@@ -142,7 +142,8 @@ static opjit_status check_overlap(const place *at, const DML_BUFFER_TENSOR_DESC 
 
 static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool is_output, fe_tensor *t)
 {
-    const DML_BUFFER_TENSOR_DESC *d;
+    DML_BUFFER_TENSOR_DESC own; /* read once: what is checked is what is taken */
+    const DML_BUFFER_TENSOR_DESC *const d = &own;
 
     if (desc == NULL)
         return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be a tensor", at->op, at->tensor);
@@ -152,7 +153,7 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
     if (desc->Desc == NULL)
         return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Desc: NULL, must be a DML_BUFFER_TENSOR_DESC",
                                   at->op, at->tensor);
-    d = desc->Desc;
+    memcpy(&own, desc->Desc, sizeof own);
     TRY(check_head(at, d, is_output));
     t->present = true;
     t->dtype = d->DataType;
