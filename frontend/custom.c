@@ -7,6 +7,7 @@
 #include "frontend/frontend.h"
 
 #define TENSORS_MAX 64u
+#define ARGS_MAX 64u
 #define NAME_MAX 64u
 #define KEY_MAX 65536u
 #define CUSTOM_KEY (UINT32_MAX - 1) /* where the key of any other operator has its type */
@@ -126,6 +127,7 @@ opjit_status opjit_custom_create(opjit_context *context, const opjit_custom_desc
                                  opjit_error *error)
 {
     static const op_def none = { .name = "" };
+    opjit_custom_arg args[ARGS_MAX];
     opjit_custom_desc d;
     opjit_operator *op;
     opjit_status status;
@@ -139,6 +141,8 @@ opjit_status opjit_custom_create(opjit_context *context, const opjit_custom_desc
                                   : desc == NULL  ? "desc"
                                                   : "out_operator");
     TRY(opjit_rt_struct_read(&desc_sizes, &d, desc, error));
+    if (d.args != NULL && d.arg_count <= ARGS_MAX) /* what is checked is what is kept; more are refused unread */
+        d.args = memcpy(args, d.args, d.arg_count * sizeof *args);
     TRY(check(&d, error));
     op = opjit_fe_operator_new(context->core, &none, d.input_count, d.output_count, "");
     if (op == NULL)

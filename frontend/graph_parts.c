@@ -9,6 +9,8 @@
 
 #include "frontend/frontend.h"
 
+#define OUTPUTS_MAX (1u << 24) /* of all nodes: slots are numbered in 32 bits */
+
 typedef struct divider {
     fe_graph *graph;
     uint32_t *levels;    /* by node: its part, or the part that it is called behind */
@@ -337,7 +339,7 @@ static opjit_status allocate(divider *d, uint32_t customs)
 {
     fe_graph *graph = d->graph;
     rt_arena *arena = &graph->arena;
-    uint32_t outputs = 0;
+    uint64_t outputs = 0;
     bool good;
 
     d->first_temp = graph->input_count + graph->output_count + graph->constant_count;
@@ -351,10 +353,14 @@ static opjit_status allocate(divider *d, uint32_t customs)
     }
     if (!good)
         return opjit_rt_no_memory(d->error);
+    if (outputs > OUTPUTS_MAX)
+        return opjit_rt_error_set(d->error, OPJIT_LIMIT,
+                                  "graph: %llu outputs of all nodes, must be at most %u where there are custom operators",
+                                  (unsigned long long)outputs, OUTPUTS_MAX);
     d->temps = ARENA_ARRAY(arena, fe_tensor, outputs + 1); /* add_temp looks at the next one */
     graph->plan.offsets = ARENA_ARRAY(arena, uint64_t, outputs);
     graph->plan.calls = ARENA_ARRAY(arena, rt_custom_call, customs);
-    good = d->temps != NULL && graph->plan.offsets != NULL && graph->plan.calls != NULL && allocate_part(d, outputs);
+    good = d->temps != NULL && graph->plan.offsets != NULL && graph->plan.calls != NULL && allocate_part(d, (uint32_t)outputs);
     return good ? OPJIT_OK : opjit_rt_no_memory(d->error);
 }
 
