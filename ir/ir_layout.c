@@ -7,7 +7,9 @@ enum { MEMORY_ALIGN = 64 };
 
 /* --- layout ------------------------------------------------------------------------------------------------------- */
 
-/* The first and last stage that touch a tensor; first > last: none does. */
+/* The first and last step that touch a tensor; first > last: none does.  Of temps a step is a stage, for iterations of
+ * one run at a time; of scratch, which each of these has for itself, a statement of the stage.  The threads of a team
+ * are at several statements at a time: there, too, it is a stage. */
 typedef struct span {
     uint32_t first, last;
 } span;
@@ -21,27 +23,31 @@ static void touch(span *s, uint32_t stage)
 typedef struct span_walk {
     const ir_func *f;
     span *spans;
-    uint32_t *seen; /* by node: stage + 1 of the last visit */
-    uint32_t stage;
+    uint32_t *seen; /* by node: step + 1 of the last visit */
+    uint32_t stage, step;
 } span_walk;
 
 static void touch_expr(span_walk *w, ir_ref expr)
 {
     const ir_node *node = ir_at(w->f, expr);
-    if (w->seen[expr] == w->stage + 1)
+    if (w->seen[expr] == w->step + 1)
         return;
-    w->seen[expr] = w->stage + 1;
-    if (node->op == IR_LOAD || node->op == IR_STORE)
-        touch(&w->spans[opjit_ir_root(w->f, node->ref)], w->stage);
+    w->seen[expr] = w->step + 1;
+    if (node->op == IR_LOAD || node->op == IR_STORE) {
+        const uint32_t root = opjit_ir_root(w->f, node->ref);
+        touch(&w->spans[root], w->f->tensors[root].role == IR_SCRATCH ? w->step : w->stage);
+    }
     for (uint32_t i = 0; i < node->count; i++)
         touch_expr(w, ir_operand(w->f, expr, i));
 }
 
-static void touch_block(span_walk *w, ir_ref first)
+/* own: each statement is a step. */
+static void touch_block(span_walk *w, ir_ref first, bool own)
 {
     for (ir_ref s = first; s; s = ir_at(w->f, s)->next) {
         touch_expr(w, s);
-        touch_block(w, ir_at(w->f, s)->body);
+        touch_block(w, ir_at(w->f, s)->body, false);
+        w->step += own;
     }
 }
 
@@ -79,7 +85,9 @@ opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
         w.spans[i] = (span){ UINT32_MAX, 0 };
     for (ir_ref s = f->body; s; s = ir_at(f, s)->next, w.stage++) {
         touch_expr(&w, s);
-        touch_block(&w, ir_at(f, s)->body);
+        w.step++;
+        touch_block(&w, ir_at(f, s)->body, ir_at(f, s)->vec == 0);
+        w.step++;
     }
     f->shared_size = f->scratch_size = 0;
     for (uint32_t i = 1; i < f->tensor_count; i++) {

@@ -87,7 +87,7 @@ typedef struct inliner {
     uint32_t depth, capacity;
 } inliner;
 /* Roots that one stage makes row by row (pass_rows.c).  The leading coordinates are the rows. */
-enum { ROW_MEMBERS = 8 };
+enum { ROW_MEMBERS = 24 };
 typedef struct row_member {
     ir_ref statement;
     bool outside; /* an output, or read by another stage: it is stored */
@@ -98,6 +98,7 @@ typedef struct place_rows_of {
     bool private_views;
     row_member members[ROW_MEMBERS];
     uint32_t count, rows; /* rows: leading coordinates */
+    uint32_t refused;     /* where place_rows gives false: the first member that reads other rows than its own */
     bool blocks;          /* long reductions are loops over their blocks: not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */

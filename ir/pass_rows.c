@@ -277,6 +277,7 @@ bool opjit_ir_place_rows(place_rows_of *r, block *stages)
                       .extents = { (uint64_t)rows } };
     set_rows(&s, &first);
     for (uint32_t i = 0; i < r->count && !f->failed && !s.in.refused; i++) {
+        r->refused = i;
         const int64_t length = length_of(f, r->members[i].statement, r->rows);
         if (opjit_ir_scanned(f, r->members[i].statement) >= 0)
             add_scan(&s, &r->members[i]);

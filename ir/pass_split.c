@@ -18,6 +18,7 @@ enum {
     MAX_CUTS = 68,     /* distinct cuts of a loop that are looked at */
     MAX_VARIABLE = 4,  /* of these not constant */
     MAX_PIECES = 10,   /* of a loop: with seams and a tail still below rule V16's 24 loops a stage */
+    MAX_LOOPS = 24,    /* of a stage: that rule's */
     MAX_CONDITIONS = 128,
     MAX_KNOWN = 16,    /* parts of rows of scratch with a constant in them */
 };
@@ -50,6 +51,7 @@ typedef struct stage_split {
     const uint8_t *stores; /* by tensor, in the stage as it was: 2 stands for more */
     known parts[MAX_KNOWN];
     uint32_t known_count;
+    uint32_t loops;        /* of the stage, as it is by now */
 } stage_split;
 
 typedef struct piece {
@@ -67,7 +69,7 @@ typedef struct splitter {
     condition conditions[MAX_CONDITIONS];
     uint32_t condition_count;
     piece pieces[MAX_PIECES];
-    uint32_t piece_count;
+    uint32_t piece_count, most;
     block *out;
 } splitter;
 
@@ -271,7 +273,7 @@ static void cut_pieces(splitter *s)
         for (uint32_t i = 0; i < s->piece_count;) {
             piece *p = &s->pieces[i];
             p->sides[number] = known_side(s, p, number);
-            i += p->sides[number] < 0 && s->piece_count < MAX_PIECES ? cut_piece(s, i, number) : 1;
+            i += p->sides[number] < 0 && s->piece_count < s->most ? cut_piece(s, i, number) : 1;
         }
     }
 }
@@ -447,11 +449,15 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
     s->pieces[0].lo = opjit_ir_block_let(f, out, ir_operand(f, loop, 0));
     s->pieces[0].hi = opjit_ir_block_let(f, out, ir_operand(f, loop, 1));
     s->piece_count = 1;
+    const uint32_t each = 1 + opjit_ir_count_for(f, ir_at(f, loop)->body);
+    const uint32_t room = stage->loops < MAX_LOOPS ? 1 + (MAX_LOOPS - stage->loops) / each : 1;
+    s->most = room < MAX_PIECES ? room : MAX_PIECES;
     for (uint32_t i = 0; i < MAX_CUTS; i++)
         s->pieces[0].sides[i] = -1;
     cut_pieces(s);
     make_bodies(s);
     merge_pieces(s);
+    stage->loops += (s->piece_count - 1) * each;
     for (uint32_t i = 0; i < s->piece_count && !f->failed; i++) {
         ir_map map;
         const ir_ref made = opjit_ir_for(f, s->pieces[i].lo, s->pieces[i].hi, 1);
@@ -523,6 +529,7 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
         stage->f = f;
         stage->root = s;
         stage->stores = count_stores(f, s);
+        stage->loops = opjit_ir_count_for(f, ir_at(f, s)->body);
         *out_changed = (!f->failed && split_block(stage, s)) || *out_changed;
         if (!f->failed)
             drop_known(stage);

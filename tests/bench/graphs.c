@@ -179,6 +179,31 @@ static graph_value softmax(graph *g, graph_value x)
     return result;
 }
 
+static graph_value gelu(graph *g, graph_value x)
+{
+    graph_value result;
+    graph_node *const node = add(g, DML_OPERATOR_ACTIVATION_GELU, full(F32), &result);
+
+    node->fields.gelu.InputTensor = read(g, node, x);
+    node->fields.gelu.OutputTensor = output_of(node);
+    return result;
+}
+
+static graph_value normalized(graph *g, graph_value x)
+{
+    static const uint32_t axis = 2;
+    graph_value result;
+    graph_node *const node = add(g, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, full(F32), &result);
+
+    node->fields.norm.InputTensor = read(g, node, x);
+    node->fields.norm.OutputTensor = output_of(node);
+    node->fields.norm.AxisCount = 1;
+    node->fields.norm.Axes = &axis;
+    node->fields.norm.NormalizeVariance = 1;
+    node->fields.norm.Epsilon = 1e-5f;
+    return result;
+}
+
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 /* x where the column is at most the row, else -inf. */
@@ -225,6 +250,13 @@ void graph_chain(graph *g, const uint32_t shape[3], uint32_t length)
         default: x = clip(g, x, -0.75f, 0.75f); break;
         }
     }
+}
+
+void graph_rows(graph *g, const uint32_t shape[3], bool with_gelu)
+{
+    begin(g, shape);
+    const graph_value x = normalized(g, input(g, GRAPH_FULL));
+    softmax(g, with_gelu ? gelu(g, x) : x);
 }
 
 /* --- operators and edges ------------------------------------------------------------------------------------------ */

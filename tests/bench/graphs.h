@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graphs.h - graphs for benchmarks, made node by node over one shape (heads, rows, columns) of f32: causal masks in
- * three ways, ALiBi slopes, softmax over rows, chains of cheap operators.  What they compute is in hand_masks.h too, by
+ * three ways, ALiBi slopes, softmax over rows, layer norm before it, chains of cheap operators.  What they compute is in hand_masks.h too, by
  * hand.  Not a general builder: nodes have up to three inputs and one output. */
 #ifndef OPJIT_TESTS_BENCH_GRAPHS_H
 #define OPJIT_TESTS_BENCH_GRAPHS_H
+
+#include <stdbool.h>
 
 #include <opjit/opjit.h>
 
@@ -39,6 +41,8 @@ typedef struct graph_node {
         DML_FILL_VALUE_CONSTANT_OPERATOR_DESC constant;
         DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC sequence;
         DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax;
+        DML_ACTIVATION_GELU_OPERATOR_DESC gelu;
+        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC norm;
     } fields;
 } graph_node;
 
@@ -63,6 +67,8 @@ typedef enum graph_mask { GRAPH_MASK_DIAGONAL, GRAPH_MASK_IF, GRAPH_MASK_ADD } g
 void graph_alibi(graph *g, const uint32_t shape[3], graph_mask mask);
 void graph_causal_softmax(graph *g, const uint32_t shape[3], graph_mask mask);
 void graph_chain(graph *g, const uint32_t shape[3], uint32_t length);
+/* Layer norm and softmax of each row, with_gelu: GELU between them. */
+void graph_rows(graph *g, const uint32_t shape[3], bool with_gelu);
 /* Makes operators and edges; *g is then ready for opjit_compile_graph.  false, with a line printed: that failed. */
 bool graph_make(opjit_context *context, graph *g);
 void graph_free(graph *g); /* operators only */
