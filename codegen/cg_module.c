@@ -134,13 +134,16 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
 {
     uint32_t stage = 0;
     cg_whole whole;
-    TRY(opjit_cg_whole_init(&whole, ir, &j->arena, j->error));
-    for (ir_ref s = ir->body; s != 0; s = ir_at(ir, s)->next, stage++) {
+    rt_arena arena;
+    opjit_rt_arena_init(&arena, j->request->allocator);
+    opjit_status status = opjit_cg_whole_init(&whole, ir, &arena, j->error);
+    for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
         snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
-        TRY(build_stage(j, cpu, &whole, s, name));
+        status = build_stage(j, cpu, &whole, s, name);
     }
-    return OPJIT_OK;
+    opjit_rt_arena_free(&arena);
+    return status;
 }
 
 static opjit_status build_variants(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count,
