@@ -12,12 +12,11 @@
 #include "tests/reference/reference.h"
 #include "tests/support/checker.h"
 #include "tests/support/emulated.h"
-#include "tests/support/executors.h"
-#include "tests/support/graph_case.h"
+#include "tests/support/in_place.h"
 #include "tests/support/moves.h"
 #include "tests/support/pointwise_case.h"
 
-enum { OPERATOR_CASES = 500, GRAPH_CASES = 400, BUFFERS = 16, VALUES = 20, MOST_ELEMENTS = 300 };
+enum { OPERATOR_CASES = 500, GRAPH_CASES = 400, VALUES = 20, MOST_ELEMENTS = 300 };
 
 static const test_mode modes[] = {
     { .name = "interpreted", .flags = OPJIT_COMPILE_INTERPRET },
@@ -35,180 +34,6 @@ static const test_mode modes[] = {
 enum { INTERPRETED = 2 }; /* the first of them */
 
 static uint64_t shared_calls; /* how many had an output in an input's memory */
-
-/* --- one kernel ---------------------------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    test_random *r;
-    const test_mode *mode;
-    const char *what;
-    uint64_t number;
-    opjit_kernel *kernel;
-    opjit_kernel_info info;
-    uint32_t count; /* inputs and outputs */
-    test_buffer apart[BUFFERS], together[BUFFERS];
-    uint32_t home[BUFFERS]; /* which buffer each one lies in */
-} trial;
-
-#define WHERE "%s, case %" PRIu64 ", %s: "
-#define AT(t) (t)->what, (t)->number, (t)->mode->name
-
-static bool is_float(uint32_t dtype)
-{
-    return ref_dtype_is_float((DML_TENSOR_DATA_TYPE)dtype);
-}
-
-/* Small numbers: sums and exponentials of them stay numbers. */
-static void fill(test_random *r, const opjit_buffer_info *info, uint8_t *data, size_t bytes)
-{
-    static const uint16_t halves[] = { 0, 0x3400, 0xb800, 0x3c00, 0xc000, 0x3e00, 0x4100 };
-    const uint32_t size = ref_dtype_size((DML_TENSOR_DATA_TYPE)info->dtype);
-    for (size_t at = 0; at + size <= bytes; at += size) {
-        const int64_t whole = test_random_between(r, -6, 12);
-        const float f = (float)whole / 4;
-        const double d = f;
-        const uint16_t h = halves[test_random_below(r, 7)];
-        const void *from = !is_float(info->dtype) ? (const void *)&whole : size == 8 ? (const void *)&d
-                           : size == 4            ? (const void *)&f
-                                                  : (const void *)&h;
-        memcpy(data + at, from, size);
-    }
-}
-
-/* Which input each output lies in, and which inputs are one buffer; false: none of the outputs is in place. */
-static bool draw_homes(trial *t)
-{
-    bool any = false, taken[BUFFERS] = { false };
-    for (uint32_t i = 0; i < t->count; i++)
-        t->home[i] = i;
-    for (uint32_t o = t->info.inputs; o < t->count; o++) {
-        const uint32_t mask = t->info.buffers[o].alias_inputs;
-        const uint32_t first = (uint32_t)test_random_below(t->r, t->info.inputs + 1);
-        for (uint32_t k = 0; k < t->info.inputs && t->home[o] == o; k++) {
-            const uint32_t i = (first + k) % t->info.inputs;
-            if ((mask >> i & 1) == 0 || taken[i] || test_random_chance(t->r, 10))
-                continue;
-            t->home[o] = i;
-            taken[i] = any = true;
-            for (uint32_t j = 0; j < t->info.inputs; j++)
-                if (j != i && (mask >> j & 1) != 0 && !taken[j] && test_random_chance(t->r, 25)) {
-                    t->home[j] = i;
-                    taken[j] = true;
-                }
-        }
-    }
-    return any;
-}
-
-static void make_buffers(trial *t)
-{
-    size_t bytes[BUFFERS] = { 0 }, align[BUFFERS] = { 0 };
-    for (uint32_t i = 0; i < t->count; i++) {
-        const opjit_buffer_info *b = &t->info.buffers[i];
-        const uint32_t h = t->home[i];
-        bytes[h] = b->bytes > bytes[h] ? b->bytes : bytes[h];
-        align[h] = b->align > align[h] ? b->align : align[h];
-    }
-    for (uint32_t i = 0; i < t->count; i++) {
-        const opjit_buffer_info *b = &t->info.buffers[i];
-        const uint32_t h = t->home[i];
-        ck_assert(test_buffer_create(&t->apart[i], t->r, bytes[h], b->align));
-        if (i < t->info.inputs)
-            fill(t->r, b, t->apart[i].data, bytes[h]);
-        if (h == i)
-            ck_assert(test_buffer_create(&t->together[i], t->r, bytes[i], align[i]));
-    }
-    for (uint32_t i = 0; i < t->info.inputs; i++)
-        memcpy(t->apart[i].data, t->apart[t->home[i]].data, bytes[t->home[i]]); /* one buffer has one content */
-    for (uint32_t i = 0; i < t->count; i++) {
-        if (t->home[i] == i && i < t->info.inputs)
-            memcpy(t->together[i].data, t->apart[i].data, bytes[i]);
-        if (t->home[i] == i && i >= t->info.inputs)
-            memcpy(t->apart[i].data, t->together[i].data, bytes[i]);
-        test_buffer_expect_unchanged(&t->apart[i]);
-        if (t->home[i] == i)
-            test_buffer_expect_unchanged(&t->together[i]);
-    }
-}
-
-/* False: no machine here can run it. */
-static bool call(trial *t, const test_buffer *buffers, const uint32_t *homes)
-{
-    opjit_binding bindings[BUFFERS];
-    opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
-    test_executor executor;
-    for (uint32_t i = 0; i < t->count; i++) {
-        const test_buffer *b = &buffers[homes == NULL ? i : homes[i]];
-        bindings[i] = (opjit_binding){ b->data, b->bytes };
-    }
-    call.binding_count = t->count;
-    call.bindings = bindings;
-    test_executor_init(&executor, t->r, t->mode->how == TEST_THREADS);
-    if (t->mode->how != TEST_CALL)
-        call.executor = &executor.executor;
-    const opjit_status status = opjit_kernel_call(t->kernel, &call, &error);
-    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE || test_excused(t->mode, status), WHERE "%s", AT(t),
-                  error.message);
-    return status == OPJIT_OK;
-}
-
-/* The elements of output o as the call with buffers apart made them, where the other call should have put them; NaNs
- * may have any sign and payload. */
-static void expect(trial *t, uint32_t o)
-{
-    const opjit_buffer_info *b = &t->info.buffers[o];
-    test_buffer *own = &t->together[t->home[o]];
-    ref_tensor tensor = { .dtype = (DML_TENSOR_DATA_TYPE)b->dtype, .rank = b->rank };
-    uint64_t elements = 1;
-    for (uint32_t d = 0; d < b->rank; d++) {
-        tensor.sizes[d] = (uint32_t)b->sizes[d];
-        tensor.strides[d] = b->strides[d];
-        elements *= b->sizes[d];
-    }
-    for (uint64_t e = 0; e < elements; e++) {
-        uint32_t at[8];
-        ref_tensor_coordinates(&tensor, e, at);
-        const uint64_t offset = ref_tensor_offset(&tensor, at);
-        const uint64_t want = ref_load(&tensor, t->apart[o].data, offset), got = ref_load(&tensor, own->data, offset);
-        const bool nan = is_float(b->dtype) && ref_is_nan(tensor.dtype, want) && ref_is_nan(tensor.dtype, got);
-        ref_store(&tensor, own->expected, offset, nan ? got : want);
-    }
-}
-
-static void compare(trial *t)
-{
-    int64_t at;
-    for (uint32_t i = 0; i < t->count; i++) {
-        ck_assert_msg(i >= t->info.inputs || test_buffer_compare(&t->apart[i], &at),
-                      WHERE "input %u was changed, called apart", AT(t), i);
-        if (i >= t->info.inputs)
-            expect(t, i);
-    }
-    for (uint32_t i = 0; i < t->count; i++)
-        ck_assert_msg(t->home[i] != i || test_buffer_compare(&t->together[i], &at),
-                      WHERE "buffer %u in place, byte %" PRId64 " of %zu", AT(t), i, at, t->together[i].bytes);
-}
-
-/* Takes the kernel. */
-static void check_kernel(trial *t)
-{
-    t->info = (opjit_kernel_info)OPJIT_KERNEL_INFO_INIT;
-    ck_assert_int_eq(opjit_kernel_get_info(t->kernel, &t->info, NULL), OPJIT_OK);
-    t->count = t->info.inputs + t->info.outputs;
-    if (t->count <= BUFFERS && t->info.inputs > 0 && draw_homes(t)) {
-        make_buffers(t);
-        if (call(t, t->apart, NULL) && call(t, t->together, t->home)) {
-            compare(t);
-            shared_calls++;
-        }
-    }
-    for (uint32_t i = 0; i < BUFFERS; i++) {
-        test_buffer_destroy(&t->apart[i]);
-        test_buffer_destroy(&t->together[i]);
-    }
-    opjit_kernel_release(t->kernel);
-}
 
 static const test_mode *draw_mode(test_random *r, bool codegen)
 {
@@ -228,7 +53,7 @@ static opjit_compile_options options_of(const test_mode *mode)
 
 /* --- operators ----------------------------------------------------------------------------------------------------- */
 
-static void check_operator(trial *t, opjit_context *context, const DML_OPERATOR_DESC *op, bool codegen)
+static void check_operator(in_place_trial *t, opjit_context *context, const DML_OPERATOR_DESC *op, bool codegen)
 {
     opjit_operator *made = NULL;
     opjit_error error = { OPJIT_OK, "" };
@@ -237,16 +62,16 @@ static void check_operator(trial *t, opjit_context *context, const DML_OPERATOR_
     opjit_status status = opjit_operator_create(context, op, &made, &error);
     if (status == OPJIT_LIMIT) /* a layout that it doesn't take */
         return;
-    ck_assert_msg(status == OPJIT_OK, WHERE "%s", AT(t), error.message);
+    ck_assert_msg(status == OPJIT_OK, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
     status = test_compile_operator(context, made, &options, &t->kernel, &error);
-    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, WHERE "%s", AT(t), error.message);
+    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
     if (status == OPJIT_OK)
-        check_kernel(t);
+        shared_calls += in_place_check(t);
     opjit_operator_release(made);
 }
 
 /* Operators of whole rows: each draws its fields for one input and output of one shape. */
-static void draw_rows(trial *t, opjit_context *context, bool codegen)
+static void draw_rows(in_place_trial *t, opjit_context *context, bool codegen)
 {
     static const DML_OPERATOR_TYPE types[] = {
         DML_OPERATOR_CUMULATIVE_SUMMATION,    DML_OPERATOR_CUMULATIVE_PRODUCT,
@@ -292,7 +117,7 @@ static void draw_rows(trial *t, opjit_context *context, bool codegen)
     check_operator(t, context, &(DML_OPERATOR_DESC){ type, descs[kind] }, codegen);
 }
 
-static void draw_operator(trial *t, opjit_context *context, bool codegen)
+static void draw_operator(in_place_trial *t, opjit_context *context, bool codegen)
 {
     static pointwise_case pointwise;
     static move_case move;
@@ -320,7 +145,7 @@ static void draw_operator(trial *t, opjit_context *context, bool codegen)
 
 /* Values of one shape, packed. */
 typedef struct net {
-    trial *t;
+    in_place_trial *t;
     graph_case graph;
     DML_TENSOR_DATA_TYPE type;
     uint32_t rank, sizes[8], inputs;
@@ -441,45 +266,7 @@ static void draw_shapes(net *n)
     graph_tensor_set(&n->across, n->type, n->rank, n->sizes, strides, 0);
 }
 
-/* A call with buffers apart gives what the graph gives as it is lowered, before any pass. */
-static void compare_lowered(trial *t, const net *n)
-{
-    opjit_error error = { OPJIT_OK, "" };
-    test_buffer lowered[BUFFERS] = { { NULL } };
-    void *pointers[BUFFERS];
-    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    ck_assert_int_eq(opjit_kernel_get_info(t->kernel, &info, NULL), OPJIT_OK);
-    t->info = info;
-    t->count = info.inputs + info.outputs;
-    for (uint32_t i = 0; i < t->count; i++)
-        t->home[i] = i;
-    make_buffers(t);
-    for (uint32_t i = 0; i < t->count; i++) {
-        ck_assert(test_buffer_create(&lowered[i], t->r, t->apart[i].bytes, 64));
-        pointers[i] = i < info.inputs ? t->apart[i].data : lowered[i].data;
-    }
-    ck_assert_msg(graph_run_lowered(&n->graph, pointers, &error) == OPJIT_OK, WHERE "%s", AT(t), error.message);
-    if (call(t, t->apart, NULL))
-        for (uint32_t i = info.inputs; i < t->count; i++) {
-            const ref_tensor tensor = { .dtype = (DML_TENSOR_DATA_TYPE)info.buffers[i].dtype };
-            uint64_t elements = 1; /* packed */
-            for (uint32_t d = 0; d < info.buffers[i].rank; d++)
-                elements *= info.buffers[i].sizes[d];
-            for (uint64_t e = 0; e < elements; e++) {
-                const uint64_t want = ref_load(&tensor, lowered[i].data, e), got = ref_load(&tensor, t->apart[i].data, e);
-                ck_assert_msg(want == got || (ref_is_nan(tensor.dtype, want) && ref_is_nan(tensor.dtype, got)),
-                              WHERE "output %u, element %" PRIu64 ": %#" PRIx64 ", lowered %#" PRIx64, AT(t), i - info.inputs,
-                              e, got, want);
-            }
-        }
-    for (uint32_t i = 0; i < t->count; i++) {
-        test_buffer_destroy(&lowered[i]);
-        test_buffer_destroy(&t->apart[i]);
-        test_buffer_destroy(&t->together[i]);
-    }
-}
-
-static void check_graph(trial *t, opjit_context *context, bool codegen)
+static void check_graph(in_place_trial *t, opjit_context *context, bool codegen)
 {
     static net n; /* its tensors point into it */
     opjit_error error = { OPJIT_OK, "" };
@@ -501,17 +288,17 @@ static void check_graph(trial *t, opjit_context *context, bool codegen)
     t->mode = draw_mode(t->r, codegen);
     const opjit_compile_options options = options_of(t->mode);
     const opjit_status status = test_compile_graph(context, &n.graph.desc, &options, &t->kernel, &error);
-    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, WHERE "%s", AT(t), error.message);
+    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
     if (status == OPJIT_OK && t->number % 2 == 0)
-        compare_lowered(t, &n);
+        in_place_compare_lowered(t, &n.graph);
     if (status == OPJIT_OK)
-        check_kernel(t);
+        shared_calls += in_place_check(t);
     graph_end(&n.graph);
 }
 
 /* --- the loops ----------------------------------------------------------------------------------------------------- */
 
-static void run(const char *name, uint64_t count, void (*check)(trial *, opjit_context *, bool))
+static void run(const char *name, uint64_t count, void (*check)(in_place_trial *, opjit_context *, bool))
 {
     const test_cases cases = test_cases_init(name, count);
     opjit_context *context = test_context_create();
@@ -519,7 +306,7 @@ static void run(const char *name, uint64_t count, void (*check)(trial *, opjit_c
     shared_calls = 0;
     for (uint64_t i = cases.first; i < cases.end; i++) {
         test_random r;
-        trial t = { .r = &r, .number = i };
+        in_place_trial t = { .r = &r, .number = i };
         test_random_init(&r, cases.seed, 77, i);
         check(&t, context, codegen);
     }

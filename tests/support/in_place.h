@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* in_place.h - one kernel called twice: with buffers apart, and with outputs in the memory of inputs wherever it says that
+ * they may be. */
+#ifndef OPJIT_TESTS_SUPPORT_IN_PLACE_H
+#define OPJIT_TESTS_SUPPORT_IN_PLACE_H
+
+#include <inttypes.h>
+
+#include "tests/support/checker.h"
+#include "tests/support/graph_case.h"
+#include "tests/support/guarded.h"
+
+enum { IN_PLACE_BUFFERS = 16 };
+
+typedef struct in_place_trial {
+    test_random *r;
+    const test_mode *mode;
+    const char *what;
+    uint64_t number;
+    opjit_kernel *kernel;
+    opjit_kernel_info info;
+    uint32_t count; /* inputs and outputs */
+    test_buffer apart[IN_PLACE_BUFFERS], together[IN_PLACE_BUFFERS];
+    uint32_t home[IN_PLACE_BUFFERS]; /* which buffer each one lies in */
+} in_place_trial;
+
+/* For messages of Check: which case it is. */
+#define IN_PLACE_WHERE "%s, case %" PRIu64 ", %s: "
+#define IN_PLACE_AT(t) (t)->what, (t)->number, (t)->mode->name
+
+/* Takes the kernel; whether it was called in place.  Fails the Check test where the calls differ in a bit, or change
+ * anything else; NaNs may have any sign and payload. */
+bool in_place_check(in_place_trial *t);
+/* Whether a call with buffers apart gives what the graph, whose tensors are packed, gives as it is lowered, before any
+ * pass; fails the Check test if not. */
+void in_place_compare_lowered(in_place_trial *t, const graph_case *graph);
+
+#endif
