@@ -10,9 +10,9 @@ mkdir "$work/model"
 printf '\001\002\003\004' >"$work/model/in.raw"
 printf '{ "resources": { "A": { "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in.raw" } },
         "B": { "initialValues": "deferred" } },
-    "dispatchables": { "not": { "type": "ELEMENT_WISE_BIT_NOT", "desc": {
+    "dispatchables": { "bit": { "type": "ELEMENT_WISE_BIT_NOT", "desc": {
         "InputTensor": { "DataType": "UINT8", "Sizes": [4] }, "OutputTensor": { "DataType": "UINT8", "Sizes": [4] } } } },
-    "commands": [{ "type": "dispatch", "dispatchable": "not", "bindings": { "InputTensor": "A", "OutputTensor": "B" } },
+    "commands": [{ "type": "dispatch", "dispatchable": "bit", "bindings": { "InputTensor": "A", "OutputTensor": "B" } },
         { "type": "writeFile", "resource": "B", "targetPath": "out.raw" }, { "type": "print", "resource": "B" }] }' >"$work/model/m.json"
 printf "Resource 'B': 254, 253, 252, 251\n" >"$work/expected"
 printf '\376\375\374\373' >"$work/new"
@@ -60,6 +60,36 @@ sweep() {
     [ $n -gt 20 ] || [ $failed != 0 ] || fail "$1, $2: only $n calls are seen"
     echo "$1, $2, $3: $n calls"
 }
+# The files of `compile` are complete or as they were, too.
+compiled() {
+    n=0
+    while [ $failed = 0 ]; do
+        n=$((n + 1))
+        rm -rf "$work/hit" "$work/out.d"
+        cp -r "$work/old.d" "$work/out.d"
+        status=0
+        FAKE_FILES_AT=$n FAKE_FILES_KIND=$1 FAKE_FILES_HIT="$work/hit" LD_PRELOAD=$OPJIT_TEST_FILES \
+            "$OPJIT" compile "$work/model/m.json" --no-cache --target cpu:x86-64-v2 --emit json,header -o "$work/out.d" \
+            >"$work/out" 2>"$work/err" || status=$?
+        [ -e "$work/hit" ] || break
+        count=$((count + 1))
+        ! grep -q descriptors "$work/hit" || fail "compile, $1, call $n: descriptors are left open"
+        for file in bit.h bit.json; do
+            cmp -s "$work/out.d/$file" "$work/new.d/$file" || { [ $status != 0 ] && [ "$(cat "$work/out.d/$file")" = old ]; } ||
+                fail "compile, $1, call $n: $file is neither old nor new"
+        done
+    done
+    [ $n -gt 10 ] || [ $failed != 0 ] || fail "compile, $1: only $n calls are seen"
+    echo "compile, $1: $n calls"
+}
+"$OPJIT" compile "$work/model/m.json" --no-cache --quiet --target cpu:x86-64-v2 --emit json,header -o "$work/new.d"
+mkdir "$work/old.d"
+printf old >"$work/old.d/bit.h"
+printf old >"$work/old.d/bit.json"
+for kind in ENOSPC lost; do
+    compiled $kind
+done
+
 printf old >"$work/old"
 for kind in EIO short lost; do
     sweep $kind cold old
