@@ -36,14 +36,14 @@ static const struct {
 /* Says that a setting is ignored: each one once a context. */
 static void ignore_kind(const fe_unit *unit, const char *word, size_t length)
 {
-    if (!atomic_exchange(&unit->core->dump_kind_warned, true))
+    if (!atomic_exchange(&unit->core->dump_kind_warned, 1))
         opjit_rt_event(unit->core, OPJIT_EVENT_WARNING,
                        "warning,OPJIT_DUMP,%.*s,none of graph ir ir-all llvm asm obj", (int)length, word);
 }
 
 static void ignore_folder(const fe_unit *unit, const char *folder, int reason)
 {
-    if (!atomic_exchange(&unit->core->dump_folder_warned, true))
+    if (!atomic_exchange(&unit->core->dump_folder_warned, 1))
         opjit_rt_event(unit->core, OPJIT_EVENT_WARNING, "warning,OPJIT_DUMP_DIR,%s,%s", folder, strerror(reason));
 }
 

@@ -37,7 +37,7 @@ typedef struct rt_core {
     bool verify;              /* OPJIT_VERIFY=1: IR is verified after every pass (always where assertions are on) */
     char *dump, *dump_dir;    /* OPJIT_DUMP, OPJIT_DUMP_DIR, or NULL; owned */
     char *codegen_path;       /* option, else OPJIT_CODEGEN, or NULL; owned.  Kernels from the disk cache need it for their peak version */
-    atomic_bool dump_kind_warned, dump_folder_warned; /* OPJIT_DUMP, OPJIT_DUMP_DIR: that they are ignored was said */
+    atomic_int dump_kind_warned, dump_folder_warned;  /* OPJIT_DUMP, OPJIT_DUMP_DIR: that they are ignored was said */
     rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
     rt_code_pages pages;
     const rt_devices *devices; /* how to do things with it */

@@ -50,7 +50,7 @@ set(none ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROGRAM=$<TARGET_FILE
 opjit_test(api.none ${none} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/none -P ${api}/none.cmake)
 if(OPJIT_QEMU_AARCH64 AND OPJIT_GCC_AARCH64)
     opjit_test(api.none_aarch64 ${none} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/none_aarch64
-               -DTOOLCHAIN=${api}/aarch64.cmake -DEMULATOR=${OPJIT_QEMU_AARCH64} -DSYSROOT=/usr/aarch64-linux-gnu -P ${api}/none.cmake)
+               -DTOOLCHAIN=${api}/aarch64.cmake -DEMULATOR=${OPJIT_QEMU_AARCH64} -DLOADER=/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 -P ${api}/none.cmake)
 else()
     opjit_test(api.none_aarch64 sh -c "echo skipped: no qemu-aarch64 or no aarch64-linux-gnu-gcc was found; exit 77")
 endif()

@@ -3,7 +3,7 @@
 # interpreter and says so, and programs with kernels that another opjit made are built against it.
 # With TOOLCHAIN all of that is a cross build, whose programs EMULATOR runs.  The native one asks for a unity build too.
 #   cmake -DSOURCE=.. -DWORK=.. -DPROGRAM=<opjit that makes code> -DC_COMPILER=.. -DCXX_COMPILER=.. -DGENERATOR=..
-#         [-DTOOLCHAIN=.. -DEMULATOR=<qemu> -DSYSROOT=<where its loader and libc are>] -P none.cmake
+#         [-DTOOLCHAIN=.. -DEMULATOR=<qemu> -DLOADER=<ld-linux of that machine>] -P none.cmake
 cmake_minimum_required(VERSION 3.25)
 
 function(run)
@@ -40,8 +40,9 @@ run(${CMAKE_COMMAND} ${options} -S ${SOURCE} -B ${WORK}/opjit -DOPJIT_CODEGEN=no
     -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -DOPJIT_WERROR=ON)
 run(${CMAKE_COMMAND} --build ${WORK}/opjit)
 run(${CMAKE_COMMAND} --install ${WORK}/opjit --prefix ${WORK}/prefix)
-if(EMULATOR)
-    list(APPEND EMULATOR -L ${SYSROOT})
+if(EMULATOR) # by the loader, as qemu's -L would put another folder in the place of /
+    cmake_path(GET LOADER PARENT_PATH libraries)
+    list(APPEND EMULATOR ${LOADER} --library-path ${libraries})
 endif()
 set(opjit ${EMULATOR} ${WORK}/prefix/bin/opjit)
 
