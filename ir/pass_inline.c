@@ -240,8 +240,8 @@ static bool by_variables(const inliner *in, ir_tensor *layout, ir_ref *at, int64
         out.strides[d] = in->extents[d] == 1 ? 0 : (uint64_t)factor;
     }
     out.rank = in->loop_count;
-    if (in->row_count > 0 && out.rank > 1 && out.strides[out.rank - 1] == 0)
-        out.rank--; /* the same for the whole row, in each of the stage's loops over it */
+    while (in->row_count > 0 && out.rank > 1 && out.strides[out.rank - 1] == 0)
+        out.rank--; /* the same for the whole row, in each of the stage's loops over it, and over its blocks */
     if (identity || form.count > 0 || form.constant < 0 || out.rank == 0)
         return false;
     memcpy(at, in->loops, out.rank * sizeof *at);
