@@ -267,6 +267,8 @@ opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocat
 /* Checks rules V1 ... V18 as far as f->stage has them; the message begins with the rule's number, "V3 %4 load: ...".
  * INTERNAL: a rule is broken; LIMIT: it is a rule that takes a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
+/* The same, with the proofs (V6 to V8, V12, V15) that do not succeed counted: statements, loops, tensors, stages. */
+opjit_status opjit_ir_count_unproven(const ir_func *f, uint32_t *out, opjit_error *error);
 
 /* --- passes (passes.c, pass_*.c) ---------------------------------------------------------------------------------- */
 typedef struct ir_pass_env {

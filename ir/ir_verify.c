@@ -13,7 +13,7 @@
  *   V14 no dead def; after identity no dead let and acc                             V15 aliased loads come before their stores
  *   V16 at most 24 loops in a stage                                                 V17 lanes are 1 or 32
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
- * What expressions have to keep is in ir_verify_expr.c, V6 and V7 are in ir_verify_cover.c, V8 in ir_verify_bounds.c,
+ * What expressions have to keep is in ir_verify_expr.c, V6 and V7 are in ir_verify_cover.c and ir_verify_reads.c, V8 in ir_verify_bounds.c,
  * V12 and V13 in ir_verify_vector.c. */
 #include "ir/ir_verify.h"
 
@@ -43,6 +43,20 @@ opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node,
     }
     return opjit_rt_error_set(v->error, is_proof(rule) ? OPJIT_LIMIT : OPJIT_INTERNAL, "V%u %s%s%s", rule, name,
                               name[0] ? ": " : "", message);
+}
+
+opjit_status opjit_ir_verify_proof(const verifier *v, opjit_status status)
+{
+    if (status != OPJIT_LIMIT || v->unproven == NULL)
+        return status;
+    ++*v->unproven;
+    opjit_rt_error_clear(v->error);
+    return OPJIT_OK;
+}
+
+static opjit_status check_bounds(verifier *v, ir_ref s)
+{
+    return opjit_ir_verify_proof(v, opjit_ir_verify_bounds(v, s));
 }
 
 #define FAIL(rule, node, ...) return opjit_ir_verify_fail(v, rule, node, __VA_ARGS__)
@@ -155,13 +169,13 @@ static opjit_status check_loop(verifier *v, ir_ref s)
         FAIL(16, s, "loops are nested too deep");
     TRY(check_attributes(v, s));
     TRY(check_grid(v, s));
-    TRY(opjit_ir_verify_bounds(v, s));
+    TRY(check_bounds(v, s));
     v->open[v->open_count++] = s;
     v->in_scope[node.ref] = 1;
     TRY(check_block(v, node.body));
     v->in_scope[node.ref] = 0;
     v->open_count--;
-    return node.op == IR_FOR ? opjit_ir_verify_vector(v, s, v->open[0]) : OPJIT_OK;
+    return node.op == IR_FOR ? opjit_ir_verify_proof(v, opjit_ir_verify_vector(v, s, v->open[0])) : OPJIT_OK;
 }
 
 static opjit_status check_acc(verifier *v, ir_ref s)
@@ -193,7 +207,7 @@ static opjit_status check_upd(verifier *v, ir_ref s)
     const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
     if (arg ? !verify_is_number(type) || ir_at(f, ir_operand(f, s, 1))->type != IR_INDEX : type != acc->type)
         FAIL(1, s, "its value is %s", opjit_ir_type_name(type));
-    return opjit_ir_verify_bounds(v, s);
+    return check_bounds(v, s);
 }
 
 static opjit_status check_store(verifier *v, ir_ref s)
@@ -214,7 +228,7 @@ static opjit_status check_store(verifier *v, ir_ref s)
     if (ir_at(f, ir_operand(f, s, 0))->type != t->type)
         FAIL(1, s, "its value is %s, the tensor %s", opjit_ir_type_name((ir_type)ir_at(f, ir_operand(f, s, 0))->type),
              opjit_ir_type_name(t->type));
-    return opjit_ir_verify_bounds(v, s);
+    return check_bounds(v, s);
 }
 
 static opjit_status check_let(verifier *v, ir_ref s)
@@ -225,7 +239,7 @@ static opjit_status check_let(verifier *v, ir_ref s)
     if (ir_at(v->f, s)->type != ir_at(v->f, ir_operand(v->f, s, 0))->type)
         FAIL(1, s, "its type is not its value's");
     v->in_scope[s] = 1;
-    return opjit_ir_verify_bounds(v, s);
+    return check_bounds(v, s);
 }
 
 static opjit_status check_statement(verifier *v, ir_ref s)
@@ -314,7 +328,7 @@ static opjit_status check_definition(verifier *v, ir_ref s)
     const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
     if (node.kind >= IR_ARGMIN ? !ir_is_element(type) : type != t->type)
         FAIL(1, s, "its value is %s, the tensor %s", opjit_ir_type_name(type), opjit_ir_type_name(t->type));
-    TRY(opjit_ir_verify_bounds(v, s));
+    TRY(check_bounds(v, s));
     for (uint32_t d = 0; d < vars; d++)
         v->in_scope[ir_operand(f, s, 1 + d)] = 0;
     v->defined[node.ref] = node.op == IR_DEF;
@@ -375,32 +389,92 @@ static opjit_status check_aliases(verifier *v)
     return OPJIT_OK;
 }
 
-static opjit_status check_all(verifier *v)
+/* Notes which nodes are or read loads: operands are older than what reads them. */
+static void find_loads(verifier *v)
+{
+    for (ir_ref r = 1; r < v->node_count; r++) {
+        const ir_node *node = ir_at(v->f, r);
+        v->loads[r] = node->op == IR_LOAD;
+        for (uint32_t i = 0; i < node->count && !v->loads[r]; i++) {
+            const ir_ref operand = ir_operand(v->f, r, i);
+            v->loads[r] = operand >= r || v->loads[operand]; /* later ones: a rule that is not yet checked */
+        }
+    }
+}
+
+/* Enters the stores of a block of the stage, one of a tensor. */
+static void list_stores(verifier *v, ir_ref first, ir_ref stage)
+{
+    for (ir_ref s = first; s && s < v->node_count; s = ir_at(v->f, s)->next) {
+        const ir_node *node = ir_at(v->f, s);
+        list_stores(v, node->body, stage);
+        if (node->op != IR_STORE || (v->last_store[node->ref] && v->stage_of[v->last_store[node->ref]] == stage))
+            continue;
+        v->stage_of[s] = stage;
+        if (v->last_store[node->ref])
+            v->next_store[v->last_store[node->ref]] = s;
+        else
+            v->first_store[node->ref] = s;
+        v->last_store[node->ref] = s;
+    }
+}
+
+static bool make_tables(verifier *v)
 {
     rt_arena *arena = &v->f->arena;
     v->in_scope = ARENA_ARRAY(arena, uint8_t, v->node_count);
     v->used = ARENA_ARRAY(arena, uint8_t, v->node_count);
+    v->loads = ARENA_ARRAY(arena, uint8_t, v->node_count);
     v->defined = ARENA_ARRAY(arena, uint8_t, v->f->tensor_count);
     v->used_tensor = ARENA_ARRAY(arena, uint8_t, v->f->tensor_count);
     v->stamp = ARENA_ARRAY(arena, uint32_t, v->node_count);
-    if (!v->in_scope || !v->used || !v->defined || !v->used_tensor || !v->stamp)
-        return opjit_rt_no_memory(v->error);
-    TRY(check_tensors(v));
-    TRY(check_items(v));
-    TRY(check_aliases(v));
-    return opjit_ir_verify_cover(v);
+    v->walked = ARENA_ARRAY(arena, uint32_t, v->node_count);
+    v->next_store = ARENA_ARRAY(arena, ir_ref, v->node_count);
+    v->stage_of = ARENA_ARRAY(arena, ir_ref, v->node_count);
+    v->first_store = ARENA_ARRAY(arena, ir_ref, v->f->tensor_count);
+    v->last_store = ARENA_ARRAY(arena, ir_ref, v->f->tensor_count);
+    return v->in_scope && v->used && v->loads && v->defined && v->used_tensor && v->stamp && v->walked &&
+           v->next_store && v->stage_of && v->first_store && v->last_store;
 }
 
-opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error)
+static opjit_status check_all(verifier *v)
+{
+    if (!make_tables(v))
+        return opjit_rt_no_memory(v->error);
+    TRY(check_tensors(v));
+    find_loads(v);
+    TRY(check_items(v));
+    TRY(opjit_ir_verify_proof(v, check_aliases(v)));
+    for (ir_ref s = v->f->body; v->loops && s; s = ir_at(v->f, s)->next)
+        list_stores(v, ir_at(v->f, s)->body, s);
+    TRY(opjit_ir_verify_cover(v));
+    return v->loops ? opjit_ir_verify_reads(v) : OPJIT_OK;
+}
+
+static opjit_status verify(const ir_func *f, uint32_t *unproven, opjit_error *error)
 {
     ir_func copy;
     TRY(opjit_ir_copy(f, &copy, error));
-    verifier v = {
-        .f = &copy, .original = f, .node_count = f->node_count, .error = error, .loops = f->stage >= IR_PLACED
-    };
+    verifier v = { .f = &copy,
+                   .original = f,
+                   .node_count = f->node_count,
+                   .error = error,
+                   .unproven = unproven,
+                   .loops = f->stage >= IR_PLACED };
     opjit_status status = check_all(&v);
     if (status == OPJIT_OK && copy.failed)
         status = opjit_rt_no_memory(error);
     opjit_ir_free(&copy);
     return status;
+}
+
+opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error)
+{
+    return verify(f, NULL, error);
+}
+
+opjit_status opjit_ir_count_unproven(const ir_func *f, uint32_t *out, opjit_error *error)
+{
+    *out = 0;
+    return verify(f, out, error);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir_verify_cover.c - V6 and V7: which coordinates the stores of a tensor reach, proven by structure.
+/* ir_verify_cover.c - V6, and V7 of stores: which coordinates the stores of a tensor reach, proven by structure.
  *
  * The stores of a block are pieces: per dimension a point or an interval whose ends are expressions.  Pieces that touch
  * merge; a loop is closed over by turning what depends on its variable into intervals that don't:
  *     a point j + r                    becomes  [lo + r, hi + r)
  *     intervals that follow each other become   [first low end, last high end)       (tiles)
  *     points idiv(p, c), imod(p, c)    become   [0, n), [0, c)                       (merged dimensions)
+ *     a point p of a loop that runs at most once     becomes  [p, p + hi - lo)       (p has no variable any more)
  * What is left at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
- * only be disjoint: a loop then closes over a hull if a coordinate tells its iterations apart. */
+ * only be disjoint: a loop then closes over a hull if a coordinate tells its iterations apart, or each begins where the
+ * one before ended or later. */
 #include "ir/ir_verify.h"
 
 #include <string.h>
@@ -29,6 +31,7 @@ typedef struct cover {
     ir_func *f;
     uint32_t tensor, rank, rule;
     bool gaps;
+    ir_ref block; /* that the loop to be closed stands in: its first statement */
     piece pieces[PIECES];
     uint32_t count;
 } cover;
@@ -152,6 +155,11 @@ static bool close_digits(cover *c, piece *p, ir_ref loop)
     return true;
 }
 
+static extent as_interval(cover *c, const extent *e)
+{
+    return e->point ? (extent){ .lo = e->lo, .hi = plus(c->f, e->lo, 1) } : *e;
+}
+
 /* --- closing over one loop ---------------------------------------------------------------------------------------- */
 
 /* One dimension, a point that moves by one: [first, last + 1). */
@@ -199,6 +207,41 @@ static bool varies(const cover *c, const extent *e, ir_ref var)
     return opjit_ir_varies(c->f, e->lo, var) || (!e->point && opjit_ir_varies(c->f, e->hi, var));
 }
 
+static bool at_most_once(const cover *c, ir_ref loop)
+{
+    return opjit_ir_proves_le(c->f, ir_operand(c->f, loop, 1), ir_operand(c->f, loop, 0), 1);
+}
+
+/* The dimension along which the loops beside this one store; the last one where there are none. */
+static uint32_t dimension_beside(const cover *c, ir_ref loop)
+{
+    const ir_func *f = c->f;
+    for (ir_ref beside = c->block; beside; beside = ir_at(f, beside)->next)
+        for (ir_ref s = beside == loop ? 0 : ir_at(f, beside)->body; s; s = ir_at(f, s)->next)
+            for (uint32_t d = 0; d < c->rank && ir_at(f, s)->op == IR_STORE && ir_at(f, s)->ref == c->tensor; d++)
+                if (opjit_ir_varies(f, ir_operand(f, s, 1 + d), ir_at(f, beside)->ref))
+                    return d;
+    return c->rank - 1;
+}
+
+/* Nothing of the piece varies: it is one element, of as many iterations, along one dimension.  The variable was known
+ * from the end of the loop that is a constant. */
+static bool close_once(cover *c, piece *p, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    if (equal(f, plus(f, lo, 1), hi))
+        return true;
+    extent *e = &p->d[dimension_beside(c, loop)];
+    const extent one = as_interval(c, e);
+    if (!at_most_once(c, loop) || !opjit_ir_proves_le(f, lo, hi, 0) || !equal(f, plus(f, one.lo, 1), one.hi))
+        return false;
+    const ir_ref count = ir_expr2(f, IR_ISUB, IR_INDEX, hi, lo);
+    *e = ir_is_index_const(f, hi) ? (extent){ .lo = ir_expr2(f, IR_ISUB, IR_INDEX, one.hi, count), .hi = one.hi }
+                                  : (extent){ .lo = one.lo, .hi = ir_expr2(f, IR_IADD, IR_INDEX, one.lo, count) };
+    return !f->failed;
+}
+
 /* Exactly: false where the shape is not one of those above. */
 static bool close_piece(cover *c, piece *p, ir_ref loop)
 {
@@ -211,7 +254,7 @@ static bool close_piece(cover *c, piece *p, ir_ref loop)
             intervals += !p->d[d].point;
         }
     if (points + intervals == 0)
-        return equal(c->f, plus(c->f, ir_operand(c->f, loop, 0), 1), ir_operand(c->f, loop, 1));
+        return close_once(c, p, loop);
     if (points == 1 && intervals == 0 && close_point(c, &p->d[dimension], loop))
         return true;
     if (points > 0 && intervals == 0)
@@ -220,11 +263,6 @@ static bool close_piece(cover *c, piece *p, ir_ref loop)
 }
 
 /* --- merging and disjointness ------------------------------------------------------------------------------------- */
-
-static extent as_interval(cover *c, const extent *e)
-{
-    return e->point ? (extent){ .lo = e->lo, .hi = plus(c->f, e->lo, 1) } : *e;
-}
 
 static bool equal_extent(const cover *c, const extent *a, const extent *b)
 {
@@ -252,6 +290,14 @@ static bool merge_pieces(cover *c, piece *a, const piece *b)
     return true;
 }
 
+static bool is_empty(const cover *c, const piece *p)
+{
+    bool empty = false;
+    for (uint32_t d = 0; d < c->rank && !empty; d++)
+        empty = !p->d[d].point && equal(c->f, p->d[d].lo, p->d[d].hi);
+    return empty;
+}
+
 static void merge(cover *c, uint32_t from)
 {
     for (uint32_t a = from; a < c->count; a++)
@@ -262,6 +308,9 @@ static void merge(cover *c, uint32_t from)
                     a = b;
                 b = from - 1; /* the larger piece may touch others now; wraps to from */
             }
+    for (uint32_t i = from; i < c->count && c->count > from + 1; i++)
+        if (is_empty(c, &c->pieces[i]))
+            c->pieces[i--] = c->pieces[--c->count]; /* wraps to from - 1 */
 }
 
 static bool disjoint(cover *c, const piece *a, const piece *b)
@@ -293,6 +342,32 @@ static bool tells_apart(const cover *c, uint32_t from, uint32_t d, ir_ref var)
     return opjit_ir_factor(c->f, c->pieces[from].d[d].lo, var, &factor) && factor != 0;
 }
 
+/* Whether all pieces of each iteration end in dimension d where those of the next one begin, or before.  The loop's
+ * bounds are constants. */
+static bool follow(cover *c, uint32_t from, uint32_t d, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_node node = *ir_at(f, loop);
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    const int64_t step = node.op == IR_FOR ? (int64_t)node.imm : 1;
+    if (ir_index_value(f, hi) - ir_index_value(f, lo) <= step)
+        return true; /* one iteration */
+    const ir_ref all_but_last = opjit_ir_for(f, lo, opjit_ir_index(f, ir_index_value(f, hi) - step), (uint64_t)step);
+    const ir_ref var = all_but_last ? ir_at(f, all_but_last)->ref : 0;
+    for (uint32_t i = from; i < c->count; i++) {
+        const extent e = as_interval(c, &c->pieces[i].d[d]);
+        const ir_ref end = f->failed ? 0 : substitute(f, e.hi, node.ref, var);
+        bool above = end != 0 && opjit_ir_proves_le(f, e.lo, e.hi, 0);
+        for (uint32_t k = from; above && k < c->count; k++) {
+            const ir_ref begin = substitute(f, c->pieces[k].d[d].lo, node.ref, plus(f, var, step));
+            above = !f->failed && begin != 0 && opjit_ir_proves_le(f, end, begin, 0);
+        }
+        if (!above)
+            return false;
+    }
+    return true;
+}
+
 /* Whether every piece from `from` on has the points of the first one: digits that tell iterations of one piece
  * apart tell those of all apart then. */
 static bool same_points(const cover *c, uint32_t from)
@@ -304,20 +379,39 @@ static bool same_points(const cover *c, uint32_t from)
     return true;
 }
 
+/* The intervals of one piece that follow each other, with what is between them. */
+static extent from_first_to_last(cover *c, const extent *e, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_node node = *ir_at(f, loop);
+    const int64_t first = ir_index_value(f, ir_operand(f, loop, 0)), end = ir_index_value(f, ir_operand(f, loop, 1));
+    const int64_t step = node.op == IR_FOR ? (int64_t)node.imm : 1, last = end - 1 - (end - 1 - first) % step;
+    const extent i = as_interval(c, e);
+    return (extent){ .lo = tidy(f, substitute(f, i.lo, node.ref, opjit_ir_index(f, first))),
+                     .hi = tidy(f, substitute(f, i.hi, node.ref, opjit_ir_index(f, last))) };
+}
+
 /* The pieces as one that holds them: where a dimension varies or differs it is taken whole. */
 static bool close_hull(cover *c, uint32_t from, ir_ref loop)
 {
-    const ir_ref var = ir_at(c->f, loop)->ref;
+    const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
+    const bool counts = ir_is_index_const(c->f, lo) && ir_is_index_const(c->f, hi) &&
+                        ir_index_value(c->f, lo) < ir_index_value(c->f, hi);
     piece hull = c->pieces[from], whole = hull;
-    bool apart = close_digits(c, &whole, loop) && same_points(c, from);
+    bool apart = (close_digits(c, &whole, loop) && same_points(c, from)) || at_most_once(c, loop);
     for (uint32_t d = 0; d < c->rank; d++) {
-        apart = apart || tells_apart(c, from, d, var);
+        const bool follows = counts && follow(c, from, d, loop);
+        apart = apart || follows || tells_apart(c, from, d, var);
         bool keep = !varies(c, &hull.d[d], var);
         for (uint32_t i = from + 1; keep && i < c->count; i++)
             keep = equal_extent(c, &hull.d[d], &c->pieces[i].d[d]);
-        if (!keep)
-            hull.d[d] = (extent){ .lo = opjit_ir_index(c->f, 0),
-                                  .hi = opjit_ir_index(c->f, (int64_t)c->f->tensors[c->tensor].sizes[d]) };
+        extent all = { .lo = 0 };
+        if (!keep && follows && c->count == from + 1)
+            all = from_first_to_last(c, &hull.d[d], loop);
+        if (!keep && (all.lo == 0 || all.hi == 0))
+            all = (extent){ .lo = opjit_ir_index(c->f, 0),
+                            .hi = opjit_ir_index(c->f, (int64_t)c->f->tensors[c->tensor].sizes[d]) };
+        hull.d[d] = keep ? hull.d[d] : all;
     }
     c->pieces[from] = hull;
     c->count = from + 1;
@@ -328,10 +422,12 @@ static bool close_hull(cover *c, uint32_t from, ir_ref loop)
 
 static opjit_status collect_block(cover *c, ir_ref first);
 
-static opjit_status collect_loop(cover *c, ir_ref loop)
+/* block: the first statement of the one that the loop stands in; 0 for a stage. */
+static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
 {
     const uint32_t from = c->count;
     TRY(collect_block(c, ir_at(c->f, loop)->body));
+    c->block = block;
     if (c->count == from)
         return OPJIT_OK;
     bool exact = true;
@@ -355,7 +451,7 @@ static opjit_status collect_block(cover *c, ir_ref first)
     for (ir_ref s = first; s; s = ir_at(c->f, s)->next) {
         const ir_node *node = ir_at(c->f, s);
         if (node->op == IR_FOR || node->op == IR_STAGE)
-            TRY(collect_loop(c, s));
+            TRY(collect_loop(c, s, first));
         if (node->op != IR_STORE || node->ref != c->tensor)
             continue;
         if (c->count == PIECES)
@@ -372,11 +468,20 @@ static opjit_status collect_block(cover *c, ir_ref first)
     return c->gaps ? check_disjoint(c, from) : OPJIT_OK;
 }
 
+/* The stages that store to the tensor, as a block. */
+static opjit_status collect_stages(cover *c)
+{
+    for (ir_ref s = c->v->first_store[c->tensor]; s; s = c->v->next_store[s])
+        TRY(collect_loop(c, c->v->stage_of[s], 0));
+    merge(c, 0);
+    return c->gaps ? check_disjoint(c, 0) : OPJIT_OK;
+}
+
 static opjit_status check_output(verifier *v, uint32_t tensor)
 {
     const ir_tensor *t = &v->f->tensors[tensor];
     cover c = { .v = v, .f = v->f, .tensor = tensor, .rank = t->rank, .rule = 6, .gaps = t->alias != 0 };
-    TRY(collect_block(&c, v->f->body));
+    TRY(collect_stages(&c));
     if (c.gaps)
         return OPJIT_OK;
     if (c.count == 0)
@@ -441,62 +546,12 @@ static opjit_status check_yields(verifier *v, uint32_t tensor)
     return OPJIT_OK;
 }
 
-/* --- V7: what a stage reads of memory that it writes -------------------------------------------------------------- */
-
-typedef struct stage_reads {
-    verifier *v;
-    ir_ref stage;
-    ir_ref seen[256];
-} stage_reads;
-
-/* Every store of the tensor in the block is at the load's coordinates, or shares one that tells iterations apart. */
-static bool read_is_own(const stage_reads *w, ir_ref first, ir_ref load)
+/* A temp's stages each by itself: they run one after the other. */
+static opjit_status check_temp(verifier *v, uint32_t tensor)
 {
-    const ir_func *f = w->v->f;
-    int64_t factor;
-    for (ir_ref s = first; s; s = ir_at(f, s)->next) {
-        const ir_node *node = ir_at(f, s);
-        if (!read_is_own(w, node->body, load))
-            return false;
-        if (node->op != IR_STORE || node->ref != opjit_ir_root(f, ir_at(f, load)->ref))
-            continue;
-        if (node->ref != ir_at(f, load)->ref)
-            return false; /* through a view: not followed */
-        bool all = true, apart = false;
-        for (uint32_t d = 0; d < ir_at(f, load)->count; d++) {
-            const ir_ref x = ir_operand(f, load, d);
-            const bool shared = opjit_ir_same(f, ir_operand(f, s, 1 + d), x);
-            all = all && shared;
-            apart = apart || (shared && opjit_ir_factor(f, x, ir_at(f, w->stage)->ref, &factor) && factor != 0);
-        }
-        if (!all && !apart)
-            return false;
-    }
-    return true;
-}
-
-static opjit_status check_stage_reads(stage_reads *w, ir_ref expr)
-{
-    const ir_func *f = w->v->f;
-    const ir_node *node = ir_at(f, expr);
-    if (w->seen[expr % 256] == expr)
-        return OPJIT_OK;
-    w->seen[expr % 256] = expr;
-    const ir_role role = f->tensors[node->op == IR_LOAD ? opjit_ir_root(f, node->ref) : 0].role;
-    if (node->op == IR_LOAD && (role == IR_TEMP || role == IR_OUT) &&
-        !read_is_own(w, ir_at(f, w->stage)->body, expr))
-        return opjit_ir_verify_fail(w->v, 7, expr, "another iteration of the stage may store what it reads");
-    for (uint32_t i = 0; i < node->count; i++)
-        TRY(check_stage_reads(w, ir_operand(f, expr, i)));
-    return OPJIT_OK;
-}
-
-static opjit_status check_stage_block(stage_reads *w, ir_ref first)
-{
-    for (ir_ref s = first; s; s = ir_at(w->v->f, s)->next) {
-        for (uint32_t i = 0; i < ir_at(w->v->f, s)->count; i++)
-            TRY(check_stage_reads(w, ir_operand(w->v->f, s, i)));
-        TRY(check_stage_block(w, ir_at(w->v->f, s)->body));
+    for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s]) {
+        cover c = { .v = v, .f = v->f, .tensor = tensor, .rank = v->f->tensors[tensor].rank, .rule = 7, .gaps = true };
+        TRY(opjit_ir_verify_proof(v, collect_loop(&c, v->stage_of[s], 0)));
     }
     return OPJIT_OK;
 }
@@ -507,15 +562,9 @@ opjit_status opjit_ir_verify_cover(verifier *v)
     for (uint32_t t = 1; t < tensor_count; t++) {
         const ir_role role = v->f->tensors[t].role;
         if (role == IR_OUT)
-            TRY(v->loops ? check_output(v, t) : check_yields(v, t));
-        for (ir_ref s = v->f->body; v->loops && role == IR_TEMP && s; s = ir_at(v->f, s)->next) {
-            cover c = { .v = v, .f = v->f, .tensor = t, .rank = v->f->tensors[t].rank, .rule = 7, .gaps = true };
-            TRY(collect_loop(&c, s));
-        }
-    }
-    for (ir_ref s = v->f->body; v->loops && s; s = ir_at(v->f, s)->next) {
-        stage_reads w = { .v = v, .stage = s };
-        TRY(check_stage_block(&w, ir_at(v->f, s)->body));
+            TRY(opjit_ir_verify_proof(v, v->loops ? check_output(v, t) : check_yields(v, t)));
+        else if (role == IR_TEMP && v->loops)
+            TRY(check_temp(v, t));
     }
     return OPJIT_OK;
 }

@@ -7,7 +7,6 @@
 typedef struct vector_walk {
     verifier *v;
     ir_ref loop, var;
-    ir_ref seen[256];
 } vector_walk;
 
 /* Whether block stores to tensor t at the coordinates of load. */
@@ -38,9 +37,9 @@ static opjit_status check_reads(vector_walk *w, ir_ref expr)
     const ir_func *f = v->f;
     const ir_node *node = ir_at(f, expr);
     const ir_ref body = ir_at(f, w->loop)->body;
-    if (w->seen[expr % 256] == expr)
+    if (v->walked[expr] == v->walk)
         return OPJIT_OK;
-    w->seen[expr % 256] = expr;
+    v->walked[expr] = v->walk;
     if (node->op == IR_LOAD && stores_to(f, body, node->ref) && !stored_at(f, body, expr))
         FAIL(12, w->loop, "vec %u: an iteration reads what another one may store", ir_at(f, w->loop)->vec);
     if (node->op == IR_GET && ir_at(f, node->ref)->op == IR_ACC)
@@ -181,6 +180,7 @@ opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage)
 {
     const ir_node *node = ir_at(v->f, loop);
     vector_walk w = { .v = v, .loop = loop, .var = node->ref };
+    v->walk++;
     if (node->vec > 1) {
         if (node->imm != 1)
             FAIL(12, loop, "%s %u with a step", node->flags & IR_FOR_TURN ? "turn" : "vec", node->vec);

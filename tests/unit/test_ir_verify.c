@@ -76,6 +76,10 @@ static void check_file(const char *name)
     const bool proof = (rule >= 6 && rule <= 8) || rule == 12 || rule == 15;
     ck_assert_msg(status == (!comment ? OPJIT_OK : proof ? OPJIT_LIMIT : OPJIT_INTERNAL), "%s: status %d", name,
                   (int)status);
+    uint32_t unproven = 0;
+    const opjit_status counted = opjit_ir_count_unproven(&f, &unproven, &error);
+    ck_assert_msg(counted == (status == OPJIT_LIMIT ? OPJIT_OK : status), "%s, counted: status %d", name, (int)counted);
+    ck_assert_msg((unproven > 0) == (status == OPJIT_LIMIT), "%s: %u not proven", name, unproven);
     if (comment != NULL) /* the rule in the name is the rule that is broken */
         ck_assert_msg(atoi(name) == atoi(expected + 1), "%s breaks %s", name, expected);
     opjit_ir_free(&f);
