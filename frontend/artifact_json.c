@@ -152,8 +152,9 @@ void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_byt
     opjit_rt_bytes_printf(out, "  \"workspace_bytes\": %" PRIu64 ", \"workspace_alignment\": %u,\n", k->workspace,
                           OPJIT_WORKSPACE_ALIGNMENT);
     opjit_rt_bytes_printf(out,
-                          "  \"bytes_read\": %" PRIu64 ", \"bytes_written\": %" PRIu64 ", \"flops\": %" PRIu64 ",\n",
-                          m->bytes_read, m->bytes_written, m->flops);
+                          "  \"bytes_read\": %" PRIu64 ", \"bytes_written\": %" PRIu64 ", \"flops\": %" PRIu64
+                          ", \"unproven_bounds\": %u,\n",
+                          m->bytes_read, m->bytes_written, m->flops, m->unproven_bounds);
     opjit_rt_bytes_printf(out, "  \"versions\": [");
     for (uint32_t i = 0; i < a->target_count; i++) {
         if (i != 0)

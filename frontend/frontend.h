@@ -200,6 +200,7 @@ typedef struct fe_program {
     const opjit_allocator *allocator;
     uint32_t alias_inputs[8];                  /* by output: opjit_buffer_info.alias_inputs */
     uint64_t flops, bytes_read, bytes_written; /* estimates of one call of the last variant: program.c says which */
+    uint32_t unproven_bounds;                  /* of all */
     double lower_ms, passes_ms;
 } fe_program;
 

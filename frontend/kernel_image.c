@@ -208,6 +208,7 @@ static opjit_status describe(const fe_unit *unit, const uint64_t *entries, bool 
         .flops = unit->program.flops,
         .bytes_read = unit->program.bytes_read,
         .bytes_written = unit->program.bytes_written,
+        .unproven_bounds = unit->program.unproven_bounds,
     };
     for (uint32_t i = 0; i < unit->program.count; i++)
         steps += opjit_fe_stage_count(&unit->program.variants[i]);

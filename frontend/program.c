@@ -230,8 +230,8 @@ static opjit_status is_right(const ir_func *f, const sharing *list, uint32_t cou
 }
 
 /* Adds the variant for list[own], if it is of use. */
-static opjit_status add_variant(fe_program *program, const ir_func *lowered, const ir_func *base, const ir_pass_env *env,
-                                sharing *list, uint32_t count, uint32_t own, opjit_error *error)
+static opjit_status add_variant(fe_program *program, const ir_func *lowered, const ir_func *base,
+                                const ir_pass_env *env, sharing *list, uint32_t count, uint32_t own, opjit_error *error)
 {
     ir_func *f = &program->variants[program->count];
     sharing *s = &list[own];
@@ -262,7 +262,8 @@ static opjit_status add_variants(fe_program *program, const ir_func *lowered, ir
 {
     for (uint32_t saving = 0; saving < 2; saving++)
         for (uint32_t i = 0; i < count; i++) {
-            const bool wanted = saving ? list[i].base == IR_IN_PLACE && list[i].copies : list[i].base == IR_IN_PLACE_MARKED;
+            const bool wanted =
+                saving ? list[i].base == IR_IN_PLACE && list[i].copies : list[i].base == IR_IN_PLACE_MARKED;
             if (wanted && program->count < FE_VARIANTS_MAX - 1)
                 TRY(add_variant(program, lowered, base, env, list, count, i, error));
         }
@@ -319,6 +320,16 @@ static opjit_status make_all(const making *m, ir_func *base, opjit_error *error)
     return status;
 }
 
+/* Counts what has no proof in a function that is done, and lays it out. */
+static opjit_status finish(fe_program *program, ir_func *f, opjit_error *error)
+{
+    uint32_t unproven;
+
+    TRY(opjit_ir_count_unproven(f, &unproven, error));
+    program->unproven_bounds += unproven;
+    return opjit_ir_layout(f, error);
+}
+
 static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_error *error)
 {
     fe_program *program = m->program;
@@ -331,8 +342,9 @@ static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_
     program->variants[program->count] = base; /* from here on the program frees it */
     program->masks[program->count++] = 0;
     for (uint32_t i = 0; i < program->count && status == OPJIT_OK; i++)
-        status = opjit_ir_layout(&program->variants[i], error);
-    if (status != OPJIT_OK || count_bytes(&program->variants[program->count - 1], &program->bytes_read, &program->bytes_written))
+        status = finish(program, &program->variants[i], error);
+    if (status != OPJIT_OK ||
+        count_bytes(&program->variants[program->count - 1], &program->bytes_read, &program->bytes_written))
         return status;
     return opjit_rt_no_memory(error);
 }
@@ -354,7 +366,7 @@ static opjit_status make_part(const making *m, const fe_part *part, opjit_error 
     if (!count_flops(f, &flops))
         return opjit_rt_no_memory(error);
     TRY(opjit_ir_run_passes(f, &m->env, opjit_ir_last_pass(m->env.target), error));
-    TRY(opjit_ir_layout(f, error));
+    TRY(finish(program, f, error));
     if (!count_bytes(f, &read, &written))
         return opjit_rt_no_memory(error);
     program->flops += flops;

@@ -85,6 +85,7 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
     meta.flops = s->flops;
     meta.bytes_read = s->bytes_read;
     meta.bytes_written = s->bytes_written;
+    meta.unproven_bounds = s->unproven_bounds;
     opjit_rt_bytes_append(out, &meta, sizeof meta);
     meta.buffer_info = put_array(out, base, s->buffers, buffers, sizeof *s->buffers);
     meta.param_info = put_array(out, base, s->param_infos, s->params, sizeof *s->param_infos);
@@ -170,16 +171,19 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
 
 #define CORRUPT(...) opjit_rt_error_set(error, OPJIT_CORRUPT, "image: " __VA_ARGS__)
 
+/* Of the first version, which lacks what was added behind it. */
+#define META_LEAST offsetof(opjit_kernel_meta, unproven_bounds)
+
 /* The array of count elements at offset lies in the metadata and is aligned. */
 static bool array_inside(const opjit_kernel_meta *meta, uint32_t offset, uint64_t count, uint64_t size)
 {
-    return offset % 8 == 0 && offset >= sizeof *meta && offset <= meta->size && count * size <= meta->size - offset;
+    return offset % 8 == 0 && offset >= META_LEAST && offset <= meta->size && count * size <= meta->size - offset;
 }
 
 /* The metadata ends with a NUL, so all texts in it end. */
 static bool string_inside(const opjit_kernel_meta *meta, uint32_t offset)
 {
-    return offset >= sizeof *meta && offset < meta->size;
+    return offset >= META_LEAST && offset < meta->size;
 }
 
 static bool dtype_known(uint32_t dtype)
@@ -342,7 +346,7 @@ static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size
 
 opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_size, opjit_error *error)
 {
-    if ((uintptr_t)meta % 8 != 0 || size < sizeof(opjit_kernel_meta))
+    if ((uintptr_t)meta % 8 != 0 || size < META_LEAST)
         return CORRUPT("metadata of %zu bytes at %p", size, meta);
     if (code_size == 0) /* images are without code where they are interpreted */
         return CORRUPT("metadata without code");
@@ -363,7 +367,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     *out_code_size = 0;
     if ((uintptr_t)image % 8 != 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "image: at an address that is no multiple of 8");
-    if (size < sizeof header + sizeof *meta)
+    if (size < sizeof header + META_LEAST)
         return CORRUPT("%zu bytes, less than its header", size);
     memcpy(&header, image, sizeof header);
     meta = (const opjit_kernel_meta *)(bytes + sizeof header);
@@ -373,7 +377,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
         return CORRUPT("format %u, ABI %u; this library reads %u, %u", header.format, header.abi, IMAGE_FORMAT,
                        OPJIT_KERNEL_ABI);
     arch = opjit_rt_target_arch(meta->features[0]);
-    if (header.meta_size < sizeof *meta || header.meta_size > size - sizeof header ||
+    if (header.meta_size < META_LEAST || header.meta_size > size - sizeof header ||
         header.code_offset != align_up(sizeof header + header.meta_size, code_alignment(arch)) ||
         header.code_offset > size || header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
         return CORRUPT("%llu bytes of metadata and %llu of code at %llu do not make %zu bytes",

@@ -28,6 +28,7 @@ typedef struct rt_meta_source {
     const char *const *launch_names;        /* as many */
     const opjit_variant_info *variant_infos;
     uint64_t shared_size, scratch_size, flops, bytes_read, bytes_written;
+    uint32_t unproven_bounds;
 } rt_meta_source;
 
 #define RT_IMAGE_MOST UINT64_C(0x80000000) /* bytes: more than the most code and the metadata of the most items */

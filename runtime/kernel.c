@@ -342,8 +342,10 @@ uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
     return bytes;
 }
 
-static const rt_struct info_sizes = { "opjit_kernel_info", { RT_SIZE_TO(opjit_kernel_info, load_ms) } };
-RT_STRUCT_ENDS_WITH(opjit_kernel_info, load_ms);
+static const rt_struct info_sizes = {
+    "opjit_kernel_info", { RT_SIZE_TO(opjit_kernel_info, load_ms), RT_SIZE_TO(opjit_kernel_info, unproven_bounds) }
+};
+RT_STRUCT_ENDS_WITH(opjit_kernel_info, unproven_bounds);
 
 opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info, opjit_error *error)
 {
@@ -372,6 +374,7 @@ opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info
     info.workspace_bytes = p->meta->shared_size + p->meta->scratch_size;
     info.bytes_read = p->meta->bytes_read;
     info.bytes_written = p->meta->bytes_written;
+    info.unproven_bounds = p->meta->buffer_info >= sizeof *p->meta ? p->meta->unproven_bounds : 0;
     info.compile_ms = kernel->times.compile_ms;
     info.lower_ms = kernel->times.lower_ms;
     info.passes_ms = kernel->times.passes_ms;

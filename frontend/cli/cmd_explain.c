@@ -179,6 +179,8 @@ static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_ker
         info->bytes_written, info->bytes_read, input_bytes, steps, steps == 1 ? "" : "s");
     if (d->graph != NULL)
         put_node_by_node(out, d->graph, info);
+    if (info->unproven_bounds != 0)
+        opjit_rt_bytes_printf(out, "  not proven to stay inside of memory: %" PRIu64 "\n", info->unproven_bounds);
     if (info->workspace_bytes != 0)
         opjit_rt_bytes_printf(out, "  workspace: %" PRIu64 " bytes\n", info->workspace_bytes);
     for (uint32_t i = info->inputs; i < info->buffer_count && i < info->inputs + info->outputs; i++) {

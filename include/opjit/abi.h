@@ -101,6 +101,9 @@ typedef struct opjit_kernel_meta {
     uint32_t buffer_info, param_info, step_info, variant_info; /* offsets of the arrays */
     uint64_t shared_size, scratch_size;                        /* bytes a call; bytes a worker (GPUs: 0) */
     uint64_t flops, bytes_read, bytes_written;                 /* of one call, base variant */
+    /* The first version ends here, where its buffer_info begins: what follows is there if buffer_info is behind it. */
+    uint32_t unproven_bounds;  /* as in opjit_kernel_info */
+    uint32_t reserved;         /* 0 */
 } opjit_kernel_meta;
 
 /* --- ahead of time ------------------------------------------------------------------------------------------------ */

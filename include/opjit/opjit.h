@@ -271,8 +271,10 @@ typedef struct opjit_kernel_info {
     uint64_t code_bytes, workspace_bytes; /* workspace for one worker; each further one adds meta->scratch_size */
     uint64_t bytes_read, bytes_written;
     double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; /* 0 where it came from a cache */
+    uint64_t unproven_bounds;         /* accesses, loops and tensors of which the compiler found no proof that they stay
+                                         inside of memory and apart from each other; 0 is what to expect */
 } opjit_kernel_info;
-#define OPJIT_KERNEL_INFO_INIT { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define OPJIT_KERNEL_INFO_INIT { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What buffer `index` is called: an operator's field ("InputTensor"), in kernels made ahead of time from a graph the
  * name of its edge; else "Inputs[0]", "Outputs[0]".  In a call's messages, too. */

@@ -47,8 +47,15 @@ static opjit_status run_grid(const unit *u, uint32_t step, void *const *buffers,
                              opjit_error *error)
 {
     const ir_func *f = function_of(&u->fe.program, step);
-    grid_stage s = { .target = u->fe.options.target, .code = (const char *)u->code.bytes.data, .size = u->code.bytes.size, .f = f, .stage = step,
-                     .buffers = buffers, .params = params, .shared = shared, .reversed = (step & 1) != 0 };
+    grid_stage s = { .target = u->fe.options.target,
+                     .code = (const char *)u->code.bytes.data,
+                     .size = u->code.bytes.size,
+                     .f = f,
+                     .stage = step,
+                     .buffers = buffers,
+                     .params = params,
+                     .shared = shared,
+                     .reversed = (step & 1) != 0 };
     char name[128];
     for (const ir_func *before = u->fe.program.variants; before != f; before++)
         s.stage -= opjit_fe_stage_count(before);
@@ -104,9 +111,9 @@ static opjit_status generate(unit *u, opjit_error *error)
                                       .variant_count = u->fe.program.count,
                                       .target = u->fe.options.target,
                                       .level = u->fe.options.level,
-                                      .emit = u->fe.options.target->arch == RT_ARCH_SPIRV  ? CODEGEN_OBJECT
-                                              : rt_target_team(u->fe.options.target) > 0 ? CODEGEN_ASM
-                                                                                        : CODEGEN_CODE,
+                                      .emit = u->fe.options.target->arch == RT_ARCH_SPIRV ? CODEGEN_OBJECT
+                                              : rt_target_team(u->fe.options.target) > 0  ? CODEGEN_ASM
+                                                                                          : CODEGEN_CODE,
                                       .name = u->fe.name,
                                       .allocator = &u->fe.core->allocator,
                                       .verify = true };
@@ -119,7 +126,8 @@ static opjit_status generate(unit *u, opjit_error *error)
         return opjit_rt_no_memory(error);
     static unsigned made; /* a process of NVIDIA's assembler takes longer than all else: it gets one of a few */
     if (made++ % 32 == 0)
-        ptx_texts_good(strcmp(request.target->text, "nvptx:sm_80") == 0 ? "80" : "90", (const char *)u->code.bytes.data);
+        ptx_texts_good(strcmp(request.target->text, "nvptx:sm_80") == 0 ? "80" : "90",
+                       (const char *)u->code.bytes.data);
     return OPJIT_OK;
 }
 
@@ -157,8 +165,8 @@ static opjit_status make(opjit_context *context, const fe_subject *subject, cons
     opjit_rt_bytes_init(&image, &u->fe.core->allocator);
     opjit_status status = opjit_fe_image_make(&u->fe, NULL, &image, error);
     if (status == OPJIT_OK)
-        status = opjit_rt_kernel_create(u->fe.core, image.data, image.size, constants,
-                                        u->fe.graph.constant_count, &hooks, &times, out, error);
+        status = opjit_rt_kernel_create(u->fe.core, image.data, image.size, constants, u->fe.graph.constant_count,
+                                        &hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
     return status;
 }
@@ -191,20 +199,35 @@ static opjit_status compile_foreign(opjit_context *context, const fe_subject *su
     return status;
 }
 
+/* A kernel must have a proof of every access. */
+static opjit_status expect_proven(opjit_status status, const opjit_kernel *kernel, opjit_error *error)
+{
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    if (status != OPJIT_OK)
+        return status;
+    TRY(opjit_kernel_get_info(kernel, &info, error));
+    return info.unproven_bounds == 0
+               ? OPJIT_OK
+               : opjit_rt_error_set(error, OPJIT_INTERNAL, "kernel %s: %llu bounds are not proven", info.name,
+                                    (unsigned long long)info.unproven_bounds);
+}
+
 opjit_status test_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
                                    opjit_kernel **out_kernel, opjit_error *error)
 {
     const fe_subject subject = { .op = op };
-    const opjit_status status = compile_foreign(context, &subject, options, out_kernel, error);
-    return status != OPJIT_OK || *out_kernel != NULL ? status
-                                                     : opjit_compile_operator(context, op, options, out_kernel, error);
+    opjit_status status = compile_foreign(context, &subject, options, out_kernel, error);
+    if (status == OPJIT_OK && *out_kernel == NULL)
+        status = opjit_compile_operator(context, op, options, out_kernel, error);
+    return expect_proven(status, *out_kernel, error);
 }
 
 opjit_status test_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                 const opjit_compile_options *options, opjit_kernel **out_kernel, opjit_error *error)
 {
     const fe_subject subject = { .desc = desc };
-    const opjit_status status = compile_foreign(context, &subject, options, out_kernel, error);
-    return status != OPJIT_OK || *out_kernel != NULL ? status
-                                                     : opjit_compile_graph(context, desc, options, out_kernel, error);
+    opjit_status status = compile_foreign(context, &subject, options, out_kernel, error);
+    if (status == OPJIT_OK && *out_kernel == NULL)
+        status = opjit_compile_graph(context, desc, options, out_kernel, error);
+    return expect_proven(status, *out_kernel, error);
 }

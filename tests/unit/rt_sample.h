@@ -106,7 +106,8 @@ static inline void sample_init(sample *s)
                                   .inputs = 1,
                                   .outputs = 1,
                                   .steps = 1,
-                                  .variants = 1 };
+                                  .variants = 1,
+                                  .unproven_bounds = 2 };
     s->code_size = sizeof sample_code;
 }
 

@@ -18,6 +18,7 @@ static void setup(void)
     sample_init(&made);
     sample_use_param(&made);
     made.source.flops = 5;
+    made.source.unproven_bounds = 3;
     made.source.shared_size = 1;
     ck_assert_msg(sample_build(&made, &image, &opjit_rt_default_allocator, &error) == OPJIT_OK, "%s", error.message);
 }
@@ -59,12 +60,41 @@ START_TEST(reads_back)
     ck_assert_str_eq((const char *)meta + meta->name, "sample");
     ck_assert_str_eq((const char *)meta + meta->target, "cpu:x86-64-v1");
     ck_assert_uint_eq(meta->flops, 5);
+    ck_assert_uint_eq(meta->unproven_bounds, 3);
     ck_assert_uint_eq(meta->shared_size, 64); /* rounded: workers' scratch follows */
     buffers = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
     params = (const opjit_param_info *)((const char *)meta + meta->param_info);
     ck_assert_str_eq((const char *)meta + buffers[1].name, "OutputTensor");
     ck_assert_str_eq((const char *)meta + params[0].name, "Begin");
     ck_assert_int_eq(params[0].lo, -3);
+}
+END_TEST
+
+/* Metadata as it was before unproven_bounds: all behind it lies so much nearer to the begin. */
+START_TEST(first_version)
+{
+    const uint32_t first = offsetof(opjit_kernel_meta, unproven_bounds), more = sizeof(opjit_kernel_meta) - first;
+    rt_bytes built;
+
+    opjit_rt_bytes_init(&built, &opjit_rt_default_allocator);
+    ck_assert_int_eq(opjit_rt_meta_build(&made.source, &built, NULL), OPJIT_OK);
+    memmove(built.data + first, built.data + first + more, built.size - first - more);
+    opjit_kernel_meta *const meta = (opjit_kernel_meta *)(void *)built.data;
+    uint32_t *const offsets[] = { &meta->size,       &meta->name,      &meta->target,      &meta->buffer_info,
+                                  &meta->param_info, &meta->step_info, &meta->variant_info };
+    for (uint32_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        *offsets[i] -= more;
+    opjit_buffer_info *const buffers = (opjit_buffer_info *)(void *)(built.data + meta->buffer_info);
+    opjit_param_info *const params = (opjit_param_info *)(void *)(built.data + meta->param_info);
+    for (uint32_t i = 0; i < meta->inputs + meta->outputs + meta->constants; i++)
+        buffers[i].name -= buffers[i].name == 0 ? 0 : more;
+    for (uint32_t i = 0; i < meta->params; i++)
+        params[i].name -= params[i].name == 0 ? 0 : more;
+    ck_assert_uint_lt(meta->buffer_info, sizeof *meta);
+    ck_assert_int_eq(opjit_rt_meta_check(meta, meta->size, sizeof sample_code, NULL), OPJIT_OK);
+    meta->buffer_info -= 8;
+    ck_assert_int_eq(opjit_rt_meta_check(meta, meta->size, sizeof sample_code, NULL), OPJIT_CORRUPT);
+    opjit_rt_bytes_free(&built);
 }
 END_TEST
 
@@ -497,6 +527,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, reads_back);
+    tcase_add_test(tc, first_version);
     tcase_add_test(tc, deterministic);
     tcase_add_loop_test(tc, code_is_aligned, 0, 3);
     tcase_add_test(tc, every_truncation);

@@ -115,6 +115,7 @@ START_TEST(calls_code)
               info.param_count == 0);
     ck_assert(info.code_bytes == sizeof sample_code && info.workspace_bytes == 0 && info.level == OPJIT_LEVEL_QUICK);
     ck_assert_uint_eq(info.buffers[1].bytes, SAMPLE_ELEMENTS);
+    ck_assert_uint_eq(info.unproven_bounds, 2);
 }
 END_TEST
 
@@ -630,6 +631,10 @@ START_TEST(info_rules)
     info.struct_size = 0x5a5a5a5a; /* never set: nothing is written */
     ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_ptr_null(info.name);
+    info.struct_size = offsetof(opjit_kernel_info, unproven_bounds); /* the first version */
+    info.unproven_bounds = 77;
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_OK);
+    ck_assert_uint_eq(info.unproven_bounds, 77);
     info.struct_size = sizeof info;
     ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_OK);
     ck_assert_str_eq(info.name, "sample");
