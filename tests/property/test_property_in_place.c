@@ -311,7 +311,7 @@ static void run(const char *name, uint64_t count, void (*check)(in_place_trial *
         check(&t, context, codegen);
     }
     printf("%s: %" PRIu64 " calls in place\n", name, shared_calls);
-    ck_assert_msg(cases.end - cases.first < 20 || shared_calls > 0, "no call was in place");
+    ck_assert_msg(!codegen || cases.end - cases.first < 20 || shared_calls > 0, "no call was in place");
     opjit_context_destroy(context);
 }
 
