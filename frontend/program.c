@@ -235,6 +235,7 @@ static opjit_status add_variant(fe_program *program, const ir_func *lowered, con
 {
     ir_func *f = &program->variants[program->count];
     sharing *s = &list[own];
+    uint32_t unproven = 0;
     bool right = false;
 
     TRY(opjit_ir_copy(lowered, f, error));
@@ -245,7 +246,9 @@ static opjit_status add_variant(fe_program *program, const ir_func *lowered, con
             f->tensors[list[i].out].shared |= UINT32_C(1) << list[i].input;
     TRY(opjit_ir_run_passes(f, env, opjit_ir_last_pass(env->target), error));
     TRY(is_right(f, list, count, &right, error));
-    s->own = right && (!s->allowed || saves_something(f, base));
+    if (right && s->allowed)
+        TRY(opjit_ir_count_unproven(f, &unproven, error));
+    s->own = right && (!s->allowed || (unproven == 0 && saves_something(f, base))); /* what only saves has all proofs */
     s->allowed = s->allowed || right;
     if (s->own) {
         program->masks[program->count - 1] = UINT64_C(1) << (s->output * 8 + s->input);
