@@ -244,10 +244,10 @@ static opjit_status drop_unread(ir_func *f, opjit_error *error)
 
     for (ir_ref r = f->body; r != 0; r = ir_at(f, r)->next)
         count++;
-    s.used = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
-    s.seen = ARENA_ARRAY(&f->arena, uint8_t, f->node_count);
-    s.stack = ARENA_ARRAY(&f->arena, ir_ref, f->node_count);
-    statements = ARENA_ARRAY(&f->arena, ir_ref, count);
+    s.used = ARENA_ARRAY(&f->scratch, uint8_t, f->tensor_count);
+    s.seen = ARENA_ARRAY(&f->scratch, uint8_t, f->node_count);
+    s.stack = ARENA_ARRAY(&f->scratch, ir_ref, f->node_count);
+    statements = ARENA_ARRAY(&f->scratch, ir_ref, count);
     if (s.used == NULL || s.seen == NULL || s.stack == NULL || statements == NULL)
         return opjit_rt_no_memory(error);
     count = 0;

@@ -17,11 +17,7 @@ double opjit_fe_now(void)
 
 uint32_t opjit_fe_stage_count(const ir_func *f)
 {
-    uint32_t count = 0;
-
-    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
-        count += ir_at(f, s)->op == IR_STAGE;
-    return count;
+    return f->section_count;
 }
 
 void opjit_fe_program_free(fe_program *program)
@@ -86,8 +82,8 @@ static uint64_t flops_below(const ir_func *f, ir_ref expr, uint8_t *seen, ir_ref
 /* Arithmetic of the lowered formulas, each operation once an element of its tensor whether its arm is taken or not. */
 static bool count_flops(ir_func *f, uint64_t *out)
 {
-    uint8_t *seen = ARENA_ARRAY(&f->arena, uint8_t, f->node_count);
-    ir_ref *stack = ARENA_ARRAY(&f->arena, ir_ref, f->node_count);
+    uint8_t *seen = ARENA_ARRAY(&f->scratch, uint8_t, f->node_count);
+    ir_ref *stack = ARENA_ARRAY(&f->scratch, ir_ref, f->node_count);
 
     *out = 0;
     if (seen == NULL || stack == NULL)
@@ -99,36 +95,40 @@ static bool count_flops(ir_func *f, uint64_t *out)
             elements *= tensor->sizes[d];
         *out += flops_below(f, s, seen, stack) * elements;
     }
+    opjit_ir_trim(f);
     return true;
 }
 
-/* Whether any statement of f reads the tensor; reached: opjit_ir_reach of all statements. */
-static bool is_loaded(const ir_func *f, const uint8_t *reached, uint32_t node_count, uint32_t tensor)
+/* By tensor: whether any statement of f reads it.  In f's scratch memory; NULL: there is none. */
+static const bool *find_loaded(ir_func *f)
 {
-    for (ir_ref r = 1; r < node_count; r++)
-        if (reached[r] != 0 && ir_at(f, r)->op == IR_LOAD && opjit_ir_root(f, ir_at(f, r)->ref) == tensor)
-            return true;
-    return false;
+    bool *loaded = ARENA_ARRAY(&f->scratch, bool, f->tensor_count);
+    const ir_reach all = opjit_ir_reach(f, f->body);
+
+    for (uint32_t i = 0; loaded != NULL && i < all.count; i++)
+        if (ir_at(f, all.nodes[i])->op == IR_LOAD)
+            loaded[opjit_ir_root(f, ir_at(f, all.nodes[i])->ref)] = true;
+    return all.nodes == NULL ? NULL : loaded;
 }
 
 /* Bytes of the inputs that any load is left of, broadcast dimensions once, and of the outputs.  Whole tensors: an upper
  * bound for an input of which a mask hides a part. */
 static bool count_bytes(ir_func *f, uint64_t *read, uint64_t *written)
 {
-    const uint32_t count = f->node_count;
-    const uint8_t *reached = opjit_ir_reach(f, f->body);
+    const bool *loaded = find_loaded(f);
 
     *read = *written = 0;
-    if (reached == NULL)
+    if (loaded == NULL)
         return false;
     for (uint32_t t = 1; t < f->tensor_count; t++) {
         const ir_tensor *tensor = &f->tensors[t];
         uint64_t bytes = opjit_ir_type_size(tensor->type);
         for (uint32_t d = 0; d < tensor->rank; d++)
             bytes *= tensor->strides[d] != 0 ? tensor->sizes[d] : 1;
-        *read += tensor->role == IR_IN && is_loaded(f, reached, count, t) ? bytes : 0;
+        *read += tensor->role == IR_IN && loaded[t] ? bytes : 0;
         *written += tensor->role == IR_OUT ? bytes : 0;
     }
+    opjit_ir_trim(f);
     return true;
 }
 
@@ -142,6 +142,7 @@ typedef struct sharing {
     bool copies;                     /* a variant need not store what is there already */
 } sharing;
 
+enum { VARIANT_STAGES = 512 }; /* of all variants that only save something: more would take longer than what they save */
 enum { SHARINGS_MAX = 64 }; /* of 8 outputs and 8 inputs, as masks have them */
 
 static uint32_t find_sharings(const ir_func *lowered, sharing found[static SHARINGS_MAX])
@@ -185,18 +186,19 @@ static opjit_status judge_base(const ir_func *f, bool copied, sharing *list, uin
 /* The text of f as if no output shared memory. */
 static void print_without_alias(const ir_func *f, rt_bytes *out)
 {
+    const size_t bytes = f->tensor_count * sizeof *f->tensors;
     ir_func plain = *f;
-    ir_tensor tensors[32];
 
-    if (f->tensor_count > sizeof tensors / sizeof *tensors) {
-        opjit_ir_print(f, out); /* then aliased ones look different, and are kept */
+    plain.tensors = opjit_rt_allocate(f->allocator, bytes, _Alignof(ir_tensor));
+    if (plain.tensors == NULL) {
+        out->failed = true;
         return;
     }
-    memcpy(tensors, f->tensors, f->tensor_count * sizeof *tensors);
+    memcpy(plain.tensors, f->tensors, bytes);
     for (uint32_t t = 1; t < f->tensor_count; t++)
-        tensors[t].alias = tensors[t].shared = 0;
-    plain.tensors = tensors;
+        plain.tensors[t].alias = plain.tensors[t].shared = 0;
     opjit_ir_print(&plain, out);
+    opjit_rt_release(f->allocator, plain.tensors, bytes);
 }
 
 /* Whether f, which shares memory, differs from base in more than that it does. */
@@ -245,6 +247,7 @@ static opjit_status add_variant(fe_program *program, const ir_func *lowered, con
         if (list[i].base != IR_IN_PLACE_NEVER)
             f->tensors[list[i].out].shared |= UINT32_C(1) << list[i].input;
     TRY(opjit_ir_run_passes(f, env, opjit_ir_last_pass(env->target), error));
+    TRY(opjit_ir_pack(f, error));
     TRY(is_right(f, list, count, &right, error));
     if (right && s->allowed)
         TRY(opjit_ir_count_unproven(f, &unproven, error));
@@ -263,10 +266,13 @@ static opjit_status add_variant(fe_program *program, const ir_func *lowered, con
 static opjit_status add_variants(fe_program *program, const ir_func *lowered, ir_func *base, const ir_pass_env *env,
                                  sharing *list, uint32_t count, opjit_error *error)
 {
+    uint32_t stages = 0;
+
     for (uint32_t saving = 0; saving < 2; saving++)
         for (uint32_t i = 0; i < count; i++) {
-            const bool wanted =
-                saving ? list[i].base == IR_IN_PLACE && list[i].copies : list[i].base == IR_IN_PLACE_MARKED;
+            bool wanted = saving ? list[i].base == IR_IN_PLACE && list[i].copies : list[i].base == IR_IN_PLACE_MARKED;
+            stages += wanted && saving ? base->section_count : 0;
+            wanted = wanted && stages <= VARIANT_STAGES;
             if (wanted && program->count < FE_VARIANTS_MAX - 1)
                 TRY(add_variant(program, lowered, base, env, list, count, i, error));
         }
@@ -298,6 +304,7 @@ static opjit_status make_base(const making *m, ir_func *base, sharing *list, uin
         TRY(judge_base(base, true, list, count, error));
     }
     TRY(opjit_ir_run_passes(base, &m->env, opjit_ir_last_pass(m->env.target), error));
+    TRY(opjit_ir_pack(base, error));
     return judge_base(base, false, list, count, error);
 }
 
@@ -330,7 +337,9 @@ static opjit_status finish(fe_program *program, ir_func *f, opjit_error *error)
 
     TRY(opjit_ir_count_unproven(f, &unproven, error));
     program->unproven_bounds += unproven;
-    return opjit_ir_layout(f, error);
+    TRY(opjit_ir_layout(f, error));
+    opjit_ir_trim(f);
+    return OPJIT_OK;
 }
 
 static opjit_status make_variants(const making *m, const fe_graph *graph, opjit_error *error)
@@ -369,6 +378,7 @@ static opjit_status make_part(const making *m, const fe_part *part, opjit_error 
     if (!count_flops(f, &flops))
         return opjit_rt_no_memory(error);
     TRY(opjit_ir_run_passes(f, &m->env, opjit_ir_last_pass(m->env.target), error));
+    TRY(opjit_ir_pack(f, error));
     TRY(finish(program, f, error));
     if (!count_bytes(f, &read, &written))
         return opjit_rt_no_memory(error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ir.c - functions: memory, builders of nodes and statements, structural comparison.
- * Literal: what is asked for is built; folding is in ir_simplify.c, substitution in ir_map.c. */
+ * Literal: what is asked for is built; folding is in ir_simplify.c, substitution in pass_rebuild.c. */
 #include "ir/ir_internal.h"
 
 #include <string.h>
@@ -12,6 +12,7 @@ opjit_status opjit_ir_init(ir_func *f, const opjit_allocator *allocator, const c
     memset(f, 0, sizeof(*f));
     f->allocator = allocator;
     opjit_rt_arena_init(&f->arena, allocator);
+    opjit_rt_arena_init(&f->scratch, allocator);
     f->node_capacity = 256;
     f->operand_capacity = 512;
     f->tensor_capacity = 16;
@@ -31,8 +32,10 @@ opjit_status opjit_ir_init(ir_func *f, const opjit_allocator *allocator, const c
 
 void opjit_ir_free(ir_func *f)
 {
-    if (f->allocator)
+    if (f->allocator) {
+        opjit_ir_trim(f);
         opjit_rt_arena_free(&f->arena);
+    }
     memset(f, 0, sizeof(*f));
 }
 
@@ -51,10 +54,9 @@ static const char *copy_text(ir_func *f, const char *text)
 static void *copy_array(ir_func *f, const void *from, uint32_t count, uint32_t capacity, size_t size)
 {
     void *copy = opjit_rt_arena_allocate(&f->arena, capacity, size);
-    if (copy)
+    if (copy && count > 0)
         memcpy(copy, from, count * size);
-    else
-        f->failed = true;
+    f->failed = f->failed || !copy;
     return copy;
 }
 
@@ -76,16 +78,20 @@ opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error)
     const opjit_status status = opjit_ir_init(out, f->allocator, f->name, error);
     if (status != OPJIT_OK)
         return status;
-    rt_arena arena = out->arena;
+    rt_arena arena = out->arena, scratch = out->scratch;
     const char *name = out->name;
     *out = *f;
     out->arena = arena;
+    out->scratch = scratch;
+    out->walks = (ir_walks){ 0 };
     out->name = name;
     out->target = copy_text(out, f->target);
     out->nodes = copy_array(out, f->nodes, f->node_count, f->node_capacity, sizeof(ir_node));
     out->operands = copy_array(out, f->operands, f->operand_count, f->operand_capacity, sizeof(ir_ref));
     out->tensors = copy_array(out, f->tensors, f->tensor_count, f->tensor_capacity, sizeof(ir_tensor));
     out->params = copy_array(out, f->params, f->param_count, f->param_capacity, sizeof(ir_param));
+    if (f->sections)
+        out->sections = copy_array(out, f->sections, f->section_count, f->section_count, sizeof(ir_section));
     for (uint32_t i = 1; !out->failed && i < out->tensor_count; i++)
         copy_tensor_memory(out, &out->tensors[i]);
     for (uint32_t i = 1; !out->failed && i < out->param_count; i++)

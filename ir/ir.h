@@ -7,7 +7,8 @@
  *
  * Nodes, tensors and params live in arrays of the function and are named by index; 0 is none.  Expressions are pure and
  * may be shared (a node may be an operand of many); statements form lists through next and trees through body.
- * A pass appends nodes and relinks statements; nodes that nothing reaches any more are garbage and cost nothing. */
+ * A pass appends nodes and relinks statements; nodes that nothing reaches any more are garbage until the function is
+ * packed. */
 #ifndef OPJIT_IR_IR_H
 #define OPJIT_IR_IR_H
 
@@ -121,9 +122,26 @@ typedef enum ir_stage {
 } ir_stage;
 const char *opjit_ir_stage_name(ir_stage stage); /* "lower", "fold", "place", ... */
 
+/* What walks over a function share, made once, so that a walk takes no more than what it visits. */
+typedef struct ir_walks {
+    uint32_t *stamp;  /* by node: the last walk that came there */
+    ir_ref *memo;     /* by node: what that walk found */
+    uint32_t count;   /* nodes that these have room for */
+    uint32_t now;     /* number of the newest walk */
+    ir_ref *stack;    /* of all walks: each leaves what was there before */
+    uint32_t depth, capacity;
+} ir_walks;
+
+/* A stage of a packed function, and its nodes: [first, end). */
+typedef struct ir_section {
+    ir_ref stage, first, end;
+} ir_section;
+
 typedef struct ir_func {
     const opjit_allocator *allocator;
     rt_arena arena;         /* everything below lives here */
+    rt_arena scratch;       /* what a pass needs while it runs: given back stage by stage */
+    ir_walks walks;
     const char *name;       /* [A-Za-z0-9_]+ */
     const char *target;     /* canonical text; NULL: none yet */
     ir_stage stage;
@@ -132,6 +150,7 @@ typedef struct ir_func {
     ir_tensor *tensors;     uint32_t tensor_count, tensor_capacity; /* [0] unused; inputs, then outputs, then others */
     ir_param *params;       uint32_t param_count, param_capacity;   /* [0] unused */
     ir_ref body;            /* first kernel level statement (DEF, YIELD or STAGE) */
+    ir_section *sections;   uint32_t section_count; /* by stage, of a packed function; else none */
     uint64_t shared_size, scratch_size; /* bytes; set by opjit_ir_layout */
     bool failed;            /* out of memory or too many nodes: builders give 0 from then on; check once at the end */
 } ir_func;
@@ -204,17 +223,14 @@ static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64
 /* The same value by structure: equal trees, or equal nodes. */
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
 
-/* Substitution: a map from node to node (0: itself), as long as f->node_count was when it was made.  Copies what
- * changes and shares what does not.  The map grows by itself; VAR, LET and ACC that a statement copy makes anew are
- * entered in it. */
-typedef struct ir_map {
-    ir_ref *to; uint32_t count;                    /* what was entered */
-    ir_ref *memo; uint32_t *stamp; uint32_t now;   /* what rewrites found since the last entry */
-} ir_map;
-opjit_status opjit_ir_map_init(ir_func *f, ir_map *map);                 /* from f's arena */
-void opjit_ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to);
-ir_ref opjit_ir_rewrite(ir_func *f, ir_map *map, ir_ref expr);           /* an expression under the map */
-ir_ref opjit_ir_copy_block(ir_func *f, ir_map *map, ir_ref first);       /* a statement list, deeply; gives its first */
+/* Keys of 64 bits to numbers above 0 (ir_table.c); zeroed: empty.  In the function's scratch memory. */
+typedef struct ir_table {
+    uint64_t *keys;
+    uint32_t *values, count, capacity;
+} ir_table;
+uint32_t opjit_ir_table_get(const ir_table *t, uint64_t key); /* 0: none */
+void opjit_ir_table_set(ir_func *f, ir_table *t, uint64_t key, uint32_t value);
+uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
 /* --- intervals (ir_interval.c) ------------------------------------------------------------------------------------ */
 typedef struct ir_interval { int64_t lo, hi; } ir_interval; /* both ends included; lo > hi: never evaluated */
@@ -296,6 +312,11 @@ static inline ir_stage opjit_ir_last_pass(const rt_target *t)
 {
     return rt_target_team(t) > 0 ? IR_GRIDDED : IR_EXPANDED;
 }
+/* For what runs stages or reads them: puts the nodes of each stage side by side, drops all others, fills f->sections.
+ * The text stays.  After the last pass. */
+opjit_status opjit_ir_pack(ir_func *f, opjit_error *error);
+/* Frees what only passes and walks need. */
+void opjit_ir_trim(ir_func *f);
 /* Places temps in shared and scratch tensors in scratch memory: offsets and f->shared_size, f->scratch_size. */
 opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
 

@@ -14,6 +14,25 @@ ir_ref opjit_ir_node_new(ir_func *f, const ir_node *like, uint32_t count, const 
 /* Bytes from the first to the last element of the layout, the default of `bytes` in text; false: not in 64 bits. */
 bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out);
 
+/* --- walks (ir_walk.c) -------------------------------------------------------------------------------------------- */
+/* The number of a new walk, which no node has as its stamp; nodes made later have no stamp.  0: no memory. */
+uint32_t opjit_ir_walk_begin(ir_func *f);
+void opjit_ir_walk_push(ir_func *f, ir_ref node); /* on the stack */
+
+/* Nodes, oldest first, so that operands come before what uses them; nodes is NULL where there is no memory.  In the
+ * function's scratch memory. */
+typedef struct ir_reach {
+    const ir_ref *nodes;
+    uint32_t count;
+} ir_reach;
+/* Every statement of the list from `first` (bodies included), every expression that these read and every VAR that they
+ * own. */
+ir_reach opjit_ir_reach(ir_func *f, ir_ref first);
+/* As opjit_ir_reach for one statement or expression. */
+ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node);
+/* Where in r->nodes the node is; UINT32_MAX: it is not. */
+uint32_t opjit_ir_reach_place(const ir_reach *r, ir_ref node);
+
 /* --- intervals (ir_interval.c) ------------------------------------------------------------------------------------ */
 /* Whether a <= b + slack is proven wherever both are evaluated: by intervals, by cancelling equal terms, and by the
  * bounds of loops, clamp, imin and imax as expressions.  false: not proven. */
@@ -33,6 +52,7 @@ bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var);
 typedef struct ir_numbers {
     const opjit_allocator *allocator;
     uint32_t *nodes, *tensors, *params; /* number + 1; 0: not in the text */
+    uint32_t *views, view_count;        /* in the order of their numbers; room for all tensors */
     uint32_t node_count, tensor_count, param_count;
 } ir_numbers;
 /* false: no memory.  Safe on functions that do not verify. */

@@ -9,10 +9,12 @@
 
 enum { BLOCK_SHIFT = 12, LANES_MAX = 64 }; /* blocks of 4096 consecutive k */
 
+enum { RECENT = 32 }; /* tensors */
+
 typedef struct memory {
     uint8_t *base;
     uint64_t bytes;
-    bool owned; /* value form: a def's elements */
+    uint32_t tensor;
 } memory;
 
 typedef struct accumulator {
@@ -27,8 +29,10 @@ typedef struct accumulator {
 typedef struct machine {
     const ir_func *f;
     const ir_run *run;
-    memory *memory;  /* by tensor */
-    uint64_t *value; /* by node: VAR and LET; ACC: its place in accumulators */
+    ir_section section;    /* the stage, or all of the function */
+    memory recent[RECENT]; /* where tensors lie, by their number modulo RECENT */
+    uint8_t **owned;       /* value form, by tensor: a def's elements */
+    uint64_t *values;      /* by node of the section: VAR and LET; ACC: its place in accumulators */
     accumulator *accumulators;
     uint32_t accumulator_count;
     int64_t innermost; /* value of the innermost loop's variable: k of upd */
@@ -41,14 +45,59 @@ typedef struct machine {
 
 static uint64_t eval(machine *m, ir_ref expr);
 
+static uint64_t *value_of(const machine *m, ir_ref node) { return &m->values[node - m->section.first]; }
+
 /* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static memory in_area(const ir_tensor *tensor, void *area, uint64_t area_size)
+{
+    uint64_t end;
+    if (area && tensor->offset >= 0 && checked_add((uint64_t)tensor->offset, tensor->bytes, &end) && end <= area_size)
+        return (memory){ .base = (uint8_t *)area + tensor->offset, .bytes = tensor->bytes };
+    return (memory){ .base = NULL };
+}
+
+/* Where the tensor lies; without memory, where every load is refused, if it can't be said. */
+static memory find_memory(const machine *m, uint32_t t)
+{
+    const ir_func *f = m->f;
+    const ir_tensor *tensor = &f->tensors[t];
+    uint64_t skip;
+    switch (tensor->role) {
+    case IR_CONSTANT:
+        if (tensor->data) /* never stored to: rule V1 */
+            return (memory){ .base = (uint8_t *)(uintptr_t)tensor->data, .bytes = tensor->bytes };
+        return (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
+    case IR_IN:
+    case IR_OUT: return (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
+    case IR_TEMP: return in_area(tensor, m->run->shared, f->shared_size);
+    case IR_SCRATCH: return in_area(tensor, m->run->scratch, f->scratch_size);
+    case IR_VALUE: return (memory){ .base = m->owned ? m->owned[t] : NULL, .bytes = m->owned ? tensor->bytes : 0 };
+    case IR_VIEW: break;
+    }
+    if (tensor->of >= t || tensor->offset < 0 ||
+        !checked_mul((uint64_t)tensor->offset, opjit_ir_type_size(tensor->type), &skip))
+        return (memory){ .base = NULL };
+    const memory of = find_memory(m, tensor->of); /* of an older tensor */
+    return skip > of.bytes ? (memory){ .base = NULL } : (memory){ .base = of.base + skip, .bytes = of.bytes - skip };
+}
+
+static const memory *memory_of(machine *m, uint32_t t)
+{
+    memory *known = &m->recent[t % RECENT];
+    if (known->tensor != t) {
+        *known = find_memory(m, t);
+        known->tensor = t;
+    }
+    return known;
+}
 
 /* Address of the element that operands first... of node name; NULL and m->wrong set where there is none. */
 static uint8_t *element(machine *m, ir_ref node, uint32_t first)
 {
     const uint32_t t = ir_at(m->f, node)->ref;
     const ir_tensor *tensor = &m->f->tensors[t];
-    const uint64_t size = opjit_ir_type_size(tensor->type), limit = m->memory[t].bytes;
+    const uint64_t size = opjit_ir_type_size(tensor->type), limit = memory_of(m, t)->bytes;
     uint64_t offset = 0;
     for (uint32_t d = 0; d < tensor->rank; d++) {
         const int64_t x = (int64_t)eval(m, ir_operand(m->f, node, first + d));
@@ -63,7 +112,7 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
             return NULL;
         }
     }
-    uint8_t *const at = m->memory[t].base + offset * size;
+    uint8_t *const at = memory_of(m, t)->base + offset * size; /* coordinates may have loads of their own */
     if (m->race && !opjit_ir_race_access(m->race, t, at, ir_at(m->f, node)->op == IR_STORE)) {
         m->wrong = node;
         m->why = "a race: another thread touches the element, and no sync is between them";
@@ -194,7 +243,7 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
 {
     const ir_func *f = m->f;
     const ir_node *acc = ir_at(f, acc_ref);
-    accumulator *a = &m->accumulators[m->value[acc_ref]];
+    accumulator *a = &m->accumulators[*value_of(m, acc_ref)];
     const uint64_t value = eval(m, value_expr);
     const uint32_t lane = acc->imm ? (uint32_t)((uint64_t)m->innermost % acc->imm) : 0;
     if (m->race && !a->own) {
@@ -222,14 +271,14 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
 
 static void start_accumulator(machine *m, ir_ref statement)
 {
-    accumulator *a = &m->accumulators[m->value[statement]];
+    accumulator *a = &m->accumulators[*value_of(m, statement)];
     *a = (accumulator){ .block = 0, .own = m->race && m->race->lane != RACE_ALL };
     reset_lanes(a, ir_at(m->f, statement));
 }
 
 static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement)
 {
-    const accumulator *a = &m->accumulators[m->value[statement]];
+    const accumulator *a = &m->accumulators[*value_of(m, statement)];
     accumulator folded;
     if (m->race && a->apart && m->race->lane != RACE_ALL)
         fail(m, statement, "one thread folds what all of them have");
@@ -253,7 +302,7 @@ static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
         return m->run->params[node->ref - 1] << shift >> shift;
     }
     case IR_GET:
-        return ir_at(f, node->ref)->op == IR_LET ? m->value[node->ref]
+        return ir_at(f, node->ref)->op == IR_LET ? *value_of(m, node->ref)
                                                  : get_accumulator(m, ir_at(f, node->ref), node->ref);
     case IR_LOAD: {
         const uint8_t *from = element(m, expr, 0);
@@ -272,7 +321,7 @@ static uint64_t eval(machine *m, ir_ref expr)
     if (m->wrong)
         return 0;
     switch ((ir_op)node->op) {
-    case IR_VAR: return m->value[expr];
+    case IR_VAR: return *value_of(m, expr);
     case IR_CONST:
     case IR_PARAM:
     case IR_GET:
@@ -280,7 +329,7 @@ static uint64_t eval(machine *m, ir_ref expr)
     case IR_SELECT: return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
     case IR_HEAD: {
         const uint64_t size = opjit_ir_type_size(f->tensors[node->ref].type);
-        const uint64_t at = (uint64_t)(uintptr_t)m->memory[node->ref].base + eval(m, operands[0]) * size;
+        const uint64_t at = (uint64_t)(uintptr_t)memory_of(m, node->ref)->base + eval(m, operands[0]) * size;
         return (IR_LINE - at % IR_LINE) / size;
     }
     case IR_IADD: return eval(m, operands[0]) + eval(m, operands[1]);
@@ -304,7 +353,7 @@ static void run_loop(machine *m, ir_ref statement, int64_t lo, int64_t hi, uint6
     const int64_t outer = m->innermost;
     const uint32_t lane = m->race ? m->race->lane : 0;
     for (int64_t i = lo; i < hi && !m->wrong;) {
-        m->value[loop->ref] = (uint64_t)i;
+        *value_of(m, loop->ref) = (uint64_t)i;
         m->innermost = i;
         if (m->race && loop->op == IR_STAGE)
             m->race->team = (uint64_t)i + 1;
@@ -329,7 +378,7 @@ static void run_block(machine *m, ir_ref first)
         case IR_FOR:
             run_loop(m, s, (int64_t)eval(m, ir_operand(f, s, 0)), (int64_t)eval(m, ir_operand(f, s, 1)), node->imm);
             break;
-        case IR_LET: m->value[s] = eval(m, ir_operand(f, s, 0)); break;
+        case IR_LET: *value_of(m, s) = eval(m, ir_operand(f, s, 0)); break;
         case IR_ACC: start_accumulator(m, s); break;
         case IR_UPD:
             update(m, node->ref, ir_operand(f, s, 0), node->count > 1 ? ir_operand(f, s, 1) : 0);
@@ -346,27 +395,23 @@ static void run_block(machine *m, ir_ref first)
     }
 }
 
-static ir_ref find_stage(const machine *m)
-{
-    ir_ref stage = m->f->body;
-    for (uint32_t i = 0; stage && i < m->run->stage; i++)
-        stage = ir_at(m->f, stage)->next;
-    return stage;
-}
-
 static opjit_status map_race(machine *m, ir_race *race, uint32_t threads, opjit_error *error)
 {
-    TRY(opjit_ir_race_init(race, m->f, threads, error));
+    const ir_func *f = m->f;
+    TRY(opjit_ir_race_init(race, f, threads, error));
     m->race = race;
-    for (uint32_t t = 1; t < m->f->tensor_count; t++)
-        TRY(opjit_ir_race_map(race, t, m->memory[t].base, m->memory[t].bytes, error));
+    for (ir_ref r = m->section.first; r < m->section.end; r++)
+        if (ir_at(f, r)->op == IR_LOAD || ir_at(f, r)->op == IR_STORE)
+            opjit_ir_race_touch(race, ir_at(f, r)->ref);
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        TRY(opjit_ir_race_map(race, t, find_memory(m, t).base, find_memory(m, t).bytes, error));
     return OPJIT_OK;
 }
 
 static opjit_status run_stage(machine *m, opjit_error *error)
 {
     const ir_func *f = m->f;
-    const ir_ref stage = find_stage(m);
+    const ir_ref stage = m->section.stage;
     ir_race race = { .f = NULL };
     opjit_status status = OPJIT_OK;
     if (!stage)
@@ -392,12 +437,12 @@ static void store_boxed(machine *m, ir_ref item, uint64_t bits)
 {
     const ir_func *f = m->f;
     const ir_tensor *tensor = &f->tensors[ir_at(f, item)->ref];
-    const memory *target = &m->memory[ir_at(f, item)->ref];
+    const memory *target = memory_of(m, ir_at(f, item)->ref);
     const uint64_t size = opjit_ir_type_size(tensor->type);
     uint64_t offset = 0;
     for (uint32_t d = 0; d < tensor->rank && !m->wrong; d++) {
         const ir_ref *box = &f->operands[ir_at(f, item)->first + 1 + tensor->rank + 3 * d];
-        const int64_t x = (int64_t)(eval(m, box[0]) + m->value[ir_operand(f, item, 1 + d)] * eval(m, box[2]));
+        const int64_t x = (int64_t)(eval(m, box[0]) + *value_of(m, ir_operand(f, item, 1 + d)) * eval(m, box[2]));
         if (x < 0 || (uint64_t)x >= tensor->sizes[d]) {
             m->wrong = item;
             m->wrong_dimension = d;
@@ -416,7 +461,7 @@ static uint64_t reduced(machine *m, ir_ref item)
     const int64_t size = (int64_t)eval(m, ir_operand(m->f, item, ir_at(m->f, item)->count - 1));
     start_accumulator(m, item);
     for (m->innermost = 0; m->innermost < size && !m->wrong; m->innermost++) {
-        m->value[var] = (uint64_t)m->innermost;
+        *value_of(m, var) = (uint64_t)m->innermost;
         update(m, item, ir_operand(m->f, item, 0), var);
     }
     return get_accumulator(m, ir_at(m->f, item), item);
@@ -439,7 +484,7 @@ static void run_definition(machine *m, ir_ref item, uint32_t dimension)
         node->imm && !node->kind ? eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1))
                                  : tensor->sizes[dimension];
     for (uint64_t i = 0; i < size && !m->wrong; i++) {
-        m->value[ir_operand(f, item, 1 + dimension)] = i;
+        *value_of(m, ir_operand(f, item, 1 + dimension)) = i;
         run_definition(m, item, dimension + 1);
     }
 }
@@ -452,63 +497,23 @@ static void run_values(machine *m)
 
 /* --- set-up ------------------------------------------------------------------------------------------------------- */
 
-static opjit_status map_value(machine *m, uint32_t t, opjit_error *error)
-{
-    const ir_tensor *tensor = &m->f->tensors[t];
-    if (tensor->bytes > SIZE_MAX / 2)
-        return opjit_rt_no_memory(error);
-    uint8_t *base = opjit_rt_allocate(m->f->allocator, (size_t)tensor->bytes, 64);
-    if (!base)
-        return opjit_rt_no_memory(error);
-    memset(base, 0, (size_t)tensor->bytes);
-    m->memory[t] = (memory){ .base = base, .bytes = tensor->bytes, .owned = true };
-    return OPJIT_OK;
-}
-
-/* A view shows the bytes of an older tensor, from its offset on. */
-static void map_view(machine *m, uint32_t t)
-{
-    const ir_tensor *tensor = &m->f->tensors[t];
-    const memory *of = &m->memory[tensor->of];
-    const uint64_t size = opjit_ir_type_size(tensor->type);
-    uint64_t skip;
-    if (tensor->of >= t || tensor->offset < 0 || !checked_mul((uint64_t)tensor->offset, size, &skip) ||
-        skip > of->bytes)
-        return; /* no memory: every load of it is refused */
-    m->memory[t] = (memory){ .base = of->base + skip, .bytes = of->bytes - skip };
-}
-
-static void map_area(machine *m, uint32_t t, void *area, uint64_t area_size)
-{
-    const ir_tensor *tensor = &m->f->tensors[t];
-    uint64_t end;
-    if (area && tensor->offset >= 0 && checked_add((uint64_t)tensor->offset, tensor->bytes, &end) && end <= area_size)
-        m->memory[t] = (memory){ .base = (uint8_t *)area + tensor->offset, .bytes = tensor->bytes };
-}
-
-static opjit_status map_memory(machine *m, opjit_error *error)
+/* Value form: memory for what is defined. */
+static opjit_status own_values(machine *m, opjit_error *error)
 {
     const ir_func *f = m->f;
+    m->owned = opjit_rt_allocate(f->allocator, f->tensor_count * sizeof *m->owned, 16);
+    if (!m->owned)
+        return opjit_rt_no_memory(error);
+    memset(m->owned, 0, f->tensor_count * sizeof *m->owned);
     for (uint32_t t = 1; t < f->tensor_count; t++) {
         const ir_tensor *tensor = &f->tensors[t];
-        switch (tensor->role) {
-        case IR_CONSTANT:
-            if (tensor->data) { /* never stored to: rule V1 */
-                m->memory[t] = (memory){ .base = (uint8_t *)(uintptr_t)tensor->data, .bytes = tensor->bytes };
-                break;
-            }
-            m->memory[t] = (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
-            break;
-        case IR_IN:
-        case IR_OUT: m->memory[t] = (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes }; break;
-        case IR_TEMP: map_area(m, t, m->run->shared, f->shared_size); break;
-        case IR_SCRATCH: map_area(m, t, m->run->scratch, f->scratch_size); break;
-        case IR_VALUE:
-            if (f->stage < IR_PLACED)
-                TRY(map_value(m, t, error));
-            break;
-        case IR_VIEW: map_view(m, t); break;
-        }
+        if (tensor->role != IR_VALUE)
+            continue;
+        if (tensor->bytes <= SIZE_MAX / 2)
+            m->owned[t] = opjit_rt_allocate(f->allocator, (size_t)tensor->bytes, 64);
+        if (!m->owned[t])
+            return opjit_rt_no_memory(error);
+        memset(m->owned[t], 0, (size_t)tensor->bytes);
     }
     return OPJIT_OK;
 }
@@ -516,32 +521,42 @@ static opjit_status map_memory(machine *m, opjit_error *error)
 static void free_machine(machine *m)
 {
     const opjit_allocator *allocator = m->f->allocator;
-    for (uint32_t t = 1; m->memory && t < m->f->tensor_count; t++)
-        if (m->memory[t].owned)
-            opjit_rt_release(allocator, m->memory[t].base, (size_t)m->memory[t].bytes);
-    opjit_rt_release(allocator, m->memory, m->f->tensor_count * sizeof(memory));
-    opjit_rt_release(allocator, m->value, m->f->node_count * sizeof(uint64_t));
+    for (uint32_t t = 1; m->owned && t < m->f->tensor_count; t++)
+        opjit_rt_release(allocator, m->owned[t], (size_t)m->f->tensors[t].bytes);
+    opjit_rt_release(allocator, m->owned, m->f->tensor_count * sizeof *m->owned);
+    opjit_rt_release(allocator, m->values, (m->section.end - m->section.first) * sizeof(uint64_t));
     opjit_rt_release(allocator, m->accumulators, (m->accumulator_count + 1) * sizeof(accumulator));
 }
+
+static ir_section find_section(const ir_func *f, uint32_t stage)
+{
+    ir_section all = { .stage = f->body, .first = 1, .end = f->node_count };
+    if (stage < f->section_count)
+        return f->sections[stage];
+    for (uint32_t i = 0; all.stage && i < stage; i++)
+        all.stage = ir_at(f, all.stage)->next;
+    return all;
+}
+
+static bool has_accumulator(const ir_node *n) { return n->op == IR_ACC || n->kind != 0; }
 
 static opjit_status init_machine(machine *m, opjit_error *error)
 {
     const ir_func *f = m->f;
-    for (ir_ref r = 1; r < f->node_count; r++)
-        m->accumulator_count += ir_at(f, r)->op == IR_ACC || ir_at(f, r)->kind != 0;
-    m->memory = opjit_rt_allocate(f->allocator, f->tensor_count * sizeof(memory), 16);
-    m->value = opjit_rt_allocate(f->allocator, f->node_count * sizeof(uint64_t), 16);
+    m->section = find_section(f, f->stage >= IR_PLACED ? m->run->stage : 0);
+    const uint32_t nodes = m->section.end - m->section.first;
+    for (ir_ref r = m->section.first; r < m->section.end; r++)
+        m->accumulator_count += has_accumulator(ir_at(f, r));
+    m->values = opjit_rt_allocate(f->allocator, nodes * sizeof(uint64_t), 16);
     m->accumulators = opjit_rt_allocate(f->allocator, (m->accumulator_count + 1) * sizeof(accumulator), 16);
-    if (m->memory)
-        memset(m->memory, 0, f->tensor_count * sizeof(memory));
-    if (!m->memory || !m->value || !m->accumulators)
+    if (!m->values || !m->accumulators)
         return opjit_rt_no_memory(error);
-    memset(m->value, 0, f->node_count * sizeof(uint64_t));
+    memset(m->values, 0, nodes * sizeof(uint64_t));
     uint32_t count = 0;
-    for (ir_ref r = 1; r < f->node_count; r++)
-        if (ir_at(f, r)->op == IR_ACC || ir_at(f, r)->kind != 0)
-            m->value[r] = count++;
-    return map_memory(m, error);
+    for (ir_ref r = m->section.first; r < m->section.end; r++)
+        if (has_accumulator(ir_at(f, r)))
+            *value_of(m, r) = count++;
+    return f->stage < IR_PLACED ? own_values(m, error) : OPJIT_OK;
 }
 
 static opjit_status report_wrong(const machine *m, opjit_error *error)
@@ -561,7 +576,7 @@ static opjit_status report_wrong(const machine *m, opjit_error *error)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: coordinate %u is %lld, size %llu", text, d,
                                   (long long)m->wrong_coordinate, (unsigned long long)tensor->sizes[d]);
     return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: the element lies outside the tensor's %llu bytes of memory",
-                              text, (unsigned long long)m->memory[ir_at(m->f, m->wrong)->ref].bytes);
+                              text, (unsigned long long)find_memory(m, ir_at(m->f, m->wrong)->ref).bytes);
 }
 
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error)

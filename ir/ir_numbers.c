@@ -27,6 +27,7 @@ static void number_view(numbering *s, uint32_t tensor, uint32_t depth)
         return;
     number_view(s, s->f->tensors[tensor].of, depth - 1);
     number(s, &s->n->tensors[tensor]);
+    s->n->views[s->n->view_count++] = tensor;
 }
 
 static void number_views_of(numbering *s, ir_ref expr)
@@ -114,9 +115,10 @@ bool opjit_ir_numbers_init(const ir_func *f, ir_numbers *out)
     out->nodes = new_array(out, f->node_count);
     out->tensors = new_array(out, f->tensor_count);
     out->params = new_array(out, f->param_count);
+    out->views = new_array(out, f->tensor_count);
     numbering s = { .f = f, .n = out, .steps = f->node_count };
     s.seen = opjit_rt_allocate(f->allocator, f->node_count, 1);
-    const bool ok = out->nodes && out->tensors && out->params && s.seen;
+    const bool ok = out->nodes && out->tensors && out->params && out->views && s.seen;
     if (ok) {
         memset(s.seen, 0, f->node_count);
         number_declarations(&s);
@@ -136,6 +138,7 @@ void opjit_ir_numbers_free(ir_numbers *n)
     opjit_rt_release(n->allocator, n->nodes, n->node_count * sizeof(uint32_t));
     opjit_rt_release(n->allocator, n->tensors, n->tensor_count * sizeof(uint32_t));
     opjit_rt_release(n->allocator, n->params, n->param_count * sizeof(uint32_t));
+    opjit_rt_release(n->allocator, n->views, n->tensor_count * sizeof(uint32_t));
     *n = (ir_numbers){ .allocator = NULL };
 }
 

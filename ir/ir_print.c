@@ -430,27 +430,23 @@ static void print_block(printer *p, ir_ref first, uint32_t indent)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
-/* Views whose number lies below the item's own are printed before it: they were numbered for it. */
+/* Views whose number lies below the item's own are printed before it: they were numbered for it.  *printed: how many
+ * were so far. */
 static void print_views_below(printer *p, uint32_t *printed, uint32_t limit)
 {
     const ir_func *f = p->f;
-    for (uint32_t number = *printed; number < limit; number++)
-        for (uint32_t i = 1; i < f->tensor_count; i++) {
-            const ir_tensor *t = &f->tensors[i];
-            if (t->role != IR_VIEW || p->n.tensors[i] != number)
-                continue;
-            new_line(p, INDENT);
-            opjit_rt_bytes_printf(p->out, "view ");
-            print_tensor_id(p, i);
-            opjit_rt_bytes_printf(p->out, ": ");
-            print_layout(p, t);
-            opjit_rt_bytes_printf(p->out, " of ");
-            print_tensor_id(p, t->of);
-            if (t->offset)
-                opjit_rt_bytes_printf(p->out, " offset %" PRId64, t->offset);
-        }
-    if (limit > *printed)
-        *printed = limit;
+    for (; *printed < p->n.view_count && p->n.tensors[p->n.views[*printed]] < limit; ++*printed) {
+        const uint32_t view = p->n.views[*printed];
+        new_line(p, INDENT);
+        opjit_rt_bytes_printf(p->out, "view ");
+        print_tensor_id(p, view);
+        opjit_rt_bytes_printf(p->out, ": ");
+        print_layout(p, &f->tensors[view]);
+        opjit_rt_bytes_printf(p->out, " of ");
+        print_tensor_id(p, f->tensors[view].of);
+        if (f->tensors[view].offset)
+            opjit_rt_bytes_printf(p->out, " offset %" PRId64, f->tensors[view].offset);
+    }
 }
 
 static void print_box(printer *p, ir_ref item, uint32_t rank)
@@ -521,7 +517,7 @@ void opjit_ir_print(const ir_func *f, rt_bytes *out)
         opjit_rt_bytes_printf(out, " after %s", opjit_ir_stage_name(f->stage));
     opjit_rt_bytes_printf(out, " {");
     print_declarations(&p);
-    uint32_t stages = 0, printed = 1;
+    uint32_t stages = 0, printed = 0;
     for (ir_ref r = f->body; r && !out->failed; r = ir_at(f, r)->next) {
         print_views_below(&p, &printed, first_number(&p, r));
         if (ir_at(f, r)->op == IR_STAGE) {

@@ -41,10 +41,17 @@ void opjit_ir_race_free(ir_race *r)
     *r = (ir_race){ .f = NULL };
 }
 
+void opjit_ir_race_touch(ir_race *r, uint32_t tensor)
+{
+    r->shadows[tensor].touched = r->shadows[opjit_ir_root(r->f, tensor)].touched = true;
+}
+
 opjit_status opjit_ir_race_map(ir_race *r, uint32_t tensor, const uint8_t *base, uint64_t bytes, opjit_error *error)
 {
     const ir_func *f = r->f;
     race_shadow *own = &r->shadows[tensor];
+    if (!own->touched)
+        return OPJIT_OK;
     const uint32_t root = opjit_ir_root(f, tensor);
     r->shadow_of[tensor] = root != tensor ? r->shadow_of[root] : tensor;
     for (uint32_t t = 1; t < tensor && root == tensor; t++) /* an output in an input's memory */
@@ -52,7 +59,7 @@ opjit_status opjit_ir_race_map(ir_race *r, uint32_t tensor, const uint8_t *base,
             r->shadow_of[tensor] = t;
     if (r->shadow_of[tensor] != tensor || bytes == 0)
         return OPJIT_OK;
-    *own = (race_shadow){ .base = base, .size = opjit_ir_type_size(f->tensors[tensor].type),
+    *own = (race_shadow){ .touched = true, .base = base, .size = opjit_ir_type_size(f->tensors[tensor].type),
                           .scratch = f->tensors[tensor].role == IR_SCRATCH };
     for (uint32_t t = tensor + 1; t < f->tensor_count; t++)
         if (opjit_ir_root(f, t) == tensor && opjit_ir_type_size(f->tensors[t].type) < own->size)

@@ -15,6 +15,7 @@ typedef struct race_shadow {
     uint64_t cells;
     uint32_t size; /* bytes of a cell: of the smallest element there */
     bool scratch;  /* the team's own: another team has other memory */
+    bool touched;  /* the stage has loads or stores there */
     race_cell *cell;
 } race_shadow;
 
@@ -30,6 +31,8 @@ typedef struct ir_race {
 
 opjit_status opjit_ir_race_init(ir_race *r, const ir_func *f, uint32_t threads, opjit_error *error);
 void opjit_ir_race_free(ir_race *r);
+/* Says that the stage loads or stores the tensor; before opjit_ir_race_map. */
+void opjit_ir_race_touch(ir_race *r, uint32_t tensor);
 /* Where the tensor's memory is, `bytes` of it; each once, in order. */
 opjit_status opjit_ir_race_map(ir_race *r, uint32_t tensor, const uint8_t *base, uint64_t bytes, opjit_error *error);
 /* false: another thread may do so at the same time, or has to be waited for. */

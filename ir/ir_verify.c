@@ -421,7 +421,7 @@ static void list_stores(verifier *v, ir_ref first, ir_ref stage)
 
 static bool make_tables(verifier *v)
 {
-    rt_arena *arena = &v->f->arena;
+    rt_arena *arena = &v->f->scratch;
     v->in_scope = ARENA_ARRAY(arena, uint8_t, v->node_count);
     v->used = ARENA_ARRAY(arena, uint8_t, v->node_count);
     v->loads = ARENA_ARRAY(arena, uint8_t, v->node_count);

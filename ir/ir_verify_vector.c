@@ -148,6 +148,16 @@ static bool moves_alone(const ir_func *f, ir_ref store, ir_ref var, ir_ref other
     return false;
 }
 
+/* Whether the expression loads what the list or a list below it stores. */
+static bool loads_stored(const ir_func *f, ir_ref first, ir_ref expr, uint32_t *budget)
+{
+    for (ir_ref s = first; s; s = ir_at(f, s)->next)
+        if ((ir_at(f, s)->op == IR_STORE && expr_loads(f, expr, ir_at(f, s)->ref, budget)) ||
+            loads_stored(f, ir_at(f, s)->body, expr, budget))
+            return true;
+    return false;
+}
+
 /* Lets, and one loop with lanes, over the same for all iterations: a block of iterations may be done in any order. */
 static opjit_status check_turn(vector_walk *w)
 {
@@ -157,9 +167,8 @@ static opjit_status check_turn(vector_walk *w)
     ir_ref inner = ir_at(f, w->loop)->body;
     for (; inner && ir_at(f, inner)->op == IR_LET; inner = ir_at(f, inner)->next) {
         uint32_t budget = 20000;
-        for (uint32_t t = 1; t < f->tensor_count; t++)
-            if (stores_to(f, ir_at(f, w->loop)->body, t) && expr_loads(f, ir_operand(f, inner, 0), t, &budget))
-                FAIL(12, w->loop, "turn %u: a let reads what the loop stores", rows);
+        if (loads_stored(f, ir_at(f, w->loop)->body, ir_operand(f, inner, 0), &budget))
+            FAIL(12, w->loop, "turn %u: a let reads what the loop stores", rows);
     }
     if (!inner || ir_at(f, inner)->op != IR_FOR || ir_at(f, inner)->next || ir_at(f, inner)->vec < 2 ||
         ir_at(f, inner)->flags & (IR_FOR_HEAD | IR_FOR_TAIL | IR_FOR_TURN))

@@ -29,13 +29,13 @@ bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
 bool opjit_ir_step(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out);
 
 /* --- reach and rebuild ------------------------------------------------------------------------------------------ */
-/* One byte a node of f, as many as f->node_count was: 1 for every statement of the list from `first` (bodies included),
- * every expression that these read and every VAR that they own.  NULL: no memory. */
-uint8_t *opjit_ir_reach(ir_func *f, ir_ref first);
-/* As opjit_ir_reach for one statement or expression. */
-uint8_t *opjit_ir_reach_one(ir_func *f, ir_ref node);
 /* By tensor: how many stages load, store or (an input) share memory with it, 2 standing for more.  NULL: no memory. */
 uint8_t *opjit_ir_stages_of(ir_func *f);
+
+/* What stands in the place of nodes: nothing, where a node is not in it. */
+typedef struct ir_map { ir_table to; } ir_map;
+static inline ir_ref ir_map_get(const ir_map *map, ir_ref from) { return opjit_ir_table_get(&map->to, from); }
+static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to) { opjit_ir_table_set(f, &map->to, from, to); }
 
 /* expr under the map, rebuilt with opjit_ir_make where anything in it changes or can be simplified. */
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
@@ -49,16 +49,6 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
 /* A list in the making, the block of parent (0: a detached list, whose head is first). */
 typedef struct block { ir_ref parent, first, tail; } block;
 
-/* --- tables ----------------------------------------------------------------------------------------------------- */
-/* Keys of 64 bits to numbers above 0; zeroed: empty.  In the function's arena. */
-typedef struct pass_table {
-    uint64_t *keys;
-    uint32_t *values, count, capacity;
-} pass_table;
-uint32_t opjit_ir_table_get(const pass_table *t, uint64_t key); /* 0: none */
-void opjit_ir_table_set(ir_func *f, pass_table *t, uint64_t key, uint32_t value);
-uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
-
 /* --- definitions written where they are read (pass_inline.c) ---------------------------------------------------- */
 /* The first step of place (pass_blocks.c): few long reductions are cut into blocks that can be made side by side. */
 void opjit_ir_cut_reductions(ir_func *f);
@@ -68,6 +58,7 @@ typedef struct inline_source {
     ir_ref def;       /* its DEF, to be written where the tensor is read; 0: it is read from memory */
     ir_ref row_value; /* LET or ACC that has the row's one element */
     uint32_t scratch; /* memory that has the row */
+    bool aliased;     /* an input whose memory is an output's */
 } inline_source;
 
 typedef struct inliner {
@@ -80,7 +71,7 @@ typedef struct inliner {
     ir_ref rows[8];               /* of a stage over rows: the row's coordinates, row_count of them */
     uint32_t row_count;
     bool refused;                 /* a row was to be read that is another one */
-    pass_table memo, known, instances, views; /* see pass_inline.c */
+    ir_table memo, known, instances, views; /* see pass_inline.c */
     struct inline_instance *instance;
     uint32_t instance_count, instance_capacity;
     uint64_t *stack;

@@ -62,18 +62,16 @@ static uint32_t add_part(cutter *c, uint64_t blocks, uint64_t first, uint64_t le
     const uint32_t tensor = declare(c, blocks);
     const ir_ref part =
         f->failed ? 0 : opjit_ir_reduce(f, tensor, (ir_kind)c->node.kind, (uint32_t)c->node.imm, length);
-    ir_map map;
-    if (f->failed || opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
+    ir_map map = { 0 };
+    if (f->failed)
         return 0;
-    }
     for (uint32_t d = 0; d < f->tensors[tensor].rank; d++)
-        opjit_ir_map_set(f, &map, opjit_ir_coordinate(f, c->def, d),
+        ir_map_set(f, &map, opjit_ir_coordinate(f, c->def, d),
                          d == c->free ? opjit_ir_index(f, 0) : opjit_ir_coordinate(f, part, d));
     const ir_ref own = opjit_ir_reduced(f, part), size = opjit_ir_index(f, (int64_t)length);
     const ir_ref before = blocks == 1 ? opjit_ir_index(f, (int64_t)first)
                                       : ir_make2(f, IR_IMUL, IR_INDEX, opjit_ir_coordinate(f, part, c->free), size);
-    opjit_ir_map_set(f, &map, opjit_ir_reduced(f, c->def), ir_make2(f, IR_IADD, IR_INDEX, before, own));
+    ir_map_set(f, &map, opjit_ir_reduced(f, c->def), ir_make2(f, IR_IADD, IR_INDEX, before, own));
     opjit_ir_set_value(f, part, opjit_ir_remake(f, &map, ir_operand(f, c->def, 0)));
     opjit_ir_block_add(f, &c->list, part);
     return tensor;

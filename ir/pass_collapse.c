@@ -67,10 +67,12 @@ static bool at_store(const nest *n, ir_ref load)
     return true;
 }
 
-static void add_root(nest *n, const uint8_t *seen, uint8_t *listed, ir_ref r)
+/* listed: in the order of what is seen; every operand of what is seen is. */
+static void add_root(nest *n, const ir_reach *seen, bool *listed, ir_ref r)
 {
-    if (ir_at(n->f, r)->type == IR_INDEX && ir_at(n->f, r)->op != IR_CONST && seen[r] && !listed[r]) {
-        listed[r] = 1;
+    const uint32_t place = opjit_ir_reach_place(seen, r);
+    if (ir_at(n->f, r)->type == IR_INDEX && ir_at(n->f, r)->op != IR_CONST && !listed[place]) {
+        listed[place] = true;
         n->roots[n->root_count++] = r;
     }
 }
@@ -78,29 +80,29 @@ static void add_root(nest *n, const uint8_t *seen, uint8_t *listed, ir_ref r)
 static bool find_uses(nest *n)
 {
     ir_func *f = n->f;
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, n->first);
-    uint8_t *listed = ARENA_ARRAY(&f->arena, uint8_t, count);
-    n->loads = ARENA_ARRAY(&f->arena, ir_ref, count);
-    n->roots = ARENA_ARRAY(&f->arena, ir_ref, count);
-    if (seen == NULL || listed == NULL || n->loads == NULL || n->roots == NULL) {
+    const ir_reach seen = opjit_ir_reach(f, n->first);
+    bool *listed = ARENA_ARRAY(&f->scratch, bool, seen.count);
+    n->loads = ARENA_ARRAY(&f->scratch, ir_ref, seen.count);
+    n->roots = ARENA_ARRAY(&f->scratch, ir_ref, seen.count);
+    if (seen.nodes == NULL || listed == NULL || n->loads == NULL || n->roots == NULL) {
         f->failed = true;
         return false;
     }
     n->regular = n->stages[ir_at(f, n->store)->ref] == 1; /* another stage may use a tensor in another way */
     for (uint32_t d = 0; d < n->rank; d++)
         n->regular = n->regular && n->offsets[d] == 0;
-    for (ir_ref r = 1; r < count; r++) {
-        if (seen[r] && ir_at(f, r)->op == IR_LOAD) {
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
+        if (ir_at(f, r)->op == IR_LOAD) {
             n->loads[n->load_count++] = r;
             n->regular = n->regular && at_store(n, r) && n->stages[ir_at(f, r)->ref] == 1;
         }
     }
-    for (ir_ref r = 1; r < count; r++) {
-        const ir_node *node = ir_at(f, r);
-        if (seen[r] && node->type != IR_INDEX && node->op != IR_STORE && !(node->op == IR_LOAD && n->regular))
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *node = ir_at(f, seen.nodes[k]);
+        if (node->type != IR_INDEX && node->op != IR_STORE && !(node->op == IR_LOAD && n->regular))
             for (uint32_t i = 0; i < node->count; i++)
-                add_root(n, seen, listed, ir_operand(f, r, i));
+                add_root(n, &seen, listed, ir_operand(f, seen.nodes[k], i));
     }
     return true;
 }
@@ -224,7 +226,7 @@ static void map_root(nest *n, ir_map *map, ir_ref root)
     if (!take_factors(n, root, &form, factors)) {
         for (uint32_t i = 0; i < n->count; i++)
             if (opjit_ir_uses(f, root, n->vars[n->order[i]]))
-                opjit_ir_map_set(f, map, n->vars[n->order[i]], coordinate(n, i, i + 1));
+                ir_map_set(f, map, n->vars[n->order[i]], coordinate(n, i, i + 1));
         return;
     }
     for (uint32_t first = 0, end; first < n->count; first = end) {
@@ -239,7 +241,7 @@ static void map_root(nest *n, ir_map *map, ir_ref root)
     }
     const ir_ref built = opjit_ir_affine_build(f, &form);
     if (!opjit_ir_same(f, built, root))
-        opjit_ir_map_set(f, map, root, built);
+        ir_map_set(f, map, root, built);
 }
 
 static void merge_layout(const nest *n, uint32_t tensor)
@@ -257,16 +259,17 @@ static void merge_layout(const nest *n, uint32_t tensor)
     }
 }
 
-static void merge_layouts(const nest *n, uint8_t *done)
+static void merge_layouts(const nest *n)
 {
     const uint32_t out = nest_output(n);
+    ir_table done = { 0 };
     merge_layout(n, out);
-    done[out] = 1;
+    opjit_ir_table_set(n->f, &done, out, 1);
     for (uint32_t i = 0; i <= n->load_count; i++) { /* an aliased input keeps the output's layout, read or not */
         const uint32_t t = i == 0 ? n->f->tensors[out].alias : ir_at(n->f, n->loads[i - 1])->ref;
-        if (t != 0 && !done[t])
+        if (t != 0 && opjit_ir_table_get(&done, t) == 0)
             merge_layout(n, t);
-        done[t] = 1;
+        opjit_ir_table_set(n->f, &done, t, 1);
     }
 }
 
@@ -346,26 +349,23 @@ static ir_ref rewrite_nest(nest *n)
 {
     ir_func *f = n->f;
     ir_ref top = 0, loop = 0, at[NEST_RANK] = { 0 };
-    ir_map map;
-    uint8_t *done = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
+    ir_map map = { 0 };
     const ir_ref stage = n->tiled ? opjit_ir_tile_loops(n, &top, &loop) : make_loops(n, &top, &loop);
-    if (done == NULL || opjit_ir_map_init(f, &map) != OPJIT_OK || f->failed) {
-        f->failed = true;
+    if (f->failed)
         return 0;
-    }
     n->body = (block){ .parent = stage };
     n->outer_var = ir_at(f, stage)->ref;
     n->inner_var = ir_at(f, loop)->ref;
     for (uint32_t d = 0; d < n->rank; d++)
         if (n->extents[d] == 1)
-            opjit_ir_map_set(f, &map, n->vars[d], opjit_ir_index(f, 0));
+            ir_map_set(f, &map, n->vars[d], opjit_ir_index(f, 0));
     for (uint32_t i = 0; i < n->root_count && !f->failed; i++)
         map_root(n, &map, n->roots[i]);
     new_coordinates(n, at);
     if (n->regular) {
-        merge_layouts(n, done);
+        merge_layouts(n);
         for (uint32_t i = 0; i < n->load_count; i++)
-            opjit_ir_map_set(f, &map, n->loads[i], opjit_ir_load(f, ir_at(f, n->loads[i])->ref, at));
+            ir_map_set(f, &map, n->loads[i], opjit_ir_load(f, ir_at(f, n->loads[i])->ref, at));
     }
     block inside = { .parent = loop };
     rewrite_lets(n, &map, &inside);
@@ -373,6 +373,28 @@ static ir_ref rewrite_nest(nest *n)
     opjit_ir_block_add(f, &inside, opjit_ir_store(f, ir_at(f, n->store)->ref, value, at));
     opjit_ir_block_add(f, &n->body, top);
     return f->failed ? 0 : stage;
+}
+
+static bool collapse_stage(ir_func *f, const ir_pass_env *env, ir_ref stage, const uint8_t *uses, block *stages)
+{
+    nest *n = ARENA_NEW(&f->scratch, nest);
+    if (n == NULL) {
+        f->failed = true;
+        return false;
+    }
+    n->f = f;
+    n->stage = stage;
+    n->stages = uses;
+    n->threads = env->target != NULL && rt_target_team(env->target) > 0;
+    if (!match_nest(n) || !find_uses(n)) {
+        opjit_ir_block_add(f, stages, stage);
+        return false;
+    }
+    sort_loops(n);
+    group_loops(n);
+    if (n->tiled || !opjit_ir_flatten(n, env, stages))
+        opjit_ir_block_add(f, stages, rewrite_nest(n));
+    return true;
 }
 
 opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
@@ -383,23 +405,10 @@ opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *ou
     if (uses == NULL)
         return opjit_rt_no_memory(error);
     for (ir_ref s = f->body, next; s != 0 && !f->failed; s = next) {
-        nest *n = ARENA_NEW(&f->arena, nest);
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
         next = ir_at(f, s)->next;
-        if (n == NULL)
-            return opjit_rt_no_memory(error);
-        n->f = f;
-        n->stage = s;
-        n->stages = uses;
-        n->threads = env->target != NULL && rt_target_team(env->target) > 0;
-        if (!match_nest(n) || !find_uses(n)) {
-            opjit_ir_block_add(f, &stages, s);
-            continue;
-        }
-        sort_loops(n);
-        group_loops(n);
-        if (n->tiled || !opjit_ir_flatten(n, env, &stages))
-            opjit_ir_block_add(f, &stages, rewrite_nest(n));
-        *out_changed = true;
+        *out_changed = collapse_stage(f, env, s, uses, &stages) || *out_changed;
+        opjit_rt_arena_rewind(&f->scratch, mark);
     }
     f->body = stages.first;
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;

@@ -46,17 +46,18 @@ typedef struct column_stage {
 static bool reads_neighbours(const column_stage *s)
 {
     ir_func *f = s->f;
-    const ir_ref var = opjit_ir_coordinate(f, s->statement, s->dimension), count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
-    for (ir_ref r = 1; seen != NULL && r < count; r++) {
+    const ir_ref var = opjit_ir_coordinate(f, s->statement, s->dimension);
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
         const ir_node *n = ir_at(f, r);
-        if (!seen[r] || n->op != IR_LOAD || s->r->sources[opjit_ir_root(f, n->ref)].def != 0)
+        if (n->op != IR_LOAD || s->r->sources[opjit_ir_root(f, n->ref)].def != 0)
             continue;
         int64_t step;
         if (!opjit_ir_step(f, r, 0, var, &step) || (step != 0 && step != 1))
             return false;
     }
-    return seen != NULL;
+    return seen.nodes != NULL;
 }
 
 /* Columns of a tile: all of them, or a divisor; 0: there is none that is good. */
@@ -195,14 +196,15 @@ static bool is_stream(const column_stage *s, uint32_t tensor, int64_t step)
 static bool takes_several(column_stage *s)
 {
     ir_func *f = s->f;
-    const ir_ref var = opjit_ir_reduced(f, s->statement), count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
+    const ir_ref var = opjit_ir_reduced(f, s->statement);
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
     uint32_t loads = 0, others = 0;
-    bool good = seen != NULL;
-    for (ir_ref r = 1; good && r < count; r++) {
+    bool good = seen.nodes != NULL;
+    for (uint32_t k = 0; good && k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
         const ir_node *n = ir_at(f, r);
-        others += seen[r] && n->op != IR_LOAD && n->type != IR_INDEX && n->count > 0;
-        if (!seen[r] || n->op != IR_LOAD)
+        others += n->op != IR_LOAD && n->type != IR_INDEX && n->count > 0;
+        if (n->op != IR_LOAD)
             continue;
         int64_t step;
         good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, 0, var, &step) &&

@@ -21,12 +21,12 @@ static bool loads_whole_row(ir_func *f, ir_ref loop)
 {
     const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;
     const ir_tensor *out = &f->tensors[ir_at(f, store)->ref];
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, store, 0));
-    bool whole = seen != NULL;
-    for (ir_ref r = 1; r < count && whole; r++) {
-        const ir_tensor *in = &f->tensors[ir_at(f, r)->ref];
-        for (uint32_t d = 0; seen[r] && ir_at(f, r)->op == IR_LOAD && d < ir_at(f, r)->count; d++)
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, store, 0));
+    bool whole = seen.nodes != NULL;
+    for (uint32_t k = 0; k < seen.count && whole; k++) {
+        const ir_ref r = seen.nodes[k];
+        const ir_tensor *in = &f->tensors[ir_at(f, r)->op == IR_LOAD ? ir_at(f, r)->ref : 0];
+        for (uint32_t d = 0; ir_at(f, r)->op == IR_LOAD && d < ir_at(f, r)->count; d++)
             whole = whole && (!opjit_ir_uses(f, ir_operand(f, r, d), var) ||
                               (d < out->rank && in->sizes[d] >= out->sizes[d] &&
                                opjit_ir_same(f, ir_operand(f, r, d), ir_operand(f, store, 1 + d))));
@@ -49,12 +49,8 @@ ir_ref opjit_ir_chain_head(scheduler *s, const chain *c)
     const ir_ref store = opjit_ir_chain_store(f, c);
     const ir_tensor *t = &f->tensors[ir_at(f, store)->ref];
     ir_ref at = opjit_ir_index(f, 0);
-    ir_map map;
-    if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
-        return 0;
-    }
-    opjit_ir_map_set(f, &map, ir_at(f, c->loops[0])->ref, c->bounds[0]);
+    ir_map map = { 0 };
+    ir_map_set(f, &map, ir_at(f, c->loops[0])->ref, c->bounds[0]);
     for (uint32_t d = 0; d < t->rank && !f->failed; d++) {
         const ir_ref stride = opjit_ir_index(f, (int64_t)t->strides[d]);
         const ir_ref coordinate = opjit_ir_remake(f, &map, ir_operand(f, store, 1 + d));

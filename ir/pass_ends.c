@@ -8,12 +8,12 @@
  * loops read the row at their variable and have the same end, and none stores there. */
 static bool keeps_apart(ir_func *f, ir_ref first, ir_ref loop, ir_ref store)
 {
-    const ir_ref count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, first);
-    bool apart = seen != NULL;
-    for (ir_ref r = 1; r < count && apart; r++) {
+    const ir_reach seen = opjit_ir_reach(f, first);
+    bool apart = seen.nodes != NULL;
+    for (uint32_t k = 0; k < seen.count && apart; k++) {
+        const ir_ref r = seen.nodes[k];
         const ir_node *n = ir_at(f, r);
-        if (!seen[r] || n->ref != ir_at(f, store)->ref || (n->op != IR_LOAD && n->op != IR_STORE) || r == store)
+        if (n->ref != ir_at(f, store)->ref || (n->op != IR_LOAD && n->op != IR_STORE) || r == store)
             continue;
         const ir_ref reader = n->op == IR_LOAD ? opjit_ir_loop_of(f, first, ir_operand(f, r, 0)) : 0;
         apart = reader != 0 && opjit_ir_same(f, ir_operand(f, reader, 1), ir_operand(f, loop, 1));
@@ -34,18 +34,17 @@ static bool may_run_on(scheduler *s, ir_ref loop, ir_ref store)
 static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
 {
     ir_func *f = s->f;
-    const ir_ref count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, longer)->body);
-    bool can = seen != NULL;
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, longer)->body);
+    bool can = seen.nodes != NULL;
     for (ir_ref r = ir_at(f, loop)->body; r != 0 && can; r = ir_at(f, r)->next)
         can = ir_at(f, r)->op == IR_STORE ? may_run_on(s, loop, r)
               : ir_at(f, r)->op == IR_UPD ? ir_at(f, r)->count == 1
                                           : ir_at(f, r)->op == IR_LET;
-    for (ir_ref r = 1; r < count && can; r++) {
-        const ir_node *n = ir_at(f, r);
+    for (uint32_t k = 0; k < seen.count && can; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
         const uint32_t first = n->op == IR_STORE;
-        for (uint32_t d = first; seen[r] && (n->op == IR_LOAD || n->op == IR_STORE) && d < n->count; d++) {
-            const ir_interval i = opjit_ir_interval(f, ir_operand(f, r, d));
+        for (uint32_t d = first; (n->op == IR_LOAD || n->op == IR_STORE) && d < n->count; d++) {
+            const ir_interval i = opjit_ir_interval(f, ir_operand(f, seen.nodes[k], d));
             can = can && i.lo >= 0 && (uint64_t)i.hi < f->tensors[n->ref].sizes[d - first];
         }
     }
@@ -56,12 +55,10 @@ static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
 static ir_ref copy_loop(ir_func *f, ir_ref loop, ir_ref lo, ir_ref hi)
 {
     const ir_ref copy = f->failed ? 0 : opjit_ir_for(f, lo, hi, 1);
-    ir_map map;
-    if (f->failed || opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
+    ir_map map = { 0 };
+    if (f->failed)
         return 0;
-    }
-    opjit_ir_map_set(f, &map, ir_at(f, loop)->ref, ir_at(f, copy)->ref);
+    ir_map_set(f, &map, ir_at(f, loop)->ref, ir_at(f, copy)->ref);
     const ir_ref body = opjit_ir_remake_block(f, &map, ir_at(f, loop)->body);
     f->nodes[copy].body = body;
     return f->failed ? 0 : copy;

@@ -17,12 +17,17 @@ typedef struct expander {
     bool changed;
 } expander;
 
-/* What is known of the nodes that one statement operand reads, by node. */
+/* What is known of a node that one statement operand reads. */
+typedef struct tree_node {
+    bool always, feeds; /* evaluated whatever selects choose; operand of math, however deep */
+    ir_ref made;        /* what takes its place; 0: itself */
+} tree_node;
 typedef struct operand_tree {
-    uint32_t count;
-    uint8_t *seen, *always, *feeds; /* read; evaluated whatever selects choose; operand of math, however deep */
-    ir_ref *memo;                   /* what takes its place; 0: itself */
+    ir_reach seen;
+    tree_node *nodes; /* in the order of seen */
 } operand_tree;
+
+static tree_node *in_tree(const operand_tree *t, ir_ref r) { return &t->nodes[opjit_ir_reach_place(&t->seen, r)]; }
 
 static bool is_math(const ir_func *f, ir_ref r)
 {
@@ -88,7 +93,7 @@ static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *ou
     math m = { .steps = e->steps, .capacity = MATH_STEPS, .below = op == IR_EXP && is_at_most_zero(e->f, args[0]) };
     const val x = operand(e, &m, args[0], 0), y = args[1] != 0 ? operand(e, &m, args[1], 1) : x;
     const val result = opjit_ir_math(&m, op, x, y);
-    ir_ref *nodes = ARENA_ARRAY(&e->f->arena, ir_ref, m.count);
+    ir_ref *nodes = ARENA_ARRAY(&e->f->scratch, ir_ref, m.count);
     if (m.failed)
         return opjit_rt_error_set(e->error, OPJIT_INTERNAL, "%s has more than %u steps", opjit_ir_op_infos[op].name,
                                   MATH_STEPS);
@@ -114,27 +119,23 @@ static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *ou
 
 static bool look_at(ir_func *f, ir_ref root, operand_tree *t)
 {
-    *t = (operand_tree){ .count = f->node_count };
     t->seen = opjit_ir_reach_one(f, root);
-    t->always = ARENA_ARRAY(&f->arena, uint8_t, t->count);
-    t->feeds = ARENA_ARRAY(&f->arena, uint8_t, t->count);
-    t->memo = ARENA_ARRAY(&f->arena, ir_ref, t->count);
-    if (t->seen == NULL || t->always == NULL || t->feeds == NULL || t->memo == NULL) {
+    t->nodes = ARENA_ARRAY(&f->scratch, tree_node, t->seen.count);
+    if (t->seen.nodes == NULL || t->nodes == NULL) {
         f->failed = true;
         return false;
     }
     bool found = false;
-    t->always[root] = 1;
-    for (ir_ref r = root + 1; r-- > 1;) { /* operands are older than what uses them */
-        if (!t->seen[r])
-            continue;
+    in_tree(t, root)->always = true;
+    for (uint32_t k = t->seen.count; k-- > 0;) { /* operands are older than what uses them */
+        const ir_ref r = t->seen.nodes[k];
         const ir_node *n = ir_at(f, r);
         const bool math_op = is_math(f, r);
         found = found || math_op;
         for (uint32_t i = 0; i < n->count; i++) {
-            const ir_ref x = ir_operand(f, r, i);
-            t->always[x] = t->always[x] || (t->always[r] && (n->op != IR_SELECT || i == 0));
-            t->feeds[x] = t->feeds[x] || t->feeds[r] || math_op;
+            tree_node *x = in_tree(t, ir_operand(f, r, i));
+            x->always = x->always || (t->nodes[k].always && (n->op != IR_SELECT || i == 0));
+            x->feeds = x->feeds || t->nodes[k].feeds || math_op;
         }
     }
     return found;
@@ -148,26 +149,28 @@ static ir_ref inside(ir_func *f, ir_ref coordinate, uint64_t size)
     return ir_make3(f, IR_CLAMP, IR_INDEX, coordinate, zero, last);
 }
 
-static opjit_status replace(expander *e, operand_tree *t, ir_ref r, bool is_root)
+static opjit_status replace(expander *e, operand_tree *t, uint32_t place, bool is_root)
 {
     ir_func *f = e->f;
+    tree_node *own = &t->nodes[place];
+    const ir_ref r = t->seen.nodes[place];
     const ir_node n = *ir_at(f, r);
     ir_ref operands[PASS_OPERANDS] = { 0 };
     bool same = true;
     for (uint32_t i = 0; i < n.count; i++) { /* loads have at most 8 coordinates, ops fewer operands */
         const ir_ref old = ir_operand(f, r, i);
-        operands[i] = t->memo[old] != 0 ? t->memo[old] : old;
-        if (n.op == IR_LOAD && t->feeds[r] && !t->always[r])
+        operands[i] = in_tree(t, old)->made != 0 ? in_tree(t, old)->made : old;
+        if (n.op == IR_LOAD && own->feeds && !own->always)
             operands[i] = inside(f, operands[i], f->tensors[n.ref].sizes[i]);
         same = same && operands[i] == old;
     }
     if (is_math(f, r)) {
-        TRY(expand(e, (ir_op)n.op, operands, &t->memo[r]));
-        t->memo[r] = is_root ? t->memo[r] : named(e, t->memo[r]);
+        TRY(expand(e, (ir_op)n.op, operands, &own->made));
+        own->made = is_root ? own->made : named(e, own->made);
         e->changed = true;
     } else if (!same) {
-        t->memo[r] = n.op == IR_LOAD ? opjit_ir_load(f, n.ref, operands)
-                                     : opjit_ir_expr(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
+        own->made = n.op == IR_LOAD ? opjit_ir_load(f, n.ref, operands)
+                                    : opjit_ir_expr(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
     }
     return f->failed ? opjit_rt_no_memory(e->error) : OPJIT_OK;
 }
@@ -177,13 +180,15 @@ static opjit_status expand_statement(expander *e, ir_ref s)
     ir_func *f = e->f;
     for (uint32_t i = 0; i < ir_at(f, s)->count; i++) {
         const ir_ref root = ir_operand(f, s, i);
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
         operand_tree t;
-        if (!look_at(f, root, &t))
-            continue;
-        for (ir_ref r = 1; r <= root; r++)
-            if (t.seen[r] && ir_at(f, r)->count > 0)
-                TRY(replace(e, &t, r, r == root));
-        f->operands[ir_at(f, s)->first + i] = t.memo[root] != 0 ? t.memo[root] : root;
+        const bool found = look_at(f, root, &t);
+        for (uint32_t k = 0; found && k < t.seen.count; k++)
+            if (ir_at(f, t.seen.nodes[k])->count > 0)
+                TRY(replace(e, &t, k, t.seen.nodes[k] == root));
+        const ir_ref made = found ? in_tree(&t, root)->made : 0;
+        f->operands[ir_at(f, s)->first + i] = made != 0 ? made : root;
+        opjit_rt_arena_rewind(&f->scratch, mark);
     }
     return f->failed ? opjit_rt_no_memory(e->error) : OPJIT_OK;
 }
@@ -216,8 +221,8 @@ opjit_status opjit_ir_pass_expand(ir_func *f, const ir_pass_env *env, bool *out_
         return OPJIT_OK;
     expander e = { .f = f,
                    .error = error,
-                   .steps = ARENA_ARRAY(&f->arena, math_step, MATH_STEPS),
-                   .uses = ARENA_ARRAY(&f->arena, uint32_t, MATH_STEPS) };
+                   .steps = ARENA_ARRAY(&f->scratch, math_step, MATH_STEPS),
+                   .uses = ARENA_ARRAY(&f->scratch, uint32_t, MATH_STEPS) };
     if (e.steps == NULL || e.uses == NULL)
         return opjit_rt_no_memory(error);
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)

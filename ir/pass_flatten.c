@@ -63,14 +63,15 @@ static bool difference(const nest *n, ir_ref comparison, affine *rest, int64_t f
 
 /* Marks the positions that comparisons depend on, and whether on parameters too; false where an index is used in any
  * other way. */
-static bool find_used(const nest *n, const uint8_t *seen, uint32_t node_count, bool used[NEST_RANK], bool *computed)
+static bool find_used(const nest *n, const ir_reach *seen, bool used[NEST_RANK], bool *computed)
 {
     const ir_func *f = n->f;
-    for (ir_ref r = 1; r < node_count; r++) {
+    for (uint32_t k = 0; k < seen->count; k++) {
+        const ir_ref r = seen->nodes[k];
         const ir_node *node = ir_at(f, r);
         affine rest;
         int64_t factors[NEST_RANK];
-        if (!seen[r] || node->type == IR_INDEX || node->op == IR_LOAD)
+        if (node->type == IR_INDEX || node->op == IR_LOAD)
             continue;
         if (node->count > 0 && is_index_comparison(f, r)) {
             if (!difference(n, r, &rest, factors))
@@ -170,12 +171,12 @@ static bool make_plan(flat *s, const ir_pass_env *env)
 {
     nest *n = s->n;
     ir_func *f = n->f;
-    const uint32_t out = nest_output(n), count = f->node_count;
+    const uint32_t out = nest_output(n);
     bool used[NEST_RANK] = { false };
     if (n->first != n->store || n->inner == 0 || !n->regular || nest_stride(n, out, n->order[n->count - 1]) != 1)
         return false;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
-    if (seen == NULL || !find_used(n, seen, count, used, &s->computed))
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
+    if (seen.nodes == NULL || !find_used(n, &seen, used, &s->computed))
         return false;
     const int64_t size = opjit_ir_type_size(f->tensors[out].type);
     s->unit = NEST_LINE / size;
@@ -248,7 +249,7 @@ static void map_comparison(flat *s, ir_map *map, ir_ref r)
     if (checked_subi(range.lo, 1, &lo) && checked_addi(range.hi, 1, &hi))
         limit = ir_make3(f, IR_CLAMP, IR_INDEX, limit, opjit_ir_index(f, lo), opjit_ir_index(f, hi));
     limit = opjit_ir_block_let(f, &s->body, limit);
-    opjit_ir_map_set(f, map, r, ir_make2(f, (ir_op)ir_at(f, r)->op, IR_BOOL, element, limit));
+    ir_map_set(f, map, r, ir_make2(f, (ir_op)ir_at(f, r)->op, IR_BOOL, element, limit));
 }
 
 /* --- rewrite ------------------------------------------------------------------------------------------------------ */
@@ -314,8 +315,7 @@ static void set_coordinates(const flat *s, ir_ref at[NEST_RANK])
 }
 
 /* A stage of `blocks` blocks from number `begin` on, of `length` elements each; begin: 0, or blocks is 1. */
-static void add_stage(flat *s, block *stages, const uint8_t *seen, uint32_t count, int64_t begin, int64_t blocks,
-                      int64_t length)
+static void add_stage(flat *s, block *stages, const ir_reach *seen, int64_t begin, int64_t blocks, int64_t length)
 {
     const nest *n = s->n;
     ir_func *f = n->f;
@@ -324,20 +324,18 @@ static void add_stage(flat *s, block *stages, const uint8_t *seen, uint32_t coun
     const ir_ref stage = opjit_ir_stage(f, zero, opjit_ir_index(f, blocks), opjit_ir_nest_grain(bytes, blocks));
     const ir_ref loop = opjit_ir_for(f, zero, opjit_ir_index(f, length), 1);
     ir_ref at[NEST_RANK] = { 0 };
-    ir_map map;
-    if (f->failed || opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
+    ir_map map = { 0 };
+    if (f->failed)
         return;
-    }
     s->p = blocks == 1 ? opjit_ir_index(f, begin) : ir_at(f, stage)->ref;
     s->e = ir_at(f, loop)->ref;
     s->body = (block){ .parent = stage };
-    for (ir_ref r = 1; r < count && !f->failed; r++)
-        if (seen[r] && ir_at(f, r)->count == 2 && is_index_comparison(f, r))
-            map_comparison(s, &map, r);
+    for (uint32_t k = 0; k < seen->count && !f->failed; k++)
+        if (ir_at(f, seen->nodes[k])->count == 2 && is_index_comparison(f, seen->nodes[k]))
+            map_comparison(s, &map, seen->nodes[k]);
     set_coordinates(s, at);
     for (uint32_t i = 0; i < n->load_count; i++)
-        opjit_ir_map_set(f, &map, n->loads[i], opjit_ir_load(f, ir_at(f, n->loads[i])->ref, at));
+        ir_map_set(f, &map, n->loads[i], opjit_ir_load(f, ir_at(f, n->loads[i])->ref, at));
     const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, n->store, 0));
     block inside = { .parent = loop };
     opjit_ir_block_add(f, &inside, opjit_ir_store(f, nest_output(n), value, at));
@@ -349,16 +347,15 @@ bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages)
 {
     ir_func *f = n->f;
     flat s = { .n = n };
-    const uint32_t count = f->node_count;
     if (!make_plan(&s, env))
         return false;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
-    if (seen == NULL)
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
+    if (seen.nodes == NULL)
         return false;
     const int64_t outer = opjit_ir_nest_extent(n, 0, s.first);
     set_layouts(&s);
-    add_stage(&s, stages, seen, count, 0, outer * s.blocks, s.length);
+    add_stage(&s, stages, &seen, 0, outer * s.blocks, s.length);
     if (s.rest != 0)
-        add_stage(&s, stages, seen, count, s.blocks, 1, s.rest);
+        add_stage(&s, stages, &seen, s.blocks, 1, s.rest);
     return true;
 }

@@ -157,10 +157,10 @@ static bool remove_unread(ir_func *f)
     block kept = { 0 };
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         count++;
-    ir_ref *items = ARENA_ARRAY(&f->arena, ir_ref, count + 1),
-           *stack = ARENA_ARRAY(&f->arena, ir_ref, f->operand_count + 1);
-    uint8_t *read = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
-    uint32_t *seen = ARENA_ARRAY(&f->arena, uint32_t, f->node_count);
+    ir_ref *items = ARENA_ARRAY(&f->scratch, ir_ref, count + 1),
+           *stack = ARENA_ARRAY(&f->scratch, ir_ref, f->operand_count + 1);
+    uint8_t *read = ARENA_ARRAY(&f->scratch, uint8_t, f->tensor_count);
+    uint32_t *seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
     if (items == NULL || stack == NULL || read == NULL || seen == NULL) {
         f->failed = true;
         return false;
@@ -183,10 +183,8 @@ static bool remove_unread(ir_func *f)
 
 opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
-    ir_map map;
+    ir_map map = { 0 };
     const bool threads = env->target != NULL && rt_target_team(env->target) > 0; /* arithmetic costs nothing there */
-    if (opjit_ir_map_init(f, &map) != OPJIT_OK)
-        return opjit_rt_no_memory(error);
     *out_changed = opjit_ir_remake_operands(f, &map, f->body);
     if (!f->failed && f->body != 0 && ir_at(f, f->body)->op != IR_STAGE) {
         *out_changed = cut_sequences(f, !threads) || *out_changed;

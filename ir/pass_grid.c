@@ -40,6 +40,16 @@ static bool contains(const ir_func *f, ir_ref first, ir_ref what)
     return false;
 }
 
+/* Whether the expression moves with a loop of the list or below it. */
+static bool moves_inside(const ir_func *f, ir_ref first, ir_ref expr)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_FOR &&
+            (opjit_ir_varies(f, expr, ir_at(f, s)->ref) || moves_inside(f, ir_at(f, s)->body, expr)))
+            return true;
+    return false;
+}
+
 /* Whether the store puts other elements in other iterations: some coordinate moves with the variable and with nothing
  * else that moves in the loop. */
 static bool stores_apart(ir_func *f, ir_ref loop, ir_ref store)
@@ -47,11 +57,8 @@ static bool stores_apart(ir_func *f, ir_ref loop, ir_ref store)
     const ir_ref var = ir_at(f, loop)->ref;
     for (uint32_t i = 1; i < ir_at(f, store)->count; i++) {
         ir_linear form;
-        bool alone = opjit_ir_linear(f, ir_operand(f, store, i), var, &form) && form.factor != 0;
-        for (ir_ref r = 1; alone && r < f->node_count; r++)
-            alone = ir_at(f, r)->op != IR_FOR || !contains(f, ir_at(f, loop)->body, r) ||
-                    !opjit_ir_varies(f, form.rest, ir_at(f, r)->ref);
-        if (alone)
+        if (opjit_ir_linear(f, ir_operand(f, store, i), var, &form) && form.factor != 0 &&
+            !moves_inside(f, ir_at(f, loop)->body, form.rest))
             return true;
     }
     return false;
@@ -99,17 +106,18 @@ static bool spreads_block(ir_func *f, ir_ref loop, ir_ref first)
 /* Whether the loop's iterations can go to any thread, each at any time. */
 static bool spreads(ir_func *f, ir_ref loop)
 {
-    const ir_ref body = ir_at(f, loop)->body, count = f->node_count;
+    const ir_ref body = ir_at(f, loop)->body;
     if (ir_at(f, loop)->imm != 1 || !spreads_block(f, loop, body))
         return false;
-    const uint8_t *seen = opjit_ir_reach(f, body);
-    if (seen == NULL)
+    const ir_reach seen = opjit_ir_reach(f, body);
+    if (seen.nodes == NULL)
         return false;
-    for (ir_ref r = 1; r < count; r++) {
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
         const ir_node n = *ir_at(f, r);
-        if (seen[r] && n.op == IR_LOAD && stores_to(f, body, opjit_ir_root(f, n.ref)) && !reads_own(f, body, r))
+        if (n.op == IR_LOAD && stores_to(f, body, opjit_ir_root(f, n.ref)) && !reads_own(f, body, r))
             return false;
-        if (seen[r] && n.op == IR_GET && ir_at(f, n.ref)->op == IR_ACC && !contains(f, body, n.ref))
+        if (n.op == IR_GET && ir_at(f, n.ref)->op == IR_ACC && !contains(f, body, n.ref))
             return false; /* all threads together have it */
     }
     return true;
@@ -180,21 +188,23 @@ static bool is_private(const ir_func *f, ir_ref first, ir_ref acc)
     return false;
 }
 
-/* An accumulator is the team's, lane by lane, or the same in all threads. */
-static void settle_accumulators(gridder *g, ir_ref stage)
+/* An accumulator is the team's, lane by lane, or the same in all threads.  Whether one of the list or below it was not,
+ * and its loops are joined now: they may update others, too. */
+static bool settle_accumulator(ir_func *f, ir_ref body, ir_ref first)
 {
-    ir_func *f = g->f;
-    const ir_ref body = ir_at(f, stage)->body;
-    for (ir_ref r = 1; r < f->node_count; r++) {
-        acc_use use = { .acc = r };
-        if (ir_at(f, r)->op != IR_ACC || !contains(f, body, r) || is_private(f, body, r))
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        acc_use use = { .acc = s };
+        if (settle_accumulator(f, body, ir_at(f, s)->body))
+            return true;
+        if (ir_at(f, s)->op != IR_ACC || is_private(f, body, s))
             continue;
         find_uses(f, body, 0, &use);
         if (use.spread && (use.alike || use.read_apart)) {
-            join(f, body, r);
-            r = 0; /* the loops may update others, too */
+            join(f, body, s);
+            return true;
         }
     }
+    return false;
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
@@ -288,12 +298,10 @@ static void find_stores(const ir_func *f, ir_ref statement, bool apart, touched 
 static touched touches(ir_func *f, ir_ref statement)
 {
     touched t = { 0, 0, 0 };
-    const ir_ref count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, statement);
-    for (ir_ref r = 1; seen != NULL && r < count; r++)
-        if (seen[r] && ir_at(f, r)->op == IR_LOAD)
-            t.read |= bit_of(f, ir_at(f, r)->ref);
-    f->failed = f->failed || seen == NULL;
+    const ir_reach seen = opjit_ir_reach_one(f, statement);
+    for (uint32_t k = 0; k < seen.count; k++)
+        if (ir_at(f, seen.nodes[k])->op == IR_LOAD)
+            t.read |= bit_of(f, ir_at(f, seen.nodes[k])->ref);
     find_stores(f, statement, false, &t);
     return t;
 }
@@ -349,8 +357,12 @@ static touched before_stage(gridder *g, ir_ref stage)
     uint64_t scratch = 0, other = 0;
     for (ir_ref s = ir_at(f, stage)->body; s != 0; s = ir_at(f, s)->next)
         add(&t, touches(f, s));
-    for (uint32_t i = 1; i < f->tensor_count; i++)
-        *(f->tensors[i].role == IR_SCRATCH ? &scratch : &other) |= bit_of(f, i);
+    const ir_reach seen = opjit_ir_reach_one(f, stage);
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        if (n->op == IR_LOAD || n->op == IR_STORE)
+            *(f->tensors[n->ref].role == IR_SCRATCH ? &scratch : &other) |= bit_of(f, n->ref);
+    }
     g->once = other & ~scratch;
     return (touched){ t.apart & scratch, t.alike & scratch, t.read & scratch };
 }
@@ -373,7 +385,8 @@ static void grid_stage(gridder *g, ir_ref stage)
     const uint32_t scheduled = ir_at(f, stage)->vec;
     g->any = false;
     mark_spread(g, ir_at(f, stage)->body);
-    settle_accumulators(g, stage);
+    while (settle_accumulator(f, ir_at(f, stage)->body, ir_at(f, stage)->body))
+        ;
     set_attributes(g, ir_at(f, stage)->body);
     f->nodes[stage].vec = (uint16_t)(!g->any ? 1 : scheduled > 0 ? scheduled : rt_target_team(g->target));
     f->nodes[stage].imm = 1; /* of the launch, not of tasks */
@@ -394,8 +407,11 @@ opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_ch
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "pass grid is for GPUs, and the target is %s",
                                   env->target != NULL ? env->target->text : "not given");
     gridder g = { .f = f, .target = env->target };
-    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next)
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
         grid_stage(&g, s);
+        opjit_rt_arena_rewind(&f->scratch, mark);
+    }
     *out_changed = true;
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }

@@ -66,16 +66,15 @@ static bool clean(ir_func *f, ir_ref parent, const uint8_t *read)
 /* By node: lets and accumulators that an expression of the kernel reads.  NULL: no memory. */
 static uint8_t *find_read(ir_func *f)
 {
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, f->body);
-    uint8_t *read = ARENA_ARRAY(&f->arena, uint8_t, count);
-    if (seen == NULL || read == NULL) {
+    const ir_reach seen = opjit_ir_reach(f, f->body);
+    uint8_t *read = ARENA_ARRAY(&f->scratch, uint8_t, f->node_count);
+    if (seen.nodes == NULL || read == NULL) {
         f->failed = true;
         return NULL;
     }
-    for (ir_ref r = 1; r < count; r++)
-        if (seen[r] && ir_at(f, r)->op == IR_GET)
-            read[ir_at(f, r)->ref] = 1;
+    for (uint32_t k = 0; k < seen.count; k++)
+        if (ir_at(f, seen.nodes[k])->op == IR_GET)
+            read[ir_at(f, seen.nodes[k])->ref] = 1;
     return read;
 }
 
@@ -83,11 +82,13 @@ bool opjit_ir_remove_idle(ir_func *f)
 {
     bool changed = false;
     for (bool again = true; again && !f->failed; changed = changed || again) { /* what goes may be a let's only reader */
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
         const uint8_t *read = find_read(f);
         again = false;
         for (ir_ref s = f->body; s != 0 && read != NULL; s = ir_at(f, s)->next)
             if (ir_at(f, s)->op == IR_STAGE)
                 again = clean(f, s, read) || again;
+        opjit_rt_arena_rewind(&f->scratch, mark);
     }
     return changed;
 }

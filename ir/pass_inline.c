@@ -275,21 +275,13 @@ static uint32_t view_of(inliner *in, uint32_t tensor, const ir_tensor *layout, i
     return made;
 }
 
-static bool is_aliased(const ir_func *f, uint32_t tensor)
-{
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        if (f->tensors[t].role == IR_OUT && f->tensors[t].alias == tensor)
-            return true;
-    return false;
-}
-
 static ir_ref load_memory(inliner *in, uint32_t tensor, ir_ref *at)
 {
     ir_func *f = in->f;
     ir_tensor layout = f->tensors[tensor];
     ir_ref joined_at[PASS_OPERANDS];
     int64_t offset = 0;
-    if (is_aliased(f, opjit_ir_root(f, tensor))) /* rule V15 compares its loads with stores */
+    if (in->sources[opjit_ir_root(f, tensor)].aliased) /* rule V15 compares its loads with stores */
         return opjit_ir_load(f, tensor, at);
     memcpy(joined_at, at, layout.rank * sizeof *at);
     drop_single(&layout, joined_at);
@@ -361,14 +353,14 @@ static uint32_t instance_of(inliner *in, ir_ref def, uint32_t count, const ir_re
             return i;
     if (in->instance_count == in->instance_capacity) {
         const uint32_t capacity = in->instance_capacity == 0 ? 16 : 2 * in->instance_capacity;
-        struct inline_instance *more = ARENA_ARRAY(&f->arena, struct inline_instance, capacity);
+        struct inline_instance *more = ARENA_ARRAY(&f->scratch, struct inline_instance, capacity);
         if (more != NULL && in->instance_count > 0)
             memcpy(more, in->instance, in->instance_count * sizeof *more);
         f->failed = f->failed || more == NULL;
         in->instance = more;
         in->instance_capacity = capacity;
     }
-    ir_ref *copy = f->failed ? NULL : opjit_rt_arena_copy(&f->arena, at, count, sizeof *at);
+    ir_ref *copy = f->failed ? NULL : opjit_rt_arena_copy(&f->scratch, at, count, sizeof *at);
     if (copy == NULL) {
         f->failed = true;
         return 0;
@@ -384,7 +376,7 @@ static void push(inliner *in, uint32_t instance, ir_ref node)
 {
     if (in->depth == in->capacity) {
         const uint32_t capacity = in->capacity == 0 ? 256 : 2 * in->capacity;
-        uint64_t *more = ARENA_ARRAY(&in->f->arena, uint64_t, capacity);
+        uint64_t *more = ARENA_ARRAY(&in->f->scratch, uint64_t, capacity);
         if (more == NULL) {
             in->f->failed = true;
             return;

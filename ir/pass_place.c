@@ -71,7 +71,7 @@ static site *new_site(placer *p)
 {
     if (p->site_count == p->site_capacity) {
         const uint32_t capacity = p->site_capacity == 0 ? 64 : 2 * p->site_capacity;
-        site *more = ARENA_ARRAY(&p->f->arena, site, capacity);
+        site *more = ARENA_ARRAY(&p->f->scratch, site, capacity);
         if (more == NULL) {
             p->f->failed = true;
             return NULL;
@@ -482,6 +482,31 @@ static uint32_t output_of(const placer *p, uint32_t number)
                : 0;
 }
 
+/* The stage of root number `first` and of those that it takes along, up to *out_end. */
+static opjit_status place_root(placer *p, place_rows_of *rows, uint32_t first, block *stages, uint32_t *out_end)
+{
+    const ir_ref statement = p->items[first].statement;
+    const uint32_t end = place_group(p, first, rows, stages);
+    if (end > first) {
+        *out_end = end;
+        return OPJIT_OK;
+    }
+    if (opjit_ir_reduced(p->f, statement) == 0)
+        return place_nest(p, &p->items[first], stages);
+    const uint32_t output = output_of(p, first);
+    rows->count = output != 0 ? 2 : 1;
+    rows->rows = p->f->tensors[ir_at(p->f, statement)->ref].rank;
+    rows->members[0] = (row_member){ .statement = statement, .outside = true };
+    rows->members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
+    if (!p->threads && opjit_ir_place_columns(rows, stages)) {
+        *out_end = output != 0 ? output + 1 : first + 1;
+        return OPJIT_OK;
+    }
+    rows->count = 1;
+    opjit_ir_place_rows(rows, stages);
+    return OPJIT_OK;
+}
+
 /* The stages in the order of the items, so that memory is written before it is read. */
 static opjit_status place_all(placer *p)
 {
@@ -499,30 +524,12 @@ static opjit_status place_all(placer *p)
         }
     }
     place_rows_of p_rows = { .f = f, .sources = p->sources, .private_views = p->roots > 1, .blocks = !p->threads };
-    for (uint32_t i = 0; i < p->count && !f->failed; i++) {
-        const item *x = &p->items[i];
-        if (!x->is_root)
-            continue;
-        const uint32_t end = place_group(p, i, &p_rows, &stages);
-        if (end > i) {
-            i = end - 1;
-            continue;
-        }
-        if (opjit_ir_reduced(f, x->statement) == 0) {
-            TRY(place_nest(p, x, &stages));
-            continue;
-        }
-        const uint32_t output = output_of(p, i);
-        p_rows.count = output != 0 ? 2 : 1;
-        p_rows.rows = f->tensors[ir_at(f, x->statement)->ref].rank;
-        p_rows.members[0] = (row_member){ .statement = x->statement, .outside = true };
-        p_rows.members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
-        if (!p->threads && opjit_ir_place_columns(&p_rows, &stages)) {
-            i = output != 0 ? output : i;
-            continue;
-        }
-        p_rows.count = 1;
-        opjit_ir_place_rows(&p_rows, &stages);
+    for (uint32_t i = 0, end; i < p->count && !f->failed; i = end) {
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
+        end = i + 1;
+        if (p->items[i].is_root)
+            TRY(place_root(p, &p_rows, i, &stages, &end));
+        opjit_rt_arena_rewind(&f->scratch, mark);
     }
     f->body = stages.first;
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
@@ -533,13 +540,16 @@ static opjit_status begin(placer *p)
     ir_func *f = p->f;
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         p->count++;
-    p->items = ARENA_ARRAY(&f->arena, item, p->count);
-    p->item_of = ARENA_ARRAY(&f->arena, uint32_t, f->tensor_count);
-    p->sources = ARENA_ARRAY(&f->arena, inline_source, f->tensor_count);
-    p->seen = ARENA_ARRAY(&f->arena, uint32_t, f->node_count);
-    p->stack = ARENA_ARRAY(&f->arena, ir_ref, f->operand_count + 1);
+    p->items = ARENA_ARRAY(&f->scratch, item, p->count);
+    p->item_of = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    p->sources = ARENA_ARRAY(&f->scratch, inline_source, f->tensor_count);
+    p->seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
+    p->stack = ARENA_ARRAY(&f->scratch, ir_ref, f->operand_count + 1);
     if (p->items == NULL || p->item_of == NULL || p->sources == NULL || p->seen == NULL || p->stack == NULL)
         return opjit_rt_no_memory(p->error);
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        if (f->tensors[t].role == IR_OUT)
+            p->sources[f->tensors[t].alias].aliased = true;
     p->count = 0;
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         p->items[p->count++].statement = s;

@@ -1,70 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass_rebuild.c - what passes do to a function: find what a statement reads, rebuild under a map, list statements. */
+/* pass_rebuild.c - what passes do to a function: which stages use a tensor, rebuild under a map, list statements. */
 #include "ir/pass.h"
 
 #include <string.h>
 
-/* --- reach ------------------------------------------------------------------------------------------------------ */
-
-typedef struct walk {
-    const ir_func *f;
-    uint8_t *seen;
-    ir_ref *stack;
-    uint32_t depth;
-} walk;
-
-static void push(walk *w, ir_ref node)
-{
-    if (node == 0 || w->seen[node])
-        return;
-    w->seen[node] = 1;
-    w->stack[w->depth++] = node; /* every node comes here once at most: the stack has room for all */
-}
-
-static void drain(walk *w)
-{
-    while (w->depth > 0) {
-        const ir_ref r = w->stack[--w->depth];
-        const ir_node *n = ir_at(w->f, r);
-        for (uint32_t i = 0; i < n->count; i++)
-            push(w, ir_operand(w->f, r, i));
-        if (n->op == IR_FOR || n->op == IR_STAGE)
-            push(w, n->ref);
-        for (ir_ref s = n->body; s != 0; s = ir_at(w->f, s)->next)
-            push(w, s);
-    }
-}
-
-static bool walk_begin(ir_func *f, walk *w)
-{
-    *w = (walk){ .f = f, .seen = ARENA_ARRAY(&f->arena, uint8_t, f->node_count),
-                 .stack = ARENA_ARRAY(&f->arena, ir_ref, f->node_count) };
-    if (w->seen == NULL || w->stack == NULL)
-        f->failed = true;
-    return !f->failed;
-}
-
-uint8_t *opjit_ir_reach(ir_func *f, ir_ref first)
-{
-    walk w;
-    if (!walk_begin(f, &w))
-        return NULL;
-    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
-        push(&w, s);
-        drain(&w);
-    }
-    return w.seen;
-}
-
-uint8_t *opjit_ir_reach_one(ir_func *f, ir_ref node)
-{
-    walk w;
-    if (!walk_begin(f, &w))
-        return NULL;
-    push(&w, node);
-    drain(&w);
-    return w.seen;
-}
+/* --- stages of a tensor ------------------------------------------------------------------------------------------ */
 
 static void note_stage(uint8_t *count, uint32_t *last, uint32_t tensor, uint32_t stage)
 {
@@ -74,41 +14,25 @@ static void note_stage(uint8_t *count, uint32_t *last, uint32_t tensor, uint32_t
     count[tensor] = (uint8_t)(count[tensor] < 2 ? count[tensor] + 1 : 2);
 }
 
-static void push_stamped(ir_ref *stack, uint32_t *depth, uint32_t *stamp, uint32_t stage, ir_ref node)
-{
-    if (node == 0 || stamp[node] == stage)
-        return;
-    stamp[node] = stage;
-    stack[(*depth)++] = node; /* once a stage at most */
-}
-
 uint8_t *opjit_ir_stages_of(ir_func *f)
 {
-    uint8_t *count = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
-    uint32_t *last = ARENA_ARRAY(&f->arena, uint32_t, f->tensor_count), stage = 0;
-    uint32_t *stamp = ARENA_ARRAY(&f->arena, uint32_t, f->node_count);
-    ir_ref *stack = ARENA_ARRAY(&f->arena, ir_ref, f->node_count);
-    if (count == NULL || last == NULL || stamp == NULL || stack == NULL) {
-        f->failed = true;
-        return NULL;
-    }
-    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
-        uint32_t depth = 0;
-        push_stamped(stack, &depth, stamp, ++stage, s);
-        while (depth > 0) {
-            const ir_ref r = stack[--depth];
-            const ir_node *n = ir_at(f, r);
-            if (n->op == IR_LOAD || n->op == IR_STORE) {
-                note_stage(count, last, n->ref, stage);
-                note_stage(count, last, f->tensors[n->ref].alias, stage);
-            }
-            for (uint32_t i = 0; i < n->count; i++)
-                push_stamped(stack, &depth, stamp, stage, ir_operand(f, r, i));
-            for (ir_ref b = n->body; b != 0; b = ir_at(f, b)->next)
-                push_stamped(stack, &depth, stamp, stage, b);
+    uint8_t *count = ARENA_ARRAY(&f->scratch, uint8_t, f->tensor_count);
+    uint32_t *last = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count), stage = 0;
+    f->failed = f->failed || count == NULL || last == NULL;
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
+        const ir_reach seen = opjit_ir_reach_one(f, s);
+        stage++;
+        for (uint32_t i = 0; seen.nodes != NULL && i < seen.count; i++) {
+            const ir_node *n = ir_at(f, seen.nodes[i]);
+            if (n->op != IR_LOAD && n->op != IR_STORE)
+                continue;
+            note_stage(count, last, n->ref, stage);
+            note_stage(count, last, f->tensors[n->ref].alias, stage);
         }
+        opjit_rt_arena_rewind(&f->scratch, mark);
     }
-    return count;
+    return f->failed ? NULL : count;
 }
 
 bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi)
@@ -140,25 +64,31 @@ typedef struct rebuild {
     ir_func *f;
     ir_map *map;
     uint32_t count; /* nodes there were at the start: only these are walked */
-    ir_ref *memo;   /* 0: not yet known */
-    ir_ref *stack;
+    uint32_t now;   /* the walk whose memos are ours */
 } rebuild;
 
 static bool rebuild_begin(ir_func *f, ir_map *map, rebuild *b)
 {
-    *b = (rebuild){ .f = f, .map = map, .count = f->node_count, .memo = ARENA_ARRAY(&f->arena, ir_ref, f->node_count),
-                    .stack = ARENA_ARRAY(&f->arena, ir_ref, 2 * (size_t)f->node_count + f->operand_count) };
-    if (b->memo == NULL || b->stack == NULL)
-        f->failed = true;
-    return !f->failed;
+    *b = (rebuild){ .f = f, .map = map, .count = f->node_count, .now = opjit_ir_walk_begin(f) };
+    return b->now != 0;
 }
 
-static ir_ref mapped(const ir_map *map, ir_ref r) { return r < map->count ? map->to[r] : 0; }
+/* What became of the node; 0: not yet known. */
+static ir_ref known(const rebuild *b, ir_ref r)
+{
+    return b->f->walks.stamp[r] == b->now ? b->f->walks.memo[r] : 0;
+}
+
+static void note(rebuild *b, ir_ref r, ir_ref made)
+{
+    b->f->walks.stamp[r] = b->now;
+    b->f->walks.memo[r] = made;
+}
 
 /* The read of a let or accumulator that the map replaces, by a statement or by a value. */
 static ir_ref remake_get(rebuild *b, ir_ref get)
 {
-    const ir_ref to = mapped(b->map, ir_at(b->f, get)->ref);
+    const ir_ref to = ir_map_get(b->map, ir_at(b->f, get)->ref);
     if (to == 0)
         return get;
     return ir_is_pure(b->f, to) ? to : opjit_ir_get(b->f, to);
@@ -183,14 +113,14 @@ static ir_ref remake_node(rebuild *b, ir_ref r)
     if (n.count == 0)
         return r;
     ir_ref local[PASS_OPERANDS];
-    ir_ref *operands = n.count <= PASS_OPERANDS ? local : ARENA_ARRAY(&f->arena, ir_ref, n.count);
+    ir_ref *operands = n.count <= PASS_OPERANDS ? local : ARENA_ARRAY(&f->scratch, ir_ref, n.count);
     if (operands == NULL) {
         f->failed = true;
         return 0;
     }
     bool same = true;
     for (uint32_t i = 0; i < n.count; i++) {
-        operands[i] = b->memo[ir_operand(f, r, i)];
+        operands[i] = known(b, ir_operand(f, r, i));
         if (n.op != IR_LOAD) /* a load's coordinates stay comparable with those of a store */
             operands[i] = single_value(f, operands[i]);
         same = same && operands[i] == ir_operand(f, r, i);
@@ -205,30 +135,33 @@ static ir_ref remake_node(rebuild *b, ir_ref r)
     return opjit_ir_expr(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
 }
 
+/* Puts the node's operands that are not known yet on the stack; false: all are known. */
+static bool push_unknown(rebuild *b, ir_ref r)
+{
+    ir_func *f = b->f;
+    const uint32_t before = f->walks.depth;
+    for (uint32_t i = ir_at(f, r)->count; i-- > 0;)
+        if (known(b, ir_operand(f, r, i)) == 0)
+            opjit_ir_walk_push(f, ir_operand(f, r, i));
+    return f->walks.depth > before;
+}
+
 static ir_ref remake(rebuild *b, ir_ref expr)
 {
-    if (b->f->failed || expr == 0 || expr >= b->count)
-        return b->f->failed ? 0 : expr;
-    uint32_t depth = 0;
-    b->stack[depth++] = expr;
-    while (depth > 0 && !b->f->failed) {
-        const ir_ref r = b->stack[depth - 1];
-        if (b->memo[r] == 0)
-            b->memo[r] = mapped(b->map, r);
-        if (b->memo[r] != 0) {
-            depth--;
+    ir_func *f = b->f;
+    const uint32_t base = f->walks.depth;
+    if (f->failed || expr == 0 || expr >= b->count)
+        return f->failed ? 0 : expr;
+    opjit_ir_walk_push(f, expr);
+    while (f->walks.depth > base && !f->failed) {
+        const ir_ref r = f->walks.stack[f->walks.depth - 1];
+        const ir_ref to = known(b, r) != 0 ? known(b, r) : ir_map_get(b->map, r);
+        if (to == 0 && push_unknown(b, r))
             continue;
-        }
-        const uint32_t before = depth;
-        for (uint32_t i = ir_at(b->f, r)->count; i-- > 0;)
-            if (b->memo[ir_operand(b->f, r, i)] == 0)
-                b->stack[depth++] = ir_operand(b->f, r, i);
-        if (depth > before)
-            continue;
-        b->memo[r] = remake_node(b, r);
-        depth--;
+        note(b, r, to != 0 ? to : remake_node(b, r));
+        f->walks.depth--;
     }
-    return b->f->failed ? 0 : b->memo[expr];
+    return f->failed ? 0 : known(b, expr);
 }
 
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr)
@@ -249,7 +182,7 @@ static ir_ref remake_for(rebuild *b, ir_ref old)
     f->nodes[loop].vec = n.vec;
     f->nodes[loop].unroll = n.unroll;
     f->nodes[loop].flags = n.flags;
-    opjit_ir_map_set(f, b->map, n.ref, ir_at(f, loop)->ref);
+    ir_map_set(f, b->map, n.ref, ir_at(f, loop)->ref);
     return loop;
 }
 
@@ -276,18 +209,18 @@ static ir_ref remake_statement(rebuild *b, ir_ref old)
     switch ((ir_op)n.op) {
     case IR_LET:
         if (nameless(f, operands[0])) {
-            opjit_ir_map_set(f, b->map, old, operands[0]);
+            ir_map_set(f, b->map, old, operands[0]);
             return 0;
         }
         made = opjit_ir_let(f, operands[0]);
-        opjit_ir_map_set(f, b->map, old, made);
+        ir_map_set(f, b->map, old, made);
         return made;
     case IR_ACC:
         made = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, (uint32_t)n.imm);
-        opjit_ir_map_set(f, b->map, old, made);
+        ir_map_set(f, b->map, old, made);
         return made;
     case IR_UPD:
-        return opjit_ir_upd(f, mapped(b->map, n.ref) != 0 ? mapped(b->map, n.ref) : n.ref, operands[0], operands[1]);
+        return opjit_ir_upd(f, ir_map_get(b->map, n.ref) != 0 ? ir_map_get(b->map, n.ref) : n.ref, operands[0], operands[1]);
     default:
         return opjit_ir_store(f, n.ref, operands[0], operands + 1);
     }

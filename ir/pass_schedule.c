@@ -31,24 +31,20 @@ static uint32_t root_of(const ir_func *f, uint32_t tensor)
 static bool find_loads(scheduler *s)
 {
     ir_func *f = s->f;
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, s->stage)->body);
-    s->loaded = ARENA_ARRAY(&f->arena, bool, f->tensor_count);
-    if (seen == NULL || s->loaded == NULL)
-        return false;
-    for (ir_ref r = 1; r < count; r++)
-        if (seen[r] && ir_at(f, r)->op == IR_LOAD)
-            s->loaded[root_of(f, ir_at(f, r)->ref)] = true;
-    return true;
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, s->stage)->body);
+    s->loaded = (ir_table){ 0 };
+    for (uint32_t k = 0; k < seen.count; k++)
+        if (ir_at(f, seen.nodes[k])->op == IR_LOAD)
+            opjit_ir_table_set(f, &s->loaded, root_of(f, ir_at(f, seen.nodes[k])->ref), 1);
+    return !f->failed;
 }
 
 bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor)
 {
     const uint32_t root = root_of(s->f, tensor);
-    const ir_tensor *own = &s->f->tensors[root];
-    bool loaded = s->loaded[root];
-    for (uint32_t t = 1; t < s->f->tensor_count && !loaded && (own->alias | own->shared) != 0; t++)
-        loaded = s->loaded[t] && opjit_ir_shares(s->f, root, t);
+    bool loaded = opjit_ir_table_get(&s->loaded, root) != 0;
+    for (uint32_t i = 0; i < s->loaded.capacity && !loaded; i++)
+        loaded = s->loaded.values[i] != 0 && opjit_ir_shares(s->f, root, (uint32_t)s->loaded.keys[i]);
     return loaded;
 }
 
@@ -272,16 +268,16 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
                     .threads = rt_target_team(env->target) > 0,
                     .beyond_caches = exceeds_caches(f, env->target) };
     for (s.stage = f->body; s.stage != 0 && !f->failed; s.stage = ir_at(f, s.stage)->next) {
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
         if (ir_at(f, s.stage)->op != IR_STAGE)
             continue;
         s.loops = opjit_ir_count_for(f, ir_at(f, s.stage)->body);
-        if (!find_loads(&s)) {
-            f->failed = true;
+        if (!find_loads(&s))
             break;
-        }
         s.team = opjit_ir_team_for(&s);
         f->nodes[s.stage].vec = (uint16_t)s.team;
         schedule_block(&s, s.stage);
+        opjit_rt_arena_rewind(&f->scratch, mark);
     }
     opjit_ir_remove_idle(f); /* bounds of pieces that became equal in their seam */
     if (f->target == NULL) {

@@ -21,7 +21,7 @@ typedef struct scheduler {
     const rt_target *target;
     ir_ref stage;
     uint32_t loops; /* of the stage, seams included */
-    bool *loaded;   /* by tensor: whether the stage loads it, itself or a view of it */
+    ir_table loaded; /* the tensors that the stage loads, themselves or a view of them */
     bool threads;       /* a GPU: each loop is spread over a team's threads, whose round is whole vectors */
     uint32_t team;      /* of the stage: as many; 0: no GPU */
     bool beyond_caches; /* what the kernel touches exceeds the last level */

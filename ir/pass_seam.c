@@ -24,12 +24,8 @@ static bool continues(ir_func *f, ir_ref a, ir_ref b)
     const ir_ref x = ir_only(f, ir_at(f, a)->body), y = ir_only(f, ir_at(f, b)->body);
     if (!opjit_ir_same(f, ir_operand(f, a, 1), ir_operand(f, b, 0)) || ir_at(f, x)->ref != ir_at(f, y)->ref)
         return false;
-    ir_map map;
-    if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
-        return false;
-    }
-    opjit_ir_map_set(f, &map, ir_at(f, a)->ref, ir_at(f, b)->ref);
+    ir_map map = { 0 };
+    ir_map_set(f, &map, ir_at(f, a)->ref, ir_at(f, b)->ref);
     for (uint32_t i = 1; i < ir_at(f, x)->count; i++)
         if (!opjit_ir_same(f, opjit_ir_remake(f, &map, ir_operand(f, x, i)), ir_operand(f, y, i)))
             return false;
@@ -120,11 +116,10 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
 static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_map *map)
 {
     ir_func *f = s->f;
-    if (f->failed || opjit_ir_map_init(f, map) != OPJIT_OK) {
-        f->failed = true;
+    *map = (ir_map){ 0 };
+    if (f->failed)
         return 0;
-    }
-    opjit_ir_map_set(f, map, ir_at(f, c->loops[i])->ref, var);
+    ir_map_set(f, map, ir_at(f, c->loops[i])->ref, var);
     return opjit_ir_remake(f, map, ir_operand(f, ir_only(f, ir_at(f, c->loops[i])->body), 0));
 }
 

@@ -16,7 +16,7 @@ typedef struct shape {
 typedef struct sharer {
     ir_func *f;
     block *list;
-    pass_table number; /* node to its place in order, + 1 */
+    ir_table number; /* node to its place in order, + 1 */
     ir_ref *order;     /* operands first */
     shape *shapes;
     uint32_t count;
@@ -29,7 +29,7 @@ static shape *shape_of(const sharer *s, ir_ref r) { return &s->shapes[opjit_ir_t
 static bool list_nodes(sharer *s, ir_ref value, uint32_t room)
 {
     ir_func *f = s->f;
-    ir_ref *stack = ARENA_ARRAY(&f->arena, ir_ref, room);
+    ir_ref *stack = ARENA_ARRAY(&f->scratch, ir_ref, room);
     uint32_t depth = 0;
     if (stack == NULL)
         return false;
@@ -58,9 +58,9 @@ static bool list_nodes(sharer *s, ir_ref value, uint32_t room)
 /* Nodes below value, and their operands, at most. */
 static uint32_t count_nodes(ir_func *f, ir_ref value, uint32_t *out_operands)
 {
-    pass_table seen = { 0 };
+    ir_table seen = { 0 };
     uint32_t count = 0, depth = 0, capacity = 64;
-    ir_ref *stack = ARENA_ARRAY(&f->arena, ir_ref, capacity);
+    ir_ref *stack = ARENA_ARRAY(&f->scratch, ir_ref, capacity);
     *out_operands = 1;
     if (stack != NULL)
         stack[depth++] = value;
@@ -72,7 +72,7 @@ static uint32_t count_nodes(ir_func *f, ir_ref value, uint32_t *out_operands)
         count++;
         *out_operands += ir_at(f, r)->count;
         if (depth + ir_at(f, r)->count > capacity) {
-            ir_ref *more = ARENA_ARRAY(&f->arena, ir_ref, 2 * capacity + PASS_OPERANDS);
+            ir_ref *more = ARENA_ARRAY(&f->scratch, ir_ref, 2 * capacity + PASS_OPERANDS);
             if (more == NULL) {
                 f->failed = true;
                 return 0;
@@ -147,8 +147,8 @@ ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value)
     const uint32_t count = f->failed ? 0 : count_nodes(f, value, &operands);
     if (count < DEAR || f->failed)
         return f->failed ? 0 : value;
-    s.order = ARENA_ARRAY(&f->arena, ir_ref, count);
-    s.shapes = ARENA_ARRAY(&f->arena, shape, count);
+    s.order = ARENA_ARRAY(&f->scratch, ir_ref, count);
+    s.shapes = ARENA_ARRAY(&f->scratch, shape, count);
     if (s.order == NULL || s.shapes == NULL || !list_nodes(&s, value, operands + 1)) {
         f->failed = true;
         return 0;

@@ -48,7 +48,7 @@ typedef struct known {
 typedef struct stage_split {
     ir_func *f;
     ir_ref root;
-    const uint8_t *stores; /* by tensor, in the stage as it was: 2 stands for more */
+    ir_table stores; /* by tensor, in the stage as it was: 2 stands for more */
     known parts[MAX_KNOWN];
     uint32_t known_count;
     uint32_t loops;        /* of the stage, as it is by now */
@@ -76,38 +76,48 @@ typedef struct splitter {
 /* --- conditions ------------------------------------------------------------------------------------------------- */
 
 /* Marks the statements of the list and below, and the variables of loops among them. */
-static void mark_inside(const ir_func *f, uint8_t *inside, ir_ref first)
+static void mark_inside(ir_func *f, ir_table *inside, ir_ref first)
 {
     for (ir_ref r = first; r != 0; r = ir_at(f, r)->next) {
-        inside[r] = 1;
+        opjit_ir_table_set(f, inside, r, 1);
         if (ir_at(f, r)->op == IR_FOR)
-            inside[ir_at(f, r)->ref] = 1;
+            opjit_ir_table_set(f, inside, ir_at(f, r)->ref, 1);
         mark_inside(f, inside, ir_at(f, r)->body); /* as deep as loops nest: rule V16 */
     }
 }
 
-/* By node, for those there are now: whether it changes from one iteration of the loop to the next, or reads memory,
- * which stores might change, or an accumulator, which a loop beside this one may update.  NULL: no memory. */
-static uint8_t *find_variant(ir_func *f, ir_ref loop)
+/* What a loop's body reaches. */
+typedef struct loop_body {
+    ir_reach seen;
+    bool *variant; /* in the order of seen: whether it changes from one iteration of the loop to the next, or reads memory,
+                      which stores might change, or an accumulator, which a loop beside this one may update */
+} loop_body;
+
+/* false: no memory. */
+static bool look_at_body(ir_func *f, ir_ref loop, loop_body *out)
 {
-    const uint32_t count = f->node_count;
-    uint8_t *inside = ARENA_ARRAY(&f->arena, uint8_t, count), *variant = ARENA_ARRAY(&f->arena, uint8_t, count);
-    if (inside == NULL || variant == NULL) {
-        f->failed = true;
-        return NULL;
-    }
-    inside[ir_at(f, loop)->ref] = 1;
-    mark_inside(f, inside, ir_at(f, loop)->body);
-    for (ir_ref r = 1; r < count; r++) { /* operands are older than the node */
+    ir_table inside = { 0 };
+    out->seen = opjit_ir_reach(f, ir_at(f, loop)->body);
+    out->variant = ARENA_ARRAY(&f->scratch, bool, out->seen.count);
+    opjit_ir_table_set(f, &inside, ir_at(f, loop)->ref, 1);
+    mark_inside(f, &inside, ir_at(f, loop)->body);
+    f->failed = f->failed || out->variant == NULL;
+    for (uint32_t k = 0; k < out->seen.count && !f->failed; k++) { /* operands are older than the node */
+        const ir_ref r = out->seen.nodes[k];
         const ir_node *n = ir_at(f, r);
         if (!ir_is_pure(f, r))
             continue;
-        variant[r] = n->op == IR_LOAD || inside[r] || (n->op == IR_GET && (inside[n->ref] || ir_at(f, n->ref)->op == IR_ACC));
-        for (uint32_t i = 0; i < n->count; i++)
-            variant[r] |= variant[ir_operand(f, r, i)];
+        bool varies = n->op == IR_LOAD || opjit_ir_table_get(&inside, r) != 0 ||
+                      (n->op == IR_GET && (opjit_ir_table_get(&inside, n->ref) != 0 || ir_at(f, n->ref)->op == IR_ACC));
+        for (uint32_t i = 0; i < n->count && !varies; i++)
+            varies = out->variant[opjit_ir_reach_place(&out->seen, ir_operand(f, r, i))];
+        out->variant[k] = varies;
     }
-    return variant;
+    return !f->failed;
 }
+
+/* Of a node that the body reaches. */
+static bool is_variant(const loop_body *b, ir_ref r) { return b->variant[opjit_ir_reach_place(&b->seen, r)]; }
 
 /* The number of the cut at `at`; MAX_CUTS where there is no room. */
 static uint32_t cut_number(splitter *s, ir_ref at)
@@ -146,7 +156,7 @@ static bool negatable(const affine *form)
 
 /* Enters comparison r if it is g*j + e REL 0: the cut of lt is at ceil(-e/g) for g > 0 and at floor(e/-g) + 1 for g
  * < 0, that of le at floor(-e/g) + 1 and ceil(e/-g). */
-static void add_condition(splitter *s, const uint8_t *variant, ir_ref r)
+static void add_condition(splitter *s, const loop_body *b, ir_ref r)
 {
     ir_func *f = s->f;
     const ir_op op = (ir_op)ir_at(f, r)->op;
@@ -157,7 +167,7 @@ static void add_condition(splitter *s, const uint8_t *variant, ir_ref r)
     const int64_t g = opjit_ir_affine_take(f, &e, s->var);
     bool usable = g != 0 && g != INT64_MIN && negatable(&e);
     for (uint32_t i = 0; i < e.count; i++)
-        usable = usable && !variant[e.atoms[i]];
+        usable = usable && !is_variant(b, e.atoms[i]);
     const bool equality = op == IR_EQ || op == IR_NE;
     if (!usable || (equality && g != 1 && g != -1))
         return;
@@ -204,17 +214,16 @@ static void add_loads(splitter *s, ir_ref load)
 static void find_conditions(splitter *s)
 {
     ir_func *f = s->f;
-    const uint32_t count = f->node_count;
-    const uint8_t *variant = find_variant(f, s->loop);
-    const uint8_t *seen = variant == NULL ? NULL : opjit_ir_reach(f, ir_at(f, s->loop)->body);
-    if (seen == NULL)
+    loop_body b;
+    if (!look_at_body(f, s->loop, &b))
         return;
-    for (ir_ref r = 1; r < count && !f->failed; r++) {
+    for (uint32_t k = 0; k < b.seen.count && !f->failed; k++) {
+        const ir_ref r = b.seen.nodes[k];
         const ir_op op = (ir_op)ir_at(f, r)->op;
-        if (seen[r] && (op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) &&
+        if ((op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) &&
             ir_at(f, ir_operand(f, r, 0))->type == IR_INDEX && ir_at(f, r)->count == 2)
-            add_condition(s, variant, r);
-        else if (seen[r] && op == IR_LOAD && ir_at(f, r)->count == 1)
+            add_condition(s, &b, r);
+        else if (op == IR_LOAD && ir_at(f, r)->count == 1)
             add_loads(s, r);
     }
 }
@@ -293,18 +302,14 @@ static void make_bodies(splitter *s)
 {
     ir_func *f = s->f;
     for (uint32_t i = 0; i < s->piece_count; i++) {
-        ir_map map;
-        if (opjit_ir_map_init(f, &map) != OPJIT_OK) {
-            f->failed = true;
-            return;
-        }
+        ir_map map = { 0 };
         for (uint32_t k = 0; k < s->condition_count; k++) {
             const condition *c = &s->conditions[k];
             const side value = condition_value(c, &s->pieces[i]);
             if (value >= 0 && c->value == 0)
-                opjit_ir_map_set(f, &map, c->node, opjit_ir_const(f, IR_BOOL, (uint64_t)value));
+                ir_map_set(f, &map, c->node, opjit_ir_const(f, IR_BOOL, (uint64_t)value));
             else if (value == 1)
-                opjit_ir_map_set(f, &map, c->node, c->value);
+                ir_map_set(f, &map, c->node, c->value);
         }
         s->pieces[i].body = opjit_ir_remake_block(f, &map, ir_at(f, s->loop)->body);
     }
@@ -340,24 +345,21 @@ static void merge_pieces(splitter *s)
  * they may be computed where the loop would not. */
 static bool hoist(ir_func *f, block *out, ir_ref loop)
 {
-    ir_map map;
-    const uint32_t count = f->node_count;
-    const uint8_t *variant = find_variant(f, loop);
-    const uint8_t *seen = variant == NULL ? NULL : opjit_ir_reach(f, ir_at(f, loop)->body);
-    if (seen == NULL || opjit_ir_map_init(f, &map) != OPJIT_OK) {
-        f->failed = true;
+    ir_map map = { 0 };
+    loop_body b;
+    if (!look_at_body(f, loop, &b))
         return false;
-    }
     bool any = false;
-    for (ir_ref r = count; r-- > 1 && !f->failed;) {
-        if (!seen[r] || (ir_is_pure(f, r) && !variant[r]))
+    for (uint32_t k = b.seen.count; k-- > 0 && !f->failed;) {
+        const ir_ref r = b.seen.nodes[k];
+        if (ir_is_pure(f, r) && !b.variant[k])
             continue; /* not in the loop, or part of something that goes out as a whole */
         for (uint32_t i = 0; i < ir_at(f, r)->count; i++) {
             const ir_ref part = ir_operand(f, r, i);
-            if (variant[part] || ir_at(f, part)->count == 0 || ir_at(f, part)->type == IR_INDEX)
+            if (is_variant(&b, part) || ir_at(f, part)->count == 0 || ir_at(f, part)->type == IR_INDEX)
                 continue;
-            if (part >= map.count || map.to[part] == 0)
-                opjit_ir_map_set(f, &map, part, opjit_ir_block_let(f, out, part));
+            if (ir_map_get(&map, part) == 0)
+                ir_map_set(f, &map, part, opjit_ir_block_let(f, out, part));
             any = true;
         }
     }
@@ -368,19 +370,16 @@ static bool hoist(ir_func *f, block *out, ir_ref loop)
 
 /* --- rows of scratch -------------------------------------------------------------------------------------------- */
 
-/* By tensor: stores to it in the stage.  NULL: no memory. */
-static uint8_t *count_stores(ir_func *f, ir_ref stage)
+/* By tensor: stores to it in the stage. */
+static ir_table count_stores(ir_func *f, ir_ref stage)
 {
-    const ir_ref count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, stage)->body);
-    uint8_t *stores = ARENA_ARRAY(&f->arena, uint8_t, f->tensor_count);
-    if (seen == NULL || stores == NULL) {
-        f->failed = true;
-        return NULL;
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, stage)->body);
+    ir_table stores = { 0 };
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        if (n->op == IR_STORE)
+            opjit_ir_table_set(f, &stores, n->ref, opjit_ir_table_get(&stores, n->ref) == 0 ? 1 : 2);
     }
-    for (ir_ref r = 1; r < count; r++)
-        if (seen[r] && ir_at(f, r)->op == IR_STORE && stores[ir_at(f, r)->ref] < 2)
-            stores[ir_at(f, r)->ref]++;
     return stores;
 }
 
@@ -394,7 +393,7 @@ static void note_known(stage_split *stage, ir_ref parent, ir_ref loop)
         return;
     const uint32_t tensor = ir_at(f, only)->ref;
     const ir_ref value = ir_operand(f, only, 0);
-    if (f->tensors[tensor].role == IR_SCRATCH && stage->stores[tensor] == 1 && ir_at(f, value)->op == IR_CONST &&
+    if (f->tensors[tensor].role == IR_SCRATCH && opjit_ir_table_get(&stage->stores, tensor) == 1 && ir_at(f, value)->op == IR_CONST &&
         ir_operand(f, only, 1) == ir_at(f, loop)->ref)
         stage->parts[stage->known_count++] =
             (known){ loop, ir_operand(f, loop, 0), ir_operand(f, loop, 1), value, tensor };
@@ -411,13 +410,17 @@ static bool reads_beside(const ir_func *f, ir_ref stage, const known *k, ir_ref 
 static void drop_known(stage_split *stage)
 {
     ir_func *f = stage->f;
-    const ir_ref count = f->node_count, root = stage->root;
-    const uint8_t *seen = stage->known_count == 0 ? NULL : opjit_ir_reach(f, ir_at(f, root)->body);
-    for (uint32_t i = 0; i < stage->known_count && seen != NULL; i++) {
+    const ir_ref root = stage->root;
+    if (stage->known_count == 0)
+        return;
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, root)->body);
+    for (uint32_t i = 0; i < stage->known_count && seen.nodes != NULL; i++) {
         const known *k = &stage->parts[i];
         bool read = false;
-        for (ir_ref r = 1; r < count && !read; r++)
-            read = seen[r] && ir_at(f, r)->op == IR_LOAD && ir_at(f, r)->ref == k->tensor && !reads_beside(f, root, k, r);
+        for (uint32_t at = 0; at < seen.count && !read; at++) {
+            const ir_ref r = seen.nodes[at];
+            read = ir_at(f, r)->op == IR_LOAD && ir_at(f, r)->ref == k->tensor && !reads_beside(f, root, k, r);
+        }
         if (!read)
             f->operands[ir_at(f, k->loop)->first + 1] = k->lo;
     }
@@ -431,7 +434,7 @@ static bool split_block(stage_split *stage, ir_ref parent);
 static bool split_loop(stage_split *stage, block *out, ir_ref loop)
 {
     ir_func *f = stage->f;
-    splitter *s = ARENA_NEW(&f->arena, splitter);
+    splitter *s = ARENA_NEW(&f->scratch, splitter);
     if (s == NULL) {
         f->failed = true;
         return false;
@@ -459,11 +462,11 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
     merge_pieces(s);
     stage->loops += (s->piece_count - 1) * each;
     for (uint32_t i = 0; i < s->piece_count && !f->failed; i++) {
-        ir_map map;
+        ir_map map = { 0 };
         const ir_ref made = opjit_ir_for(f, s->pieces[i].lo, s->pieces[i].hi, 1);
-        if (made == 0 || opjit_ir_map_init(f, &map) != OPJIT_OK)
+        if (made == 0)
             break;
-        opjit_ir_map_set(f, &map, s->var, ir_at(f, made)->ref);
+        ir_map_set(f, &map, s->var, ir_at(f, made)->ref);
         const ir_ref body = opjit_ir_remake_block(f, &map, s->pieces[i].body);
         f->nodes[made].body = body;
         opjit_ir_block_add(f, out, made);
@@ -521,9 +524,10 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
     if (f->stage >= IR_SPLIT)
         return OPJIT_OK; /* what the limits left as a select stays one */
     for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
         if (ir_at(f, s)->op != IR_STAGE)
             continue;
-        stage_split *stage = ARENA_NEW(&f->arena, stage_split);
+        stage_split *stage = ARENA_NEW(&f->scratch, stage_split);
         if (stage == NULL)
             return opjit_rt_no_memory(error);
         stage->f = f;
@@ -533,6 +537,7 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
         *out_changed = (!f->failed && split_block(stage, s)) || *out_changed;
         if (!f->failed)
             drop_known(stage);
+        opjit_rt_arena_rewind(&f->scratch, mark);
     }
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }

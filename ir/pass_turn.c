@@ -82,13 +82,13 @@ static bool add_load(turn *t, ir_ref load)
 static bool find_work(turn *t)
 {
     ir_func *f = t->f;
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach_one(f, ir_operand(f, t->store, 0));
-    if (seen == NULL)
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, t->store, 0));
+    if (seen.nodes == NULL)
         return false;
-    for (ir_ref r = 1; r < count; r++) {
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
         const ir_node *n = ir_at(f, r);
-        if (!seen[r] || n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
+        if (n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
             continue;
         t->cost += opjit_ir_op_infos[n->op].flags & IR_FLAG_M ? MOST_COST : 1;
         if (n->op == IR_LOAD && !add_load(t, r))
@@ -104,13 +104,13 @@ static bool find_work(turn *t)
 /* Whether the stage reads what the store writes, or what may be the same memory. */
 static bool reads_output(ir_func *f, ir_ref stage, uint32_t tensor)
 {
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, ir_at(f, stage)->body);
-    bool found = seen == NULL;
-    for (ir_ref r = 1; r < count && !found; r++)
-        found = seen[r] && ir_at(f, r)->op == IR_LOAD &&
-                (opjit_ir_root(f, ir_at(f, r)->ref) == opjit_ir_root(f, tensor) ||
-                 opjit_ir_shares(f, opjit_ir_root(f, tensor), opjit_ir_root(f, ir_at(f, r)->ref)));
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, stage)->body);
+    const uint32_t root = opjit_ir_root(f, tensor);
+    bool found = seen.nodes == NULL;
+    for (uint32_t k = 0; k < seen.count && !found; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        found = n->op == IR_LOAD && (opjit_ir_root(f, n->ref) == root || opjit_ir_shares(f, root, opjit_ir_root(f, n->ref)));
+    }
     return found;
 }
 

@@ -93,13 +93,13 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
             return false;
     if (out->size == 0 || ir_at(f, loop)->imm != 1)
         return false;
-    const uint32_t count = f->node_count;
-    const uint8_t *seen = opjit_ir_reach(f, first);
-    if (seen == NULL)
+    const ir_reach seen = opjit_ir_reach(f, first);
+    if (seen.nodes == NULL)
         return false;
-    for (ir_ref r = 1; r < count; r++) {
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
         const ir_node *n = ir_at(f, r);
-        if (!seen[r] || n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
+        if (n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
             continue;
         const bool math = (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0;
         out->math = out->math || math;
@@ -125,11 +125,13 @@ bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost)
         any = any || (n->op == IR_UPD && n->count == 1 && ir_at(f, n->ref)->imm <= 1);
         *out_cost += n->op == IR_UPD ? (n->count == 1 ? 1 : ARG_COST) : 0;
     }
-    const uint8_t *seen = any ? opjit_ir_reach(f, first) : NULL;
-    for (ir_ref r = 1; seen != NULL && r < f->node_count; r++) {
-        const ir_node *n = ir_at(f, r);
-        if (seen[r] && n->type != IR_INDEX && n->type != IR_NONE && n->count > 0)
+    if (!any)
+        return false;
+    const ir_reach seen = opjit_ir_reach(f, first);
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        if (n->type != IR_INDEX && n->type != IR_NONE && n->count > 0)
             *out_cost += (opjit_ir_op_infos[n->op].flags & IR_FLAG_M) != 0 ? MATH_COST : 1;
     }
-    return seen != NULL;
+    return seen.nodes != NULL;
 }

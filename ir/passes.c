@@ -14,6 +14,8 @@ const ir_pass opjit_ir_passes[] = {
     { NULL, IR_LOWERED, NULL },
 };
 
+enum { MANY_NODES = 4096 }; /* of a function that is packed after each pass, so that what passes leave behind doesn't add up */
+
 static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass, opjit_error *error)
 {
     opjit_status status = env->verify ? opjit_ir_verify(f, error) : OPJIT_OK;
@@ -37,12 +39,18 @@ opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage la
         bool changed;
         if (pass->leaves <= f->stage)
             continue;
+        f->section_count = 0; /* a pass makes nodes wherever it likes */
+        f->sections = NULL;
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
         const opjit_status status = pass->run(f, env, &changed, error);
+        opjit_rt_arena_rewind(&f->scratch, mark);
         if (status != OPJIT_OK) {
             opjit_rt_error_prefix(error, "pass %s", pass->name);
             return status;
         }
         f->stage = pass->leaves;
+        if (f->stage >= IR_PLACED && f->node_count > MANY_NODES)
+            TRY(opjit_ir_pack(f, error));
         TRY(verify(f, env, "after", pass->name, error));
         if (env->trace != NULL)
             env->trace(env->user, pass->name, f);

@@ -201,13 +201,24 @@ void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, v
     *arena = (rt_arena){ .allocator = allocator, .blocks = block, .borrowed = block };
 }
 
+static void arena_release(const rt_arena *arena, rt_arena_block *block)
+{
+    if (block != NULL)
+        opjit_rt_release(arena->allocator, block, sizeof *block + block->capacity);
+}
+
 void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark)
 {
     while (arena->blocks != mark.block) {
-        rt_arena_block *block = arena->blocks;
+        rt_arena_block *block = arena->blocks, *spare = arena->spare;
         arena->blocks = block->next;
-        if (block != arena->borrowed)
-            opjit_rt_release(arena->allocator, block, sizeof *block + block->capacity);
+        if (block == arena->borrowed)
+            continue;
+        if (spare == NULL || spare->capacity < block->capacity) {
+            arena->spare = block;
+            block = spare;
+        }
+        arena_release(arena, block);
     }
     arena->used = mark.used;
 }
@@ -215,6 +226,8 @@ void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark)
 void opjit_rt_arena_free(rt_arena *arena)
 {
     opjit_rt_arena_rewind(arena, (rt_arena_mark){ NULL, 0 });
+    arena_release(arena, arena->spare);
+    arena->spare = NULL;
 }
 
 size_t opjit_rt_arena_bytes(const rt_arena *arena)
@@ -233,6 +246,11 @@ static rt_arena_block *arena_block(rt_arena *arena, size_t size)
     size_t capacity = last >= ARENA_LARGEST_BLOCK / 2 ? ARENA_LARGEST_BLOCK : last * 2;
     rt_arena_block *block;
 
+    if (arena->spare != NULL && arena->spare->capacity >= size) {
+        block = arena->spare;
+        arena->spare = NULL;
+        return block;
+    }
     if (capacity < size)
         capacity = size;
     block = opjit_rt_allocate(arena->allocator, sizeof *block + capacity, ARENA_ALIGNMENT);

@@ -75,6 +75,7 @@ typedef struct rt_arena {
     rt_arena_block *blocks; /* newest first */
     size_t used;            /* bytes of the newest block handed out */
     const void *borrowed;   /* the block that is the caller's own memory, or NULL */
+    rt_arena_block *spare;  /* the largest that was rewound, for what comes next; or NULL */
 } rt_arena;
 void opjit_rt_arena_init(rt_arena *arena, const opjit_allocator *allocator);
 /* Uses memory (16-byte aligned; size a multiple of 16, at least RT_ARENA_HEADER) up before it asks the allocator. */
@@ -85,7 +86,7 @@ size_t opjit_rt_arena_bytes(const rt_arena *arena); /* that it has of the alloca
 void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned; NULL: no memory or overflow */
 void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* the same, but not zeroed */
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */
-/* A position to come back to: rewinding frees all that was allocated since, and no older memory. */
+/* A position to come back to: rewinding gives back all that was allocated since, and no older memory. */
 typedef struct rt_arena_mark { rt_arena_block *block; size_t used; } rt_arena_mark;
 static inline rt_arena_mark rt_arena_position(const rt_arena *arena) { return (rt_arena_mark){ arena->blocks, arena->used }; }
 void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark);

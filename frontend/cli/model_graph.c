@@ -72,13 +72,9 @@ static opjit_status read_nodes(builder *b)
 /* Whether a constant has the name of this input or output. */
 static bool names_constant(const builder *b, const json_value *member)
 {
-    uint32_t i = 0;
-    for (const json_value *v = b->graph->nodes->first; v != NULL; v = v->next, i++) {
-        if (b->data[i] != NULL && v->key_length == member->key_length &&
-            memcmp(v->key, member->key, v->key_length) == 0)
-            return true;
-    }
-    return false;
+    const json_value *node = opjit_cli_json_find(b->graph->nodes, member->key, member->key_length);
+
+    return node != NULL && b->data[node->index] != NULL;
 }
 
 /* --- ends of edges ------------------------------------------------------------------------------------------------ */
@@ -92,19 +88,17 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
 {
     const char *dot;
     size_t length;
-    const json_value *node = b->graph->nodes->first;
+    const json_value *node;
     *out = (end){ 0 };
     if (json->kind != JSON_STRING)
         return opjit_cli_fail(b->m, json, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be \"node.Tensor\"",
                               opjit_cli_kind_name(json->kind));
     dot = memchr(json->text, '.', json->length);
     length = dot == NULL ? json->length : (size_t)(dot - json->text);
-    while (node != NULL && (node->key_length != length || memcmp(node->key, json->text, length) != 0)) {
-        node = node->next;
-        out->node++;
-    }
+    node = opjit_cli_json_find(b->graph->nodes, json->text, length);
     if (node == NULL)
         return opjit_cli_no_node(b->m, json, length, b->graph->nodes);
+    out->node = node->index;
     const opjit_operator *const op = b->graph->operators[out->node].op;
     if (op == NULL && dot == NULL && !is_input)
         return OPJIT_OK;

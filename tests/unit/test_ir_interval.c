@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/ir.h"
+#include "ir/pass.h"
 
 enum { VARS = 3, TRIP = 7 };
 
@@ -208,12 +208,11 @@ START_TEST(copied_blocks)
                                "let %v = elem i32 (iadd(%p, %j)) store %y[%p,%j], mul(%v, %v) } } }";
     ir_func f;
     opjit_error error;
-    ir_map map;
+    ir_map map = { 0 };
     ck_assert_int_eq(opjit_ir_parse(text, strlen(text), &opjit_rt_default_allocator, &f, &error), OPJIT_OK);
     const ir_ref loop = ir_at(&f, f.body)->body, p = ir_at(&f, f.body)->ref;
-    ck_assert_int_eq(opjit_ir_map_init(&f, &map), OPJIT_OK);
-    opjit_ir_map_set(&f, &map, p, opjit_ir_index(&f, 2));
-    const ir_ref first = opjit_ir_copy_block(&f, &map, loop), second = opjit_ir_copy_block(&f, &map, loop);
+    ir_map_set(&f, &map, p, opjit_ir_index(&f, 2));
+    const ir_ref first = opjit_ir_remake_block(&f, &map, loop), second = opjit_ir_remake_block(&f, &map, loop);
     ck_assert(first && second && ir_at(&f, first)->ref != ir_at(&f, second)->ref);
     for (int i = 0; i < 2; i++) {
         const ir_ref copy = i ? second : first, let = ir_at(&f, copy)->body, store = ir_at(&f, let)->next;

