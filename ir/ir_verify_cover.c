@@ -521,6 +521,21 @@ static bool boxes_disjoint(const ir_func *f, ir_ref a, ir_ref b, uint32_t rank)
     return false;
 }
 
+/* By tensor, in the lists that stores have in loop form. */
+static void list_yields(verifier *v)
+{
+    for (ir_ref s = v->f->body; s; s = ir_at(v->f, s)->next) {
+        const uint32_t tensor = ir_at(v->f, s)->ref;
+        if (ir_at(v->f, s)->op != IR_YIELD)
+            continue;
+        if (v->last_store[tensor])
+            v->next_store[v->last_store[tensor]] = s;
+        else
+            v->first_store[tensor] = s;
+        v->last_store[tensor] = s;
+    }
+}
+
 static opjit_status check_yields(verifier *v, uint32_t tensor)
 {
     const ir_func *f = v->f;
@@ -528,16 +543,13 @@ static opjit_status check_yields(verifier *v, uint32_t tensor)
     uint64_t wanted = 1, stored = 0;
     for (uint32_t d = 0; d < t->rank; d++)
         wanted *= t->sizes[d];
-    for (ir_ref s = f->body; s; s = ir_at(f, s)->next) {
+    for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s]) {
         uint64_t volume = 1;
-        if (ir_at(f, s)->op != IR_YIELD || ir_at(f, s)->ref != tensor)
-            continue;
         for (uint32_t d = 0; ir_at(f, s)->imm && d < t->rank; d++)
             volume *= (uint64_t)ir_index_value(f, ir_operand(f, s, 1 + t->rank + 3 * d + 1));
         stored += ir_at(f, s)->imm ? volume : wanted;
-        for (ir_ref o = f->body; o != s; o = ir_at(f, o)->next)
-            if (ir_at(f, o)->op == IR_YIELD && ir_at(f, o)->ref == tensor &&
-                (!ir_at(f, o)->imm || !ir_at(f, s)->imm || !boxes_disjoint(f, o, s, t->rank)))
+        for (ir_ref o = v->first_store[tensor]; o != s; o = v->next_store[o])
+            if (!ir_at(f, o)->imm || !ir_at(f, s)->imm || !boxes_disjoint(f, o, s, t->rank))
                 return opjit_ir_verify_fail(v, 6, s, "it is not disjoint from an earlier yield");
     }
     if (stored != wanted)
@@ -559,6 +571,8 @@ static opjit_status check_temp(verifier *v, uint32_t tensor)
 opjit_status opjit_ir_verify_cover(verifier *v)
 {
     const uint32_t tensor_count = v->f->tensor_count;
+    if (!v->loops)
+        list_yields(v);
     for (uint32_t t = 1; t < tensor_count; t++) {
         const ir_role role = v->f->tensors[t].role;
         if (role == IR_OUT)
