@@ -7,13 +7,12 @@
 
 /* --- for lowerings ------------------------------------------------------------------------------------------------ */
 
-/* Puts the statement behind those there are. */
-static ir_ref append(op_lowering *l, ir_ref statement)
+ir_ref opjit_fe_append(op_lowering *l, ir_ref statement)
 {
     ir_func *f = l->f;
     ir_ref tail = l->last != 0 ? l->last : f->body;
 
-    if (statement == 0)
+    if (f->failed || statement == 0)
         return 0;
     while (tail != 0 && ir_at(f, tail)->next != 0)
         tail = ir_at(f, tail)->next;
@@ -29,7 +28,7 @@ ir_ref opjit_fe_output(op_lowering *l, uint32_t i)
 
     if (f->failed)
         return 0;
-    return append(l, f->tensors[tensor].role == IR_OUT ? opjit_ir_yield(f, tensor) : opjit_ir_def(f, tensor));
+    return opjit_fe_append(l, f->tensors[tensor].role == IR_OUT ? opjit_ir_yield(f, tensor) : opjit_ir_def(f, tensor));
 }
 
 ir_ref opjit_fe_output_box(op_lowering *l, uint32_t i, const uint64_t *offsets, const uint64_t *sizes)
@@ -42,7 +41,7 @@ ir_ref opjit_fe_output_box(op_lowering *l, uint32_t i, const uint64_t *offsets, 
         box[3 * d + 1] = opjit_ir_index(f, (int64_t)sizes[d]);
         box[3 * d + 2] = opjit_ir_index(f, 1);
     }
-    return f->failed ? 0 : append(l, opjit_ir_yield_box(f, l->outputs[i], box));
+    return f->failed ? 0 : opjit_fe_append(l, opjit_ir_yield_box(f, l->outputs[i], box));
 }
 
 ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i)

@@ -182,6 +182,8 @@ opjit_status opjit_fe_same_type(const opjit_operator *op, uint32_t input, uint32
 opjit_status opjit_fe_same_input_type(const opjit_operator *op, uint32_t input, uint32_t as, opjit_error *error);
 
 /* --- for lowerings (lower.c) -------------------------------------------------------------------------------------- */
+/* Puts a statement behind those there are, from l->last on; gives it back, 0 where the function has failed. */
+ir_ref opjit_fe_append(op_lowering *l, ir_ref statement);
 /* The statement (DEF or YIELD) that makes output i, appended to the function; set its value with opjit_ir_set_value. */
 ir_ref opjit_fe_output(op_lowering *l, uint32_t i);
 /* The statement that makes a part of output i, which is memory (role IR_OUT): its coordinates count from offsets. */

@@ -79,22 +79,11 @@ static uint32_t declare(op_lowering *l, ir_type type, uint32_t axes)
     return opjit_ir_tensor(l->f, &t);
 }
 
-static ir_ref append(op_lowering *l, ir_ref statement)
-{
-    ir_ref tail = l->f->body;
-
-    while (tail != 0 && ir_at(l->f, tail)->next != 0)
-        tail = ir_at(l->f, tail)->next;
-    if (!l->f->failed)
-        opjit_ir_append(l->f, 0, &tail, statement);
-    return l->f->failed ? 0 : statement;
-}
-
 ir_ref opjit_fe_def(op_lowering *l, ir_type type, uint32_t axes)
 {
     const uint32_t tensor = declare(l, type, axes);
 
-    return l->f->failed ? 0 : append(l, opjit_ir_def(l->f, tensor));
+    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_def(l->f, tensor));
 }
 
 static uint32_t lanes_of(const fe_tensor *in, uint32_t axes)
@@ -116,7 +105,7 @@ ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes
     memset(at, 0, OPJIT_MAX_RANK * sizeof *at);
     if (f->failed)
         return 0;
-    def = append(l, opjit_ir_reduce(f, tensor, kind, lanes_of(in, axes), below));
+    def = opjit_fe_append(l, opjit_ir_reduce(f, tensor, kind, lanes_of(in, axes), below));
     for (uint32_t d = 0; d < in->rank && !f->failed; d++) {
         at[d] = opjit_ir_coordinate(f, def, d);
         if ((axes >> d & 1) == 0)
@@ -137,7 +126,7 @@ ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, 
     memset(at, 0, OPJIT_MAX_RANK * sizeof *at);
     if (l->f->failed)
         return 0;
-    def = append(l, opjit_ir_scan(l->f, tensor, kind, axis, exclusive));
+    def = opjit_fe_append(l, opjit_ir_scan(l->f, tensor, kind, axis, exclusive));
     opjit_fe_own(l, def, at);
     at[axis] = l->f->failed ? 0 : opjit_ir_reduced(l->f, def);
     return def;
