@@ -170,7 +170,7 @@ bool in_place_check(in_place_trial *t)
 void in_place_compare_lowered(in_place_trial *t, const graph_case *graph)
 {
     opjit_error error = { OPJIT_OK, "" };
-    test_buffer lowered[IN_PLACE_BUFFERS] = { { NULL } };
+    test_buffer lowered[IN_PLACE_BUFFERS] = { { 0 } };
     void *pointers[IN_PLACE_BUFFERS];
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     ck_assert_int_eq(opjit_kernel_get_info(t->kernel, &info, NULL), OPJIT_OK);
