@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "tests/bench/report.h"
+#include "tests/support/meter.h"
 #include "tests/support/scale.h"
 
 #define STAGE_BYTES 100e3 /* most, of a stage */
@@ -19,13 +20,13 @@ static const struct shape {
     uint32_t few, many;
     bool stages; /* else nodes of one stage */
 } shapes[SCALE_SHAPES] = {
-    [SCALE_ADDS] = { 100, 1000, true },    [SCALE_SOFTMAXES] = { 100, 1000, true },
-    [SCALE_BLOCKS] = { 100, 1000, true },  [SCALE_SPLIT] = { 128, 1024, true },
-    [SCALE_CHAIN] = { 1000, 10000, false }, [SCALE_WIDE] = { 1000, 10000, false },
+    [SCALE_ADDS] = { 100, 1000, true },  [SCALE_SOFTMAXES] = { 100, 1000, true }, [SCALE_BLOCKS] = { 100, 1000, true },
+    [SCALE_SPLIT] = { 128, 1024, true }, [SCALE_CHAIN] = { 1000, 10000, false },  [SCALE_WIDE] = { 1000, 10000, false },
 };
 
 typedef enum phase { LOWER, PASSES, CODEGEN, IMAGE, LOAD, TOTAL, INTERPRETED, CALL, PHASES } phase;
-static const char *const phase_names[PHASES] = { "lower", "passes", "codegen", "image", "load", "total", "interpreted", "call" };
+static const char *const phase_names[PHASES] = { "lower", "passes", "codegen",     "image",
+                                                 "load",  "total",  "interpreted", "call" };
 
 /* Of one node or stage. */
 typedef struct cost {
@@ -35,7 +36,7 @@ typedef struct cost {
 
 typedef struct bench {
     report report;
-    scale_counter counter;
+    test_meter meter;
     opjit_context *context;
     scale_graph graph;
     scale_buffers buffers;
@@ -50,10 +51,16 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void least(double *at, double value) { *at = value < *at ? value : *at; }
+static void least(double *at, double value)
+{
+    *at = value < *at ? value : *at;
+}
 
 /* Bytes beyond those that were there before. */
-static double peak_over(bench *b, size_t before) { return (double)(b->counter.peak - before); }
+static double peak_over(bench *b, size_t before)
+{
+    return (double)(b->meter.peak - before);
+}
 
 static bool call_kernel(bench *b, opjit_kernel *kernel)
 {
@@ -86,13 +93,13 @@ static bool compile_code(bench *b, cost *c)
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     opjit_kernel *kernel = NULL;
-    const size_t before = b->counter.live;
+    const size_t before = b->meter.live;
     double load = 0;
 
     options.flags = OPJIT_COMPILE_NO_CACHE;
-    scale_counter_reset(&b->counter);
+    test_meter_reset(&b->meter);
     const double start = now();
-    bool ok = opjit_compile_graph(b->context, &b->graph.desc, &options, &kernel, &b->error) == OPJIT_OK;
+    bool ok = opjit_compile_graph(b->context, &b->graph.g.desc, &options, &kernel, &b->error) == OPJIT_OK;
     const double total = now() - start;
     least(&c->peak, peak_over(b, before));
     ok = ok && opjit_kernel_get_info(kernel, &info, &b->error) == OPJIT_OK && load_again(b, kernel, &load);
@@ -113,16 +120,16 @@ static bool compile_interpreted(bench *b, cost *c, bool check)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_kernel *kernel = NULL;
-    size_t before = b->counter.live;
+    size_t before = b->meter.live;
 
     options.flags = OPJIT_COMPILE_NO_CACHE | OPJIT_COMPILE_INTERPRET;
-    scale_counter_reset(&b->counter);
+    test_meter_reset(&b->meter);
     double start = now();
-    bool ok = opjit_compile_graph(b->context, &b->graph.desc, &options, &kernel, &b->error) == OPJIT_OK;
+    bool ok = opjit_compile_graph(b->context, &b->graph.g.desc, &options, &kernel, &b->error) == OPJIT_OK;
     least(&c->ns[INTERPRETED], now() - start);
     least(&c->interpreted_peak, peak_over(b, before));
-    before = b->counter.live;
-    scale_counter_reset(&b->counter);
+    before = b->meter.live;
+    test_meter_reset(&b->meter);
     start = now();
     ok = ok && call_kernel(b, kernel);
     least(&c->ns[CALL], now() - start);
@@ -174,7 +181,8 @@ static void put_shape(bench *b, scale_shape shape, const cost *few, const cost *
     snprintf(reference, sizeof reference, "a %s of %u", unit, (unsigned)shapes[shape].few);
     for (int i = 0; i < PHASES; i++) {
         snprintf(name, sizeof name, "%s %u, %s", scale_names[shape], (unsigned)shapes[shape].many, phase_names[i]);
-        put(b, name, many->ns[i], NAN, reference, many->ns[i] / few->ns[i], few->ns[i] < 1000 && i != TOTAL ? 0 : GROWTH);
+        put(b, name, many->ns[i], NAN, reference, many->ns[i] / few->ns[i],
+            few->ns[i] < 1000 && i != TOTAL ? 0 : GROWTH);
     }
     snprintf(name, sizeof name, "%s %u, peak", scale_names[shape], (unsigned)shapes[shape].many);
     put(b, name, NAN, many->peak, reference, many->peak / few->peak, GROWTH);
@@ -195,8 +203,8 @@ int main(int argc, char **argv)
 
     if (status != 0)
         return status;
-    scale_counter_begin(&b.counter);
-    options.allocator = &b.counter.allocator;
+    test_meter_begin(&b.meter);
+    options.allocator = &b.meter.allocator;
     if (opjit_context_create(&options, &b.context, &b.error) != OPJIT_OK ||
         opjit_context_warm(b.context, &b.error) != OPJIT_OK) {
         fprintf(stderr, "context: %s\n", b.error.message);

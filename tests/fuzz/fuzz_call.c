@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_call.c - bytes as the structures of a call: struct_size, bindings, parameters, workspace and an executor that keeps
- * or breaks its contract.  The call is refused with a message and nothing has changed, or it writes to its outputs and its
- * workspace alone; where the executor kept the contract, the outputs are right. */
+/* fuzz_call.c - bytes as the structures of a call: struct_size, bindings, parameters, workspace and an executor that
+ * keeps or breaks its contract.  The call is refused with a message and nothing has changed, or it writes to its outputs
+ * and its workspace alone; where the executor kept the contract, the outputs are right. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,33 +10,45 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ROWS = 12, COLUMNS = 24, TENSOR_BYTES = ROWS * COLUMNS * 4, TABLE = 64, CONSTANT_BYTES = TABLE * COLUMNS * 4, ARENA = 1 << 14 };
+enum { ROWS = 12, COLUMNS = 24, TABLE = 64, CONSTANT_BYTES = TABLE * COLUMNS * 4, ARENA = 1 << 14 };
 enum { KERNELS = 6, BINDINGS = 6, PARAMS = 4 };
 
 static _Alignas(64) uint8_t constant[CONSTANT_BYTES];
 
 /* --- kernels: made once ------------------------------------------------------------------------------------------- */
 
-static opjit_kernel *band(opjit_context *context, uint32_t flags)
+static opjit_kernel *compile_one(opjit_context *context, DML_OPERATOR_TYPE type, const void *fields,
+                                 const opjit_compile_options *options)
 {
-    static const uint32_t sizes[] = { ROWS, COLUMNS };
-    static const char *const late[] = { "DiagonalFillBegin", "DiagonalFillEnd" };
-    const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 0, 0 };
-    const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
-    const DML_DIAGONAL_MATRIX1_OPERATOR_DESC d = { &tensor, &tensor, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 1 }, 0, 1 };
-    const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX1, &d };
-    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    const DML_OPERATOR_DESC desc = { type, fields };
     opjit_operator *op = NULL;
     opjit_kernel *kernel = NULL;
     opjit_error error = { OPJIT_OK, "" };
-    options.flags = flags;
-    options.late = late;
-    options.late_count = 2;
-    fuzz_require(opjit_operator_create(context, &desc, &op, &error) == OPJIT_OK &&
-                     opjit_compile_operator(context, op, &options, &kernel, &error) == OPJIT_OK,
+    test_require(opjit_operator_create(context, &desc, &op, &error) == OPJIT_OK &&
+                     opjit_compile_operator(context, op, options, &kernel, &error) == OPJIT_OK,
                  "%s", error.message);
     opjit_operator_release(op);
     return kernel;
+}
+
+static const DML_TENSOR_DESC *matrix(graph_tensor *t)
+{
+    return graph_tensor_set(t, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ ROWS, COLUMNS }, NULL, 0);
+}
+
+/* With late parameters; may work in place. */
+static opjit_kernel *band(opjit_context *context, uint32_t flags)
+{
+    static const char *const late[] = { "DiagonalFillBegin", "DiagonalFillEnd" };
+    graph_tensor t;
+    const DML_TENSOR_DESC *d = matrix(&t);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    options.flags = flags;
+    options.late = late;
+    options.late_count = 2;
+    return compile_one(
+        context, DML_OPERATOR_DIAGONAL_MATRIX1,
+        &(DML_DIAGONAL_MATRIX1_OPERATOR_DESC){ d, d, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 1 }, 0, 1 }, &options);
 }
 
 /* Softmax over the rows of a table that a constant above 4 KiB holds, picked by an input of indices; then sums of its
@@ -45,62 +57,45 @@ static opjit_kernel *table(opjit_context *context, uint32_t flags)
 {
     static const uint32_t axes[] = { 1 }, columns[] = { 0 };
     graph_tensor data, index, rows, sums;
-    const DML_TENSOR_DESC *d = graph_tensor_set(&data, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ TABLE, COLUMNS }, NULL, 0);
-    const DML_TENSOR_DESC *i = graph_tensor_set(&index, DML_TENSOR_DATA_TYPE_UINT32, 2, (uint32_t[]){ 1, ROWS }, NULL, 0);
-    const DML_TENSOR_DESC *r = graph_tensor_set(&rows, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ ROWS, COLUMNS }, NULL, 0);
-    const DML_TENSOR_DESC *s = graph_tensor_set(&sums, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ 1, COLUMNS }, NULL, 0);
+    const DML_TENSOR_DESC *d =
+        graph_tensor_set(&data, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ TABLE, COLUMNS }, NULL, 0);
+    const DML_TENSOR_DESC *i =
+        graph_tensor_set(&index, DML_TENSOR_DATA_TYPE_UINT32, 2, (uint32_t[]){ 1, ROWS }, NULL, 0);
+    const DML_TENSOR_DESC *r = matrix(&rows);
+    const DML_TENSOR_DESC *s =
+        graph_tensor_set(&sums, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ 1, COLUMNS }, NULL, 0);
     const DML_GATHER_OPERATOR_DESC gather = { d, i, r, 0, 1 };
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { r, r, 1, axes };
     const DML_REDUCE_OPERATOR_DESC reduce = { DML_REDUCE_FUNCTION_SUM, r, s, 1, columns };
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_error error = { OPJIT_OK, "" };
     opjit_kernel *kernel = NULL;
-    opjit_operator *ops[3] = { NULL };
-    const DML_OPERATOR_DESC descs[] = { { DML_OPERATOR_GATHER, &gather },
-                                        { DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax },
-                                        { DML_OPERATOR_REDUCE, &reduce } };
-    for (uint32_t n = 0; n < 3; n++)
-        fuzz_require(opjit_operator_create(context, &descs[n], &ops[n], &error) == OPJIT_OK, "%s", error.message);
-    const DML_CONSTANT_DATA_GRAPH_NODE_DESC picked = { constant, sizeof constant, "table" };
-    const DML_OPERATOR_GRAPH_NODE_DESC operators[] = { { ops[0], "pick" }, { ops[1], "soft" }, { ops[2], "sum" } };
-    const DML_GRAPH_NODE_DESC nodes[] = { { DML_GRAPH_NODE_TYPE_OPERATOR, &operators[0] },
-                                          { DML_GRAPH_NODE_TYPE_OPERATOR, &operators[1] },
-                                          { DML_GRAPH_NODE_TYPE_OPERATOR, &operators[2] },
-                                          { DML_GRAPH_NODE_TYPE_CONSTANT, &picked } };
-    const DML_INPUT_GRAPH_EDGE_DESC input = { 0, 0, 1, NULL };
-    const DML_OUTPUT_GRAPH_EDGE_DESC output = { 2, 0, 0, NULL };
-    const DML_INTERMEDIATE_GRAPH_EDGE_DESC between[] = { { 3, 0, 0, 0, NULL }, { 0, 0, 1, 0, NULL }, { 1, 0, 2, 0, NULL } };
-    const DML_GRAPH_EDGE_DESC input_edge = { DML_GRAPH_EDGE_TYPE_INPUT, &input },
-                              output_edge = { DML_GRAPH_EDGE_TYPE_OUTPUT, &output },
-                              edges[] = { { DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &between[0] },
-                                          { DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &between[1] },
-                                          { DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &between[2] } };
-    const DML_GRAPH_DESC desc = { 1, 1, 4, nodes, 1, &input_edge, 1, &output_edge, 3, edges };
+    graph_case g;
+    graph_begin(&g, context, 4);
+    const uint32_t held = graph_constant(&g, constant, sizeof constant, "table");
+    const uint32_t pick = graph_operator(&g, DML_OPERATOR_GATHER, &gather, "pick");
+    const uint32_t soft = graph_operator(&g, DML_OPERATOR_ACTIVATION_SOFTMAX1, &softmax, "soft");
+    const uint32_t sum = graph_operator(&g, DML_OPERATOR_REDUCE, &reduce, "sum");
+    graph_edge(&g, held, 0, pick, 0);
+    graph_input(&g, 0, pick, 1);
+    graph_edge(&g, pick, 0, soft, 0);
+    graph_edge(&g, soft, 0, sum, 0);
+    graph_output(&g, sum, 0, 0);
     options.flags = flags | OPJIT_COMPILE_BORROW_CONSTANTS;
-    fuzz_require(opjit_compile_graph(context, &desc, &options, &kernel, &error) == OPJIT_OK, "%s", error.message);
-    for (uint32_t n = 0; n < 3; n++)
-        opjit_operator_release(ops[n]);
+    test_require(opjit_compile_graph(context, &g.desc, &options, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    graph_end(&g);
     return kernel;
 }
 
-/* Pointwise, which may work in place. */
+/* Pointwise; may work in place. */
 static opjit_kernel *add(opjit_context *context, uint32_t flags)
 {
     graph_tensor t;
-    const DML_TENSOR_DESC *d =
-        graph_tensor_set(&t, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ ROWS, COLUMNS }, NULL, 0);
-    const DML_ELEMENT_WISE_ADD_OPERATOR_DESC desc = { d, d, d };
-    const DML_OPERATOR_DESC operator_desc = { DML_OPERATOR_ELEMENT_WISE_ADD, &desc };
+    const DML_TENSOR_DESC *d = matrix(&t);
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_operator *op = NULL;
-    opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
     options.flags = flags;
-    fuzz_require(opjit_operator_create(context, &operator_desc, &op, &error) == OPJIT_OK &&
-                     opjit_compile_operator(context, op, &options, &kernel, &error) == OPJIT_OK,
-                 "%s", error.message);
-    opjit_operator_release(op);
-    return kernel;
+    return compile_one(context, DML_OPERATOR_ELEMENT_WISE_ADD, &(DML_ELEMENT_WISE_ADD_OPERATOR_DESC){ d, d, d },
+                       &options);
 }
 
 static opjit_kernel *const *kernels(void)
@@ -111,7 +106,7 @@ static opjit_kernel *const *kernels(void)
         return made;
     for (size_t i = 0; i < sizeof constant / 4; i++)
         memcpy(constant + 4 * i, &(float){ (float)(i % 13) }, 4);
-    fuzz_require(opjit_context_create(NULL, &context, NULL) == OPJIT_OK, "no context");
+    test_require(opjit_context_create(NULL, &context, NULL) == OPJIT_OK, "no context");
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t flags = i == 0 ? OPJIT_COMPILE_INTERPRET : 0;
         made[i] = band(context, flags);
@@ -139,7 +134,10 @@ static opjit_status run_any(void *user, uint64_t extent, uint64_t grain,
             body(arg, (uint32_t)(at / grain % 2), at, extent - at < grain ? extent : at + grain);
         return OPJIT_OK;
     case 2: h->kept = false; return OPJIT_OK; /* nothing was done */
-    case 3: h->kept = false; body(arg, 0, 0, extent); return OPJIT_CANCELLED;
+    case 3:
+        h->kept = false;
+        body(arg, 0, 0, extent);
+        return OPJIT_CANCELLED;
     default:
         h->kept = false;
         for (uint32_t n = fuzz_choose(h->r, 4); n != 0; n--) {
@@ -204,7 +202,7 @@ static void check_writes(const memory *m, const memory *before, const opjit_kern
                    (uintptr_t)&m->arena[i] - (uintptr_t)call->workspace.data < call->workspace.bytes;
         for (uint32_t o = info->inputs; o < info->inputs + info->outputs && !may; o++)
             may = (uintptr_t)&m->arena[i] - (uintptr_t)call->bindings[o].data < info->buffers[o].bytes;
-        fuzz_require(may, "byte %zu of the memory around the buffers has changed", i);
+        test_require(may, "byte %zu of the memory around the buffers has changed", i);
     }
 }
 
@@ -226,9 +224,9 @@ static void check_outputs(opjit_kernel *reference, const memory *before, const m
     own.binding_count = call->binding_count;
     own.params = call->params;
     own.param_count = call->param_count;
-    fuzz_require(opjit_kernel_call(reference, &own, NULL) == OPJIT_OK, "the same call is refused elsewhere");
+    test_require(opjit_kernel_call(reference, &own, NULL) == OPJIT_OK, "the same call is refused elsewhere");
     for (uint32_t o = info->inputs; o < call->binding_count; o++)
-        fuzz_require(memcmp(bindings[o].data, call->bindings[o].data, (size_t)info->buffers[o].bytes) == 0,
+        test_require(memcmp(bindings[o].data, call->bindings[o].data, (size_t)info->buffers[o].bytes) == 0,
                      "output %u is wrong", o - info->inputs);
     for (uint32_t i = 0; i < call->binding_count; i++)
         free(bindings[i].data);
@@ -268,11 +266,9 @@ static void take_call(fuzz_reader *r, memory *m, const opjit_kernel_info *info, 
 static void *copy_struct(const opjit_call *call)
 {
     uint8_t *copy = malloc(call->struct_size > 4 ? call->struct_size : 4);
-    fuzz_require(copy != NULL, "no memory");
+    test_require(copy != NULL, "no memory");
     memset(copy, 0, call->struct_size > 4 ? call->struct_size : 4);
-    memcpy(copy, call, call->struct_size > sizeof *call ? sizeof *call
-                       : call->struct_size > 4          ? call->struct_size
-                                                        : 4);
+    memcpy(copy, call, call->struct_size > sizeof *call ? sizeof *call : call->struct_size > 4 ? call->struct_size : 4);
     return copy;
 }
 
@@ -293,21 +289,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint32_t which = fuzz_choose(&r, KERNELS);
     memset(bindings, 0, sizeof bindings);
     for (size_t i = 0; i < ARENA; i += 4)
-        memcpy(m.arena + i, which / 2 == 1 ? (const void *)&(uint32_t){ (uint32_t)i % 40 } : &(float){ (float)(i % 64) }, 4);
+        memcpy(m.arena + i,
+               which / 2 == 1 ? (const void *)&(uint32_t){ (uint32_t)i % 40 } : &(float){ (float)(i % 64) }, 4);
     memcpy(&before, &m, sizeof m);
     memcpy(constant_before, constant, sizeof constant);
-    fuzz_require(opjit_kernel_get_info(made[which], &info, NULL) == OPJIT_OK, "no information");
+    test_require(opjit_kernel_get_info(made[which], &info, NULL) == OPJIT_OK, "no information");
     take_call(&r, &m, &info, bindings, params, &executor, &call);
     if (!is_ours(&m, &info, &call))
         return 0;
     void *const given = copy_struct(&call);
     const opjit_status status = opjit_kernel_call(made[which], given, &error);
     free(given);
-    fuzz_require((status == OPJIT_OK) == (error.message[0] == '\0') || !h.kept, "%s with the message \"%s\"",
+    test_require((status == OPJIT_OK) == (error.message[0] == '\0') || !h.kept, "%s with the message \"%s\"",
                  opjit_status_name(status), error.message);
-    fuzz_require(memcmp(constant, constant_before, sizeof constant) == 0, "the kernel's own constant has changed");
+    test_require(memcmp(constant, constant_before, sizeof constant) == 0, "the kernel's own constant has changed");
     if (status == OPJIT_INVALID_ARGUMENT && h.kept)
-        fuzz_require(memcmp(&m, &before, sizeof m) == 0, "a refused call has written: %s", error.message);
+        test_require(memcmp(&m, &before, sizeof m) == 0, "a refused call has written: %s", error.message);
     else
         check_writes(&m, &before, &info, &call);
     if (status == OPJIT_OK && h.kept)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_custom.c - bytes as an opjit_custom_desc: it is refused with a message, or makes an operator whose kernel calls the
- * function with the arguments that the descriptor says. */
+/* fuzz_custom.c - bytes as an opjit_custom_desc: it is refused with a message, or makes an operator whose kernel calls
+ * the function once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static void *copy_struct(const opjit_custom_desc *d)
 {
     const size_t size = d->struct_size > sizeof d->struct_size ? d->struct_size : sizeof d->struct_size;
     uint8_t *copy = calloc(1, size);
-    fuzz_require(copy != NULL, "no memory");
+    test_require(copy != NULL, "no memory");
     memcpy(copy, d, size < sizeof *d ? size : sizeof *d);
     return copy;
 }
@@ -85,7 +85,7 @@ static void run(opjit_context *context, opjit_operator *op)
     if (kernel != NULL && fuzz_memory_create(&m, kernel, 1)) {
         const uint32_t before = calls;
         status = fuzz_memory_call(&m, kernel, &error);
-        fuzz_require(calls == before + 1, "%s after %u calls", opjit_status_name(status), calls - before);
+        test_require(calls == before + 1, "%s after %u calls", opjit_status_name(status), calls - before);
     }
     fuzz_memory_free(&m);
     opjit_kernel_release(kernel);
@@ -106,8 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(args, 0, sizeof args);
     take_desc(&r, &desc, tensors, descs, args);
     fuzz_meter_begin(&meter);
-    options.allocator = &meter.allocator;
-    fuzz_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
+    options.allocator = &meter.memory.allocator;
+    test_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
     void *const given = copy_struct(&desc);
     const opjit_status status = opjit_custom_create(context, given, &op, &error);
     free(given);

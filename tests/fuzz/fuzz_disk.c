@@ -54,16 +54,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const size_t file_size = size - 1;
     uint8_t *file = malloc(file_size != 0 ? file_size : 1);
-    fuzz_require(file != NULL, "no memory");
+    test_require(file != NULL, "no memory");
     memcpy(file, data + 1, file_size);
     if ((data[0] & 1) != 0)
         fix_checksums(file, file_size);
     if (opjit_rt_disk_file_check(file, file_size, NULL, &image, &image_size) == NULL) {
-        fuzz_require(image >= file && image_size <= file_size && image + image_size == file + file_size,
+        test_require(image >= file && image_size <= file_size && image + image_size == file + file_size,
                      "the image lies outside of the file");
-        fuzz_require(opjit_rt_image_check(image, image_size, &meta, &code, &code_size, NULL) == OPJIT_OK,
+        test_require(opjit_rt_image_check(image, image_size, &meta, &code, &code_size, NULL) == OPJIT_OK,
                      "the file is accepted, its image is not");
-        fuzz_require(opjit_rt_disk_file_check(file, file_size, &other, &image, &image_size) != NULL,
+        test_require(opjit_rt_disk_file_check(file, file_size, &other, &image, &image_size) != NULL,
                      "a file is accepted for another key");
     }
     free(file);

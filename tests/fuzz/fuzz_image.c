@@ -39,16 +39,16 @@ static void read_meta(const opjit_kernel_meta *meta, size_t code_size)
     for (uint32_t i = 0; i < meta->inputs + meta->outputs + meta->constants; i++) {
         read_bytes(&buffers[i], sizeof buffers[i]);
         read_text(meta, buffers[i].name);
-        fuzz_require(buffers[i].rank >= 1 && buffers[i].rank <= OPJIT_MAX_RANK, "a buffer of rank %u", buffers[i].rank);
+        test_require(buffers[i].rank >= 1 && buffers[i].rank <= OPJIT_MAX_RANK, "a buffer of rank %u", buffers[i].rank);
     }
     for (uint32_t i = 0; i < meta->params; i++)
         read_text(meta, params[i].name);
     for (uint32_t i = 0; i < meta->steps; i++)
-        fuzz_require(steps[i].kind != OPJIT_STEP_STAGE || steps[i].entry < code_size || code_size == 0,
+        test_require(steps[i].kind != OPJIT_STEP_STAGE || steps[i].entry < code_size || code_size == 0,
                      "a stage begins at %u of %zu bytes", steps[i].entry, code_size);
     for (uint32_t i = 0; i < meta->variants; i++)
-        fuzz_require((uint64_t)variants[i].first_step + variants[i].steps <= meta->steps, "a variant has %u steps from %u",
-                     variants[i].steps, variants[i].first_step);
+        test_require((uint64_t)variants[i].first_step + variants[i].steps <= meta->steps,
+                     "a variant has %u steps from %u", variants[i].steps, variants[i].first_step);
 }
 
 static void load(const void *image, size_t size)
@@ -60,12 +60,12 @@ static void load(const void *image, size_t size)
     opjit_error error = { OPJIT_OK, "" };
     fuzz_meter meter;
     fuzz_meter_begin(&meter);
-    options.allocator = &meter.allocator;
-    fuzz_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
+    options.allocator = &meter.memory.allocator;
+    test_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
     const opjit_status status = opjit_kernel_load(context, image, size, NULL, 0, &kernel, &error);
     fuzz_require_refusal(status, &error, kernel != NULL, "load");
     if (status == OPJIT_OK) {
-        fuzz_require(opjit_kernel_get_info(kernel, &info, &error) == OPJIT_OK, "%s", error.message);
+        test_require(opjit_kernel_get_info(kernel, &info, &error) == OPJIT_OK, "%s", error.message);
         read_meta(info.meta, (size_t)info.code_bytes);
     }
     opjit_kernel_release(kernel);
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const size_t image_size = size - 1;
     uint8_t *image = malloc(image_size != 0 ? image_size : 1); /* of exactly this size, for the sanitizer */
-    fuzz_require(image != NULL, "no memory");
+    test_require(image != NULL, "no memory");
     memcpy(image, data + 1, image_size);
     if ((data[0] & 1) != 0)
         fix_checksum(image, image_size);

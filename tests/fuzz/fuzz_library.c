@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_library.c - any bytes as a shared library that opjit wrote: it is refused with a message, or all that its kernels'
- * records lead to lies inside.  No code of it is run.  The first byte says whether the end of the file (its magic, size
- * and checksum) is made right first. */
+/* fuzz_library.c - any bytes as a shared library that opjit wrote: it is refused with a message, or all that its
+ * kernels' records lead to lies inside.  No code of it is run.  The first byte says whether the end of the file (its
+ * magic, size and checksum) is made right first. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <opjit/abi.h>
@@ -37,7 +37,7 @@ static void read_kernel(const opjit_kernel *kernel)
 {
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     uint64_t sum = 0;
-    fuzz_require(opjit_kernel_get_info(kernel, &info, NULL) == OPJIT_OK, "a kernel has no information");
+    test_require(opjit_kernel_get_info(kernel, &info, NULL) == OPJIT_OK, "a kernel has no information");
     sum += strlen(info.name) + strlen(info.target);
     for (uint32_t i = 0; i < info.meta->size; i++)
         sum += ((const uint8_t *)info.meta)[i];
@@ -51,14 +51,14 @@ static void find_all(opjit_library *library)
         const char *name = opjit_library_name(library, i);
         opjit_kernel *kernel = NULL;
         void (*function)(void) = NULL;
-        fuzz_require(name != NULL, "kernel %u has no name", i);
+        test_require(name != NULL, "kernel %u has no name", i);
         opjit_status status = opjit_library_find(library, name, &kernel, &error);
         fuzz_require_refusal(status, &error, kernel != NULL, "find");
         if (kernel != NULL)
             read_kernel(kernel);
         opjit_kernel_release(kernel);
         status = opjit_library_entry(library, name, OPJIT_ENTRY_TYPED, &function, &error);
-        fuzz_require((status == OPJIT_OK) == (function != NULL), "an entry without a function");
+        test_require((status == OPJIT_OK) == (function != NULL), "an entry without a function");
     }
 }
 
@@ -73,8 +73,8 @@ static void open_library(const uint8_t *file, size_t size)
     uint64_t registry = 0;
     fuzz_meter meter;
     fuzz_meter_begin(&meter);
-    options.allocator = &meter.allocator;
-    fuzz_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
+    options.allocator = &meter.memory.allocator;
+    test_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
     opjit_status status = opjit_rt_library_check_file(file, size, &registry, &error);
     if (status == OPJIT_OK)
         status = opjit_rt_library_make(context->core, file + registry, &span, 1, none, &library, &error);
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     uint8_t *file = NULL;
-    fuzz_require(posix_memalign((void **)&file, 4096, size) == 0, "no memory");
+    test_require(posix_memalign((void **)&file, 4096, size) == 0, "no memory");
     memcpy(file, data + 1, size - 1);
     if ((data[0] & 1) != 0)
         fix_trailer(file, size - 1);

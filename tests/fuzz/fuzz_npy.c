@@ -19,19 +19,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_require_refusal(status, &error, status == OPJIT_OK, "npy");
     if (status != OPJIT_OK)
         return 0;
-    fuzz_require(array.data_offset <= size && array.rank <= NPY_MAX_RANK, "the header leads outside");
+    test_require(array.data_offset <= size && array.rank <= NPY_MAX_RANK, "the header leads outside");
     uint64_t elements = 1;
     for (uint32_t i = 0; i < array.rank; i++)
         elements *= array.shape[i];
-    fuzz_require(elements == array.elements &&
+    test_require(elements == array.elements &&
                      elements * opjit_rt_dtype_size(array.dtype) == (uint64_t)(size - array.data_offset),
                  "%llu elements of a file of %zu bytes", (unsigned long long)array.elements, size);
     opjit_rt_bytes_init(&header, &opjit_rt_default_allocator);
     opjit_cli_npy_header(&header, array.dtype, array.shape, array.rank);
     opjit_rt_bytes_append(&header, data + array.data_offset, size - array.data_offset);
-    fuzz_require(!header.failed && opjit_cli_npy_read(header.data, header.size, &again, &error) == OPJIT_OK,
+    test_require(!header.failed && opjit_cli_npy_read(header.data, header.size, &again, &error) == OPJIT_OK,
                  "written again: %s", error.message);
-    fuzz_require(again.dtype == array.dtype && again.rank == array.rank &&
+    test_require(again.dtype == array.dtype && again.rank == array.rank &&
                      memcmp(again.shape, array.shape, array.rank * sizeof *array.shape) == 0,
                  "written again it is another array");
     opjit_rt_bytes_free(&header);

@@ -29,8 +29,8 @@ static void compare(opjit_kernel *a, opjit_kernel *b, uint64_t seed)
     fuzz_memory x = { 0 }, y = { 0 };
     opjit_error error = { OPJIT_OK, "" };
     if (fuzz_memory_create(&x, a, seed) && fuzz_memory_create(&y, b, seed)) {
-        fuzz_require(fuzz_memory_call(&x, a, &error) == OPJIT_OK, "interpreted: %s", error.message);
-        fuzz_require(fuzz_memory_call(&y, b, &error) == OPJIT_OK, "compiled: %s", error.message);
+        test_require(fuzz_memory_call(&x, a, &error) == OPJIT_OK, "interpreted: %s", error.message);
+        test_require(fuzz_memory_call(&y, b, &error) == OPJIT_OK, "compiled: %s", error.message);
         fuzz_memory_require_equal(&x, &y, "compiled against interpreted");
     }
     fuzz_memory_free(&x);
@@ -46,7 +46,7 @@ static void run(opjit_context *context, opjit_operator *op, uint32_t how)
     if (interpreted != NULL && compiled != NULL)
         compare(interpreted, compiled, how);
     else if (interpreted != NULL && fuzz_memory_create(&m, interpreted, how))
-        fuzz_require(fuzz_memory_call(&m, interpreted, NULL) == OPJIT_OK, "an interpreted kernel failed");
+        test_require(fuzz_memory_call(&m, interpreted, NULL) == OPJIT_OK, "an interpreted kernel failed");
     fuzz_memory_free(&m);
     opjit_kernel_release(interpreted);
     opjit_kernel_release(compiled);
@@ -70,8 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const fuzz_shape shape = fuzz_take_shape(&r);
     fuzz_take_descriptor(&r, def, &shape, &d);
     fuzz_meter_begin(&meter);
-    options.allocator = &meter.allocator;
-    fuzz_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
+    options.allocator = &meter.memory.allocator;
+    test_require(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
     const opjit_status status = opjit_operator_create(context, &d.desc, &op, &error);
     fuzz_require_refusal(status, &error, op != NULL, def->name);
     if (op != NULL && fuzz_is_small(op))

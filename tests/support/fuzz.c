@@ -32,51 +32,19 @@ bool fuzz_sometimes(fuzz_reader *r, uint32_t of_256)
     return fuzz_take(r, 1) > 255 - of_256;
 }
 
-void fuzz_require(bool condition, const char *format, ...)
-{
-    va_list args;
-    if (condition)
-        return;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    abort();
-}
-
 void fuzz_require_refusal(opjit_status status, const opjit_error *error, bool has_result, const char *what)
 {
     if (status == OPJIT_OK) {
-        fuzz_require(has_result, "%s: OK without a result", what);
+        test_require(has_result, "%s: OK without a result", what);
         return;
     }
-    fuzz_require(!has_result, "%s: %s with a result", what, opjit_status_name(status));
-    fuzz_require(status != OPJIT_INTERNAL, "%s: INTERNAL: %s", what, error->message);
-    fuzz_require(error->status == status && error->message[0] != '\0' && strchr(error->message, '\n') == NULL,
+    test_require(!has_result, "%s: %s with a result", what, opjit_status_name(status));
+    test_require(status != OPJIT_INTERNAL, "%s: INTERNAL: %s", what, error->message);
+    test_require(error->status == status && error->message[0] != '\0' && strchr(error->message, '\n') == NULL,
                  "%s: the message of %s is \"%s\"", what, opjit_status_name(status), error->message);
 }
 
 /* --- what an input may cost --------------------------------------------------------------------------------------- */
-
-static void *meter_allocate(void *user, size_t size, size_t alignment)
-{
-    fuzz_meter *m = user;
-    void *memory = NULL;
-    if (posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment, size != 0 ? size : 1) != 0)
-        return NULL;
-    m->blocks++;
-    m->live += size;
-    m->peak = m->live > m->peak ? m->live : m->peak;
-    return memory;
-}
-
-static void meter_release(void *user, void *memory, size_t size)
-{
-    fuzz_meter *m = user;
-    m->blocks--;
-    m->live -= size;
-    free(memory);
-}
 
 static int64_t cpu_now(void)
 {
@@ -87,18 +55,19 @@ static int64_t cpu_now(void)
 
 void fuzz_meter_begin(fuzz_meter *m)
 {
-    *m = (fuzz_meter){ .allocator = { m, meter_allocate, meter_release }, .begun = cpu_now() };
+    test_meter_begin(&m->memory);
+    m->begun = cpu_now();
 }
 
 void fuzz_meter_end(const fuzz_meter *m, uint64_t bytes)
 {
     const char *most = getenv("OPJIT_FUZZ_MS");
     const int64_t ms = (cpu_now() - m->begun) / 1000000;
-    fuzz_require(m->blocks == 0 && m->live == 0, "%llu blocks of %llu bytes are left", (unsigned long long)m->blocks,
-                 (unsigned long long)m->live);
-    fuzz_require(m->peak <= bytes, "the input took %llu bytes; %llu are allowed", (unsigned long long)m->peak,
+    test_require(m->memory.blocks == 0 && m->memory.live == 0, "%zu blocks of %zu bytes are left", m->memory.blocks,
+                 m->memory.live);
+    test_require(m->memory.peak <= bytes, "the input took %zu bytes; %llu are allowed", m->memory.peak,
                  (unsigned long long)bytes);
-    fuzz_require(most == NULL || ms <= atol(most), "the input took %lld ms; %s are allowed", (long long)ms, most);
+    test_require(most == NULL || ms <= atol(most), "the input took %lld ms; %s are allowed", (long long)ms, most);
 }
 
 /* --- memory of kernels -------------------------------------------------------------------------------------------- */
@@ -123,7 +92,7 @@ bool fuzz_memory_create(fuzz_memory *m, const opjit_kernel *kernel, uint64_t see
     test_random r;
     uint64_t total = 0;
 
-    fuzz_require(opjit_kernel_get_info(kernel, &info, NULL) == OPJIT_OK, "a kernel has no information");
+    test_require(opjit_kernel_get_info(kernel, &info, NULL) == OPJIT_OK, "a kernel has no information");
     *m = (fuzz_memory){ .inputs = info.inputs };
     if (info.inputs + info.outputs > FUZZ_BUFFERS || info.workspace_bytes > FUZZ_BYTES)
         return false;
@@ -134,7 +103,7 @@ bool fuzz_memory_create(fuzz_memory *m, const opjit_kernel *kernel, uint64_t see
     for (uint32_t i = 0; i < info.inputs + info.outputs; i++, m->count++) {
         const opjit_buffer_info *b = &info.buffers[i];
         void *data = NULL;
-        fuzz_require(posix_memalign(&data, b->align < 8 ? 8 : b->align, (size_t)b->bytes) == 0, "no memory");
+        test_require(posix_memalign(&data, b->align < 8 ? 8 : b->align, (size_t)b->bytes) == 0, "no memory");
         memset(data, 0, (size_t)b->bytes);
         fill(&r, b->dtype, data, b->bytes);
         m->bindings[i] = (opjit_binding){ data, b->bytes };
@@ -177,8 +146,8 @@ void fuzz_memory_require_equal(const fuzz_memory *a, const fuzz_memory *b, const
         if (memcmp(x, y, (size_t)bytes) == 0)
             continue;
         for (; at + size <= bytes; at += size)
-            fuzz_require(equal_element(dtype, x + at, y + at), "%s: binding %u differs at byte %llu", what, i,
+            test_require(equal_element(dtype, x + at, y + at), "%s: binding %u differs at byte %llu", what, i,
                          (unsigned long long)at);
-        fuzz_require(memcmp(x + at, y + at, (size_t)(bytes - at)) == 0, "%s: padding of binding %u differs", what, i);
+        test_require(memcmp(x + at, y + at, (size_t)(bytes - at)) == 0, "%s: padding of binding %u differs", what, i);
     }
 }

@@ -4,12 +4,14 @@
 #ifndef OPJIT_TESTS_SUPPORT_FUZZ_H
 #define OPJIT_TESTS_SUPPORT_FUZZ_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <opjit/opjit.h>
+
+#include "tests/support/meter.h"
+#include "tests/support/require.h"
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
 typedef struct fuzz_reader {
@@ -24,18 +26,13 @@ uint32_t fuzz_choose(fuzz_reader *r, uint32_t count);
 /* One byte: true for so many of its 256 values, but never for 0, so that bytes of zeros choose what is plain. */
 bool fuzz_sometimes(fuzz_reader *r, uint32_t of_256);
 
-/* Prints the reason and aborts unless condition holds. */
-void fuzz_require(bool condition, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* OK comes with a result; a refusal comes without one and with a message of one line. */
 void fuzz_require_refusal(opjit_status status, const opjit_error *error, bool has_result, const char *what);
 
 /* --- what an input may cost --------------------------------------------------------------------------------------- */
-/* Counts what goes through its allocator.  For one thread. */
 typedef struct fuzz_meter {
-    opjit_allocator allocator; /* for opjit_context_options */
-    uint64_t live, peak;       /* bytes */
-    uint64_t blocks;
-    int64_t begun;             /* CPU nanoseconds of the process */
+    test_meter memory; /* &memory.allocator is for opjit_context_options */
+    int64_t begun;     /* CPU nanoseconds of the process */
 } fuzz_meter;
 
 void fuzz_meter_begin(fuzz_meter *m);

@@ -6,9 +6,10 @@
 #include <string.h>
 
 static const DML_TENSOR_DATA_TYPE dtypes[] = {
-    DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT32,
-    DML_TENSOR_DATA_TYPE_UINT32,  DML_TENSOR_DATA_TYPE_INT64,   DML_TENSOR_DATA_TYPE_INT8,  DML_TENSOR_DATA_TYPE_FLOAT64,
-    DML_TENSOR_DATA_TYPE_UINT64,  DML_TENSOR_DATA_TYPE_INT16,   DML_TENSOR_DATA_TYPE_UINT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_UINT8,
+    DML_TENSOR_DATA_TYPE_INT32,   DML_TENSOR_DATA_TYPE_UINT32,  DML_TENSOR_DATA_TYPE_INT64,
+    DML_TENSOR_DATA_TYPE_INT8,    DML_TENSOR_DATA_TYPE_FLOAT64, DML_TENSOR_DATA_TYPE_UINT64,
+    DML_TENSOR_DATA_TYPE_INT16,   DML_TENSOR_DATA_TYPE_UINT16,
 };
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
@@ -215,7 +216,7 @@ static void take_field(fuzz_reader *r, fuzz_descriptor *d, const op_field *field
 
 static void take_fields(fuzz_reader *r, fuzz_descriptor *d, const op_def *def, uint8_t *body, bool fused)
 {
-    fuzz_require(def->desc_size <= FUZZ_DESC_BYTES, "%s has a descriptor of %u bytes", def->name, def->desc_size);
+    test_require(def->desc_size <= FUZZ_DESC_BYTES, "%s has a descriptor of %u bytes", def->name, def->desc_size);
     memset(body, 0, FUZZ_DESC_BYTES);
     for (uint32_t i = 0; i < def->field_count; i++)
         if ((def->fields[i].flags & OP_COUNT) != 0)

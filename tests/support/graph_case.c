@@ -2,17 +2,17 @@
 /* graph_case.c - see graph_case.h. */
 #include "tests/support/graph_case.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontend/frontend.h"
+#include "tests/support/require.h"
 
 static void *array(uint32_t count, size_t size)
 {
     void *memory = calloc(count, size);
-    ck_assert_ptr_nonnull(memory);
+    test_require(memory != NULL, "no memory");
     return memory;
 }
 
@@ -49,17 +49,26 @@ void graph_end(graph_case *g)
     free(g->outputs);
 }
 
+uint32_t graph_operator_of(graph_case *g, opjit_operator *op, const char *label)
+{
+    const uint32_t i = g->desc.NodeCount++;
+
+    test_require(i < g->capacity, "a graph of more than %u nodes or edges", g->capacity);
+    opjit_operator_retain(op);
+    g->operators[i] = (DML_OPERATOR_GRAPH_NODE_DESC){ op, label };
+    g->nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &g->operators[i] };
+    return i;
+}
+
 uint32_t graph_operator(graph_case *g, DML_OPERATOR_TYPE type, const void *desc, const char *label)
 {
-    const DML_OPERATOR_DESC op = { type, desc };
-    const uint32_t i = g->desc.NodeCount++;
+    const DML_OPERATOR_DESC op_desc = { type, desc };
     opjit_error error = { OPJIT_OK, "" };
+    opjit_operator *op = NULL;
 
-    ck_assert_uint_lt(i, g->capacity);
-    g->operators[i].Name = label;
-    ck_assert_msg(opjit_operator_create(g->context, &op, &g->operators[i].Operator, &error) == OPJIT_OK, "%s",
-                  error.message);
-    g->nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &g->operators[i] };
+    test_require(opjit_operator_create(g->context, &op_desc, &op, &error) == OPJIT_OK, "%s", error.message);
+    const uint32_t i = graph_operator_of(g, op, label);
+    opjit_operator_release(op);
     return i;
 }
 
@@ -67,7 +76,7 @@ uint32_t graph_constant(graph_case *g, const void *data, size_t bytes, const cha
 {
     const uint32_t i = g->desc.NodeCount++;
 
-    ck_assert_uint_lt(i, g->capacity);
+    test_require(i < g->capacity, "a graph of more than %u nodes or edges", g->capacity);
     g->constants[i] = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ data, bytes, label };
     g->nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, &g->constants[i] };
     return i;
@@ -77,7 +86,7 @@ void graph_input(graph_case *g, uint32_t index, uint32_t to, uint32_t input)
 {
     const uint32_t i = g->desc.InputEdgeCount++;
 
-    ck_assert_uint_lt(i, g->capacity);
+    test_require(i < g->capacity, "a graph of more than %u nodes or edges", g->capacity);
     g->inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ index, to, input, NULL };
     g->input_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &g->inputs[i] };
     if (g->desc.InputCount <= index)
@@ -88,7 +97,7 @@ void graph_edge(graph_case *g, uint32_t from, uint32_t output, uint32_t to, uint
 {
     const uint32_t i = g->desc.IntermediateEdgeCount++;
 
-    ck_assert_uint_lt(i, g->capacity);
+    test_require(i < g->capacity, "a graph of more than %u nodes or edges", g->capacity);
     g->intermediates[i] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ from, output, to, input, NULL };
     g->edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &g->intermediates[i] };
 }
@@ -97,7 +106,7 @@ void graph_output(graph_case *g, uint32_t from, uint32_t output, uint32_t index)
 {
     const uint32_t i = g->desc.OutputEdgeCount++;
 
-    ck_assert_uint_lt(i, g->capacity);
+    test_require(i < g->capacity, "a graph of more than %u nodes or edges", g->capacity);
     g->outputs[i] = (DML_OUTPUT_GRAPH_EDGE_DESC){ from, output, index, NULL };
     g->output_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &g->outputs[i] };
     if (g->desc.OutputCount <= index)
@@ -139,10 +148,10 @@ void graph_print_lowered(const graph_case *g, char *text, size_t size)
     ir_func f;
 
     opjit_rt_arena_init(&graph.arena, &opjit_rt_default_allocator);
-    ck_assert_msg(lower(g, &graph, &f, &error) == OPJIT_OK, "%s", error.message);
+    test_require(lower(g, &graph, &f, &error) == OPJIT_OK, "%s", error.message);
     opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
     opjit_ir_print(&f, &out);
-    ck_assert(!out.failed);
+    test_require(!out.failed, "no memory");
     snprintf(text, size, "%.*s", (int)out.size, (const char *)out.data);
     opjit_rt_bytes_free(&out);
     opjit_ir_free(&f);

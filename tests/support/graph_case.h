@@ -20,7 +20,9 @@ typedef struct graph_case {
 
 void graph_begin(graph_case *g, opjit_context *context, uint32_t capacity);
 void graph_end(graph_case *g); /* releases the operators too */
-/* Each gives the node's index.  graph_operator creates the operator, which must be legal. */
+/* Each gives the node's index.  graph_operator creates the operator, which must be legal; graph_operator_of retains one
+ * that there is. */
+uint32_t graph_operator_of(graph_case *g, opjit_operator *op, const char *label);
 uint32_t graph_operator(graph_case *g, DML_OPERATOR_TYPE type, const void *desc, const char *label);
 uint32_t graph_constant(graph_case *g, const void *data, size_t bytes, const char *label);
 /* Edges; InputCount and OutputCount grow with them. */

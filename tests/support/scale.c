@@ -11,20 +11,9 @@ const char *const scale_names[SCALE_SHAPES] = { "adds", "softmaxes", "blocks", "
 
 /* --- operators ---------------------------------------------------------------------------------------------------- */
 
-typedef struct tensor {
-    uint32_t sizes[2];
-    DML_BUFFER_TENSOR_DESC buffer;
-    DML_TENSOR_DESC desc;
-} tensor;
-
-static const DML_TENSOR_DESC *tensor_of(tensor *t, uint32_t columns)
+static const DML_TENSOR_DESC *tensor_of(graph_tensor *t, uint32_t columns)
 {
-    t->sizes[0] = ROWS;
-    t->sizes[1] = columns;
-    t->buffer = (DML_BUFFER_TENSOR_DESC){ .DataType = DML_TENSOR_DATA_TYPE_FLOAT32, .DimensionCount = 2, .Sizes = t->sizes,
-                                          .TotalTensorSizeInBytes = (uint64_t)ROWS * columns * 4 };
-    t->desc = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &t->buffer };
-    return &t->desc;
+    return graph_tensor_set(t, DML_TENSOR_DATA_TYPE_FLOAT32, 2, (uint32_t[]){ ROWS, columns }, NULL, 0);
 }
 
 static bool make(opjit_context *context, scale_graph *g, uint32_t at, DML_OPERATOR_TYPE type, const void *desc,
@@ -37,7 +26,7 @@ static bool make(opjit_context *context, scale_graph *g, uint32_t at, DML_OPERAT
 
 static bool make_split(opjit_context *context, scale_graph *g, uint32_t count, opjit_error *error)
 {
-    tensor in, part;
+    graph_tensor in, part;
     DML_TENSOR_DESC *parts = calloc(count, sizeof *parts);
     bool made;
 
@@ -45,8 +34,8 @@ static bool make_split(opjit_context *context, scale_graph *g, uint32_t count, o
     tensor_of(&part, PART);
     for (uint32_t i = 0; parts != NULL && i < count; i++)
         parts[i] = part.desc;
-    made = parts != NULL && make(context, g, 0, DML_OPERATOR_SPLIT,
-                                 &(DML_SPLIT_OPERATOR_DESC){ &in.desc, count, parts, 1 }, error);
+    made = parts != NULL &&
+           make(context, g, 0, DML_OPERATOR_SPLIT, &(DML_SPLIT_OPERATOR_DESC){ &in.desc, count, parts, 1 }, error);
     free(parts);
     return made;
 }
@@ -54,7 +43,7 @@ static bool make_split(opjit_context *context, scale_graph *g, uint32_t count, o
 static bool make_operators(opjit_context *context, scale_graph *g, uint32_t count, opjit_error *error)
 {
     static const uint32_t axis = 1;
-    tensor t;
+    graph_tensor t;
     const DML_TENSOR_DESC *x = tensor_of(&t, COLUMNS);
     const DML_ELEMENT_WISE_ADD_OPERATOR_DESC add = { x, x, x };
 
@@ -65,7 +54,8 @@ static bool make_operators(opjit_context *context, scale_graph *g, uint32_t coun
                     &(DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC){ x, x, 1, &axis }, error);
     case SCALE_BLOCKS:
         if (!make(context, g, 1, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
-                  &(DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC){ x, NULL, NULL, x, 1, &axis, 1, 1e-5f, NULL }, error) ||
+                  &(DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC){ x, NULL, NULL, x, 1, &axis, 1, 1e-5f, NULL },
+                  error) ||
             !make(context, g, 2, DML_OPERATOR_ACTIVATION_GELU, &(DML_ACTIVATION_GELU_OPERATOR_DESC){ x, x }, error))
             return false;
         break;
@@ -86,44 +76,16 @@ static bool make_operators(opjit_context *context, scale_graph *g, uint32_t coun
 
 static uint32_t node(scale_graph *g, uint32_t kind)
 {
-    g->node_descs[g->desc.NodeCount] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &g->kinds[kind] };
-    return g->desc.NodeCount++;
-}
-
-static void from_input(scale_graph *g, uint32_t index, uint32_t to, uint32_t port)
-{
-    const uint32_t i = g->desc.InputEdgeCount++;
-
-    g->inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ index, to, port, NULL };
-    g->input_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &g->inputs[i] };
-    if (index >= g->desc.InputCount)
-        g->desc.InputCount = index + 1;
-}
-
-static void edge(scale_graph *g, uint32_t from, uint32_t to, uint32_t port)
-{
-    const uint32_t i = g->desc.IntermediateEdgeCount++;
-
-    g->intermediates[i] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ from, 0, to, port, NULL };
-    g->edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &g->intermediates[i] };
-}
-
-static void to_output(scale_graph *g, uint32_t from, uint32_t port)
-{
-    const uint32_t i = g->desc.OutputEdgeCount++;
-
-    g->outputs[i] = (DML_OUTPUT_GRAPH_EDGE_DESC){ from, port, i, NULL };
-    g->output_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &g->outputs[i] };
-    g->desc.OutputCount = i + 1;
+    return graph_operator_of(&g->g, g->operators[kind], NULL);
 }
 
 /* What the block before gave, or the graph's input. */
 static void from_last(scale_graph *g, uint32_t last, uint32_t to, uint32_t port)
 {
     if (last == UINT32_MAX)
-        from_input(g, 0, to, port);
+        graph_input(&g->g, 0, to, port);
     else
-        edge(g, last, to, port);
+        graph_edge(&g->g, last, 0, to, port);
 }
 
 static void wire_block(scale_graph *g, uint32_t *last)
@@ -131,8 +93,8 @@ static void wire_block(scale_graph *g, uint32_t *last)
     const uint32_t norm = node(g, 1), gelu = node(g, 2), add = node(g, 0);
 
     from_last(g, *last, norm, 0);
-    edge(g, norm, gelu, 0);
-    edge(g, gelu, add, 0);
+    graph_edge(&g->g, norm, 0, gelu, 0);
+    graph_edge(&g->g, gelu, 0, add, 0);
     from_last(g, *last, add, 1);
     *last = add;
 }
@@ -144,14 +106,14 @@ static void wire_wide(scale_graph *g, uint32_t count)
     uint32_t next = 0;
 
     for (uint32_t i = 0; i < leaves; i++)
-        from_input(g, 0, node(g, 1 + i % (SCALE_OPERATORS - 1)), 0);
-    while (g->desc.NodeCount - next > 1) {
+        graph_input(&g->g, 0, node(g, 1 + i % (SCALE_OPERATORS - 1)), 0);
+    while (g->g.desc.NodeCount - next > 1) {
         const uint32_t add = node(g, 0);
-        edge(g, next, add, 0);
-        edge(g, next + 1, add, 1);
+        graph_edge(&g->g, next, 0, add, 0);
+        graph_edge(&g->g, next + 1, 0, add, 1);
         next += 2;
     }
-    to_output(g, next, 0);
+    graph_output(&g->g, next, 0, 0);
 }
 
 static void wire(scale_graph *g, uint32_t count)
@@ -163,50 +125,35 @@ static void wire(scale_graph *g, uint32_t count)
         return;
     }
     if (g->shape == SCALE_SPLIT)
-        from_input(g, 0, node(g, 0), 0);
+        graph_input(&g->g, 0, node(g, 0), 0);
     for (uint32_t i = 0; i < count; i++) {
         if (g->shape == SCALE_SPLIT) {
-            to_output(g, 0, i);
+            graph_output(&g->g, 0, i, i);
         } else if (g->shape == SCALE_BLOCKS) {
             wire_block(g, &last);
         } else {
             const uint32_t made = node(g, 0);
             from_last(g, g->shape == SCALE_ADDS ? UINT32_MAX : last, made, 0);
             if (g->shape != SCALE_SOFTMAXES)
-                from_input(g, g->shape == SCALE_ADDS ? 1 + i : 1, made, 1);
+                graph_input(&g->g, g->shape == SCALE_ADDS ? 1 + i : 1, made, 1);
             if (g->shape == SCALE_ADDS)
-                to_output(g, made, 0);
+                graph_output(&g->g, made, 0, i);
             last = made;
         }
     }
     if (g->shape != SCALE_SPLIT && g->shape != SCALE_ADDS)
-        to_output(g, last, 0);
+        graph_output(&g->g, last, 0, 0);
 }
 
 bool scale_make(opjit_context *context, scale_shape shape, uint32_t count, scale_graph *g, opjit_error *error)
 {
-    const size_t room = 4 * (size_t)count + 4;
-
-    *g = (scale_graph){ .shape = shape, .nodes = count };
-    g->node_descs = calloc(room, sizeof *g->node_descs);
-    g->input_edges = calloc(room, sizeof *g->input_edges);
-    g->edges = calloc(room, sizeof *g->edges);
-    g->output_edges = calloc(room, sizeof *g->output_edges);
-    g->inputs = calloc(room, sizeof *g->inputs);
-    g->intermediates = calloc(room, sizeof *g->intermediates);
-    g->outputs = calloc(room, sizeof *g->outputs);
-    if (g->node_descs == NULL || g->input_edges == NULL || g->edges == NULL || g->output_edges == NULL ||
-        g->inputs == NULL || g->intermediates == NULL || g->outputs == NULL || !make_operators(context, g, count, error))
+    *g = (scale_graph){ .shape = shape };
+    graph_begin(&g->g, context, 4 * count + 4);
+    if (!make_operators(context, g, count, error))
         return false;
-    for (uint32_t i = 0; i < SCALE_OPERATORS; i++)
-        g->kinds[i].Operator = g->operators[i];
-    g->desc.Nodes = g->node_descs;
-    g->desc.InputEdges = g->input_edges;
-    g->desc.IntermediateEdges = g->edges;
-    g->desc.OutputEdges = g->output_edges;
     wire(g, count);
-    g->input_count = g->desc.InputCount;
-    g->output_count = g->desc.OutputCount;
+    g->input_count = g->g.desc.InputCount;
+    g->output_count = g->g.desc.OutputCount;
     g->input_elements = ROWS * (shape == SCALE_SPLIT ? PART * count : COLUMNS);
     g->output_elements = ROWS * (shape == SCALE_SPLIT ? PART : COLUMNS);
     return true;
@@ -216,13 +163,7 @@ void scale_free(scale_graph *g)
 {
     for (uint32_t i = 0; i < SCALE_OPERATORS; i++)
         opjit_operator_release(g->operators[i]);
-    free(g->node_descs);
-    free(g->input_edges);
-    free(g->edges);
-    free(g->output_edges);
-    free(g->inputs);
-    free(g->intermediates);
-    free(g->outputs);
+    graph_end(&g->g);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
@@ -273,28 +214,32 @@ static bool check_split(const scale_graph *g, const scale_buffers *b)
 }
 
 /* values: what each node gave, filled here. */
-static bool run_nodes(const scale_graph *g, const scale_buffers *b, opjit_kernel *const *kernels, float *values,
+static bool run_nodes(const scale_graph *scale, const scale_buffers *b, opjit_kernel *const *kernels, float *values,
                       opjit_error *error)
 {
-    const uint64_t bytes = (uint64_t)g->output_elements * 4;
+    const graph_case *g = &scale->g;
+    const uint64_t bytes = (uint64_t)scale->output_elements * 4;
     uint32_t in = 0, between = 0;
 
     for (uint32_t i = 0; i < g->desc.NodeCount; i++) {
-        const ptrdiff_t kind = (const DML_OPERATOR_GRAPH_NODE_DESC *)g->node_descs[i].Desc - g->kinds;
         opjit_binding at[3];
-        uint32_t ports = 0;
+        uint32_t ports = 0, kind = 0;
+        while (scale->operators[kind] != g->operators[i].Operator)
+            kind++;
         for (; in < g->desc.InputEdgeCount && g->inputs[in].ToNodeIndex == i; in++, ports++)
             at[g->inputs[in].ToNodeInputIndex] = b->bindings[g->inputs[in].GraphInputIndex];
-        for (; between < g->desc.IntermediateEdgeCount && g->intermediates[between].ToNodeIndex == i; between++, ports++)
+        for (; between < g->desc.IntermediateEdgeCount && g->intermediates[between].ToNodeIndex == i;
+             between++, ports++)
             at[g->intermediates[between].ToNodeInputIndex] =
-                (opjit_binding){ values + (size_t)g->intermediates[between].FromNodeIndex * g->output_elements, bytes };
-        at[ports] = (opjit_binding){ values + (size_t)i * g->output_elements, bytes };
+                (opjit_binding){ values + (size_t)g->intermediates[between].FromNodeIndex * scale->output_elements,
+                                 bytes };
+        at[ports] = (opjit_binding){ values + (size_t)i * scale->output_elements, bytes };
         if (!run(kernels[kind], at, ports + 1, error))
             return false;
     }
-    for (uint32_t i = 0; i < g->output_count; i++)
-        if (memcmp(b->bindings[g->input_count + i].data,
-                   values + (size_t)g->outputs[i].FromNodeIndex * g->output_elements, bytes) != 0)
+    for (uint32_t i = 0; i < scale->output_count; i++)
+        if (memcmp(b->bindings[scale->input_count + i].data,
+                   values + (size_t)g->outputs[i].FromNodeIndex * scale->output_elements, bytes) != 0)
             return false;
     return true;
 }
@@ -313,44 +258,10 @@ bool scale_check(opjit_context *context, const scale_graph *g, const scale_buffe
     for (uint32_t i = 0; good && i < SCALE_OPERATORS; i++)
         if (g->operators[i] != NULL)
             good = opjit_compile_operator(context, g->operators[i], &options, &kernels[i], error) == OPJIT_OK;
-    values = calloc((size_t)g->desc.NodeCount * g->output_elements, sizeof(float));
+    values = calloc((size_t)g->g.desc.NodeCount * g->output_elements, sizeof(float));
     good = good && values != NULL && run_nodes(g, b, kernels, values, error);
     free(values);
     for (uint32_t i = 0; i < SCALE_OPERATORS; i++)
         opjit_kernel_release(kernels[i]);
     return good;
-}
-
-/* --- counting ----------------------------------------------------------------------------------------------------- */
-
-static void *count_allocate(void *user, size_t size, size_t alignment)
-{
-    scale_counter *c = user;
-    const size_t align = alignment < sizeof(void *) ? sizeof(void *) : alignment;
-    void *memory = aligned_alloc(align, (size + align - 1) / align * align);
-
-    if (memory == NULL)
-        return NULL;
-    c->count++;
-    c->live += size;
-    c->peak = c->live > c->peak ? c->live : c->peak;
-    return memory;
-}
-
-static void count_release(void *user, void *memory, size_t size)
-{
-    if (memory != NULL)
-        ((scale_counter *)user)->live -= size;
-    free(memory);
-}
-
-void scale_counter_begin(scale_counter *counter)
-{
-    *counter = (scale_counter){ .allocator = { counter, count_allocate, count_release } };
-}
-
-void scale_counter_reset(scale_counter *counter)
-{
-    counter->peak = counter->live;
-    counter->count = 0;
 }

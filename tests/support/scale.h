@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale.h - graphs of any number of stages or nodes, and an allocator that counts: what tests and benchmarks of large
- * graphs share. */
+/* scale.h - graphs of any number of stages or nodes, which tests and benchmarks of large graphs share. */
 #ifndef OPJIT_TESTS_SUPPORT_SCALE_H
 #define OPJIT_TESTS_SUPPORT_SCALE_H
 
-#include <opjit/opjit.h>
+#include "tests/support/graph_case.h"
 
 typedef enum scale_shape {
     SCALE_ADDS,      /* independent ELEMENT_WISE_ADDs with an output each */
@@ -19,19 +18,12 @@ extern const char *const scale_names[SCALE_SHAPES];
 
 enum { SCALE_OPERATORS = 9 };
 
-/* Every tensor is FLOAT32 [4,100]; a SPLIT's outputs are [4,4].  With all it points to: don't copy. */
+/* Every tensor is FLOAT32 [4,100]; a SPLIT's outputs are [4,4]. */
 typedef struct scale_graph {
     scale_shape shape;
-    uint32_t nodes; /* operators, or outputs of a SPLIT */
-    DML_GRAPH_DESC desc;
-    opjit_operator *operators[SCALE_OPERATORS];
-    DML_OPERATOR_GRAPH_NODE_DESC kinds[SCALE_OPERATORS];
-    DML_GRAPH_NODE_DESC *node_descs;
-    DML_GRAPH_EDGE_DESC *input_edges, *edges, *output_edges;
-    DML_INPUT_GRAPH_EDGE_DESC *inputs;
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC *intermediates;
-    DML_OUTPUT_GRAPH_EDGE_DESC *outputs;
-    uint32_t input_count, output_count; /* bindings: inputs first */
+    graph_case g;                               /* g.desc is the graph */
+    opjit_operator *operators[SCALE_OPERATORS]; /* what its nodes are */
+    uint32_t input_count, output_count;         /* bindings: inputs first */
     uint32_t input_elements, output_elements;
 } scale_graph;
 
@@ -48,13 +40,5 @@ bool scale_buffers_make(const scale_graph *g, scale_buffers *b);
 void scale_buffers_free(scale_buffers *b);
 /* Whether the outputs of b hold what the graph's operators give, run one by one as kernels of their own. */
 bool scale_check(opjit_context *context, const scale_graph *g, const scale_buffers *b, opjit_error *error);
-
-/* Counts what goes through it to malloc and free. */
-typedef struct scale_counter {
-    opjit_allocator allocator; /* &counter.allocator is the hook */
-    size_t live, peak, count;  /* bytes, bytes, calls of allocate */
-} scale_counter;
-void scale_counter_begin(scale_counter *counter);
-void scale_counter_reset(scale_counter *counter); /* peak and count begin again */
 
 #endif

@@ -3,33 +3,14 @@
  * every stage is found again in the code. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
+#include "tests/support/meter.h"
 
 enum { FEW = 100, MANY = 800, COLUMNS = 40, MOST_OF_A_STAGE = 32 * 1024 };
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
-
-typedef struct meter {
-    size_t live, peak;
-} meter;
-
-static void *meter_allocate(void *user, size_t size, size_t alignment)
-{
-    meter *m = user;
-    m->live += size;
-    m->peak = m->live > m->peak ? m->live : m->peak;
-    return opjit_rt_allocate(&opjit_rt_default_allocator, size, alignment);
-}
-
-static void meter_release(void *user, void *memory, size_t size)
-{
-    ((meter *)user)->live -= size;
-    opjit_rt_release(&opjit_rt_default_allocator, memory, size);
-}
-
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
-/* Stage i adds i to input i, of a layout that input and output share in every second stage; and divides by the sum of its
- * row where `sums`.  in_place: the stage that works so, counted from 1; 0: none. */
+/* Stage i adds i to input i, of a layout that input and output share in every second stage, and divides by the sum of
+ * its row where `sums`.  in_place: the stage that works in place, counted from 1; 0: none. */
 static void build(ir_func *f, uint32_t stages, bool sums, uint32_t in_place)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "scale", NULL) == OPJIT_OK);
@@ -118,12 +99,12 @@ static codegen_result compile(const ir_func *const *variants, uint32_t count, ui
 
 static size_t peak_of(const ir_func *f)
 {
-    meter m = { 0 };
-    const opjit_allocator allocator = { &m, meter_allocate, meter_release };
-    codegen_result out = compile(&f, 1, OPJIT_LEVEL_QUICK, &allocator);
+    test_meter m;
+    test_meter_begin(&m);
+    codegen_result out = compile(&f, 1, OPJIT_LEVEL_QUICK, &m.allocator);
     for (uint32_t i = 1; i < out.entry_count; i++)
         ck_assert_uint_gt(out.entries[i], out.entries[i - 1]);
-    opjit_rt_release(&allocator, out.entries, out.entry_count * sizeof(uint64_t));
+    opjit_rt_release(&m.allocator, out.entries, out.entry_count * sizeof(uint64_t));
     opjit_rt_bytes_free(&out.bytes);
     ck_assert_uint_eq(m.live, 0);
     return m.peak;

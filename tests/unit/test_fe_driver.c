@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "frontend/frontend.h"
+#include "tests/support/meter.h"
 
 #include "opjit_build_id.h"
 
@@ -204,52 +205,38 @@ START_TEST(option_sizes)
 }
 END_TEST
 
-/* Bytes that a context and all of its kernels have, and had at most at a time when no compile was under way. */
-static size_t live_bytes;
-
-static void *allocate_counted(void *user, size_t size, size_t alignment)
-{
-    live_bytes += size;
-    return opjit_rt_default_allocator.allocate(user, size, alignment);
-}
-
-static void release_counted(void *user, void *memory, size_t size)
-{
-    live_bytes -= size;
-    opjit_rt_default_allocator.release(user, memory, size);
-}
-
 /* The bound of the cache is that of all memory that its kernels hold. */
 START_TEST(the_bound_counts_all_of_a_kernel)
 {
     enum { BOUND = 1 << 20, KERNELS = 300 };
-    const opjit_allocator allocator = { NULL, allocate_counted, release_counted };
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     const opjit_compile_options how = { .flags = OPJIT_COMPILE_INTERPRET };
     opjit_cache_stats stats = OPJIT_CACHE_STATS_INIT;
     size_t before, first = 0;
     opjit_context *context;
     opjit_error error;
+    test_meter meter;
 
-    options.allocator = &allocator;
+    test_meter_begin(&meter);
+    options.allocator = &meter.allocator;
     options.cache_bytes = BOUND;
     ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
-    before = live_bytes;
+    before = meter.live;
     for (int i = 0; i < KERNELS; i++) {
         opjit_operator *op = make_operator(context, true, -i, 3);
         opjit_kernel_release(compile(context, op, how));
         opjit_operator_release(op);
-        first = i == 0 ? live_bytes - before : first;
-        ck_assert_uint_le(live_bytes - before, BOUND + first);
+        first = i == 0 ? meter.live - before : first;
+        ck_assert_uint_le(meter.live - before, BOUND + first);
     }
     ck_assert_int_eq(opjit_cache_get_stats(context, &stats, NULL), OPJIT_OK);
     ck_assert(stats.evictions > 0 && stats.entries > 2);
     ck_assert_uint_le(stats.bytes, BOUND);
-    ck_assert_uint_ge(stats.bytes + stats.bytes / 4, live_bytes - before); /* nothing that matters is left out */
+    ck_assert_uint_ge(stats.bytes + stats.bytes / 4, meter.live - before); /* nothing that matters is left out */
     ck_assert_int_eq(opjit_cache_clear(context, &error), OPJIT_OK);
-    ck_assert_uint_le(live_bytes - before, first);
+    ck_assert_uint_le(meter.live - before, first);
     opjit_context_destroy(context);
-    ck_assert_uint_eq(live_bytes, 0);
+    ck_assert_uint_eq(meter.live, 0);
 }
 END_TEST
 

@@ -10,6 +10,7 @@
 #include "frontend/frontend.h"
 #include "tests/support/checker.h"
 #include "tests/support/graph_case.h"
+#include "tests/support/meter.h"
 
 enum { ROWS = 3, COLUMNS = 4, COUNT = ROWS * COLUMNS, CAPACITY = 16 };
 
@@ -218,33 +219,19 @@ START_TEST(owned_inputs)
 }
 END_TEST
 
-static size_t live_bytes, most_bytes;
-
-static void *allocate_counted(void *user, size_t size, size_t alignment)
-{
-    live_bytes += size;
-    most_bytes = live_bytes > most_bytes ? live_bytes : most_bytes;
-    return opjit_rt_default_allocator.allocate(user, size, alignment);
-}
-
-static void release_counted(void *user, void *memory, size_t size)
-{
-    live_bytes -= size;
-    opjit_rt_default_allocator.release(user, memory, size);
-}
-
 /* Counts without arrays behind them cost nothing that is worth a word. */
 START_TEST(memory_of_counts)
 {
-    const opjit_allocator allocator = { NULL, allocate_counted, release_counted };
     static const uint32_t counts[] = { 1, 65536, 65537, 1u << 24, UINT32_MAX };
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_compile_options interpret = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_context *context;
     opjit_error error;
+    test_meter meter;
 
     interpret.flags = OPJIT_COMPILE_INTERPRET;
-    options.allocator = &allocator;
+    test_meter_begin(&meter);
+    options.allocator = &meter.allocator;
     ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         opjit_kernel *kernel;
@@ -254,25 +241,25 @@ START_TEST(memory_of_counts)
         graph_input(&g, 0, 0, 0);
         graph_output(&g, 0, 0, 0);
         g.desc.InputCount = counts[i];
-        most_bytes = 0;
-        const size_t before = live_bytes;
+        test_meter_reset(&meter);
+        const size_t before = meter.live;
         ck_assert_int_eq(opjit_compile_graph(context, &g.desc, &interpret, &kernel, &error),
                          counts[i] <= 65536 ? OPJIT_OK : OPJIT_LIMIT);
-        ck_assert_msg(most_bytes < before + 1000000, "%zu bytes for InputCount %u", most_bytes, counts[i]);
+        ck_assert_msg(meter.peak < before + 1000000, "%zu bytes for InputCount %u", meter.peak, counts[i]);
         opjit_kernel_release(kernel);
         g.desc.InputCount = 1;
         g.desc.OutputCount = counts[i];
-        most_bytes = 0;
+        test_meter_reset(&meter);
         ck_assert_int_eq(opjit_compile_graph(context, &g.desc, &interpret, &kernel, &error),
                          counts[i] == 1       ? OPJIT_OK
                          : counts[i] <= 65536 ? OPJIT_INVALID_ARGUMENT
                                               : OPJIT_LIMIT);
-        ck_assert_msg(most_bytes < before + 2000000, "%zu bytes for OutputCount %u", most_bytes, counts[i]);
+        ck_assert_msg(meter.peak < before + 2000000, "%zu bytes for OutputCount %u", meter.peak, counts[i]);
         opjit_kernel_release(kernel);
         graph_end(&g);
     }
     opjit_context_destroy(context);
-    ck_assert_uint_eq(live_bytes, 0);
+    ck_assert_uint_eq(meter.live, 0);
 }
 END_TEST
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/meter.h"
 #include "tests/support/scale.h"
 
 /* What 400 nodes may take, in what 100 do. */
@@ -21,14 +22,14 @@ typedef struct cost {
     size_t call;        /* bytes of a call, at most */
 } cost;
 
-static opjit_context *context_for(scale_counter *counter)
+static opjit_context *context_for(test_meter *meter)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context = NULL;
     opjit_error error = { OPJIT_OK, "" };
 
-    scale_counter_begin(counter);
-    options.allocator = &counter->allocator;
+    test_meter_begin(meter);
+    options.allocator = &meter->allocator;
     ck_assert_msg(opjit_context_create(&options, &context, &error) == OPJIT_OK, "%s", error.message);
     return context;
 }
@@ -36,8 +37,8 @@ static opjit_context *context_for(scale_counter *counter)
 /* Compiles for the interpreter, calls and compares. */
 static cost run(scale_shape shape, uint32_t count)
 {
-    scale_counter counter;
-    opjit_context *context = context_for(&counter);
+    test_meter meter;
+    opjit_context *context = context_for(&meter);
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_call call = OPJIT_CALL_INIT;
     opjit_error error = { OPJIT_OK, "" };
@@ -49,33 +50,33 @@ static cost run(scale_shape shape, uint32_t count)
     ck_assert_msg(scale_make(context, shape, count, &graph, &error), "%s", error.message);
     ck_assert(scale_buffers_make(&graph, &buffers));
     options.flags = OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
-    size_t before = counter.live;
-    scale_counter_reset(&counter);
-    ck_assert_msg(opjit_compile_graph(context, &graph.desc, &options, &kernel, &error) == OPJIT_OK, "%s of %u: %s",
+    size_t before = meter.live;
+    test_meter_reset(&meter);
+    ck_assert_msg(opjit_compile_graph(context, &graph.g.desc, &options, &kernel, &error) == OPJIT_OK, "%s of %u: %s",
                   scale_names[shape], (unsigned)count, error.message);
-    spent.peak = counter.peak - before;
-    spent.count = counter.count;
-    spent.kept = counter.live - before;
+    spent.peak = meter.peak - before;
+    spent.count = meter.calls;
+    spent.kept = meter.live - before;
     call.bindings = buffers.bindings;
     call.binding_count = graph.input_count + graph.output_count;
-    before = counter.live;
-    scale_counter_reset(&counter);
+    before = meter.live;
+    test_meter_reset(&meter);
     ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
-    spent.call = counter.peak - before;
+    spent.call = meter.peak - before;
     ck_assert_msg(scale_check(context, &graph, &buffers, &error), "%s of %u: %s", scale_names[shape], (unsigned)count,
                   error.message);
     opjit_kernel_release(kernel);
     scale_buffers_free(&buffers);
     scale_free(&graph);
     opjit_context_destroy(context);
-    ck_assert_uint_eq(counter.live, 0);
+    ck_assert_uint_eq(meter.live, 0);
     return spent;
 }
 
 static void check_growth(scale_shape shape, const char *what, size_t few, size_t many)
 {
-    ck_assert_msg((double)many <= GROWTH * (double)few, "%s: %s of %d: %zu, of %d: %zu", scale_names[shape], what, FEW, few,
-                  MANY, many);
+    ck_assert_msg((double)many <= GROWTH * (double)few, "%s: %s of %d: %zu, of %d: %zu", scale_names[shape], what, FEW,
+                  few, MANY, many);
 }
 
 START_TEST(memory_is_linear)
@@ -111,15 +112,15 @@ static void count_text(void *user, const char *stage, const char *text)
 static void *on_small_stack(void *arg)
 {
     const scale_shape shape = *(const scale_shape *)arg;
-    scale_counter counter;
+    test_meter meter;
     opjit_error error = { OPJIT_OK, "" };
     size_t letters = 0;
     scale_graph graph;
 
     run(shape, LONG);
-    opjit_context *context = context_for(&counter);
+    opjit_context *context = context_for(&meter);
     ck_assert(scale_make(context, shape, LONG, &graph, &error));
-    ck_assert_msg(opjit_graph_explain(context, &graph.desc, NULL, count_text, &letters, &error) == OPJIT_OK, "%s",
+    ck_assert_msg(opjit_graph_explain(context, &graph.g.desc, NULL, count_text, &letters, &error) == OPJIT_OK, "%s",
                   error.message);
     ck_assert_uint_gt(letters, LONG);
     scale_free(&graph);
