@@ -2,15 +2,15 @@
 /* cg.h - what the files of codegen share: the state of one function in the making, and the helpers that emit into it.
  * Not for anybody else: the door is codegen.h.
  *
- * The way of a stage: cg_plan.c looks at everything it reaches and refuses what can't be emitted; cg_loop.c cuts its
+ * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; loop.c cuts its
  * loops into pieces (whole vectors several at a time, single vectors, the remainder) and emits the body once a piece;
- * cg_stmt.c, cg_expr.c, cg_index.c, cg_memory.c emit statements, expressions, addresses; cg_arith.c, cg_convert.c and
- * cg_expand.c turn one operation on values into instructions.  After the plan nothing fails.
+ * stmt.c, expr.c, index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and
+ * expand.c turn one operation on values into instructions.  After the plan nothing fails.
  *
  * Values.  Expressions that depend on the vectorised loop are vectors, all others scalars, splatted where they meet.
  * Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so that
  * nothing touches a NaN.  f16 is always an i16.  bool is i1, or in vectors an integer that is all ones or 0
- * (cg_mask.c).  index is i64, or in vectors any integer type that holds its interval. */
+ * (mask.c).  index is i64, or in vectors any integer type that holds its interval. */
 #ifndef OPJIT_CODEGEN_CG_H
 #define OPJIT_CODEGEN_CG_H
 
@@ -19,9 +19,9 @@
 
 #include <opjit/abi.h>
 
-#include "codegen/cg_compat.h"
-#include "codegen/cg_link.h"
 #include "codegen/codegen.h"
+#include "codegen/llvm_compat.h"
+#include "codegen/object/link.h"
 
 enum {
     CG_MAX_LOOPS = 32,   /* nesting, the stage included; one bit each in cg_info */
@@ -102,7 +102,7 @@ typedef struct cg_target {
     const char *(*cpu)(const rt_target *target);
     /* Where LLVM takes them and the CPU from the machine, which is then one a level; NULL: machine_cpu, _features. */
     const char *(*features)(const rt_target *target);
-    const cg_legal *legal; /* rows that come before those of cg_legal.c; up to one of no types; NULL: none */
+    const cg_legal *legal; /* rows that come before those of legal.c; up to one of no types; NULL: none */
     /* Whether it has masked vector loads and stores of lanes of that width; NULL: it has none. */
     bool (*masked)(const rt_target *target, uint32_t bits);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
@@ -119,7 +119,7 @@ const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
 extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,
     opjit_cg_target_amdgpu, opjit_cg_target_spirv;
 
-/* cg_legal.c */
+/* legal.c */
 cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);
 
 /* --- one function in the making ----------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ typedef struct cg_turn {
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
 } cg_turn;
 
-/* Two places that a loop goes on at in turn (cg_fronts.c). */
+/* Two places that a loop goes on at in turn (two_streams.c). */
 typedef struct cg_fronts {
     LLVMValueRef distance;     /* iterations from one to the other; NULL: there is one only */
     LLVMValueRef iv;           /* of the one whose turn it is not */
@@ -304,7 +304,7 @@ typedef struct cg_func {
     cg_fronts fronts;
     LLVMValueRef ahead;  /* address that is read beside the copy which stores ahead_at bytes from the first one on */
     uint64_t ahead_at;
-    LLVMValueRef ahead_group; /* i64: where the group of copies stores that it was chosen for (cg_ahead.c) */
+    LLVMValueRef ahead_group; /* i64: where the group of copies stores that it was chosen for (read_ahead.c) */
     cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
@@ -326,7 +326,7 @@ typedef struct cg_func {
     bool rounds;         /* a loop was */
 } cg_func;
 
-/* --- values (cg_value.c) ------------------------------------------------------------------------------------------ */
+/* --- values (value.c) ------------------------------------------------------------------------------------------ */
 LLVMTypeRef opjit_cg_int(const cg_func *f, uint32_t bits, uint32_t lanes);
 LLVMTypeRef opjit_cg_float(const cg_func *f, ir_type type, uint32_t lanes); /* f16: the half type */
 uint32_t opjit_cg_lanes(LLVMValueRef v);
@@ -364,7 +364,7 @@ void opjit_cg_remember_address(cg_func *f, cg_slot slot, ir_ref node, uint32_t d
 LLVMValueRef opjit_cg_address(cg_func *f, cg_slot slot, ir_ref node, LLVMTypeRef element, int64_t grow);
 LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *entry); /* NULL: its scope is closed */
 
-/* --- conditions of lanes (cg_mask.c): i1, or integers that are all ones or 0 -------------------------------------- */
+/* --- conditions of lanes (mask.c): i1, or integers that are all ones or 0 -------------------------------------- */
 LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c); /* as i1 */
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
                              LLVMValueRef b); /* c ? a : b; forms made equal */
@@ -380,15 +380,15 @@ LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* what is th
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */
 
 /* --- operations on values ----------------------------------------------------------------------------------------- */
-/* An arithmetic, bit or rounding op on elements of one type (cg_arith.c); all operands have the same lanes. */
+/* An arithmetic, bit or rounding op on elements of one type (arith.c); all operands have the same lanes. */
 LLVMValueRef opjit_cg_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
 LLVMValueRef opjit_cg_compare(cg_func *f, ir_op op, ir_type type, LLVMValueRef a, LLVMValueRef b);
-/* cg_convert.c */
+/* convert.c */
 LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef v);
 LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v);
 LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v);
 LLVMValueRef opjit_cg_f64_to_half(cg_func *f, LLVMValueRef v);
-/* cg_expand.c: what LLVM would make a library call of */
+/* expand.c: what LLVM would make a library call of */
 LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValueRef x);
 LLVMValueRef opjit_cg_expand_fma_f32(cg_func *f, LLVMValueRef *a);
 LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n);
@@ -397,8 +397,8 @@ LLVMValueRef opjit_cg_expand_quotient(cg_func *f, bool is_signed, LLVMValueRef a
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);                     /* from f32 */
 LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x);                   /* to f32 */
 LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error); /* f64 */
-/* FMA of f32 or f64, REM, SIN_FAR, COS_FAR and TAN_FAR of f64, by functions of ours: cg_soft.c's and cg_far.c's of one
- * lane, cg_soft_lanes.c's of vectors */
+/* FMA of f32 or f64, REM, SIN_FAR, COS_FAR and TAN_FAR of f64, by functions of ours: scalar.c's and far_trig.c's of one
+ * lane, vector.c's of vectors */
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args); /* f64 operands */
 LLVMValueRef opjit_cg_far(cg_func *f, ir_op op); /* the function; NULL: no memory */
 LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
@@ -407,7 +407,7 @@ LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRe
 LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node); /* vector where it varies, else scalar */
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes);
 bool opjit_cg_varies(const cg_func *f, ir_ref node); /* over the lanes of the current piece */
-/* cg_index.c */
+/* index.c */
 LLVMValueRef opjit_cg_variable(cg_func *f, cg_loop *loop);
 LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node);       /* an index operation */
 uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node); /* lane width of an index in vectors */
@@ -429,7 +429,7 @@ bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b);
 bool opjit_cg_gap(cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out);
 /* Largest value of hi - lo by intervals and by form; false: nothing is known. */
 bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out);
-/* cg_memory.c */
+/* memory.c */
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
 void opjit_cg_store(cg_func *f, ir_ref statement);
@@ -450,22 +450,22 @@ uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows,
 void opjit_cg_block(cg_func *f, ir_ref first);
 /* The block of a vectorised loop for all copies, an operation of one after that of the other: what waits for itself
  * in one leaves room for the others.  false: nothing was emitted. */
-bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies);   /* cg_stmt.c */
-void opjit_cg_for(cg_func *f, ir_ref statement); /* cg_loop.c */
+bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies);   /* stmt.c */
+void opjit_cg_for(cg_func *f, ir_ref statement); /* loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
 void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
-/* cg_table.c: what the innermost loop, from lo on for `count` iterations, stores in each of its runs alike, if that had
+/* table.c: what the innermost loop, from lo on for `count` iterations, stores in each of its runs alike, if that had
  * better be read than computed; else NULL.  The second reads it for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref lo, int64_t count);
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
-/* cg_fronts.c: copies at two fronts, a half at each, where f->fronts.distance is given. */
+/* two_streams.c: copies at two fronts, a half at each, where f->fronts.distance is given. */
 void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
 /* Whether the stage is rows of one value but for one element that are better off two at a time; says how. */
 bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out);
 /* AMD's cores, whose stores beyond the first cache go another way than those of others that were measured. */
 bool opjit_cg_is_zen(const cg_func *f);
-/* cg_turn.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
+/* transpose.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
 void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);
 /* Vectors one after the other, a power of two of them; v is overwritten. */
@@ -476,14 +476,14 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
-/* cg_point.c: of the body of the innermost loop, in vectors of `lanes` and of at least `least` iterations: what
+/* one_element.c: of the body of the innermost loop, in vectors of `lanes` and of at least `least` iterations: what
  * chooses one value in one element and another one in all others; 0: nothing does. */
 ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least);
 /* By how much the column of its element grows from row to row; 0: not by the same. */
 int64_t opjit_cg_point_growth(const cg_func *f, ir_ref point, ir_ref row);
 /* f->point's element, if it is one of `count` from `begin` on, after the others; of two rows where there are two. */
 void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count);
-/* cg_half.c: whether the body of the innermost loop, of at most `most` iterations, stores whole numbers that grow by
+/* half_integers.c: whether the body of the innermost loop, of at most `most` iterations, stores whole numbers that grow by
  * the same as halves; and a round of CG_HALF_COPIES vectors of them, made in rounds of `unroll` where they are not of
  * one binade. */
 enum { CG_HALF_COPIES = 16 };
@@ -491,11 +491,11 @@ enum { CG_HALF_COPIES = 16 };
 LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node);
 bool opjit_cg_halves(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t most);
 void opjit_cg_put_halves(cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, LLVMValueRef iv);
-bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* cg_edge.c */
+bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* row_edge.c */
 void opjit_cg_row_edge(cg_func *f, ir_ref loop);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
-                    uint32_t lanes);             /* cg_expr.c: what does not change in loops[loop] */
-void opjit_cg_acc(cg_func *f, ir_ref statement); /* cg_acc.c */
+                    uint32_t lanes);             /* expr.c: what does not change in loops[loop] */
+void opjit_cg_acc(cg_func *f, ir_ref statement); /* accumulator.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
 /* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: the
  * accumulators of the body are in registers from load to store, which are before and after the loop, or begin and end
@@ -538,7 +538,7 @@ void opjit_cg_if_leave(cg_func *f, LLVMBasicBlockRef otherwise, LLVMBasicBlockRe
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
 void opjit_cg_next_block(cg_func *f);
 
-/* --- grids (cg_grid.c) -------------------------------------------------------------------------------------------- */
+/* --- grids (grid.c) -------------------------------------------------------------------------------------------- */
 bool opjit_cg_grid_begin(cg_func *f, const char *name); /* a kernel's function; false: no memory */
 void opjit_cg_grid_stage(cg_func *f, ir_ref stage);
 LLVMValueRef opjit_cg_grid_param(cg_func *f, uint32_t param, ir_type type); /* counted from 0 */
@@ -551,7 +551,7 @@ void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
 LLVMValueRef opjit_cg_grid_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args); /* an intrinsic */
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
 LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number and more, modulo the team */
-/* cg_apart.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end
+/* team.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end
  * behind it, with begin first in the block that decides whether there is one more round. */
 void opjit_cg_apart_load(cg_func *f, ir_ref body);
 void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before);
@@ -566,8 +566,8 @@ void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
-opjit_status opjit_cg_stage(cg_func *f, const char *name); /* cg_func.c: the stage of f->ir, one function */
-/* cg_single.c: what a function's stages are taken from; and a stage as a function of its own, good until the next one. */
+opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
+/* single_stage.c: what a function's stages are taken from; and a stage as a function of its own, good until the next one. */
 opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
 opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
 uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage); /* nodes that it reaches */
@@ -577,7 +577,7 @@ const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
 
-/* cg_share.c: the stages of a function's variants, those that are alike once. */
+/* equal_stages.c: the stages of a function's variants, those that are alike once. */
 typedef struct cg_made {
     const void *text; /* all that its code depends on; NULL: none */
     size_t size;
@@ -592,11 +592,11 @@ typedef struct cg_shared {
 bool opjit_cg_shared_init(cg_shared *s, rt_arena *arena, uint32_t stages, bool variants); /* false: no memory */
 /* Enters f's stage; *out_made: an equal one has been entered before. */
 opjit_status opjit_cg_share(cg_shared *s, const cg_func *f, bool *out_made);
-/* cg_code.c: code and entries out of the object that has these stages. */
+/* object_code.c: code and entries out of the object that has these stages. */
 opjit_status opjit_cg_code(const codegen_request *request, const cg_shared *stages, rt_arena *arena,
                            const void *object, size_t size, codegen_result *out, opjit_error *error);
 
-/* cg_entry.c: what objects have beside stages.  begin, then for each version its stages and version, then end. */
+/* entry.c: what objects have beside stages.  begin, then for each version its stages and version, then end. */
 typedef struct cg_entries {
     LLVMValueRef packed, typed, runs; /* functions of one version */
 } cg_entries;
@@ -615,16 +615,16 @@ opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
 /* A library's registry with the distances to these symbols. */
 opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *registry, const char *const *kernels,
                                uint32_t count);
-/* cg_cpu.c: an internal function that says whether the machine it runs on has what target needs.  x86-64: int(void);
+/* cpu_check.c: an internal function that says whether the machine it runs on has what target needs.  x86-64: int(void);
  * AArch64: int(uint64_t, const void *), with what a loader hands to a function that chooses; no others. */
 LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
-/* cg_soft.c: the functions made so far ("soft.", so that no kernel has their names) are this version's: another one has
+/* scalar.c: the functions made so far ("soft.", so that no kernel has their names) are this version's: another one has
  * other features. */
 void opjit_cg_soft_close(cg_func *f, const char *version);
 
-/* cg_library.c: objects put together. */
+/* library.c: objects put together. */
 opjit_status opjit_cg_library(const codegen_library *request, rt_bytes *out, opjit_error *error);
-/* cg_archive.c, cg_shared.c: the two kinds of file, appended to *out. */
+/* archive.c, shared_library.c: the two kinds of file, appended to *out. */
 typedef struct cg_archived {
     const char *name; /* of the file, without ".o" */
     const void *object;
@@ -636,13 +636,13 @@ opjit_status opjit_cg_shared(const codegen_library *request, rt_bytes *registry,
 opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
                                       const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);
 
-/* cg_state.c: LLVM's state of this thread.  A fresh machine is the caller's. */
+/* llvm_state.c: LLVM's state of this thread.  A fresh machine is the caller's. */
 opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uint32_t level, LLVMTargetMachineRef *out,
                               opjit_error *error);
 /* LLVM's emission; true: it failed. */
 bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
                    char **text, LLVMMemoryBufferRef *out);
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out,
-                              opjit_error *error); /* cg_module.c */
+                              opjit_error *error); /* module.c */
 
 #endif

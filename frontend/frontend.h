@@ -5,9 +5,9 @@
 #define OPJIT_FRONTEND_FRONTEND_H
 
 #include "codegen/codegen.h"
-#include "frontend/op.h"
-#include "runtime/cache.h"
-#include "runtime/kernel.h"
+#include "frontend/ops/op.h"
+#include "runtime/cache/cache.h"
+#include "runtime/call/kernel.h"
 
 /* --- tensors (overlap.c) ------------------------------------------------------------------------------------------ */
 #define FE_OVERLAP_STEPS 1000000u /* some 20 ms */
@@ -16,7 +16,7 @@ typedef enum fe_overlap { FE_DISJOINT, FE_SHARED, FE_UNDECIDED } fe_overlap;
  * of size 1 are not looked at; the span is below 2^32. */
 fe_overlap opjit_fe_layout_overlap(uint32_t rank, const uint64_t *sizes, const uint64_t *strides);
 
-/* --- operators (operator.c, op_key.c) ----------------------------------------------------------------------------- */
+/* --- operators (operator.c, key.c) ----------------------------------------------------------------------------- */
 /* opjit_operator_create for a row that need not be in the table: how tests reach field kinds that no operator has
  * yet. */
 opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const op_def *def, const void *desc,
@@ -47,7 +47,7 @@ void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out);
 
 struct fe_options;
 
-/* --- graphs (graph.c, graph_read.c, graph_edge.c, graph_key.c) --------------------------------------------------- */
+/* --- graphs (graph.c, read.c, edge.c, key.c) --------------------------------------------------- */
 /* A graph as the rest of this layer sees it: what reaches an output, in an order that follows from the graph alone
  * (each node after those that it reads) and not from the order in which it was described.  One operator is a graph
  * too. */
@@ -73,7 +73,7 @@ typedef struct fe_buffer {
     fe_tensor tensor; /* of an input or constant: as its first reader sees it, with the bytes that all of them need */
     const void *data; /* CONSTANT; not kept where it is larger than FE_FOLDED_BYTES */
     uint64_t bytes;   /* CONSTANT: of data */
-    bool named;       /* name is the caller's or an operator's (artifact_names.c); else it is a number */
+    bool named;       /* name is the caller's or an operator's (names.c); else it is a number */
     uint32_t given;   /* INPUT: its index among the graph's inputs; CONSTANT: of its node */
 } fe_buffer;
 
@@ -106,7 +106,7 @@ typedef struct fe_part {
     uint32_t *slots;     /* by buffer of the part's: which of the whole's buffers and temporaries it is */
     uint32_t calls;      /* custom steps that follow */
 } fe_part;
-/* Divides a finished graph into parts, if it has custom operators (graph_parts.c). */
+/* Divides a finished graph into parts, if it has custom operators (parts.c). */
 opjit_status opjit_fe_graph_divide(fe_graph *graph, opjit_error *error);
 
 /* What is compiled: an operator, or a graph as it was described. */

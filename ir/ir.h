@@ -12,8 +12,8 @@
 #ifndef OPJIT_IR_IR_H
 #define OPJIT_IR_IR_H
 
-#include "runtime/base.h"
-#include "runtime/target.h"
+#include "runtime/base/base.h"
+#include "runtime/target/target.h"
 
 typedef uint32_t ir_ref; /* index of a node; 0: none */
 
@@ -39,14 +39,14 @@ DML_TENSOR_DATA_TYPE opjit_ir_dtype_of(ir_type t);
 typedef enum ir_op {
     IR_OP_NONE = 0,
 #define IR_OP(name, text, operands, result, flags) IR_##name,
-#include "ir/ir_ops.def"
+#include "ir/core/ops.def"
 #undef IR_OP
     IR_OP_COUNT
 } ir_op;
 
 typedef struct ir_op_info {
     const char *name;
-    const char *operands; /* letters, see ir_ops.def */
+    const char *operands; /* letters, see ops.def */
     char result;          /* 'N' 'I' 'B' 'S' 'A' 'T' */
     uint8_t flags;        /* IR_FLAG_... */
 } ir_op_info;
@@ -223,7 +223,7 @@ static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64
 /* The same value by structure: equal trees, or equal nodes. */
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
 
-/* Keys of 64 bits to numbers above 0 (ir_table.c); zeroed: empty.  In the function's scratch memory. */
+/* Keys of 64 bits to numbers above 0 (table.c); zeroed: empty.  In the function's scratch memory. */
 typedef struct ir_table {
     uint64_t *keys;
     uint32_t *values, count, capacity;
@@ -232,7 +232,7 @@ uint32_t opjit_ir_table_get(const ir_table *t, uint64_t key); /* 0: none */
 void opjit_ir_table_set(ir_func *f, ir_table *t, uint64_t key, uint32_t value);
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
-/* --- intervals (ir_interval.c) ------------------------------------------------------------------------------------ */
+/* --- intervals (interval.c) ------------------------------------------------------------------------------------ */
 typedef struct ir_interval { int64_t lo, hi; } ir_interval; /* both ends included; lo > hi: never evaluated */
 /* Of an index expression, from the bounds of the loops and defs that own its variables; saturates at the ends of int64
  * (a saturated end means: may overflow). */
@@ -244,10 +244,10 @@ typedef struct ir_linear { int64_t factor; ir_ref rest; } ir_linear;
 bool opjit_ir_linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out); /* false: not of that form; appends nodes */
 bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let);      /* whether expr reads it, through operands */
 
-/* The largest power of two known to divide an index expression (2^62 for 0); looks through lets.  ir_simplify.c. */
+/* The largest power of two known to divide an index expression (2^62 for 0); looks through lets.  simplify.c. */
 uint64_t opjit_ir_divisor(const ir_func *f, ir_ref index_expr);
 
-/* --- scalar semantics (ir_scalar.c): the one place where the meaning of an op on values stands -------------------- */
+/* --- scalar semantics (scalar.c): the one place where the meaning of an op on values stands -------------------- */
 /* out = op(args) on bits as in CONST; type: of the result, from: of operand 0.  false: not an op on values. */
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out);
 uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits); /* CAST */
@@ -258,7 +258,7 @@ float opjit_ir_f16_to_f32(uint16_t x);
 /* Accumulator semantics: identity, one step, and the fold of two lanes or blocks. */
 uint64_t opjit_ir_identity(ir_type type, ir_kind kind);
 
-/* --- simplification (ir_simplify.c): what fold does to one node, for passes that build new ones ------------------- */
+/* --- simplification (simplify.c): what fold does to one node, for passes that build new ones ------------------- */
 /* As opjit_ir_expr, with constants folded, bool algebra, index identities and comparisons decided by interval. */
 ir_ref opjit_ir_make(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 static inline ir_ref ir_make1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_make(f, op, t, 1, &a); }
@@ -271,7 +271,7 @@ static inline ir_ref ir_make3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref 
     return opjit_ir_make(f, op, t, 3, (ir_ref[3]){ a, b, c });
 }
 
-/* --- text (ir_print.c, ir_parse*.c) ------------------------------------------------------------------------------- */
+/* --- text (ir/text) ------------------------------------------------------------------------------- */
 /* Appends the canonical text: print(parse(t)) == t for canonical t, and every bit of every constant survives. */
 void opjit_ir_print(const ir_func *f, rt_bytes *out);
 /* Parses text (length bytes, need not end with NUL) into a fresh *out.  Any input is safe; the message begins with
@@ -279,14 +279,14 @@ void opjit_ir_print(const ir_func *f, rt_bytes *out);
 opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out,
                             opjit_error *error);
 
-/* --- verifier (ir_verify.c) --------------------------------------------------------------------------------------- */
+/* --- verifier (verify.c) --------------------------------------------------------------------------------------- */
 /* Checks rules V1 ... V18 as far as f->stage has them; the message begins with the rule's number, "V3 %4 load: ...".
  * INTERNAL: a rule is broken; LIMIT: it is a rule that takes a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
 /* The same, with the proofs (V6 to V8, V12, V15) that do not succeed counted: statements, loops, tensors, stages. */
 opjit_status opjit_ir_count_unproven(const ir_func *f, uint32_t *out, opjit_error *error);
 
-/* --- passes (passes.c, pass_*.c) ---------------------------------------------------------------------------------- */
+/* --- passes (ir/passes) --------------------------------------------------------------------------------------- */
 typedef struct ir_pass_env {
     const rt_target *target;
     bool verify;            /* verify before the first and after every pass (debug builds, tests, OPJIT_VERIFY=1) */
@@ -335,7 +335,7 @@ void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out);
 /* Bytes that a call of all stages takes: temps, and the scratch of any stage. */
 uint64_t opjit_ir_grid_workspace(const ir_func *f);
 
-/* --- in place (ir_alias.c) ----------------------------------------------------------------------------------------- */
+/* --- in place (alias.c) ----------------------------------------------------------------------------------------- */
 typedef enum ir_in_place {
     IR_IN_PLACE_NEVER,  /* not proven */
     IR_IN_PLACE_MARKED, /* not as it is scheduled; where alias or shared tells the passes so, it may be */
@@ -354,7 +354,7 @@ bool opjit_ir_shares(const ir_func *f, uint32_t out, uint32_t in);
 /* Where the elements lie; how much memory follows the last one does not matter. */
 bool opjit_ir_same_layout(const ir_tensor *a, const ir_tensor *b);
 
-/* --- interpreter (ir_interp.c) ------------------------------------------------------------------------------------ */
+/* --- interpreter (interpreter.c) ------------------------------------------------------------------------------------ */
 typedef struct ir_run {
     void *const *buffers;       /* by tensor slot */
     const uint64_t *params;     /* by parameter, params[0] is the first; as abi.h */
@@ -364,7 +364,7 @@ typedef struct ir_run {
 } ir_run;
 /* Runs one stage (loop form) or everything (value form).  Scalar, literal, bit-exact: the oracle.  After pass grid it
  * is a simulated grid: what threads without a sync between them may not do with the same byte is an error
- * (ir_race.c). */
+ * (race.c). */
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error);
 
 #endif

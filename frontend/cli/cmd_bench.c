@@ -13,7 +13,7 @@
 #include "frontend/cli/measure.h"
 #include "frontend/cli/subject.h"
 #include "frontend/cli/table.h"
-#include "runtime/target.h"
+#include "runtime/target/target.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define LARGEST (64 * MIB)

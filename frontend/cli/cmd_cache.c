@@ -8,7 +8,7 @@
 
 #include "frontend/cli/cli.h"
 #include "frontend/cli/table.h"
-#include "runtime/disk.h"
+#include "runtime/cache/disk.h"
 
 typedef struct tally {
     rt_disk *disk;

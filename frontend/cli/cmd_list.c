@@ -8,8 +8,8 @@
 #include "frontend/cli/table.h"
 #include "frontend/frontend.h"
 #include "opjit_build_id.h"
-#include "runtime/device.h"
-#include "runtime/target.h"
+#include "runtime/device/device.h"
+#include "runtime/target/target.h"
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 const char *opjit_cli_kind_text(const op_field *field)

@@ -4,7 +4,7 @@
 #ifndef OPJIT_CLI_FILES_H
 #define OPJIT_CLI_FILES_H
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 #define FILES_MAX_MODEL ((uint64_t)64 << 20) /* bytes of a model: its values take some 50 times as much memory */
 #define FILES_MAX_DATA ((uint64_t)4 << 30)   /* bytes of a data file and of a resource */

@@ -8,7 +8,7 @@
 #ifndef OPJIT_CLI_JSON_H
 #define OPJIT_CLI_JSON_H
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 #define JSON_MAX_DEPTH 64u
 

@@ -4,7 +4,7 @@
 #define OPJIT_CLI_LATE_H
 
 #include "frontend/cli/cli.h"
-#include "frontend/suggest.h"
+#include "frontend/desc/suggest.h"
 
 typedef struct cli_late_name {
     const char *text, *field; /* "node.Value", "Value" */

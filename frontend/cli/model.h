@@ -6,8 +6,8 @@
 #define OPJIT_CLI_MODEL_H
 
 #include "frontend/cli/json.h"
-#include "frontend/op.h"
-#include "frontend/suggest.h"
+#include "frontend/desc/suggest.h"
+#include "frontend/ops/op.h"
 
 #define CLI_PAGE 4096u /* alignment of resources' memory */
 

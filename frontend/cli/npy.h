@@ -4,7 +4,7 @@
 #ifndef OPJIT_CLI_NPY_H
 #define OPJIT_CLI_NPY_H
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 #define NPY_MAX_RANK 32u
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/suggest.h"
-#include "runtime/target.h"
+#include "frontend/desc/suggest.h"
+#include "runtime/target/target.h"
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 const cli_command_row opjit_cli_commands[] = {

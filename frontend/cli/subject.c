@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 const DML_TENSOR_DATA_TYPE subject_types[SUBJECT_TYPES] = {
     DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT64,

@@ -3,7 +3,7 @@
 #ifndef OPJIT_CLI_SYMBOL_H
 #define OPJIT_CLI_SYMBOL_H
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 #define SYMBOL_SIZE 64u /* bytes, NUL included */
 

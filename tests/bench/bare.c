@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "runtime/kernel_object.h"
+#include "runtime/call/kernel_object.h"
 
 bare bare_of(const opjit_kernel *kernel, const opjit_call *call)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "frontend/cli/subject.h"
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 #include "tests/bench/hand.h"
 #include "tests/bench/pool.h"
 #include "tests/bench/report.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "frontend/cli/subject.h"
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 #include "tests/bench/across.h"
 #include "tests/bench/report.h"
 

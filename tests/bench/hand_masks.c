@@ -50,7 +50,7 @@ INLINE __m256 first_lanes(uint64_t count)
         _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
 }
 
-/* The library's exp of f32: ir/ir_math_exp.c.  minps and maxps give their second operand for a NaN; the sign bit
+/* The library's exp of f32: ir/eval/math_exp.c.  minps and maxps give their second operand for a NaN; the sign bit
  * chooses the scale, which is the same for -0 either way. */
 INLINE __m256 exp8(__m256 x)
 {

@@ -7,7 +7,7 @@
 
 #include "codegen/codegen.h"
 #include "frontend/frontend.h"
-#include "runtime/target.h"
+#include "runtime/target/target.h"
 #include "tests/support/checker.h"
 
 static const struct {

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 #include "tests/support/aot_batch.h"
 #include "tests/support/checker.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/image.h"
-#include "runtime/image_layout.h"
+#include "runtime/image/image.h"
+#include "runtime/image/image_layout.h"
 #include "tests/support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/machines/emulated.h"
 #include "tests/reference/pointwise.h"
 #include "tests/support/checker.h"
-#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 #include "tests/support/graph_case.h"
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/op.h"
+#include "frontend/ops/op.h"
+#include "tests/machines/emulated.h"
 #include "tests/reference/reference.h"
 #include "tests/support/checker.h"
-#include "tests/support/emulated.h"
 #include "tests/support/in_place.h"
 #include "tests/support/moves.h"
 #include "tests/support/pointwise_case.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/machines/emulated.h"
 #include "tests/support/checker.h"
-#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 #include "tests/support/moves.h"
 

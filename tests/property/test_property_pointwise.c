@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "frontend/frontend.h"
-#include "runtime/target.h"
+#include "runtime/target/target.h"
+#include "tests/machines/emulated.h"
 #include "tests/support/checker.h"
-#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 #include "tests/support/pointwise_case.h"
 

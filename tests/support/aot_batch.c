@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/op.h"
+#include "frontend/ops/op.h"
 #include "tests/support/moves.h"
 #include "tests/support/pointwise_case.h"
 

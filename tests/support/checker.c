@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/machines/emulated.h"
 #include "tests/reference/reference.h"
-#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 
 /* Everything that one run holds, so that one function lets go of it. */

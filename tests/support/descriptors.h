@@ -6,7 +6,7 @@
 
 #include <opjit/opjit.h>
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 /* A context of a feature level (0: none), for x86-64-v1, which stands in the lowered text.  Ends the test where
  * none can be made. */

@@ -4,7 +4,7 @@
 #ifndef OPJIT_TESTS_SUPPORT_FUZZ_DESCRIPTOR_H
 #define OPJIT_TESTS_SUPPORT_FUZZ_DESCRIPTOR_H
 
-#include "frontend/op.h"
+#include "frontend/ops/op.h"
 #include "tests/support/fuzz.h"
 #include "tests/support/graph_case.h"
 

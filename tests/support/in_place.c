@@ -5,8 +5,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "tests/machines/emulated.h"
 #include "tests/reference/reference.h"
-#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 
 static bool is_float(uint32_t dtype)

@@ -2,7 +2,7 @@
 /* meter.c - see meter.h. */
 #include "tests/support/meter.h"
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 static void *allocate(void *user, size_t size, size_t alignment)
 {

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tests/machines/emulated.h"
 #include "tests/reference/reference.h"
-#include "tests/support/emulated.h"
 #include "tests/support/executors.h"
 
 const test_mode operator_modes[OPERATOR_MODES] = {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "frontend/op.h"
+#include "frontend/ops/op.h"
 
 /* --- scalars ------------------------------------------------------------------------------------------------------ */
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tests/support/emulated.h"
+#include "tests/machines/emulated.h"
 #include "tests/support/random.h"
 
 enum { HARNESS_TENSORS = 8, HARNESS_PAGE = 4096 };

@@ -10,9 +10,9 @@
 
 #include <opjit/opjit.h>
 
-#include "runtime/context.h"
-#include "runtime/image.h"
-#include "runtime/kernel.h"
+#include "runtime/base/context.h"
+#include "runtime/call/kernel.h"
+#include "runtime/image/image.h"
 
 /* --- allocator ---------------------------------------------------------------------------------------------------- */
 typedef struct counting {

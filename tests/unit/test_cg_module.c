@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
-#include "codegen/cg_link.h"
+#include "codegen/object/link.h"
 
 #include <elf.h>
 #include <limits.h>

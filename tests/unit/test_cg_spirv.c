@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "codegen/cg_spirv.h"
+#include "codegen/gpu/spirv_blocks.h"
 
 #define OP(code, length) ((uint32_t)(length) << 16 | (code))
 enum {

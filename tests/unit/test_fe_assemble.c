@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "frontend/artifact.h"
+#include "frontend/aot/artifact.h"
 
 /* The script's arguments are -arch=sm_90 -o CUBIN PTX; $good and $half are files. */
 static const struct {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/machines/fake_hip.h"
 #include "tests/support/checker.h"
-#include "tests/support/fake_hip.h"
 
 enum { ROWS = 2, COLUMNS = 13000, SIZE = ROWS * COLUMNS, BYTES = SIZE * 4 };
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/kernel_object.h"
-#include "runtime/library.h"
+#include "runtime/call/kernel_object.h"
+#include "runtime/image/library.h"
 #include "tests/support/aot.h"
 #include "tests/support/checker.h"
 #include "tests/support/graph_case.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/machines/ptx_texts.h"
 #include "tests/support/checker.h"
-#include "tests/support/ptx_texts.h"
 
 static opjit_error error;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/op.h"
+#include "frontend/ops/op.h"
 
 #define HEAD "| operators | types | ranks | late scalars |\n| --- | --- | --- | --- |\n"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/pass.h"
+#include "ir/passes/pass.h"
 
 enum { VARS = 3, TRIP = 7 };
 

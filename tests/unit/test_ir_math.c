@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/ir_math.h"
+#include "ir/eval/math.h"
 #include "tests/support/math.h"
 #include "tests/support/random.h"
 

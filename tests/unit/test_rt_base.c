@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 #include "tests/unit/rt_sample.h"
 
 static const struct {

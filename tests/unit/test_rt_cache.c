@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/cache.h"
+#include "runtime/cache/cache.h"
 #include "tests/unit/rt_sample.h"
 
 enum { THREADS = 8 };

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/debug.h"
+#include "runtime/debug/debug.h"
 #include "tests/unit/rt_sample.h"
 
 static opjit_context *context;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/unit/rt_sample.h"
 
 /* add: out[i] = in[i] + n of i < count, in blocks of 64; wild: stores to address 64. */

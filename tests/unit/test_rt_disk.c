@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/disk_file.h"
+#include "runtime/cache/disk_file.h"
 #include "tests/support/checker.h"
 #include "tests/unit/rt_sample.h"
 

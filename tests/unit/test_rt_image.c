@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-#include "runtime/image_layout.h"
-#include "runtime/target.h"
+#include "runtime/image/image_layout.h"
+#include "runtime/target/target.h"
 #include "tests/unit/rt_sample.h"
 
 static rt_bytes image;

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/image_layout.h"
-#include "runtime/target.h"
+#include "runtime/image/image_layout.h"
+#include "runtime/target/target.h"
 #include "tests/support/random.h"
 #include "tests/unit/rt_sample.h"
 

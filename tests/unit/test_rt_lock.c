@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/lock.h"
+#include "runtime/base/lock.h"
 
 enum { THREADS = 4, TURNS = 20000 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/kernel_object.h"
+#include "runtime/call/kernel_object.h"
 #include "tests/support/random.h"
 
 enum { MOST = 1000 };

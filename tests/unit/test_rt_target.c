@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/target.h"
+#include "runtime/target/target.h"
 
 static const struct {
     const char *given, *want;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/ptx.h"
-#include "tests/support/ptx_texts.h"
+#include "tests/machines/ptx.h"
+#include "tests/machines/ptx_texts.h"
 
 #define HEAD ".version 7.1\n.target sm_80\n.address_size 64\n"
 /* A kernel of buffers o and a: %rd1, %rd2; tid.x in %r1, laneid in %r2, 4 * tid beyond o in %rd3 and beyond a in

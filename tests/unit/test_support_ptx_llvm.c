@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/machines/ptx.h"
+#include "tests/machines/ptx_texts.h"
 #include "tests/reference/reference.h"
-#include "tests/support/ptx.h"
-#include "tests/support/ptx_texts.h"
 
 static char *file_text(const char *name)
 {

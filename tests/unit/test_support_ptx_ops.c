@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/ptx.h"
-#include "tests/support/ptx_texts.h"
+#include "tests/machines/ptx.h"
+#include "tests/machines/ptx_texts.h"
 
 typedef uint64_t (*expected)(uint64_t a, uint64_t b, uint64_t c);
 /* result: h 16 bits, r 32 bits, l 64 bits, p predicate; values: i integers, n integers that may divide, f, d, s

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module.c - one request, one module: its functions, the check of what was made, and its emission.  LLVM's errors
+ * end here: whatever it says becomes a status and a line of text. */
+#define _POSIX_C_SOURCE 200809L
+#include "codegen/cg.h"
+
+#include <opjit/opjit.h>
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { NAME_SIZE = 256, MOST_AT_PEAK = 16384 /* nodes of a stage */ };
+
+/* Everything a compile owns. */
+typedef struct job {
+    const codegen_request *request;
+    opjit_error *error;
+    opjit_error diagnostic; /* the first error that LLVM reported */
+    LLVMTargetMachineRef machine;
+    LLVMContextRef llvm;
+    LLVMModuleRef module;
+    LLVMBuilderRef b, entry;
+    LLVMMemoryBufferRef object;
+    rt_arena arena;
+    const rt_target *target; /* of what is being built */
+    LLVMValueRef *constant_data; /* GPUs: see cg_func */
+    uint32_t buffer_count;
+    bool accumulates;
+    uint32_t level;       /* that the code is made at */
+    cg_shared stages;     /* of the variants that are being built */
+} job;
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Without a handler LLVM would end the process on an error. */
+static void diagnose(LLVMDiagnosticInfoRef info, void *user)
+{
+    job *j = user;
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || j->diagnostic.status != OPJIT_OK)
+        return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    opjit_rt_error_set(&j->diagnostic, OPJIT_CODEGEN, "LLVM: %s", text);
+    LLVMDisposeMessage(text);
+}
+
+/* Takes LLVM's message, if there is one. */
+static opjit_status take_message(job *j, bool failed, const char *what, char *text)
+{
+    opjit_status status = OPJIT_OK;
+    if (failed)
+        status = opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%s: %s", what, text ? text : "no reason given");
+    else if (j->diagnostic.status != OPJIT_OK)
+        status = opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%s: %s", what, j->diagnostic.message);
+    LLVMDisposeMessage(text);
+    return status;
+}
+
+/* --- building ----------------------------------------------------------------------------------------------------- */
+
+static void open_module(job *j, const cg_target *cpu)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(j->machine);
+    j->llvm = LLVMContextCreate();
+    LLVMContextSetDiscardValueNames(j->llvm, 1);
+    LLVMContextSetDiagnosticHandler(j->llvm, diagnose, j);
+    j->module = LLVMModuleCreateWithNameInContext(j->request->name, j->llvm);
+    LLVMSetTarget(j->module, cpu->triple);
+    LLVMSetModuleDataLayout(j->module, layout);
+    LLVMDisposeTargetData(layout);
+    j->b = LLVMCreateBuilderInContext(j->llvm);
+    j->entry = LLVMCreateBuilderInContext(j->llvm);
+}
+
+static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
+{
+    cg_func f = { .ir = ir,
+                  .target = j->target,
+                  .cpu = cpu,
+                  .arena = &j->arena,
+                  .error = j->error,
+                  .llvm = j->llvm,
+                  .module = j->module,
+                  .b = j->b,
+                  .entry = j->entry,
+                  .constant_data = j->constant_data,
+                  .buffer_count = j->buffer_count,
+                  /* what quick does for LLVM's fast selection, other backends don't have */
+                  .peak = cpu->grid || j->level == OPJIT_LEVEL_PEAK };
+    f.type.i1 = LLVMInt1TypeInContext(j->llvm);
+    f.type.i8 = LLVMInt8TypeInContext(j->llvm);
+    f.type.i16 = LLVMInt16TypeInContext(j->llvm);
+    f.type.i32 = LLVMInt32TypeInContext(j->llvm);
+    f.type.i64 = LLVMInt64TypeInContext(j->llvm);
+    f.type.f16 = LLVMHalfTypeInContext(j->llvm);
+    f.type.f32 = LLVMFloatTypeInContext(j->llvm);
+    f.type.f64 = LLVMDoubleTypeInContext(j->llvm);
+    f.type.ptr = LLVMPointerTypeInContext(j->llvm, cpu->grid ? cpu->grid->global : 0);
+    f.type.none = LLVMVoidTypeInContext(j->llvm);
+    return f;
+}
+
+static opjit_status build_stage(job *j, const cg_target *cpu, cg_whole *whole, ir_ref stage, const char *name)
+{
+    ir_func single;
+    rt_arena arena;
+    bool made = false;
+    opjit_rt_arena_init(&arena, j->request->allocator);
+    opjit_status status = opjit_cg_single(whole, stage, &arena, &single, j->error);
+    if (status == OPJIT_OK) {
+        cg_func f = new_function(j, cpu, &single);
+        f.whole = whole;
+        f.arena = &arena;
+        status = opjit_cg_share(&j->stages, &f, &made);
+        if (status == OPJIT_OK && !made)
+            status = opjit_cg_stage(&f, name);
+        j->accumulates |= f.accumulates;
+    }
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
+static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *ir, const char *kernel, uint32_t variant)
+{
+    uint32_t stage = 0;
+    cg_whole whole;
+    rt_arena arena;
+    opjit_rt_arena_init(&arena, j->request->allocator);
+    opjit_status status = opjit_cg_whole_init(&whole, ir, &arena, j->error);
+    for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
+        char name[NAME_SIZE];
+        snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
+        status = build_stage(j, cpu, &whole, s, name);
+    }
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
+static opjit_status build_variants(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count,
+                                   const char *kernel)
+{
+    uint32_t stages = 0;
+    for (uint32_t v = 0; v < count; v++)
+        for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
+            stages++;
+    /* Drivers find a GPU's kernels by name, and other programs' stages are listed so: all of a variant's by its own. */
+    if (!opjit_cg_shared_init(&j->stages, &j->arena, stages, count > 1 && !cpu->grid && !j->request->kernel))
+        return opjit_rt_no_memory(j->error);
+    for (uint32_t v = 0; v < count; v++)
+        TRY(build_variant(j, cpu, variants[v], kernel, v));
+    return OPJIT_OK;
+}
+
+/* Accumulators are made registers where time is spent on speed, and on GPUs, whose threads have their memory far away;
+ * everything else is as fast without any pass. */
+static opjit_status run_passes(job *j, const cg_target *cpu)
+{
+    if (!j->accumulates || (j->level != OPJIT_LEVEL_PEAK && !cpu->grid))
+        return OPJIT_OK;
+    const char *passes = j->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)";
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef failure = LLVMRunPasses(j->module, passes, j->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!failure)
+        return OPJIT_OK;
+    char *text = LLVMGetErrorMessage(failure); /* consumes failure */
+    opjit_rt_error_set(j->error, OPJIT_CODEGEN, "passes: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return OPJIT_CODEGEN;
+}
+
+/* Stages of all versions, each followed by its entries. */
+static opjit_status build_kernel(job *j, const cg_target *cpu)
+{
+    const codegen_kernel *kernel = j->request->kernel;
+    cg_kernel made;
+    cg_func f = new_function(j, cpu, NULL);
+    TRY(opjit_cg_kernel_begin(&f, kernel, j->request->name, &made));
+    for (uint32_t i = 0; i < kernel->version_count; i++) {
+        const codegen_version *version = &kernel->versions[i];
+        j->target = version->target;
+        TRY(build_variants(j, cpu, version->variants, version->variant_count, version->name));
+        f = new_function(j, cpu, NULL);
+        TRY(opjit_cg_kernel_version(&f, &made, i));
+    }
+    return opjit_cg_kernel_end(&f, &made);
+}
+
+/* For GPUs a kernel of other programs is its stages and its constants. */
+static opjit_status build_grid(job *j, const cg_target *cpu)
+{
+    const codegen_kernel *kernel = j->request->kernel;
+    const codegen_version *version = &kernel->versions[0];
+    cg_func f = new_function(j, cpu, NULL);
+    j->buffer_count = version->meta->inputs + version->meta->outputs;
+    TRY(opjit_cg_kernel_constants(&f, kernel, j->request->name, &j->constant_data));
+    return build_variants(j, cpu, version->variants, version->variant_count, version->name);
+}
+
+/* Buffers are the arguments of a GPU's kernels: as many as there are slots. */
+static void count_buffers(job *j)
+{
+    for (uint32_t v = 0; v < j->request->variant_count; v++) {
+        const ir_func *f = j->request->variants[v];
+        for (uint32_t t = 1; t < f->tensor_count; t++) {
+            const ir_role role = f->tensors[t].role;
+            const bool has_slot = role == IR_IN || role == IR_OUT || role == IR_CONSTANT;
+            if (has_slot && f->tensors[t].slot >= j->buffer_count)
+                j->buffer_count = f->tensors[t].slot + 1;
+        }
+    }
+}
+
+static opjit_status build_stages(job *j, const cg_target *cpu)
+{
+    count_buffers(j);
+    return build_variants(j, cpu, j->request->variants, j->request->variant_count, j->request->name);
+}
+
+static opjit_status build(job *j, const cg_target *cpu)
+{
+    TRY(!j->request->kernel ? build_stages(j, cpu) : cpu->grid ? build_grid(j, cpu) : build_kernel(j, cpu));
+    if (j->request->verify) {
+        char *text = NULL;
+        const bool broken = LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
+        TRY(take_message(j, broken, "LLVM's verifier", text));
+    }
+    return run_passes(j, cpu);
+}
+
+/* --- emission ----------------------------------------------------------------------------------------------------- */
+
+static opjit_status append(codegen_result *out, const void *data, size_t size, opjit_error *error)
+{
+    opjit_rt_bytes_append(&out->bytes, data, size);
+    return out->bytes.failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+static opjit_status emit_llvm(job *j, codegen_result *out)
+{
+    char *text = LLVMPrintModuleToString(j->module);
+    const opjit_status status = append(out, text, strlen(text), j->error);
+    LLVMDisposeMessage(text);
+    return status;
+}
+
+static opjit_status emit_file(job *j, const cg_target *cpu, LLVMCodeGenFileType type)
+{
+    char *text = NULL;
+    const bool failed = opjit_cg_emit_file(cpu, j->machine, j->module, type, &text, &j->object);
+    return take_message(j, failed, "LLVM's code generation", text);
+}
+
+static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
+{
+    const codegen_emit what = j->request->emit;
+    const double start = now_ms();
+    if (what == CODEGEN_LLVM)
+        return emit_llvm(j, out);
+    TRY(emit_file(j, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile));
+    const double emitted = now_ms();
+    out->emit_ms = emitted - start;
+    const void *data = LLVMGetBufferStart(j->object);
+    const size_t size = LLVMGetBufferSize(j->object);
+    if (what == CODEGEN_OBJECT && cpu->grid)
+        return cpu->grid->pack(j->request->allocator, data, size, &out->bytes, j->error);
+    if (what == CODEGEN_OBJECT)
+        TRY(opjit_cg_link_check(data, size, j->error));
+    TRY(what == CODEGEN_CODE ? opjit_cg_code(j->request, &j->stages, &j->arena, data, size, out, j->error)
+                             : append(out, data, size, j->error));
+    out->link_ms = now_ms() - emitted;
+    return OPJIT_OK;
+}
+
+/* --- the request -------------------------------------------------------------------------------------------------- */
+
+static void close_job(job *j)
+{
+    if (j->object)
+        LLVMDisposeMemoryBuffer(j->object);
+    if (j->b)
+        LLVMDisposeBuilder(j->b);
+    if (j->entry)
+        LLVMDisposeBuilder(j->entry);
+    if (j->module)
+        LLVMDisposeModule(j->module);
+    if (j->llvm)
+        LLVMContextDispose(j->llvm);
+    if (j->machine && opjit_cg_target_find(j->target->arch)->fresh)
+        LLVMDisposeTargetMachine(j->machine);
+    opjit_rt_arena_free(&j->arena);
+}
+
+static opjit_status check(const codegen_request *r, opjit_error *error)
+{
+    if (r->level != OPJIT_LEVEL_QUICK && r->level != OPJIT_LEVEL_PEAK)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "level is %u; 1 (quick) and 2 (peak) are allowed",
+                                  r->level);
+    if (r->emit > CODEGEN_LLVM)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "emit is %u; 0 to 3 are allowed", (unsigned)r->emit);
+    if (strlen(r->name) > NAME_SIZE - 32)
+        return opjit_rt_error_set(error, OPJIT_LIMIT, "the kernel's name has more than %d characters", NAME_SIZE - 32);
+    if (strspn(r->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(r->name) ||
+        !*r->name)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "the kernel's name is \"%s\"; A-Z, a-z, 0-9 and _ are allowed", r->name);
+    if (r->kernel && r->emit == CODEGEN_CODE)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "entries are for objects and texts, not for CODE");
+    return OPJIT_OK;
+}
+
+/* LLVM takes as many steps as the square of a stage's nodes at peak, so large ones are made as quick ones are. */
+static opjit_status find_level(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count)
+{
+    for (uint32_t v = 0; v < count && j->level == OPJIT_LEVEL_PEAK && !cpu->grid; v++) {
+        cg_whole whole;
+        if (variants[v]->node_count <= MOST_AT_PEAK)
+            continue;
+        TRY(opjit_cg_whole_init(&whole, variants[v], &j->arena, j->error));
+        for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
+            if (opjit_cg_stage_size(&whole, s) > MOST_AT_PEAK)
+                j->level = OPJIT_LEVEL_QUICK;
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status open_job(job *j, const cg_target *cpu)
+{
+    const codegen_request *r = j->request;
+    TRY(find_level(j, cpu, r->variants, r->kernel ? 0 : r->variant_count));
+    for (uint32_t i = 0; r->kernel && i < r->kernel->version_count; i++)
+        TRY(find_level(j, cpu, r->kernel->versions[i].variants, r->kernel->versions[i].variant_count));
+    TRY(opjit_cg_machine(cpu, j->target, j->level, &j->machine, j->error));
+    open_module(j, cpu);
+    return OPJIT_OK;
+}
+
+static opjit_status compile_once(const codegen_request *request, const cg_target *cpu, const rt_target *target,
+                                 codegen_result *out, opjit_error *error)
+{
+    job j = { .request = request, .error = error, .target = target, .level = request->level };
+    *out = (codegen_result){ .entries = NULL };
+    opjit_rt_bytes_init(&out->bytes, request->allocator);
+    opjit_rt_arena_init(&j.arena, request->allocator);
+    const double start = now_ms();
+    opjit_status status = open_job(&j, cpu);
+    if (status == OPJIT_OK)
+        status = build(&j, cpu);
+    out->build_ms = now_ms() - start;
+    if (status == OPJIT_OK)
+        status = emit(&j, cpu, out);
+    close_job(&j);
+    if (status != OPJIT_OK) {
+        opjit_rt_release(request->allocator, out->entries, out->entry_count * sizeof(uint64_t));
+        opjit_rt_bytes_free(&out->bytes);
+        *out = (codegen_result){ .entries = NULL };
+    }
+    return status;
+}
+
+/* What LLVM makes then is at other addresses: memory of all sizes that it gave back is held. */
+static opjit_status compile_again(const codegen_request *request, const cg_target *cpu, const rt_target *target,
+                                  codegen_result *out, opjit_error *error)
+{
+    enum { LEAST = 512, MOST = 4096, STEP = 16, SIZES = (MOST - LEAST) / STEP, TIMES = 8 };
+    static const char nothing[MOST];
+    LLVMMemoryBufferRef held[TIMES * SIZES];
+    uint32_t count = 0;
+    opjit_status status = OPJIT_UNAVAILABLE;
+    while (status == OPJIT_UNAVAILABLE && count < TIMES * SIZES) {
+        for (uint32_t size = LEAST; size < MOST; size += STEP)
+            held[count++] = LLVMCreateMemoryBufferWithMemoryRangeCopy(nothing, size, "");
+        status = compile_once(request, cpu, target, out, error);
+    }
+    while (count > 0)
+        LLVMDisposeMemoryBuffer(held[--count]);
+    return status;
+}
+
+opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error)
+{
+    const rt_target *target = request->kernel ? request->kernel->versions[0].target : request->target;
+    const cg_target *cpu = opjit_cg_target_find(target->arch);
+    *out = (codegen_result){ .entries = NULL };
+    opjit_rt_bytes_init(&out->bytes, request->allocator);
+    TRY(check(request, error));
+    if (!cpu)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", target->text);
+    if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is %s, and nothing that this machine calls",
+                                  target->text, cpu->grid->pack ? "a file for its loader" : "text");
+    if (cpu->fresh && request->emit == CODEGEN_ASM)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is no text; spirv-dis makes one of it",
+                                  target->text);
+    const opjit_status status = compile_once(request, cpu, target, out, error);
+    return status == OPJIT_UNAVAILABLE && cpu->fresh ? compile_again(request, cpu, target, out, error) : status;
+}
+
+/* --- registries --------------------------------------------------------------------------------------------------- */
+
+/* A module of nothing but data; its symbols are the other objects' to define. */
+opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
+                                      const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error)
+{
+    const codegen_request module = { .level = OPJIT_LEVEL_QUICK,
+                                     .emit = CODEGEN_OBJECT,
+                                     .name = request->name,
+                                     .target = request->target,
+                                     .allocator = request->allocator };
+    job j = { .request = &module, .error = error, .target = request->target, .level = module.level };
+    const cg_target *cpu = opjit_cg_target_find(request->target->arch);
+    if (!cpu)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s",
+                                  request->target->text);
+    TRY(opjit_cg_machine(cpu, request->target, module.level, &j.machine, error));
+    opjit_rt_arena_init(&j.arena, request->allocator);
+    open_module(&j, cpu);
+    cg_func f = new_function(&j, cpu, NULL);
+    opjit_status status = opjit_cg_registry(&f, request->name, registry, kernels, count);
+    if (status == OPJIT_OK)
+        status = emit_file(&j, cpu, LLVMObjectFile);
+    if (status == OPJIT_OK) {
+        opjit_rt_bytes_append(out, LLVMGetBufferStart(j.object), LLVMGetBufferSize(j.object));
+        status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    }
+    close_job(&j);
+    return status;
+}

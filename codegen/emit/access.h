@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access.h - loads and stores as memory.c and stride.c see them: coordinates and addresses. */
+#ifndef OPJIT_CODEGEN_EMIT_ACCESS_H
+#define OPJIT_CODEGEN_EMIT_ACCESS_H
+
+#include "codegen/cg.h"
+
+enum { CG_MOST_STEP = 4 }; /* elements from lane to lane that shuffles are worth */
+
+/* One load or store, in units of elements of its tensor. */
+typedef struct cg_access {
+    uint32_t tensor, rank, first; /* first: operand that is coordinate 0 */
+    ir_ref node;
+    uint32_t bits; /* of an element */
+} cg_access;
+
+static inline ir_ref cg_coordinate(const cg_func *f, const cg_access *a, uint32_t d)
+{
+    return ir_operand(f->ir, a->node, a->first + d);
+}
+
+static inline int64_t cg_stride(const cg_func *f, const cg_access *a, uint32_t d)
+{
+    return (int64_t)f->ir->tensors[a->tensor].strides[d];
+}
+
+cg_access opjit_cg_access_of(const cg_func *f, ir_ref node);
+LLVMValueRef opjit_cg_base_pointer(cg_func *f, uint32_t tensor); /* of element 0, made in the entry block */
+/* Elements from one value of the variable to the next; false: not affine. */
+bool opjit_cg_growth(const cg_func *f, const cg_access *a, ir_ref var, int64_t *out);
+LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a); /* address of lane 0 */
+LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes,
+                                   uint32_t align);
+/* Of i64, where NULL is 0. */
+LLVMValueRef opjit_cg_plus(cg_func *f, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k);
+
+/* An index expression in lane 0: an affine one where var is 0; or one of var's digits, idiv(var, k) and imod(var, k),
+ * where var is k times the quotient.  NULL: zero. */
+LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quotient);
+
+/* Where lines are read before they are stored: the one for this copy, which has stored at pointer (read_ahead.c). */
+void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
+
+/* Every step-th element. */
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step);
+/* Elements that take turns in a few rows, where the first row has its turn in lane 0; NULL: not of that form. */
+LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a);
+
+#endif

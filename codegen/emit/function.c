@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* function.c - one stage, one function: its signature, attributes, parallel loop and end. */
+#include "codegen/stores/pieces.h"
+
+#include <stdio.h>
+
+enum {
+    STACK_ALIGN = 16, /* bytes, of every calling convention here */
+    AT_ONCE = 8, /* vectors of short iterations in a round: at quick it stores the variable, beside what it is for */
+    MOST_WEIGHT = 24, /* of what they store */
+};
+
+static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *value)
+{
+    LLVMAddAttributeAtIndex(
+        fn, LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(f->llvm, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
+}
+
+const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target)
+{
+    return cpu->cpu ? cpu->cpu(target) : cpu->machine_cpu;
+}
+
+void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
+{
+    char features[1024], width[16];
+    opjit_rt_target_features_text(f->target, features, sizeof(features));
+    snprintf(width, sizeof(width), "%u", f->target->vector_bytes * 8);
+    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, compat_attribute(f->llvm, "nounwind", 0));
+    if (f->cpu->vscale && f->cpu->vscale(f->target)) /* at least, in the upper half; no most */
+        LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
+                                compat_attribute(f->llvm, "vscale_range", (uint64_t)f->cpu->vscale(f->target) << 32));
+    add_text(f, fn, "frame-pointer", "none");
+    add_text(f, fn, "prefer-vector-width", width);
+    add_text(f, fn, "target-cpu", opjit_cg_cpu(f->cpu, f->target));
+    add_text(f, fn, "target-features", features);
+    add_text(f, fn, "tune-cpu", f->target->tune);
+}
+
+LLVMTypeRef opjit_cg_stage_type(const cg_func *f)
+{
+    LLVMTypeRef types[6] = { f->type.ptr, f->type.ptr, f->type.ptr, f->type.ptr, f->type.i64, f->type.i64 };
+    return LLVMFunctionType(f->type.none, types, 6, 0);
+}
+
+/* No noalias anywhere: the pointers come out of an array, and an output may be an input's memory. */
+static void begin_function(cg_func *f, const char *name)
+{
+    f->fn = LLVMAddFunction(f->module, name, opjit_cg_stage_type(f));
+    opjit_cg_attributes(f, f->fn);
+    LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
+}
+
+/* A vector that registers have no room for goes to the stack, which callers align to 16 bytes only: across two pages, a
+ * store beside those around the caches takes 100 ns. */
+static void align_stack(cg_func *f)
+{
+    if (f->vectors && f->rounds && f->target->vector_bytes > STACK_ALIGN)
+        LLVMAddAttributeAtIndex(f->fn, LLVMAttributeFunctionIndex,
+                                compat_attribute(f->llvm, "alignstack", f->target->vector_bytes));
+}
+
+static void end_function(cg_func *f)
+{
+    align_stack(f);
+    if (f->fence) {
+        LLVMTypeRef type;
+        LLVMValueRef fence = compat_intrinsic(f->module, f->llvm, f->cpu->fence, NULL, 0, &type);
+        LLVMBuildCall2(f->b, type, fence, NULL, 0, "");
+    }
+    LLVMBuildRetVoid(f->b);
+}
+
+/* A stage of one iteration: no loop, and nothing before it that would have to be kept. */
+static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
+{
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, guard);
+    f->loops[0].iv = opjit_cg_number(f, 64, 1, 0);
+    opjit_cg_scope_push(f);
+    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+    opjit_cg_block(f, n->body);
+    opjit_cg_scope_pop(f);
+    opjit_cg_if_end(f, after);
+    opjit_cg_scope_pop(f);
+}
+
+/* Whether some loop in the stage's iteration has a length that differs from row to row, and conditions for it. */
+static bool is_ragged(const cg_func *f, ir_ref first)
+{
+    bool ragged = false;
+    for (ir_ref s = first; s != 0 && !ragged; s = ir_at(f->ir, s)->next) {
+        int64_t least, most, part;
+        ragged = ir_at(f->ir, s)->op == IR_FOR && !opjit_cg_is_brief(f, s, &part) &&
+                 !(opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most) &&
+                   opjit_cg_span(f, ir_operand(f->ir, s, 1), ir_operand(f->ir, s, 0), &least) && least == -most);
+    }
+    return ragged;
+}
+
+/* Iterations of the stage that a round does: several, if they are a few vectors each, stored without a condition. */
+static int64_t iterations_at_once(const cg_func *f, ir_ref first)
+{
+    int64_t vectors = 0;
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
+        const ir_node *n = ir_at(f->ir, s), *store = ir_at(f->ir, n->body);
+        int64_t most;
+        if (n->op == IR_LET)
+            continue;
+        if (n->op != IR_FOR || n->vec < 2 || n->imm != 1 || store->op != IR_STORE || store->next != 0 ||
+            f->info[ir_operand(f->ir, n->body, 0)].weight > MOST_WEIGHT ||
+            !opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most))
+            return 1;
+        vectors += (most + n->vec - 1) / n->vec;
+    }
+    if (f->peak || f->fronts.rows || vectors == 0 || vectors > AT_ONCE / 2 || is_ragged(f, first))
+        return 1;
+    return vectors == 1 ? AT_ONCE : vectors == 2 ? AT_ONCE / 2 : 2;
+}
+
+/* Iterations from begin, where guard holds, up to end, `once` of them a round. */
+static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef guard,
+                            int64_t once)
+{
+    cg_loop *loop = &f->loops[0];
+    cg_count c;
+    LLVMValueRef iv = opjit_cg_opaque(f, opjit_cg_count_begin(f, &c, true, begin, guard));
+    loop->iv = iv;
+    loop->slot = c.slot;
+    loop->home = c.body;
+    for (int64_t k = 0; k < once; k++) {
+        if (k > 0) {
+            loop->iv = opjit_cg_add(f, iv, opjit_cg_number(f, 64, 1, (uint64_t)k));
+            loop->slot = NULL;
+        }
+        opjit_cg_scope_push(f);
+        f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+        if (!f->peak && is_ragged(f, body))
+            opjit_cg_early_here(f);
+        opjit_cg_block(f, body);
+        f->early = NULL;
+        opjit_cg_scope_pop(f);
+    }
+    opjit_cg_count_end(f, &c, once, end);
+}
+
+/* The iteration number is the variable; iterations from begin up to end. */
+static void emit_stage(cg_func *f, ir_ref stage)
+{
+    const ir_node *n = ir_at(f->ir, stage);
+    LLVMValueRef begin = LLVMGetParam(f->fn, 4), end = LLVMGetParam(f->fn, 5);
+    f->loops[0] = (cg_loop){ .var = n->ref, .iv = begin, .step = 1, .threads = 1 };
+    f->loop_count = 1;
+    f->lanes = f->copies = 1;
+    f->lane_bits = 8;
+    opjit_cg_scope_push(f);
+    f->loops[0].scope = f->next_scope;
+    f->copy_scope = f->loop_scope = f->place_scope = 0;
+    LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
+    LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */
+    if (ir_index_value(f->ir, ir_operand(f->ir, stage, 1)) == 1) {
+        emit_once(f, n, guard);
+        return;
+    }
+    if (opjit_cg_rows_at_fronts(f, stage, &f->fronts)) { /* of an odd number of rows the middle one is done twice */
+        f->fronts.rows = LLVMBuildLShr(f->b, opjit_cg_sub(f, end, begin), opjit_cg_number(f, 64, 1, 1), "");
+        end = opjit_cg_sub(f, end, f->fronts.rows);
+    }
+    opjit_cg_hoist(f, n->body, 0, 1);
+    const int64_t once = iterations_at_once(f, n->body);
+    if (once > 1) {
+        LLVMValueRef count = opjit_cg_sub(f, opjit_cg_limit(f, true, end, begin), begin);
+        LLVMValueRef whole = LLVMBuildAnd(f->b, count, opjit_cg_number(f, 64, 1, (uint64_t)-once), "");
+        LLVMValueRef rest = opjit_cg_add(f, begin, whole);
+        emit_iterations(f, n->body, begin, rest, LLVMBuildICmp(f->b, LLVMIntSLT, begin, rest, ""), once);
+        guard = LLVMBuildICmp(f->b, LLVMIntSLT, rest, end, "");
+        begin = rest;
+    }
+    emit_iterations(f, n->body, begin, end, guard, 1);
+    opjit_cg_scope_pop(f);
+}
+
+/* Memory of one stage, from the arena; all zero. */
+static bool allocate(cg_func *f)
+{
+    f->info = ARENA_ARRAY(f->arena, cg_info, f->ir->node_count);
+    f->accs = ARENA_ARRAY(f->arena, cg_acc, f->ir->node_count);
+    f->bases = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->tensor_count);
+    f->params = ARENA_ARRAY(f->arena, LLVMValueRef, f->ir->param_count);
+    bool ok = f->info && f->accs && f->bases && f->params;
+    for (uint32_t i = 0; i < CG_SLOTS; i++) {
+        f->cache[i] = f->own[i] = ARENA_ARRAY(f->arena, cg_entry, f->ir->node_count);
+        ok = ok && f->cache[i];
+    }
+    return ok;
+}
+
+opjit_status opjit_cg_stage(cg_func *f, const char *name)
+{
+    const ir_ref stage = f->ir->body;
+    f->order = NULL;
+    f->orders = 0;
+    if (!allocate(f))
+        return opjit_rt_no_memory(f->error);
+    f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
+    f->mask = f->line = f->nowhere = f->table = NULL;
+    f->early = NULL;
+    f->rest = 0;
+    f->point = 0;
+    f->edge = NULL;
+    f->head = f->head_count = 0;
+    f->guess = (cg_guess){ .on = false };
+    f->turn = (cg_turn){ .on = false };
+    f->fronts = (cg_fronts){ .distance = NULL };
+    f->tail = f->shifted = f->aligned = f->nontemporal = f->streams = f->fetches = f->sinks = false;
+    f->fence = f->failed = f->accumulates = f->apart = f->vectors = f->rounds = false;
+    f->scratch = f->block_memory = NULL;
+    memset(f->first, 0, sizeof(f->first));
+    TRY(opjit_cg_plan(f, stage));
+    if (f->cpu->grid) {
+        opjit_ir_launch_of(f->ir, stage, &f->launch);
+        if (!opjit_cg_grid_begin(f, name))
+            return opjit_rt_no_memory(f->error);
+        opjit_cg_grid_stage(f, stage);
+    } else {
+        begin_function(f, name);
+        emit_stage(f, stage);
+    }
+    end_function(f);
+    return f->failed ? opjit_rt_no_memory(f->error) : OPJIT_OK;
+}

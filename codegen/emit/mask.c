@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mask.c - conditions of lanes in two forms: vectors of i1, and, where compiling fast matters, integers of the
+ * data's width that are all ones or 0.  LLVM's fast instruction selection knows no vector comparison or select and
+ * leaves the whole block to the slow one; it knows loads and bit operations.  So a comparison of lane numbers with a
+ * scalar is a load from a window of ones, zeros and ones again, and a select is made of and, xor. */
+#include "codegen/cg.h"
+
+#include <stdio.h>
+
+LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c)
+{
+    const uint32_t bits = opjit_cg_bits(c);
+    return bits == 1 ? c : LLVMBuildICmp(f->b, LLVMIntNE, c, opjit_cg_number(f, bits, opjit_cg_lanes(c), 0), "");
+}
+
+/* --- constants ---------------------------------------------------------------------------------------------------- */
+
+/* A private constant of the module. */
+LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef value)
+{
+    LLVMValueRef global = LLVMAddGlobal(f->module, LLVMTypeOf(value), name);
+    LLVMSetInitializer(global, value);
+    LLVMSetGlobalConstant(global, 1);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
+    LLVMSetAlignment(global, 64);
+    return global;
+}
+
+static bool is_zero(LLVMValueRef v)
+{
+    return LLVMIsConstant(v) && LLVMIsNull(v);
+}
+
+/* A vector constant in a register, loaded once a block: in place it would take the slow way too, and what another
+ * block loaded is on the stack, where half of the vectors cross lines.  Where many copies have it, a new value
+ * after a few uses, which is no instruction: what has 8 goes to the stack too. */
+LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
+{
+    if (f->peak || !LLVMIsConstant(v) || opjit_cg_lanes(v) == 1)
+        return v;
+    uint32_t i = 0;
+    while (i < f->constant_count && f->constants[i].constant != v)
+        i++;
+    cg_constant *const c = &f->constants[i];
+    if (i == CG_MAX_CONSTANTS)
+        return v;
+    if (i == f->constant_count) {
+        *c = (cg_constant){ .constant = v, .memory = opjit_cg_constant_data(f, "constant", v) };
+        f->constant_count++;
+    }
+    const bool here = c->block == LLVMGetInsertBlock(f->b);
+    if (!here || (f->copies > 1 && c->uses == CG_FEW_USES)) {
+        c->block = LLVMGetInsertBlock(f->b);
+        c->uses = 0;
+        c->value = here ? LLVMBuildFreeze(f->b, c->value, "") : LLVMBuildLoad2(f->b, LLVMTypeOf(v), c->memory, "");
+    }
+    c->uses++;
+    return c->value;
+}
+
+void opjit_cg_forget_kept(cg_func *f)
+{
+    for (uint32_t i = 0; i < f->constant_count; i++)
+        f->constants[i].block = NULL;
+}
+
+bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
+{
+    if (LLVMIsABitCastInst(v))
+        v = LLVMGetOperand(v, 0);
+    bool kept = LLVMIsConstant(v);
+    for (uint32_t i = 0; i < f->constant_count && !kept; i++)
+        kept = f->constants[i].value == v;
+    return kept;
+}
+
+/* --- select ------------------------------------------------------------------------------------------------------- */
+
+LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
+{
+    if (opjit_cg_bits(a) != opjit_cg_bits(b)) { /* conditions of both forms */
+        a = opjit_cg_narrow(f, a);
+        b = opjit_cg_narrow(f, b);
+    }
+    if (LLVMTypeOf(a) != LLVMTypeOf(b) || opjit_cg_bits(c) > 1) {
+        a = opjit_cg_as_bits(f, a);
+        b = opjit_cg_as_bits(f, b);
+    }
+    if (opjit_cg_bits(c) == 1 || opjit_cg_bits(c) != opjit_cg_bits(a))
+        return LLVMBuildSelect(f->b, opjit_cg_narrow(f, c), is_zero(a) ? a : opjit_cg_kept(f, a),
+                               is_zero(b) ? b : opjit_cg_kept(f, b), "");
+    if (is_zero(b))
+        return LLVMBuildAnd(f->b, c, opjit_cg_kept(f, a), "");
+    LLVMValueRef differ = is_zero(a) ? opjit_cg_kept(f, b)
+                                     : LLVMBuildXor(f->b, opjit_cg_kept(f, a), opjit_cg_kept(f, b), "");
+    return LLVMBuildXor(f->b, LLVMBuildAnd(f->b, differ, c, ""), opjit_cg_kept(f, b), ""); /* its second use */
+}
+
+/* AND, OR, XOR, NOT of conditions. */
+LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a)
+{
+    if (op != IR_NOT && opjit_cg_bits(a[0]) != opjit_cg_bits(a[1])) {
+        a[0] = opjit_cg_narrow(f, a[0]);
+        a[1] = opjit_cg_narrow(f, a[1]);
+    }
+    switch (op) {
+    case IR_AND: return LLVMBuildAnd(f->b, a[0], a[1], "");
+    case IR_OR: return LLVMBuildOr(f->b, a[0], a[1], "");
+    case IR_XOR: return LLVMBuildXor(f->b, a[0], a[1], "");
+    default: {
+        const uint32_t bits = opjit_cg_bits(a[0]), lanes = opjit_cg_lanes(a[0]);
+        LLVMValueRef ones = opjit_cg_number(f, bits, lanes, UINT64_MAX);
+        return LLVMBuildXor(f->b, a[0], bits > 1 ? opjit_cg_kept(f, ones) : ones, "");
+    }
+    }
+}
+
+/* --- lane numbers ------------------------------------------------------------------------------------------------- */
+
+/* Ones, zeros, ones, as many as the copies have lanes; or zeros, one, zeros.  Bytes, which are emitted in one go. */
+static LLVMValueRef window(cg_func *f, uint32_t bits, uint32_t lanes, bool point)
+{
+    char name[32];
+    const size_t part = (size_t)lanes * bits / 8;
+    snprintf(name, sizeof(name), "%s_%u_%u", point ? "point" : "window", bits, lanes);
+    LLVMValueRef global = LLVMGetNamedGlobal(f->module, name);
+    if (global)
+        return global;
+    char *data = ARENA_ARRAY(f->arena, char, 3 * part);
+    if (!data) {
+        f->failed = true;
+        return LLVMGetUndef(f->type.ptr);
+    }
+    memset(data, point ? 0 : 0xff, 3 * part);
+    memset(data + part, point ? 0xff : 0, point ? bits / 8 : part);
+    return opjit_cg_constant_data(f, name, LLVMConstStringInContext(f->llvm, data, (unsigned)(3 * part), 1));
+}
+
+LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b)
+{
+    if (LLVMIsConstant(a) && LLVMIsConstant(b))
+        return (LLVMConstIntGetSExtValue(a) > LLVMConstIntGetSExtValue(b)) == max ? a : b;
+    LLVMValueRef better = LLVMBuildICmp(f->b, max ? LLVMIntSGT : LLVMIntSLT, a, b, "");
+    return LLVMBuildSelect(f->b, better, a, b, "");
+}
+
+LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped)
+{
+    const uint32_t bits = f->lane_bits, lanes = f->lanes * f->copies;
+    const bool point = op == IR_EQ, after = swapped && !point;
+    /* l < d; l <= d is l < d + 1; d < l is not l < d + 1; d <= l is not l < d. */
+    LLVMValueRef e = !point && (op == IR_LE) != swapped ? LLVMBuildAdd(f->b, d, opjit_cg_number(f, 64, 1, 1), "") : d;
+    LLVMValueRef most = opjit_cg_number(f, 64, 1, lanes);
+    if (point) { /* before the lanes is as good as behind them */
+        e = LLVMBuildSelect(f->b, LLVMBuildICmp(f->b, LLVMIntULT, e, most, ""), e, most, "");
+    } else {
+        e = opjit_cg_limit(f, true, e, opjit_cg_number(f, 64, 1, 0));
+        e = opjit_cg_limit(f, false, e, most);
+    }
+    LLVMValueRef at = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, after ? 2 * lanes : lanes), e, "");
+    return opjit_cg_offset(f, opjit_cg_int(f, bits, 1), window(f, bits, lanes, point), at);
+}
+
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address)
+{
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, f->lane_bits, f->lanes), address, "");
+    LLVMSetAlignment(v, f->lane_bits / 8);
+    return v;
+}

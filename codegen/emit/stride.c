@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stride.c - vectors of elements that are not side by side in memory, as loads of what is there and shuffles: every
+ * second to fourth element, elements that take turns in a few rows, and elements across the rows of a turned block.
+ * Nothing is loaded before the first lane's element or behind the last one's. */
+#include "codegen/emit/access.h"
+
+/* --- from lane to lane -------------------------------------------------------------------------------------------- */
+
+/* Every second to fourth element: loads of what is between the first lane and the last, and no further. */
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
+{
+    const uint32_t native = f->target->vector_bytes * 8 / a->bits, lanes = f->lanes < native ? f->lanes : native;
+    const uint32_t last = (lanes - 1) * step + 1 - lanes; /* where a load ends with the last lane */
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
+    LLVMValueRef first = opjit_cg_lane0(f, a), all[CG_MAX_LANES];
+    for (uint32_t at = 0; at < f->lanes; at += lanes) {
+        LLVMValueRef parts[CG_MOST_STEP];
+        uint32_t starts[CG_MOST_STEP];
+        for (uint32_t i = 0; i < step; i++) {
+            starts[i] = i + 1 < step && i * lanes < last ? i * lanes : last;
+            LLVMValueRef place = opjit_cg_number(f, 64, 1, (uint64_t)at * step + starts[i]);
+            parts[i] = opjit_cg_load_element(f, a, opjit_cg_offset(f, element, first, place), lanes, a->bits / 8);
+        }
+        all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
+    }
+    return opjit_cg_join(f, all, f->lanes / lanes);
+}
+
+/* How the coordinates depend on v / divisor and v % divisor, v being the vectorised variable. */
+typedef struct digits {
+    int64_t divisor;     /* 0: none yet */
+    int64_t whole, rest; /* elements by which they move */
+} digits;
+
+static bool add_digits(const cg_func *f, ir_ref node, int64_t factor, digits *d)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const ir_ref var = f->loops[f->vec].var;
+    int64_t more;
+    if (!(f->info[node].vary & f->info[var].vary))
+        return true;
+    switch ((ir_op)n->op) {
+    case IR_IDIV:
+    case IR_IMOD: {
+        const int64_t k = ir_index_value(f->ir, ir_operand(f->ir, node, 1));
+        int64_t *const to = n->op == IR_IDIV ? &d->whole : &d->rest;
+        if (ir_operand(f->ir, node, 0) != var || (d->divisor != 0 && d->divisor != k))
+            return false;
+        d->divisor = k;
+        return checked_addi(*to, factor, to);
+    }
+    case IR_IADD:
+    case IR_ISUB:
+        return add_digits(f, ir_operand(f->ir, node, 0), factor, d) &&
+               checked_muli(factor, n->op == IR_IADD ? 1 : -1, &more) &&
+               add_digits(f, ir_operand(f->ir, node, 1), more, d);
+    case IR_IMUL:
+        return checked_muli(factor, ir_index_value(f->ir, ir_operand(f->ir, node, 1)), &more) &&
+               add_digits(f, ir_operand(f->ir, node, 0), more, d);
+    default: return false;
+    }
+}
+
+/* Elements that take turns in a few rows, from a lane on where the first row has its turn; NULL: not of that form. */
+LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
+{
+    cg_loop *loop = &f->loops[f->vec];
+    digits d = { .divisor = 0 };
+    uint64_t first;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (cg_stride(f, a, i) != 0 && !add_digits(f, cg_coordinate(f, a, i), cg_stride(f, a, i), &d))
+            return NULL;
+    if (d.whole != 1 || d.divisor < 2 || d.divisor > f->lanes / 2 || !is_power_of_two((uint64_t)d.divisor) ||
+        loop->step != 1 || !opjit_cg_residue(f, loop->var, (uint64_t)d.divisor, &first) || first != 0)
+        return NULL;
+    LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
+    LLVMValueRef v = opjit_cg_add(f, opjit_cg_variable(f, loop), opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
+    LLVMValueRef quotient =
+        LLVMBuildAShr(f->b, v, opjit_cg_number(f, 64, 1, (uint64_t)__builtin_ctzll((uint64_t)d.divisor)), "");
+    LLVMValueRef offset = NULL, rows[CG_MAX_LANES];
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (cg_stride(f, a, i) != 0)
+            offset = opjit_cg_plus(f, offset,
+                                   opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, i), loop->var, quotient),
+                                                  cg_stride(f, a, i)));
+    LLVMValueRef p = opjit_cg_base_pointer(f, a->tensor);
+    p = offset ? opjit_cg_offset(f, element, p, offset) : p;
+    for (uint32_t i = 0; i < (uint32_t)d.divisor; i++) {
+        LLVMValueRef row = opjit_cg_offset(f, element, p, opjit_cg_number(f, 64, 1, (uint64_t)(i * d.rest)));
+        rows[i] = opjit_cg_load_element(f, a, row, f->lanes / (uint32_t)d.divisor, a->bits / 8);
+    }
+    return opjit_cg_zip(f, rows, (uint32_t)d.divisor);
+}
+
+/* --- from row to row ---------------------------------------------------------------------------------------------- */
+
+/* Loads that move along the rows and across the lanes. */
+bool opjit_cg_turns(const cg_func *f, ir_ref load)
+{
+    const cg_info *info = &f->info[load];
+    const cg_access a = opjit_cg_access_of(f, load);
+    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    int64_t by_row, by_lane;
+    return !f->mask && f->lanes >= part && f->lanes > 1 && !info->fresh && !info->outside &&
+           opjit_cg_growth(f, &a, f->loops[f->turn.loop].var, &by_row) && by_row == 1 &&
+           opjit_cg_growth(f, &a, f->loops[f->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
+}
+
+/* Parts of 128 bits, or of fewer rows: those that shuffles work within. */
+void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out)
+{
+    const cg_access a = opjit_cg_access_of(f, load);
+    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
+    LLVMValueRef first = opjit_cg_lane0(f, &a), v[CG_MAX_LANES];
+    int64_t by_lane;
+    opjit_cg_growth(f, &a, f->loops[f->vec].var, &by_lane);
+    for (uint32_t r = 0; r < rows; r += part) {
+        for (uint32_t i = 0; i < f->lanes; i++) {
+            const int64_t at = (int64_t)i * by_lane * f->loops[f->vec].step + r;
+            LLVMValueRef p = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, (uint64_t)at));
+            v[i] = opjit_cg_load_element(f, &a, p, part, a.bits / 8);
+        }
+        opjit_cg_transpose(f, v, f->lanes, out + r);
+    }
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llvm_compat.h - what depends on LLVM's version: one place to look when it changes. */
+#ifndef OPJIT_CODEGEN_LLVM_COMPAT_H
+#define OPJIT_CODEGEN_LLVM_COMPAT_H
+
+#include <llvm-c/Core.h>
+#include <llvm/Config/llvm-config.h>
+
+#include <string.h>
+
+#if LLVM_VERSION_MAJOR != 22
+#error "codegen is written for LLVM 22: intrinsic names and the masked store's operands differ in others"
+#endif
+
+/* Declaration and type of the intrinsic `name`, overloaded on types. */
+static inline LLVMValueRef compat_intrinsic(LLVMModuleRef module, LLVMContextRef llvm, const char *name,
+                                            LLVMTypeRef *types, size_t count, LLVMTypeRef *out_type)
+{
+    const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    *out_type = LLVMIntrinsicGetType(llvm, id, types, count);
+    return LLVMGetIntrinsicDeclaration(module, id, types, count);
+}
+
+/* An enum attribute without a value. */
+static inline LLVMAttributeRef compat_attribute(LLVMContextRef llvm, const char *name, uint64_t value)
+{
+    return LLVMCreateEnumAttribute(llvm, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
+}
+
+#endif

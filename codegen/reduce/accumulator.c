@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accumulator.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves; the order of
+ * ir/README.md, whatever the vector width.  They live in memory of the stack frame; where speed matters a pass makes
+ * them registers.  Those whose lanes are threads of a GPU: team.c. */
+#include "codegen/reduce/accumulator.h"
+
+enum { SHORTEST = 128 /* bits of a vector */ };
+
+/* Those in memory: lanes 0 are one, taken in order without blocks; and one is what a thread of several has. */
+static uint32_t lanes_of(const ir_node *acc, const cg_acc *a)
+{
+    return acc->imm && !a->apart ? (uint32_t)acc->imm : 1;
+}
+
+/* Whether fast selection has no vectors of the steps: comparisons. */
+static bool chooses(const ir_node *acc, const cg_acc *a)
+{
+    return cg_acc_is_arg(acc) || ((acc->kind == IR_KMIN || acc->kind == IR_KMAX) && ir_is_float(a->type));
+}
+
+static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
+{
+    return opjit_cg_number(f, bits, 1, value);
+}
+
+/* Whether the warps of a team, which is a block, have each a part of the values. */
+static bool in_block(const cg_func *f, const cg_acc *a)
+{
+    return a->apart && f->launch.team > CG_MOST_ACC_LANES;
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef step(cg_func *f, const ir_node *acc, LLVMValueRef a, LLVMValueRef b)
+{
+    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
+    return opjit_cg_as_bits(f, opjit_cg_arith(f, (ir_op)ops[acc->kind], (ir_type)acc->type, (LLVMValueRef[]){ a, b }));
+}
+
+/* y where it replaces x: the first NaN wins, then the better value, then the first or the last of equal ones. */
+static cg_part step_arg(cg_func *f, const ir_node *acc, ir_type type, cg_part x, cg_part y)
+{
+    const bool least = acc->kind == IR_ARGMIN || acc->kind == IR_ARGMIN_LAST;
+    const bool first = acc->kind == IR_ARGMIN || acc->kind == IR_ARGMAX;
+    LLVMValueRef before = LLVMBuildICmp(f->b, first ? LLVMIntSLT : LLVMIntSGT, y.where, x.where, "");
+    LLVMValueRef equal = opjit_cg_compare(f, IR_EQ, type, x.value, y.value);
+    LLVMValueRef better =
+        least ? opjit_cg_compare(f, IR_LT, type, y.value, x.value) : opjit_cg_compare(f, IR_LT, type, x.value, y.value);
+    LLVMValueRef wins = LLVMBuildSelect(f->b, equal, before, better, "");
+    if (ir_is_float(type)) {
+        LLVMValueRef x_nan = opjit_cg_compare(f, IR_NE, type, x.value, x.value);
+        LLVMValueRef y_nan = opjit_cg_compare(f, IR_NE, type, y.value, y.value);
+        LLVMValueRef sooner = LLVMBuildICmp(f->b, LLVMIntSLT, y.where, x.where, "");
+        LLVMValueRef nan = LLVMBuildAnd(f->b, y_nan, LLVMBuildOr(f->b, LLVMBuildNot(f->b, x_nan, ""), sooner, ""), "");
+        wins = LLVMBuildSelect(f->b, LLVMBuildOr(f->b, x_nan, y_nan, ""), nan, wins, "");
+    }
+    wins = LLVMBuildAnd(f->b, y.some, LLVMBuildOr(f->b, wins, LLVMBuildNot(f->b, x.some, ""), ""), "");
+    return (cg_part){ LLVMBuildSelect(f->b, wins, opjit_cg_as_bits(f, y.value), opjit_cg_as_bits(f, x.value), ""),
+                      LLVMBuildSelect(f->b, wins, y.where, x.where, ""), LLVMBuildOr(f->b, x.some, y.some, "") };
+}
+
+cg_part opjit_cg_acc_combine(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part x, cg_part y)
+{
+    if (cg_acc_is_arg(acc))
+        return step_arg(f, acc, a->type, x, y);
+    return (cg_part){ .value = step(f, acc, x.value, y.value) };
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef at_lane(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane)
+{
+    return opjit_cg_offset(f, opjit_cg_int(f, bits, 1), array, lane);
+}
+
+static LLVMValueRef read_as(cg_func *f, LLVMTypeRef type, LLVMValueRef array, uint32_t bits, LLVMValueRef lane)
+{
+    LLVMValueRef v = LLVMBuildLoad2(f->b, type, at_lane(f, array, bits, lane), "");
+    LLVMSetAlignment(v, bits / 8);
+    return v;
+}
+
+LLVMValueRef opjit_cg_array_read(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, LLVMValueRef lane)
+{
+    return read_as(f, opjit_cg_int(f, bits, lanes), array, bits, lane);
+}
+
+/* Floats as such, which they are computed as. */
+static LLVMValueRef as_held(cg_func *f, const cg_acc *a, LLVMValueRef v)
+{
+    return a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
+}
+
+/* Floats as such; but for GPUs in the type that is stored, since what is one scalar becomes a register. */
+static LLVMValueRef read_values(cg_func *f, const cg_acc *a, LLVMValueRef array, uint32_t lanes, LLVMValueRef lane)
+{
+    const bool real = !f->cpu->grid && (a->type == IR_F32 || a->type == IR_F64);
+    const uint32_t bits = cg_acc_bits(a);
+    return read_as(f, real ? opjit_cg_float(f, a->type, lanes) : opjit_cg_int(f, bits, lanes), array, bits, lane);
+}
+
+void opjit_cg_array_write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane, LLVMValueRef value)
+{
+    LLVMSetAlignment(LLVMBuildStore(f->b, value, at_lane(f, array, bits, lane)), bits / 8);
+}
+
+cg_part opjit_cg_acc_read(cg_func *f, const ir_node *acc, const cg_acc *a, uint32_t lanes, LLVMValueRef lane)
+{
+    cg_part e = { .value = read_values(f, a, a->lane, lanes, lane) };
+    if (cg_acc_is_arg(acc)) {
+        e.where = opjit_cg_array_read(f, a->where, 64, lanes, lane);
+        e.some = cg_is_set(f, opjit_cg_array_read(f, a->some, 8, lanes, lane));
+    }
+    return e;
+}
+
+void opjit_cg_acc_write(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef lane, cg_part e)
+{
+    opjit_cg_array_write(f, a->lane, cg_acc_bits(a), lane, e.value);
+    if (cg_acc_is_arg(acc)) {
+        opjit_cg_array_write(f, a->where, 64, lane, e.where);
+        opjit_cg_array_write(f, a->some, 8, lane, opjit_cg_resize(f, e.some, 8, false));
+    }
+}
+
+/* Lanes of a vector of the machine's: a longer one takes long to compile. */
+static uint32_t part_of(const cg_func *f, uint32_t bits, uint32_t lanes)
+{
+    const uint32_t most = 8 * f->target->vector_bytes / bits;
+    return lanes < most || most == 0 ? lanes : most;
+}
+
+static void reset_array(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, uint64_t value)
+{
+    const uint32_t part = part_of(f, bits, lanes);
+    for (uint32_t i = 0; i < lanes; i += part)
+        opjit_cg_array_write(f, array, bits, number(f, 64, i), opjit_cg_kept(f, opjit_cg_number(f, bits, part, value)));
+}
+
+void opjit_cg_acc_reset(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    const uint32_t lanes = lanes_of(acc, a);
+    const bool arg = cg_acc_is_arg(acc);
+    reset_array(f, a->lane, cg_acc_bits(a), lanes, arg ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind));
+    if (arg) {
+        reset_array(f, a->where, 64, lanes, 0);
+        reset_array(f, a->some, 8, lanes, 0);
+    }
+}
+
+static LLVMValueRef array(cg_func *f, uint32_t bits, uint32_t count)
+{
+    LLVMTypeRef type = opjit_cg_int(f, bits, 1);
+    LLVMValueRef slot = opjit_cg_alloca(f, count > 1 ? LLVMArrayType2(type, count) : type);
+    LLVMSetAlignment(slot, 64);
+    return slot;
+}
+
+void opjit_cg_acc(cg_func *f, ir_ref statement)
+{
+    const ir_node *acc = ir_at(f->ir, statement);
+    cg_acc *a = &f->accs[statement];
+    LLVMValueRef zero = number(f, 64, 0);
+    const uint32_t lanes = lanes_of(acc, a), bits = cg_acc_bits(a);
+    *a = (cg_acc){ .type = a->type,
+                   .blocked = a->blocked || in_block(f, a),
+                   .own = a->own,
+                   .apart = a->apart,
+                   .lane = array(f, bits, lanes) };
+    f->accumulates = true;
+    if (cg_acc_is_arg(acc)) {
+        a->where = array(f, 64, lanes);
+        a->some = array(f, 8, lanes);
+    }
+    opjit_cg_acc_reset(f, acc, a);
+    if (!a->blocked)
+        return;
+    a->block = array(f, 64, 1);
+    a->total = array(f, bits, 1);
+    a->total_some = array(f, 8, 1);
+    a->total_where = array(f, 64, 1);
+    opjit_cg_array_write(f, a->block, 64, zero, zero);
+    opjit_cg_array_write(f, a->total, bits, zero, number(f, bits, 0));
+    opjit_cg_array_write(f, a->total_some, 8, zero, number(f, 8, 0));
+    opjit_cg_array_write(f, a->total_where, 64, zero, zero);
+}
+
+/* --- folds -------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef half_of(cg_func *f, LLVMValueRef v, uint32_t from, uint32_t count)
+{
+    if (!v)
+        return NULL;
+    if (count == 1)
+        return opjit_cg_lane(f, v, from);
+    return LLVMBuildShuffleVector(f->b, v, LLVMGetPoison(LLVMTypeOf(v)), opjit_cg_iota(f, 32, count, from, 1), "");
+}
+
+static cg_part half_entry(cg_func *f, cg_part e, uint32_t from, uint32_t count)
+{
+    return (cg_part){ half_of(f, e.value, from, count), half_of(f, e.where, from, count),
+                      half_of(f, e.some, from, count) };
+}
+
+/* What another thread has. */
+static cg_part entry_from(cg_func *f, cg_part e, LLVMValueRef lane)
+{
+    e.value = opjit_cg_from(f, e.value, lane);
+    if (e.where) {
+        e.where = opjit_cg_from(f, e.where, lane);
+        e.some = cg_is_set(f, opjit_cg_from(f, opjit_cg_resize(f, e.some, 8, false), lane));
+    }
+    return e;
+}
+
+/* Halves of a vector through memory: fast selection knows no shuffles, and what it doesn't know takes all of its block
+ * along.  So the block ends here, too: what comes next is often a vector of the result. */
+static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e)
+{
+    const uint32_t bits = cg_acc_bits(a);
+    uint32_t half = opjit_cg_lanes(e.value) / 2;
+    LLVMValueRef slot = array(f, bits, 2 * half);
+    cg_part one[CG_MOST_ACC_LANES];
+    for (; half * bits >= SHORTEST; half /= 2) {
+        opjit_cg_array_write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
+        e.value = opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = read_values(f, a, slot, half, number(f, 64, 0)) },
+                                       (cg_part){ .value = read_values(f, a, slot, half, number(f, 64, half)) })
+                      .value;
+    }
+    opjit_cg_array_write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
+    for (uint32_t i = 0; i < 2 * half; i++)
+        one[i].value = read_values(f, a, slot, 1, number(f, 64, i));
+    for (; half > 0; half /= 2)
+        for (uint32_t i = 0; i < half; i++)
+            one[i].value = opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = one[i].value },
+                                                (cg_part){ .value = one[i + half].value })
+                               .value;
+    opjit_cg_next_block(f);
+    return (cg_part){ .value = one[0].value };
+}
+
+/* By halves: lane l takes what lane l + half has. */
+static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    const uint32_t lanes = lanes_of(acc, a), part = part_of(f, cg_acc_bits(a), lanes), parts = lanes / part;
+    cg_part e[CG_MOST_ACC_LANES];
+    for (uint32_t i = 0; i < parts; i++)
+        e[i] = opjit_cg_acc_read(f, acc, a, part, number(f, 64, i * part));
+    for (uint32_t half = parts / 2; half > 0; half /= 2)
+        for (uint32_t i = 0; i < half; i++)
+            e[i] = opjit_cg_acc_combine(f, acc, a, e[i], e[i + half]);
+    if (part > 1 && !f->peak && !cg_acc_is_arg(acc) && cg_acc_bits(a) >= 32)
+        return fold_in_memory(f, acc, a, e[0]);
+    for (uint32_t half = part / 2; half > 0; half /= 2)
+        e[0] = opjit_cg_acc_combine(f, acc, a, half_entry(f, e[0], 0, half), half_entry(f, e[0], half, half));
+    return e[0];
+}
+
+cg_part opjit_cg_acc_fold(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    cg_part e = fold_lanes(f, acc, a);
+    for (uint32_t half = a->apart ? (uint32_t)acc->imm / 2 : 0; half > 0; half /= 2)
+        e = opjit_cg_acc_combine(f, acc, a, e, entry_from(f, e, opjit_cg_lane_after(f, half)));
+    if (a->apart) /* what the first thread has is right */
+        e = entry_from(f, e, number(f, 32, 0));
+    return e;
+}
+
+/* Of the blocks before. */
+static cg_part total_of(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef *out_some)
+{
+    LLVMValueRef zero = number(f, 64, 0);
+    cg_part total = { .value = read_values(f, a, a->total, 1, zero) };
+    *out_some = cg_is_set(f, opjit_cg_array_read(f, a->total_some, 8, 1, zero));
+    if (cg_acc_is_arg(acc)) {
+        total.where = opjit_cg_array_read(f, a->total_where, 64, 1, zero);
+        total.some = *out_some;
+    }
+    return total;
+}
+
+/* A block's value after those of the blocks before. */
+static cg_part after_total(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e)
+{
+    LLVMValueRef some;
+    const cg_part total = total_of(f, acc, a, &some);
+    if (cg_acc_is_arg(acc))
+        return opjit_cg_acc_combine(f, acc, a, total, e);
+    return (cg_part){ .value = LLVMBuildSelect(f->b, some, step(f, acc, total.value, e.value),
+                                               opjit_cg_as_bits(f, e.value), "") };
+}
+
+static void write_total(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e)
+{
+    LLVMValueRef zero = number(f, 64, 0);
+    const bool arg = cg_acc_is_arg(acc);
+    opjit_cg_array_write(f, a->total, cg_acc_bits(a), zero, e.value);
+    if (arg)
+        opjit_cg_array_write(f, a->total_where, 64, zero, e.where);
+    opjit_cg_array_write(f, a->total_some, 8, zero, arg ? opjit_cg_resize(f, e.some, 8, false) : number(f, 8, 1));
+}
+
+void opjit_cg_acc_add_block(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e)
+{
+    write_total(f, acc, a, after_total(f, acc, a, e));
+}
+
+/* Lanes, then the blocks before; where a team is a block they are all. */
+static cg_part fold(cg_func *f, const ir_node *acc, const cg_acc *a)
+{
+    if (!in_block(f, a)) {
+        const cg_part e = opjit_cg_acc_fold(f, acc, a);
+        return a->blocked ? after_total(f, acc, a, e) : e;
+    }
+    LLVMValueRef some;
+    cg_part total = total_of(f, acc, a, &some);
+    if (!cg_acc_is_arg(acc))
+        total.value = LLVMBuildSelect(f->b, some, opjit_cg_as_bits(f, total.value),
+                                      number(f, cg_acc_bits(a), opjit_ir_identity(a->type, (ir_kind)acc->kind)), "");
+    return total;
+}
+
+void opjit_cg_acc_enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k)
+{
+    LLVMValueRef zero = number(f, 64, 0), block = LLVMBuildAShr(f->b, k, number(f, 64, CG_BLOCK_SHIFT), "");
+    LLVMValueRef other = LLVMBuildICmp(f->b, LLVMIntNE, block, opjit_cg_array_read(f, a->block, 64, 1, zero), "");
+    LLVMBasicBlockRef after = opjit_cg_if_begin(f, other);
+    write_total(f, acc, a, fold(f, acc, a));
+    opjit_cg_acc_reset(f, acc, a);
+    opjit_cg_array_write(f, a->block, 64, zero, block);
+    opjit_cg_if_end(f, after);
+}
+
+LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
+{
+    const ir_node *acc = ir_at(f->ir, statement);
+    const cg_acc *a = &f->accs[statement];
+    if (a->held_count > 0) /* one lane: V10 */
+        return a->held[0];
+    const cg_part e = fold(f, acc, a);
+    if (!cg_acc_is_arg(acc))
+        return opjit_cg_as_bits(f, e.value);
+    return acc->type == IR_INDEX ? e.where : opjit_cg_convert(f, IR_I64, (ir_type)acc->type, e.where);
+}
+
+/* --- updates ------------------------------------------------------------------------------------------------------ */
+
+/* `e` goes into the lanes from k modulo lanes on. */
+static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k, uint32_t width, cg_part e)
+{
+    if (a->blocked)
+        opjit_cg_acc_enter_block(f, acc, a, k);
+    LLVMValueRef lane = number(f, 64, lanes_of(acc, a) - 1);
+    if (lanes_of(acc, a) > 1)
+        lane = LLVMBuildAnd(f->b, k, lane, "");
+    if (!f->peak && width > 1 && chooses(acc, a)) /* what the value was made of is another block, see below */
+        opjit_cg_next_block(f);
+    opjit_cg_acc_write(f, acc, a, lane, opjit_cg_acc_combine(f, acc, a, opjit_cg_acc_read(f, acc, a, width, lane), e));
+}
+
+/* --- in registers ------------------------------------------------------------------------------------------------- */
+
+static uint32_t lanes_of_upd(const cg_func *f, ir_ref s)
+{
+    return lanes_of(ir_at(f->ir, ir_at(f->ir, s)->ref), &f->accs[ir_at(f->ir, s)->ref]);
+}
+
+/* The accumulator of an UPD that rounds of `size` iterations from a multiple of its lanes on can hold; else NULL. */
+static cg_acc *holdable(cg_func *f, ir_ref s, uint32_t lanes, uint64_t size)
+{
+    const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
+    if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked || acc->imm < lanes || size % acc->imm != 0 ||
+        acc->imm / lanes > CG_MAX_HELD)
+        return NULL;
+    return &f->accs[n->ref];
+}
+
+bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size)
+{
+    bool any = false, all = lanes > 1;
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_UPD)
+            f->accs[ir_at(f->ir, s)->ref].held_count = 0;
+    for (ir_ref s = body; all && s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = holdable(f, s, lanes, size);
+        uint64_t rest;
+        if (ir_at(f->ir, s)->op != IR_UPD)
+            continue;
+        any = true;
+        all = a && a->held_count == 0 && opjit_cg_residue(f, lo, lanes_of_upd(f, s), &rest) && rest == 0;
+        if (all)
+            a->held_count = lanes_of_upd(f, s) / lanes;
+    }
+    for (ir_ref s = body; !all && s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_UPD)
+            f->accs[ir_at(f->ir, s)->ref].held_count = 0;
+    return any && all;
+}
+
+bool opjit_cg_can_hold_one(cg_func *f, ir_ref body)
+{
+    bool any = false;
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
+        if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked || lanes_of_upd(f, s) > 1 || f->cpu->grid)
+            continue;
+        f->accs[n->ref].held_count = 1;
+        any = true;
+    }
+    return any;
+}
+
+/* The accumulator that the statement updates, if it is held; else NULL. */
+static cg_acc *held_by(cg_func *f, ir_ref s)
+{
+    cg_acc *const a = ir_at(f->ir, s)->op == IR_UPD ? &f->accs[ir_at(f->ir, s)->ref] : NULL;
+    return a && a->held_count > 0 ? a : NULL;
+}
+
+static uint32_t held_lanes(const cg_func *f, ir_ref s, const cg_acc *a)
+{
+    return lanes_of_upd(f, s) / a->held_count;
+}
+
+void opjit_cg_hold_load(cg_func *f, ir_ref body)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = held_by(f, s);
+        for (uint32_t i = 0; a && i < a->held_count; i++)
+            a->held[i] =
+                as_held(f, a, read_values(f, a, a->lane, held_lanes(f, s, a), number(f, 64, i * held_lanes(f, s, a))));
+    }
+}
+
+void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = held_by(f, s);
+        for (uint32_t i = 0; a && i < a->held_count; i++) {
+            a->phis[i] = LLVMBuildPhi(f->b, LLVMTypeOf(a->held[i]), "");
+            LLVMAddIncoming(a->phis[i], &a->held[i], &before, 1);
+            a->held[i] = a->phis[i];
+        }
+    }
+}
+
+void opjit_cg_hold_next(cg_func *f, ir_ref body)
+{
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = held_by(f, s);
+        for (uint32_t i = 0; a && i < a->held_count; i++)
+            LLVMAddIncoming(a->phis[i], &a->held[i], &latch, 1);
+    }
+}
+
+void opjit_cg_hold_store(cg_func *f, ir_ref body)
+{
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        cg_acc *const a = held_by(f, s);
+        for (uint32_t i = 0; a && i < a->held_count; i++)
+            opjit_cg_array_write(f, a->lane, cg_acc_bits(a), number(f, 64, i * held_lanes(f, s, a)), a->held[i]);
+        if (a)
+            a->held_count = 0;
+    }
+}
+
+/* --- UPD ---------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef plus(cg_func *f, LLVMValueRef k, uint64_t more)
+{
+    return more ? LLVMBuildAdd(f->b, k, number(f, 64, more), "") : k;
+}
+
+/* Vectors that start at a multiple of their width stay in one block and don't wrap around the lanes. */
+void opjit_cg_upd(cg_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);
+    const cg_acc *a = &f->accs[n->ref];
+    cg_loop *loop = &f->loops[f->loop_count - 1];
+    cg_part all = { .value = opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes)) };
+    if (cg_acc_is_arg(acc)) {
+        all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->lanes);
+        all.some = opjit_cg_number(f, 1, f->lanes, 1);
+    }
+    if (a->apart) {
+        opjit_cg_apart_update(f, acc, &f->accs[n->ref], all);
+        return;
+    }
+    if (a->held_count > 0) {
+        LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->lanes % a->held_count];
+        *held = as_held(f, a, step(f, acc, *held, all.value));
+        return;
+    }
+    LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);
+    const uint32_t lanes = lanes_of(acc, a);
+    uint32_t width = f->lanes < lanes ? f->lanes : lanes;
+    uint64_t rest;
+    if (width > 1 && (loop->step != 1 || !opjit_cg_residue(f, loop->var, width, &rest) || rest != 0))
+        width = 1;
+    for (uint32_t i = 0; i < f->lanes; i += width)
+        update(f, acc, a, plus(f, k, i), width, f->lanes == width ? all : half_entry(f, all, i, width));
+}

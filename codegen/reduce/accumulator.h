@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accumulator.h - accumulators as accumulator.c and team.c see them: their lanes in memory, steps, folds and totals. */
+#ifndef OPJIT_CODEGEN_REDUCE_ACCUMULATOR_H
+#define OPJIT_CODEGEN_REDUCE_ACCUMULATOR_H
+
+#include "codegen/cg.h"
+
+enum {
+    CG_BLOCK_SHIFT = 12, /* of k: a block of 4096 */
+    CG_MOST_ACC_LANES = 32,
+};
+
+/* A value and, for arg kinds, where it is and whether it is one: by lane, or one of each. */
+typedef struct cg_part {
+    LLVMValueRef value, where, some;
+} cg_part;
+
+static inline bool cg_acc_is_arg(const ir_node *acc)
+{
+    return acc->kind >= IR_ARGMIN;
+}
+static inline uint32_t cg_acc_bits(const cg_acc *a)
+{
+    return 8 * opjit_ir_type_size(a->type);
+}
+
+static inline LLVMValueRef cg_is_set(cg_func *f, LLVMValueRef bytes)
+{
+    return LLVMBuildICmp(f->b, LLVMIntNE, bytes, opjit_cg_number(f, 8, opjit_cg_lanes(bytes), 0), "");
+}
+
+LLVMValueRef opjit_cg_array_read(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, LLVMValueRef lane);
+void opjit_cg_array_write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane, LLVMValueRef value);
+/* `lanes` lanes from `lane` on, as they are in memory. */
+cg_part opjit_cg_acc_read(cg_func *f, const ir_node *acc, const cg_acc *a, uint32_t lanes, LLVMValueRef lane);
+void opjit_cg_acc_write(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef lane, cg_part e);
+void opjit_cg_acc_reset(cg_func *f, const ir_node *acc, const cg_acc *a); /* all lanes */
+cg_part opjit_cg_acc_combine(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part x, cg_part y);
+/* Lanes by halves, those that threads have each one of too. */
+cg_part opjit_cg_acc_fold(cg_func *f, const ir_node *acc, const cg_acc *a);
+/* What a block's lanes fold to, into the total after those of the blocks before. */
+void opjit_cg_acc_add_block(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e);
+/* When k enters another block: the lanes go into the total and start anew. */
+void opjit_cg_acc_enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k);
+/* team.c: one step of this thread's lane. */
+void opjit_cg_apart_update(cg_func *f, const ir_node *acc, cg_acc *a, cg_part e);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* one_element.c - a loop that stores one value everywhere but in one element, as in a row of an identity matrix: it
+ * stores that value everywhere, and then the element.  A mask for each vector would be read from as much memory as is
+ * written, which takes a third of the time where that is the second cache.  Not for stores around the caches, and not
+ * for short loops; nor at peak where masks are registers: there a store to a line that is in the first cache already,
+ * among others that are not, takes as long as five of those (Emerald Rapids; at quick the row's variable goes to the
+ * stack at that place anyway). */
+#include "codegen/emit/access.h"
+
+enum { LEAST_VECTORS = 8 };
+
+/* The index that is compared with the loop's variable, or a sum with it; *moving: the sum.  0: none is. */
+static ir_ref compared(const cg_func *f, ir_ref condition, uint32_t loop, ir_ref *moving)
+{
+    int64_t factor;
+    if (ir_at(f->ir, condition)->op != IR_EQ)
+        return 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_ref still = ir_operand(f->ir, condition, 1 - i);
+        *moving = ir_operand(f->ir, condition, i);
+        if (ir_at(f->ir, still)->type == IR_INDEX && !(f->info[still].vary >> loop & 1) && !f->info[still].fresh &&
+            !f->info[*moving].fresh && opjit_cg_affine(f, *moving, f->loops[loop].var, &factor) && factor == 1)
+            return still;
+    }
+    return 0;
+}
+
+ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least)
+{
+    const ir_node *s = ir_at(f->ir, body);
+    const uint32_t loop = f->loop_count - 1;
+    const bool masks = f->peak && opjit_rt_target_has_masks(f->target) && !opjit_cg_is_zen(f);
+    ir_ref moving;
+    if (masks || lanes < 2 || least < (int64_t)lanes * LEAST_VECTORS || f->nontemporal || s->op != IR_STORE ||
+        s->next != 0 || f->loops[loop].step != 1 || !opjit_cg_contiguous(f, body, f->loops[loop].var, 1))
+        return 0;
+    const ir_ref choice = ir_operand(f->ir, body, 0);
+    if (ir_at(f->ir, choice)->op != IR_SELECT || !compared(f, ir_operand(f->ir, choice, 0), loop, &moving))
+        return 0;
+    for (uint32_t i = 1; i < 3; i++) {
+        const cg_info *arm = &f->info[ir_operand(f->ir, choice, i)];
+        if ((arm->vary >> loop & 1) || arm->fresh || arm->guarded)
+            return 0;
+    }
+    return choice;
+}
+
+int64_t opjit_cg_point_growth(const cg_func *f, ir_ref point, ir_ref row)
+{
+    ir_ref moving = 0;
+    int64_t still_factor, moving_factor;
+    const ir_ref still = compared(f, ir_operand(f->ir, point, 0), f->loop_count - 1, &moving);
+    for (uint32_t i = 1; i < 3; i++)
+        if (f->info[ir_operand(f->ir, point, i)].vary != 0)
+            return 0;
+    if (!opjit_cg_affine(f, still, row, &still_factor) || !opjit_cg_affine(f, moving, row, &moving_factor))
+        return 0;
+    return still_factor - moving_factor;
+}
+
+/* No branch: where the element is outside of the loop, it is stored to memory of our own. */
+static void put(cg_func *f, LLVMValueRef value, LLVMValueRef inside, LLVMValueRef pointer)
+{
+    f->nowhere = f->nowhere ? f->nowhere : opjit_cg_alloca(f, f->type.i64);
+    LLVMValueRef store = LLVMBuildStore(f->b, value, LLVMBuildSelect(f->b, inside, pointer, f->nowhere, ""));
+    LLVMSetAlignment(store, opjit_cg_bits(value) / 8);
+}
+
+void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count)
+{
+    const cg_access a = opjit_cg_access_of(f, body);
+    const uint32_t loop = f->loop_count - 1;
+    const ir_ref condition = ir_operand(f->ir, f->point, 0);
+    ir_ref moving = 0;
+    LLVMValueRef at = opjit_cg_emit(f, compared(f, condition, loop, &moving));
+    LLVMValueRef more = opjit_cg_at(f, moving, f->loops[loop].var, NULL);
+    at = more ? opjit_cg_sub(f, at, more) : at;
+    LLVMValueRef place = opjit_cg_sub(f, at, begin);
+    f->loops[loop].iv = at;
+    LLVMValueRef pointer = opjit_cg_lane0(f, &a);
+    LLVMValueRef value = opjit_cg_as_bits(f, opjit_cg_emit(f, ir_operand(f->ir, f->point, 1)));
+    put(f, value, LLVMBuildICmp(f->b, LLVMIntULT, place, count, ""), pointer);
+    if (!f->fronts.rows)
+        return;
+    const cg_fronts *two = &f->fronts;
+    LLVMValueRef later = opjit_cg_add(f, place, opjit_cg_times(f, two->rows, two->point_growth));
+    pointer = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), pointer,
+                              opjit_cg_times(f, two->rows, two->row + two->point_growth));
+    put(f, value, LLVMBuildICmp(f->b, LLVMIntULT, later, count, ""), pointer);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.c - what a loop stores in each of its runs alike, and computes with divisions, as the elements of small
+ * matrices side by side: a table in the module.  Its vectors are read faster than they are computed, and a run of the
+ * loop is a copy. */
+#include "codegen/cg.h"
+
+enum {
+    MOST_BYTES = 4096, /* of a table */
+    MOST_DEPTH = 16,   /* of the expression */
+    MOST_NODES = 64,   /* of it, as a tree */
+};
+
+/* As many vectors as the table repeats after, up to as many as registers have room for; else 0. */
+static uint32_t period_of(const char *data, size_t bytes, size_t vector)
+{
+    for (uint32_t n = 1; n <= CG_TABLE_VECTORS && n * vector < bytes; n++)
+        if (memcmp(data, data + n * vector, bytes - n * vector) == 0)
+            return n;
+    return 0;
+}
+
+/* Whether the expression is the variable's and constants' alone; *divides: it has a division. */
+static bool depends_on(const cg_func *f, ir_ref node, ir_ref var, uint32_t depth, bool *divides)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    if (n->op == IR_VAR)
+        return node == var;
+    if (n->op == IR_CONST)
+        return true;
+    if (n->count == 0 || n->count > 3 || n->op == IR_LOAD || n->op == IR_GET || n->op == IR_HEAD || depth == 0)
+        return false;
+    *divides = *divides || n->op == IR_IDIV || n->op == IR_IMOD;
+    for (uint32_t i = 0; i < n->count; i++)
+        if (!depends_on(f, ir_operand(f->ir, node, i), var, depth - 1, divides))
+            return false;
+    return true;
+}
+
+static bool evaluate(const cg_func *f, ir_ref node, uint64_t var, uint64_t *out)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    uint64_t args[3] = { 0 };
+    if (n->op == IR_VAR || n->op == IR_CONST) {
+        *out = n->op == IR_VAR ? var : n->imm;
+        return true;
+    }
+    for (uint32_t i = 0; i < n->count; i++)
+        if (!evaluate(f, ir_operand(f->ir, node, i), var, &args[i]))
+            return false;
+    if (n->op == IR_SELECT) {
+        *out = args[0] ? args[1] : args[2];
+        return true;
+    }
+    if (n->op == IR_IADD || n->op == IR_ISUB || n->op == IR_IMUL) {
+        *out = n->op == IR_IADD ? args[0] + args[1] : n->op == IR_ISUB ? args[0] - args[1] : args[0] * args[1];
+        return true;
+    }
+    const ir_type from = (ir_type)ir_at(f->ir, ir_operand(f->ir, node, 0))->type;
+    return opjit_ir_scalar((ir_op)n->op, (ir_type)n->type, from, args, out);
+}
+
+LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref lo, int64_t count)
+{
+    const ir_node *s = ir_at(f->ir, body);
+    bool divides = false;
+    if (f->cpu->grid || lanes < 2 || s->op != IR_STORE || s->next != 0 || f->turn.on || count < (int64_t)lanes ||
+        !ir_is_index_const(f->ir, lo) || ir_index_value(f->ir, lo) != 0 ||
+        !opjit_cg_contiguous(f, body, f->loops[f->loop_count - 1].var, 1))
+        return NULL;
+    const ir_ref value = ir_operand(f->ir, body, 0);
+    const size_t size = opjit_ir_type_size(f->ir->tensors[s->ref].type);
+    if ((uint64_t)count * size > MOST_BYTES || f->info[value].weight > MOST_NODES ||
+        !depends_on(f, value, f->loops[f->loop_count - 1].var, MOST_DEPTH, &divides) || !divides)
+        return NULL;
+    const size_t room = ((size_t)count + lanes) * size; /* a masked vector may reach over the end */
+    char *data = ARENA_ARRAY(f->arena, char, room);
+    if (!data) {
+        f->failed = true;
+        return NULL;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits;
+        if (!evaluate(f, value, (uint64_t)i, &bits))
+            return NULL;
+        memcpy(data + (size_t)i * size, &bits, size);
+    }
+    f->table_period = period_of(data, (size_t)count * size, lanes * size);
+    f->table_lanes = lanes;
+    memset(f->table_read, 0, sizeof(f->table_read));
+    return opjit_cg_constant_data(f, "table", LLVMConstStringInContext(f->llvm, data, (unsigned)room, 1));
+}
+
+LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
+{
+    cg_loop *loop = &f->loops[f->loop_count - 1];
+    LLVMTypeRef element = opjit_cg_int(f, bits, 1);
+    LLVMValueRef iv = opjit_cg_variable(f, loop);
+    const bool repeats = f->table_period > 0 && f->lanes == f->table_lanes;
+    cg_table_read *read = repeats ? &f->table_read[loop->offset / f->lanes % f->table_period] : NULL;
+    const bool again = read && read->value && read->iv == iv && read->block == LLVMGetInsertBlock(f->b) &&
+                       (f->peak || read->uses < CG_FEW_USES);
+    if (again) {
+        read->uses++;
+        return read->value;
+    }
+    LLVMValueRef at = opjit_cg_offset(f, element, opjit_cg_offset(f, element, f->table, iv),
+                                      opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->lanes), at, "");
+    LLVMSetAlignment(v, bits / 8);
+    if (read)
+        *read = (cg_table_read){ v, iv, LLVMGetInsertBlock(f->b), 1 };
+    return v;
+}

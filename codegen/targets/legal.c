@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* legal.c - the table of what 64-bit CPUs can do, what GPUs have beside, and how a target's own rows go before
+ * both.  LLVM makes library calls of fmod, ldexp, and of what else a target lacks (its file says what: rounding,
+ * half conversions, fma), and ends the process on what it can't select; so what stands here as expanded or called
+ * never reaches it, and what stands nowhere is refused. f16 arithmetic is f32 arithmetic between two conversions. */
+#include "codegen/cg.h"
+
+static const cg_legal common[] = {
+    { IR_CONST, CG_ALL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_VAR, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_PARAM, CG_ELEMENTS | CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_GET, CG_ALL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_LOAD, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_IADD, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_ISUB, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_IMUL, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_IDIV, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_IMOD, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_IMIN, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_IMAX, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CLAMP, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_DOWN, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_UP, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_HEAD, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
+    { IR_TO_INDEX, CG_INTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_ELEM, CG_INTS | CG_F32 | CG_F64, 0, CG_NATIVE, CG_NATIVE },
+    { IR_ADD, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_SUB, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_MUL, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_DIV, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_DIV, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
+    { IR_REM, CG_FLOATS, 0, CG_CALLED, CG_CALLED },
+    { IR_REM, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
+    { IR_MIN, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_MAX, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_NEG, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_ABS, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_SQRT, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_FMA, CG_F16, 0, CG_EXPANDED, CG_EXPANDED }, /* exact in f64 */
+    { IR_LDEXP, CG_FLOATS, 0, CG_EXPANDED, CG_EXPANDED },
+    { IR_AND, CG_INTS | CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_OR, CG_INTS | CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_XOR, CG_INTS | CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_NOT, CG_INTS | CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_SHL, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
+    { IR_SHR, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
+    { IR_IPOW, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
+    { IR_SIN_FAR, CG_F64, 0, CG_CALLED, CG_CALLED },
+    { IR_COS_FAR, CG_F64, 0, CG_CALLED, CG_CALLED },
+    { IR_TAN_FAR, CG_F64, 0, CG_CALLED, CG_CALLED },
+    { IR_EQ, CG_ALL & ~CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_NE, CG_ALL & ~CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_LT, CG_ALL & ~CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_LE, CG_ALL & ~CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CAST, CG_INTS | CG_F32 | CG_F64 | CG_BOOL, 0, CG_NATIVE, CG_NATIVE },
+    { IR_BITS, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_SELECT, CG_ALL, 0, CG_NATIVE, CG_NATIVE },
+    { .types = 0 },
+};
+
+/* What GPUs have beside: instructions for all of this. */
+static const cg_legal gpu[] = {
+    { IR_ELEM, CG_F16, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CAST, CG_F16, 0, CG_NATIVE, CG_NATIVE },
+    { IR_FMA, CG_F32 | CG_F64, 0, CG_NATIVE, CG_NATIVE },
+    { IR_FLOOR, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CEIL, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_TRUNC, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_RINT, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE },
+    { IR_CTPOP, CG_INTS, 0, CG_EXPANDED, CG_EXPANDED },
+    { .types = 0 },
+};
+
+static const cg_legal *find(const cg_legal *rows, ir_op op, ir_type type)
+{
+    for (; rows && rows->types != 0; rows++)
+        if (rows->op == op && (rows->types >> type & 1) != 0)
+            return rows;
+    return NULL;
+}
+
+static const cg_target *const targets[] = { &opjit_cg_target_x86,   &opjit_cg_target_aarch64, &opjit_cg_target_riscv,
+                                            &opjit_cg_target_nvptx, &opjit_cg_target_amdgpu,  &opjit_cg_target_spirv };
+
+const cg_target *opjit_cg_target_find(rt_arch arch)
+{
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+        if (targets[i]->arch == arch)
+            return targets[i];
+    return NULL;
+}
+
+cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type)
+{
+    const cg_legal *row = find(cpu->legal, op, type);
+    if (!row && cpu->grid)
+        row = find(gpu, op, type);
+    if (!row)
+        row = find(common, op, type);
+    if (!row)
+        return CG_REFUSED;
+    return (target->features & row->features) == row->features ? row->with : row->without;
+}

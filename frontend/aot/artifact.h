@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* artifact.h - kernels that are compiled to be shipped, and the texts that go with them.  For this folder alone. */
+#ifndef OPJIT_FRONTEND_AOT_ARTIFACT_H
+#define OPJIT_FRONTEND_AOT_ARTIFACT_H
+
+#include "frontend/frontend.h"
+
+#define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: what C promises to tell apart */
+#define ARTIFACT_KINDS (OPJIT_ARTIFACT_SPIRV + 1)
+
+/* A kernel for one of the artifact's targets. */
+typedef struct fe_version {
+    fe_unit *unit; /* its name is that of the symbols */
+    rt_bytes meta; /* opjit_kernel_meta, entries 0 */
+} fe_version;
+
+#define ARTIFACT_ARGUMENT_SIZE 48u
+typedef struct fe_argument {
+    char text[ARTIFACT_ARGUMENT_SIZE]; /* a C identifier, unique in its kernel */
+} fe_argument;
+
+typedef struct fe_shipped {
+    char name[ARTIFACT_NAME_MOST + 1];
+    fe_version *versions; /* as the artifact's targets */
+    codegen_data *constants;
+    fe_argument *arguments; /* inputs, outputs, parameters */
+    uint64_t workspace;               /* bytes that every version can do with */
+    rt_bytes outputs[ARTIFACT_KINDS]; /* made when first asked for; empty: not yet */
+} fe_shipped;
+
+struct opjit_artifact {
+    opjit_context *context;
+    rt_arena arena;
+    char name[ARTIFACT_NAME_MOST + 1];
+    rt_target *targets; /* best first */
+    uint32_t target_count;
+    fe_shipped **kernels;
+    uint32_t kernel_count, kernel_capacity;
+    rt_bytes outputs[ARTIFACT_KINDS]; /* of all kernels together */
+};
+
+static inline const opjit_kernel_meta *shipped_meta(const fe_shipped *k, uint32_t version)
+{
+    return (const opjit_kernel_meta *)(const void *)k->versions[version].meta.data;
+}
+
+/* What the metadata's offset of a string stands for; "" for 0. */
+static inline const char *meta_text(const opjit_kernel_meta *m, uint32_t offset)
+{
+    return offset == 0 ? "" : (const char *)m + offset;
+}
+
+/* "[4, 1]" */
+static inline void put_list(rt_bytes *out, const uint64_t *numbers, uint32_t count)
+{
+    opjit_rt_bytes_u8(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        opjit_rt_bytes_printf(out, "%s%llu", i == 0 ? "" : ", ", (unsigned long long)numbers[i]);
+    opjit_rt_bytes_u8(out, ']');
+}
+
+/* assemble.c: appends the machine code, for which the assembler may take so many seconds; UNAVAILABLE where there is none. */
+#define FE_ASSEMBLE_SECONDS 60u
+opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, unsigned seconds, rt_bytes *out,
+                               opjit_error *error);
+/* artifact.c: whether C, C++ or their libraries have the name, or reserve it. */
+bool opjit_fe_artifact_is_taken(const char *name);
+/* names.c: the caller's names for a graph's buffers; those of the arguments in C. */
+opjit_status opjit_fe_artifact_label(const fe_subject *subject, fe_graph *graph, opjit_error *error);
+opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error);
+/* check.c: NAME_runs_here and the includes that it takes. */
+void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);
+void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes *out);
+/* header.c, json.c: append the text; a failure stays in *out. */
+void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
+void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out);
+void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
+
+#endif

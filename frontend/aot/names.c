@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c - what the buffers and parameters of a shipped kernel are called: a graph's as its description
+ * names them, an operator's by its fields; and as C identifiers for the header and the JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/aot/artifact.h"
+
+/* --- in the metadata ---------------------------------------------------------------------------------------------- */
+
+/* One place of a graph by its name; without one it keeps its number, "Inputs[3]". */
+static opjit_status label(fe_graph *graph, fe_buffer *buffer, const char *name, opjit_error *error)
+{
+    if (name == NULL || name[0] == '\0')
+        return OPJIT_OK;
+    buffer->name = opjit_rt_arena_string(&graph->arena, name, strlen(name));
+    buffer->named = true;
+    return buffer->name == NULL ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+/* The name of the first edge of each graph input and output that has one.  names: one a number. */
+static void edge_names(const DML_GRAPH_EDGE_DESC *edges, uint32_t count, bool is_input, const char **names)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const DML_INPUT_GRAPH_EDGE_DESC *const in = edges[i].Desc;
+        const DML_OUTPUT_GRAPH_EDGE_DESC *const out = edges[i].Desc;
+        const uint32_t at = is_input ? in->GraphInputIndex : out->GraphOutputIndex;
+        const char *const name = is_input ? in->Name : out->Name;
+        if (names[at] == NULL && name != NULL && name[0] != '\0')
+            names[at] = name;
+    }
+}
+
+opjit_status opjit_fe_artifact_label(const fe_subject *subject, fe_graph *graph, opjit_error *error)
+{
+    const DML_GRAPH_DESC *const desc = subject->desc;
+    const char **inputs, **outputs;
+
+    if (subject->op != NULL) {
+        for (uint32_t i = 0; i < graph->input_count; i++)
+            graph->inputs[i].named = true;
+        for (uint32_t i = 0; i < graph->output_count; i++)
+            graph->outputs[i].named = true;
+        return OPJIT_OK;
+    }
+    inputs = ARENA_ARRAY(&graph->arena, const char *, desc->InputCount);
+    outputs = ARENA_ARRAY(&graph->arena, const char *, desc->OutputCount);
+    if (inputs == NULL || outputs == NULL)
+        return opjit_rt_no_memory(error);
+    edge_names(desc->InputEdges, desc->InputEdgeCount, true, inputs);
+    edge_names(desc->OutputEdges, desc->OutputEdgeCount, false, outputs);
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        TRY(label(graph, &graph->inputs[i], inputs[graph->inputs[i].given], error));
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        TRY(label(graph, &graph->outputs[i], outputs[i], error));
+    return OPJIT_OK;
+}
+
+/* --- as C identifiers --------------------------------------------------------------------------------------------- */
+
+static bool is_letter_or_digit(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* Letters and digits; what is between them becomes one underscore.  Names of capitals alone are often macros, so they
+ * become small.  False: nothing is left that may begin a name. */
+static bool identifier(const char *text, char out[static ARTIFACT_ARGUMENT_SIZE])
+{
+    size_t used = 0;
+    bool gap = false, small = false;
+
+    for (; *text != '\0' && used + 2 < ARTIFACT_ARGUMENT_SIZE; text++) {
+        if (!is_letter_or_digit(*text)) {
+            gap = used != 0;
+            continue;
+        }
+        if (gap)
+            out[used++] = '_';
+        gap = false;
+        small = small || (*text >= 'a' && *text <= 'z');
+        out[used++] = *text;
+    }
+    out[used] = '\0';
+    for (char *c = out; !small && *c != '\0'; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c - 'A' + 'a');
+    return used != 0 && !(out[0] >= '0' && out[0] <= '9');
+}
+
+/* "in0": what places without a name have, and nothing else. */
+static bool is_numbered(const char *name)
+{
+    static const char *const heads[] = { "in", "out", "param" };
+
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        const size_t length = strlen(heads[i]);
+        if (strncmp(name, heads[i], length) == 0 && name[length] != '\0' &&
+            name[length + strspn(name + length, "0123456789")] == '\0')
+            return true;
+    }
+    return false;
+}
+
+static bool is_type(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 2 && strcmp(name + length - 2, "_t") == 0;
+}
+
+/* Whether the prototype can have the name beside those before it. */
+static bool is_free(const fe_shipped *k, const char *name, uint32_t before)
+{
+    const size_t length = strlen(k->name);
+
+    if (opjit_fe_artifact_is_taken(name) || is_numbered(name) || is_type(name) || strcmp(name, "workspace") == 0 ||
+        (strncmp(name, k->name, length) == 0 && name[length] == '_')) /* the header's macros */
+        return false;
+    for (uint32_t i = 0; i < before; i++)
+        if (strcmp(k->arguments[i].text, name) == 0)
+            return false;
+    return true;
+}
+
+static void name_argument(fe_shipped *k, uint32_t at, const char *text, const char *head, uint32_t number)
+{
+    char *const out = k->arguments[at].text;
+
+    if (text == NULL || !identifier(text, out) || !is_free(k, out, at))
+        snprintf(out, ARTIFACT_ARGUMENT_SIZE, "%s%u", head, (unsigned)number);
+}
+
+opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error)
+{
+    const fe_graph *const graph = &k->versions[0].unit->graph;
+    uint32_t at = 0;
+
+    k->arguments = ARENA_ARRAY(arena, fe_argument, graph->input_count + graph->output_count + graph->late_count);
+    if (k->arguments == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        name_argument(k, at++, graph->inputs[i].named ? graph->inputs[i].name : NULL, "in", i);
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        name_argument(k, at++, graph->outputs[i].named ? graph->outputs[i].name : NULL, "out", i);
+    for (uint32_t i = 0; i < graph->late_count; i++)
+        name_argument(k, at++, graph->late[i].name, "param", i);
+    return OPJIT_OK;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c - what an artifact's kernels are given out as: which kinds there are for its targets, and making
+ * them when they are first asked for.  Which kernels it has is artifact.c's. */
+#include <string.h>
+
+#include "frontend/aot/artifact.h"
+
+static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codegen_emit emit, rt_bytes *out,
+                             opjit_error *error)
+{
+    const opjit_codegen *codegen;
+    rt_arena arena;
+    codegen_kernel kernel = { .version_count = a->target_count, .constants = k->constants };
+    codegen_request request = { .level = k->versions[0].unit->options.level,
+                                .emit = emit,
+                                .name = k->name,
+                                .allocator = &a->context->core->allocator,
+                                .verify = a->context->core->verify,
+                                .kernel = &kernel };
+    codegen_version *versions;
+    codegen_result result = { .entries = NULL };
+    opjit_status status = OPJIT_OK;
+
+    TRY(opjit_fe_codegen(a->context->core, &codegen, error));
+    opjit_rt_arena_init(&arena, request.allocator);
+    versions = ARENA_ARRAY(&arena, codegen_version, a->target_count);
+    kernel.versions = versions;
+    for (uint32_t i = 0; versions != NULL && i < a->target_count; i++) {
+        const fe_unit *unit = k->versions[i].unit;
+        versions[i] = (codegen_version){ .variants = opjit_fe_program_list(&unit->program, &arena),
+                                         .variant_count = unit->program.count,
+                                         .target = unit->options.target,
+                                         .name = unit->name,
+                                         .meta = shipped_meta(k, i) };
+        if (versions[i].variants == NULL)
+            versions = NULL;
+    }
+    opjit_rt_bytes_init(&result.bytes, request.allocator);
+    status = versions == NULL ? opjit_rt_no_memory(error) : codegen->compile(&request, &result, error);
+    if (status == OPJIT_OK)
+        *out = result.bytes;
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
+/* The scheduled IR of every version and variant, each as its own text. */
+static void print_ir(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out)
+{
+    for (uint32_t i = 0; i < a->target_count; i++) {
+        const fe_program *program = &k->versions[i].unit->program;
+        for (uint32_t v = 0; v < program->count; v++) {
+            opjit_rt_bytes_printf(out, "; %s%s\n", a->targets[i].text,
+                                  program->masks[v] != 0 ? ", an output in the memory of an input" : "");
+            opjit_ir_print(&program->variants[v], out);
+        }
+    }
+}
+
+static opjit_status assemble(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out, opjit_error *error)
+{
+    rt_bytes ptx;
+
+    TRY(generate(a, k, CODEGEN_ASM, &ptx, error));
+    const opjit_status status = opjit_fe_assemble(&a->targets[0], &ptx, FE_ASSEMBLE_SECONDS, out, error);
+    opjit_rt_bytes_free(&ptx);
+    return status;
+}
+
+/* Of all kernels together. */
+#define COMMON_KINDS (1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED | 1u << OPJIT_ARTIFACT_LIBRARY_HEADER)
+static bool is_common(opjit_artifact_kind kind)
+{
+    return (COMMON_KINDS >> kind & 1) != 0;
+}
+
+/* Some kinds are for one sort of target. */
+static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind, opjit_error *error)
+{
+    static const struct {
+        rt_arch arch; /* RT_ARCH_END: any CPU */
+        uint32_t kinds;
+        const char *names, *all;
+    } rows[] = {
+        { RT_ARCH_END, 1u << OPJIT_ARTIFACT_OBJECT | 1u << OPJIT_ARTIFACT_HEADER | COMMON_KINDS,
+          "objects, libraries and headers are for CPUs", "obj, header, lib, llvm, asm, ir" },
+        { RT_ARCH_NVPTX, 1u << OPJIT_ARTIFACT_PTX | 1u << OPJIT_ARTIFACT_CUBIN, "ptx and cubin are for NVIDIA's GPUs",
+          "ptx, cubin, llvm, asm, ir" },
+        { RT_ARCH_AMDGPU, 1u << OPJIT_ARTIFACT_HSACO, "hsaco is for AMD's GPUs", "hsaco, llvm, asm, ir" },
+        { RT_ARCH_SPIRV, 1u << OPJIT_ARTIFACT_SPIRV, "spirv is for target spirv", "spirv, llvm, ir" },
+    };
+    const rt_target *target = &a->targets[0];
+    const rt_arch arch = rt_target_team(target) == 0 ? RT_ARCH_END : target->arch;
+    const char *reason =
+        arch == RT_ARCH_SPIRV && kind == OPJIT_ARTIFACT_ASM ? "SPIR-V is no text, which spirv-dis makes of it" : NULL;
+    const char *all = NULL;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].arch == arch)
+            all = rows[i].all;
+        else if ((rows[i].kinds >> kind & 1) != 0)
+            reason = rows[i].names;
+    return reason == NULL ? OPJIT_OK
+                          : opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                               "%s, and the target is %.*s, for which there are %s and json", reason,
+                                               (int)strcspn(target->text, "+,"), target->text, all);
+}
+
+static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, opjit_artifact_kind kind, rt_bytes *out,
+                                opjit_error *error)
+{
+    switch (kind) {
+    case OPJIT_ARTIFACT_OBJECT:
+    case OPJIT_ARTIFACT_HSACO:
+    case OPJIT_ARTIFACT_SPIRV: return generate(a, k, CODEGEN_OBJECT, out, error);
+    case OPJIT_ARTIFACT_PTX:
+    case OPJIT_ARTIFACT_ASM: return generate(a, k, CODEGEN_ASM, out, error);
+    case OPJIT_ARTIFACT_CUBIN: return assemble(a, k, out, error);
+    case OPJIT_ARTIFACT_LLVM: return generate(a, k, CODEGEN_LLVM, out, error);
+    case OPJIT_ARTIFACT_IR: print_ir(a, k, out); break;
+    case OPJIT_ARTIFACT_HEADER: opjit_fe_artifact_header(a, k, out); break;
+    case OPJIT_ARTIFACT_JSON: opjit_fe_artifact_json(a, k, out); break;
+    default: break;
+    }
+    return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+/* Names in the registry's order. */
+static void sort_members(codegen_member *members, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap != 0; gap /= 2) /* Shell's sort: no recursion, and nobody has 10 000 kernels */
+        for (uint32_t i = gap; i < count; i++) {
+            const codegen_member member = members[i];
+            uint32_t at = i;
+            for (; at >= gap && strcmp(members[at - gap].name, member.name) > 0; at -= gap)
+                members[at] = members[at - gap];
+            members[at] = member;
+        }
+}
+
+static opjit_status make_library(opjit_artifact *a, codegen_library_kind kind, rt_arena *arena, rt_bytes *out,
+                                 opjit_error *error)
+{
+    codegen_member *members = ARENA_ARRAY(arena, codegen_member, a->kernel_count);
+    const codegen_library library = { .name = a->name,
+                                      .members = members,
+                                      .member_count = a->kernel_count,
+                                      .kind = kind,
+                                      .target = &a->targets[0],
+                                      .allocator = &a->context->core->allocator };
+    const opjit_codegen *codegen;
+
+    if (members == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < a->kernel_count; i++) {
+        const char **versions = ARENA_ARRAY(arena, const char *, a->target_count);
+        const fe_shipped *k = a->kernels[i];
+        uint64_t bytes;
+        if (versions == NULL)
+            return opjit_rt_no_memory(error);
+        for (uint32_t v = 0; v < a->target_count; v++)
+            versions[v] = k->versions[v].unit->name;
+        members[i] = (codegen_member){ .name = k->name, .versions = versions, .version_count = a->target_count };
+        TRY(opjit_artifact_get(a, i, OPJIT_ARTIFACT_OBJECT, &members[i].object, &bytes, error));
+        members[i].bytes = (size_t)bytes;
+    }
+    sort_members(members, a->kernel_count);
+    TRY(opjit_fe_codegen(a->context->core, &codegen, error));
+    return codegen->library(&library, out, error);
+}
+
+static opjit_status make_common(opjit_artifact *a, opjit_artifact_kind kind, rt_bytes *out, opjit_error *error)
+{
+    opjit_status status;
+    rt_arena arena;
+
+    if (kind == OPJIT_ARTIFACT_LIBRARY_HEADER) {
+        opjit_fe_artifact_library_header(a, out);
+        return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    }
+    opjit_rt_arena_init(&arena, &a->context->core->allocator);
+    status = make_library(a, kind == OPJIT_ARTIFACT_ARCHIVE ? CODEGEN_ARCHIVE : CODEGEN_SHARED, &arena, out, error);
+    opjit_rt_arena_free(&arena);
+    return status;
+}
+
+opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_artifact_kind kind,
+                                const void **out_data, uint64_t *out_bytes, opjit_error *error)
+{
+    rt_bytes *output, made;
+
+    opjit_rt_error_clear(error);
+    if (out_data != NULL)
+        *out_data = NULL;
+    if (out_bytes != NULL)
+        *out_bytes = 0;
+    if (artifact == NULL || out_data == NULL || out_bytes == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
+                                  artifact == NULL   ? "artifact"
+                                  : out_data == NULL ? "out_data"
+                                                     : "out_bytes");
+    if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_SPIRV)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kind: %u, must be an opjit_artifact_kind (%u to %u)",
+                                  (unsigned)kind, (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_SPIRV);
+    TRY(check_kind(artifact, kind, error));
+    if (is_common(kind) ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "index: %u, there are %u kernels", index,
+                                  artifact->kernel_count);
+    output = is_common(kind) ? &artifact->outputs[kind] : &artifact->kernels[index]->outputs[kind];
+    if (output->size == 0) {
+        opjit_status status;
+        opjit_rt_bytes_init(&made, &artifact->context->core->allocator);
+        status = is_common(kind) ? make_common(artifact, kind, &made, error)
+                                 : make_output(artifact, artifact->kernels[index], kind, &made, error);
+        if (status != OPJIT_OK) {
+            opjit_rt_bytes_free(&made);
+            return status;
+        }
+        *output = made;
+    }
+    *out_data = output->data;
+    *out_bytes = output->size;
+    return OPJIT_OK;
+}

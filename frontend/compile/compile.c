@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile.c - makes the kernel of a key that no cache has: IR, code, image, kernel.  Which key that is, and whether a
+ * cache has it, is driver.c's. */
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/frontend.h"
+#include "runtime/cache/disk.h"
+
+enum { KEY_ROOM = 512 }; /* bytes of most keys */
+
+/* --- units -------------------------------------------------------------------------------------------------------- */
+
+void opjit_fe_unit_destroy(void *user)
+{
+    fe_unit *unit = user;
+    rt_core *core = unit->core;
+
+    opjit_fe_program_free(&unit->program);
+    opjit_fe_graph_free(&unit->graph);
+    opjit_rt_release(&core->allocator, unit, sizeof *unit);
+    opjit_rt_core_release(core);
+}
+
+/* Whatever the host's locale: names are part of images, which are the same everywhere. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* "diagonal_matrix1_f32_09ab34cd": the same for the same key. */
+static void make_name(const fe_graph *graph, rt_hash key, char name[static FE_NAME_SIZE])
+{
+    const char *const type = opjit_rt_dtype_short(graph->outputs[0].tensor.dtype);
+    const size_t length = strlen(type);
+    size_t used = 0;
+
+    _Static_assert(64 + 1 + 8 + 1 + 8 + 1 <= FE_NAME_SIZE, "types' short names have three letters");
+    for (; used < 64 && graph->label[used] != '\0'; used++)
+        name[used] = lower(graph->label[used]);
+    name[used++] = '_';
+    memcpy(name + used, type, length);
+    used += length;
+    name[used++] = '_';
+    opjit_rt_hex(key.lo, 8, name + used);
+    name[used + 8] = '\0';
+}
+
+static opjit_status unit_fill(opjit_context *context, fe_unit *unit, const fe_subject *subject, opjit_error *error)
+{
+    const fe_options *options = &unit->options;
+
+    if (subject->op != NULL)
+        TRY(opjit_fe_graph_of(subject->op, options, &unit->graph, error));
+    else
+        TRY(opjit_fe_graph_read(context, subject, true, &unit->graph, error));
+    if (options->name == NULL)
+        make_name(&unit->graph, unit->key, unit->name);
+    else
+        snprintf(unit->name, sizeof unit->name, "%s", options->name);
+    if (options->name != NULL)
+        unit->options.name = unit->name;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                               rt_hash key, fe_unit **out, opjit_error *error)
+{
+    fe_unit *unit = opjit_rt_allocate(&context->core->allocator, sizeof *unit, _Alignof(fe_unit));
+    opjit_status status;
+
+    if (unit == NULL)
+        return opjit_rt_no_memory(error);
+    memset(unit, 0, offsetof(fe_unit, room));
+    unit->core = opjit_rt_core_retain(context->core);
+    opjit_rt_arena_init_in(&unit->graph.arena, &unit->core->allocator, unit->room, sizeof unit->room);
+    unit->options = *options;
+    unit->options.own = *options->target;
+    unit->options.target = &unit->options.own;
+    unit->key = key;
+    status = unit_fill(context, unit, subject, error);
+    if (status != OPJIT_OK)
+        opjit_fe_unit_destroy(unit);
+    else
+        *out = unit;
+    return status;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------- */
+
+fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_target *target)
+{
+    fe_label label;
+    size_t used = 0;
+
+    while (name[used] != '\0' && used < 64) {
+        label.text[used] = lower(name[used]);
+        used++;
+    }
+    used += (size_t)snprintf(label.text + used, sizeof label.text - used, ",%s,",
+                             shape == NULL ? "u8" : opjit_rt_dtype_short(shape->dtype));
+    for (uint32_t i = 0; shape != NULL && i < shape->rank && used < sizeof label.text; i++)
+        used += (size_t)snprintf(label.text + used, sizeof label.text - used, "%s%u", i == 0 ? "" : "x",
+                                 (unsigned)shape->sizes[i]);
+    /* Of the target no more than its name: its tuning has commas, and is the same for all kernels of a context. */
+    if (used < sizeof label.text)
+        snprintf(label.text + used, sizeof label.text - used, ",%.*s", (int)strcspn(target->text, ",+"), target->text);
+    return label;
+}
+
+OUT_OF_LINE static void report(const fe_unit *unit, const char *how, const rt_kernel_times *times)
+{
+    if (rt_wants_events(unit->core))
+        opjit_rt_event(unit->core, OPJIT_EVENT_COMPILE, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
+                       opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text,
+                       how, times->lower_ms, times->passes_ms, times->codegen_ms, times->compile_ms);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+/* All that the unit keeps from the allocator.  Operators that other kernels hold, too, count with each. */
+static uint64_t unit_bytes(const fe_unit *unit)
+{
+    const fe_program *program = &unit->program;
+    uint64_t bytes = sizeof *unit + opjit_rt_arena_bytes(&unit->graph.arena) +
+                     (uint64_t)program->capacity * sizeof *program->variants;
+
+    for (uint32_t i = 0; i < unit->graph.node_count; i++) {
+        const opjit_operator *op = unit->graph.nodes[i].op;
+        bytes += op->size + opjit_rt_arena_bytes(&op->arena) + (op->key.borrowed ? 0 : op->key.capacity);
+    }
+    for (uint32_t i = 0; i < program->count; i++)
+        bytes += opjit_rt_arena_bytes(&program->variants[i].arena);
+    return bytes;
+}
+
+/* With the unit's own constants, or without any where some are left to each caller. */
+static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kernel_hooks hooks,
+                                  const rt_kernel_times *times, opjit_kernel **out, opjit_error *error)
+{
+    const fe_graph *graph = &unit->graph;
+    void **constants = ARENA_ARRAY(&unit->graph.arena, void *, graph->constant_count);
+
+    hooks.customs = graph->parts == NULL ? NULL : &graph->plan;
+    if (constants == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < graph->constant_count; i++) {
+        constants[i] = (void *)(uintptr_t)graph->constants[i].data; /* kernels only read them */
+        hooks.unbound = hooks.unbound || constants[i] == NULL;
+    }
+    hooks.user_bytes = unit_bytes(unit);
+    return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, graph->constant_count, &hooks,
+                                  times, out, error);
+}
+
+/* --- compiled kernels --------------------------------------------------------------------------------------------- */
+
+/* What a device's driver is given, as code; texts end with a NUL. */
+static codegen_emit code_kind(const rt_target *target)
+{
+    return target->arch == RT_ARCH_NVPTX ? CODEGEN_ASM : rt_target_team(target) > 0 ? CODEGEN_OBJECT : CODEGEN_CODE;
+}
+
+/* Code of unit->program, which is freed here or by the caller. */
+static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
+{
+    const double start = opjit_fe_now();
+    rt_arena arena;
+    codegen_request request = {
+        .variant_count = unit->program.count,
+        .target = unit->options.target,
+        .level = unit->options.level,
+        .emit = code_kind(unit->options.target),
+        .name = unit->name,
+        .allocator = &unit->core->allocator,
+        .verify = unit->core->verify,
+    };
+    codegen_result code;
+    opjit_status status;
+
+    if (unit->program.count == 0) /* nothing but custom operators */
+        return opjit_fe_image_make(unit, NULL, image, error);
+    opjit_rt_arena_init(&arena, request.allocator);
+    request.variants = opjit_fe_program_list(&unit->program, &arena);
+    memset(&code, 0, sizeof code);
+    opjit_rt_bytes_init(&code.bytes, request.allocator);
+    status = request.variants == NULL ? opjit_rt_no_memory(error) : unit->codegen->compile(&request, &code, error);
+    times->codegen_ms = opjit_fe_now() - start;
+    if (status == OPJIT_OK && request.emit == CODEGEN_ASM)
+        opjit_rt_bytes_u8(&code.bytes, '\0');
+    if (status == OPJIT_OK)
+        status = code.bytes.failed ? opjit_rt_no_memory(error) : opjit_fe_image_make(unit, &code, image, error);
+    opjit_rt_arena_free(&arena);
+    opjit_rt_bytes_free(&code.bytes);
+    opjit_rt_release(request.allocator, code.entries, code.entry_count * sizeof *code.entries);
+    return status;
+}
+
+/* The whole way from unit->graph to an image for unit->options. */
+static opjit_status make_image(fe_unit *unit, rt_bytes *image, rt_kernel_times *times, opjit_error *error)
+{
+    const double start = opjit_fe_now();
+    fe_dump dump;
+    opjit_status status;
+
+    opjit_fe_dump_begin(&dump, unit);
+    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator,
+                              dump.kinds == 0 ? NULL : opjit_fe_dump_pass, &dump, &unit->program, error));
+    opjit_fe_dump_end(&dump);
+    status = generate(unit, image, times, error);
+    times->lower_ms = unit->program.lower_ms;
+    times->passes_ms = unit->program.passes_ms;
+    times->compile_ms = opjit_fe_now() - start;
+    opjit_fe_program_free(&unit->program);
+    return status;
+}
+
+/* The message says what this CPU lacks.  A target is no fault of the call: code for it is just not to be had here. */
+static opjit_status check_runs_here(const fe_unit *unit, opjit_error *error)
+{
+    const opjit_status status = opjit_rt_core_runs(unit->core, unit->options.target, error);
+
+    if (status != OPJIT_OK && error != NULL)
+        error->status = OPJIT_UNAVAILABLE;
+    return status == OPJIT_OK ? OPJIT_OK : OPJIT_UNAVAILABLE;
+}
+
+static void count(rt_cache *counts, rt_cache_count what)
+{
+    if (counts != NULL)
+        opjit_rt_cache_count(counts, what);
+}
+
+/* From the disk cache into *image, or a new one.  counts: where it is counted; NULL: nowhere. */
+static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt_cache *counts, rt_bytes *image,
+                                       bool *out_found, rt_kernel_times *times, opjit_error *error)
+{
+    rt_disk *disk = unit->subject_key == NULL ? NULL : unit->core->disk;
+    const rt_disk_result found = disk == NULL ? RT_DISK_ABSENT : opjit_rt_disk_load(disk, key, image);
+
+    *out_found = found == RT_DISK_FOUND;
+    if (found != RT_DISK_ABSENT)
+        count(counts, *out_found ? RT_CACHE_DISK_HIT : RT_CACHE_DISK_REJECT);
+    if (*out_found)
+        return OPJIT_OK;
+    if (unit->codegen == NULL)
+        TRY(opjit_fe_codegen(unit->core, &unit->codegen, error));
+    TRY(make_image(unit, image, times, error));
+    if (disk != NULL && opjit_rt_disk_store(disk, key, image->data, image->size))
+        count(counts, RT_CACHE_DISK_WRITE);
+    return OPJIT_OK;
+}
+
+OUT_OF_LINE static void report_image(const fe_unit *unit, bool found, const rt_kernel_times *times)
+{
+    if (!found)
+        report(unit, unit->options.level == OPJIT_LEVEL_QUICK ? "quick" : "peak", times);
+    else if (rt_wants_events(unit->core))
+        opjit_rt_event(
+            unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
+            opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text);
+}
+
+/* The peak version has the key, so the name and the bytes, of a kernel that is compiled at that level. */
+static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
+{
+    const fe_unit *unit = user;
+    rt_kernel_times times = { 0 };
+    fe_unit peak = *unit; /* borrows what the kernel's unit owns; a compiled kernel's program is empty */
+    uint8_t room[KEY_ROOM], options[FE_OPTIONS_KEY_SIZE];
+    rt_disk_key key = { 0 };
+    rt_bytes bytes;
+    opjit_status status;
+    bool found;
+
+    peak.options.target = &peak.options.own;
+    peak.options.level = OPJIT_LEVEL_PEAK;
+    opjit_rt_bytes_init_in(&bytes, &unit->core->allocator, room, sizeof room);
+    if (unit->subject_key != NULL) {
+        opjit_rt_bytes_append(&bytes, unit->subject_key, unit->subject_key_size);
+        opjit_rt_bytes_append(&bytes, options, opjit_fe_options_key(&peak.options, options));
+        key = (rt_disk_key){ bytes.data, bytes.size, opjit_rt_hash(bytes.data, bytes.size) };
+        peak.key = key.hash;
+        if (peak.options.name == NULL)
+            make_name(&peak.graph, peak.key, peak.name);
+    }
+    status =
+        bytes.failed ? opjit_rt_no_memory(error) : find_or_make_image(&peak, &key, NULL, image, &found, &times, error);
+    opjit_rt_bytes_free(&bytes);
+    if (status == OPJIT_OK)
+        report_image(&peak, found, &times);
+    return status;
+}
+
+/* An address means nothing to another process, so kernels with custom operators are not stored. */
+static opjit_status keep_subject_key(fe_unit *unit, const rt_key *key, opjit_error *error)
+{
+    if (unit->core->disk == NULL || (unit->options.flags & OPJIT_COMPILE_NO_CACHE) != 0 || unit->graph.parts != NULL)
+        return OPJIT_OK;
+    unit->subject_key = opjit_rt_arena_copy(&unit->graph.arena, key->subject, key->subject_size, 1);
+    unit->subject_key_size = key->subject_size;
+    return unit->subject_key == NULL ? opjit_rt_no_memory(error) : OPJIT_OK;
+}
+
+static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key *key, const rt_bytes *whole,
+                            opjit_kernel **out, opjit_error *error)
+{
+    const rt_disk_key disk_key = { whole->data, whole->size, unit->key };
+    const bool quick = unit->options.level == OPJIT_LEVEL_QUICK;
+    rt_kernel_hooks hooks = { .user = unit, .destroy = opjit_fe_unit_destroy, .optimize = quick ? optimize : NULL };
+    rt_kernel_times times = { 0 };
+    rt_bytes image;
+    opjit_status status;
+
+    TRY(check_runs_here(unit, error));
+    if (rt_target_team(unit->options.target) > 0 && unit->graph.parts != NULL)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                  "kernel %s: has custom operators, which are functions of this process and don't run on "
+                                  "a device",
+                                  unit->name);
+    TRY(keep_subject_key(unit, key, error));
+    opjit_rt_bytes_init(&image, &unit->core->allocator);
+    status = find_or_make_image(unit, &disk_key, context->cache, &image, &hooks.from_disk, &times, error);
+    if (status == OPJIT_OK)
+        status = create_kernel(unit, &image, hooks, &times, out, error);
+    opjit_rt_bytes_free(&image);
+    if (status == OPJIT_OK)
+        report_image(unit, hooks.from_disk, &times);
+    return status;
+}
+
+/* --- interpreted kernels ------------------------------------------------------------------------------------------ */
+
+/* Steps stand variant by variant, or part by part with custom steps behind each. */
+static opjit_status index_steps(fe_unit *unit, opjit_error *error)
+{
+    const fe_part *parts = unit->graph.parts;
+    const uint32_t groups = parts != NULL ? unit->graph.part_count : unit->program.count;
+    const ir_func *f = unit->program.variants;
+    uint32_t count = unit->graph.plan.call_count, at = 0;
+
+    for (uint32_t i = 0; i < unit->program.count; i++)
+        count += opjit_fe_stage_count(&unit->program.variants[i]);
+    unit->steps = ARENA_ARRAY(&unit->graph.arena, fe_step, count);
+    if (unit->steps == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < groups; i++) {
+        if (parts == NULL || parts[i].graph.output_count != 0) {
+            const uint32_t stages = opjit_fe_stage_count(f);
+            for (uint32_t stage = 0; stage < stages; stage++)
+                unit->steps[at++] = (fe_step){ f, stage };
+            f++;
+        }
+        at += parts == NULL ? 0 : parts[i].calls;
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status interpret(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
+                              void *scratch, uint64_t begin, uint64_t end, opjit_error *error)
+{
+    const fe_step *s = &((const fe_unit *)user)->steps[step];
+    const ir_run run = { .buffers = buffers,
+                         .params = params,
+                         .shared = shared,
+                         .scratch = scratch,
+                         .stage = s->stage,
+                         .begin = begin,
+                         .end = end };
+
+    return opjit_ir_interpret(s->f, &run, error);
+}
+
+static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_error *error)
+{
+    const rt_kernel_hooks hooks = { .user = unit, .destroy = opjit_fe_unit_destroy, .interpret = interpret };
+    rt_kernel_times times = { 0 };
+    rt_bytes image;
+    opjit_status status;
+
+    TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
+                              &unit->program, error));
+    times.lower_ms = unit->program.lower_ms;
+    times.passes_ms = unit->program.passes_ms;
+    times.compile_ms = times.lower_ms + times.passes_ms;
+    TRY(index_steps(unit, error));
+    opjit_rt_bytes_init(&image, &unit->core->allocator);
+    status = opjit_fe_image_make(unit, NULL, &image, error);
+    if (status == OPJIT_OK)
+        status = create_kernel(unit, &image, hooks, &times, out, error);
+    opjit_rt_bytes_free(&image);
+    if (status == OPJIT_OK)
+        report(unit, "interpreted", &times);
+    return status;
+}
+
+/* Not for a device, whose memory the interpreter can't reach. */
+static bool may_interpret(const rt_core *core, const fe_options *options)
+{
+    return (core->flags & OPJIT_CONTEXT_ALLOW_INTERPRETER) != 0 &&
+           (core->device == NULL || rt_target_team(options->target) == 0);
+}
+
+/* whole: both halves of the key. */
+static opjit_status make_kernel(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                                const rt_key *key, const rt_bytes *whole, opjit_kernel **out, opjit_error *error)
+{
+    opjit_error reason = { 0 };
+    opjit_status status;
+    fe_unit *unit = NULL;
+
+    TRY(opjit_fe_unit_new(context, subject, options, opjit_rt_hash(whole->data, whole->size), &unit, error));
+    if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
+        status = make_interpreted(unit, out, error);
+    } else {
+        status = compile(context, unit, key, whole, out, &reason);
+        if (status == OPJIT_UNAVAILABLE && may_interpret(context->core, options)) {
+            opjit_rt_event(context->core, OPJIT_EVENT_WARNING, "warning,%s,interpreted,%s", unit->name, reason.message);
+            status = make_interpreted(unit, out, error);
+        } else if (status != OPJIT_OK) {
+            opjit_rt_error_set(error, status, "%s", reason.message);
+        }
+    }
+    if (status != OPJIT_OK)
+        opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
+    return status;
+}
+
+opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                              const rt_key *key, opjit_kernel **out, opjit_error *error)
+{
+    uint8_t room[KEY_ROOM];
+    rt_bytes whole;
+    opjit_status status;
+
+    *out = NULL;
+    opjit_rt_bytes_init_in(&whole, &context->core->allocator, room, sizeof room);
+    opjit_rt_bytes_append(&whole, key->subject, key->subject_size);
+    opjit_rt_bytes_append(&whole, key->options, key->options_size);
+    status = whole.failed ? opjit_rt_no_memory(error) : make_kernel(context, subject, options, key, &whole, out, error);
+    opjit_rt_bytes_free(&whole);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* provider.c - loads the codegen library at the first miss, so that a process that only hits its caches never pays for
+ * LLVM (which can't be unloaded).  Knows nothing of what the library does; module.c finds it. */
+#include <string.h>
+
+#include "frontend/frontend.h"
+#include "runtime/base/module.h"
+
+#include "opjit_build_id.h"
+
+opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path, opjit_error *error)
+{
+    if (table == NULL || table->abi != CODEGEN_ABI || table->size < sizeof *table)
+        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: has no codegen interface %u", path, CODEGEN_ABI);
+    if (strcmp(table->build_id, OPJIT_BUILD_ID) != 0)
+        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: its build id is %.40s, must be %s", path,
+                                  table->build_id, OPJIT_BUILD_ID);
+    return OPJIT_OK;
+}
+
+bool opjit_fe_has_codegen(void)
+{
+#ifdef OPJIT_NO_CODEGEN
+    return false;
+#else
+    return true;
+#endif
+}
+
+#ifdef OPJIT_STATIC_CODEGEN
+
+opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
+{
+    (void)core;
+    *out = opjit_codegen_query(CODEGEN_ABI);
+    return opjit_fe_codegen_check(*out, "linked codegen", error);
+}
+
+#elif defined(OPJIT_NO_CODEGEN)
+
+opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
+{
+    (void)core;
+    *out = NULL;
+    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
+                              "this opjit was built without code generation "
+                              "(OPJIT_CODEGEN=none): interpreted kernels and those made elsewhere run");
+}
+
+#else
+
+opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
+{
+    static const rt_module module = { "codegen", "libopjit-codegen.so", "opjit_codegen_query", NULL,
+                                      "name one in OPJIT_CODEGEN or the context's codegen_path" };
+    const double start = opjit_fe_now();
+    char path[RT_MODULE_PATH];
+    opjit_codegen_query_fn query;
+    void *symbol;
+    bool fresh;
+
+    *out = NULL;
+    TRY(opjit_rt_module_load(&module, core->codegen_path, &symbol, &fresh, path, error));
+    memcpy(&query, &symbol, sizeof query); /* C has no cast from object to function pointers */
+    *out = query(CODEGEN_ABI);
+    TRY(opjit_fe_codegen_check(*out, path, error));
+    if (fresh)
+        opjit_rt_event(core, OPJIT_EVENT_LOAD, "load,codegen,%s,llvm=%s,ms=%.3f", path, (*out)->llvm_version,
+                       opjit_fe_now() - start);
+    return OPJIT_OK;
+}
+
+#endif

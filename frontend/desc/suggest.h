@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suggest.h - "did you mean": which of the names that exist may have been meant by one that does not. */
+#ifndef OPJIT_FRONTEND_DESC_SUGGEST_H
+#define OPJIT_FRONTEND_DESC_SUGGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* begin, then each name that exists.  Nothing is copied. */
+typedef struct fe_suggestion {
+    const char *given;
+    size_t given_length;
+    const char *best; /* NULL: no name is near */
+    size_t best_length;
+    uint32_t distance; /* of best */
+} fe_suggestion;
+
+#define FE_SUGGEST_LONGEST 64u /* longer names are like no other */
+#define FE_SUGGEST_TEXT (FE_SUGGEST_LONGEST + 32u)
+
+void opjit_fe_suggest_begin(fe_suggestion *s, const char *given, size_t length);
+/* Keeps name if it is nearer than those before: edits without regard to case, at most a third of the longer name's
+ * length, or of its part behind an underscore, or a name that begins with what was given. */
+void opjit_fe_suggest(fe_suggestion *s, const char *name, size_t length);
+/* "; did you mean BEFOREbestAFTER?", or "". */
+const char *opjit_fe_suggest_text(const fe_suggestion *s, const char *before, const char *after,
+                                  char text[static FE_SUGGEST_TEXT]);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* key.c - the canonical key of a graph.  Equal keys lower to equal IR, and their edges fit or don't alike.
+ *
+ * Nodes stand in the graph's own order, so the order of the description makes no difference; labels are not in it,
+ * nor is the content of constants that are bound to the kernel.  Layout, little endian; counts before contents.
+ * The hash is made of the operators', which they have already: a hit takes little more than reading the
+ * description. */
+#include <string.h>
+
+#include "frontend/frontend.h"
+
+#define GRAPH_KEY UINT32_MAX /* where an operator's key has its type */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t sources_key(const fe_source *sources, uint32_t count, uint64_t hash, rt_bytes *out)
+{
+    uint8_t *at = opjit_rt_bytes_extend(out, (size_t)count * 8);
+
+    for (uint32_t i = 0; i < count && at != NULL; i++) {
+        const uint32_t numbers[2] = { sources[i].kind | sources[i].output << 2, sources[i].index };
+        memcpy(at + (size_t)i * 8, numbers, sizeof numbers);
+        hash = mix(hash, (uint64_t)numbers[0] << 32 | numbers[1]);
+    }
+    return hash;
+}
+
+/* What an edge that no output depends on says of an input. */
+static void input_key(const fe_buffer *input, rt_bytes *out)
+{
+    const fe_tensor *t = &input->tensor;
+
+    opjit_rt_bytes_u32(out, input->given);
+    opjit_rt_bytes_u32(out, t->present ? t->rank : 0);
+    if (!t->present)
+        return;
+    opjit_rt_bytes_u32(out, (uint32_t)t->dtype);
+    opjit_rt_bytes_append(out, t->sizes, t->rank * sizeof *t->sizes);
+    opjit_rt_bytes_append(out, t->strides, t->rank * sizeof *t->strides);
+    opjit_rt_bytes_u64(out, t->bytes);
+    opjit_rt_bytes_u32(out, t->align);
+}
+
+static void constant_key(const fe_buffer *constant, rt_bytes *out)
+{
+    opjit_rt_bytes_u64(out, constant->bytes);
+    if (constant->bytes <= FE_FOLDED_BYTES)
+        opjit_rt_bytes_append(out, constant->data, (size_t)constant->bytes);
+}
+
+static uint64_t node_key(const fe_graph *graph, uint32_t index, uint64_t hash, rt_bytes *out)
+{
+    const fe_node *node = &graph->nodes[index];
+    const size_t begin = out->size;
+    uint64_t late = 0;
+
+    for (uint32_t i = 0; i < graph->late_count; i++)
+        late |= graph->late[i].node == index ? UINT64_C(1) << graph->late[i].field : 0;
+    if (late != 0) {
+        opjit_fe_operator_key(node->op, late, out);
+        hash = mix(hash, opjit_rt_hash64(out->data + begin, out->size - begin));
+    } else {
+        opjit_rt_bytes_append(out, node->op->key.data, node->op->key.size);
+        hash = mix(hash, node->op->hash);
+    }
+    return sources_key(node->sources, node->op->input_count, hash, out);
+}
+
+uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out)
+{
+    const uint32_t counts[] = { GRAPH_KEY,         graph->input_count,    graph->output_count,
+                                graph->node_count, graph->constant_count, graph->late_count };
+    const size_t begin = out->size;
+    uint64_t hash;
+
+    opjit_rt_bytes_append(out, counts, sizeof counts);
+    for (uint32_t i = 0; i < graph->late_count; i++) {
+        opjit_rt_bytes_u32(out, graph->late[i].node);
+        opjit_rt_bytes_u32(out, graph->late[i].field);
+        opjit_rt_bytes_str(out, graph->late[i].name);
+    }
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        input_key(&graph->inputs[i], out);
+    for (uint32_t i = 0; i < graph->constant_count; i++)
+        constant_key(&graph->constants[i], out);
+    if (out->failed)
+        return 0;
+    hash = opjit_rt_hash64(out->data + begin, out->size - begin);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        hash = node_key(graph, i, hash, out);
+    return sources_key(graph->results, graph->output_count, hash, out);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: x less the mean,
+ * over the root of the variance, along axes; Scale, Bias and a fused activation behind.  Sums in the order of
+ * ir/README.md, FLOAT16 in FLOAT32. */
+#include "frontend/ops/pointwise.h"
+#include "frontend/ops/reduce.h"
+
+#define MVN DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC
+#define MVN1 DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC
+
+enum { INPUT, SCALE, BIAS }; /* positions */
+
+/* clang-format off */
+static const op_field mvn_fields[] = {
+    OP_FIELD(MVN, InputTensor, OP_INPUT, 0),
+    OP_FIELD(MVN, ScaleTensor, OP_INPUT, OP_OPTIONAL),
+    OP_FIELD(MVN, BiasTensor, OP_INPUT, OP_OPTIONAL),
+    OP_FIELD(MVN, OutputTensor, OP_OUTPUT, 0),
+    OP_FIELD(MVN, CrossChannel, OP_BOOL, 0),
+    OP_FIELD(MVN, NormalizeVariance, OP_BOOL, 0),
+    OP_FIELD(MVN, Epsilon, OP_FLOAT, 0),
+    OP_FIELD(MVN, FusedActivation, OP_ACTIVATION, OP_OPTIONAL),
+};
+static const op_field mvn1_fields[] = {
+    OP_FIELD(MVN1, InputTensor, OP_INPUT, 0),
+    OP_FIELD(MVN1, ScaleTensor, OP_INPUT, OP_OPTIONAL),
+    OP_FIELD(MVN1, BiasTensor, OP_INPUT, OP_OPTIONAL),
+    OP_FIELD(MVN1, OutputTensor, OP_OUTPUT, 0),
+    OP_FIELD(MVN1, AxisCount, OP_UINT, OP_COUNT),
+    OP_FIELD_ARRAY(MVN1, Axes, AxisCount, OP_UINTS, 0),
+    OP_FIELD(MVN1, NormalizeVariance, OP_BOOL, 0),
+    OP_FIELD(MVN1, Epsilon, OP_FLOAT, 0),
+    OP_FIELD(MVN1, FusedActivation, OP_ACTIVATION, OP_OPTIONAL),
+};
+/* clang-format on */
+
+static const op_support mvn_support[] = {
+    { NULL, 0, 4, 4, OP_TYPES_FLOAT | OP_TYPES(FLOAT64) },
+    { NULL, DML_FEATURE_LEVEL_1_0, 4, 4, OP_TYPES_FLOAT },
+};
+static const op_support mvn1_support[] = {
+    { NULL, 0, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT | OP_TYPES(FLOAT64) },
+    { NULL, DML_FEATURE_LEVEL_2_1, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT },
+};
+
+/* --- validation --------------------------------------------------------------------------------------------------- */
+
+/* Scale or Bias: each size Input's or 1. */
+static opjit_status check_factor(const opjit_operator *op, uint32_t input, opjit_error *error)
+{
+    const fe_tensor *t = &op->inputs[input], *in = &op->inputs[INPUT];
+
+    if (!t->present)
+        return OPJIT_OK;
+    TRY(opjit_fe_same_type(op, input, 0, error));
+    if (t->rank != in->rank)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "%s %s.DimensionCount: %u, must be %u as InputTensor's", op->def->name,
+                                  op->input_names[input], t->rank, in->rank);
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->sizes[d] != 1 && t->sizes[d] != in->sizes[d])
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                      "%s %s.Sizes[%u]: %llu, must be 1 or %llu as InputTensor.Sizes", op->def->name,
+                                      op->input_names[input], d, (unsigned long long)t->sizes[d],
+                                      (unsigned long long)in->sizes[d]);
+    return OPJIT_OK;
+}
+
+static opjit_status validate_mvn(const opjit_operator *op, opjit_error *error)
+{
+    TRY(opjit_fe_same_shape(op, INPUT, 0, error));
+    TRY(check_factor(op, SCALE, error));
+    TRY(check_factor(op, BIAS, error));
+    if (op->level != 0 && op->level < DML_FEATURE_LEVEL_5_2 && op->inputs[BIAS].present && !op->inputs[SCALE].present)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                  "%s ScaleTensor: NULL, must be there where BiasTensor is, before feature level 5.2",
+                                  op->def->name);
+    return OPJIT_OK;
+}
+
+static opjit_status validate_mvn1(const opjit_operator *op, opjit_error *error)
+{
+    const MVN1 *desc = op->desc;
+
+    TRY(validate_mvn(op, error));
+    return opjit_fe_check_axes(op, desc->Axes, desc->AxisCount, error);
+}
+
+/* --- formula ------------------------------------------------------------------------------------------------------ */
+
+/* Sum over the axes of x, or of (x - mean)^2, divided by how many they are. */
+static ir_ref lower_average(op_lowering *l, ir_type wide, uint32_t axes, ir_ref mean)
+{
+    ir_func *f = l->f;
+    ir_ref at[OPJIT_MAX_RANK];
+    const ir_ref sum = opjit_fe_reduce(l, IR_SUM, wide, axes, at);
+    ir_ref x = opjit_fe_wide_input(l, at);
+
+    if (mean != 0 && !f->failed) {
+        x = ir_expr2(f, IR_SUB, wide, x, opjit_fe_value_at(l, mean, axes, at));
+        x = ir_expr2(f, IR_MUL, wide, x, x);
+    }
+    if (f->failed)
+        return 0;
+    opjit_ir_set_value(f, sum, x);
+    const ir_ref average = opjit_fe_def(l, wide, axes);
+    opjit_fe_own(l, average, at);
+    const ir_ref total = opjit_fe_value_at(l, sum, 0, at);
+    if (f->failed)
+        return 0;
+    opjit_ir_set_value(f, average,
+                       ir_expr2(f, IR_DIV, wide, total, opjit_fe_real(f, wide, opjit_fe_reduced_count(l, axes))));
+    return average;
+}
+
+/* sqrt(variance + Epsilon), once for all elements that share it. */
+static ir_ref lower_deviation(op_lowering *l, const op_element *e, uint32_t axes, ir_ref mean, float epsilon)
+{
+    ir_func *f = l->f;
+    ir_ref at[OPJIT_MAX_RANK];
+    const ir_ref variance = lower_average(l, e->type, axes, mean), deviation = opjit_fe_def(l, e->type, axes);
+
+    opjit_fe_own(l, deviation, at);
+    const ir_ref v = opjit_fe_value_at(l, variance, 0, at);
+    if (f->failed)
+        return 0;
+    opjit_ir_set_value(f, deviation, op1(e, IR_SQRT, op2(e, IR_ADD, v, opjit_fe_number(e, epsilon))));
+    return deviation;
+}
+
+/* Scale or Bias at the output's coordinates, 0 where it has only one. */
+static ir_ref factor_at(op_lowering *l, const op_element *e, uint32_t input, const ir_ref *own)
+{
+    ir_ref at[OPJIT_MAX_RANK];
+
+    if (l->f->failed)
+        return 0;
+    for (uint32_t d = 0; d < l->op->inputs[input].rank; d++)
+        at[d] = l->op->inputs[input].sizes[d] == 1 ? opjit_ir_index(l->f, 0) : own[d];
+    const ir_ref x = opjit_ir_load(l->f, l->inputs[input], at);
+    return e->type == e->result ? x : cast_to(e, e->type, x);
+}
+
+static void lower_mvn_over(op_lowering *l, uint32_t axes, bool divides, float epsilon,
+                           const DML_OPERATOR_DESC *activation)
+{
+    ir_func *f = l->f;
+    op_element e = { .f = f, .desc = l->op->desc, .result = opjit_fe_output_type(l, 0), .masks = l->masks };
+    ir_ref at[OPJIT_MAX_RANK];
+
+    e.type = opjit_fe_wide(e.result);
+    const ir_ref mean = lower_average(l, e.type, axes, 0);
+    const ir_ref deviation = divides ? lower_deviation(l, &e, axes, mean, epsilon) : 0;
+    const ir_ref out = opjit_fe_output(l, 0);
+    opjit_fe_own(l, out, at);
+    ir_ref x = opjit_fe_wide_input(l, at);
+    if (f->failed)
+        return;
+    x = op2(&e, IR_SUB, x, opjit_fe_value_at(l, mean, axes, at));
+    if (divides)
+        x = op2(&e, IR_DIV, x, opjit_fe_value_at(l, deviation, axes, at));
+    if (l->op->inputs[SCALE].present)
+        x = op2(&e, IR_MUL, factor_at(l, &e, SCALE, at), x);
+    if (l->op->inputs[BIAS].present)
+        x = op2(&e, IR_ADD, x, factor_at(l, &e, BIAS, at));
+    x = f->failed ? 0 : opjit_fe_activate(&e, activation, x);
+    if (!f->failed)
+        opjit_ir_set_value(f, out, e.type == e.result ? x : cast_to(&e, e.result, x));
+}
+
+static void lower_mvn(op_lowering *l)
+{
+    const MVN *desc = l->op->desc;
+
+    lower_mvn_over(l, desc->CrossChannel ? 0xe : 0xc, desc->NormalizeVariance != 0, desc->Epsilon,
+                   desc->FusedActivation);
+}
+
+static void lower_mvn1(op_lowering *l)
+{
+    const MVN1 *desc = l->op->desc;
+
+    lower_mvn_over(l, opjit_fe_axes_mask(desc->Axes, desc->AxisCount), desc->NormalizeVariance != 0, desc->Epsilon,
+                   desc->FusedActivation);
+}
+
+const op_def opjit_fe_op_mean_variance_normalization = {
+    .type = DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION,
+    .name = "MEAN_VARIANCE_NORMALIZATION",
+    .formula = "FusedActivation(Scale * ((x - mean) / sqrt(variance + Epsilon)) + Bias), over HW or CHW",
+    .desc_size = sizeof(MVN),
+    OP_ROWS(mvn_fields, mvn_support),
+    .introduced = DML_FEATURE_LEVEL_1_0,
+    .validate = validate_mvn,
+    .lower = lower_mvn,
+};
+
+const op_def opjit_fe_op_mean_variance_normalization1 = {
+    .type = DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
+    .name = "MEAN_VARIANCE_NORMALIZATION1",
+    .formula = "FusedActivation(Scale * ((x - mean) / sqrt(variance + Epsilon)) + Bias), over Axes",
+    .desc_size = sizeof(MVN1),
+    OP_ROWS(mvn1_fields, mvn1_support),
+    .introduced = DML_FEATURE_LEVEL_2_1,
+    .validate = validate_mvn1,
+    .lower = lower_mvn1,
+};

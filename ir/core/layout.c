@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout.c - where memory lies: offsets of temps and scratch. */
+#include "ir/core/internal.h"
+
+#include <string.h>
+
+enum { MEMORY_ALIGN = 64 };
+#define MOST_BYTES (UINT64_C(1) << 40) /* of all temps, and of all scratch: products with workers and teams fit */
+
+/* --- layout ------------------------------------------------------------------------------------------------------- */
+
+/* The first and last step that touch a tensor; first > last: none does.  Of temps a step is a stage, for iterations of
+ * one run at a time; of scratch, which each of these has for itself, a statement of the stage.  The threads of a team
+ * are at several statements at a time: there, too, it is a stage. */
+typedef struct span {
+    uint32_t first, last;
+} span;
+
+static void touch(span *s, uint32_t stage)
+{
+    s->first = stage < s->first ? stage : s->first;
+    s->last = stage > s->last ? stage : s->last;
+}
+
+typedef struct span_walk {
+    const ir_func *f;
+    span *spans;
+    uint32_t *seen; /* by node: step + 1 of the last visit */
+    uint32_t stage, step;
+} span_walk;
+
+static void touch_expr(span_walk *w, ir_ref expr)
+{
+    const ir_node *node = ir_at(w->f, expr);
+    if (w->seen[expr] == w->step + 1)
+        return;
+    w->seen[expr] = w->step + 1;
+    if (node->op == IR_LOAD || node->op == IR_STORE) {
+        const uint32_t root = opjit_ir_root(w->f, node->ref);
+        touch(&w->spans[root], w->f->tensors[root].role == IR_SCRATCH ? w->step : w->stage);
+    }
+    for (uint32_t i = 0; i < node->count; i++)
+        touch_expr(w, ir_operand(w->f, expr, i));
+}
+
+/* own: each statement is a step. */
+static void touch_block(span_walk *w, ir_ref first, bool own)
+{
+    for (ir_ref s = first; s; s = ir_at(w->f, s)->next) {
+        touch_expr(w, s);
+        touch_block(w, ir_at(w->f, s)->body, false);
+        w->step += own;
+    }
+}
+
+/* Memory of one role from step to step: what is free below its end, lowest first. */
+typedef struct gap {
+    uint64_t begin, end;
+} gap;
+typedef struct area {
+    gap *gaps; /* room for one more than tensors: neighbours are one */
+    uint32_t count;
+    uint64_t end, size; /* of what is taken now; the most that ever was */
+    uint32_t *ending;   /* by step: the first tensor that nothing reads after it */
+    uint32_t *next;     /* by tensor: the next one like it */
+} area;
+
+/* Takes memory for the tensor at the lowest offset that is free; false: too much. */
+static bool take(area *a, ir_tensor *tensor)
+{
+    uint64_t size, end;
+    uint32_t at = 0;
+    if (!checked_add(tensor->bytes, MEMORY_ALIGN - 1, &size))
+        return false;
+    size -= size % MEMORY_ALIGN;
+    while (at < a->count && a->gaps[at].end - a->gaps[at].begin < size)
+        at++;
+    const uint64_t offset = at < a->count ? a->gaps[at].begin : a->end;
+    if (!checked_add(offset, size, &end) || offset + tensor->bytes > MOST_BYTES)
+        return false;
+    tensor->offset = (int64_t)offset;
+    tensor->align = MEMORY_ALIGN;
+    a->size = offset + tensor->bytes > a->size ? offset + tensor->bytes : a->size;
+    if (at == a->count) {
+        a->end = end;
+        return true;
+    }
+    a->gaps[at].begin = end;
+    if (a->gaps[at].begin == a->gaps[at].end)
+        memmove(&a->gaps[at], &a->gaps[at + 1], (--a->count - at) * sizeof *a->gaps);
+    return true;
+}
+
+static void give_back(area *a, const ir_tensor *tensor)
+{
+    const uint64_t begin = (uint64_t)tensor->offset, end = align_up(begin + tensor->bytes, MEMORY_ALIGN);
+    uint32_t lo = 0, hi = a->count;
+    if (begin == end)
+        return;
+    while (lo < hi) { /* the first gap behind it */
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (a->gaps[mid].begin < begin)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    const bool before = lo > 0 && a->gaps[lo - 1].end == begin, behind = lo < a->count && a->gaps[lo].begin == end;
+    if (before && behind) {
+        a->gaps[lo - 1].end = a->gaps[lo].end;
+        memmove(&a->gaps[lo], &a->gaps[lo + 1], (--a->count - lo) * sizeof *a->gaps);
+    } else if (before) {
+        a->gaps[lo - 1].end = end;
+    } else if (behind) {
+        a->gaps[lo].begin = begin;
+    } else {
+        memmove(&a->gaps[lo + 1], &a->gaps[lo], (a->count++ - lo) * sizeof *a->gaps);
+        a->gaps[lo] = (gap){ begin, end };
+    }
+    if (a->count > 0 && a->gaps[a->count - 1].end == a->end)
+        a->end = a->gaps[--a->count].begin;
+}
+
+/* Tensors of the role, in the order of the first steps that touch them; what was last read in an earlier step gives its
+ * memory back. */
+static bool place_role(ir_func *f, const span *spans, uint32_t steps, ir_role role, uint64_t *out_size)
+{
+    area a = { 0 };
+    uint32_t *first = ARENA_ARRAY(&f->scratch, uint32_t, steps), *next = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    a.gaps = ARENA_ARRAY(&f->scratch, gap, (size_t)f->tensor_count + 1);
+    a.ending = ARENA_ARRAY(&f->scratch, uint32_t, steps);
+    a.next = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    f->failed = f->failed || !first || !next || !a.gaps || !a.ending || !a.next;
+    for (uint32_t t = f->tensor_count; t-- > 1 && !f->failed;) {
+        if (f->tensors[t].role != role || spans[t].first > spans[t].last)
+            continue;
+        next[t] = first[spans[t].first];
+        first[spans[t].first] = t;
+    }
+    for (uint32_t step = 0; step < steps && !f->failed; step++) {
+        for (uint32_t t = step > 0 ? a.ending[step - 1] : 0; t != 0; t = a.next[t])
+            give_back(&a, &f->tensors[t]);
+        for (uint32_t t = first[step]; t != 0; t = next[t]) {
+            if (f->tensors[t].bytes > MOST_BYTES || !take(&a, &f->tensors[t]))
+                return false;
+            a.next[t] = a.ending[spans[t].last];
+            a.ending[spans[t].last] = t;
+        }
+    }
+    *out_size = a.size;
+    return true;
+}
+
+opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
+{
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    span_walk w = { .f = f };
+    w.spans = ARENA_ARRAY(&f->scratch, span, f->tensor_count);
+    w.seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
+    if (!w.spans || !w.seen)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < f->tensor_count; i++)
+        w.spans[i] = (span){ UINT32_MAX, 0 };
+    for (ir_ref s = f->body; s; s = ir_at(f, s)->next, w.stage++) {
+        touch_expr(&w, s);
+        w.step++;
+        touch_block(&w, ir_at(f, s)->body, ir_at(f, s)->vec == 0);
+        w.step++;
+    }
+    f->shared_size = f->scratch_size = 0;
+    const bool placed = place_role(f, w.spans, w.stage, IR_TEMP, &f->shared_size) &&
+                        place_role(f, w.spans, w.step, IR_SCRATCH, &f->scratch_size);
+    opjit_rt_arena_rewind(&f->scratch, mark);
+    if (!placed)
+        return opjit_rt_error_set(error, OPJIT_LIMIT, "temporary memory needs more than 2^40 bytes");
+    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack.c - a finished function stage by stage: the nodes of each stage lie side by side, and nodes that nothing
+ * reaches are gone.  What runs or reads a stage then needs memory for that stage alone. */
+#include "ir/core/internal.h"
+
+#include <string.h>
+
+/* How much all stages reach: a node that several do is in each of them. */
+static bool count_all(ir_func *f, ir_func *out)
+{
+    uint64_t nodes = 1, operands = 0;
+
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
+        const ir_reach seen = opjit_ir_reach_one(f, s);
+        nodes += seen.count;
+        for (uint32_t k = 0; k < seen.count; k++)
+            operands += ir_at(f, seen.nodes[k])->count;
+        out->section_count++;
+        opjit_rt_arena_rewind(&f->scratch, mark);
+    }
+    if (f->failed || nodes > IR_LIMIT_NODES || operands > IR_LIMIT_NODES)
+        return false;
+    out->node_capacity = (uint32_t)nodes;
+    out->operand_capacity = operands > 0 ? (uint32_t)operands : 1;
+    return true;
+}
+
+static bool names_node(const ir_node *n)
+{
+    return n->op == IR_VAR || n->op == IR_GET || n->op == IR_UPD || n->op == IR_FOR || n->op == IR_STAGE;
+}
+
+static void pack_stage(ir_func *f, ir_ref stage, ir_func *out)
+{
+    const rt_arena_mark mark = rt_arena_position(&f->scratch);
+    const ir_reach seen = opjit_ir_reach_one(f, stage);
+    const uint32_t first = out->node_count;
+
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
+        ir_node n = *ir_at(f, r);
+        n.first = out->operand_count;
+        for (uint32_t i = 0; i < n.count; i++)
+            out->operands[out->operand_count++] = first + opjit_ir_reach_place(&seen, ir_operand(f, r, i));
+        n.ref = names_node(&n) ? first + opjit_ir_reach_place(&seen, n.ref) : n.ref;
+        n.body = n.body != 0 ? first + opjit_ir_reach_place(&seen, n.body) : 0;
+        n.next = n.next != 0 && r != stage ? first + opjit_ir_reach_place(&seen, n.next) : 0;
+        out->nodes[out->node_count++] = n;
+    }
+    if (seen.nodes != NULL)
+        out->sections[out->section_count++] =
+            (ir_section){ first + opjit_ir_reach_place(&seen, stage), first, out->node_count };
+    opjit_rt_arena_rewind(&f->scratch, mark);
+}
+
+opjit_status opjit_ir_pack(ir_func *f, opjit_error *error)
+{
+    ir_func shell = *f, packed;
+
+    if (f->section_count > 0 || f->body == 0)
+        return OPJIT_OK;
+    if (!count_all(f, &shell))
+        return opjit_rt_no_memory(error);
+    shell.node_count = 1;
+    shell.operand_count = 0;
+    shell.tensor_capacity = f->tensor_count;
+    shell.param_capacity = f->param_count;
+    TRY(opjit_ir_copy(&shell, &packed, error));
+    packed.sections = ARENA_ARRAY(&packed.arena, ir_section, packed.section_count);
+    packed.section_count = 0;
+    for (ir_ref s = f->body; s != 0 && !f->failed && packed.sections != NULL; s = ir_at(f, s)->next)
+        pack_stage(f, s, &packed);
+    if (f->failed || packed.sections == NULL) {
+        opjit_ir_free(&packed);
+        return opjit_rt_no_memory(error);
+    }
+    for (uint32_t i = 0; i + 1 < packed.section_count; i++)
+        packed.nodes[packed.sections[i].stage].next = packed.sections[i + 1].stage;
+    packed.body = packed.sections[0].stage;
+    opjit_ir_free(f);
+    *f = packed;
+    return OPJIT_OK;
+}

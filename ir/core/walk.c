@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* walk.c - walks over a function: which nodes one has seen, what a statement reaches, substitution.  Each takes time
+ * and memory for the nodes that it visits, however many others the function has. */
+#include "ir/core/internal.h"
+
+#include <string.h>
+
+/* --- what walks share --------------------------------------------------------------------------------------------- */
+
+static void free_walks(ir_func *f)
+{
+    ir_walks *w = &f->walks;
+
+    opjit_rt_release(f->allocator, w->stamp, w->count * sizeof *w->stamp);
+    opjit_rt_release(f->allocator, w->memo, w->count * sizeof *w->memo);
+    opjit_rt_release(f->allocator, w->stack, w->capacity * sizeof *w->stack);
+    *w = (ir_walks){ 0 };
+}
+
+void opjit_ir_trim(ir_func *f)
+{
+    free_walks(f);
+    opjit_rt_arena_free(&f->scratch);
+}
+
+/* Room for a stamp and a memo a node; old ones are kept. */
+static bool make_room(ir_func *f)
+{
+    ir_walks *w = &f->walks;
+    const uint32_t count = f->node_capacity;
+    uint32_t *stamp = opjit_rt_allocate(f->allocator, count * sizeof *stamp, _Alignof(uint32_t));
+    ir_ref *memo = opjit_rt_allocate(f->allocator, count * sizeof *memo, _Alignof(ir_ref));
+
+    if (stamp == NULL || memo == NULL) {
+        opjit_rt_release(f->allocator, stamp, count * sizeof *stamp);
+        opjit_rt_release(f->allocator, memo, count * sizeof *memo);
+        f->failed = true;
+        return false;
+    }
+    if (w->count > 0) {
+        memcpy(stamp, w->stamp, w->count * sizeof *stamp);
+        memcpy(memo, w->memo, w->count * sizeof *memo);
+    }
+    memset(stamp + w->count, 0, (count - w->count) * sizeof *stamp);
+    opjit_rt_release(f->allocator, w->stamp, w->count * sizeof *stamp);
+    opjit_rt_release(f->allocator, w->memo, w->count * sizeof *memo);
+    w->stamp = stamp;
+    w->memo = memo;
+    w->count = count;
+    return true;
+}
+
+uint32_t opjit_ir_walk_begin(ir_func *f)
+{
+    ir_walks *w = &f->walks;
+
+    if (f->failed || (f->node_count > w->count && !make_room(f)))
+        return 0;
+    if (w->now == UINT32_MAX) { /* numbers begin again: no stamp may be one of them */
+        memset(w->stamp, 0, w->count * sizeof *w->stamp);
+        w->now = 0;
+    }
+    return ++w->now;
+}
+
+void opjit_ir_walk_push(ir_func *f, ir_ref node)
+{
+    ir_walks *w = &f->walks;
+
+    if (w->depth == w->capacity) {
+        const uint32_t capacity = w->capacity == 0 ? 256 : 2 * w->capacity;
+        ir_ref *more = opjit_rt_allocate(f->allocator, capacity * sizeof *more, _Alignof(ir_ref));
+        if (more == NULL) {
+            f->failed = true;
+            return;
+        }
+        if (w->depth > 0)
+            memcpy(more, w->stack, w->depth * sizeof *more);
+        opjit_rt_release(f->allocator, w->stack, w->capacity * sizeof *more);
+        w->stack = more;
+        w->capacity = capacity;
+    }
+    w->stack[w->depth++] = node;
+}
+
+/* --- reach -------------------------------------------------------------------------------------------------------- */
+
+static void visit(ir_func *f, uint32_t now, ir_ref node)
+{
+    if (node == 0 || f->walks.stamp[node] == now)
+        return;
+    f->walks.stamp[node] = now;
+    opjit_ir_walk_push(f, node);
+}
+
+/* Everything below the nodes from place `next` of the stack on, behind them. */
+static void visit_below(ir_func *f, uint32_t now, uint32_t next)
+{
+    for (; next < f->walks.depth && !f->failed; next++) {
+        const ir_ref r = f->walks.stack[next];
+        const ir_node *n = ir_at(f, r);
+        for (uint32_t i = 0; i < n->count; i++)
+            visit(f, now, ir_operand(f, r, i));
+        if (n->op == IR_FOR || n->op == IR_STAGE)
+            visit(f, now, n->ref);
+        for (ir_ref s = n->body; s != 0; s = ir_at(f, s)->next)
+            visit(f, now, s);
+    }
+}
+
+/* Sorts by merging runs, which are long: nodes are mostly met in the order in which they were made, or backwards. */
+static void sort(ir_ref *items, ir_ref *spare, uint32_t count)
+{
+    for (uint32_t width = 1; width < count; width *= 2) {
+        for (uint32_t lo = 0; lo < count; lo += 2 * width) {
+            const uint32_t mid = count - lo < width ? count : lo + width, hi = count - lo < 2 * width ? count : lo + 2 * width;
+            uint32_t a = lo, b = mid, to = lo;
+            if (mid == count || items[mid - 1] < items[mid])
+                continue;
+            while (a < mid || b < hi)
+                spare[to++] = b == hi || (a < mid && items[a] < items[b]) ? items[a++] : items[b++];
+            memcpy(items + lo, spare + lo, (hi - lo) * sizeof *items);
+        }
+    }
+}
+
+/* Takes the nodes from place `base` of the stack on, oldest first. */
+static ir_reach take(ir_func *f, uint32_t base)
+{
+    const uint32_t count = f->walks.depth - base;
+    ir_ref *nodes = f->failed ? NULL : opjit_rt_arena_allocate(&f->scratch, 2 * (size_t)count, sizeof *nodes);
+
+    f->walks.depth = base;
+    if (nodes == NULL) {
+        f->failed = true;
+        return (ir_reach){ NULL, 0 };
+    }
+    if (count > 0)
+        memcpy(nodes, f->walks.stack + base, count * sizeof *nodes);
+    sort(nodes, nodes + count, count);
+    return (ir_reach){ nodes, count };
+}
+
+ir_reach opjit_ir_reach(ir_func *f, ir_ref first)
+{
+    const uint32_t now = opjit_ir_walk_begin(f), base = f->walks.depth;
+
+    for (ir_ref s = first; s != 0 && now != 0 && !f->failed; s = ir_at(f, s)->next)
+        visit(f, now, s);
+    visit_below(f, now, base);
+    return take(f, base);
+}
+
+ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node)
+{
+    const uint32_t now = opjit_ir_walk_begin(f), base = f->walks.depth;
+
+    if (now != 0)
+        visit(f, now, node);
+    visit_below(f, now, base);
+    return take(f, base);
+}
+
+uint32_t opjit_ir_reach_place(const ir_reach *r, ir_ref node)
+{
+    uint32_t lo = 0, hi = r->count;
+
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (r->nodes[mid] < node)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < r->count && r->nodes[lo] == node ? lo : UINT32_MAX;
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interpreter.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no
+ * code may be made.  Every load and store is checked; a wrong one stops the run with the statement's name and is
+ * not carried out. After pass grid the run is that of a simulated grid: who does what is looked at, too
+ * (race.c). Expects a function that verifies. */
+#include "ir/eval/race.h"
+
+#include <string.h>
+
+enum { BLOCK_SHIFT = 12, LANES_MAX = 64 }; /* blocks of 4096 consecutive k */
+
+enum { RECENT = 32 }; /* tensors */
+
+typedef struct memory {
+    uint8_t *base;
+    uint64_t bytes;
+    uint32_t tensor;
+} memory;
+
+typedef struct accumulator {
+    uint64_t lane[LANES_MAX], total; /* values */
+    int64_t where[LANES_MAX], total_where;
+    bool some[LANES_MAX], total_some; /* arg kinds: whether there is a value yet; total: whether a block was folded */
+    int64_t block;
+    ir_type value_type;
+    bool apart, alike, own; /* grid: updated by one thread a lane; by all alike; is one thread's */
+} accumulator;
+
+typedef struct machine {
+    const ir_func *f;
+    const ir_run *run;
+    ir_section section;    /* the stage, or all of the function */
+    memory recent[RECENT]; /* where tensors lie, by their number modulo RECENT */
+    uint8_t **owned;       /* value form, by tensor: a def's elements */
+    uint64_t *values;      /* by node of the section: VAR and LET; ACC: its place in accumulators */
+    accumulator *accumulators;
+    uint32_t accumulator_count;
+    int64_t innermost; /* value of the innermost loop's variable: k of upd */
+    ir_race *race;     /* NULL: no grid */
+    const char *why;   /* wrong for another reason than its place */
+    ir_ref wrong;      /* load or store that left its tensor */
+    uint32_t wrong_dimension;
+    int64_t wrong_coordinate;
+} machine;
+
+static uint64_t eval(machine *m, ir_ref expr);
+
+static uint64_t *value_of(const machine *m, ir_ref node) { return &m->values[node - m->section.first]; }
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static memory in_area(const ir_tensor *tensor, void *area, uint64_t area_size)
+{
+    uint64_t end;
+    if (area && tensor->offset >= 0 && checked_add((uint64_t)tensor->offset, tensor->bytes, &end) && end <= area_size)
+        return (memory){ .base = (uint8_t *)area + tensor->offset, .bytes = tensor->bytes };
+    return (memory){ .base = NULL };
+}
+
+/* Where the tensor lies; without memory, where every load is refused, if it can't be said. */
+static memory find_memory(const machine *m, uint32_t t)
+{
+    const ir_func *f = m->f;
+    const ir_tensor *tensor = &f->tensors[t];
+    uint64_t skip;
+    switch (tensor->role) {
+    case IR_CONSTANT:
+        if (tensor->data) /* never stored to: rule V1 */
+            return (memory){ .base = (uint8_t *)(uintptr_t)tensor->data, .bytes = tensor->bytes };
+        return (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
+    case IR_IN:
+    case IR_OUT: return (memory){ .base = m->run->buffers[tensor->slot], .bytes = tensor->bytes };
+    case IR_TEMP: return in_area(tensor, m->run->shared, f->shared_size);
+    case IR_SCRATCH: return in_area(tensor, m->run->scratch, f->scratch_size);
+    case IR_VALUE: return (memory){ .base = m->owned ? m->owned[t] : NULL, .bytes = m->owned ? tensor->bytes : 0 };
+    case IR_VIEW: break;
+    }
+    if (tensor->of >= t || tensor->offset < 0 ||
+        !checked_mul((uint64_t)tensor->offset, opjit_ir_type_size(tensor->type), &skip))
+        return (memory){ .base = NULL };
+    const memory of = find_memory(m, tensor->of); /* of an older tensor */
+    return skip > of.bytes ? (memory){ .base = NULL } : (memory){ .base = of.base + skip, .bytes = of.bytes - skip };
+}
+
+static const memory *memory_of(machine *m, uint32_t t)
+{
+    memory *known = &m->recent[t % RECENT];
+    if (known->tensor != t) {
+        *known = find_memory(m, t);
+        known->tensor = t;
+    }
+    return known;
+}
+
+/* Address of the element that operands first... of node name; NULL and m->wrong set where there is none. */
+static uint8_t *element(machine *m, ir_ref node, uint32_t first)
+{
+    const uint32_t t = ir_at(m->f, node)->ref;
+    const ir_tensor *tensor = &m->f->tensors[t];
+    const uint64_t size = opjit_ir_type_size(tensor->type), limit = memory_of(m, t)->bytes;
+    uint64_t offset = 0;
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        const int64_t x = (int64_t)eval(m, ir_operand(m->f, node, first + d));
+        if (m->wrong)
+            return NULL;
+        /* A coordinate inside its size keeps the offset in 63 bits: the layout's span was checked. */
+        offset += (uint64_t)x * tensor->strides[d];
+        if (x < 0 || (uint64_t)x >= tensor->sizes[d] || limit < size || offset > (limit - size) / size) {
+            m->wrong = node;
+            m->wrong_dimension = d;
+            m->wrong_coordinate = x;
+            return NULL;
+        }
+    }
+    uint8_t *const at = memory_of(m, t)->base + offset * size; /* coordinates may have loads of their own */
+    if (m->race && !opjit_ir_race_access(m->race, t, at, ir_at(m->f, node)->op == IR_STORE)) {
+        m->wrong = node;
+        m->why = "a race: another thread touches the element, and no sync is between them";
+        return NULL;
+    }
+    return at;
+}
+
+static void fail(machine *m, ir_ref statement, const char *why)
+{
+    if (m->wrong)
+        return;
+    m->wrong = statement;
+    m->why = why;
+}
+
+static uint64_t read_element(const uint8_t *from, uint32_t size)
+{
+    uint16_t half;
+    uint32_t word;
+    uint64_t bits;
+    switch (size) {
+    case 1: return *from;
+    case 2: memcpy(&half, from, 2); return half;
+    case 4: memcpy(&word, from, 4); return word;
+    default: memcpy(&bits, from, 8); return bits;
+    }
+}
+
+static void write_element(uint8_t *to, uint32_t size, uint64_t bits)
+{
+    const uint8_t byte = (uint8_t)bits;
+    const uint16_t half = (uint16_t)bits;
+    const uint32_t word = (uint32_t)bits;
+    memcpy(to,
+           size == 1   ? (const void *)&byte
+           : size == 2 ? (const void *)&half
+           : size == 4 ? (const void *)&word
+                       : &bits,
+           size);
+}
+
+static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
+{
+    uint8_t *to = m->wrong ? NULL : element(m, node, first);
+    if (to)
+        write_element(to, opjit_ir_type_size(m->f->tensors[ir_at(m->f, node)->ref].type), bits);
+}
+
+/* --- accumulators ------------------------------------------------------------------------------------------------- */
+
+static bool is_arg(ir_kind kind)
+{
+    return kind >= IR_ARGMIN;
+}
+
+static void reset_lanes(accumulator *a, const ir_node *acc)
+{
+    const uint64_t identity = opjit_ir_identity((ir_type)acc->type, (ir_kind)acc->kind);
+    for (uint32_t l = 0; (l < acc->imm || l == 0) && l < LANES_MAX; l++) {
+        a->lane[l] = identity;
+        a->some[l] = false;
+        a->where[l] = 0;
+    }
+}
+
+static uint64_t step(const ir_node *acc, uint64_t a, uint64_t b)
+{
+    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
+    const uint64_t args[2] = { a, b };
+    uint64_t out = 0;
+    opjit_ir_scalar((ir_op)ops[acc->kind], (ir_type)acc->type, (ir_type)acc->type, args, &out);
+    return out;
+}
+
+static bool compare(ir_op op, ir_type type, uint64_t a, uint64_t b)
+{
+    uint64_t out = 0;
+    opjit_ir_scalar(op, IR_BOOL, type, (const uint64_t[]){ a, b }, &out);
+    return out != 0;
+}
+
+/* Whether (y, j) replaces (x, i): the first NaN wins, then the better value, then the first or the last of equal
+ * ones. */
+static bool replaces(ir_kind kind, ir_type type, uint64_t x, int64_t i, uint64_t y, int64_t j)
+{
+    const bool x_nan = ir_is_float(type) && compare(IR_NE, type, x, x);
+    const bool y_nan = ir_is_float(type) && compare(IR_NE, type, y, y);
+    if (x_nan || y_nan)
+        return y_nan && (!x_nan || j < i);
+    const bool least = kind == IR_ARGMIN || kind == IR_ARGMIN_LAST;
+    if (compare(IR_EQ, type, x, y))
+        return kind == IR_ARGMIN || kind == IR_ARGMAX ? j < i : j > i;
+    return least ? compare(IR_LT, type, y, x) : compare(IR_LT, type, x, y);
+}
+
+static void update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y, int64_t j)
+{
+    if (*some && !replaces((ir_kind)acc->kind, type, *x, *i, y, j))
+        return;
+    *x = y;
+    *i = j;
+    *some = true;
+}
+
+/* Lanes fold by halves, into lane 0 of a copy; then the total of the blocks before takes it. */
+static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
+{
+    *a = *from;
+    for (uint32_t half = (uint32_t)acc->imm / 2; half > 0; half /= 2)
+        for (uint32_t l = 0; l < half; l++) {
+            if (!is_arg((ir_kind)acc->kind))
+                a->lane[l] = step(acc, a->lane[l], a->lane[l + half]);
+            else if (a->some[l + half])
+                update_arg(acc, a->value_type, &a->lane[l], &a->where[l], &a->some[l], a->lane[l + half],
+                           a->where[l + half]);
+        }
+    if (!is_arg((ir_kind)acc->kind)) {
+        a->total = a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
+        a->total_some = true;
+    } else if (a->some[0]) {
+        update_arg(acc, a->value_type, &a->total, &a->total_where, &a->total_some, a->lane[0], a->where[0]);
+    }
+}
+
+/* One step of acc, an ACC or a DEF that reduces; k is in m->innermost. */
+static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_expr)
+{
+    const ir_func *f = m->f;
+    const ir_node *acc = ir_at(f, acc_ref);
+    accumulator *a = &m->accumulators[*value_of(m, acc_ref)];
+    const uint64_t value = eval(m, value_expr);
+    const uint32_t lane = acc->imm ? (uint32_t)((uint64_t)m->innermost % acc->imm) : 0;
+    if (m->race && !a->own) {
+        const bool apart = m->race->lane != RACE_ALL && m->race->threads > 1;
+        a->apart = a->apart || apart;
+        a->alike = a->alike || !apart;
+        if (a->apart && (a->alike || acc->imm <= 1 || lane != m->race->lane % acc->imm))
+            fail(m, acc_ref, "a lane is updated by a thread that doesn't have it");
+    }
+    if (acc->imm && m->innermost >> BLOCK_SHIFT != a->block) {
+        accumulator folded;
+        fold(acc, a, &folded);
+        *a = folded;
+        reset_lanes(a, acc);
+        a->block = m->innermost >> BLOCK_SHIFT;
+    }
+    if (!is_arg((ir_kind)acc->kind)) {
+        a->lane[lane] = step(acc, a->lane[lane], value);
+        return;
+    }
+    const int64_t where = (int64_t)eval(m, where_expr);
+    a->value_type = (ir_type)ir_at(f, value_expr)->type;
+    update_arg(acc, a->value_type, &a->lane[lane], &a->where[lane], &a->some[lane], value, where);
+}
+
+static void start_accumulator(machine *m, ir_ref statement)
+{
+    accumulator *a = &m->accumulators[*value_of(m, statement)];
+    *a = (accumulator){ .block = 0, .own = m->race && m->race->lane != RACE_ALL };
+    reset_lanes(a, ir_at(m->f, statement));
+}
+
+static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement)
+{
+    const accumulator *a = &m->accumulators[*value_of(m, statement)];
+    accumulator folded;
+    if (m->race && a->apart && m->race->lane != RACE_ALL)
+        fail(m, statement, "one thread folds what all of them have");
+    if (acc->imm <= 1 && !is_arg((ir_kind)acc->kind))
+        return a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
+    fold(acc, a, &folded);
+    if (!is_arg((ir_kind)acc->kind))
+        return folded.total;
+    return acc->type == IR_INDEX ? (uint64_t)folded.total_where
+                                 : opjit_ir_element_of((ir_type)acc->type, folded.total_where);
+}
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
+{
+    const ir_func *f = m->f;
+    switch ((ir_op)node->op) {
+    case IR_PARAM: {
+        const uint32_t shift = 64 - 8 * opjit_ir_type_size((ir_type)node->type);
+        return m->run->params[node->ref - 1] << shift >> shift;
+    }
+    case IR_GET:
+        return ir_at(f, node->ref)->op == IR_LET ? *value_of(m, node->ref)
+                                                 : get_accumulator(m, ir_at(f, node->ref), node->ref);
+    case IR_LOAD: {
+        const uint8_t *from = element(m, expr, 0);
+        return from ? read_element(from, opjit_ir_type_size((ir_type)node->type)) : 0;
+    }
+    default: return node->imm;
+    }
+}
+
+static uint64_t eval(machine *m, ir_ref expr)
+{
+    const ir_func *f = m->f;
+    const ir_node *node = ir_at(f, expr);
+    const ir_ref *operands = &f->operands[node->first];
+    uint64_t args[3], out = 0;
+    if (m->wrong)
+        return 0;
+    switch ((ir_op)node->op) {
+    case IR_VAR: return *value_of(m, expr);
+    case IR_CONST:
+    case IR_PARAM:
+    case IR_GET:
+    case IR_LOAD: return eval_leaf(m, expr, node);
+    case IR_SELECT: return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
+    case IR_HEAD: {
+        const uint64_t size = opjit_ir_type_size(f->tensors[node->ref].type);
+        const uint64_t at = (uint64_t)(uintptr_t)memory_of(m, node->ref)->base + eval(m, operands[0]) * size;
+        return (IR_LINE - at % IR_LINE) / size;
+    }
+    case IR_IADD: return eval(m, operands[0]) + eval(m, operands[1]);
+    case IR_ISUB: return eval(m, operands[0]) - eval(m, operands[1]);
+    case IR_IMUL: return eval(m, operands[0]) * eval(m, operands[1]);
+    default: break;
+    }
+    for (uint32_t i = 0; i < node->count && i < 3; i++)
+        args[i] = eval(m, operands[i]);
+    opjit_ir_scalar((ir_op)node->op, (ir_type)node->type, (ir_type)ir_at(f, operands[0])->type, args, &out);
+    return out;
+}
+
+/* --- loop form ---------------------------------------------------------------------------------------------------- */
+
+static void run_block(machine *m, ir_ref first);
+
+static void run_loop(machine *m, ir_ref statement, int64_t lo, int64_t hi, uint64_t step_size)
+{
+    const ir_node *loop = ir_at(m->f, statement);
+    const int64_t outer = m->innermost;
+    const uint32_t lane = m->race ? m->race->lane : 0;
+    for (int64_t i = lo; i < hi && !m->wrong;) {
+        *value_of(m, loop->ref) = (uint64_t)i;
+        m->innermost = i;
+        if (m->race && loop->op == IR_STAGE)
+            m->race->team = (uint64_t)i + 1;
+        else if (m->race && (loop->flags & IR_FOR_SPREAD))
+            m->race->lane = opjit_ir_race_lane(m->race, statement, lo, i);
+        run_block(m, loop->body);
+        if ((uint64_t)hi - (uint64_t)i <= step_size) /* unsigned: the next i may not exist */
+            break;
+        i += (int64_t)step_size;
+    }
+    if (m->race)
+        m->race->lane = lane;
+    m->innermost = outer;
+}
+
+static void run_block(machine *m, ir_ref first)
+{
+    const ir_func *f = m->f;
+    for (ir_ref s = first; s && !m->wrong; s = ir_at(f, s)->next) {
+        const ir_node *node = ir_at(f, s);
+        switch ((ir_op)node->op) {
+        case IR_FOR:
+            run_loop(m, s, (int64_t)eval(m, ir_operand(f, s, 0)), (int64_t)eval(m, ir_operand(f, s, 1)), node->imm);
+            break;
+        case IR_LET: *value_of(m, s) = eval(m, ir_operand(f, s, 0)); break;
+        case IR_ACC: start_accumulator(m, s); break;
+        case IR_UPD:
+            update(m, node->ref, ir_operand(f, s, 0), node->count > 1 ? ir_operand(f, s, 1) : 0);
+            break;
+        case IR_STORE: store(m, s, 1, eval(m, ir_operand(f, s, 0))); break;
+        case IR_SYNC:
+            if (m->race && m->race->lane != RACE_ALL && m->race->threads > 1)
+                fail(m, s, "threads wait that not all come to");
+            if (m->race)
+                m->race->epoch++;
+            break;
+        default: break;
+        }
+    }
+}
+
+static opjit_status map_race(machine *m, ir_race *race, uint32_t threads, opjit_error *error)
+{
+    const ir_func *f = m->f;
+    TRY(opjit_ir_race_init(race, f, threads, error));
+    m->race = race;
+    for (ir_ref r = m->section.first; r < m->section.end; r++)
+        if (ir_at(f, r)->op == IR_LOAD || ir_at(f, r)->op == IR_STORE)
+            opjit_ir_race_touch(race, ir_at(f, r)->ref);
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        TRY(opjit_ir_race_map(race, t, find_memory(m, t).base, find_memory(m, t).bytes, error));
+    return OPJIT_OK;
+}
+
+static opjit_status run_stage(machine *m, opjit_error *error)
+{
+    const ir_func *f = m->f;
+    const ir_ref stage = m->section.stage;
+    ir_race race = { .f = NULL };
+    opjit_status status = OPJIT_OK;
+    if (!stage)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "there is no stage %u", m->run->stage);
+    const int64_t hi = (int64_t)eval(m, ir_operand(f, stage, 1));
+    if (hi < 0 || m->run->end > (uint64_t)hi)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage,
+                                  (long long)hi, (unsigned long long)m->run->end);
+    if (f->stage >= IR_GRIDDED)
+        status = map_race(m, &race, ir_at(f, stage)->vec, error);
+    if (status == OPJIT_OK && m->run->begin < m->run->end)
+        run_loop(m, stage, (int64_t)m->run->begin, (int64_t)m->run->end, 1);
+    if (m->race)
+        opjit_ir_race_free(m->race);
+    m->race = NULL;
+    return status;
+}
+
+/* --- value form --------------------------------------------------------------------------------------------------- */
+
+/* Where a yield of a box puts the element with the coordinates in the VARs. */
+static void store_boxed(machine *m, ir_ref item, uint64_t bits)
+{
+    const ir_func *f = m->f;
+    const ir_tensor *tensor = &f->tensors[ir_at(f, item)->ref];
+    const memory *target = memory_of(m, ir_at(f, item)->ref);
+    const uint64_t size = opjit_ir_type_size(tensor->type);
+    uint64_t offset = 0;
+    for (uint32_t d = 0; d < tensor->rank && !m->wrong; d++) {
+        const ir_ref *box = &f->operands[ir_at(f, item)->first + 1 + tensor->rank + 3 * d];
+        const int64_t x = (int64_t)(eval(m, box[0]) + *value_of(m, ir_operand(f, item, 1 + d)) * eval(m, box[2]));
+        if (x < 0 || (uint64_t)x >= tensor->sizes[d]) {
+            m->wrong = item;
+            m->wrong_dimension = d;
+            m->wrong_coordinate = x;
+        }
+        offset += (uint64_t)x * tensor->strides[d];
+    }
+    if (!m->wrong && (offset + 1) * size <= target->bytes)
+        write_element(target->base + offset * size, (uint32_t)size, bits);
+}
+
+/* The value of a DEF that reduces, for the coordinates in its variables. */
+static uint64_t reduced(machine *m, ir_ref item)
+{
+    const ir_ref var = opjit_ir_reduced(m->f, item);
+    const int64_t size = (int64_t)eval(m, ir_operand(m->f, item, ir_at(m->f, item)->count - 1));
+    start_accumulator(m, item);
+    for (m->innermost = 0; m->innermost < size && !m->wrong; m->innermost++) {
+        *value_of(m, var) = (uint64_t)m->innermost;
+        update(m, item, ir_operand(m->f, item, 0), var);
+    }
+    return get_accumulator(m, ir_at(m->f, item), item);
+}
+
+static void run_definition(machine *m, ir_ref item, uint32_t dimension)
+{
+    const ir_func *f = m->f;
+    const ir_node *node = ir_at(f, item);
+    const ir_tensor *tensor = &f->tensors[node->ref];
+    if (dimension == tensor->rank) {
+        const uint64_t bits = node->kind ? reduced(m, item) : eval(m, ir_operand(f, item, 0));
+        if (node->imm && !node->kind)
+            store_boxed(m, item, bits);
+        else
+            store(m, item, 1, bits);
+        return;
+    }
+    const uint64_t size =
+        node->imm && !node->kind ? eval(m, ir_operand(f, item, 1 + tensor->rank + 3 * dimension + 1))
+                                 : tensor->sizes[dimension];
+    for (uint64_t i = 0; i < size && !m->wrong; i++) {
+        *value_of(m, ir_operand(f, item, 1 + dimension)) = i;
+        run_definition(m, item, dimension + 1);
+    }
+}
+
+static void run_values(machine *m)
+{
+    for (ir_ref item = m->f->body; item && !m->wrong; item = ir_at(m->f, item)->next)
+        run_definition(m, item, 0);
+}
+
+/* --- set-up ------------------------------------------------------------------------------------------------------- */
+
+/* Value form: memory for what is defined. */
+static opjit_status own_values(machine *m, opjit_error *error)
+{
+    const ir_func *f = m->f;
+    m->owned = opjit_rt_allocate(f->allocator, f->tensor_count * sizeof *m->owned, 16);
+    if (!m->owned)
+        return opjit_rt_no_memory(error);
+    memset(m->owned, 0, f->tensor_count * sizeof *m->owned);
+    for (uint32_t t = 1; t < f->tensor_count; t++) {
+        const ir_tensor *tensor = &f->tensors[t];
+        if (tensor->role != IR_VALUE)
+            continue;
+        if (tensor->bytes <= SIZE_MAX / 2)
+            m->owned[t] = opjit_rt_allocate(f->allocator, (size_t)tensor->bytes, 64);
+        if (!m->owned[t])
+            return opjit_rt_no_memory(error);
+        memset(m->owned[t], 0, (size_t)tensor->bytes);
+    }
+    return OPJIT_OK;
+}
+
+static void free_machine(machine *m)
+{
+    const opjit_allocator *allocator = m->f->allocator;
+    for (uint32_t t = 1; m->owned && t < m->f->tensor_count; t++)
+        opjit_rt_release(allocator, m->owned[t], (size_t)m->f->tensors[t].bytes);
+    opjit_rt_release(allocator, m->owned, m->f->tensor_count * sizeof *m->owned);
+    opjit_rt_release(allocator, m->values, (m->section.end - m->section.first) * sizeof(uint64_t));
+    opjit_rt_release(allocator, m->accumulators, (m->accumulator_count + 1) * sizeof(accumulator));
+}
+
+static ir_section find_section(const ir_func *f, uint32_t stage)
+{
+    ir_section all = { .stage = f->body, .first = 1, .end = f->node_count };
+    if (stage < f->section_count)
+        return f->sections[stage];
+    for (uint32_t i = 0; all.stage && i < stage; i++)
+        all.stage = ir_at(f, all.stage)->next;
+    return all;
+}
+
+static bool has_accumulator(const ir_node *n) { return n->op == IR_ACC || n->kind != 0; }
+
+static opjit_status init_machine(machine *m, opjit_error *error)
+{
+    const ir_func *f = m->f;
+    m->section = find_section(f, f->stage >= IR_PLACED ? m->run->stage : 0);
+    const uint32_t nodes = m->section.end - m->section.first;
+    for (ir_ref r = m->section.first; r < m->section.end; r++)
+        m->accumulator_count += has_accumulator(ir_at(f, r));
+    m->values = opjit_rt_allocate(f->allocator, nodes * sizeof(uint64_t), 16);
+    m->accumulators = opjit_rt_allocate(f->allocator, (m->accumulator_count + 1) * sizeof(accumulator), 16);
+    if (!m->values || !m->accumulators)
+        return opjit_rt_no_memory(error);
+    memset(m->values, 0, nodes * sizeof(uint64_t));
+    uint32_t count = 0;
+    for (ir_ref r = m->section.first; r < m->section.end; r++)
+        if (has_accumulator(ir_at(f, r)))
+            *value_of(m, r) = count++;
+    return f->stage < IR_PLACED ? own_values(m, error) : OPJIT_OK;
+}
+
+static opjit_status report_wrong(const machine *m, opjit_error *error)
+{
+    const ir_tensor *tensor;
+    const uint32_t d = m->wrong_dimension;
+    char text[48] = "statement";
+    ir_numbers numbers;
+    if (opjit_ir_numbers_init(m->f, &numbers)) {
+        opjit_ir_numbers_text(m->f, &numbers, m->wrong, text, sizeof(text));
+        opjit_ir_numbers_free(&numbers);
+    }
+    if (m->why)
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: %s", text, m->why);
+    tensor = &m->f->tensors[ir_at(m->f, m->wrong)->ref];
+    if (m->wrong_coordinate < 0 || (uint64_t)m->wrong_coordinate >= tensor->sizes[d])
+        return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: coordinate %u is %lld, size %llu", text, d,
+                                  (long long)m->wrong_coordinate, (unsigned long long)tensor->sizes[d]);
+    return opjit_rt_error_set(error, OPJIT_INTERNAL, "%s: the element lies outside the tensor's %llu bytes of memory",
+                              text, (unsigned long long)find_memory(m, ir_at(m->f, m->wrong)->ref).bytes);
+}
+
+opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error)
+{
+    machine m = { .f = f, .run = run };
+    opjit_status status = init_machine(&m, error);
+    if (status == OPJIT_OK && f->stage >= IR_PLACED)
+        status = run_stage(&m, error);
+    else if (status == OPJIT_OK)
+        run_values(&m);
+    if (status == OPJIT_OK && m.wrong)
+        status = report_wrong(&m, error);
+    free_machine(&m);
+    return status;
+}

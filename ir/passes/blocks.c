@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blocks.c - few long reductions become many short ones: the blocks of 4096 that their order has anyway are a
+ * definition of their own, whose elements can be made side by side, and what was reduced is a fold of these, one
+ * after the other. The first step of place.  Every bit is what it was: a block starts at the identity as its
+ * accumulator did, and what is folded first comes out as it went in, since no block of a sum is -0. Not here: arg
+ * kinds, which would need the place of each block's value. */
+#include "ir/passes/pass.h"
+
+enum {
+    BLOCK = 4096,   /* of the order of reductions */
+    MOST_ROWS = 16, /* with more of them rows are enough to do at a time */
+    LEAST_LENGTH = 16 * BLOCK,
+    LEAST_BYTES = 256 * 1024, /* shorter rows stay in the second cache, where what follows wants them */
+};
+
+typedef struct cutter {
+    ir_func *f;
+    ir_ref def;
+    ir_node node;
+    uint32_t free; /* a dimension of one element, which becomes that of the blocks */
+    uint64_t length;
+    block list; /* the function's definitions, made anew */
+} cutter;
+
+static bool is_long(cutter *c)
+{
+    const ir_func *f = c->f;
+    const ir_node *n = &c->node;
+    if (n->op != IR_DEF || n->kind == 0 || n->kind >= IR_ARGMIN || n->imm == 0)
+        return false;
+    const ir_tensor *t = &f->tensors[n->ref];
+    uint64_t rows = 1;
+    c->length = (uint64_t)ir_index_value(f, ir_operand(f, c->def, n->count - 1));
+    c->free = t->rank;
+    for (uint32_t d = t->rank; d-- > 0;) {
+        c->free = t->sizes[d] == 1 ? d : c->free;
+        rows = rows <= MOST_ROWS ? rows * t->sizes[d] : rows;
+    }
+    return rows <= MOST_ROWS && c->free < t->rank && c->length >= LEAST_LENGTH &&
+           c->length > LEAST_BYTES / opjit_ir_type_size(t->type);
+}
+
+/* A tensor as the definition's, with `blocks` elements in the free dimension. */
+static uint32_t declare(cutter *c, uint64_t blocks)
+{
+    const ir_tensor *like = &c->f->tensors[c->node.ref];
+    ir_tensor t = { .role = IR_VALUE, .type = like->type, .rank = like->rank, .align = like->align };
+    t.bytes = opjit_ir_type_size(t.type);
+    for (uint32_t d = 0; d < t.rank; d++) {
+        t.sizes[d] = d == c->free ? blocks : like->sizes[d];
+        t.bytes *= t.sizes[d];
+    }
+    opjit_ir_dense_strides(&t);
+    return opjit_ir_tensor(c->f, &t);
+}
+
+/* Adds a reduction of `length` values of the definition, number `first` and on, for each of `blocks` blocks.  Gives its
+ * tensor. */
+static uint32_t add_part(cutter *c, uint64_t blocks, uint64_t first, uint64_t length)
+{
+    ir_func *f = c->f;
+    const uint32_t tensor = declare(c, blocks);
+    const ir_ref part =
+        f->failed ? 0 : opjit_ir_reduce(f, tensor, (ir_kind)c->node.kind, (uint32_t)c->node.imm, length);
+    ir_map map = { 0 };
+    if (f->failed)
+        return 0;
+    for (uint32_t d = 0; d < f->tensors[tensor].rank; d++)
+        ir_map_set(f, &map, opjit_ir_coordinate(f, c->def, d),
+                         d == c->free ? opjit_ir_index(f, 0) : opjit_ir_coordinate(f, part, d));
+    const ir_ref own = opjit_ir_reduced(f, part), size = opjit_ir_index(f, (int64_t)length);
+    const ir_ref before = blocks == 1 ? opjit_ir_index(f, (int64_t)first)
+                                      : ir_make2(f, IR_IMUL, IR_INDEX, opjit_ir_coordinate(f, part, c->free), size);
+    ir_map_set(f, &map, opjit_ir_reduced(f, c->def), ir_make2(f, IR_IADD, IR_INDEX, before, own));
+    opjit_ir_set_value(f, part, opjit_ir_remake(f, &map, ir_operand(f, c->def, 0)));
+    opjit_ir_block_add(f, &c->list, part);
+    return tensor;
+}
+
+/* The element of the tensor at the coordinates of `of`, but for the free one. */
+static ir_ref load(cutter *c, uint32_t tensor, ir_ref of, ir_ref at_free)
+{
+    ir_ref at[8] = { 0 };
+    for (uint32_t d = 0; d < c->f->tensors[tensor].rank; d++)
+        at[d] = d == c->free ? at_free : opjit_ir_coordinate(c->f, of, d);
+    return c->f->failed ? 0 : opjit_ir_load(c->f, tensor, at);
+}
+
+/* The definition is its blocks, a fold of them, and what is left behind the last whole block. */
+static void cut(cutter *c)
+{
+    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
+    ir_func *f = c->f;
+    const uint64_t count = c->length / BLOCK, rest = c->length % BLOCK;
+    const uint32_t blocks = add_part(c, count, 0, BLOCK), last = rest > 0 ? add_part(c, 1, count * BLOCK, rest) : 0;
+    const uint32_t whole = rest > 0 ? declare(c, 1) : c->node.ref;
+    const ir_ref fold = f->failed ? 0 : opjit_ir_reduce(f, whole, (ir_kind)c->node.kind, 0, count);
+    if (f->failed)
+        return;
+    opjit_ir_set_value(f, fold, load(c, blocks, fold, opjit_ir_reduced(f, fold)));
+    opjit_ir_block_add(f, &c->list, fold);
+    const ir_ref all = rest > 0 ? opjit_ir_def(f, c->node.ref) : 0, zero = opjit_ir_index(f, 0);
+    if (f->failed || all == 0)
+        return;
+    const ir_ref before = load(c, whole, all, zero), behind = load(c, last, all, zero);
+    if (!f->failed)
+        opjit_ir_set_value(f, all, ir_expr2(f, (ir_op)ops[c->node.kind], (ir_type)c->node.type, before, behind));
+    opjit_ir_block_add(f, &c->list, all);
+}
+
+void opjit_ir_cut_reductions(ir_func *f)
+{
+    cutter c = { .f = f };
+    ir_ref next;
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = next) {
+        next = ir_at(f, s)->next;
+        c.def = s;
+        c.node = *ir_at(f, s);
+        if (is_long(&c))
+            cut(&c);
+        else
+            opjit_ir_block_add(f, &c.list, s);
+    }
+    f->body = c.list.first;
+}

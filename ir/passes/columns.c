@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* columns.c - a stage that reduces columns: many of them side by side, so that neighbours are a vector's
+ * lanes. Part of place.  A reduction with one lane whose elements lie far apart, while the next column is the next
+ * element in memory, has a scratch row of results instead of an accumulator.  The reduced coordinate is walked
+ * outside, ascending, and the columns inside, so that each column sees what its accumulator would have seen, in the
+ * same order: from the identity on, in blocks of 4096 that are folded one after the other where that makes a
+ * difference. A definition that runs along one dimension, while the next column is the next element, is the same
+ * without a fold: what a column has is stored at each step. Not here: arg kinds, which stay with accumulators. */
+#include "ir/passes/pass.h"
+
+#include <string.h>
+
+enum {
+    PIECE_BYTES = 64 * 1024,
+    BLOCK = 4096,            /* of the order of reductions */
+    TILE_BYTES = 8 * 1024,   /* of the scratch row, which with what is read stays in the first cache */
+    MOST_BYTES = 256 * 1024, /* where no tile fits: of a row that is a single tile */
+    LEAST_BYTES = 512,       /* and of tiles that are all the iterations there are */
+    TASKS = 64,              /* as many as these are enough */
+    TILE_UNIT = 16,          /* elements */
+    FEWEST = 4,              /* columns that are worth it */
+    STREAM_BYTES = 1024 * 1024, /* beyond, rows of these lengths that follow each other are best read one by one, as a */
+    STREAM_LEAST = 512,         /* single stream */
+    STREAM_MOST = 4096,
+    AT_ONCE = 4,             /* steps of a column between a load and a store of its result */
+};
+
+typedef struct column_stage {
+    place_rows_of *r;
+    ir_func *f;
+    inliner in;
+    ir_ref statement;
+    ir_node def;
+    ir_tensor out;
+    uint32_t dimension;                   /* of the columns */
+    int32_t along;                        /* dimension that a running sum goes along; -1: it is none */
+    int64_t rows, tiles, columns, length; /* columns: of a tile; length: reduced elements */
+    ir_ref at[9];                         /* the row's coordinates, 0 for the others */
+    ir_ref first;                         /* column of the tile */
+    uint32_t row, total;                  /* scratch; total 0: there is one block, or the order does not matter */
+} column_stage;
+
+/* --- decide ------------------------------------------------------------------------------------------------------- */
+
+/* Whether what the definition itself reads of memory moves by 0 or 1 element from column to column. */
+static bool reads_neighbours(const column_stage *s)
+{
+    ir_func *f = s->f;
+    const ir_ref var = opjit_ir_coordinate(f, s->statement, s->dimension);
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
+        const ir_node *n = ir_at(f, r);
+        if (n->op != IR_LOAD || s->r->sources[opjit_ir_root(f, n->ref)].def != 0)
+            continue;
+        int64_t step;
+        if (!opjit_ir_step(f, r, 0, var, &step) || (step != 0 && step != 1))
+            return false;
+    }
+    return seen.nodes != NULL;
+}
+
+/* Columns of a tile: all of them, or a divisor; 0: there is none that is good. */
+static int64_t tile_of(int64_t columns, int64_t size, int64_t most)
+{
+    if (columns * size <= most)
+        return columns;
+    for (int64_t tile = most / size / TILE_UNIT * TILE_UNIT; tile > 0; tile -= TILE_UNIT)
+        if (columns % tile == 0)
+            return tile;
+    return columns * size <= MOST_BYTES ? columns : 0;
+}
+
+static bool plan(column_stage *s)
+{
+    const ir_func *f = s->f;
+    const ir_node *n = &s->def;
+    s->along = opjit_ir_scanned(f, s->statement);
+    if (n->op != IR_DEF || (n->imm != 1 && s->along < 0) || n->kind == 0 || n->kind >= IR_ARGMIN || s->out.rank == 0)
+        return false;
+    for (s->dimension = s->out.rank - 1; s->dimension > 0 && s->out.sizes[s->dimension] == 1;)
+        s->dimension--;
+    const int64_t all = (int64_t)s->out.sizes[s->dimension], size = opjit_ir_type_size((ir_type)n->type);
+    s->length = s->along >= 0 ? (int64_t)s->out.sizes[s->along]
+                              : ir_index_value(f, ir_operand(f, s->statement, n->count - 1));
+    s->rows = 1;
+    for (uint32_t d = 0; d < s->dimension; d++)
+        s->rows *= (int32_t)d == s->along ? 1 : (int64_t)s->out.sizes[d];
+    if (s->along >= (int32_t)s->dimension || all < FEWEST || all > INT64_MAX / size || s->length < 2)
+        return false;
+    int64_t most = TILE_BYTES; /* of a single row tiles are what can run side by side */
+    if (s->rows == 1 && all * size / TASKS < most)
+        most = all * size / TASKS > LEAST_BYTES ? all * size / TASKS : LEAST_BYTES;
+    s->columns = tile_of(all, size, most);
+    s->tiles = s->columns == 0 ? 0 : all / s->columns;
+    return s->columns != 0 && reads_neighbours(s);
+}
+
+/* --- write -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t scratch_row(column_stage *s)
+{
+    ir_tensor row = { .role = IR_SCRATCH,
+                      .type = (ir_type)s->def.type,
+                      .rank = 1,
+                      .sizes = { (uint64_t)s->columns },
+                      .strides = { 1 },
+                      .align = 64 };
+    row.bytes = (uint64_t)s->columns * opjit_ir_type_size(row.type);
+    return opjit_ir_tensor(s->f, &row);
+}
+
+/* A loop in the list; *out: its block, still empty.  Gives the variable. */
+static ir_ref add_loop(column_stage *s, block *list, ir_ref lo, ir_ref hi, block *out)
+{
+    const ir_ref loop = s->f->failed ? 0 : opjit_ir_for(s->f, lo, hi, 1);
+    *out = (block){ .parent = loop };
+    if (s->f->failed)
+        return 0;
+    opjit_ir_block_add(s->f, list, loop);
+    return ir_at(s->f, loop)->ref;
+}
+
+static ir_ref add_columns(column_stage *s, block *list, block *out)
+{
+    return add_loop(s, list, opjit_ir_index(s->f, 0), opjit_ir_index(s->f, s->columns), out);
+}
+
+static void store(column_stage *s, block *list, uint32_t tensor, ir_ref value, const ir_ref *at)
+{
+    if (!s->f->failed)
+        opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
+}
+
+/* What a column is with one more value. */
+static ir_ref step(column_stage *s, ir_ref before, ir_ref value)
+{
+    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
+    return s->f->failed ? 0 : ir_expr2(s->f, (ir_op)ops[s->def.kind], (ir_type)s->def.type, before, value);
+}
+
+static void add_identity(column_stage *s, block *list, uint32_t row)
+{
+    block inside;
+    const ir_ref j = add_columns(s, list, &inside);
+    const uint64_t bits = opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind);
+    store(s, &inside, row, opjit_ir_const(s->f, (ir_type)s->def.type, bits), &j);
+}
+
+/* What is reduced in column j for k; around: loops outside of that over k. */
+static ir_ref value_at(column_stage *s, block *list, ir_ref k, ir_ref j)
+{
+    ir_ref at[9];
+    memcpy(at, s->at, sizeof at);
+    at[s->dimension] = ir_make2(s->f, IR_IADD, IR_INDEX, s->first, j);
+    at[s->out.rank] = k;
+    const ir_ref value = s->f->failed ? 0 : opjit_ir_inline(&s->in, s->statement, s->out.rank + 1, at);
+    return s->f->failed ? 0 : opjit_ir_share(s->f, list, value);
+}
+
+/* For the loop's variable v in lo..hi: `steps` of every column, for k = first + v * steps and on. */
+static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_ref first, int64_t steps)
+{
+    ir_func *f = s->f;
+    block of_k, of_j;
+    const ir_ref v = add_loop(s, list, lo, hi, &of_k), j = add_columns(s, &of_k, &of_j);
+    if (f->failed)
+        return;
+    const uint32_t around = s->in.loop_count;
+    s->in.loops[around] = v;
+    s->in.extents[around] = (uint64_t)s->length;
+    s->in.loops[around + 1] = j;
+    s->in.extents[around + 1] = (uint64_t)s->columns;
+    s->in.loop_count += 2;
+    ir_ref sum = opjit_ir_load(f, s->row, &j);
+    for (int64_t i = 0; i < steps && !f->failed; i++) {
+        ir_ref k = ir_make2(f, IR_IADD, IR_INDEX, first, ir_make2(f, IR_IMUL, IR_INDEX, v, opjit_ir_index(f, steps)));
+        k = ir_make2(f, IR_IADD, IR_INDEX, k, opjit_ir_index(f, i));
+        sum = step(s, sum, value_at(s, &of_j, k, j));
+    }
+    s->in.loop_count = around;
+    store(s, &of_j, s->row, sum, &j);
+}
+
+/* Whether rows that lie `step` elements apart are read from memory one after the other. */
+static bool is_stream(const column_stage *s, uint32_t tensor, int64_t step)
+{
+    const ir_tensor *t = &s->f->tensors[tensor];
+    const int64_t bytes = step * opjit_ir_type_size(t->type);
+    return t->bytes > STREAM_BYTES && step == s->columns && bytes > STREAM_LEAST && bytes < STREAM_MOST;
+}
+
+/* Whether several steps in a round are worth it: there is next to nothing to do with what is loaded once a step, so
+ * that loading and storing the result takes half of the time, and nothing is lost of what the processor reads
+ * ahead. */
+static bool takes_several(column_stage *s)
+{
+    ir_func *f = s->f;
+    const ir_ref var = opjit_ir_reduced(f, s->statement);
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
+    uint32_t loads = 0, others = 0;
+    bool good = seen.nodes != NULL;
+    for (uint32_t k = 0; good && k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
+        const ir_node *n = ir_at(f, r);
+        others += n->op != IR_LOAD && n->type != IR_INDEX && n->count > 0;
+        if (n->op != IR_LOAD)
+            continue;
+        int64_t step;
+        good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, 0, var, &step) &&
+               !is_stream(s, n->ref, step);
+        loads++;
+    }
+    return good && loads == 1 && others <= 2;
+}
+
+/* One step of every column for each of `length` k from first on. */
+static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length)
+{
+    ir_func *f = s->f;
+    const int64_t rounds = takes_several(s) ? length / AT_ONCE : 0, done = rounds * AT_ONCE;
+    if (rounds > 0)
+        add_rounds(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, rounds), first, AT_ONCE);
+    if (done < length)
+        add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
+}
+
+/* Block after block; the sum of no block is +0, and that of one never -0, so the first one needs no care. */
+static void add_blocks(column_stage *s, block *list)
+{
+    ir_func *f = s->f;
+    block of_b, of_j;
+    add_identity(s, list, s->total);
+    const ir_ref b = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, (s->length + BLOCK - 1) / BLOCK), &of_b);
+    add_identity(s, &of_b, s->row);
+    if (f->failed)
+        return;
+    const ir_ref block_length = opjit_ir_index(f, BLOCK), lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
+    if (s->length % BLOCK == 0) {
+        add_steps(s, &of_b, lo, BLOCK);
+    } else { /* the last one is shorter */
+        const ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length);
+        add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0), 1);
+    }
+    const ir_ref j = add_columns(s, &of_b, &of_j);
+    if (!f->failed)
+        store(s, &of_j, s->total, step(s, opjit_ir_load(f, s->total, &j), opjit_ir_load(f, s->row, &j)), &j);
+}
+
+/* Stores the element of the output, which reads the column's result and no other one. */
+static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, const ir_ref *at)
+{
+    ir_func *f = s->f;
+    const ir_ref output = s->r->members[1].statement;
+    inline_source *source = &s->r->sources[s->def.ref];
+    const bool is_let = ir_at(f, result)->op == IR_GET;
+    const ir_ref let = is_let ? ir_at(f, result)->ref : opjit_ir_let(f, result);
+    if (!is_let)
+        opjit_ir_block_add(f, list, let);
+    if (f->failed)
+        return;
+    source->row_value = let;
+    s->in.loops[s->in.loop_count] = j;
+    s->in.extents[s->in.loop_count++] = (uint64_t)s->columns;
+    s->in.row_count = s->out.rank < 8 ? s->out.rank : 8;
+    memcpy(s->in.rows, at, s->in.row_count * sizeof *at);
+    const ir_ref value = opjit_ir_share(f, list, opjit_ir_inline(&s->in, output, s->out.rank, at));
+    store(s, list, ir_at(f, output)->ref, value, at);
+    s->in.loop_count--;
+    s->in.row_count = 0;
+    source->row_value = 0;
+}
+
+/* Stores what a column has, in the definition's memory or as the output. */
+static void add_result(column_stage *s, block *list, ir_ref result, ir_ref j)
+{
+    ir_ref at[9];
+    memcpy(at, s->at, sizeof at);
+    at[s->dimension] = ir_make2(s->f, IR_IADD, IR_INDEX, s->first, j);
+    if (s->f->failed)
+        return;
+    if (s->r->count == 1)
+        store(s, list, s->def.ref, result, at);
+    else
+        add_output(s, list, result, j, at);
+}
+
+/* One step of every column after the other, each of which is stored: after it, or before. */
+static void add_running(column_stage *s, block *list)
+{
+    ir_func *f = s->f;
+    const bool exclusive = ir_at(f, ir_operand(f, s->statement, s->def.count - 1))->op == IR_VAR;
+    const uint32_t around = s->in.loop_count;
+    block of_k, of_j;
+    const ir_ref k = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, s->length), &of_k);
+    const ir_ref j = add_columns(s, &of_k, &of_j);
+    if (f->failed)
+        return;
+    s->in.loops[around] = k;
+    s->in.extents[around] = (uint64_t)s->length;
+    s->in.loops[around + 1] = j;
+    s->in.extents[around + 1] = (uint64_t)s->columns;
+    s->in.loop_count += 2;
+    s->at[s->along] = k;
+    const ir_ref before = opjit_ir_load(f, s->row, &j), after = step(s, before, value_at(s, &of_j, k, j));
+    const ir_ref let = f->failed ? 0 : opjit_ir_let(f, exclusive ? before : after);
+    opjit_ir_block_add(f, &of_j, let);
+    if (f->failed)
+        return;
+    const ir_ref result = opjit_ir_get(f, let);
+    store(s, &of_j, s->row, exclusive ? after : result, &j);
+    s->in.loop_count--; /* add_output counts that over j */
+    if (!f->failed)
+        add_result(s, &of_j, result, j);
+    s->in.loop_count = around;
+}
+
+static void add_tile(column_stage *s, block *list)
+{
+    ir_func *f = s->f;
+    block inside;
+    if (s->total != 0) {
+        add_blocks(s, list);
+    } else {
+        add_identity(s, list, s->row);
+        if (s->along >= 0) {
+            add_running(s, list);
+            return;
+        }
+        add_steps(s, list, opjit_ir_index(f, 0), s->length);
+    }
+    const ir_ref j = add_columns(s, list, &inside);
+    const ir_ref result = f->failed ? 0 : opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j);
+    if (!f->failed)
+        add_result(s, &inside, result, j);
+}
+
+/* The coordinates before the columns' one of row p, and 0 behind it. */
+static void set_rows(column_stage *s, ir_ref p)
+{
+    ir_func *f = s->f;
+    int64_t below = s->rows;
+    for (uint32_t d = 0; d < s->out.rank; d++) {
+        const int64_t size = (int64_t)s->out.sizes[d];
+        s->at[d] = opjit_ir_index(f, 0);
+        if (d >= s->dimension || size == 1 || (int32_t)d == s->along)
+            continue;
+        below /= size;
+        s->at[d] = ir_make2(f, IR_IMOD, IR_INDEX, ir_make2(f, IR_IDIV, IR_INDEX, p, opjit_ir_index(f, below)),
+                            opjit_ir_index(f, size));
+    }
+}
+
+bool opjit_ir_place_columns(place_rows_of *r, block *stages)
+{
+    ir_func *f = r->f;
+    column_stage s = { .r = r, .f = f, .statement = r->members[0].statement };
+    s.def = *ir_at(f, s.statement);
+    s.out = f->tensors[s.def.ref];
+    if (!plan(&s))
+        return false;
+    const bool inner = s.rows > 1; /* tiles, if any, are a loop in each row */
+    const int64_t size = opjit_ir_type_size((ir_type)s.def.type), count = inner ? s.rows : s.tiles;
+    const int64_t least = PIECE_BYTES / size / s.columns / (inner ? s.tiles : 1) / s.length + 1;
+    const ir_ref stage =
+        opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
+    s.row = scratch_row(&s);
+    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD) && s.length > BLOCK && s.along < 0)
+        s.total = scratch_row(&s);
+    if (f->failed)
+        return false;
+    block body = { .parent = stage }, *list = &body, tile;
+    ir_ref t = ir_at(f, stage)->ref;
+    s.in = (inliner){ .f = f,
+                      .sources = r->sources,
+                      .private_views = r->private_views,
+                      .loops = { t },
+                      .loop_count = 1,
+                      .extents = { (uint64_t)count } };
+    set_rows(&s, t);
+    if (inner && s.tiles > 1) {
+        t = add_loop(&s, &body, opjit_ir_index(f, 0), opjit_ir_index(f, s.tiles), &tile);
+        list = &tile;
+        s.in.loops[s.in.loop_count] = t;
+        s.in.extents[s.in.loop_count++] = (uint64_t)s.tiles;
+    }
+    s.first = s.tiles == 1 ? opjit_ir_index(f, 0) : ir_make2(f, IR_IMUL, IR_INDEX, t, opjit_ir_index(f, s.columns));
+    add_tile(&s, list);
+    if (s.in.refused)
+        return false;
+    opjit_ir_block_add(f, stages, stage);
+    if (r->count > 1)
+        f->tensors[s.def.ref].role = IR_VALUE;
+    return !f->failed;
+}

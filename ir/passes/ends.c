@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ends.c - ends of loops that schedule gives vectors to and that are no chain: instead of a remainder in
+ * halves, one more loop of single vectors to the end of the one that the end is in.  Its lanes behind the end
+ * change nothing that is read. */
+#include "ir/passes/schedule.h"
+
+/* Whether nothing in the list and below, which `loop` may be part of, sees what its store leaves behind its end: other
+ * loops read the row at their variable and have the same end, and none stores there. */
+static bool keeps_apart(ir_func *f, ir_ref first, ir_ref loop, ir_ref store)
+{
+    const ir_reach seen = opjit_ir_reach(f, first);
+    bool apart = seen.nodes != NULL;
+    for (uint32_t k = 0; k < seen.count && apart; k++) {
+        const ir_ref r = seen.nodes[k];
+        const ir_node *n = ir_at(f, r);
+        if (n->ref != ir_at(f, store)->ref || (n->op != IR_LOAD && n->op != IR_STORE) || r == store)
+            continue;
+        const ir_ref reader = n->op == IR_LOAD ? opjit_ir_loop_of(f, first, ir_operand(f, r, 0)) : 0;
+        apart = reader != 0 && opjit_ir_same(f, ir_operand(f, reader, 1), ir_operand(f, loop, 1));
+    }
+    return apart;
+}
+
+/* Whether the store may run on behind the end of its loop, which is the first of those not scheduled yet. */
+static bool may_run_on(scheduler *s, ir_ref loop, ir_ref store)
+{
+    ir_func *f = s->f;
+    return f->tensors[ir_at(f, store)->ref].role == IR_SCRATCH && ir_at(f, store)->count == 2 &&
+           keeps_apart(f, ir_at(f, s->stage)->body, loop, store) && keeps_apart(f, loop, loop, store);
+}
+
+/* Whether the statements can be made for iterations behind the loop's end: what they load and store is there for
+ * the variable of `longer`, a loop that goes on, with their copy in it; what they update, they can leave as it is. */
+static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
+{
+    ir_func *f = s->f;
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, longer)->body);
+    bool can = seen.nodes != NULL;
+    for (ir_ref r = ir_at(f, loop)->body; r != 0 && can; r = ir_at(f, r)->next)
+        can = ir_at(f, r)->op == IR_STORE ? may_run_on(s, loop, r)
+              : ir_at(f, r)->op == IR_UPD ? ir_at(f, r)->count == 1
+                                          : ir_at(f, r)->op == IR_LET;
+    for (uint32_t k = 0; k < seen.count && can; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        const uint32_t first = n->op == IR_STORE;
+        for (uint32_t d = first; (n->op == IR_LOAD || n->op == IR_STORE) && d < n->count; d++) {
+            const ir_interval i = opjit_ir_interval(f, ir_operand(f, seen.nodes[k], d));
+            can = can && i.lo >= 0 && (uint64_t)i.hi < f->tensors[n->ref].sizes[d - first];
+        }
+    }
+    return can;
+}
+
+/* A loop from lo to hi with a copy of the loop's body; 0: out of memory. */
+static ir_ref copy_loop(ir_func *f, ir_ref loop, ir_ref lo, ir_ref hi)
+{
+    const ir_ref copy = f->failed ? 0 : opjit_ir_for(f, lo, hi, 1);
+    ir_map map = { 0 };
+    if (f->failed)
+        return 0;
+    ir_map_set(f, &map, ir_at(f, loop)->ref, ir_at(f, copy)->ref);
+    const ir_ref body = opjit_ir_remake_block(f, &map, ir_at(f, loop)->body);
+    f->nodes[copy].body = body;
+    return f->failed ? 0 : copy;
+}
+
+static bool is_cut(ir_func *f, ir_ref loop, int64_t size)
+{
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1), zero = opjit_ir_index(f, 0);
+    return opjit_ir_same(f, lo, zero) && opjit_ir_divisor(f, hi) < (uint64_t)size && opjit_ir_interval(f, hi).lo >= 0;
+}
+
+bool opjit_ir_round_end(scheduler *s, block *out, ir_ref loop, int64_t round)
+{
+    ir_func *f = s->f;
+    const ir_ref hi = ir_operand(f, loop, 1);
+    for (ir_ref r = ir_at(f, loop)->body; r != 0; r = ir_at(f, r)->next)
+        if (ir_at(f, r)->op == IR_UPD)
+            return false;
+    if (!is_cut(f, loop, round))
+        return false;
+    const ir_ref end = opjit_ir_block_let(f, out, ir_make2(f, IR_UP, IR_INDEX, hi, opjit_ir_index(f, round)));
+    const ir_ref longer = copy_loop(f, loop, ir_operand(f, loop, 0), end);
+    if (longer == 0 || !can_run_on(s, loop, longer))
+        return false;
+    f->operands[ir_at(f, loop)->first + 1] = end;
+    return true;
+}
+
+ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round)
+{
+    ir_func *f = s->f;
+    const ir_ref hi = ir_operand(f, loop, 1);
+    if (!is_cut(f, loop, lanes))
+        return 0;
+    const ir_ref whole = opjit_ir_block_let(f, out, ir_make2(f, IR_DOWN, IR_INDEX, hi, opjit_ir_index(f, round)));
+    const ir_ref end = opjit_ir_block_let(f, out, ir_make2(f, IR_UP, IR_INDEX, hi, opjit_ir_index(f, lanes)));
+    const ir_ref rest = copy_loop(f, loop, whole, end);
+    if (rest == 0 || !can_run_on(s, loop, rest))
+        return 0;
+    const ir_ref body = ir_at(f, rest)->body;
+    const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, ir_at(f, rest)->ref, hi);
+    for (ir_ref r = body; r != 0 && !f->failed; r = ir_at(f, r)->next) {
+        if (ir_at(f, r)->op != IR_UPD)
+            continue;
+        const ir_ref value = ir_operand(f, r, 0);
+        const ir_type type = (ir_type)ir_at(f, value)->type;
+        const uint64_t nothing = opjit_ir_identity(type, (ir_kind)ir_at(f, ir_at(f, r)->ref)->kind);
+        const ir_ref chosen = ir_make3(f, IR_SELECT, IR_NONE, inside, value, opjit_ir_const(f, type, nothing));
+        f->operands[ir_at(f, r)->first] = chosen;
+    }
+    f->operands[ir_at(f, loop)->first + 1] = whole;
+    return f->failed ? 0 : rest;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold.c - constants, bool algebra, index identities, comparisons that intervals decide: opjit_ir_make on every
+ * expression of the function.
+ * Needs: any form.  Leaves: the same statements with the simplest operands; so a bound that no coordinate reaches, such
+ * as INT32_MIN, is gone.  Definitions that nothing reads any more go with what read them.  An output that is a
+ * sequence of floats whose bits no longer change from some element on, as where it overflows, is a select between the
+ * sequence and that constant, or the constant alone. */
+#include "ir/passes/pass.h"
+
+enum {
+    CHAIN_NODES = 4,   /* cast, sum, product, elem */
+    LEAST_REST = 1024, /* so many elements of one value are worth another loop, */
+    LEAST_SHARE = 8,   /* if there is one for so many others */
+};
+static const int64_t INDEX_LIMIT = (int64_t)1 << 60;
+
+/* --- sequences that come to rest -------------------------------------------------------------------------------- */
+
+/* A value that constants and one index make: elem of it, at most one product or fma, sums and casts between floats.
+ * It is monotone, but that it may be NaN for 0 (times inf), and up to or from some index on (inf - inf); it isn't NaN
+ * on both sides of a number, so where two elements are the same, all between them are. */
+typedef struct chain {
+    ir_ref nodes[CHAIN_NODES]; /* the value first, elem last */
+    uint32_t count;
+    ir_ref index;
+} chain;
+
+/* The operand that is no constant; 0: there are none or several, or the op is none of a chain's. */
+static ir_ref chain_link(const ir_func *f, ir_ref r)
+{
+    const ir_node *n = ir_at(f, r);
+    ir_ref link = 0;
+    if (n->op == IR_ELEM || n->op == IR_CAST)
+        return ir_operand(f, r, 0);
+    if (n->op != IR_ADD && n->op != IR_MUL && n->op != IR_FMA)
+        return 0;
+    for (uint32_t i = 0; i < n->count; i++) {
+        const ir_ref operand = ir_operand(f, r, i);
+        if (ir_at(f, operand)->op == IR_CONST)
+            continue;
+        if (link != 0 || i == 2) /* an fma's product is to be a sequence, not its sum alone */
+            return 0;
+        link = operand;
+    }
+    return link;
+}
+
+static bool find_chain(const ir_func *f, ir_ref value, chain *out)
+{
+    bool multiplied = false;
+    *out = (chain){ .count = 0 };
+    for (ir_ref r = value; out->count < CHAIN_NODES && r != 0; r = chain_link(f, r)) {
+        const ir_op op = (ir_op)ir_at(f, r)->op;
+        const bool product = op == IR_MUL || op == IR_FMA;
+        if (!ir_is_float((ir_type)ir_at(f, r)->type) || (product && multiplied))
+            return false;
+        multiplied = multiplied || product;
+        out->nodes[out->count++] = r;
+        if (op == IR_ELEM) {
+            out->index = ir_operand(f, r, 0);
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t chain_bits(const ir_func *f, const chain *c, int64_t index)
+{
+    uint64_t bits = (uint64_t)index;
+    for (uint32_t i = c->count; i-- > 0;) {
+        const ir_ref r = c->nodes[i], link = chain_link(f, r);
+        const ir_node *n = ir_at(f, r);
+        uint64_t args[3] = { 0 };
+        for (uint32_t k = 0; k < n->count; k++) {
+            const ir_ref operand = ir_operand(f, r, k);
+            args[k] = operand == link ? bits : ir_at(f, operand)->imm;
+        }
+        (void)opjit_ir_scalar((ir_op)n->op, (ir_type)n->type, (ir_type)ir_at(f, link)->type, args, &bits);
+    }
+    return bits;
+}
+
+/* The index nearest to `from` from which on, up to `to`, the value is what it is there. */
+static int64_t rest_begin(const ir_func *f, const chain *c, int64_t from, int64_t to)
+{
+    const uint64_t bits = chain_bits(f, c, to);
+    while (from != to) {
+        const int64_t middle = from + (to - from) / 2; /* never `to` */
+        if (chain_bits(f, c, middle) == bits)
+            to = middle;
+        else
+            from = from < to ? middle + 1 : middle - 1;
+    }
+    return from;
+}
+
+/* The value of an output with its rest, at the high or at the low end of its indices, as a constant; 0: it has none. */
+static ir_ref with_rest(ir_func *f, ir_ref value, bool may_cut)
+{
+    chain c;
+    if (!find_chain(f, value, &c))
+        return 0;
+    const ir_interval i = opjit_ir_interval(f, c.index);
+    if (i.lo > i.hi || i.lo < -INDEX_LIMIT || i.hi > INDEX_LIMIT)
+        return 0;
+    const int64_t first = rest_begin(f, &c, i.lo, i.hi), last = rest_begin(f, &c, i.hi, i.lo);
+    const bool high = i.hi - first >= last - i.lo;
+    const int64_t others = high ? first - i.lo : i.hi - last, count = i.hi - i.lo + 1 - others;
+    const ir_ref constant = opjit_ir_const(f, (ir_type)ir_at(f, value)->type, chain_bits(f, &c, high ? i.hi : i.lo));
+    if (others == 0)
+        return constant;
+    if (!may_cut || count < LEAST_REST || count < others / LEAST_SHARE)
+        return 0;
+    const ir_ref edge = opjit_ir_index(f, high ? first : last);
+    const ir_ref before = ir_make2(f, IR_LT, IR_BOOL, high ? c.index : edge, high ? edge : c.index);
+    return ir_make3(f, IR_SELECT, IR_NONE, before, value, constant);
+}
+
+static bool cut_sequences(ir_func *f, bool may_cut)
+{
+    bool changed = false;
+    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+        const ir_ref value = ir_at(f, s)->op == IR_YIELD ? with_rest(f, ir_operand(f, s, 0), may_cut) : 0;
+        if (value != 0)
+            opjit_ir_set_value(f, s, value);
+        changed = changed || value != 0;
+    }
+    return changed;
+}
+
+/* --- what nothing reads ----------------------------------------------------------------------------------------- */
+
+/* Marks the tensors that the statement reads. */
+static void mark_read(ir_func *f, ir_ref statement, uint8_t *read, uint32_t *seen, ir_ref *stack)
+{
+    uint32_t depth = 0;
+    stack[depth++] = statement;
+    while (depth > 0) {
+        const ir_ref r = stack[--depth];
+        const ir_node *n = ir_at(f, r);
+        if (seen[r] == statement)
+            continue;
+        seen[r] = statement;
+        if (n->op == IR_LOAD)
+            read[opjit_ir_root(f, n->ref)] = 1;
+        for (uint32_t i = 0; i < n->count; i++)
+            if (seen[ir_operand(f, r, i)] != statement)
+                stack[depth++] = ir_operand(f, r, i);
+    }
+}
+
+/* From the last statement to the first: readers come after what they read. */
+static bool remove_unread(ir_func *f)
+{
+    uint32_t count = 0, at = 0;
+    bool removed = false;
+    block kept = { 0 };
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        count++;
+    ir_ref *items = ARENA_ARRAY(&f->scratch, ir_ref, count + 1),
+           *stack = ARENA_ARRAY(&f->scratch, ir_ref, f->operand_count + 1);
+    uint8_t *read = ARENA_ARRAY(&f->scratch, uint8_t, f->tensor_count);
+    uint32_t *seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
+    if (items == NULL || stack == NULL || read == NULL || seen == NULL) {
+        f->failed = true;
+        return false;
+    }
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        items[at++] = s;
+    for (uint32_t i = count; i-- > 0;) {
+        const bool unread = ir_at(f, items[i])->op == IR_DEF && !read[ir_at(f, items[i])->ref];
+        if (unread)
+            items[i] = 0;
+        else
+            mark_read(f, items[i], read, seen, stack);
+        removed = removed || unread;
+    }
+    for (uint32_t i = 0; i < count && removed; i++)
+        opjit_ir_block_add(f, &kept, items[i]);
+    f->body = removed ? kept.first : f->body;
+    return removed;
+}
+
+opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
+{
+    ir_map map = { 0 };
+    const bool threads = env->target != NULL && rt_target_team(env->target) > 0; /* arithmetic costs nothing there */
+    *out_changed = opjit_ir_remake_operands(f, &map, f->body);
+    if (!f->failed && f->body != 0 && ir_at(f, f->body)->op != IR_STAGE) {
+        *out_changed = cut_sequences(f, !threads) || *out_changed;
+        *out_changed = remove_unread(f) || *out_changed;
+    }
+    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+}

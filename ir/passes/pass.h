@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pass.h - what the passes share and nobody else needs: affine forms, rebuilding under a map, lists of statements.
+ *
+ * Nothing here recurses over expressions: operands are always older than the node that uses them, so a sweep over the
+ * node array in order of age visits every expression after its parts.  Statements do nest, but rule V16 bounds them. */
+#ifndef OPJIT_IR_PASSES_PASS_H
+#define OPJIT_IR_PASSES_PASS_H
+
+#include "ir/core/internal.h"
+
+/* --- affine forms: constant + sum of factor * atom -------------------------------------------------------------- */
+enum { AFFINE_TERMS = 16, PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
+typedef struct affine {
+    int64_t constant;
+    uint32_t count;
+    int64_t factors[AFFINE_TERMS]; /* none is 0 */
+    ir_ref atoms[AFFINE_TERMS];    /* anything but constants, sums, differences and constant multiples */
+} affine;
+
+/* *out += factor * expr; false where a number overflows or there are too many terms (*out is then unusable). */
+bool opjit_ir_affine_add(const ir_func *f, affine *out, ir_ref expr, int64_t factor);
+/* Takes the term of atom out of *form and gives its factor, 0 where there is none. */
+int64_t opjit_ir_affine_take(const ir_func *f, affine *form, ir_ref atom);
+ir_ref opjit_ir_affine_build(ir_func *f, const affine *form);
+/* Whether a - b is the same number whatever the variables are, and that number. */
+bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
+/* Elements that coordinates operands[first...] of a load or store move by when var moves by one; false: not by a
+ * constant. */
+bool opjit_ir_step(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out);
+
+/* --- reach and rebuild ------------------------------------------------------------------------------------------ */
+/* By tensor: how many stages load, store or (an input) share memory with it, 2 standing for more.  NULL: no memory. */
+uint8_t *opjit_ir_stages_of(ir_func *f);
+
+/* What stands in the place of nodes: nothing, where a node is not in it. */
+typedef struct ir_map { ir_table to; } ir_map;
+static inline ir_ref ir_map_get(const ir_map *map, ir_ref from) { return opjit_ir_table_get(&map->to, from); }
+static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to) { opjit_ir_table_set(f, &map->to, from, to); }
+
+/* expr under the map, rebuilt with opjit_ir_make where anything in it changes or can be simplified. */
+ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
+/* A copy of the statement list under the map; its loops, lets and accumulators are new and entered in the map. */
+ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
+/* The operands of every statement in the list and below, rebuilt in place under the map; whether any changed. */
+bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
+/* As opjit_ir_make, but 0 where nothing can be simplified. */
+ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
+
+/* A list in the making, the block of parent (0: a detached list, whose head is first). */
+typedef struct block { ir_ref parent, first, tail; } block;
+
+/* --- definitions written where they are read (inline.c) ---------------------------------------------------- */
+/* The first step of place (blocks.c): few long reductions are cut into blocks that can be made side by side. */
+void opjit_ir_cut_reductions(ir_func *f);
+
+/* What place decided of a tensor, for the writing of values. */
+typedef struct inline_source {
+    ir_ref def;       /* its DEF, to be written where the tensor is read; 0: it is read from memory */
+    ir_ref row_value; /* LET or ACC that has the row's one element */
+    uint32_t scratch; /* memory that has the row */
+    bool aliased;     /* an input whose memory is an output's */
+} inline_source;
+
+typedef struct inliner {
+    ir_func *f;
+    const inline_source *sources; /* by tensor */
+    bool private_views;           /* memory is read through a view of the stage's own, so that collapse may change it */
+    ir_ref loops[8];              /* variables around the store, outermost first */
+    uint64_t extents[8];
+    uint32_t loop_count;
+    ir_ref rows[8];               /* of a stage over rows: the row's coordinates, row_count of them */
+    uint32_t row_count;
+    bool refused;                 /* a row was to be read that is another one */
+    ir_table memo, known, instances, views; /* see inline.c */
+    struct inline_instance *instance;
+    uint32_t instance_count, instance_capacity;
+    uint64_t *stack;
+    uint32_t depth, capacity;
+} inliner;
+/* Roots that one stage makes row by row (rows.c).  The leading coordinates are the rows. */
+enum { ROW_MEMBERS = 24 };
+typedef struct row_member {
+    ir_ref statement;
+    bool outside; /* an output, or read by another stage: it is stored */
+} row_member;
+typedef struct place_rows_of {
+    ir_func *f;
+    inline_source *sources;
+    bool private_views;
+    row_member members[ROW_MEMBERS];
+    uint32_t count, rows; /* rows: leading coordinates */
+    uint32_t refused;     /* where place_rows gives false: the first member that reads other rows than its own */
+    bool blocks;          /* long reductions are loops over their blocks: not for GPUs, whose threads have the lanes */
+} place_rows_of;
+/* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
+bool opjit_ir_place_rows(place_rows_of *r, block *stages);
+/* columns.c: the first member, a reduction, as columns side by side, and where there are two the output that
+ * reads each column's result; false: another shape, or another element is read, and nothing changed. */
+bool opjit_ir_place_columns(place_rows_of *r, block *stages);
+
+/* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
+ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_ref *at);
+/* Where an element of view lies in the tensor whose bytes it shows, by coordinates; *out_divided: quotients and
+ * remainders were needed.  false: the layouts don't allow it.  coordinates NULL: only asks. */
+bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordinates, ir_ref *out, bool *out_divided);
+
+/* --- lists of statements ---------------------------------------------------------------------------------------- */
+void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it out of the list it was in */
+/* A read of a let of expr in the list, made at its end where there is none yet; constants, variables and reads of lets
+ * need none and come back as they are. */
+ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
+/* Puts what is dear and used again, and what is nested too deep, into lets at the end of list; gives what is left. */
+ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value);
+/* Whether [lo, hi) is empty by intervals. */
+bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi);
+uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */
+ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first, ir_ref var); /* the one among them with that variable; 0: none */
+
+/* What pass identity does, for passes that leave lets behind; whether anything went. */
+bool opjit_ir_remove_idle(ir_func *f);
+
+/* The only statement of the block, 0 where there are none or more. */
+static inline ir_ref ir_only(const ir_func *f, ir_ref first) { return first != 0 && f->nodes[first].next == 0 ? first : 0; }
+static inline bool ir_is_pure(const ir_func *f, ir_ref r) { return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0; }
+
+/* --- passes ----------------------------------------------------------------------------------------------------- */
+opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_identity(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_expand(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+
+#endif

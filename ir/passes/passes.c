@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* passes.c - the pipeline: one array, and the runner, which verifies and traces so that no pass does. */
+#include "ir/passes/pass.h"
+
+const ir_pass opjit_ir_passes[] = {
+    { "fold", IR_FOLDED, opjit_ir_pass_fold },
+    { "place", IR_PLACED, opjit_ir_pass_place },
+    { "collapse", IR_COLLAPSED, opjit_ir_pass_collapse },
+    { "split", IR_SPLIT, opjit_ir_pass_split },
+    { "identity", IR_IDENTITY, opjit_ir_pass_identity },
+    { "schedule", IR_SCHEDULED, opjit_ir_pass_schedule },
+    { "expand", IR_EXPANDED, opjit_ir_pass_expand },
+    { "grid", IR_GRIDDED, opjit_ir_pass_grid },
+    { NULL, IR_LOWERED, NULL },
+};
+
+enum { MANY_NODES = 4096 }; /* of a function that is packed after each pass, so that what passes leave behind doesn't add up */
+
+static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass, opjit_error *error)
+{
+    opjit_status status = env->verify ? opjit_ir_verify(f, error) : OPJIT_OK;
+    if (status == OPJIT_LIMIT && f->stage >= IR_SPLIT) { /* right as far as can be told: a compile goes on */
+        opjit_rt_error_clear(error);
+        status = OPJIT_OK;
+    }
+    if (status != OPJIT_OK)
+        opjit_rt_error_prefix(error, "%s %s", when, pass);
+    return status;
+}
+
+opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error)
+{
+    if (f->failed)
+        return opjit_rt_no_memory(error);
+    TRY(verify(f, env, "before", "passes", error));
+    if (env->trace != NULL && f->stage == IR_LOWERED)
+        env->trace(env->user, "lower", f);
+    for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= last; pass++) {
+        bool changed;
+        if (pass->leaves <= f->stage)
+            continue;
+        f->section_count = 0; /* a pass makes nodes wherever it likes */
+        f->sections = NULL;
+        const rt_arena_mark mark = rt_arena_position(&f->scratch);
+        const opjit_status status = pass->run(f, env, &changed, error);
+        opjit_rt_arena_rewind(&f->scratch, mark);
+        if (status != OPJIT_OK) {
+            opjit_rt_error_prefix(error, "pass %s", pass->name);
+            return status;
+        }
+        f->stage = pass->leaves;
+        if (f->stage >= IR_PLACED && f->node_count > MANY_NODES)
+            TRY(opjit_ir_pack(f, error));
+        TRY(verify(f, env, "after", pass->name, error));
+        if (env->trace != NULL)
+            env->trace(env->user, pass->name, f);
+    }
+    return OPJIT_OK;
+}

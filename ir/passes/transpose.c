@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transpose.c - tiles of an input that is stored across the output are turned in registers. Part of schedule: a
+ * loop over rows around one over columns, of a store along the columns with loads along the rows, becomes `turn R`
+ * around `vec W`: blocks of R rows and W columns, which code generation loads as W short vectors along the rows and
+ * stores as R vectors.  As a program it is what it was.
+ *
+ * Blocks are whole: where rows or columns are no multiple, the last block reaches back over what was stored before,
+ * which no tensor that the stage reads may be. */
+#include "ir/passes/schedule.h"
+
+enum {
+    LANE_BYTES = 16, /* what shuffles of all machines work within: a load along the rows is one */
+    LEAST_ROWS = 4,  /* of a block */
+    MOST_COST = 128, /* operations of a block: its body is written once a row and vector */
+};
+
+typedef struct turn {
+    ir_func *f;
+    ir_ref rows, columns, store; /* the loops, and what is in them */
+    uint32_t across;             /* loads along the rows */
+    uint32_t least_bytes;        /* of their elements */
+    uint32_t cost;               /* operations on elements */
+    bool repeats;                /* storing twice is harmless */
+} turn;
+
+static bool find_loops(turn *t)
+{
+    ir_func *f = t->f;
+    ir_ref s = ir_at(f, t->rows)->body;
+    if (ir_at(f, t->rows)->op != IR_FOR || ir_at(f, t->rows)->imm != 1)
+        return false;
+    while (s != 0 && ir_at(f, s)->op == IR_LET)
+        s = ir_at(f, s)->next;
+    t->columns = ir_only(f, s);
+    if (t->columns == 0 || ir_at(f, t->columns)->op != IR_FOR || ir_at(f, t->columns)->imm != 1)
+        return false;
+    t->store = ir_only(f, ir_at(f, t->columns)->body);
+    return t->store != 0 && ir_at(f, t->store)->op == IR_STORE;
+}
+
+/* Whether some coordinate of the store is `var` and the others don't have it. */
+static bool is_coordinate(const turn *t, ir_ref var)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < ir_at(t->f, t->store)->count; i++)
+        if (ir_operand(t->f, t->store, i) == var)
+            found++;
+        else if (opjit_ir_varies(t->f, ir_operand(t->f, t->store, i), var))
+            return false;
+    return found == 1;
+}
+
+static bool in_bounds(const ir_func *f, ir_ref load)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
+    for (uint32_t d = 0; d < t->rank; d++) {
+        const ir_interval i = opjit_ir_interval(f, ir_operand(f, load, d));
+        if (i.lo < 0 || (uint64_t)i.hi >= t->sizes[d])
+            return false;
+    }
+    return true;
+}
+
+/* Loads are along the rows, or along the columns, or one for all of them. */
+static bool add_load(turn *t, ir_ref load)
+{
+    const ir_func *f = t->f;
+    const uint32_t size = opjit_ir_type_size(f->tensors[ir_at(f, load)->ref].type);
+    int64_t by_column, by_row;
+    if (!opjit_ir_step(f, load, 0, ir_at(f, t->columns)->ref, &by_column))
+        return false;
+    if (by_column == 0 || by_column == 1)
+        return true;
+    if (!opjit_ir_step(f, load, 0, ir_at(f, t->rows)->ref, &by_row) || by_row != 1 || !in_bounds(f, load))
+        return false;
+    t->across++;
+    t->least_bytes = size < t->least_bytes ? size : t->least_bytes;
+    return true;
+}
+
+/* Nothing but loads may depend on where the block is: all else is for loops whose conditions are bounds. */
+static bool find_work(turn *t)
+{
+    ir_func *f = t->f;
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, t->store, 0));
+    if (seen.nodes == NULL)
+        return false;
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
+        const ir_node *n = ir_at(f, r);
+        if (n->type == IR_INDEX || n->type == IR_NONE || n->count == 0)
+            continue;
+        t->cost += opjit_ir_op_infos[n->op].flags & IR_FLAG_M ? MOST_COST : 1;
+        if (n->op == IR_LOAD && !add_load(t, r))
+            return false;
+        for (uint32_t i = 0; i < n->count && n->op != IR_LOAD; i++)
+            if (ir_at(f, ir_operand(f, r, i))->type == IR_INDEX &&
+                opjit_ir_varies(f, ir_operand(f, r, i), ir_at(f, t->columns)->ref))
+                return false;
+    }
+    return t->across > 0;
+}
+
+/* Whether the stage reads what the store writes, or what may be the same memory. */
+static bool reads_output(ir_func *f, ir_ref stage, uint32_t tensor)
+{
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, stage)->body);
+    const uint32_t root = opjit_ir_root(f, tensor);
+    bool found = seen.nodes == NULL;
+    for (uint32_t k = 0; k < seen.count && !found; k++) {
+        const ir_node *n = ir_at(f, seen.nodes[k]);
+        found = n->op == IR_LOAD && (opjit_ir_root(f, n->ref) == root || opjit_ir_shares(f, root, opjit_ir_root(f, n->ref)));
+    }
+    return found;
+}
+
+static bool is_multiple(const ir_func *f, ir_ref loop, int64_t of)
+{
+    return opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= (uint64_t)of &&
+           opjit_ir_divisor(f, ir_operand(f, loop, 1)) >= (uint64_t)of;
+}
+
+/* Whether the loop always has `length` iterations or more. */
+static bool is_long(const ir_func *f, ir_ref loop, int64_t length)
+{
+    return opjit_ir_at_least(f, ir_operand(f, loop, 0), ir_operand(f, loop, 1), length);
+}
+
+/* Whether the columns are tile number v, of exactly `length`, of a row that begins at 0, and v is the variable of
+ * the loop around the rows, which holds nothing else: what is before a tile is stored by the tile before. */
+static bool is_tile(const turn *t, ir_ref around, int64_t length)
+{
+    const ir_func *f = t->f;
+    const ir_ref lo = ir_operand(f, t->columns, 0), hi = ir_operand(f, t->columns, 1);
+    int64_t distance;
+    return ir_at(f, around)->op == IR_FOR && ir_only(f, ir_at(f, around)->body) == t->rows &&
+           ir_is_index_const(f, ir_operand(f, around, 0)) && ir_index_value(f, ir_operand(f, around, 0)) == 0 &&
+           ir_at(f, lo)->op == IR_IMUL && ir_operand(f, lo, 0) == ir_at(f, around)->ref &&
+           ir_index_value(f, ir_operand(f, lo, 1)) == length && ir_at(f, hi)->op == IR_IMIN &&
+           opjit_ir_distance(f, ir_operand(f, hi, 0), lo, &distance) && distance == length &&
+           opjit_ir_interval(f, ir_operand(f, hi, 1)).lo >= length;
+}
+
+bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop)
+{
+    ir_func *f = s->f;
+    turn t = { .f = f, .rows = loop, .least_bytes = LANE_BYTES };
+    if (!find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref) || !is_coordinate(&t, ir_at(f, t.columns)->ref))
+        return false;
+    const ir_tensor *out = &f->tensors[ir_at(f, t.store)->ref];
+    const int64_t size = opjit_ir_type_size(out->type);
+    int64_t step;
+    if (!opjit_ir_step(f, t.store, 1, ir_at(f, t.columns)->ref, &step) || step != 1 || !find_work(&t) ||
+        opjit_ir_varies(f, ir_operand(f, t.columns, 0), ir_at(f, t.rows)->ref) ||
+        opjit_ir_varies(f, ir_operand(f, t.columns, 1), ir_at(f, t.rows)->ref))
+        return false;
+    t.repeats = !reads_output(f, s->stage, ir_at(f, t.store)->ref);
+    int64_t rows = LANE_BYTES / t.least_bytes, lanes = s->target->vector_bytes / size, unroll;
+    const bool past = s->beyond_caches && t.repeats && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&
+                      is_multiple(f, t.columns, lanes);
+    const bool tile = is_tile(&t, around, IR_LINE / size);
+    while (!is_long(f, t.columns, lanes) && !tile && lanes > LANE_BYTES / size)
+        lanes /= 2;
+    while (rows > LEAST_ROWS && rows > lanes)
+        rows /= 2;
+    rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
+    unroll = IR_LINE / size / lanes;
+    while (unroll > 1 && !tile && !is_long(f, t.columns, unroll * lanes))
+        unroll /= 2;
+    if (lanes < LANE_BYTES / t.least_bytes && lanes < rows)
+        return false; /* nothing but short vectors */
+    if (rows * unroll * t.cost > MOST_COST || !(tile || is_long(f, t.columns, lanes)) || !is_long(f, t.rows, rows))
+        return false;
+    const bool whole_rows = is_multiple(f, t.rows, rows), whole_columns = is_multiple(f, t.columns, unroll * lanes);
+    if (!t.repeats && (!whole_rows || !whole_columns))
+        return false;
+    ir_node *a = &f->nodes[t.rows], *b = &f->nodes[t.columns];
+    a->vec = (uint16_t)rows;
+    a->flags = (uint8_t)(IR_FOR_TURN | (whole_rows ? 0 : IR_FOR_TAIL_OVERLAP));
+    b->vec = (uint16_t)lanes;
+    b->unroll = (uint16_t)unroll;
+    b->flags = (uint8_t)((past ? IR_FOR_NT : 0) | (whole_columns ? 0 : IR_FOR_TAIL_OVERLAP));
+    return true;
+}

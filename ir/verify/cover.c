@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cover.c - V6, and V7 of stores: which coordinates the stores of a tensor reach, proven by structure.
+ *
+ * The stores of a block are pieces: per dimension a point or an interval whose ends are expressions.  Pieces that touch
+ * merge; a loop is closed over by turning what depends on its variable into intervals that don't:
+ *     a point j + r                    becomes  [lo + r, hi + r)
+ *     intervals that follow each other become   [first low end, last high end)       (tiles)
+ *     points idiv(p, c), imod(p, c)    become   [0, n), [0, c)                       (merged dimensions)
+ *     a point p of a loop that runs at most once     becomes  [p, p + hi - lo)       (p has no variable any more)
+ * What is left at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
+ * only be disjoint: a loop then closes over a hull if a coordinate tells its iterations apart, or each begins where the
+ * one before ended or later. */
+#include "ir/verify/verify.h"
+
+#include <string.h>
+
+enum { PIECES = 64 };
+
+typedef struct extent {
+    bool point; /* lo is the coordinate */
+    ir_ref lo, hi;
+} extent;
+
+typedef struct piece {
+    extent d[8];
+    ir_ref store;
+} piece;
+
+typedef struct cover {
+    verifier *v;
+    ir_func *f;
+    uint32_t tensor, rank, rule;
+    bool gaps;
+    ir_ref block; /* that the loop to be closed stands in: its first statement */
+    piece pieces[PIECES];
+    uint32_t count;
+} cover;
+
+#define FAIL(c, node, ...) return opjit_ir_verify_fail((c)->v, (c)->rule, node, __VA_ARGS__)
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static bool equal(const ir_func *f, ir_ref a, ir_ref b)
+{
+    return opjit_ir_same(f, a, b) || (opjit_ir_proves_le(f, a, b, 0) && opjit_ir_proves_le(f, b, a, 0));
+}
+
+static ir_ref plus(ir_func *f, ir_ref a, int64_t k)
+{
+    int64_t sum;
+    if (ir_is_index_const(f, a) && checked_addi(ir_index_value(f, a), k, &sum))
+        return opjit_ir_index(f, sum);
+    return ir_expr2(f, IR_IADD, IR_INDEX, a, opjit_ir_index(f, k));
+}
+
+/* expr as a constant where its terms cancel, so that it no longer seems to vary. */
+static ir_ref tidy(ir_func *f, ir_ref expr)
+{
+    int64_t value;
+    return expr && opjit_ir_is_constant(f, expr, &value) ? opjit_ir_index(f, value) : expr;
+}
+
+/* expr with to in place of var, also inside lets; 0 where it reads what the loop may change. */
+static ir_ref substitute(ir_func *f, ir_ref expr, ir_ref var, ir_ref to)
+{
+    const ir_node node = *ir_at(f, expr);
+    if (expr == var || !opjit_ir_varies(f, expr, var))
+        return expr == var ? to : expr;
+    if (node.op == IR_GET && ir_at(f, node.ref)->op == IR_LET)
+        return substitute(f, ir_operand(f, node.ref, 0), var, to);
+    if (node.op == IR_GET || node.op == IR_LOAD)
+        return 0;
+    const ir_ref copy = opjit_ir_node_new(f, &node, node.count, &f->operands[node.first]);
+    for (uint32_t i = 0; copy && i < node.count; i++) {
+        const ir_ref operand = substitute(f, ir_operand(f, expr, i), var, to);
+        if (!operand)
+            return 0;
+        f->operands[f->nodes[copy].first + i] = operand;
+    }
+    return f->failed ? 0 : copy;
+}
+
+/* --- merged dimensions: points (p / divide) % modulo + offset ----------------------------------------------------- */
+
+typedef struct digit {
+    int64_t divide, modulo, offset; /* modulo 0: none */
+    uint32_t dimension;
+} digit;
+
+static bool as_digit(const ir_func *f, ir_ref expr, ir_ref var, digit *out)
+{
+    const ir_node *node = ir_at(f, expr);
+    if (expr == var) {
+        *out = (digit){ 1, 0, 0, 0 };
+        return true;
+    }
+    if (node->op == IR_GET && ir_at(f, node->ref)->op == IR_LET)
+        return as_digit(f, ir_operand(f, node->ref, 0), var, out);
+    if (node->count != 2 || !ir_is_index_const(f, ir_operand(f, expr, 1)) ||
+        !as_digit(f, ir_operand(f, expr, 0), var, out))
+        return false;
+    const int64_t k = ir_index_value(f, ir_operand(f, expr, 1));
+    switch ((ir_op)node->op) {
+    case IR_IADD: return checked_addi(out->offset, k, &out->offset);
+    case IR_ISUB: return checked_subi(out->offset, k, &out->offset);
+    case IR_IDIV:
+        if (out->offset != 0 || k <= 0 || out->modulo % k != 0 || !checked_muli(out->divide, k, &out->divide))
+            return false;
+        out->modulo /= k;
+        return true;
+    case IR_IMOD:
+        if (out->offset != 0 || k <= 0 || out->modulo % k != 0)
+            return false;
+        out->modulo = k;
+        return true;
+    default: return false;
+    }
+}
+
+/* Whether the points of p that vary with the loop's variable are the digits of a number that counts to its end;
+ * they are replaced by intervals then. */
+static bool close_digits(cover *c, piece *p, ir_ref loop)
+{
+    const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
+    digit digits[8];
+    uint32_t count = 0;
+    int64_t unit = 1;
+    if (!ir_is_index_const(c->f, lo) || ir_index_value(c->f, lo) != 0 || !ir_is_index_const(c->f, hi))
+        return false;
+    const int64_t end = ir_index_value(c->f, hi);
+    for (uint32_t d = 0; d < c->rank; d++) {
+        if (!p->d[d].point || !opjit_ir_varies(c->f, p->d[d].lo, var))
+            continue;
+        if (!as_digit(c->f, p->d[d].lo, var, &digits[count]))
+            return false;
+        digits[count++].dimension = d;
+    }
+    piece closed = *p;
+    for (uint32_t done = 0; done < count; done++) { /* the digit of the next higher unit */
+        uint32_t i = 0;
+        while (i < count && digits[i].divide != unit)
+            i++;
+        if (i == count)
+            return false;
+        const int64_t size = digits[i].modulo ? digits[i].modulo : end % unit == 0 ? end / unit : 0;
+        digits[i].divide = 0; /* taken */
+        if (size == 0 || !checked_muli(unit, size, &unit))
+            return false;
+        closed.d[digits[i].dimension] = (extent){ .lo = opjit_ir_index(c->f, digits[i].offset),
+                                                  .hi = opjit_ir_index(c->f, digits[i].offset + size) };
+    }
+    if (unit != end)
+        return false;
+    *p = closed;
+    return true;
+}
+
+static extent as_interval(cover *c, const extent *e)
+{
+    return e->point ? (extent){ .lo = e->lo, .hi = plus(c->f, e->lo, 1) } : *e;
+}
+
+/* --- closing over one loop ---------------------------------------------------------------------------------------- */
+
+/* One dimension, a point that moves by one: [first, last + 1). */
+static bool close_point(cover *c, extent *e, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_ref var = ir_at(f, loop)->ref, lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    int64_t factor;
+    if (!opjit_ir_factor(f, e->lo, var, &factor) || (factor != 1 && factor != -1) || ir_at(f, loop)->imm != 1 ||
+        !opjit_ir_proves_le(f, lo, hi, 0))
+        return false;
+    const ir_ref at_lo = substitute(f, e->lo, var, lo), at_hi = substitute(f, e->lo, var, hi);
+    if (!at_lo || !at_hi)
+        return false;
+    const bool up = factor == 1;
+    *e = (extent){ .lo = tidy(f, up ? at_lo : plus(f, at_hi, 1)), .hi = tidy(f, up ? at_hi : plus(f, at_lo, 1)) };
+    return !f->failed;
+}
+
+/* One dimension, intervals of which each begins where the one before ends. */
+static bool close_tiles(cover *c, extent *e, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_node node = *ir_at(f, loop);
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    const int64_t step = node.op == IR_FOR ? (int64_t)node.imm : 1;
+    if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) >= ir_index_value(f, hi))
+        return false;
+    const int64_t first = ir_index_value(f, lo), end = ir_index_value(f, hi), last = end - 1 - (end - 1 - first) % step;
+    if (last > first) { /* a variable that runs over all iterations but the last */
+        const ir_ref all_but_last = opjit_ir_for(f, lo, opjit_ir_index(f, last), (uint64_t)step);
+        const ir_ref var = all_but_last ? ir_at(f, all_but_last)->ref : 0;
+        const ir_ref high = substitute(f, e->hi, node.ref, var),
+                     low = substitute(f, e->lo, node.ref, plus(f, var, step));
+        if (f->failed || !high || !low || !equal(f, high, low))
+            return false;
+    }
+    e->lo = tidy(f, substitute(f, e->lo, node.ref, lo));
+    e->hi = tidy(f, substitute(f, e->hi, node.ref, opjit_ir_index(f, last)));
+    return !f->failed && e->lo && e->hi;
+}
+
+static bool varies(const cover *c, const extent *e, ir_ref var)
+{
+    return opjit_ir_varies(c->f, e->lo, var) || (!e->point && opjit_ir_varies(c->f, e->hi, var));
+}
+
+static bool at_most_once(const cover *c, ir_ref loop)
+{
+    return opjit_ir_proves_le(c->f, ir_operand(c->f, loop, 1), ir_operand(c->f, loop, 0), 1);
+}
+
+/* The dimension along which the loops beside this one store; the last one where there are none. */
+static uint32_t dimension_beside(const cover *c, ir_ref loop)
+{
+    const ir_func *f = c->f;
+    for (ir_ref beside = c->block; beside; beside = ir_at(f, beside)->next)
+        for (ir_ref s = beside == loop ? 0 : ir_at(f, beside)->body; s; s = ir_at(f, s)->next)
+            for (uint32_t d = 0; d < c->rank && ir_at(f, s)->op == IR_STORE && ir_at(f, s)->ref == c->tensor; d++)
+                if (opjit_ir_varies(f, ir_operand(f, s, 1 + d), ir_at(f, beside)->ref))
+                    return d;
+    return c->rank - 1;
+}
+
+/* Nothing of the piece varies: it is one element, of as many iterations, along one dimension.  The variable was known
+ * from the end of the loop that is a constant. */
+static bool close_once(cover *c, piece *p, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    if (equal(f, plus(f, lo, 1), hi))
+        return true;
+    extent *e = &p->d[dimension_beside(c, loop)];
+    const extent one = as_interval(c, e);
+    if (!at_most_once(c, loop) || !opjit_ir_proves_le(f, lo, hi, 0) || !equal(f, plus(f, one.lo, 1), one.hi))
+        return false;
+    const ir_ref count = ir_expr2(f, IR_ISUB, IR_INDEX, hi, lo);
+    *e = ir_is_index_const(f, hi) ? (extent){ .lo = ir_expr2(f, IR_ISUB, IR_INDEX, one.hi, count), .hi = one.hi }
+                                  : (extent){ .lo = one.lo, .hi = ir_expr2(f, IR_IADD, IR_INDEX, one.lo, count) };
+    return !f->failed;
+}
+
+/* Exactly: false where the shape is not one of those above. */
+static bool close_piece(cover *c, piece *p, ir_ref loop)
+{
+    const ir_ref var = ir_at(c->f, loop)->ref;
+    uint32_t points = 0, intervals = 0, dimension = 0;
+    for (uint32_t d = 0; d < c->rank; d++)
+        if (varies(c, &p->d[d], var)) {
+            dimension = d;
+            points += p->d[d].point;
+            intervals += !p->d[d].point;
+        }
+    if (points + intervals == 0)
+        return close_once(c, p, loop);
+    if (points == 1 && intervals == 0 && close_point(c, &p->d[dimension], loop))
+        return true;
+    if (points > 0 && intervals == 0)
+        return close_digits(c, p, loop);
+    return points == 0 && intervals == 1 && close_tiles(c, &p->d[dimension], loop);
+}
+
+/* --- merging and disjointness ------------------------------------------------------------------------------------- */
+
+static bool equal_extent(const cover *c, const extent *a, const extent *b)
+{
+    return a->point == b->point && equal(c->f, a->lo, b->lo) && (a->point || equal(c->f, a->hi, b->hi));
+}
+
+/* Merges b into a if together they are one box. */
+static bool merge_pieces(cover *c, piece *a, const piece *b)
+{
+    uint32_t different = 0, dimension = 0;
+    for (uint32_t d = 0; d < c->rank && different < 2; d++)
+        if (!equal_extent(c, &a->d[d], &b->d[d])) {
+            different++;
+            dimension = d;
+        }
+    if (different != 1)
+        return false;
+    const extent x = as_interval(c, &a->d[dimension]), y = as_interval(c, &b->d[dimension]);
+    if (equal(c->f, x.hi, y.lo))
+        a->d[dimension] = (extent){ .lo = x.lo, .hi = y.hi };
+    else if (equal(c->f, y.hi, x.lo))
+        a->d[dimension] = (extent){ .lo = y.lo, .hi = x.hi };
+    else
+        return false;
+    return true;
+}
+
+static bool is_empty(const cover *c, const piece *p)
+{
+    bool empty = false;
+    for (uint32_t d = 0; d < c->rank && !empty; d++)
+        empty = !p->d[d].point && equal(c->f, p->d[d].lo, p->d[d].hi);
+    return empty;
+}
+
+static void merge(cover *c, uint32_t from)
+{
+    for (uint32_t a = from; a < c->count; a++)
+        for (uint32_t b = from; b < c->count; b++)
+            if (a != b && merge_pieces(c, &c->pieces[a], &c->pieces[b])) {
+                c->pieces[b] = c->pieces[--c->count];
+                if (a == c->count)
+                    a = b;
+                b = from - 1; /* the larger piece may touch others now; wraps to from */
+            }
+    for (uint32_t i = from; i < c->count && c->count > from + 1; i++)
+        if (is_empty(c, &c->pieces[i]))
+            c->pieces[i--] = c->pieces[--c->count]; /* wraps to from - 1 */
+}
+
+static bool disjoint(cover *c, const piece *a, const piece *b)
+{
+    for (uint32_t d = 0; d < c->rank; d++) {
+        const extent x = as_interval(c, &a->d[d]), y = as_interval(c, &b->d[d]);
+        if (opjit_ir_proves_le(c->f, x.hi, y.lo, 0) || opjit_ir_proves_le(c->f, y.hi, x.lo, 0))
+            return true;
+    }
+    return false;
+}
+
+static opjit_status check_disjoint(cover *c, uint32_t from)
+{
+    for (uint32_t a = from; a < c->count; a++)
+        for (uint32_t b = a + 1; b < c->count; b++)
+            if (!disjoint(c, &c->pieces[a], &c->pieces[b]))
+                FAIL(c, c->pieces[b].store, "it is not proven to store other elements than the stores before it");
+    return OPJIT_OK;
+}
+
+/* Whether dimension d is the same point, different in each iteration, in every piece from `from` on. */
+static bool tells_apart(const cover *c, uint32_t from, uint32_t d, ir_ref var)
+{
+    int64_t factor;
+    for (uint32_t i = from; i < c->count; i++)
+        if (!c->pieces[i].d[d].point || !equal(c->f, c->pieces[i].d[d].lo, c->pieces[from].d[d].lo))
+            return false;
+    return opjit_ir_factor(c->f, c->pieces[from].d[d].lo, var, &factor) && factor != 0;
+}
+
+/* Whether all pieces of each iteration end in dimension d where those of the next one begin, or before.  The loop's
+ * bounds are constants. */
+static bool follow(cover *c, uint32_t from, uint32_t d, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_node node = *ir_at(f, loop);
+    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
+    const int64_t step = node.op == IR_FOR ? (int64_t)node.imm : 1;
+    if (ir_index_value(f, hi) - ir_index_value(f, lo) <= step)
+        return true; /* one iteration */
+    const ir_ref all_but_last = opjit_ir_for(f, lo, opjit_ir_index(f, ir_index_value(f, hi) - step), (uint64_t)step);
+    const ir_ref var = all_but_last ? ir_at(f, all_but_last)->ref : 0;
+    for (uint32_t i = from; i < c->count; i++) {
+        const extent e = as_interval(c, &c->pieces[i].d[d]);
+        const ir_ref end = f->failed ? 0 : substitute(f, e.hi, node.ref, var);
+        bool above = end != 0 && opjit_ir_proves_le(f, e.lo, e.hi, 0);
+        for (uint32_t k = from; above && k < c->count; k++) {
+            const ir_ref begin = substitute(f, c->pieces[k].d[d].lo, node.ref, plus(f, var, step));
+            above = !f->failed && begin != 0 && opjit_ir_proves_le(f, end, begin, 0);
+        }
+        if (!above)
+            return false;
+    }
+    return true;
+}
+
+/* Whether every piece from `from` on has the points of the first one: digits that tell iterations of one piece
+ * apart tell those of all apart then. */
+static bool same_points(const cover *c, uint32_t from)
+{
+    for (uint32_t i = from + 1; i < c->count; i++)
+        for (uint32_t d = 0; d < c->rank; d++)
+            if (c->pieces[from].d[d].point && !equal_extent(c, &c->pieces[from].d[d], &c->pieces[i].d[d]))
+                return false;
+    return true;
+}
+
+/* The intervals of one piece that follow each other, with what is between them. */
+static extent from_first_to_last(cover *c, const extent *e, ir_ref loop)
+{
+    ir_func *f = c->f;
+    const ir_node node = *ir_at(f, loop);
+    const int64_t first = ir_index_value(f, ir_operand(f, loop, 0)), end = ir_index_value(f, ir_operand(f, loop, 1));
+    const int64_t step = node.op == IR_FOR ? (int64_t)node.imm : 1, last = end - 1 - (end - 1 - first) % step;
+    const extent i = as_interval(c, e);
+    return (extent){ .lo = tidy(f, substitute(f, i.lo, node.ref, opjit_ir_index(f, first))),
+                     .hi = tidy(f, substitute(f, i.hi, node.ref, opjit_ir_index(f, last))) };
+}
+
+/* The pieces as one that holds them: where a dimension varies or differs it is taken whole. */
+static bool close_hull(cover *c, uint32_t from, ir_ref loop)
+{
+    const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
+    const bool counts = ir_is_index_const(c->f, lo) && ir_is_index_const(c->f, hi) &&
+                        ir_index_value(c->f, lo) < ir_index_value(c->f, hi);
+    piece hull = c->pieces[from], whole = hull;
+    bool apart = (close_digits(c, &whole, loop) && same_points(c, from)) || at_most_once(c, loop);
+    for (uint32_t d = 0; d < c->rank; d++) {
+        const bool follows = counts && follow(c, from, d, loop);
+        apart = apart || follows || tells_apart(c, from, d, var);
+        bool keep = !varies(c, &hull.d[d], var);
+        for (uint32_t i = from + 1; keep && i < c->count; i++)
+            keep = equal_extent(c, &hull.d[d], &c->pieces[i].d[d]);
+        extent all = { .lo = 0 };
+        if (!keep && follows && c->count == from + 1)
+            all = from_first_to_last(c, &hull.d[d], loop);
+        if (!keep && (all.lo == 0 || all.hi == 0))
+            all = (extent){ .lo = opjit_ir_index(c->f, 0),
+                            .hi = opjit_ir_index(c->f, (int64_t)c->f->tensors[c->tensor].sizes[d]) };
+        hull.d[d] = keep ? hull.d[d] : all;
+    }
+    c->pieces[from] = hull;
+    c->count = from + 1;
+    return apart && !c->f->failed;
+}
+
+/* --- the walk ----------------------------------------------------------------------------------------------------- */
+
+static opjit_status collect_block(cover *c, ir_ref first);
+
+/* block: the first statement of the one that the loop stands in; 0 for a stage. */
+static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
+{
+    const uint32_t from = c->count;
+    TRY(collect_block(c, ir_at(c->f, loop)->body));
+    c->block = block;
+    if (c->count == from)
+        return OPJIT_OK;
+    bool exact = true;
+    for (uint32_t i = from; exact && i < c->count; i++) {
+        piece closed = c->pieces[i];
+        exact = close_piece(c, &closed, loop);
+    }
+    if (exact) {
+        for (uint32_t i = from; i < c->count; i++)
+            close_piece(c, &c->pieces[i], loop);
+    } else if (!c->gaps || !close_hull(c, from, loop)) {
+        FAIL(c, c->pieces[from].store, "the iterations of the %s around it are not proven to store %s",
+             opjit_ir_op_infos[ir_at(c->f, loop)->op].name, c->gaps ? "different elements" : "each element once");
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status collect_block(cover *c, ir_ref first)
+{
+    const uint32_t from = c->count;
+    for (ir_ref s = first; s; s = ir_at(c->f, s)->next) {
+        const ir_node *node = ir_at(c->f, s);
+        if (node->op == IR_FOR || node->op == IR_STAGE)
+            TRY(collect_loop(c, s, first));
+        if (node->op != IR_STORE || node->ref != c->tensor)
+            continue;
+        if (c->count == PIECES)
+            FAIL(c, s, "more than %d pieces of one tensor", PIECES);
+        piece *p = &c->pieces[c->count++];
+        p->store = s;
+        for (uint32_t d = 0; d < c->rank; d++) {
+            p->d[d] = (extent){ .point = true, .lo = ir_operand(c->f, s, 1 + d) };
+            if (ir_is_index_const(c->f, p->d[d].lo))
+                p->d[d] = as_interval(c, &p->d[d]);
+        }
+    }
+    merge(c, from);
+    return c->gaps ? check_disjoint(c, from) : OPJIT_OK;
+}
+
+/* The stages that store to the tensor, as a block. */
+static opjit_status collect_stages(cover *c)
+{
+    for (ir_ref s = c->v->first_store[c->tensor]; s; s = c->v->next_store[s])
+        TRY(collect_loop(c, c->v->stage_of[s], 0));
+    merge(c, 0);
+    return c->gaps ? check_disjoint(c, 0) : OPJIT_OK;
+}
+
+static opjit_status check_output(verifier *v, uint32_t tensor)
+{
+    const ir_tensor *t = &v->f->tensors[tensor];
+    cover c = { .v = v, .f = v->f, .tensor = tensor, .rank = t->rank, .rule = 6, .gaps = t->alias != 0 };
+    TRY(collect_stages(&c));
+    if (c.gaps)
+        return OPJIT_OK;
+    if (c.count == 0)
+        FAIL(&c, 0, "the output in slot %u is not stored to", t->slot);
+    if (c.count > 1)
+        FAIL(&c, c.pieces[1].store, "its part and that of another store are not proven to be one box");
+    for (uint32_t d = 0; d < c.rank; d++) {
+        const extent whole = { .lo = opjit_ir_index(c.f, 0),
+                               .hi = opjit_ir_index(c.f, (int64_t)c.f->tensors[tensor].sizes[d]) };
+        const extent is = as_interval(&c, &c.pieces[0].d[d]);
+        if (!equal_extent(&c, &is, &whole))
+            FAIL(&c, c.pieces[0].store, "the stores are not proven to reach all of dimension %u", d);
+    }
+    return OPJIT_OK;
+}
+
+/* --- V6 in value form: one yield of everything, or boxes that are disjoint and together as large as the output ---- */
+
+/* Whether boxes of two yields share no coordinate, by one dimension: apart, or of different remainders of one step. */
+static bool boxes_disjoint(const ir_func *f, ir_ref a, ir_ref b, uint32_t rank)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        int64_t x[3], y[3];
+        bool constant = true;
+        for (uint32_t i = 0; i < 3; i++) {
+            const ir_ref left = ir_operand(f, a, 1 + rank + 3 * d + i), right = ir_operand(f, b, 1 + rank + 3 * d + i);
+            constant = constant && ir_is_index_const(f, left) && ir_is_index_const(f, right);
+            x[i] = ir_index_value(f, left);
+            y[i] = ir_index_value(f, right);
+        }
+        if (!constant)
+            continue;
+        if (x[0] + (x[1] - 1) * x[2] < y[0] || y[0] + (y[1] - 1) * y[2] < x[0] ||
+            (x[2] == y[2] && (x[0] - y[0]) % x[2] != 0))
+            return true;
+    }
+    return false;
+}
+
+/* By tensor, in the lists that stores have in loop form. */
+static void list_yields(verifier *v)
+{
+    for (ir_ref s = v->f->body; s; s = ir_at(v->f, s)->next) {
+        const uint32_t tensor = ir_at(v->f, s)->ref;
+        if (ir_at(v->f, s)->op != IR_YIELD)
+            continue;
+        if (v->last_store[tensor])
+            v->next_store[v->last_store[tensor]] = s;
+        else
+            v->first_store[tensor] = s;
+        v->last_store[tensor] = s;
+    }
+}
+
+static opjit_status check_yields(verifier *v, uint32_t tensor)
+{
+    const ir_func *f = v->f;
+    const ir_tensor *t = &f->tensors[tensor];
+    uint64_t wanted = 1, stored = 0;
+    for (uint32_t d = 0; d < t->rank; d++)
+        wanted *= t->sizes[d];
+    for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s]) {
+        uint64_t volume = 1;
+        for (uint32_t d = 0; ir_at(f, s)->imm && d < t->rank; d++)
+            volume *= (uint64_t)ir_index_value(f, ir_operand(f, s, 1 + t->rank + 3 * d + 1));
+        stored += ir_at(f, s)->imm ? volume : wanted;
+        for (ir_ref o = v->first_store[tensor]; o != s; o = v->next_store[o])
+            if (!ir_at(f, o)->imm || !ir_at(f, s)->imm || !boxes_disjoint(f, o, s, t->rank))
+                return opjit_ir_verify_fail(v, 6, s, "it is not disjoint from an earlier yield");
+    }
+    if (stored != wanted)
+        return opjit_ir_verify_fail(v, 6, 0, "the yields of the output in slot %u store %llu of %llu elements", t->slot,
+                                    (unsigned long long)stored, (unsigned long long)wanted);
+    return OPJIT_OK;
+}
+
+/* A temp's stages each by itself: they run one after the other. */
+static opjit_status check_temp(verifier *v, uint32_t tensor)
+{
+    for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s]) {
+        cover c = { .v = v, .f = v->f, .tensor = tensor, .rank = v->f->tensors[tensor].rank, .rule = 7, .gaps = true };
+        TRY(opjit_ir_verify_proof(v, collect_loop(&c, v->stage_of[s], 0)));
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_ir_verify_cover(verifier *v)
+{
+    const uint32_t tensor_count = v->f->tensor_count;
+    if (!v->loops)
+        list_yields(v);
+    for (uint32_t t = 1; t < tensor_count; t++) {
+        const ir_role role = v->f->tensors[t].role;
+        if (role == IR_OUT)
+            TRY(opjit_ir_verify_proof(v, v->loops ? check_output(v, t) : check_yields(v, t)));
+        else if (role == IR_TEMP && v->loops)
+            TRY(check_temp(v, t));
+    }
+    return OPJIT_OK;
+}

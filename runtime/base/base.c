@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base.c - errors, memory, arena, byte strings, element types, hash.  Nothing here knows kernels or operators. */
+#include "runtime/base/base.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* --- errors ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes of the valid, printable UTF-8 sequence at s, 0 where there is none.  Reads no further than the NUL. */
+static size_t printable_length(const unsigned char *s)
+{
+    static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* by length: refuses overlong forms */
+    size_t length;
+    uint32_t code;
+
+    if (s[0] < 0x80)
+        return s[0] >= 0x20 && s[0] != 0x7f ? 1 : 0;
+    if ((s[0] & 0xe0) == 0xc0)
+        length = 2, code = s[0] & 0x1fu;
+    else if ((s[0] & 0xf0) == 0xe0)
+        length = 3, code = s[0] & 0x0fu;
+    else if ((s[0] & 0xf8) == 0xf0)
+        length = 4, code = s[0] & 0x07u;
+    else
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (s[i] & 0x3fu);
+    }
+    if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    if (code < 0xa0 || code == 0x2028 || code == 0x2029) /* C1 controls; line and paragraph separators */
+        return 0;
+    return length;
+}
+
+void opjit_rt_printable(char *text)
+{
+    while (*text != '\0') {
+        const size_t length = printable_length((const unsigned char *)text);
+        if (length == 0)
+            *text = '?';
+        text += length == 0 ? 1 : length;
+    }
+}
+
+/* What does not fit ends in "...". */
+static void put_text(char text[static OPJIT_ERROR_MESSAGE_SIZE], const char *format, va_list arguments)
+{
+    const int length = vsnprintf(text, OPJIT_ERROR_MESSAGE_SIZE, format, arguments);
+
+    if (length < 0)
+        text[0] = '\0';
+    else if ((size_t)length >= OPJIT_ERROR_MESSAGE_SIZE)
+        memcpy(text + OPJIT_ERROR_MESSAGE_SIZE - 4, "...", 4);
+    opjit_rt_printable(text);
+}
+
+opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const char *format, ...)
+{
+    char text[OPJIT_ERROR_MESSAGE_SIZE]; /* arguments may point into *error */
+    va_list arguments;
+
+    if (error == NULL)
+        return status;
+    va_start(arguments, format);
+    put_text(text, format, arguments);
+    va_end(arguments);
+    error->status = status;
+    memcpy(error->message, text, sizeof text);
+    return status;
+}
+
+void opjit_rt_error_prefix(opjit_error *error, const char *format, ...)
+{
+    char text[OPJIT_ERROR_MESSAGE_SIZE];
+    va_list arguments;
+
+    if (error == NULL)
+        return;
+    va_start(arguments, format);
+    put_text(text, format, arguments);
+    va_end(arguments);
+    opjit_rt_error_set(error, error->status, "%s: %s", text, error->message);
+}
+
+opjit_status opjit_rt_no_memory(opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_OUT_OF_MEMORY, "out of memory");
+}
+
+/* --- structures that may grow ------------------------------------------------------------------------------------- */
+
+/* How much of the structure with this struct_size both sides know, and its newest size. */
+static opjit_status check_size(const rt_struct *type, uint32_t size, uint32_t *out_common, uint32_t *out_newest,
+                               opjit_error *error)
+{
+    uint32_t newest = 0;
+
+    *out_common = 0;
+    for (size_t i = 0; i < sizeof type->sizes / sizeof *type->sizes && type->sizes[i] != 0; i++) {
+        newest = type->sizes[i];
+        *out_common = size == newest ? size : *out_common;
+    }
+    if (size > newest && size <= RT_STRUCT_MOST)
+        *out_common = newest;
+    *out_newest = newest;
+    return *out_common != 0 ? OPJIT_OK
+                            : opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                                 "%s: struct_size %u is that of no version; set it with the _INIT macro (%u)",
+                                                 type->name, size, newest);
+}
+
+opjit_status opjit_rt_struct_read(const rt_struct *type, void *out, const void *given, opjit_error *error)
+{
+    const unsigned char *bytes = given;
+    uint32_t size, common, newest;
+
+    memcpy(&size, given, sizeof size);
+    TRY(check_size(type, size, &common, &newest, error));
+    for (uint32_t i = common; i < size; i++)
+        if (bytes[i] != 0)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                      "%s: struct_size %u is newer than this library's %u, and byte %u is not 0",
+                                      type->name, size, common, i);
+    memset(out, 0, newest);
+    memcpy(out, given, common);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void *full, opjit_error *error)
+{
+    uint32_t size, common, newest;
+
+    memcpy(&size, out, sizeof size);
+    TRY(check_size(type, size, &common, &newest, error));
+    memcpy((char *)out + sizeof size, (const char *)full + sizeof size, common - sizeof size);
+    return OPJIT_OK;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+static void *default_allocate(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    if (alignment <= alignof(max_align_t))
+        return malloc(size);
+    if (size > SIZE_MAX - alignment)
+        return NULL;
+    return aligned_alloc(alignment, (size_t)align_up(size, alignment));
+}
+
+static void default_release(void *user, void *memory, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(memory);
+}
+
+const opjit_allocator opjit_rt_default_allocator = { NULL, default_allocate, default_release };
+
+void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment)
+{
+    return a->allocate(a->user, size == 0 ? 1 : size, alignment);
+}
+
+void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size)
+{
+    if (memory != NULL)
+        a->release(a->user, memory, size == 0 ? 1 : size);
+}
+
+/* --- arena ------------------------------------------------------------------------------------------------------- */
+
+enum { ARENA_ALIGNMENT = 16, ARENA_FIRST_BLOCK = 4096, ARENA_LARGEST_BLOCK = 1 << 20 };
+
+struct rt_arena_block {
+    alignas(ARENA_ALIGNMENT) rt_arena_block *next;
+    size_t capacity; /* bytes after this header */
+};
+
+void opjit_rt_arena_init(rt_arena *arena, const opjit_allocator *allocator)
+{
+    *arena = (rt_arena){ .allocator = allocator };
+}
+
+_Static_assert(sizeof(rt_arena_block) == RT_ARENA_HEADER, "RT_ARENA_HEADER is the size of a block's header");
+
+void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, void *memory, size_t size)
+{
+    rt_arena_block *block = memory;
+
+    *block = (rt_arena_block){ .capacity = size - sizeof *block };
+    *arena = (rt_arena){ .allocator = allocator, .blocks = block, .borrowed = block };
+}
+
+static void arena_release(const rt_arena *arena, rt_arena_block *block)
+{
+    if (block != NULL)
+        opjit_rt_release(arena->allocator, block, sizeof *block + block->capacity);
+}
+
+void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark)
+{
+    while (arena->blocks != mark.block) {
+        rt_arena_block *block = arena->blocks, *spare = arena->spare;
+        arena->blocks = block->next;
+        if (block == arena->borrowed)
+            continue;
+        if (spare == NULL || spare->capacity < block->capacity) {
+            arena->spare = block;
+            block = spare;
+        }
+        arena_release(arena, block);
+    }
+    arena->used = mark.used;
+}
+
+void opjit_rt_arena_free(rt_arena *arena)
+{
+    opjit_rt_arena_rewind(arena, (rt_arena_mark){ NULL, 0 });
+    arena_release(arena, arena->spare);
+    arena->spare = NULL;
+}
+
+size_t opjit_rt_arena_bytes(const rt_arena *arena)
+{
+    size_t bytes = 0;
+
+    for (const rt_arena_block *block = arena->blocks; block != NULL; block = block->next)
+        bytes += block == arena->borrowed ? 0 : sizeof *block + block->capacity;
+    return bytes;
+}
+
+/* A block for at least size bytes: blocks double, so that a large function costs few calls of the hook. */
+static rt_arena_block *arena_block(rt_arena *arena, size_t size)
+{
+    const size_t last = arena->blocks == NULL ? ARENA_FIRST_BLOCK / 2 : arena->blocks->capacity;
+    size_t capacity = last >= ARENA_LARGEST_BLOCK / 2 ? ARENA_LARGEST_BLOCK : last * 2;
+    rt_arena_block *block;
+
+    if (arena->spare != NULL && arena->spare->capacity >= size) {
+        block = arena->spare;
+        arena->spare = NULL;
+        return block;
+    }
+    if (capacity < size)
+        capacity = size;
+    block = opjit_rt_allocate(arena->allocator, sizeof *block + capacity, ARENA_ALIGNMENT);
+    if (block != NULL)
+        block->capacity = capacity;
+    return block;
+}
+
+/* Memory for count elements, as it comes, and its size. */
+static void *arena_take(rt_arena *arena, size_t count, size_t size, size_t *out_bytes)
+{
+    rt_arena_block *block = arena->blocks;
+    uint64_t bytes;
+    void *memory;
+
+    if (!checked_mul(count, size, &bytes) || bytes > SIZE_MAX / 2)
+        return NULL;
+    bytes = align_up(bytes == 0 ? 1 : bytes, ARENA_ALIGNMENT);
+    if (block == NULL || bytes > block->capacity - arena->used) {
+        block = arena_block(arena, (size_t)bytes);
+        if (block == NULL)
+            return NULL;
+        block->next = arena->blocks;
+        arena->blocks = block;
+        arena->used = 0;
+    }
+    memory = (unsigned char *)(block + 1) + arena->used;
+    arena->used += (size_t)bytes;
+    *out_bytes = (size_t)bytes;
+    return memory;
+}
+
+void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    void *memory = arena_take(arena, count, size, &bytes);
+
+    return memory == NULL ? NULL : memset(memory, 0, bytes);
+}
+
+void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size)
+{
+    size_t bytes;
+    void *memory = arena_take(arena, count, size, &bytes);
+
+    if (memory != NULL && count * size != 0)
+        memcpy(memory, from, count * size);
+    return memory;
+}
+
+char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length)
+{
+    char *copy = length == SIZE_MAX ? NULL : opjit_rt_arena_allocate(arena, length + 1, 1);
+    if (copy != NULL && length != 0)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+/* --- byte strings ------------------------------------------------------------------------------------------------ */
+
+void opjit_rt_bytes_init(rt_bytes *b, const opjit_allocator *allocator)
+{
+    *b = (rt_bytes){ .allocator = allocator };
+}
+
+void opjit_rt_bytes_init_in(rt_bytes *b, const opjit_allocator *allocator, void *memory, size_t size)
+{
+    *b = (rt_bytes){ .allocator = allocator, .data = memory, .capacity = size, .borrowed = true };
+}
+
+static void bytes_release(const rt_bytes *b)
+{
+    if (!b->borrowed)
+        opjit_rt_release(b->allocator, b->data, b->capacity);
+}
+
+void opjit_rt_bytes_free(rt_bytes *b)
+{
+    bytes_release(b);
+    opjit_rt_bytes_init(b, b->allocator);
+}
+
+/* Moves to memory with room for extra more bytes, or fails. */
+static bool bytes_grow(rt_bytes *b, size_t extra)
+{
+    size_t capacity;
+    uint8_t *data;
+
+    if (extra > SIZE_MAX / 4 - b->size) {
+        b->failed = true;
+        return false;
+    }
+    capacity = b->capacity < 64 ? 64 : b->capacity * 2;
+    if (capacity < b->size + extra)
+        capacity = b->size + extra;
+    data = opjit_rt_allocate(b->allocator, capacity, ARENA_ALIGNMENT);
+    if (data == NULL) {
+        b->failed = true;
+        return false;
+    }
+    if (b->size != 0)
+        memcpy(data, b->data, b->size);
+    bytes_release(b);
+    b->data = data;
+    b->capacity = capacity;
+    b->borrowed = false;
+    return true;
+}
+
+/* Room for extra more bytes, or failed. */
+static inline bool bytes_reserve(rt_bytes *b, size_t extra)
+{
+    return !b->failed && (extra <= b->capacity - b->size || bytes_grow(b, extra));
+}
+
+/* Inline, so that numbers are one store each: keys are written number by number. */
+static inline void bytes_put(rt_bytes *b, const void *data, size_t size)
+{
+    if (bytes_reserve(b, size)) {
+        memcpy(b->data + b->size, data, size);
+        b->size += size;
+    }
+}
+
+void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size)
+{
+    if (size != 0)
+        bytes_put(b, data, size);
+}
+
+uint8_t *opjit_rt_bytes_extend(rt_bytes *b, size_t size)
+{
+    if (!bytes_reserve(b, size))
+        return NULL;
+    b->size += size;
+    return b->data + (b->size - size);
+}
+
+void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value)
+{
+    bytes_put(b, &value, 1);
+}
+
+void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value)
+{
+    const uint8_t bytes[] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24) };
+
+    bytes_put(b, bytes, sizeof bytes);
+}
+
+void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value)
+{
+    /* written out, so that the compiler makes one store of it */
+    const uint8_t bytes[] = { (uint8_t)value,         (uint8_t)(value >> 8),  (uint8_t)(value >> 16),
+                              (uint8_t)(value >> 24), (uint8_t)(value >> 32), (uint8_t)(value >> 40),
+                              (uint8_t)(value >> 48), (uint8_t)(value >> 56) };
+
+    bytes_put(b, bytes, sizeof bytes);
+}
+
+void opjit_rt_bytes_str(rt_bytes *b, const char *text)
+{
+    const size_t length = text == NULL ? 0 : strlen(text);
+    if (length > UINT32_MAX) {
+        b->failed = true;
+        return;
+    }
+    opjit_rt_bytes_u32(b, (uint32_t)length);
+    opjit_rt_bytes_append(b, text, length);
+}
+
+void opjit_rt_bytes_align(rt_bytes *b, size_t alignment)
+{
+    const size_t over = b->size % alignment;
+    const size_t extra = over == 0 ? 0 : alignment - over;
+    if (extra != 0 && bytes_reserve(b, extra)) {
+        memset(b->data + b->size, 0, extra);
+        b->size += extra;
+    }
+}
+
+void opjit_rt_bytes_printf(rt_bytes *b, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        b->failed = true;
+        return;
+    }
+    if (!bytes_reserve(b, (size_t)length + 1))
+        return;
+    va_start(arguments, format);
+    if (vsnprintf((char *)b->data + b->size, (size_t)length + 1, format, arguments) == length)
+        b->size += (size_t)length;
+    else
+        b->failed = true;
+    va_end(arguments);
+}
+
+void opjit_rt_bytes_zero_end(rt_bytes *b)
+{
+    if (bytes_reserve(b, 1))
+        b->data[b->size] = 0;
+}
+
+/* --- element types ------------------------------------------------------------------------------------------------ */
+
+static const struct dtype_row {
+    const char *name, *brief;
+    uint32_t size;
+} dtypes[] = {
+    [DML_TENSOR_DATA_TYPE_UNKNOWN] = { "unknown", "?", 0 },   [DML_TENSOR_DATA_TYPE_FLOAT32] = { "FLOAT32", "f32", 4 },
+    [DML_TENSOR_DATA_TYPE_FLOAT16] = { "FLOAT16", "f16", 2 }, [DML_TENSOR_DATA_TYPE_UINT32] = { "UINT32", "u32", 4 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { "UINT16", "u16", 2 },   [DML_TENSOR_DATA_TYPE_UINT8] = { "UINT8", "u8", 1 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { "INT32", "i32", 4 },     [DML_TENSOR_DATA_TYPE_INT16] = { "INT16", "i16", 2 },
+    [DML_TENSOR_DATA_TYPE_INT8] = { "INT8", "i8", 1 },        [DML_TENSOR_DATA_TYPE_FLOAT64] = { "FLOAT64", "f64", 8 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { "UINT64", "u64", 8 },   [DML_TENSOR_DATA_TYPE_INT64] = { "INT64", "i64", 8 },
+    [DML_TENSOR_DATA_TYPE_UINT4] = { "UINT4", "u4", 0 },      [DML_TENSOR_DATA_TYPE_INT4] = { "INT4", "i4", 0 },
+};
+
+static const struct dtype_row *dtype_row(DML_TENSOR_DATA_TYPE type)
+{
+    const size_t index = (size_t)type;
+    return &dtypes[index < sizeof dtypes / sizeof *dtypes ? index : DML_TENSOR_DATA_TYPE_UNKNOWN];
+}
+
+uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type)
+{
+    return dtype_row(type)->size;
+}
+
+const char *opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE type)
+{
+    return dtype_row(type)->name;
+}
+
+const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type)
+{
+    return dtype_row(type)->brief;
+}
+
+/* --- hash -------------------------------------------------------------------------------------------------------- */
+
+rt_hash opjit_rt_hash(const void *data, size_t size)
+{
+    const XXH128_hash_t hash = XXH3_128bits(data, size);
+    return (rt_hash){ hash.low64, hash.high64 };
+}
+
+uint64_t opjit_rt_hash64(const void *data, size_t size)
+{
+    return XXH3_64bits(data, size);
+}
+
+void opjit_rt_hex(uint64_t value, uint32_t digits, char *out)
+{
+    while (digits-- != 0) {
+        out[digits] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    }
+}

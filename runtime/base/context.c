@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context.c - the context and the core that kernels and operators share with it.  The environment is read here, once a
+ * context; options win over it. */
+#define _GNU_SOURCE
+#include "runtime/base/context.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/cache/cache.h"
+#include "runtime/cache/disk.h"
+
+#define DEFAULT_CACHE_BYTES (UINT64_C(64) << 20)
+#define DEFAULT_DISK_BYTES (UINT64_C(256) << 20)
+#ifdef NDEBUG
+#define ALWAYS_VERIFY false
+#else
+#define ALWAYS_VERIFY true
+#endif
+#define KNOWN_FLAGS (OPJIT_CONTEXT_ALLOW_INTERPRETER | OPJIT_CONTEXT_PERF_MAP | OPJIT_CONTEXT_GDB)
+
+/* --- core --------------------------------------------------------------------------------------------------------- */
+
+static bool environment_says(const char *name)
+{
+    const char *value = secure_getenv(name); /* a set-user-id program takes no orders from its caller */
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+static void release_text(const opjit_allocator *a, char *text)
+{
+    if (text != NULL)
+        opjit_rt_release(a, text, strlen(text) + 1);
+}
+
+static rt_core *core_create(const opjit_context_options *options)
+{
+    const opjit_allocator allocator = options->allocator == NULL ? opjit_rt_default_allocator : *options->allocator;
+    rt_core *core = opjit_rt_allocate(&allocator, sizeof *core, alignof(rt_core));
+
+    if (core == NULL)
+        return NULL;
+    memset(core, 0, sizeof *core);
+    opjit_rt_process_init(&core->process);
+    opjit_rt_lock_init(&core->pages.lock, &core->process);
+    atomic_init(&core->references, 1 + RT_CORE_COUNTERS);
+    for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
+        atomic_init(&core->counters[i].references, 1);
+    core->allocator = allocator;
+    core->event = options->event;
+    core->event_user = options->event_user;
+    core->verbose = options->event == NULL && environment_says("OPJIT_VERBOSE");
+    core->flags = options->flags;
+    if (environment_says("OPJIT_PERF_MAP"))
+        core->flags |= OPJIT_CONTEXT_PERF_MAP;
+    if (environment_says("OPJIT_GDB"))
+        core->flags |= OPJIT_CONTEXT_GDB;
+    return core;
+}
+
+rt_core *opjit_rt_core_retain(rt_core *core)
+{
+    atomic_fetch_add_explicit(&core->references, 1, memory_order_relaxed);
+    return core;
+}
+
+void opjit_rt_core_release(rt_core *core)
+{
+    if (core != NULL && atomic_fetch_sub_explicit(&core->references, 1, memory_order_acq_rel) == 1) {
+        const opjit_allocator allocator = core->allocator;
+        opjit_rt_disk_destroy(core->disk);
+        if (core->device != NULL)
+            core->devices->close(core->device);
+        release_text(&allocator, core->codegen_path);
+        release_text(&allocator, core->dump);
+        release_text(&allocator, core->dump_dir);
+        opjit_rt_code_pages_free(&core->pages);
+        opjit_rt_process_free(&core->process);
+        opjit_rt_release(&allocator, core, sizeof *core);
+    }
+}
+
+uint32_t opjit_rt_core_enter(rt_core *core)
+{
+    /* Any function of the thread will do.  Its number is the address of its block: multiplied, all bits reach the
+     * top. */
+    const uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15);
+    const uint32_t counter = (uint32_t)(mixed >> 32) % RT_CORE_COUNTERS;
+
+    atomic_fetch_add_explicit(&core->counters[counter].references, 1, memory_order_relaxed);
+    return counter;
+}
+
+void opjit_rt_core_leave(rt_core *core, uint32_t counter)
+{
+    if (atomic_fetch_sub_explicit(&core->counters[counter].references, 1, memory_order_acq_rel) == 1)
+        opjit_rt_core_release(core);
+}
+
+/* The context's own references. */
+static void core_close(rt_core *core)
+{
+    for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
+        opjit_rt_core_leave(core, i);
+    opjit_rt_core_release(core);
+}
+
+/* The library's only output: one write a line, so that lines of several threads do not mix. */
+static void print_line(char *line, size_t length)
+{
+    ssize_t written;
+
+    line[length] = '\n';
+    written = write(STDERR_FILENO, line, length + 1);
+    (void)written; /* nobody could be told */
+}
+
+void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...)
+{
+    static const char start[] = "opjit,";
+    char line[1024];
+    va_list arguments;
+
+    if (!rt_wants_events(core))
+        return;
+    memcpy(line, start, sizeof start);
+    va_start(arguments, format);
+    if (vsnprintf(line + sizeof start - 1, sizeof line - sizeof start, format, arguments) < 0)
+        line[sizeof start - 1] = '\0';
+    va_end(arguments);
+    opjit_rt_printable(line);
+    if (core->event != NULL) {
+        const opjit_event event = { kind, line };
+        core->event(core->event_user, &event);
+    } else {
+        print_line(line, strlen(line));
+    }
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+static const rt_struct options_sizes = { "opjit_context_options",
+                                         { RT_SIZE_TO(opjit_context_options, reserved),
+                                           RT_SIZE_TO(opjit_context_options, disk_bytes),
+                                           RT_SIZE_TO(opjit_context_options, device_driver) } };
+RT_STRUCT_ENDS_WITH(opjit_context_options, device_driver);
+
+static opjit_status check_feature_level(uint32_t level, opjit_error *error)
+{
+    static const uint32_t levels[] = {
+        DML_FEATURE_LEVEL_1_0, DML_FEATURE_LEVEL_2_0, DML_FEATURE_LEVEL_2_1, DML_FEATURE_LEVEL_3_0,
+        DML_FEATURE_LEVEL_3_1, DML_FEATURE_LEVEL_4_0, DML_FEATURE_LEVEL_4_1, DML_FEATURE_LEVEL_5_0,
+        DML_FEATURE_LEVEL_5_1, DML_FEATURE_LEVEL_5_2, DML_FEATURE_LEVEL_6_0, DML_FEATURE_LEVEL_6_1,
+        DML_FEATURE_LEVEL_6_2, DML_FEATURE_LEVEL_6_3, DML_FEATURE_LEVEL_6_4,
+    };
+
+    if (level == 0)
+        return OPJIT_OK;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (levels[i] == level)
+            return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                              "feature_level 0x%x; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, "
+                              "0x5000, 0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400",
+                              level);
+}
+
+static opjit_status read_options(const opjit_context_options *given, opjit_context_options *out, opjit_error *error)
+{
+    *out = (opjit_context_options)OPJIT_CONTEXT_OPTIONS_INIT;
+    if (given != NULL)
+        TRY(opjit_rt_struct_read(&options_sizes, out, given, error));
+    if (out->allocator != NULL && (out->allocator->allocate == NULL || out->allocator->release == NULL))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "allocator: allocate or release is NULL");
+    if ((out->flags & ~KNOWN_FLAGS) != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "flags 0x%x; allowed are the bits of 0x%x", out->flags,
+                                  KNOWN_FLAGS);
+    if (out->reserved != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "reserved is %u; allowed: 0", out->reserved);
+    if (out->codegen_path != NULL && out->codegen_path[0] != '/')
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "codegen_path '%.100s' is no absolute path",
+                                  out->codegen_path);
+    if (out->cache_dir != NULL && out->cache_dir[0] == '\0')
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "cache_dir is empty; NULL means none");
+    return check_feature_level(out->feature_level, error);
+}
+
+/* --- context ------------------------------------------------------------------------------------------------------ */
+
+static opjit_status copy_text(const opjit_allocator *a, const char *text, char **out, opjit_error *error)
+{
+    if (text == NULL)
+        return OPJIT_OK;
+    *out = opjit_rt_allocate(a, strlen(text) + 1, 1);
+    if (*out == NULL)
+        return opjit_rt_no_memory(error);
+    memcpy(*out, text, strlen(text) + 1);
+    return OPJIT_OK;
+}
+
+/* What compiles ask of the environment, which the host may be changing by then.  An empty text is none. */
+static opjit_status copy_environment(rt_core *core, const opjit_context_options *options, opjit_error *error)
+{
+    const char *const codegen = secure_getenv("OPJIT_CODEGEN"), *const verify = secure_getenv("OPJIT_VERIFY");
+    const opjit_allocator *a = &core->allocator;
+
+    core->verify = ALWAYS_VERIFY || (verify != NULL && strcmp(verify, "1") == 0);
+    TRY(copy_text(a, secure_getenv("OPJIT_DUMP"), &core->dump, error));
+    TRY(copy_text(a, secure_getenv("OPJIT_DUMP_DIR"), &core->dump_dir, error));
+    if (options->codegen_path != NULL)
+        return copy_text(a, options->codegen_path, &core->codegen_path, error);
+    return copy_text(a, codegen != NULL && codegen[0] != '\0' ? codegen : NULL, &core->codegen_path, error);
+}
+
+void opjit_context_destroy(opjit_context *context)
+{
+    rt_core *core;
+
+    if (context == NULL)
+        return;
+    core = context->core;
+    opjit_rt_cache_destroy(context->cache);
+    opjit_rt_release(&core->allocator, context, sizeof *context);
+    core_close(core);
+}
+
+/* The device that options names, and the target that code for it has. */
+static opjit_status open_device(opjit_context *context, const opjit_context_options *options, opjit_error *error)
+{
+    rt_core *core = context->core;
+    rt_driver *driver;
+
+    TRY(opjit_rt_devices(&core->devices, error));
+    TRY(core->devices->driver_open(&core->allocator, options->device, options->device_driver, &driver, error));
+    const opjit_status status = core->devices->open(driver, options->device, &core->device, error);
+    core->devices->driver_close(driver);
+    TRY(status);
+    TRY(opjit_rt_device_target(core->devices->name(core->device), core->devices->info(core->device),
+                               &core->device_target, error));
+    if (options->target == NULL)
+        context->target = core->device_target;
+    else if (!opjit_rt_device_runs(&core->device_target, &context->target))
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "target %s is not for device %s, which runs %s",
+                                  context->target.text, options->device, core->device_target.text);
+    return OPJIT_OK;
+}
+
+/* The disk cache: where it is doesn't change with the current directory. */
+static opjit_status open_disk(rt_core *core, const opjit_context_options *options, opjit_error *error)
+{
+    const uint64_t bytes = options->disk_bytes == 0 ? DEFAULT_DISK_BYTES : options->disk_bytes;
+    const char *const given = options->cache_dir;
+    char here[PATH_MAX], *path;
+    opjit_status status;
+    size_t size;
+
+    if (given[0] == '/')
+        return opjit_rt_disk_create(core, given, bytes, &core->disk, error);
+    if (getcwd(here, sizeof here) == NULL)
+        return opjit_rt_error_set(error, OPJIT_IO, "cache_dir '%.100s': there is no current directory (errno %d)", given,
+                                  errno);
+    size = strlen(here) + strlen(given) + 2;
+    path = opjit_rt_allocate(&core->allocator, size, 1);
+    if (path == NULL)
+        return opjit_rt_no_memory(error);
+    snprintf(path, size, "%s/%s", here, given);
+    status = opjit_rt_disk_create(core, path, bytes, &core->disk, error);
+    opjit_rt_release(&core->allocator, path, size);
+    return status;
+}
+
+/* Fills a zeroed context that owns its core. */
+static opjit_status context_fill(opjit_context *context, const opjit_context_options *options, opjit_error *error)
+{
+    TRY(opjit_rt_target_parse(options->target, &context->target, error));
+    if (options->device != NULL)
+        TRY(open_device(context, options, error));
+    context->feature_level = options->feature_level;
+    TRY(copy_environment(context->core, options, error));
+    if (options->cache_dir != NULL)
+        TRY(open_disk(context->core, options, error));
+    return opjit_rt_cache_create(context->core, options->cache_bytes == 0 ? DEFAULT_CACHE_BYTES : options->cache_bytes,
+                                 &context->cache, error);
+}
+
+opjit_status opjit_context_create(const opjit_context_options *options, opjit_context **out_context, opjit_error *error)
+{
+    opjit_context_options known;
+    opjit_context *context;
+    rt_core *core;
+    opjit_status status;
+
+    opjit_rt_error_clear(error);
+    if (out_context == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_context is NULL");
+    *out_context = NULL;
+    TRY(read_options(options, &known, error));
+    core = core_create(&known);
+    if (core == NULL)
+        return opjit_rt_no_memory(error);
+    context = opjit_rt_allocate(&core->allocator, sizeof *context, alignof(opjit_context));
+    if (context == NULL) {
+        core_close(core);
+        return opjit_rt_no_memory(error);
+    }
+    memset(context, 0, sizeof *context);
+    context->core = core;
+    status = context_fill(context, &known, error);
+    if (status != OPJIT_OK) {
+        opjit_context_destroy(context);
+        return status;
+    }
+    *out_context = context;
+    return OPJIT_OK;
+}
+
+const char *opjit_context_target(const opjit_context *context)
+{
+    return context == NULL ? NULL : context->target.text;
+}
+
+static const rt_struct stats_sizes = { "opjit_cache_stats", { RT_SIZE_TO(opjit_cache_stats, disk_rejects) } };
+RT_STRUCT_ENDS_WITH(opjit_cache_stats, disk_rejects);
+
+opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats, opjit_error *error)
+{
+    opjit_cache_stats stats;
+
+    opjit_rt_error_clear(error);
+    if (context == NULL || out_stats == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
+                                  context == NULL ? "context" : "out_stats");
+    opjit_rt_cache_stats(context->cache, &stats);
+    return opjit_rt_struct_write(&stats_sizes, out_stats, &stats, error);
+}
+
+opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (context == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
+    opjit_rt_cache_clear(context->cache);
+    return OPJIT_OK;
+}

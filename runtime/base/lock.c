@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lock.c - locks that outlive fork, on futexes. */
+#define _GNU_SOURCE
+#include "runtime/base/lock.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FREE = 0, HELD = 1, AWAITED = 2, HOW = 3 }; /* the word's lowest bits; the others are the process's number */
+#define NUMBER(process_number) ((uint32_t)(process_number) << 2)
+
+static size_t page_size(void)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    return page > 0 ? (size_t)page : 4096;
+}
+
+void opjit_rt_process_init(rt_process *process)
+{
+    const size_t bytes = page_size();
+    void *const page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    atomic_init(&process->given, 1);
+    atomic_init(&process->only, 1);
+    process->number = &process->only;
+    if (page != MAP_FAILED && madvise(page, bytes, MADV_WIPEONFORK) != 0)
+        munmap(page, bytes);
+    else if (page != MAP_FAILED)
+        process->number = page;
+    atomic_init(process->number, 1);
+}
+
+void opjit_rt_process_free(rt_process *process)
+{
+    if (process->number != &process->only)
+        munmap(process->number, page_size());
+}
+
+uint32_t opjit_rt_process_give(rt_process *process)
+{
+    uint32_t none = 0, number = atomic_fetch_add(&process->given, 1) + 1;
+
+    /* Another thread of this process may have been faster. */
+    return atomic_compare_exchange_strong(process->number, &none, number) ? number : none;
+}
+
+void opjit_rt_lock_init(rt_lock *lock, rt_process *process)
+{
+    lock->process = process;
+    atomic_init(&lock->word, FREE);
+}
+
+static void wait_on(atomic_uint *word, uint32_t while_it_is)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_it_is, NULL, NULL, 0);
+}
+
+bool opjit_rt_lock(rt_lock *lock)
+{
+    const uint32_t mine = NUMBER(rt_process_number(lock->process));
+    uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed), how = HELD;
+
+    for (;;) {
+        const bool is_free = (seen & HOW) == FREE, is_left = !is_free && (seen & ~(uint32_t)HOW) != mine;
+        if (is_free || is_left) {
+            if (atomic_compare_exchange_weak_explicit(&lock->word, &seen, mine | how, memory_order_acquire,
+                                                      memory_order_relaxed))
+                return is_left;
+            continue;
+        }
+        if (seen == (mine | AWAITED) || atomic_compare_exchange_weak_explicit(&lock->word, &seen, mine | AWAITED,
+                                                                              memory_order_relaxed, memory_order_relaxed)) {
+            wait_on(&lock->word, mine | AWAITED);
+            how = AWAITED; /* there may be others who wait */
+            seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
+        }
+    }
+}
+
+void opjit_rt_unlock(rt_lock *lock)
+{
+    const uint32_t before = atomic_fetch_sub_explicit(&lock->word, 1, memory_order_release);
+
+    if ((before & HOW) == HELD)
+        return;
+    atomic_store_explicit(&lock->word, before & ~(uint32_t)HOW, memory_order_release);
+    syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void opjit_rt_await(atomic_uint *count, uint32_t seen)
+{
+    wait_on(count, seen);
+}
+
+void opjit_rt_wake_all(atomic_uint *count)
+{
+    atomic_fetch_add(count, 1);
+    syscall(SYS_futex, count, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module.c - finds and loads libraries of opjit's own.
+ *
+ * There is no state here: the dynamic loader knows which libraries are loaded, and asking it again for one costs about
+ * a microsecond.  So a failed search may succeed later, and contexts may use different libraries. */
+#define _GNU_SOURCE
+#include "runtime/base/module.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+_Static_assert(RT_MODULE_PATH >= PATH_MAX + sizeof OPJIT_LIBDIR_BESIDE + 64 &&
+                   RT_MODULE_PATH >= sizeof OPJIT_LIBDIR + 64,
+               "a directory, what leads from a program's to the libraries', and a file's name fit");
+
+/* The directory of the library or program that this code is in, with its last slash; false: not known. */
+static bool own_directory(char path[static PATH_MAX])
+{
+    static const char anchor; /* of this very object, unlike a function that another library might interpose */
+    struct link_map *map = NULL;
+    Dl_info info;
+    char *slash;
+
+    if (dladdr1(&anchor, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
+        return false;
+    if (map->l_name[0] == '\0') { /* the program itself: dli_fname is whatever it was called as */
+        const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+        if (length < 0 ||
+            getauxval(AT_SECURE) != 0) /* anyone may link to a set-user-id program from beside a library */
+            return false;
+        path[length] = '\0';
+    } else if (realpath(map->l_name, path) == NULL) {
+        return false;
+    }
+    slash = strrchr(path, '/');
+    if (path[0] != '/' || slash == NULL)
+        return false;
+    slash[1] = '\0';
+    return true;
+}
+
+/* Where the library is, into path; one that is named is that one and no other: a typing error should not pass
+ * unnoticed. */
+static opjit_status find(const rt_module *m, const char *named, char path[static RT_MODULE_PATH], opjit_error *error)
+{
+    char own[PATH_MAX] = "";
+
+    if (named == NULL && m->variable != NULL)
+        named = secure_getenv(m->variable);
+    if (named != NULL && named[0] != '\0') {
+        if (named[0] != '/' || strlen(named) >= RT_MODULE_PATH)
+            return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s library \"%s\": must be an absolute path", m->what,
+                                      named);
+        strcpy(path, named);
+        return OPJIT_OK;
+    }
+    if (own_directory(own)) {
+        /* A tree that was installed may have been moved as a whole: programs in bin, libraries beside each other. */
+        static const char *const ways[] = { "", OPJIT_LIBDIR_BESIDE "/" };
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            strcpy(path, own);
+            strcat(path, ways[i]);
+            strcat(path, m->file);
+            if (access(path, F_OK) == 0)
+                return OPJIT_OK;
+        }
+    }
+    strcpy(path, OPJIT_LIBDIR "/");
+    strcat(path, m->file);
+    if (access(path, F_OK) == 0)
+        return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no %s in %.80s, in %.40s from there or in %.40s; %s", m->file,
+                              own[0] == '\0' ? "(own directory unknown)" : own, OPJIT_LIBDIR_BESIDE, OPJIT_LIBDIR,
+                              m->advice);
+}
+
+opjit_status opjit_rt_module_load(const rt_module *module, const char *named, void **out_function, bool *out_fresh,
+                                  char path[static RT_MODULE_PATH], opjit_error *error)
+{
+    void *library;
+
+    *out_function = NULL;
+    TRY(find(module, named, path, error));
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    *out_fresh = library == NULL;
+    if (library == NULL)
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s library: %s", module->what, dlerror());
+    *out_function = dlsym(library, module->function);
+    if (*out_function == NULL)
+        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: is no %s library, %s is missing", path, module->what,
+                                  module->function);
+    return OPJIT_OK;
+}

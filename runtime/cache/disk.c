@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* disk.c - the disk cache's folder: finding, making and removing its files among processes that do the same.  What
+ * is in a file is disk_file.c's.
+ *
+ * A file appears under its name whole, by linkat or rename, and never changes afterwards; so readers need no locks,
+ * and whoever loses a race has written the same bytes.  Its modification time is when it was last used, to a
+ * minute. */
+#define _GNU_SOURCE
+#include "runtime/cache/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/cache/disk_file.h"
+#include "runtime/image/image.h"
+
+enum { FOLDER_UNKNOWN = -1, FOLDER_REFUSED = -2, USED_SECONDS = 60, MOST_TRIES = 4 };
+
+#define FOLDER_HOW (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define FOLDER_PLACE (O_PATH | O_DIRECTORY | O_CLOEXEC) /* to go on from, read or not */
+
+struct rt_disk {
+    rt_core *core;
+    char *path;
+    uint64_t capacity;
+    rt_lock lock;          /* of all below, which stays right wherever a holder was when it was lost in a fork */
+    int folder;            /* descriptor, or FOLDER_... */
+    uid_t user;            /* whose the folder is: this process's when it was opened */
+    bool measured;         /* bytes is known */
+    bool warned;           /* that nothing can be written */
+    uint64_t bytes;        /* of all files, as far as this process knows */
+    uint32_t temporaries;  /* names made */
+};
+
+static void warn(rt_disk *disk, const char *file, const char *reason)
+{
+    opjit_rt_event(disk->core, OPJIT_EVENT_WARNING, "warning,disk cache,%s%s%s,%s", disk->path, file[0] ? "/" : "",
+                   file, reason);
+}
+
+/* --- the folder --------------------------------------------------------------------------------------------------- */
+
+/* Why the open folder is not to be used; NULL: it is. */
+static const char *folder_stranger(int folder, uid_t user)
+{
+    struct stat info;
+
+    if (fstat(folder, &info) != 0)
+        return strerror(errno);
+    if (info.st_uid != user)
+        return "not used: another user owns it";
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return "not used: others may write to it";
+    return NULL;
+}
+
+/* Whether someone else could put another folder in the place of this one: owns it, or may rename in it.  A group of the
+ * user's own number is the user alone. */
+static bool is_others(const struct stat *info, uid_t user)
+{
+    return (info->st_uid != 0 && info->st_uid != user) ||
+           ((info->st_mode & S_ISVTX) == 0 &&
+            ((info->st_mode & S_IWOTH) != 0 ||
+             ((info->st_mode & S_IWGRP) != 0 && info->st_gid != 0 && info->st_gid != user)));
+}
+
+/* Why an open folder's place is not to be relied on, from it up to the root; NULL: it is. */
+static const char *way_stranger(int folder, uid_t user)
+{
+    struct stat info, below = { 0 };
+    int at = openat(folder, ".", FOLDER_PLACE);
+
+    while (at >= 0 && fstat(at, &info) == 0 && !is_others(&info, user)) {
+        const int up = openat(at, "..", FOLDER_PLACE);
+        close(at);
+        at = up;
+        if (info.st_dev == below.st_dev && info.st_ino == below.st_ino) { /* the root is above itself */
+            close(at);
+            return NULL;
+        }
+        below = info;
+    }
+    if (at < 0)
+        return strerror(errno);
+    close(at);
+    return "not used: others may change a folder above it";
+}
+
+/* Makes the folders of path that are missing, for the user alone, each in the open one before.  Why not; NULL: it did. */
+static const char *make_folders(char *path, uid_t user)
+{
+    int at = open(path[0] == '/' ? "/" : ".", FOLDER_PLACE);
+    const char *reason = NULL;
+
+    for (char *name = path, *end; at >= 0 && reason == NULL && *name != '\0'; name = end) {
+        name += strspn(name, "/");
+        end = name + strcspn(name, "/");
+        const char was = *end;
+        *end = '\0';
+        int next = openat(at, name[0] != '\0' ? name : ".", FOLDER_PLACE);
+        if (next < 0 && errno == ENOENT && (reason = way_stranger(at, user)) == NULL) {
+            mkdirat(at, name, 0700);
+            next = openat(at, name, FOLDER_PLACE | O_NOFOLLOW);
+        }
+        *end = was;
+        close(at);
+        at = next;
+    }
+    if (at < 0)
+        return reason != NULL ? reason : strerror(errno);
+    close(at);
+    return NULL;
+}
+
+/* Calls visit for each name in the folder, which stays open.  false: it can't be read. */
+static bool for_each_name(int folder, void (*visit)(int folder, const char *name, void *user), void *user)
+{
+    const int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
+    DIR *directory = own < 0 ? NULL : fdopendir(own);
+    const struct dirent *entry;
+
+    if (directory == NULL) {
+        if (own >= 0)
+            close(own);
+        return false;
+    }
+    while ((entry = readdir(directory)) != NULL)
+        visit(folder, entry->d_name, user);
+    closedir(directory);
+    return true;
+}
+
+/* Writers hold a lock on what they write, so that what can be locked is left over from one that died. */
+static void remove_leftover(int folder, const char *name, void *user)
+{
+    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+    (void)user;
+    if (file < 0)
+        return;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0); /* refuses "." and ".." */
+    close(file);
+}
+
+static void remove_leftovers(int folder)
+{
+    const int unfinished = openat(folder, DISK_UNFINISHED, FOLDER_HOW);
+
+    if (unfinished < 0)
+        return; /* the ordinary case: file systems with unnamed files have none */
+    for_each_name(unfinished, remove_leftover, NULL);
+    close(unfinished);
+    unlinkat(folder, DISK_UNFINISHED, AT_REMOVEDIR); /* where it is empty */
+}
+
+static int open_folder(rt_disk *disk, bool make, const char **out_reason)
+{
+    int folder = open(disk->path, FOLDER_HOW);
+
+    *out_reason = NULL;
+    disk->user = geteuid();
+    if (folder < 0 && errno == ENOENT) {
+        if (!make)
+            return FOLDER_UNKNOWN;
+        *out_reason = make_folders(disk->path, disk->user);
+        folder = *out_reason == NULL ? open(disk->path, FOLDER_HOW) : -1;
+    }
+    if (*out_reason == NULL && folder < 0)
+        *out_reason = errno == ELOOP || errno == ENOTDIR ? "not used: it is no folder" : strerror(errno);
+    if (*out_reason == NULL)
+        *out_reason = folder_stranger(folder, disk->user);
+    if (*out_reason == NULL)
+        *out_reason = way_stranger(folder, disk->user);
+    if (*out_reason == NULL)
+        remove_leftovers(folder);
+    else if (folder >= 0)
+        close(folder);
+    return *out_reason != NULL ? FOLDER_REFUSED : folder;
+}
+
+/* The folder's descriptor, negative where there is none; make: it is made where it is missing. */
+static int folder_of(rt_disk *disk, bool make)
+{
+    const char *reason = NULL;
+    int folder;
+
+    opjit_rt_lock(&disk->lock);
+    if (disk->folder == FOLDER_UNKNOWN)
+        disk->folder = open_folder(disk, make, &reason);
+    folder = disk->folder;
+    opjit_rt_unlock(&disk->lock);
+    if (reason != NULL)
+        warn(disk, "", reason);
+    return folder;
+}
+
+opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capacity, rt_disk **out, opjit_error *error)
+{
+    const size_t length = strlen(path);
+    rt_disk *disk = opjit_rt_allocate(&core->allocator, sizeof *disk, _Alignof(rt_disk));
+
+    *out = NULL;
+    if (disk == NULL)
+        return opjit_rt_no_memory(error);
+    *disk = (rt_disk){ .core = core, .capacity = capacity, .folder = FOLDER_UNKNOWN };
+    disk->path = opjit_rt_allocate(&core->allocator, length + 1, 1);
+    opjit_rt_lock_init(&disk->lock, &core->process);
+    if (disk->path == NULL) {
+        opjit_rt_release(&core->allocator, disk, sizeof *disk);
+        return opjit_rt_no_memory(error);
+    }
+    memcpy(disk->path, path, length + 1);
+    folder_of(disk, false); /* now, as a context is made once: the first kernel is there sooner */
+    opjit_rt_code_pages_prepare(&core->pages);
+    *out = disk;
+    return OPJIT_OK;
+}
+
+void opjit_rt_disk_destroy(rt_disk *disk)
+{
+    rt_core *core;
+
+    if (disk == NULL)
+        return;
+    core = disk->core;
+    if (disk->folder >= 0)
+        close(disk->folder);
+    opjit_rt_release(&core->allocator, disk->path, strlen(disk->path) + 1);
+    opjit_rt_release(&core->allocator, disk, sizeof *disk);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+/* Reads and checks one file of the folder; out's bytes hold *out_image.  absent: there is none. */
+static const char *read_file(const rt_disk *disk, int folder, const char *name, const rt_disk_key *key, rt_bytes *out,
+                             struct stat *info, const uint8_t **out_image, size_t *out_image_size, bool *out_absent)
+{
+    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    const char *reason;
+
+    memset(info, 0, sizeof *info);
+    *out_absent = file < 0 && errno == ENOENT;
+    if (file < 0)
+        return errno == ELOOP ? "it is a link" : "it can't be opened";
+    reason = fstat(file, info) == 0 ? opjit_rt_disk_stranger(info, disk->user) : "it can't be read";
+    if (reason == NULL)
+        reason = opjit_rt_disk_file_read(file, info, out);
+    if (reason == NULL)
+        reason = opjit_rt_disk_file_check(out->data, out->size, key, out_image, out_image_size);
+    if (reason == NULL && key != NULL && time(NULL) - info->st_mtime > USED_SECONDS)
+        futimens(file, NULL); /* for those that look for the least recently used; no matter if it fails */
+    close(file);
+    return reason;
+}
+
+rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_bytes *image)
+{
+    const int folder = folder_of(disk, false);
+    char name[DISK_FILE_NAME_SIZE];
+    const uint8_t *start = NULL;
+    const char *reason;
+    struct stat info;
+    size_t size = 0;
+    bool absent;
+
+    if (folder < 0)
+        return RT_DISK_ABSENT;
+    opjit_rt_disk_file_name(key->hash, name);
+    reason = read_file(disk, folder, name, key, image, &info, &start, &size, &absent);
+    if (reason == NULL) {
+        memmove(image->data, start, size);
+        image->size = size;
+        return RT_DISK_FOUND;
+    }
+    absent = absent || image->failed; /* a good file must not go for lack of memory */
+    opjit_rt_bytes_free(image);
+    if (absent)
+        return RT_DISK_ABSENT;
+    unlinkat(folder, name, 0);
+    warn(disk, name, reason);
+    return RT_DISK_REJECTED;
+}
+
+/* --- room --------------------------------------------------------------------------------------------------------- */
+
+typedef struct listed {
+    char name[DISK_FILE_NAME_SIZE];
+    uint64_t bytes;
+    int64_t used;
+} listed;
+
+static void list_file(int folder, const char *name, void *user)
+{
+    struct stat info;
+    listed file;
+
+    if (!opjit_rt_disk_is_file_name(name) || fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    memcpy(file.name, name, sizeof file.name);
+    file.bytes = (uint64_t)info.st_size;
+    file.used = info.st_mtime;
+    opjit_rt_bytes_append(user, &file, sizeof file);
+}
+
+/* Appends a `listed` for each file of the cache.  false: not readable or no memory. */
+static bool list_files(int folder, rt_bytes *out)
+{
+    return for_each_name(folder, list_file, out) && !out->failed;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const listed *)a)->name, ((const listed *)b)->name);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+    return x->used != y->used ? (x->used > y->used) - (x->used < y->used) : by_name(a, b);
+}
+
+/* Counts the files' bytes and, where they are above the bound, removes the least recently used ones until a quarter of
+ * it is free, so that it does not happen at every store.  How many went.  Called with the mutex held. */
+static uint32_t make_room(rt_disk *disk)
+{
+    rt_bytes files;
+    uint64_t bytes = 0;
+    uint32_t gone = 0;
+
+    opjit_rt_bytes_init(&files, &disk->core->allocator);
+    if (list_files(disk->folder, &files) && files.size != 0) {
+        listed *const list = (listed *)(void *)files.data;
+        const size_t count = files.size / sizeof *list;
+        for (size_t i = 0; i < count; i++)
+            bytes += list[i].bytes;
+        if (bytes > disk->capacity) {
+            qsort(list, count, sizeof *list, by_use);
+            for (size_t i = 0; i < count && bytes > disk->capacity - disk->capacity / 4; i++) {
+                gone += unlinkat(disk->folder, list[i].name, 0) == 0;
+                bytes -= list[i].bytes;
+            }
+        }
+    }
+    disk->bytes = bytes;
+    disk->measured = true;
+    opjit_rt_bytes_free(&files);
+    return gone;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+/* A file without a name gets one once it is whole; a writer that dies leaves nothing.  false with errno. */
+static bool store_unnamed(int folder, const char *name, const rt_disk_key *key, const void *image, size_t image_size)
+{
+    const int file = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    char self[40];
+    bool good;
+    int reason;
+
+    if (file < 0)
+        return false;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", file);
+    good = opjit_rt_disk_file_write(file, key, image, image_size) &&
+           (linkat(AT_FDCWD, self, folder, name, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST);
+    reason = errno;
+    close(file);
+    errno = reason;
+    return good;
+}
+
+/* A new file in the folder of unfinished ones, locked; negative with errno.  Whoever opens the cache between the two
+ * steps takes the file for left over: then once more. */
+static int begin_named(int folder, const char *temporary, int *out_unfinished)
+{
+    int file = -1;
+
+    for (int i = 0; i < MOST_TRIES && file < 0; i++) {
+        struct stat info;
+        mkdirat(folder, DISK_UNFINISHED, 0700);
+        *out_unfinished = openat(folder, DISK_UNFINISHED, FOLDER_HOW);
+        file = openat(*out_unfinished, temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file >= 0 && (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(file, &info) == 0 &&
+            info.st_nlink == 1)
+            break;
+        if (file >= 0)
+            close(file);
+        if (*out_unfinished >= 0)
+            close(*out_unfinished);
+        *out_unfinished = file = -1;
+    }
+    return file;
+}
+
+/* Where the file system has no such files.  false with errno. */
+static bool store_renamed(int folder, const char *name, const char *temporary, const rt_disk_key *key,
+                          const void *image, size_t image_size)
+{
+    int unfinished = -1;
+    const int file = begin_named(folder, temporary, &unfinished);
+    bool good;
+    int reason;
+
+    if (file < 0)
+        return false;
+    good = opjit_rt_disk_file_write(file, key, image, image_size) && renameat(unfinished, temporary, folder, name) == 0;
+    reason = errno;
+    if (!good)
+        unlinkat(unfinished, temporary, 0);
+    close(file);
+    close(unfinished);
+    errno = reason;
+    return good;
+}
+
+bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *image, size_t image_size)
+{
+    const int folder = folder_of(disk, true);
+    char name[DISK_FILE_NAME_SIZE], temporary[48];
+    uint32_t gone = 0;
+    bool good, first;
+    int reason;
+
+    if (folder < 0)
+        return false;
+    opjit_rt_disk_file_name(key->hash, name);
+    opjit_rt_lock(&disk->lock);
+    snprintf(temporary, sizeof temporary, "%ld-%u", (long)getpid(), disk->temporaries++);
+    opjit_rt_unlock(&disk->lock);
+    good = store_unnamed(folder, name, key, image, image_size);
+    if (!good && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL))
+        good = store_renamed(folder, name, temporary, key, image, image_size);
+    reason = errno;
+
+    opjit_rt_lock(&disk->lock);
+    disk->bytes += good ? image_size + key->size : 0;
+    if (good && (!disk->measured || disk->bytes > disk->capacity))
+        gone = make_room(disk);
+    first = !good && !disk->warned;
+    disk->warned = disk->warned || first;
+    opjit_rt_unlock(&disk->lock);
+    if (gone != 0)
+        opjit_rt_event(disk->core, OPJIT_EVENT_EVICT, "evict,disk cache,%s,files=%u", disk->path, gone);
+    if (first)
+        warn(disk, "", strerror(reason));
+    return good;
+}
+
+/* --- looking after it --------------------------------------------------------------------------------------------- */
+
+static void visit_file(rt_disk *disk, int folder, const listed *file, rt_disk_visit_fn visit, void *user)
+{
+    rt_disk_entry entry = { .file = file->name, .name = "", .target = "", .bytes = file->bytes, .used = file->used };
+    const opjit_kernel_meta *meta;
+    const uint8_t *image = NULL, *code;
+    struct stat info;
+    size_t size = 0, code_size;
+    rt_bytes bytes;
+    bool absent;
+
+    opjit_rt_bytes_init(&bytes, &disk->core->allocator);
+    entry.damaged = read_file(disk, folder, file->name, NULL, &bytes, &info, &image, &size, &absent);
+    if (entry.damaged == NULL && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
+        entry.name = meta->name == 0 ? "" : (const char *)meta + meta->name;
+        entry.target = meta->target == 0 ? "" : (const char *)meta + meta->target;
+    }
+    if (!absent)
+        visit(user, &entry);
+    opjit_rt_bytes_free(&bytes);
+}
+
+opjit_status opjit_rt_disk_visit(rt_disk *disk, rt_disk_visit_fn visit, void *user, opjit_error *error)
+{
+    const int folder = folder_of(disk, false);
+    const listed *list;
+    rt_bytes files;
+    bool good;
+
+    if (folder == FOLDER_UNKNOWN)
+        return OPJIT_OK;
+    if (folder < 0)
+        return opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it is no folder of this user's alone",
+                                  disk->path);
+    opjit_rt_bytes_init(&files, &disk->core->allocator);
+    good = list_files(folder, &files);
+    if (good && files.size != 0)
+        qsort(files.data, files.size / sizeof *list, sizeof *list, by_name);
+    list = (const listed *)(const void *)files.data;
+    for (size_t i = 0; good && i < files.size / sizeof *list; i++)
+        visit_file(disk, folder, &list[i], visit, user);
+    opjit_rt_bytes_free(&files);
+    return good ? OPJIT_OK : opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it can't be listed", disk->path);
+}
+
+bool opjit_rt_disk_remove(rt_disk *disk, const char *file)
+{
+    const int folder = folder_of(disk, false);
+
+    return folder >= 0 && opjit_rt_disk_is_file_name(file) && unlinkat(folder, file, 0) == 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* disk.h - disk cache: one file a kernel's image, in a folder of the user's own that any number of processes share.
+ * Nothing in it is trusted: a file is used only if it is the user's alone, whole, and made for exactly the key;
+ * whatever else lies there is removed and made again.  Knows no IR and no LLVM. */
+#ifndef OPJIT_RUNTIME_CACHE_DISK_H
+#define OPJIT_RUNTIME_CACHE_DISK_H
+
+#include "runtime/base/context.h"
+
+/* Opens the folder at path if it is there; the first store makes it.  capacity: bound of all files' bytes, above
+ * which the least recently used ones go.  Thread safe from here on. */
+opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capacity, rt_disk **out, opjit_error *error);
+void opjit_rt_disk_destroy(rt_disk *disk); /* NULL is fine */
+
+typedef enum rt_disk_result {
+    RT_DISK_ABSENT,   /* also where the folder can't be used: a warning event said so once */
+    RT_DISK_FOUND,
+    RT_DISK_REJECTED  /* there was a file, which is gone now: a warning event says why */
+} rt_disk_result;
+/* What a file is made for and named after. */
+typedef struct rt_disk_key {
+    const void *bytes; size_t size;
+    rt_hash hash; /* of the bytes */
+} rt_disk_key;
+/* Puts the image of the key into *image, which is empty and stays so unless found.  A found image has passed
+ * opjit_rt_image_check. */
+rt_disk_result opjit_rt_disk_load(rt_disk *disk, const rt_disk_key *key, rt_bytes *image);
+/* Writes the file of a key that has none, whole or not at all.  false: not written, a warning event said why once. */
+bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *image, size_t image_size);
+
+/* --- looking after it --------------------------------------------------------------------------------------------- */
+typedef struct rt_disk_entry {
+    const char *file;         /* name in the folder */
+    const char *name, *target;/* of the kernel; "" where damaged is set */
+    const char *damaged;      /* why load would reject it; NULL: it would not */
+    uint64_t bytes;
+    int64_t used;             /* seconds since 1970 */
+} rt_disk_entry;
+/* Called for each file of the cache in order of their names; entry is valid during the call only. */
+typedef void (*rt_disk_visit_fn)(void *user, const rt_disk_entry *entry);
+/* OPJIT_OK for a folder that isn't there.  IO: it can't be used or read. */
+opjit_status opjit_rt_disk_visit(rt_disk *disk, rt_disk_visit_fn visit, void *user, opjit_error *error);
+/* Removes one file of the cache, if it is one by its name. */
+bool opjit_rt_disk_remove(rt_disk *disk, const char *file);
+
+#endif

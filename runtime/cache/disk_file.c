@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* disk_file.c - how a file of the disk cache is laid out, checked and written.  Which files there are is disk.c's. */
+#define _GNU_SOURCE
+#include "runtime/cache/disk_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/image/image.h"
+
+enum { FORMAT = 1, MOST_BYTES = 64 << 20 };
+
+typedef struct file_header {
+    char magic[8];
+    uint32_t format, key_size;
+    uint64_t image_size;
+    uint64_t checksum_lo, checksum_hi; /* of the fields above and the key */
+} file_header;
+_Static_assert(sizeof(file_header) == 40, "the header is written as it lies in memory");
+
+static const char magic[8] = "opjitkc";
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+void opjit_rt_disk_file_name(rt_hash key, char name[static DISK_FILE_NAME_SIZE])
+{
+    opjit_rt_hex(key.hi, 16, name);
+    opjit_rt_hex(key.lo, 16, name + 16);
+    memcpy(name + 32, DISK_FILE_END, sizeof DISK_FILE_END);
+}
+
+bool opjit_rt_disk_is_file_name(const char *name)
+{
+    return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, DISK_FILE_END) == 0;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+const char *opjit_rt_disk_stranger(const struct stat *info, uid_t user)
+{
+    if (!S_ISREG(info->st_mode))
+        return "it is no plain file";
+    if (info->st_uid != user)
+        return "another user owns it";
+    if ((info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return "others may write to it";
+    if (info->st_nlink > 1) /* none: removed or replaced since it was opened, and as good as before */
+        return "it has another name elsewhere";
+    if (info->st_size < (off_t)sizeof(file_header) || info->st_size > MOST_BYTES)
+        return "its size is that of no kernel";
+    return NULL;
+}
+
+const char *opjit_rt_disk_file_read(int file, const struct stat *info, rt_bytes *out)
+{
+    uint8_t *const to = opjit_rt_bytes_extend(out, (size_t)info->st_size);
+
+    if (to == NULL)
+        return "there is no memory for it";
+    for (off_t done = 0; done < info->st_size;) {
+        const ssize_t n = pread(file, to + done, (size_t)(info->st_size - done), done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0 ? "it ends too early" : "it can't be read";
+        done += n;
+    }
+    return NULL;
+}
+
+/* Images are read as structures, so they begin at a multiple of 64; the bytes between are zero. */
+static size_t image_offset(size_t key_size)
+{
+    return (size_t)align_up(sizeof(file_header) + key_size, 64);
+}
+
+static file_header header_of(rt_hash key, size_t key_size, size_t image_size)
+{
+    file_header header = { .format = FORMAT, .key_size = (uint32_t)key_size, .image_size = image_size };
+    rt_hash fields;
+
+    memcpy(header.magic, magic, sizeof magic);
+    fields = opjit_rt_hash(&header, offsetof(file_header, checksum_lo));
+    header.checksum_lo = fields.lo ^ key.hi; /* crossed: equal halves must not cancel out */
+    header.checksum_hi = fields.hi ^ key.lo;
+    return header;
+}
+
+const char *opjit_rt_disk_file_check(const uint8_t *bytes, size_t size, const rt_disk_key *key,
+                                     const uint8_t **out_image, size_t *out_image_size)
+{
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    file_header header, expected;
+    size_t code_size, offset;
+
+    if (size < sizeof header)
+        return "it ends too early";
+    memcpy(&header, bytes, sizeof header);
+    if (memcmp(header.magic, magic, sizeof magic) != 0 || header.format != FORMAT)
+        return "it is of another format";
+    offset = image_offset(header.key_size);
+    if (offset > size || header.image_size != size - offset)
+        return "its size is not what it says";
+    expected =
+        header_of(opjit_rt_hash(bytes + sizeof header, header.key_size), header.key_size, (size_t)header.image_size);
+    if (memcmp(&header, &expected, sizeof header) != 0)
+        return "its checksum is wrong";
+    if (key != NULL && (header.key_size != key->size || memcmp(bytes + sizeof header, key->bytes, key->size) != 0))
+        return "it was made for another key";
+    for (size_t i = sizeof header + header.key_size; i < offset; i++)
+        if (bytes[i] != 0)
+            return "its padding is not empty";
+    *out_image = bytes + offset;
+    *out_image_size = (size_t)header.image_size;
+    if (opjit_rt_image_check(*out_image, *out_image_size, &meta, &code, &code_size, NULL) != OPJIT_OK)
+        return "its image is damaged";
+    return NULL;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+bool opjit_rt_disk_file_write(int file, const rt_disk_key *key, const void *image, size_t image_size)
+{
+    file_header header = header_of(key->hash, key->size, image_size);
+    char zeros[64] = { 0 };
+    struct iovec parts[] = { { &header, sizeof header },
+                             { (void *)(uintptr_t)key->bytes, key->size },
+                             { zeros, image_offset(key->size) - sizeof header - key->size },
+                             { (void *)(uintptr_t)image, image_size } };
+    size_t first = 0;
+
+    while (first < sizeof parts / sizeof *parts) {
+        ssize_t n = writev(file, parts + first, (int)(sizeof parts / sizeof *parts - first));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        for (; first < sizeof parts / sizeof *parts && (size_t)n >= parts[first].iov_len; first++)
+            n -= (ssize_t)parts[first].iov_len;
+        if (n > 0) {
+            parts[first].iov_base = (char *)parts[first].iov_base + n;
+            parts[first].iov_len -= (size_t)n;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.c - opjit_kernel_call: checks the bindings, picks the variant, runs its steps.
+ * The plain road (no executor, no workspace) allocates nothing, locks nothing and looks nothing up. */
+#include "runtime/call/kernel_object.h"
+
+#include <string.h>
+
+/* --- checks ------------------------------------------------------------------------------------------------------- */
+
+static const char *buffer_name(const opjit_kernel *k, uint32_t index)
+{
+    const program *p = atomic_load(&k->active);
+    return program_string(p, program_buffers(p)[index].name);
+}
+
+/* Message for the first bad binding, found by the quick check. */
+OUT_OF_LINE static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *bindings, opjit_error *error)
+{
+    for (uint32_t i = 0; i < k->bindings; i++) {
+        const opjit_binding *b = &bindings[i];
+        if (b->data == NULL)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): data is NULL", i,
+                                      buffer_name(k, i));
+        if (b->bytes < k->slots[i].bytes)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): %llu bytes given, %llu needed",
+                                      i, buffer_name(k, i), (unsigned long long)b->bytes,
+                                      (unsigned long long)k->slots[i].bytes);
+        if (((uintptr_t)b->data & k->slots[i].align_mask) != 0)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                      "binding %u (%s): data at %p is not aligned to %u bytes", i, buffer_name(k, i),
+                                      b->data, k->slots[i].align_mask + 1);
+    }
+    return opjit_rt_error_set(error, OPJIT_INTERNAL, "bindings changed during the call");
+}
+
+/* Whether [a, a + a_bytes) and [b, b + b_bytes) meet; exact also where an end would wrap. */
+static inline bool ranges_meet(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
+{
+    return (uintptr_t)a - (uintptr_t)b < b_bytes || (uintptr_t)b - (uintptr_t)a < a_bytes;
+}
+
+OUT_OF_LINE static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output,
+                                               uint32_t other, opjit_error *error)
+{
+    const bool same = buffers[output] == buffers[other];
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s overlaps %s%s", buffer_name(k, output),
+                              buffer_name(k, other),
+                              same ? ": this kernel can't work in place there"
+                                   : ": only the very same memory may be shared, and only where alias_inputs says so");
+}
+
+/* The pairs that share memory, into *alias; pairs of outputs are looked at once. */
+OUT_OF_LINE static opjit_status find_alias(const opjit_kernel *k, void *const *buffers, uint64_t *alias,
+                                           opjit_error *error)
+{
+    for (uint32_t o = k->inputs; o < k->bindings; o++) {
+        const slot *s = &k->slots[o];
+        for (uint32_t j = k->inputs != 0 ? 0 : o + 1; j < k->buffers; j = j + 1 == k->inputs ? o + 1 : j + 1) {
+            if (!ranges_meet(buffers[o], s->bytes, buffers[j], k->slots[j].bytes))
+                continue;
+            if (j >= k->inputs || j >= 32 || buffers[o] != buffers[j] || (s->alias_inputs >> j & 1) == 0)
+                return refuse_overlap(k, buffers, o, j, error);
+            if (o - k->inputs < 8 && j < 8)
+                *alias |= UINT64_C(1) << ((o - k->inputs) * 8 + j);
+        }
+    }
+    return OPJIT_OK;
+}
+
+/* Whether an output shares memory with any other buffer. */
+OUT_OF_LINE static bool outputs_meet(const opjit_kernel *k, void *const *buffers)
+{
+    for (uint32_t o = k->inputs; o < k->bindings; o++) {
+        for (uint32_t j = 0; j < k->inputs; j++)
+            if (ranges_meet(buffers[o], k->slots[o].bytes, buffers[j], k->slots[j].bytes))
+                return true;
+        for (uint32_t j = o + 1; j < k->buffers; j++)
+            if (ranges_meet(buffers[o], k->slots[o].bytes, buffers[j], k->slots[j].bytes))
+                return true;
+    }
+    return false;
+}
+
+/* Behind the pointers that the call holds is room for their places. */
+OUT_OF_LINE static opjit_status find_alias_of_many(const opjit_kernel *k, void **buffers, uint64_t *alias,
+                                                   opjit_error *error)
+{
+    rt_place *const room = (rt_place *)(void *)(buffers + k->pointers);
+    uint32_t output, other;
+
+    return opjit_rt_overlaps_by_place(k, buffers, room, alias, &output, &other)
+               ? OPJIT_OK
+               : refuse_overlap(k, buffers, output, other, error);
+}
+
+/* Fills buffers with every pointer of the call and adds to *alias the pairs that share memory. */
+static inline opjit_status bind(const opjit_kernel *k, const opjit_binding *bindings, void **buffers, uint64_t *alias,
+                                opjit_error *error)
+{
+    uint64_t bad = 0;
+
+    for (uint32_t i = 0; i < k->bindings; i++) {
+        const slot *s = &k->slots[i];
+        void *data = bindings[i].data;
+        buffers[i] = data;
+        bad |= (uint64_t)(data == NULL) | (uint64_t)(bindings[i].bytes < s->bytes) | ((uintptr_t)data & s->align_mask);
+    }
+    if (bad != 0)
+        return refuse_binding(k, bindings, error);
+    for (uint32_t i = k->bindings; i < k->buffers; i++)
+        buffers[i] = k->slots[i].constant;
+    if (k->buffers == 1)
+        return OPJIT_OK;
+    if (k->buffers > STACK_BUFFERS)
+        return find_alias_of_many(k, buffers, alias, error);
+    if (k->buffers == 2 ? !ranges_meet(buffers[0], k->slots[0].bytes, buffers[1], k->slots[1].bytes)
+                        : !outputs_meet(k, buffers))
+        return OPJIT_OK;
+    return find_alias(k, buffers, alias, error);
+}
+
+static bool is_float(uint32_t dtype)
+{
+    return dtype == DML_TENSOR_DATA_TYPE_FLOAT16 || dtype == DML_TENSOR_DATA_TYPE_FLOAT32 ||
+           dtype == DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+static bool param_inside(const opjit_param_info *info, uint64_t value)
+{
+    if (is_float(info->dtype))
+        return opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)info->dtype) == 8 ||
+               value >> (8 * opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)info->dtype)) == 0;
+    if (info->lo == INT64_MIN && info->hi == INT64_MAX) /* every bit pattern, UINT64 included */
+        return true;
+    if (info->dtype == DML_TENSOR_DATA_TYPE_UINT64 && value > INT64_MAX)
+        return false;
+    return (int64_t)value >= info->lo && (int64_t)value <= info->hi;
+}
+
+OUT_OF_LINE static opjit_status check_params(const opjit_kernel *k, const uint64_t *params, opjit_error *error)
+{
+    const program *p = atomic_load(&k->active);
+    const opjit_param_info *infos = program_params(p);
+
+    for (uint32_t i = 0; i < k->params; i++) {
+        const opjit_param_info *info = &infos[i];
+        const char *type = opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype);
+        if (param_inside(info, params[i]))
+            continue;
+        if (is_float(info->dtype))
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): 0x%llx is no %s; allowed: %s",
+                                      i, program_string(p, info->name), (unsigned long long)params[i], type,
+                                      "the value's bits, zero-extended");
+        return opjit_rt_error_set(
+            error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): %lld is outside of %lld to %lld (%s)", i,
+            program_string(p, info->name), (long long)params[i], (long long)info->lo, (long long)info->hi, type);
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *call, opjit_error *error)
+{
+    if (call->reserved != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: reserved is %u; allowed: 0", call->reserved);
+    if (call->binding_count != k->bindings)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "call: %u bindings given, %u needed (%u inputs, %u outputs)", call->binding_count,
+                                  k->bindings, k->inputs, k->bindings - k->inputs);
+    if (call->bindings == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: bindings is NULL");
+    if (call->param_count != k->params)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: %u parameters given, %u needed",
+                                  call->param_count, k->params);
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: params is NULL");
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+/* One call on its way: everything that its pieces share. */
+typedef struct run {
+    const opjit_kernel *kernel;
+    const program *program;
+    void **buffers;
+    const uint64_t *params;
+    uint8_t *shared, *scratch; /* scratch: worker after worker, meta->scratch_size apart */
+    const opjit_executor *executor;
+} run;
+
+/* One step on an executor. */
+typedef struct step_run {
+    const run *run;
+    const opjit_step_info *step;
+    uint32_t index;
+    atomic_ullong done;   /* iterations */
+    atomic_flag reported; /* the first failure owns error */
+    atomic_bool failed;
+    opjit_error error;
+} step_run;
+
+static inline opjit_stage_fn stage_of(const program *p, const opjit_step_info *step)
+{
+    opjit_stage_fn fn;
+    const uint8_t *entry = p->code + step->entry;
+    memcpy(&fn, &entry, sizeof fn); /* object pointer to function pointer, without the cast that C lacks */
+    return fn;
+}
+
+static opjit_status run_piece(const run *r, uint32_t index, uint32_t worker, uint64_t begin, uint64_t end,
+                              opjit_error *error)
+{
+    const opjit_step_info *step = &r->program->steps[index];
+    uint8_t *scratch = r->scratch == NULL ? NULL : r->scratch + worker * r->program->meta->scratch_size;
+
+    if (r->kernel->interpret != NULL)
+        return r->kernel->interpret(r->kernel->hooks.user, index, r->buffers, r->params, r->shared, scratch, begin, end,
+                                    error);
+    stage_of(r->program, step)(r->buffers, r->params, r->shared, scratch, begin, end);
+    return OPJIT_OK;
+}
+
+static void report(step_run *s, opjit_status status, const char *message)
+{
+    if (!atomic_flag_test_and_set(&s->reported)) {
+        if (message != NULL)
+            opjit_rt_error_set(&s->error, status, "executor: %s", message);
+        atomic_store(&s->failed, true);
+    }
+}
+
+/* What the executor calls; it is the host's code, so its numbers are not trusted. */
+static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
+{
+    step_run *s = arg;
+    const uint64_t extent = s->step->extent, grain = s->step->grain;
+    opjit_error error = { OPJIT_OK, "" };
+    opjit_status status;
+
+    if (worker >= s->run->executor->workers) {
+        report(s, OPJIT_INVALID_ARGUMENT, "a worker's index is not below workers");
+        return;
+    }
+    if (begin >= end || end > extent || begin % grain != 0 || (end != extent && end % grain != 0)) {
+        report(s, OPJIT_INVALID_ARGUMENT,
+               "a piece is empty, outside of the extent or not bounded by multiples of grain");
+        return;
+    }
+    status = run_piece(s->run, s->index, worker, begin, end, &error);
+    if (status != OPJIT_OK && !atomic_flag_test_and_set(&s->reported)) {
+        s->error = error;
+        s->error.status = status;
+        atomic_store(&s->failed, true);
+    }
+    atomic_fetch_add_explicit(&s->done, end - begin, memory_order_relaxed);
+}
+
+static opjit_status run_on_executor(const run *r, uint32_t index, opjit_error *error)
+{
+    step_run s = { .run = r, .step = &r->program->steps[index], .index = index, .reported = ATOMIC_FLAG_INIT };
+    opjit_status status;
+    unsigned long long done;
+
+    status = r->executor->run(r->executor->user, s.step->extent, s.step->grain, body, &s);
+    if (atomic_load(&s.failed)) {
+        if (error != NULL)
+            *error = s.error;
+        return s.error.status;
+    }
+    if (status != OPJIT_OK)
+        return opjit_rt_error_set(error, status, "executor returned %s", opjit_status_name(status));
+    done = atomic_load(&s.done);
+    if (done != s.step->extent)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor covered %llu of %llu iterations", done,
+                                  (unsigned long long)s.step->extent);
+    return OPJIT_OK;
+}
+
+/* A step of a single piece stays on this thread: handing it over would only cost time.  So do custom functions, which
+ * are the host's. */
+static opjit_status run_steps(const run *r, const opjit_variant_info *variant, opjit_error *error)
+{
+    for (uint32_t i = 0; i < variant->steps; i++) {
+        const uint32_t index = variant->first_step + i;
+        const opjit_step_info *step = &r->program->steps[index];
+        if (step->kind == OPJIT_STEP_CUSTOM)
+            TRY(opjit_rt_custom_run(&r->kernel->hooks.customs->calls[step->entry], r->buffers, error));
+        else if (r->executor != NULL && step->extent > step->grain)
+            TRY(run_on_executor(r, index, error));
+        else
+            TRY(run_piece(r, index, 0, 0, step->extent, error));
+    }
+    return OPJIT_OK;
+}
+
+static inline const opjit_variant_info *pick_variant(const program *p, uint64_t alias)
+{
+    const opjit_variant_info *v = p->variants;
+    while ((v->alias_mask & ~alias) != 0) /* the last one's mask is 0 */
+        v++;
+    return v;
+}
+
+static uint32_t workers_of(const opjit_call *call)
+{
+    return call->executor == NULL ? 1 : call->executor->workers;
+}
+
+/* False: more than any memory. */
+static bool workspace_needed(const program *p, uint32_t workers, uint64_t *out)
+{
+    return checked_mul(p->meta->scratch_size, workers, out) && checked_add(*out, p->meta->shared_size, out) &&
+           *out <= SIZE_MAX / 2;
+}
+
+/* The newest version; but a caller whose workspace was sized before opjit_kernel_optimize keeps the version it fits. */
+static const program *pick_program(const opjit_kernel *k, const opjit_call *call)
+{
+    const program *newest = atomic_load_explicit(&k->active, memory_order_acquire);
+    uint64_t needed;
+
+    if (call->workspace.data != NULL)
+        for (const program *p = newest; p != NULL; p = p->older)
+            if (workspace_needed(p, workers_of(call), &needed) && needed <= call->workspace.bytes)
+                return p;
+    return newest;
+}
+
+static opjit_status refuse_no_workspace(const opjit_call *call, opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: %llu bytes at NULL",
+                              (unsigned long long)call->workspace.bytes);
+}
+
+/* buffers: of the call and the kernel's constants, which somebody else may have lent it. */
+static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers, uint64_t needed,
+                                    opjit_error *error)
+{
+    const opjit_binding *w = &call->workspace;
+
+    if (w->bytes < needed)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "workspace: %llu bytes given, %llu needed for %u workers",
+                                  (unsigned long long)w->bytes, (unsigned long long)needed, workers_of(call));
+    if ((uintptr_t)w->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: data at %p is not aligned to %u bytes",
+                                  w->data, OPJIT_WORKSPACE_ALIGNMENT);
+    for (uint32_t i = 0; i < k->buffers; i++)
+        if (ranges_meet(w->data, needed, buffers[i], k->slots[i].bytes))
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace overlaps %s", buffer_name(k, i));
+    return OPJIT_OK;
+}
+
+/* For devices: a workspace that the call brings is checked; what it doesn't is the stream's. */
+OUT_OF_LINE static opjit_status call_device(const opjit_kernel *k, const program *p, const opjit_call *call,
+                                            const opjit_variant_info *variant, void **buffers, opjit_error *error)
+{
+    if (call->executor != NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: must be NULL, the kernel runs on a device");
+    if (call->workspace.data == NULL && call->workspace.bytes != 0)
+        return refuse_no_workspace(call, error);
+    if (call->workspace.data != NULL)
+        TRY(check_workspace(k, call, buffers, p->meta->shared_size, error));
+    return opjit_rt_call_on_device(k, p, call, variant, buffers, error);
+}
+
+/* What lies between custom steps is the first part of the shared memory. */
+static void place_temps(run *r)
+{
+    const rt_custom_plan *customs = r->kernel->hooks.customs;
+
+    if (customs == NULL || customs->temp_count == 0)
+        return;
+    for (uint32_t i = 0; i < customs->temp_count; i++)
+        r->buffers[r->kernel->buffers + i] = r->shared + customs->offsets[i];
+    r->shared += customs->temp_bytes;
+}
+
+/* The road with an executor, a workspace, the interpreter or custom steps. */
+OUT_OF_LINE static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_variant_info *variant,
+                                             opjit_error *error)
+{
+    const opjit_allocator *a = &r->kernel->core->allocator;
+    /* Our own: what it says of its workers is what their memory was sized by, whatever its run does to the host's. */
+    const opjit_executor executor = call->executor == NULL ? (opjit_executor){ NULL, 1, NULL } : *call->executor;
+    void *own = NULL;
+    uint64_t needed;
+    opjit_status status;
+
+    if (call->executor != NULL && (executor.run == NULL || executor.workers == 0))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: %s",
+                                  executor.run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
+    if (call->workspace.data == NULL && call->workspace.bytes != 0)
+        return refuse_no_workspace(call, error);
+    if (!workspace_needed(r->program, executor.workers, &needed))
+        return opjit_rt_no_memory(error);
+    if (needed != 0) {
+        if (call->workspace.data != NULL)
+            TRY(check_workspace(r->kernel, call, r->buffers, needed, error));
+        else if ((own = opjit_rt_allocate(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
+            return opjit_rt_no_memory(error);
+        r->shared = own != NULL ? own : call->workspace.data;
+        r->scratch = r->shared + r->program->meta->shared_size;
+    }
+    place_temps(r);
+    r->executor = call->executor == NULL ? NULL : &executor;
+    status = run_steps(r, variant, error);
+    opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
+    return status;
+}
+
+/* Whether the call gives nothing but buffers and parameters, and p needs nothing else. */
+static inline bool is_plain(const program *p, const opjit_call *call)
+{
+    return p->plain && call->executor == NULL && call->workspace.data == NULL && call->workspace.bytes == 0;
+}
+
+/* A call that the structure's size and counts are right of. */
+static opjit_status call_with(const opjit_kernel *k, const program *p, const opjit_call *call, void **buffers,
+                              opjit_error *error)
+{
+    const opjit_variant_info *variant;
+    uint64_t alias = 0;
+
+    TRY(bind(k, call->bindings, buffers, &alias, error));
+    if (k->params != 0)
+        TRY(check_params(k, call->params, error));
+    variant = pick_variant(p, alias);
+    if (p->launches != NULL)
+        return call_device(k, p, call, variant, buffers, error);
+    if (call->stream != NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "stream: must be NULL, the kernel runs on the CPU");
+    if (!is_plain(p, call)) {
+        run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params };
+        return call_in_full(&r, call, variant, error);
+    }
+    for (const opjit_step_info *s = p->steps + variant->first_step, *last = s + variant->steps; s != last; s++)
+        stage_of(p, s)(buffers, call->params, NULL, NULL, 0, s->extent);
+    return OPJIT_OK;
+}
+
+/* Parameters are copied into values: what was checked is what the kernel reads, though an output lie over the caller's. */
+static opjit_status call_with_room(const opjit_kernel *k, const opjit_call *call, void **buffers, uint64_t *values,
+                                   opjit_error *error)
+{
+    opjit_call own;
+
+    if (k->params != 0) {
+        own = *call;
+        own.params = memcpy(values, call->params, k->params * sizeof *values);
+        call = &own;
+    }
+    return call_with(k, pick_program(k, call), call, buffers, error);
+}
+
+static const rt_struct call_sizes = { "opjit_call",
+                                      { RT_SIZE_TO(opjit_call, executor), RT_SIZE_TO(opjit_call, stream) } };
+RT_STRUCT_ENDS_WITH(opjit_call, stream);
+
+/* The road of all calls but the simplest: wrong ones, of an older structure, not plain, of many buffers or several
+ * steps. */
+OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
+{
+    void *on_stack[STACK_BUFFERS];
+    uint64_t values[STACK_PARAMS];
+    opjit_call known;
+    void **buffers;
+    opjit_status status;
+
+    if (kernel == NULL || call == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "call");
+    if (call->struct_size != sizeof *call) {
+        TRY(opjit_rt_struct_read(&call_sizes, &known, call, error));
+        call = &known;
+    }
+    if (call->reserved != 0 || call->binding_count != kernel->bindings || call->param_count != kernel->params ||
+        call->bindings == NULL || (call->params == NULL && kernel->params != 0))
+        return refuse_counts(kernel, call, error);
+    if (kernel->pointers <= STACK_BUFFERS && kernel->params <= STACK_PARAMS)
+        return call_with_room(kernel, call, on_stack, values, error);
+    /* Pointers, what find_alias_of_many takes, parameters. */
+    const size_t first = kernel->pointers * sizeof *buffers +
+                         (kernel->buffers > STACK_BUFFERS ? 2 * (size_t)kernel->buffers * sizeof(rt_place) : 0);
+    const size_t room = first + kernel->params * sizeof *values;
+    buffers = opjit_rt_allocate(&kernel->core->allocator, room, alignof(rt_place));
+    if (buffers == NULL)
+        return opjit_rt_no_memory(error);
+    status = call_with_room(kernel, call, buffers, (uint64_t *)(void *)((char *)buffers + first), error);
+    opjit_rt_release(&kernel->core->allocator, buffers, room);
+    return status;
+}
+
+/* Whether the call is one that the shortest road is for: of this structure, with nothing but one buffer or two. */
+static inline bool is_simple(const opjit_kernel *k, const opjit_call *call)
+{
+    return (call->struct_size ^ sizeof *call) == 0 && /* else there may be no stream */
+           ((uintptr_t)call->executor | (uintptr_t)call->stream | (uintptr_t)call->workspace.data |
+            call->workspace.bytes) == 0 &&
+           ((call->binding_count ^ k->buffers) | call->param_count | k->params | (call->binding_count ^ k->bindings) |
+            call->reserved) == 0 &&
+           k->buffers - 1 < 2 && call->bindings != NULL;
+}
+
+static inline bool fits(const slot *s, const opjit_binding *b)
+{
+    return b->data != NULL && b->bytes >= s->bytes && ((uintptr_t)b->data & s->align_mask) == 0;
+}
+
+/* From a frame of its own, so that opjit_kernel_call needs none: each register that it saved would be a store more, and
+ * what a kernel of 16 KiB stores takes 256 or 512. */
+OUT_OF_LINE static opjit_status run_only_step(const program *p, void *first, void *second)
+{
+    void *buffers[2] = { first, second };
+
+    stage_of(p, p->only_step)(buffers, NULL, NULL, NULL, 0, p->only_step->extent);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
+{
+    const program *p;
+    const opjit_binding *b;
+    void *second = NULL;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL || call == NULL || !is_simple(kernel, call))
+        return call_slowly(kernel, call, error);
+    b = call->bindings;
+    if (!fits(&kernel->slots[0], &b[0]))
+        return call_slowly(kernel, call, error);
+    if (kernel->buffers == 2) {
+        if (!fits(&kernel->slots[1], &b[1]) ||
+            ranges_meet(b[0].data, kernel->slots[0].bytes, b[1].data, kernel->slots[1].bytes))
+            return call_slowly(kernel, call, error);
+        second = b[1].data;
+    }
+    p = atomic_load_explicit(&kernel->active, memory_order_acquire);
+    return p->only_step != NULL ? run_only_step(p, b[0].data, second) : call_slowly(kernel, call, error);
+}

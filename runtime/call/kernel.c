@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.c - a kernel's life: loading an image, references, information, the swap to its peak version.
+ * Calling is in call.c. */
+#define _GNU_SOURCE
+#include "runtime/call/kernel_object.h"
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <string.h>
+#include <time.h>
+
+/* --- programs ----------------------------------------------------------------------------------------------------- */
+
+static void program_destroy(rt_core *core, program *p)
+{
+    if (p == NULL)
+        return;
+    opjit_rt_program_unload(core, p);
+    opjit_rt_debug_unregister(core, p->debug);
+    opjit_rt_unmap_code(&p->mapping);
+    opjit_rt_release(&core->allocator, p->copy, p->image_size);
+    opjit_rt_release(&core->allocator, p, sizeof *p);
+}
+
+/* Whether the code of *meta may run on this CPU or the core's device and this runtime knows all of its steps. */
+static opjit_status check_runnable(const rt_core *core, const opjit_kernel_meta *meta, const rt_custom_plan *customs,
+                                   bool interpreted, opjit_error *error)
+{
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+    rt_target needed;
+
+    for (uint32_t i = 0; i < meta->steps; i++)
+        if (steps[i].kind == OPJIT_STEP_CUSTOM && (customs == NULL || steps[i].entry >= customs->call_count))
+            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                      "step %u calls a custom function, which is known only where it was compiled", i);
+    if (interpreted)
+        return OPJIT_OK;
+    if ((meta->features[1] | meta->features[2] | meta->features[3]) != 0)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "the image needs CPU features unknown to this library");
+    needed.arch = opjit_rt_target_arch(meta->features[0]);
+    needed.features = meta->features[0];
+    if (opjit_rt_core_runs(core, &needed, NULL) == OPJIT_OK) /* which looks at no more */
+        return OPJIT_OK;
+    memset(&needed, 0, sizeof needed); /* once more, with a text for the message */
+    opjit_rt_target_set_features(&needed, meta->features[0]);
+    memcpy(needed.tune, "generic", sizeof "generic");
+    opjit_rt_target_write_text(&needed);
+    return opjit_rt_core_runs(core, &needed, error);
+}
+
+static bool is_for_device(const opjit_kernel_meta *meta)
+{
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+
+    return meta->steps != 0 && steps[0].kind == OPJIT_STEP_LAUNCH; /* then all are */
+}
+
+static bool has_stages(const opjit_kernel_meta *meta)
+{
+    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+
+    for (uint32_t i = 0; i < meta->steps; i++)
+        if (steps[i].kind != OPJIT_STEP_CUSTOM)
+            return true;
+    return false;
+}
+
+static bool is_plain(const opjit_kernel_meta *meta, const opjit_step_info *steps)
+{
+    bool plain = (meta->shared_size | meta->scratch_size) == 0;
+    for (uint32_t i = 0; i < meta->steps; i++)
+        plain = plain && steps[i].kind == OPJIT_STEP_STAGE;
+    return plain && (uint64_t)meta->inputs + meta->outputs + meta->constants <= STACK_BUFFERS;
+}
+
+/* What calls read, out of the checked metadata: the same for images and for kernels of libraries. */
+static void program_prepare(program *p, bool runs_code)
+{
+    p->steps = (const opjit_step_info *)((const char *)p->meta + p->meta->step_info);
+    p->variants = (const opjit_variant_info *)((const char *)p->meta + p->meta->variant_info);
+    const opjit_variant_info *apart = p->variants; /* where no buffers share memory; the last one's mask is 0 */
+    while (apart->alias_mask != 0)
+        apart++;
+    p->plain = runs_code && is_plain(p->meta, p->steps);
+    p->only_step = p->plain && apart->steps == 1 ? &p->steps[apart->first_step] : NULL;
+}
+
+/* Puts the checked image where it can be used from: executable memory, or a plain copy. */
+static opjit_status program_place(rt_core *core, program *p, const void *image, size_t size, bool copied,
+                                  opjit_error *error)
+{
+    const uint8_t *placed;
+
+    p->image_size = size;
+    if (copied) {
+        p->copy = opjit_rt_allocate(&core->allocator, size, 16);
+        if (p->copy == NULL)
+            return opjit_rt_no_memory(error);
+        placed = memcpy(p->copy, image, size);
+    } else {
+        TRY(opjit_rt_map_code(&core->pages, image, size, &p->mapping, error));
+        placed = p->mapping.base;
+    }
+    p->meta = (const opjit_kernel_meta *)(const void *)(placed + ((const uint8_t *)p->meta - (const uint8_t *)image));
+    p->code = placed + (p->code - (const uint8_t *)image);
+    return OPJIT_OK;
+}
+
+static opjit_status program_fill(rt_core *core, program *p, const void *image, size_t size,
+                                 const rt_custom_plan *customs, bool interpreted, opjit_error *error)
+{
+    TRY(opjit_rt_image_check(image, size, &p->meta, &p->code, &p->code_size, error));
+    if (!interpreted && p->code_size == 0 && has_stages(p->meta))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "the image has no code and there is no interpreter for it");
+    interpreted = interpreted || p->code_size == 0;
+    TRY(check_runnable(core, p->meta, customs, interpreted, error));
+    const bool on_device = is_for_device(p->meta);
+    TRY(program_place(core, p, image, size, interpreted || on_device, error));
+    program_prepare(p, !interpreted && !on_device);
+    return on_device ? opjit_rt_program_launches(core, p, error) : OPJIT_OK;
+}
+
+/* image: bytes that nobody changes meanwhile. */
+static opjit_status program_create(rt_core *core, const void *image, size_t size, const rt_custom_plan *customs,
+                                   bool interpreted, program **out, opjit_error *error)
+{
+    program *p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
+    opjit_status status;
+
+    *out = NULL;
+    if (p == NULL)
+        return opjit_rt_no_memory(error);
+    memset(p, 0, sizeof *p);
+    status = program_fill(core, p, image, size, customs, interpreted, error);
+    if (status != OPJIT_OK) {
+        program_destroy(core, p);
+        return status;
+    }
+    if (p->mapping.base != NULL)
+        p->debug = opjit_rt_debug_register(core, p->meta, p->code, p->code_size);
+    *out = p;
+    return OPJIT_OK;
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+static double milliseconds(void)
+{
+    struct timespec now;
+    return clock_gettime(CLOCK_MONOTONIC, &now) != 0 ? 0 : (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static size_t kernel_size(uint32_t buffers)
+{
+    return sizeof(opjit_kernel) + buffers * sizeof(slot);
+}
+
+static void fill_slots(opjit_kernel *k, const program *p, void *const *constants)
+{
+    const opjit_buffer_info *infos = program_buffers(p);
+
+    for (uint32_t i = 0; i < k->buffers; i++) {
+        k->slots[i] = (slot){ infos[i].bytes, infos[i].align - 1, infos[i].alias_inputs,
+                              i < k->bindings || constants == NULL ? NULL : constants[i - k->bindings] };
+    }
+}
+
+/* What the kernel has taken, not what it was given: that is the caller's array. */
+static opjit_status check_constants(const opjit_kernel *k, const program *p, opjit_error *error)
+{
+    for (uint32_t i = k->bindings; i < k->buffers; i++) {
+        const char *name = program_string(p, program_buffers(p)[i].name);
+        if (k->slots[i].constant == NULL)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s is NULL", name);
+        if (((uintptr_t)k->slots[i].constant & k->slots[i].align_mask) != 0)
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s at %p is not aligned to %u", name,
+                                      k->slots[i].constant, k->slots[i].align_mask + 1);
+    }
+    return OPJIT_OK;
+}
+
+static void kernel_free(opjit_kernel *k)
+{
+    rt_core *core = k->core;
+
+    opjit_rt_release(&core->allocator, k, kernel_size(k->buffers));
+    opjit_rt_core_release(core);
+}
+
+/* A kernel that runs p, without hooks.  unbound: its constants may be NULL. */
+static opjit_status kernel_create(rt_core *core, program *p, void *const *constants, bool unbound, opjit_kernel **out,
+                                  opjit_error *error)
+{
+    const opjit_kernel_meta *meta = p->meta;
+    const size_t size = kernel_size(meta->inputs + meta->outputs + meta->constants);
+    opjit_kernel *k = opjit_rt_allocate(&core->allocator, size, alignof(opjit_kernel));
+    opjit_status status;
+
+    if (k == NULL)
+        return opjit_rt_no_memory(error);
+    memset(k, 0, sizeof *k);
+    opjit_rt_lock_init(&k->optimizing, &core->process);
+    atomic_init(&k->references, 1);
+    atomic_init(&k->active, p);
+    k->inputs = meta->inputs;
+    k->bindings = meta->inputs + meta->outputs;
+    k->buffers = k->bindings + meta->constants;
+    k->params = meta->params;
+    k->core = opjit_rt_core_retain(core);
+    fill_slots(k, p, constants);
+    status = unbound ? OPJIT_OK : check_constants(k, p, error);
+    if (status == OPJIT_OK)
+        *out = k;
+    else
+        kernel_free(k);
+    return status;
+}
+
+opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
+                                    uint32_t constant_count, const rt_kernel_hooks *hooks, const rt_kernel_times *times,
+                                    opjit_kernel **out, opjit_error *error)
+{
+    const double start = milliseconds();
+    const rt_interpret_fn interpret = hooks == NULL ? NULL : hooks->interpret;
+    opjit_status status;
+    opjit_kernel *k;
+    program *p;
+
+    *out = NULL;
+    TRY(program_create(core, image, size, hooks == NULL ? NULL : hooks->customs, interpret != NULL, &p, error));
+    status = p->meta->constants != constant_count
+                 ? opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant_count: %u, the image has %u",
+                                      constant_count, p->meta->constants)
+                 : kernel_create(core, p, constants, hooks != NULL && hooks->unbound, &k, error);
+    if (status != OPJIT_OK) {
+        program_destroy(core, p);
+        return status;
+    }
+    k->interpret = interpret;
+    if (hooks != NULL)
+        k->hooks = *hooks;
+    k->pointers = k->buffers + (k->hooks.customs == NULL ? 0 : k->hooks.customs->temp_count);
+    if (times != NULL)
+        k->times = *times;
+    k->times.load_ms += milliseconds() - start;
+    if (p->mapping.base != NULL)
+        opjit_rt_event(core, OPJIT_EVENT_LOAD, "load,%s,%s,code=%zu,ms=%.3f", program_string(p, p->meta->name),
+                       program_string(p, p->meta->target), p->code_size, k->times.load_ms);
+    *out = k;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error)
+{
+    return check_runnable(NULL, meta, NULL, false, error);
+}
+
+opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void *const *constants,
+                                   const rt_kernel_hooks *hooks, opjit_kernel **out, opjit_error *error)
+{
+    program *p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
+    opjit_status status;
+    opjit_kernel *k;
+
+    *out = NULL;
+    if (p == NULL)
+        return opjit_rt_no_memory(error);
+    memset(p, 0, sizeof *p);
+    p->meta = placed->meta;
+    p->code = placed->code;
+    p->code_size = placed->code_size;
+    program_prepare(p, true);
+    status = kernel_create(core, p, constants, false, &k, error);
+    if (status != OPJIT_OK) {
+        program_destroy(core, p);
+        return status;
+    }
+    if (!placed->named)
+        p->debug = opjit_rt_debug_register(core, p->meta, p->code, p->code_size);
+    k->hooks = *hooks;
+    k->pointers = k->buffers;
+    *out = k;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
+                                  opjit_kernel **out, opjit_error *error)
+{
+    program *p = atomic_load(&base->active);
+    opjit_kernel *k;
+
+    *out = NULL;
+    TRY(kernel_create(base->core, p, constants, false, &k, error));
+    opjit_kernel_retain(base);
+    k->base = base;
+    k->memory = memory;
+    k->memory_size = memory_size;
+    k->interpret = base->interpret;
+    k->hooks = base->hooks;
+    k->pointers = base->pointers;
+    k->hooks.destroy = NULL;
+    k->times = base->times;
+    *out = k;
+    return OPJIT_OK;
+}
+
+void opjit_kernel_retain(opjit_kernel *kernel)
+{
+    if (kernel != NULL)
+        atomic_fetch_add_explicit(&kernel->references, 1, memory_order_relaxed);
+}
+
+void opjit_kernel_release(opjit_kernel *kernel)
+{
+    rt_core *core;
+    program *p;
+
+    if (kernel == NULL || atomic_fetch_sub_explicit(&kernel->references, 1, memory_order_acq_rel) != 1)
+        return;
+    core = kernel->core;
+    p = kernel->base != NULL ? NULL : atomic_load(&kernel->active);
+    while (p != NULL) {
+        program *older = p->older;
+        program_destroy(core, p);
+        p = older;
+    }
+    if (kernel->hooks.destroy != NULL)
+        kernel->hooks.destroy(kernel->hooks.user);
+    opjit_rt_kernel_unload(kernel);
+    opjit_rt_release(&core->allocator, kernel->memory, kernel->memory_size);
+    opjit_kernel_release(kernel->base);
+    kernel_free(kernel);
+}
+
+uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
+{
+    uint64_t bytes = kernel_size(kernel->buffers) + kernel->hooks.user_bytes + kernel->memory_size;
+
+    for (const program *p = atomic_load(&kernel->active); p != NULL; p = p->older)
+        bytes += sizeof *p + (p->copy != NULL ? p->image_size : p->mapping.size);
+    return bytes;
+}
+
+static const rt_struct info_sizes = {
+    "opjit_kernel_info", { RT_SIZE_TO(opjit_kernel_info, load_ms), RT_SIZE_TO(opjit_kernel_info, unproven_bounds) }
+};
+RT_STRUCT_ENDS_WITH(opjit_kernel_info, unproven_bounds);
+
+opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info, opjit_error *error)
+{
+    opjit_kernel_info info;
+    const program *p;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL || out_info == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_info");
+    p = atomic_load(&kernel->active);
+    memset(&info, 0, sizeof info);
+    info.flags = (kernel->interpret != NULL ? OPJIT_KERNEL_INTERPRETED : 0) |
+                 (kernel->hooks.from_disk ? OPJIT_KERNEL_FROM_DISK : 0) |
+                 (p->launches != NULL ? OPJIT_KERNEL_ON_DEVICE : 0);
+    info.name = (const char *)p->meta + p->meta->name;
+    info.target = (const char *)p->meta + p->meta->target;
+    info.meta = p->meta;
+    info.buffers = program_buffers(p);
+    info.buffer_count = kernel->buffers;
+    info.inputs = p->meta->inputs;
+    info.outputs = p->meta->outputs;
+    info.params = program_params(p);
+    info.param_count = p->meta->params;
+    info.level = (opjit_level)p->meta->level;
+    info.code_bytes = p->code_size;
+    info.workspace_bytes = p->meta->shared_size + p->meta->scratch_size;
+    info.bytes_read = p->meta->bytes_read;
+    info.bytes_written = p->meta->bytes_written;
+    info.unproven_bounds = p->meta->buffer_info >= sizeof *p->meta ? p->meta->unproven_bounds : 0;
+    info.compile_ms = kernel->times.compile_ms;
+    info.lower_ms = kernel->times.lower_ms;
+    info.passes_ms = kernel->times.passes_ms;
+    info.codegen_ms = kernel->times.codegen_ms;
+    info.load_ms = kernel->times.load_ms;
+    return opjit_rt_struct_write(&info_sizes, out_info, &info, error);
+}
+
+/* --- the peak version --------------------------------------------------------------------------------------------- */
+
+/* Whether calls checked against a's metadata may run b: equal buffers and parameters, names apart. */
+static bool same_interface(const program *a, const program *b)
+{
+    const opjit_kernel_meta *m = a->meta, *n = b->meta;
+
+    if (m->inputs != n->inputs || m->outputs != n->outputs || m->constants != n->constants || m->params != n->params)
+        return false;
+    for (uint32_t i = 0; i < m->inputs + m->outputs + m->constants; i++) {
+        opjit_buffer_info x = program_buffers(a)[i], y = program_buffers(b)[i];
+        x.name = y.name = 0;
+        if (memcmp(&x, &y, sizeof x) != 0)
+            return false;
+    }
+    for (uint32_t i = 0; i < m->params; i++) {
+        const opjit_param_info *x = &program_params(a)[i], *y = &program_params(b)[i];
+        if (x->dtype != y->dtype || x->lo != y->lo || x->hi != y->hi)
+            return false;
+    }
+    return true;
+}
+
+/* With the lock held. */
+static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_error *error)
+{
+    program *current = atomic_load(&k->active), *better;
+
+    if (current->meta->level == OPJIT_LEVEL_PEAK)
+        return OPJIT_OK;
+    TRY(k->hooks.optimize(k->hooks.user, image, error));
+    if (image->size == 0 && !image->failed)
+        return OPJIT_OK;
+    if (image->failed)
+        return opjit_rt_no_memory(error);
+    TRY(program_create(k->core, image->data, image->size, k->hooks.customs, false, &better, error));
+    if (!same_interface(current, better)) {
+        program_destroy(k->core, better);
+        return opjit_rt_error_set(error, OPJIT_INTERNAL,
+                                  "the peak version has other buffers or parameters than the kernel");
+    }
+    better->older = current;
+    atomic_store_explicit(&k->active, better, memory_order_release);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
+{
+    const uintptr_t self = (uintptr_t)pthread_self();
+    rt_bytes image;
+    opjit_status status;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kernel is NULL");
+    if (kernel->interpret != NULL || kernel->hooks.optimize == NULL)
+        return OPJIT_OK;
+    if (kernel->base != NULL) {
+        TRY(opjit_kernel_optimize(kernel->base, error));
+        atomic_store(&kernel->active, atomic_load(&kernel->base->active));
+        return OPJIT_OK;
+    }
+    if (atomic_load(&kernel->optimizer) == self && rt_lock_is_held(&kernel->optimizing))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "this thread is optimizing that kernel already: an event sink can't ask for it");
+    opjit_rt_bytes_init(&image, &kernel->core->allocator);
+    opjit_rt_lock(&kernel->optimizing);
+    atomic_store(&kernel->optimizer, self);
+    status = optimize_locked(kernel, &image, error);
+    atomic_store(&kernel->optimizer, 0);
+    opjit_rt_unlock(&kernel->optimizing);
+    opjit_rt_bytes_free(&image);
+    return status;
+}
+
+/* --- images ------------------------------------------------------------------------------------------------------- */
+
+opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out_image, uint64_t *out_bytes,
+                                    opjit_error *error)
+{
+    const program *p;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL || out_image == NULL || out_bytes == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
+                                  kernel == NULL      ? "kernel"
+                                  : out_image == NULL ? "out_image"
+                                                      : "out_bytes");
+    *out_image = NULL;
+    *out_bytes = 0;
+    p = atomic_load(&kernel->active);
+    if ((p->mapping.base == NULL && p->launches == NULL) || kernel->hooks.customs != NULL)
+        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "kernel %s is %s, so it has no image",
+                                  program_string(p, p->meta->name),
+                                  kernel->interpret != NULL       ? "interpreted"
+                                  : kernel->hooks.customs != NULL ? "one with custom operators"
+                                                                  : "a library's");
+    *out_image = p->launches != NULL ? p->copy : p->mapping.base;
+    *out_bytes = p->image_size;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes, const void *const *constants,
+                               uint32_t constant_count, opjit_kernel **out_kernel, opjit_error *error)
+{
+    opjit_status status;
+    void *copy;
+
+    opjit_rt_error_clear(error);
+    if (out_kernel == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_kernel is NULL");
+    *out_kernel = NULL;
+    if (context == NULL || image == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : "image");
+    if ((uintptr_t)image % 8 != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "image: at an address that is no multiple of 8");
+    if (bytes > RT_IMAGE_MOST)
+        return opjit_rt_error_set(error, OPJIT_CORRUPT, "image: %llu bytes, more than any", (unsigned long long)bytes);
+    copy = opjit_rt_allocate(&context->core->allocator, (size_t)bytes, 16);
+    if (copy == NULL)
+        return opjit_rt_no_memory(error);
+    memcpy(copy, image, (size_t)bytes); /* before anything is judged: the caller's memory may be shared with others */
+    status = opjit_rt_kernel_create(context->core, copy, (size_t)bytes, (void *const *)(uintptr_t)constants,
+                                    constant_count, NULL, NULL, out_kernel, error); /* kernels only read them */
+    opjit_rt_release(&context->core->allocator, copy, (size_t)bytes);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.h - the kernel object: a loaded image with its call plan.  Public functions of opjit_kernel are in
+ * kernel.c. */
+#ifndef OPJIT_RUNTIME_CALL_KERNEL_H
+#define OPJIT_RUNTIME_CALL_KERNEL_H
+
+#include <opjit/opjit.h>
+
+#include "runtime/base/context.h"
+#include "runtime/call/custom.h"
+#include "runtime/image/image.h"
+
+/* Runs iterations [begin, end) of step `step` (index into the metadata's steps) without machine code. */
+typedef opjit_status (*rt_interpret_fn)(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
+                                        void *scratch, uint64_t begin, uint64_t end, opjit_error *error);
+
+/* What a kernel needs from whoever made it, all of it optional.  The kernel owns `user` once created and gives it
+ * to destroy. */
+typedef struct rt_kernel_hooks {
+    void *user;
+    uint64_t user_bytes;         /* that it holds: the cache counts them, too */
+    void (*destroy)(void *user);
+    rt_interpret_fn interpret;   /* set: the image has no code */
+    /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do. */
+    opjit_status (*optimize)(void *user, rt_bytes *image, opjit_error *error);
+    const rt_custom_plan *customs; /* NULL: the image has no custom steps */
+    bool from_disk;              /* reported in the kernel's info */
+    bool unbound;                /* constants may be NULL: the kernel is not called, but given them by opjit_rt_kernel_bind */
+} rt_kernel_hooks;
+
+typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;
+
+/* Checks an image that nobody changes meanwhile and maps it (code may be empty where hooks->interpret is set) into a
+ * kernel with one reference.  constants: one pointer a constant buffer, of which the image must have constant_count
+ * (copied pointers; the memory belongs to hooks->user and outlives the kernel). On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
+opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
+                                    uint32_t constant_count, const rt_kernel_hooks *hooks,
+                                    const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
+/* Code and metadata that stand where they can be used, and have been checked. */
+typedef struct rt_placed {
+    const opjit_kernel_meta *meta;
+    const uint8_t *code;
+    size_t code_size;
+    bool named; /* debuggers know the code already */
+} rt_placed;
+/* A kernel of what somebody else has mapped: hooks->user keeps it there. */
+opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void *const *constants,
+                                   const rt_kernel_hooks *hooks, opjit_kernel **out, opjit_error *error);
+/* Whether this CPU has what the code needs (else UNSUPPORTED), and this runtime knows all steps. */
+opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
+/* A kernel with the code of base and these constants, one pointer a constant buffer, which lie in memory (of the core's
+ * allocator, or NULL: in memory that outlives the kernel).  Takes memory over where it succeeds; retains base. */
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
+                                  opjit_kernel **out, opjit_error *error);
+/* All that goes with the kernel, constants that somebody lent it apart: what the cache counts. */
+uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.h - devices that run code of their own kind on memory of their own: NVIDIA's GPUs by the CUDA driver's
+ * functions, AMD's by HIP's.  Knows code, entries by name and launches; what they compute is nobody's business
+ * here.  The driver's library is loaded when asked for and never linked to; once loaded it stays. All functions may
+ * be called from any thread, but for destroying what others use.  They leave the thread's current context as it
+ * was. After a fork the child has no devices.
+ *
+ * All this is a library of its own, libopjit-device.so, which opjit loads with the first device: rt_devices is its
+ * table. The functions below have linkage in that library alone, and in tests. */
+#ifndef OPJIT_RUNTIME_DEVICE_DEVICE_H
+#define OPJIT_RUNTIME_DEVICE_DEVICE_H
+
+#include "runtime/target/target.h"
+
+typedef struct rt_driver rt_driver;           /* the library and its functions */
+typedef struct rt_device rt_device;           /* one device, opened */
+typedef struct rt_device_code rt_device_code; /* code, loaded */
+
+/* device: "cuda:N" or "hip:N", or without number.  path is absolute, or NULL: $OPJIT_CUDA_DRIVER, $OPJIT_HIP_DRIVER
+ * (absolute; not for set-user-id programs), else the system's library.  UNAVAILABLE, and why, where there is no
+ * driver, no device or a driver that is too old. */
+opjit_status opjit_rt_driver_open(const opjit_allocator *a, const char *device, const char *path, rt_driver **out,
+                                  opjit_error *error);
+void opjit_rt_driver_close(rt_driver *driver); /* NULL is fine; devices may go on */
+uint32_t opjit_rt_driver_devices(const rt_driver *driver);
+uint32_t opjit_rt_driver_version(const rt_driver *driver); /* as the driver counts: CUDA's 13000 is 13.0 */
+
+typedef struct rt_device_info {
+    char name[96], arch[32]; /* "sm_90", "gfx90a" */
+    uint32_t processors;     /* multiprocessors, compute units */
+    uint32_t shared_bytes;   /* shared memory that a block can have */
+    uint64_t memory_bytes;
+} rt_device_info;
+opjit_status opjit_rt_driver_info(const rt_driver *driver, uint32_t index, rt_device_info *out, opjit_error *error);
+
+/* name: of the driver's kind; without a number it is 0. */
+opjit_status opjit_rt_device_open(const rt_driver *driver, const char *name, rt_device **out, opjit_error *error);
+void opjit_rt_device_close(rt_device *device); /* after its code and memory; NULL is fine */
+const rt_device_info *opjit_rt_device_info(const rt_device *device);
+const char *opjit_rt_device_name(const rt_device *device); /* "cuda:0" */
+
+/* --- memory: addresses that mean something on the device only ---------------------------------------------------- */
+opjit_status opjit_rt_device_allocate(rt_device *device, uint64_t bytes, uint64_t *out_address, opjit_error *error);
+void opjit_rt_device_free(rt_device *device, uint64_t address); /* waits for all streams; 0 is fine */
+/* In the order of the stream (NULL: the default one); return when it is done. */
+opjit_status opjit_rt_device_write(rt_device *device, void *stream, uint64_t to, const void *from, uint64_t bytes,
+                                   opjit_error *error);
+opjit_status opjit_rt_device_read(rt_device *device, void *stream, void *to, uint64_t from, uint64_t bytes,
+                                  opjit_error *error);
+
+/* --- streams: work in order, beside that of other streams -------------------------------------------------------- */
+opjit_status opjit_rt_stream_create(rt_device *device, void **out, opjit_error *error);
+void opjit_rt_stream_destroy(rt_device *device, void *stream); /* waits for it */
+/* Waits for what was put into it.  What a kernel did wrong is said here, at the latest. */
+opjit_status opjit_rt_stream_wait(rt_device *device, void *stream, opjit_error *error);
+
+/* --- code -------------------------------------------------------------------------------------------------------- */
+typedef struct rt_device_text {
+    const void *data; /* CUDA: PTX, ending with a NUL, which the driver compiles; HIP: a code object */
+    size_t bytes;
+    const char *const *entries;
+    uint32_t entry_count;
+} rt_device_text;
+/* The same code with the same entries is loaded once as long as somebody has it.  CODEGEN with the driver's words
+ * where it refuses the code. */
+opjit_status opjit_rt_device_load(rt_device *device, const rt_device_text *text, rt_device_code **out,
+                                  opjit_error *error);
+void opjit_rt_device_unload(rt_device_code *code); /* waits for the device where it is the last reference; NULL is fine */
+
+typedef struct rt_launch {
+    uint32_t entry; /* of the list given to load */
+    uint32_t grid[3], block[3];
+} rt_launch;
+/* What launches of one call have in common. */
+typedef struct rt_launches {
+    const rt_launch *launches;
+    uint32_t count;
+    void **arguments;         /* a pointer to each; copied by the launch */
+    uint64_t *workspace;      /* one of the arguments, filled in where workspace_bytes is not 0 */
+    uint64_t workspace_bytes; /* of memory that all calls in the stream use one after the other */
+} rt_launches;
+/* Puts launches into a stream, one after the other, and returns.  Which fails is said: "stage 2 of 3: ...". */
+opjit_status opjit_rt_device_launch(rt_device_code *code, void *stream, const rt_launches *l, opjit_error *error);
+
+/* --- the library (device.c) --------------------------------------------------------------------------------------- */
+#define RT_DEVICES_ABI 1u
+typedef struct rt_devices {
+    uint32_t abi, size;
+    char version[16]; /* opjit_version() of the library: another one's structures may be others */
+    opjit_status (*driver_open)(const opjit_allocator *, const char *, const char *, rt_driver **, opjit_error *);
+    void (*driver_close)(rt_driver *);
+    uint32_t (*driver_devices)(const rt_driver *);
+    uint32_t (*driver_version)(const rt_driver *);
+    opjit_status (*driver_info)(const rt_driver *, uint32_t, rt_device_info *, opjit_error *);
+    opjit_status (*open)(const rt_driver *, const char *, rt_device **, opjit_error *);
+    void (*close)(rt_device *);
+    const rt_device_info *(*info)(const rt_device *);
+    const char *(*name)(const rt_device *);
+    opjit_status (*allocate)(rt_device *, uint64_t, uint64_t *, opjit_error *);
+    void (*free)(rt_device *, uint64_t);
+    opjit_status (*write)(rt_device *, void *, uint64_t, const void *, uint64_t, opjit_error *);
+    opjit_status (*read)(rt_device *, void *, void *, uint64_t, uint64_t, opjit_error *);
+    opjit_status (*stream_create)(rt_device *, void **, opjit_error *);
+    void (*stream_destroy)(rt_device *, void *);
+    opjit_status (*stream_wait)(rt_device *, void *, opjit_error *);
+    opjit_status (*load)(rt_device *, const rt_device_text *, rt_device_code **, opjit_error *);
+    void (*unload)(rt_device_code *);
+    opjit_status (*launch)(rt_device_code *, void *, const rt_launches *, opjit_error *);
+} rt_devices;
+typedef const rt_devices *(*rt_device_query_fn)(uint32_t abi);
+OPJIT_API const rt_devices *opjit_device_query(uint32_t abi); /* NULL where abi is not RT_DEVICES_ABI */
+
+/* Loads the library where it isn't yet, as the codegen library is found: $OPJIT_DEVICE, beside opjit, the configured
+ * folder. */
+opjit_status opjit_rt_devices(const rt_devices **out, opjit_error *error);
+/* The best target that the device runs code for; UNSUPPORTED where it is too old, or of an architecture that opjit
+ * makes no code for. */
+opjit_status opjit_rt_device_target(const char *device, const rt_device_info *info, rt_target *out, opjit_error *error);
+/* Whether code for *target runs on a device whose best target is *best. */
+bool opjit_rt_device_runs(const rt_target *best, const rt_target *target);
+
+#endif

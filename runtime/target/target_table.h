@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_table.h - the tables behind target strings: architectures with their levels, features, named CPUs, tunings.
+ * For target.c and target_host.c; everybody else asks target.h. */
+#ifndef OPJIT_RUNTIME_TARGET_TARGET_TABLE_H
+#define OPJIT_RUNTIME_TARGET_TARGET_TABLE_H
+
+#include "runtime/target/target.h"
+
+#define RT_FEATURE_BIT(feature) (UINT64_C(1) << (feature))
+
+/* A level of an architecture: its name in targets, and what a target of that level is unless it says otherwise. */
+typedef struct rt_level_row {
+    rt_arch arch;
+    uint32_t level;
+    const char *name;
+    uint32_t vector_bytes;
+    uint64_t l1, l2, l3;
+} rt_level_row;
+
+typedef struct rt_feature_row {
+    const char *name;      /* LLVM's spelling, also ours */
+    rt_arch arch;
+    uint32_t level;        /* first level of the architecture that has it; 0: none */
+    uint64_t needs;        /* what its instructions build on */
+    uint32_t vector_bytes; /* of vectors that it promises, beyond the level's; 0: none */
+    bool ours;             /* no feature to LLVM */
+} rt_feature_row;
+
+/* Named CPUs.  l1 0: the level's cache sizes. */
+typedef struct rt_cpu_row {
+    const char *name, *tune;
+    rt_arch arch;
+    uint32_t level;
+    uint64_t extra;
+    uint64_t l1, l2, l3;
+} rt_cpu_row;
+
+extern const rt_feature_row opjit_rt_features[RT_FEATURE_COUNT];
+const rt_level_row *opjit_rt_level(rt_arch arch, uint32_t level);
+const rt_level_row *opjit_rt_named_level(uint32_t index); /* NULL at the end */
+const rt_cpu_row *opjit_rt_named_cpu(uint32_t index);
+bool opjit_rt_tune_known(rt_arch arch, const char *name, size_t length);
+
+#endif
