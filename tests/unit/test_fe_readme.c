@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_readme.c - the README's table of operators is what their rows say; OPJIT_UPDATE_GOLDEN=1 rewrites it. */
+/* test_fe_readme.c - the table in docs/OPERATORS.md is what the operators' rows say; OPJIT_UPDATE_GOLDEN=1 rewrites it. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,11 +103,11 @@ START_TEST(table_of_operators)
     const char *data = getenv("OPJIT_TEST_DATA");
     char *begin, *end;
 
-    snprintf(path, sizeof path, "%s/../README.md", data != NULL ? data : "tests");
+    snprintf(path, sizeof path, "%s/../docs/OPERATORS.md", data != NULL ? data : "tests");
     read_file(path, readme, sizeof readme);
     make_table(table, sizeof table);
     begin = strstr(readme, HEAD);
-    ck_assert_msg(begin != NULL, "README.md has no line\n%s", HEAD);
+    ck_assert_msg(begin != NULL, "docs/OPERATORS.md has no line\n%s", HEAD);
     end = strstr(begin, "|\n\n");
     ck_assert_ptr_nonnull(end);
     end += 2;
@@ -119,7 +119,7 @@ START_TEST(table_of_operators)
         return;
     }
     ck_assert_msg(strlen(table) == (size_t)(end - begin) && memcmp(table, begin, strlen(table)) == 0,
-                  "README.md's table must be\n%s", table);
+                  "docs/OPERATORS.md's table must be\n%s", table);
 }
 END_TEST
 
