@@ -21,6 +21,12 @@ fe_overlap opjit_fe_layout_overlap(uint32_t rank, const uint64_t *sizes, const u
  * yet. */
 opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const op_def *def, const void *desc,
                                     opjit_operator **out, opjit_error *error);
+/* The row of an operator of this build; INVALID_ARGUMENT: DirectML has no such type, UNSUPPORTED: this build hasn't. */
+opjit_status opjit_fe_op_require(DML_OPERATOR_TYPE type, const op_def **out, opjit_error *error);
+/* Whether the row takes a tensor of that rank and data type, one of DirectML's, as its field at the level.  name: the
+ * field, with its index in an array; for the message. */
+opjit_status opjit_fe_check_support(const op_def *def, const char *field, const char *name, uint32_t level,
+                                    const fe_tensor *tensor, opjit_error *error);
 /* An operator with a copy of the outer struct at desc, which owns its core; tensors, names and key are the caller's to
  * fill.  NULL: no memory. */
 opjit_operator *opjit_fe_operator_new(rt_core *core, const op_def *def, uint32_t inputs, uint32_t outputs,
@@ -239,6 +245,9 @@ typedef struct fe_unit {
     _Alignas(16) uint8_t room[FE_UNIT_ROOM]; /* what the graph's arena begins with */
 } fe_unit;
 
+/* The hash that the subject's kernel has in the cache: part of its name (driver.c). */
+opjit_status opjit_fe_subject_hash(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                                   rt_hash *out, opjit_error *error);
 opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options,
                                rt_hash key, fe_unit **out, opjit_error *error);
 void opjit_fe_unit_destroy(void *unit);

@@ -241,35 +241,6 @@ static void version_name(const opjit_artifact *a, const char *kernel, uint32_t v
             *c = '_';
 }
 
-/* The hash that the kernel would have in the cache. */
-static opjit_status hash_subject(const opjit_artifact *a, const fe_subject *subject, const fe_options *options,
-                                 rt_hash *out, opjit_error *error)
-{
-    uint8_t options_key[FE_OPTIONS_KEY_SIZE];
-    const size_t options_size = opjit_fe_options_key(options, options_key);
-    fe_graph graph = { 0 };
-    rt_bytes key;
-    opjit_status status = OPJIT_OK;
-
-    opjit_rt_bytes_init(&key, &a->context->core->allocator);
-    if (subject->op != NULL) {
-        opjit_fe_operator_key(subject->op, options->late_mask, &key);
-    } else {
-        opjit_rt_arena_init(&graph.arena, &a->context->core->allocator);
-        status = opjit_fe_graph_read(a->context, subject, false, &graph, error);
-        if (status == OPJIT_OK)
-            opjit_fe_graph_key(&graph, &key);
-        opjit_fe_graph_free(&graph);
-    }
-    opjit_rt_bytes_append(&key, options_key, options_size);
-    if (status == OPJIT_OK && key.failed)
-        status = opjit_rt_no_memory(error);
-    if (status == OPJIT_OK)
-        *out = opjit_rt_hash(key.data, key.size);
-    opjit_rt_bytes_free(&key);
-    return status;
-}
-
 static opjit_status make_version(const opjit_artifact *a, const fe_subject *subject, fe_options options,
                                  const fe_shipped *k, uint32_t version, fe_version *out, opjit_error *error)
 {
@@ -280,7 +251,7 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
     version_name(a, k->name, version, name);
     options.name = name;
     options.target = &a->targets[version];
-    TRY(hash_subject(a, subject, &options, &key, error));
+    TRY(opjit_fe_subject_hash(a->context, subject, &options, &key, error));
     TRY(opjit_fe_unit_new(a->context, subject, &options, key, &unit, error));
     out->unit = unit;
     opjit_rt_bytes_init(&out->meta, &unit->core->allocator);

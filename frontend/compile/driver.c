@@ -112,6 +112,34 @@ opjit_status opjit_fe_graph_subject(const DML_GRAPH_DESC *desc, const opjit_comp
     return OPJIT_OK;
 }
 
+opjit_status opjit_fe_subject_hash(opjit_context *context, const fe_subject *subject, const fe_options *options,
+                                   rt_hash *out, opjit_error *error)
+{
+    uint8_t options_key[FE_OPTIONS_KEY_SIZE];
+    const size_t options_size = opjit_fe_options_key(options, options_key);
+    fe_graph graph = { 0 };
+    rt_bytes key;
+    opjit_status status = OPJIT_OK;
+
+    opjit_rt_bytes_init(&key, &context->core->allocator);
+    if (subject->op != NULL) {
+        opjit_fe_operator_key(subject->op, options->late_mask, &key);
+    } else {
+        opjit_rt_arena_init(&graph.arena, &context->core->allocator);
+        status = opjit_fe_graph_read(context, subject, false, &graph, error);
+        if (status == OPJIT_OK)
+            opjit_fe_graph_key(&graph, &key);
+        opjit_fe_graph_free(&graph);
+    }
+    opjit_rt_bytes_append(&key, options_key, options_size);
+    if (status == OPJIT_OK && key.failed)
+        status = opjit_rt_no_memory(error);
+    if (status == OPJIT_OK)
+        *out = opjit_rt_hash(key.data, key.size);
+    opjit_rt_bytes_free(&key);
+    return status;
+}
+
 /* Where each constant of a kernel lies in memory of its own: offsets, and the sum. */
 static bool place_constants(const fe_graph *graph, bool borrow, uint64_t *offsets, uint64_t *out_bytes)
 {

@@ -87,8 +87,8 @@ static opjit_status refuse_support(const op_def *def, const char *field, const c
                               allowed, at);
 }
 
-static opjit_status check_support(const op_def *def, const char *field, const char *name, uint32_t level,
-                                  const fe_tensor *tensor, opjit_error *error)
+opjit_status opjit_fe_check_support(const op_def *def, const char *field, const char *name, uint32_t level,
+                                    const fe_tensor *tensor, opjit_error *error)
 {
     const op_support *row = opjit_fe_op_support(def, field, level);
 
@@ -214,7 +214,7 @@ static opjit_status take_tensor(walk *w, const op_field *field, int64_t index, D
         return OPJIT_OK;
     }
     TRY(opjit_fe_tensor_resolve(desc, is_output(field), op->def->name, name, tensor, w->error));
-    TRY(check_support(op->def, field->name, name, w->level, tensor, w->error));
+    TRY(opjit_fe_check_support(op->def, field->name, name, w->level, tensor, w->error));
     return copy_tensor(w, tensor, desc);
 }
 
@@ -541,11 +541,25 @@ opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const
     return OPJIT_OK;
 }
 
+opjit_status opjit_fe_op_require(DML_OPERATOR_TYPE type, const op_def **out, opjit_error *error)
+{
+    const char *name = opjit_fe_op_type_name(type);
+
+    *out = opjit_fe_op_find(type);
+    if (*out != NULL)
+        return OPJIT_OK;
+    if (name == NULL || type == DML_OPERATOR_INVALID)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "operator type %u, must be a DML_OPERATOR_TYPE (1 to %u)", (unsigned)type,
+                                  (unsigned)DML_OPERATOR_UNFOLD);
+    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "operator type %u (%s) is not in this build", (unsigned)type,
+                              name);
+}
+
 opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DESC *desc, opjit_operator **out_operator,
                                    opjit_error *error)
 {
     const op_def *def;
-    const char *name;
 
     opjit_rt_error_clear(error);
     if (out_operator == NULL)
@@ -555,15 +569,7 @@ opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DE
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
     if (desc == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "desc is NULL");
-    def = opjit_fe_op_find(desc->Type);
-    name = opjit_fe_op_type_name(desc->Type);
-    if (def == NULL && (name == NULL || desc->Type == DML_OPERATOR_INVALID))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "operator type %u, must be a DML_OPERATOR_TYPE (1 to %u)", (unsigned)desc->Type,
-                                  (unsigned)DML_OPERATOR_UNFOLD);
-    if (def == NULL)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "operator type %u (%s) is not in this build",
-                                  (unsigned)desc->Type, name);
+    TRY(opjit_fe_op_require(desc->Type, &def, error));
     return opjit_fe_operator_make(context->core, context->feature_level, def, desc->Desc, out_operator, error);
 }
 

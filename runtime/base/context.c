@@ -150,7 +150,7 @@ static const rt_struct options_sizes = { "opjit_context_options",
                                            RT_SIZE_TO(opjit_context_options, device_driver) } };
 RT_STRUCT_ENDS_WITH(opjit_context_options, device_driver);
 
-static opjit_status check_feature_level(uint32_t level, opjit_error *error)
+uint32_t opjit_rt_feature_level(uint32_t index)
 {
     static const uint32_t levels[] = {
         DML_FEATURE_LEVEL_1_0, DML_FEATURE_LEVEL_2_0, DML_FEATURE_LEVEL_2_1, DML_FEATURE_LEVEL_3_0,
@@ -159,11 +159,17 @@ static opjit_status check_feature_level(uint32_t level, opjit_error *error)
         DML_FEATURE_LEVEL_6_2, DML_FEATURE_LEVEL_6_3, DML_FEATURE_LEVEL_6_4,
     };
 
-    if (level == 0)
+    return index < sizeof levels / sizeof *levels ? levels[index] : 0;
+}
+
+opjit_status opjit_rt_feature_level_check(uint32_t level, opjit_error *error)
+{
+    uint32_t index = 0;
+
+    while (opjit_rt_feature_level(index) != level && opjit_rt_feature_level(index) != 0)
+        index++;
+    if (opjit_rt_feature_level(index) == level) /* 0, the end of the list, is none and legal */
         return OPJIT_OK;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (levels[i] == level)
-            return OPJIT_OK;
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                               "feature_level 0x%x; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, "
                               "0x5000, 0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400",
@@ -187,7 +193,7 @@ static opjit_status read_options(const opjit_context_options *given, opjit_conte
                                   out->codegen_path);
     if (out->cache_dir != NULL && out->cache_dir[0] == '\0')
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "cache_dir is empty; NULL means none");
-    return check_feature_level(out->feature_level, error);
+    return opjit_rt_feature_level_check(out->feature_level, error);
 }
 
 /* --- context ------------------------------------------------------------------------------------------------------ */

@@ -55,6 +55,11 @@ static inline bool rt_wants_events(const rt_core *core) { return core->event != 
 /* Sends "opjit,<format...>"; does nothing where nobody listens. */
 void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* DirectML's feature levels in ascending order; 0 behind the last. */
+uint32_t opjit_rt_feature_level(uint32_t index);
+/* Refuses what is neither one of them nor 0. */
+opjit_status opjit_rt_feature_level_check(uint32_t level, opjit_error *error);
+
 /* Whether code for *target runs on this CPU, or for a GPU's target on the core's device (core may be NULL);
  * UNSUPPORTED, and what is missing. */
 opjit_status opjit_rt_core_runs(const rt_core *core, const rt_target *target, opjit_error *error);

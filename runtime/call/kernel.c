@@ -347,6 +347,36 @@ static const rt_struct info_sizes = {
 };
 RT_STRUCT_ENDS_WITH(opjit_kernel_info, unproven_bounds);
 
+/* What metadata says of a kernel, wherever its code is. */
+static opjit_kernel_info info_of(const opjit_kernel_meta *meta)
+{
+    opjit_kernel_info info;
+
+    memset(&info, 0, sizeof info);
+    info.name = (const char *)meta + meta->name;
+    info.target = (const char *)meta + meta->target;
+    info.meta = meta;
+    info.buffers = (const opjit_buffer_info *)(const void *)((const char *)meta + meta->buffer_info);
+    info.buffer_count = meta->inputs + meta->outputs + meta->constants;
+    info.inputs = meta->inputs;
+    info.outputs = meta->outputs;
+    info.params = (const opjit_param_info *)(const void *)((const char *)meta + meta->param_info);
+    info.param_count = meta->params;
+    info.level = (opjit_level)meta->level;
+    info.workspace_bytes = meta->shared_size + meta->scratch_size;
+    info.bytes_read = meta->bytes_read;
+    info.bytes_written = meta->bytes_written;
+    info.unproven_bounds = meta->buffer_info >= sizeof *meta ? meta->unproven_bounds : 0;
+    return info;
+}
+
+opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info *out, opjit_error *error)
+{
+    const opjit_kernel_info info = info_of(meta);
+
+    return opjit_rt_struct_write(&info_sizes, out, &info, error);
+}
+
 opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info, opjit_error *error)
 {
     opjit_kernel_info info;
@@ -356,25 +386,11 @@ opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info
     if (kernel == NULL || out_info == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_info");
     p = atomic_load(&kernel->active);
-    memset(&info, 0, sizeof info);
+    info = info_of(p->meta);
     info.flags = (kernel->interpret != NULL ? OPJIT_KERNEL_INTERPRETED : 0) |
                  (kernel->hooks.from_disk ? OPJIT_KERNEL_FROM_DISK : 0) |
                  (p->launches != NULL ? OPJIT_KERNEL_ON_DEVICE : 0);
-    info.name = (const char *)p->meta + p->meta->name;
-    info.target = (const char *)p->meta + p->meta->target;
-    info.meta = p->meta;
-    info.buffers = program_buffers(p);
-    info.buffer_count = kernel->buffers;
-    info.inputs = p->meta->inputs;
-    info.outputs = p->meta->outputs;
-    info.params = program_params(p);
-    info.param_count = p->meta->params;
-    info.level = (opjit_level)p->meta->level;
     info.code_bytes = p->code_size;
-    info.workspace_bytes = p->meta->shared_size + p->meta->scratch_size;
-    info.bytes_read = p->meta->bytes_read;
-    info.bytes_written = p->meta->bytes_written;
-    info.unproven_bounds = p->meta->buffer_info >= sizeof *p->meta ? p->meta->unproven_bounds : 0;
     info.compile_ms = kernel->times.compile_ms;
     info.lower_ms = kernel->times.lower_ms;
     info.passes_ms = kernel->times.passes_ms;

@@ -46,6 +46,8 @@ typedef struct rt_placed {
 /* A kernel of what somebody else has mapped: hooks->user keeps it there. */
 opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void *const *constants,
                                    const rt_kernel_hooks *hooks, opjit_kernel **out, opjit_error *error);
+/* What metadata says of its kernel, as opjit_kernel_get_info: flags, code_bytes and times are 0. */
+opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info *out, opjit_error *error);
 /* Whether this CPU has what the code needs (else UNSUPPORTED), and this runtime knows all steps. */
 opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
 /* A kernel with the code of base and these constants, one pointer a constant buffer, which lie in memory (of the core's

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - opjit/reflect.h's plans: a unit is lowered and scheduled as for a kernel, of which the metadata is kept and
+ * nothing else. */
+#include <opjit/reflect.h>
+
+#include "frontend/frontend.h"
+
+struct opjit_plan {
+    rt_core *core;
+    rt_bytes meta; /* opjit_kernel_meta and what its offsets lead to */
+};
+
+static opjit_status fill(opjit_context *context, const fe_subject *subject, const fe_options *options, rt_bytes *meta,
+                         opjit_error *error)
+{
+    fe_unit *unit;
+    rt_hash key;
+    opjit_status status;
+
+    TRY(opjit_fe_subject_hash(context, subject, options, &key, error));
+    TRY(opjit_fe_unit_new(context, subject, options, key, &unit, error));
+    status = opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
+                                   &unit->program, error);
+    if (status == OPJIT_OK)
+        status = opjit_fe_meta_make(unit, meta, error);
+    opjit_fe_unit_destroy(unit);
+    return status;
+}
+
+static opjit_status make(opjit_context *context, const fe_subject *subject, const fe_options *options, opjit_plan **out,
+                         opjit_error *error)
+{
+    opjit_plan *plan = opjit_rt_allocate(&context->core->allocator, sizeof *plan, _Alignof(opjit_plan));
+    opjit_status status;
+
+    if (plan == NULL)
+        return opjit_rt_no_memory(error);
+    plan->core = opjit_rt_core_retain(context->core);
+    opjit_rt_bytes_init(&plan->meta, &plan->core->allocator);
+    status = fill(context, subject, options, &plan->meta, error);
+    if (status != OPJIT_OK)
+        opjit_plan_destroy(plan);
+    else
+        *out = plan;
+    return status;
+}
+
+void opjit_plan_destroy(opjit_plan *plan)
+{
+    rt_core *core;
+
+    if (plan == NULL)
+        return;
+    core = plan->core;
+    opjit_rt_bytes_free(&plan->meta);
+    opjit_rt_release(&core->allocator, plan, sizeof *plan);
+    opjit_rt_core_release(core);
+}
+
+static opjit_status refuse_null(const char *name, opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
+}
+
+opjit_status opjit_operator_plan(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
+                                 opjit_plan **out_plan, opjit_error *error)
+{
+    const fe_subject subject = { .op = op };
+    fe_options read;
+
+    opjit_rt_error_clear(error);
+    if (out_plan == NULL)
+        return refuse_null("out_plan", error);
+    *out_plan = NULL;
+    if (context == NULL || op == NULL)
+        return refuse_null(context == NULL ? "context" : "op", error);
+    TRY(opjit_fe_options_read(context, op, options, &read, error));
+    return make(context, &subject, &read, out_plan, error);
+}
+
+opjit_status opjit_graph_plan(opjit_context *context, const DML_GRAPH_DESC *desc, const opjit_compile_options *options,
+                              opjit_plan **out_plan, opjit_error *error)
+{
+    fe_subject subject;
+    fe_options read;
+
+    opjit_rt_error_clear(error);
+    if (out_plan == NULL)
+        return refuse_null("out_plan", error);
+    *out_plan = NULL;
+    if (context == NULL || desc == NULL)
+        return refuse_null(context == NULL ? "context" : "desc", error);
+    TRY(opjit_fe_options_read(context, NULL, options, &read, error));
+    TRY(opjit_fe_graph_subject(desc, options, &subject, error));
+    return make(context, &subject, &read, out_plan, error);
+}
+
+opjit_status opjit_plan_get_info(const opjit_plan *plan, opjit_kernel_info *out_info, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (plan == NULL || out_info == NULL)
+        return refuse_null(plan == NULL ? "plan" : "out_info", error);
+    return opjit_rt_meta_info((const opjit_kernel_meta *)(const void *)plan->meta.data, out_info, error);
+}
