@@ -115,6 +115,8 @@ static const rt_cpu_row cpus[] = {
       1280 * KIB, 36 * MIB },
     { "sapphirerapids", "sapphirerapids", X86, 4,
       ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 2 * MIB, 60 * MIB },
+    { "graniterapids", "graniterapids", X86, 4,
+      ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 2 * MIB, 288 * MIB },
     { "znver2", "znver2", X86, 3, BIT(RT_X86_CLZERO), 32 * KIB, 512 * KIB, 16 * MIB },
     { "znver3", "znver3", X86, 3, ZEN3_EXTRA, 32 * KIB, 512 * KIB, 32 * MIB },
     { "znver4", "znver4", X86, 4, ICELAKE_VECTOR | ZEN3_EXTRA, 32 * KIB, 1 * MIB, 32 * MIB },

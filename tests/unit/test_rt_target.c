@@ -22,6 +22,9 @@ static const struct {
     { "cpu:znver2", "cpu:x86-64-v3+clzero,tune=znver2,l3=16777216" },
     { "cpu:znver2,l3=8388608,tune=generic", "cpu:x86-64-v3+clzero" },
     { "cpu:haswell+avx512f", "cpu:x86-64-v3+avx512f+ermsb,tune=haswell,l2=262144" },
+    { "cpu:graniterapids",
+      "cpu:x86-64-v4+avx512vnni+avx512vbmi+avx512vbmi2+avx512bitalg+avx512vpopcntdq+avx512fp16+ermsb+fsrm,"
+      "tune=graniterapids,l1=49152,l2=2097152,l3=301989888" },
     { "cpu:x86-64-v1,l2=262144", "cpu:x86-64-v1" },
     { "cpu:aarch64", "cpu:aarch64" },
     { "cpu:aarch64+sve2", "cpu:aarch64+sve+sve2" },
