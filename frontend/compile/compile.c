@@ -149,6 +149,7 @@ static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kerne
         hooks.unbound = hooks.unbound || constants[i] == NULL;
     }
     hooks.user_bytes = unit_bytes(unit);
+    hooks.key = unit->key;
     return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, graph->constant_count, &hooks,
                                   times, out, error);
 }

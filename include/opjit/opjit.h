@@ -123,7 +123,7 @@ typedef struct opjit_cache_stats {
 
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats,
                                                              opjit_error *error);
-/* Drops every kernel from the memory cache; kernels that callers hold stay valid. */
+/* Drops every kernel that isn't pinned (opjit/cache.h) from the memory cache; kernels that callers hold stay valid. */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error);
 
 /* --- operators -------------------------------------------------------------------------------------------------- */

@@ -73,6 +73,6 @@ struct opjit_context {
     rt_cache *cache;
 };
 
-/* opjit_context_create, _destroy, _target, opjit_cache_get_stats and _clear are in context.c. */
+/* opjit_context_create, _destroy and _target are in context.c. */
 
 #endif

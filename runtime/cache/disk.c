@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disk.c - the disk cache's folder: finding, making and removing its files among processes that do the same.  What
- * is in a file is disk_file.c's.
+ * is in a file is disk_file.c's; whether the folder may be used, disk_folder.c's.
  *
  * A file appears under its name whole, by linkat or rename, and never changes afterwards; so readers need no locks,
  * and whoever loses a race has written the same bytes.  Its modification time is when it was last used, to a
@@ -19,24 +19,22 @@
 #include <unistd.h>
 
 #include "runtime/cache/disk_file.h"
+#include "runtime/cache/disk_folder.h"
 #include "runtime/image/image.h"
 
-enum { FOLDER_UNKNOWN = -1, FOLDER_REFUSED = -2, USED_SECONDS = 60, MOST_TRIES = 4 };
-
-#define FOLDER_HOW (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define FOLDER_PLACE (O_PATH | O_DIRECTORY | O_CLOEXEC) /* to go on from, read or not */
+enum { USED_SECONDS = 60, MOST_TRIES = 4 };
 
 struct rt_disk {
     rt_core *core;
     char *path;
     uint64_t capacity;
-    rt_lock lock;          /* of all below, which stays right wherever a holder was when it was lost in a fork */
-    int folder;            /* descriptor, or FOLDER_... */
-    uid_t user;            /* whose the folder is: this process's when it was opened */
-    bool measured;         /* bytes is known */
-    bool warned;           /* that nothing can be written */
-    uint64_t bytes;        /* of all files, as far as this process knows */
-    uint32_t temporaries;  /* names made */
+    rt_lock lock;         /* of all below, which stays right wherever a holder was when it was lost in a fork */
+    int folder;           /* descriptor, or FOLDER_... */
+    uid_t user;           /* whose the folder is: this process's when it was opened */
+    bool measured;        /* bytes is known */
+    bool warned;          /* that nothing can be written */
+    uint64_t bytes;       /* of all files, as far as this process knows */
+    uint32_t temporaries; /* names made */
 };
 
 static void warn(rt_disk *disk, const char *file, const char *reason)
@@ -47,145 +45,6 @@ static void warn(rt_disk *disk, const char *file, const char *reason)
 
 /* --- the folder --------------------------------------------------------------------------------------------------- */
 
-/* Why the open folder is not to be used; NULL: it is. */
-static const char *folder_stranger(int folder, uid_t user)
-{
-    struct stat info;
-
-    if (fstat(folder, &info) != 0)
-        return strerror(errno);
-    if (info.st_uid != user)
-        return "not used: another user owns it";
-    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return "not used: others may write to it";
-    return NULL;
-}
-
-/* Whether someone else could put another folder in the place of this one: owns it, or may rename in it.  A group of the
- * user's own number is the user alone. */
-static bool is_others(const struct stat *info, uid_t user)
-{
-    return (info->st_uid != 0 && info->st_uid != user) ||
-           ((info->st_mode & S_ISVTX) == 0 &&
-            ((info->st_mode & S_IWOTH) != 0 ||
-             ((info->st_mode & S_IWGRP) != 0 && info->st_gid != 0 && info->st_gid != user)));
-}
-
-/* Why an open folder's place is not to be relied on, from it up to the root; NULL: it is. */
-static const char *way_stranger(int folder, uid_t user)
-{
-    struct stat info, below = { 0 };
-    int at = openat(folder, ".", FOLDER_PLACE);
-
-    while (at >= 0 && fstat(at, &info) == 0 && !is_others(&info, user)) {
-        const int up = openat(at, "..", FOLDER_PLACE);
-        close(at);
-        at = up;
-        if (info.st_dev == below.st_dev && info.st_ino == below.st_ino) { /* the root is above itself */
-            close(at);
-            return NULL;
-        }
-        below = info;
-    }
-    if (at < 0)
-        return strerror(errno);
-    close(at);
-    return "not used: others may change a folder above it";
-}
-
-/* Makes the folders of path that are missing, for the user alone, each in the open one before.  Why not; NULL: it did. */
-static const char *make_folders(char *path, uid_t user)
-{
-    int at = open(path[0] == '/' ? "/" : ".", FOLDER_PLACE);
-    const char *reason = NULL;
-
-    for (char *name = path, *end; at >= 0 && reason == NULL && *name != '\0'; name = end) {
-        name += strspn(name, "/");
-        end = name + strcspn(name, "/");
-        const char was = *end;
-        *end = '\0';
-        int next = openat(at, name[0] != '\0' ? name : ".", FOLDER_PLACE);
-        if (next < 0 && errno == ENOENT && (reason = way_stranger(at, user)) == NULL) {
-            mkdirat(at, name, 0700);
-            next = openat(at, name, FOLDER_PLACE | O_NOFOLLOW);
-        }
-        *end = was;
-        close(at);
-        at = next;
-    }
-    if (at < 0)
-        return reason != NULL ? reason : strerror(errno);
-    close(at);
-    return NULL;
-}
-
-/* Calls visit for each name in the folder, which stays open.  false: it can't be read. */
-static bool for_each_name(int folder, void (*visit)(int folder, const char *name, void *user), void *user)
-{
-    const int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
-    DIR *directory = own < 0 ? NULL : fdopendir(own);
-    const struct dirent *entry;
-
-    if (directory == NULL) {
-        if (own >= 0)
-            close(own);
-        return false;
-    }
-    while ((entry = readdir(directory)) != NULL)
-        visit(folder, entry->d_name, user);
-    closedir(directory);
-    return true;
-}
-
-/* Writers hold a lock on what they write, so that what can be locked is left over from one that died. */
-static void remove_leftover(int folder, const char *name, void *user)
-{
-    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-
-    (void)user;
-    if (file < 0)
-        return;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0)
-        unlinkat(folder, name, 0); /* refuses "." and ".." */
-    close(file);
-}
-
-static void remove_leftovers(int folder)
-{
-    const int unfinished = openat(folder, DISK_UNFINISHED, FOLDER_HOW);
-
-    if (unfinished < 0)
-        return; /* the ordinary case: file systems with unnamed files have none */
-    for_each_name(unfinished, remove_leftover, NULL);
-    close(unfinished);
-    unlinkat(folder, DISK_UNFINISHED, AT_REMOVEDIR); /* where it is empty */
-}
-
-static int open_folder(rt_disk *disk, bool make, const char **out_reason)
-{
-    int folder = open(disk->path, FOLDER_HOW);
-
-    *out_reason = NULL;
-    disk->user = geteuid();
-    if (folder < 0 && errno == ENOENT) {
-        if (!make)
-            return FOLDER_UNKNOWN;
-        *out_reason = make_folders(disk->path, disk->user);
-        folder = *out_reason == NULL ? open(disk->path, FOLDER_HOW) : -1;
-    }
-    if (*out_reason == NULL && folder < 0)
-        *out_reason = errno == ELOOP || errno == ENOTDIR ? "not used: it is no folder" : strerror(errno);
-    if (*out_reason == NULL)
-        *out_reason = folder_stranger(folder, disk->user);
-    if (*out_reason == NULL)
-        *out_reason = way_stranger(folder, disk->user);
-    if (*out_reason == NULL)
-        remove_leftovers(folder);
-    else if (folder >= 0)
-        close(folder);
-    return *out_reason != NULL ? FOLDER_REFUSED : folder;
-}
-
 /* The folder's descriptor, negative where there is none; make: it is made where it is missing. */
 static int folder_of(rt_disk *disk, bool make)
 {
@@ -194,7 +53,7 @@ static int folder_of(rt_disk *disk, bool make)
 
     opjit_rt_lock(&disk->lock);
     if (disk->folder == FOLDER_UNKNOWN)
-        disk->folder = open_folder(disk, make, &reason);
+        disk->folder = opjit_rt_disk_folder_open(disk->path, make, &disk->user, &reason);
     folder = disk->folder;
     opjit_rt_unlock(&disk->lock);
     if (reason != NULL)
@@ -313,7 +172,7 @@ static void list_file(int folder, const char *name, void *user)
 /* Appends a `listed` for each file of the cache.  false: not readable or no memory. */
 static bool list_files(int folder, rt_bytes *out)
 {
-    return for_each_name(folder, list_file, out) && !out->failed;
+    return opjit_rt_disk_for_each_name(folder, list_file, out) && !out->failed;
 }
 
 static int by_name(const void *a, const void *b)
@@ -455,53 +314,87 @@ bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *imag
 
 /* --- looking after it --------------------------------------------------------------------------------------------- */
 
-static void visit_file(rt_disk *disk, int folder, const listed *file, rt_disk_visit_fn visit, void *user)
+static bool visit_file(rt_disk *disk, int folder, const listed *file, rt_disk_visit_fn visit, void *user)
 {
-    rt_disk_entry entry = { .file = file->name, .name = "", .target = "", .bytes = file->bytes, .used = file->used };
+    rt_disk_entry entry = { .name = "", .target = "", .bytes = file->bytes, .used = file->used };
     const opjit_kernel_meta *meta;
     const uint8_t *image = NULL, *code;
     struct stat info;
     size_t size = 0, code_size;
     rt_bytes bytes;
-    bool absent;
+    bool absent, more = true;
 
+    opjit_rt_disk_name_to_key(file->name, 32, &entry.key);
     opjit_rt_bytes_init(&bytes, &disk->core->allocator);
     entry.damaged = read_file(disk, folder, file->name, NULL, &bytes, &info, &image, &size, &absent);
     if (entry.damaged == NULL && opjit_rt_image_check(image, size, &meta, &code, &code_size, NULL) == OPJIT_OK) {
         entry.name = meta->name == 0 ? "" : (const char *)meta + meta->name;
         entry.target = meta->target == 0 ? "" : (const char *)meta + meta->target;
+        entry.level = meta->level;
     }
     if (!absent)
-        visit(user, &entry);
+        more = visit(user, &entry);
     opjit_rt_bytes_free(&bytes);
+    return more;
 }
 
-opjit_status opjit_rt_disk_visit(rt_disk *disk, rt_disk_visit_fn visit, void *user, opjit_error *error)
+/* The files with the key, or all, in order, as `listed` in *out; *out_folder negative: there are none. */
+static opjit_status list_ordered(rt_disk *disk, const rt_hash *key, rt_bytes *out, int *out_folder, opjit_error *error)
 {
-    const int folder = folder_of(disk, false);
-    const listed *list;
-    rt_bytes files;
-    bool good;
+    const int folder = *out_folder = folder_of(disk, false);
+    char name[DISK_FILE_NAME_SIZE];
 
+    opjit_rt_bytes_init(out, &disk->core->allocator);
     if (folder == FOLDER_UNKNOWN)
         return OPJIT_OK;
     if (folder < 0)
         return opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it is no folder of this user's alone",
                                   disk->path);
-    opjit_rt_bytes_init(&files, &disk->core->allocator);
-    good = list_files(folder, &files);
-    if (good && files.size != 0)
-        qsort(files.data, files.size / sizeof *list, sizeof *list, by_name);
-    list = (const listed *)(const void *)files.data;
-    for (size_t i = 0; good && i < files.size / sizeof *list; i++)
-        visit_file(disk, folder, &list[i], visit, user);
-    opjit_rt_bytes_free(&files);
-    return good ? OPJIT_OK : opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it can't be listed", disk->path);
+    if (key != NULL) {
+        opjit_rt_disk_file_name(*key, name);
+        list_file(folder, name, out);
+    } else if (!list_files(folder, out) && !out->failed) {
+        return opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it can't be listed", disk->path);
+    }
+    if (out->failed)
+        return opjit_rt_no_memory(error);
+    if (out->size != 0)
+        qsort(out->data, out->size / sizeof(listed), sizeof(listed), by_name);
+    return OPJIT_OK;
 }
 
-bool opjit_rt_disk_remove(rt_disk *disk, const char *file)
+opjit_status opjit_rt_disk_visit(rt_disk *disk, const rt_hash *key, rt_disk_visit_fn visit, void *user,
+                                 opjit_error *error)
 {
-    const int folder = folder_of(disk, false);
+    rt_bytes files;
+    int folder;
+    const opjit_status status = list_ordered(disk, key, &files, &folder, error);
+    const listed *const list = (const listed *)(const void *)files.data;
+    bool more = status == OPJIT_OK;
 
-    return folder >= 0 && opjit_rt_disk_is_file_name(file) && unlinkat(folder, file, 0) == 0;
+    for (size_t i = 0; more && i < files.size / sizeof *list; i++)
+        more = visit_file(disk, folder, &list[i], visit, user);
+    opjit_rt_bytes_free(&files);
+    return status;
+}
+
+opjit_status opjit_rt_disk_drop(rt_disk *disk, const rt_hash *key, uint32_t *out_count, opjit_error *error)
+{
+    rt_bytes files;
+    int folder;
+    opjit_status status = list_ordered(disk, key, &files, &folder, error);
+    const listed *const list = (const listed *)(const void *)files.data;
+    uint32_t left = 0;
+
+    *out_count = 0;
+    for (size_t i = 0; status == OPJIT_OK && i < files.size / sizeof *list; i++) {
+        if (unlinkat(folder, list[i].name, 0) == 0)
+            ++*out_count;
+        else if (errno != ENOENT) /* another process's work */
+            left++;
+    }
+    opjit_rt_bytes_free(&files);
+    if (left != 0)
+        status = opjit_rt_error_set(error, OPJIT_IO, "%u files can't be removed", left);
+    return status;
 }

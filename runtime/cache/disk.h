@@ -30,17 +30,22 @@ bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *imag
 
 /* --- looking after it --------------------------------------------------------------------------------------------- */
 typedef struct rt_disk_entry {
-    const char *file;         /* name in the folder */
-    const char *name, *target;/* of the kernel; "" where damaged is set */
-    const char *damaged;      /* why load would reject it; NULL: it would not */
+    rt_hash key;
+    const char *name, *target; /* of the kernel; "" where damaged is set */
+    const char *damaged;       /* why load would reject it; NULL: it would not */
     uint64_t bytes;
-    int64_t used;             /* seconds since 1970 */
+    int64_t used;              /* seconds since 1970 */
+    uint32_t level;            /* opjit_level; 0 where damaged is set */
 } rt_disk_entry;
-/* Called for each file of the cache in order of their names; entry is valid during the call only. */
-typedef void (*rt_disk_visit_fn)(void *user, const rt_disk_entry *entry);
-/* OPJIT_OK for a folder that isn't there.  IO: it can't be used or read. */
-opjit_status opjit_rt_disk_visit(rt_disk *disk, rt_disk_visit_fn visit, void *user, opjit_error *error);
-/* Removes one file of the cache, if it is one by its name. */
-bool opjit_rt_disk_remove(rt_disk *disk, const char *file);
+/* Called for each file of the cache in order of their keys; entry is valid during the call only.  false: no more. */
+typedef bool (*rt_disk_visit_fn)(void *user, const rt_disk_entry *entry);
+/* Visits the file with the key, or all files (key NULL).  OPJIT_OK for a folder that isn't there.  IO: it can't be used or
+ * read. */
+opjit_status opjit_rt_disk_visit(rt_disk *disk, const rt_hash *key, rt_disk_visit_fn visit, void *user,
+                                 opjit_error *error);
+/* Removes the file with the key, or all files (key NULL); *out_count: how many.  IO: not all. */
+opjit_status opjit_rt_disk_drop(rt_disk *disk, const rt_hash *key, uint32_t *out_count, opjit_error *error);
+/* The key that 32 digits stand for; false: they are none. */
+bool opjit_rt_disk_name_to_key(const char *digits, size_t length, rt_hash *out);
 
 #endif

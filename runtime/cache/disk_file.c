@@ -31,6 +31,24 @@ void opjit_rt_disk_file_name(rt_hash key, char name[static DISK_FILE_NAME_SIZE])
     memcpy(name + 32, DISK_FILE_END, sizeof DISK_FILE_END);
 }
 
+/* The number that 16 lower-case hexadecimal digits are; others have been refused. */
+static uint64_t half_of(const char *digits)
+{
+    uint64_t value = 0;
+
+    for (int i = 0; i < 16; i++)
+        value = value << 4 | (uint64_t)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
+    return value;
+}
+
+bool opjit_rt_disk_name_to_key(const char *digits, size_t length, rt_hash *out)
+{
+    if (length != 32 || strspn(digits, "0123456789abcdef") < 32)
+        return false;
+    *out = (rt_hash){ .hi = half_of(digits), .lo = half_of(digits + 16) };
+    return true;
+}
+
 bool opjit_rt_disk_is_file_name(const char *name)
 {
     return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, DISK_FILE_END) == 0;

@@ -24,6 +24,7 @@ typedef struct rt_kernel_hooks {
     /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do. */
     opjit_status (*optimize)(void *user, rt_bytes *image, opjit_error *error);
     const rt_custom_plan *customs; /* NULL: the image has no custom steps */
+    rt_hash key;                 /* that it was compiled for; 0: none */
     bool from_disk;              /* reported in the kernel's info */
     bool unbound;                /* constants may be NULL: the kernel is not called, but given them by opjit_rt_kernel_bind */
 } rt_kernel_hooks;
@@ -56,5 +57,7 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, vo
                                   opjit_kernel **out, opjit_error *error);
 /* All that goes with the kernel, constants that somebody lent it apart: what the cache counts. */
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel);
+/* Whether its images still pass the check that they passed when they were loaded. */
+bool opjit_rt_kernel_is_whole(const opjit_kernel *kernel);
 
 #endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.c - the memory cache's shards: tables that grow, and who goes where the sum of bytes is above the bound.
+ * A shard that grows evicts its own least recently used kernels first, then those of the next shards; pinned ones stay.
+ * Kernels are released, and events sent, only after the locks are. */
+#include "runtime/cache/table.h"
+
+#include <string.h>
+
+void opjit_rt_cache_forget(cache_shard *s)
+{
+    memset(s->buckets, 0, s->bucket_count * sizeof *s->buckets);
+    s->entries = 0;
+    s->used = s->pinned = (cache_list){ NULL, NULL };
+    atomic_store(&s->bytes, 0);
+    atomic_store(&s->ready, 0);
+}
+
+opjit_status opjit_rt_cache_shard_init(rt_cache *cache, cache_shard *s, opjit_error *error)
+{
+    const size_t size = CACHE_FIRST_BUCKETS * sizeof *s->buckets;
+
+    opjit_rt_lock_init(&s->lock, &cache->core->process);
+    s->bucket_count = CACHE_FIRST_BUCKETS; /* marks the shard as initialised */
+    s->buckets = opjit_rt_allocate(&cache->core->allocator, size, alignof(cache_entry *));
+    if (s->buckets == NULL)
+        return opjit_rt_no_memory(error);
+    memset(s->buckets, 0, size);
+    return OPJIT_OK;
+}
+
+static void entry_free(rt_cache *cache, cache_entry *e)
+{
+    opjit_kernel_release(e->kernel);
+    opjit_rt_release(&cache->core->allocator, e, cache_entry_size(e));
+}
+
+static void list_free(rt_cache *cache, const cache_list *list)
+{
+    for (cache_entry *e = list->oldest, *newer; e != NULL; e = newer) {
+        newer = e->newer;
+        entry_free(cache, e);
+    }
+}
+
+void opjit_rt_cache_shard_free(rt_cache *cache, cache_shard *s)
+{
+    list_free(cache, &s->used);
+    list_free(cache, &s->pinned);
+    if (s->bucket_count != 0)
+        opjit_rt_release(&cache->core->allocator, s->buckets, s->bucket_count * sizeof *s->buckets);
+}
+
+uint64_t opjit_rt_cache_bytes(const rt_cache *cache)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < CACHE_SHARDS; i++)
+        sum += atomic_load_explicit(&cache->shards[i].bytes, memory_order_relaxed);
+    return sum;
+}
+
+/* --- the table of one shard, with its lock held ------------------------------------------------------------------- */
+
+/* Doubles the table; without memory for that chains only get longer. */
+static void grow(cache_shard *s, const opjit_allocator *a)
+{
+    const size_t count = s->bucket_count * 2;
+    cache_entry **buckets = opjit_rt_allocate(a, count * sizeof *buckets, alignof(cache_entry *));
+
+    if (buckets == NULL)
+        return;
+    memset(buckets, 0, count * sizeof *buckets);
+    for (size_t i = 0; i < s->bucket_count; i++) {
+        for (cache_entry *e = s->buckets[i], *next; e != NULL; e = next) {
+            next = e->chain;
+            e->chain = buckets[e->hash & (count - 1)];
+            buckets[e->hash & (count - 1)] = e;
+        }
+    }
+    /* In this order, for whoever is forked meanwhile (opjit_rt_cache_forget): buckets are there, and at least that many. */
+    cache_entry **const before = s->buckets;
+    s->buckets = buckets;
+    s->bucket_count = count;
+    opjit_rt_release(a, before, count / 2 * sizeof *before);
+}
+
+cache_entry *opjit_rt_cache_link(rt_cache *cache, cache_shard *s, const rt_key *key)
+{
+    const opjit_allocator *a = &cache->core->allocator;
+    uint64_t size;
+    cache_entry *e;
+
+    if (!checked_add(key->subject_size, key->options_size, &size) || !checked_add(size, sizeof *e, &size))
+        return NULL;
+    e = opjit_rt_allocate(a, (size_t)size, alignof(cache_entry));
+    if (e == NULL)
+        return NULL;
+    memset(e, 0, sizeof *e);
+    e->hash = key->hash;
+    e->subject_size = key->subject_size;
+    e->options_size = key->options_size;
+    if (key->subject_size != 0)
+        memcpy(e->key, key->subject, key->subject_size);
+    if (key->options_size != 0)
+        memcpy(e->key + key->subject_size, key->options, key->options_size);
+    e->state = CACHE_MAKING;
+    e->linked = true;
+    e->name = opjit_rt_hash(e->key, (size_t)size - sizeof *e);
+    e->process = rt_process_number(&cache->core->process);
+    e->maker = pthread_self();
+    if (s->entries >= s->bucket_count)
+        grow(s, a);
+    e->chain = s->buckets[e->hash & (s->bucket_count - 1)];
+    s->buckets[e->hash & (s->bucket_count - 1)] = e;
+    s->entries++;
+    return e;
+}
+
+void opjit_rt_cache_unlink(cache_shard *s, cache_entry *e)
+{
+    cache_entry **at = &s->buckets[e->hash & (s->bucket_count - 1)];
+
+    while (*at != e)
+        at = &(*at)->chain;
+    *at = e->chain;
+    e->chain = NULL;
+    e->linked = false;
+    s->entries--;
+}
+
+void opjit_rt_cache_remove(cache_shard *s, cache_entry *e, cache_entry **victims)
+{
+    cache_list_remove(cache_list_of(s, e), e);
+    opjit_rt_cache_unlink(s, e);
+    cache_add_to(&s->ready, -1);
+    cache_add_to(&s->bytes, -(long long)e->bytes);
+    if (e->waiters == 0) {
+        e->chain = *victims;
+        *victims = e;
+    }
+}
+
+/* --- eviction ----------------------------------------------------------------------------------------------------- */
+
+void opjit_rt_cache_free(rt_cache *cache, cache_entry *victims, bool tell)
+{
+    while (victims != NULL) {
+        cache_entry *next = victims->chain;
+        if (tell && rt_wants_events(cache->core)) {
+            opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+            if (opjit_kernel_get_info(victims->kernel, &info, NULL) == OPJIT_OK)
+                opjit_rt_event(cache->core, OPJIT_EVENT_EVICT, "evict,%s,bytes=%llu", info.name,
+                               (unsigned long long)victims->bytes);
+        }
+        entry_free(cache, victims);
+        victims = next;
+    }
+}
+
+/* Least recently used entry that isn't pinned, except keep. */
+static cache_entry *oldest_but(const cache_shard *s, const cache_entry *keep)
+{
+    return s->used.oldest != NULL && s->used.oldest == keep ? keep->newer : s->used.oldest;
+}
+
+void opjit_rt_cache_evict(rt_cache *cache, size_t first, const cache_entry *keep)
+{
+    cache_entry *victims = NULL;
+
+    if (opjit_rt_cache_bytes(cache) <= cache->capacity)
+        return;
+    opjit_rt_lock(&cache->evicting);
+    for (size_t i = 0; i < CACHE_SHARDS; i++) {
+        cache_shard *s = &cache->shards[(first + i) % CACHE_SHARDS];
+        uint64_t bytes; /* of all shards, of which only this one loses any meanwhile */
+        cache_entry *e;
+        cache_lock(s);
+        bytes = opjit_rt_cache_bytes(cache);
+        while (bytes > cache->capacity && (e = oldest_but(s, keep)) != NULL) {
+            cache_add_to(&s->evictions, 1);
+            bytes -= e->bytes;
+            opjit_rt_cache_remove(s, e, &victims);
+        }
+        opjit_rt_unlock(&s->lock);
+        if (bytes <= cache->capacity)
+            break;
+    }
+    opjit_rt_unlock(&cache->evicting);
+    opjit_rt_cache_free(cache, victims, true);
+}
