@@ -116,6 +116,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run(context, op);
     opjit_operator_release(op);
     opjit_context_destroy(context);
-    fuzz_meter_end(&meter, 64 << 20);
+    fuzz_meter_end(&meter, size, 64 << 20, 0);
     return 0;
 }

@@ -166,6 +166,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run(&g, how);
     graph_end(&g);
     opjit_context_destroy(context);
-    fuzz_meter_end(&meter, MOST_BYTES);
+    fuzz_meter_end(&meter, size, MOST_BYTES, 0);
     return 0;
 }

@@ -70,7 +70,7 @@ static void load(const void *image, size_t size)
     }
     opjit_kernel_release(kernel);
     opjit_context_destroy(context);
-    fuzz_meter_end(&meter, (1 << 20) + 64 * (uint64_t)size);
+    fuzz_meter_end(&meter, size, 1 << 20, 64);
 }
 
 /* Images behind a wrong checksum are refused, so it is made right. */

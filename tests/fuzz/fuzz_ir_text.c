@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "tests/support/fuzz.h"
 
 enum { BUFFERS = 16, MEMORY = 1 << 16, STEPS = 1 << 14 };
 
@@ -13,18 +14,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool condition)
 {
-    if (!condition)
-        abort();
+    test_require(condition, "ir_text");
 }
 
-static void check_text(const ir_func *f)
+static void check_text(const ir_func *f, const opjit_allocator *allocator)
 {
     rt_bytes first, second;
     ir_func again;
-    opjit_rt_bytes_init(&first, &opjit_rt_default_allocator);
-    opjit_rt_bytes_init(&second, &opjit_rt_default_allocator);
+    opjit_rt_bytes_init(&first, allocator);
+    opjit_rt_bytes_init(&second, allocator);
     opjit_ir_print(f, &first);
-    check(opjit_ir_parse((const char *)first.data, first.size, &opjit_rt_default_allocator, &again, NULL) == OPJIT_OK);
+    check(opjit_ir_parse((const char *)first.data, first.size, allocator, &again, NULL) == OPJIT_OK);
     opjit_ir_print(&again, &second);
     check(first.size == second.size && memcmp(first.data, second.data, first.size) == 0);
     opjit_ir_free(&again);
@@ -93,12 +93,16 @@ static void run(const ir_func *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    fuzz_meter meter;
     ir_func f;
-    if (opjit_ir_parse((const char *)data, size, &opjit_rt_default_allocator, &f, NULL) != OPJIT_OK)
-        return 0;
-    check_text(&f);
-    if (opjit_ir_verify(&f, NULL) == OPJIT_OK && is_small(&f))
-        run(&f);
-    opjit_ir_free(&f);
+
+    fuzz_meter_begin(&meter);
+    if (opjit_ir_parse((const char *)data, size, &meter.memory.allocator, &f, NULL) == OPJIT_OK) {
+        check_text(&f, &meter.memory.allocator);
+        if (opjit_ir_verify(&f, NULL) == OPJIT_OK && is_small(&f))
+            run(&f);
+        opjit_ir_free(&f);
+    }
+    fuzz_meter_end(&meter, size, 1 << 20, 1024);
     return 0;
 }

@@ -2,6 +2,7 @@
 /* fuzz_json_model.c - any bytes as a model: JSON reader, resources, descriptors, operators, commands.  No file is read or
  * written and nothing is compiled; resources are kept small, so that an input costs no time for being large. */
 #include "frontend/cli/model.h"
+#include "tests/support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,9 +15,14 @@ static void read_model(cli_model *m)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context;
+    fuzz_meter meter;
     cli_model m;
-    if (opjit_context_create(NULL, &context, NULL) != OPJIT_OK)
+
+    fuzz_meter_begin(&meter);
+    options.allocator = &meter.memory.allocator;
+    if (opjit_context_create(&options, &context, NULL) != OPJIT_OK)
         return 0;
     opjit_cli_model_init(&m, "model.json", context);
     m.no_files = true;
@@ -28,5 +34,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_model(&m);
     opjit_cli_model_free(&m);
     opjit_context_destroy(context);
+    fuzz_meter_end(&meter, size, 1 << 20, 1024);
     return 0;
 }

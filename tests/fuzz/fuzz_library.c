@@ -83,7 +83,7 @@ static void open_library(const uint8_t *file, size_t size)
         find_all(library);
     opjit_library_close(library);
     opjit_context_destroy(context);
-    fuzz_meter_end(&meter, (1 << 20) + 64 * (uint64_t)size);
+    fuzz_meter_end(&meter, size, 1 << 20, 64);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

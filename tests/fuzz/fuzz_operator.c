@@ -78,6 +78,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run(context, op, how);
     opjit_operator_release(op);
     opjit_context_destroy(context);
-    fuzz_meter_end(&meter, MOST_BYTES);
+    fuzz_meter_end(&meter, size, MOST_BYTES, 0);
     return 0;
 }

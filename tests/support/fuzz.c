@@ -59,15 +59,17 @@ void fuzz_meter_begin(fuzz_meter *m)
     m->begun = cpu_now();
 }
 
-void fuzz_meter_end(const fuzz_meter *m, uint64_t bytes)
+void fuzz_meter_end(const fuzz_meter *m, size_t input_bytes, uint64_t fixed, uint64_t each)
 {
-    const char *most = getenv("OPJIT_FUZZ_MS");
+    const uint64_t bytes = fixed + each * input_bytes;
+    const char *text = getenv("OPJIT_FUZZ_MS");
+    const int64_t most = text != NULL ? atol(text) * (1 + (int64_t)input_bytes / 4096) : INT64_MAX;
     const int64_t ms = (cpu_now() - m->begun) / 1000000;
     test_require(m->memory.blocks == 0 && m->memory.live == 0, "%zu blocks of %zu bytes are left", m->memory.blocks,
                  m->memory.live);
     test_require(m->memory.peak <= bytes, "the input took %zu bytes; %llu are allowed", m->memory.peak,
                  (unsigned long long)bytes);
-    test_require(most == NULL || ms <= atol(most), "the input took %lld ms; %s are allowed", (long long)ms, most);
+    test_require(ms <= most, "the input took %lld ms; %lld are allowed", (long long)ms, (long long)most);
 }
 
 /* --- memory of kernels -------------------------------------------------------------------------------------------- */

@@ -36,9 +36,10 @@ typedef struct fuzz_meter {
 } fuzz_meter;
 
 void fuzz_meter_begin(fuzz_meter *m);
-/* Requires that everything was released, that the peak is at most `bytes`, and, where OPJIT_FUZZ_MS is set, that at
- * most so many milliseconds of CPU time went by.  Other runs measure no time. */
-void fuzz_meter_end(const fuzz_meter *m, uint64_t bytes);
+/* Requires that everything was released, that the peak is at most `fixed` bytes and `each` more per byte of the input,
+ * and, where OPJIT_FUZZ_MS is set, that at most so many milliseconds of CPU time went by, and as many more per 4 KiB of
+ * the input.  Other runs measure no time. */
+void fuzz_meter_end(const fuzz_meter *m, size_t input_bytes, uint64_t fixed, uint64_t each);
 
 /* --- memory of kernels -------------------------------------------------------------------------------------------- */
 enum { FUZZ_BUFFERS = 160, FUZZ_BYTES = 1 << 20, FUZZ_ELEMENTS = 4096 };
