@@ -12,10 +12,10 @@
 
 /* --- errors ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes of the valid, printable UTF-8 sequence at s, 0 where there is none.  Reads no further than the NUL. */
+/* The length in bytes of the valid, printable UTF-8 sequence at s; 0 where there is none.  Never reads past the NUL. */
 static size_t printable_length(const unsigned char *s)
 {
-    static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* by length: refuses overlong forms */
+    static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* by length: rejects overlong forms */
     size_t length;
     uint32_t code;
 
@@ -51,7 +51,7 @@ void opjit_rt_printable(char *text)
     }
 }
 
-/* What does not fit ends in "...". */
+/* A message that does not fit ends in "...". */
 static void put_text(char text[static OPJIT_ERROR_MESSAGE_SIZE], const char *format, va_list arguments)
 {
     const int length = vsnprintf(text, OPJIT_ERROR_MESSAGE_SIZE, format, arguments);
@@ -98,7 +98,7 @@ opjit_status opjit_rt_no_memory(opjit_error *error)
 
 /* --- structures that may grow ------------------------------------------------------------------------------------- */
 
-/* How much of the structure with this struct_size both sides know, and its newest size. */
+/* Finds the part of a structure with this struct_size that both sides know, and the structure's newest size. */
 static opjit_status check_size(const rt_struct *type, uint32_t size, uint32_t *out_common, uint32_t *out_newest,
                                opjit_error *error)
 {
@@ -239,7 +239,8 @@ size_t opjit_rt_arena_bytes(const rt_arena *arena)
     return bytes;
 }
 
-/* A block for at least size bytes: blocks double, so that a large function costs few calls of the hook. */
+/* Returns a block of at least size bytes.  Blocks double in size, so that a large function needs few calls of the
+ * hook. */
 static rt_arena_block *arena_block(rt_arena *arena, size_t size)
 {
     const size_t last = arena->blocks == NULL ? ARENA_FIRST_BLOCK / 2 : arena->blocks->capacity;
@@ -259,7 +260,7 @@ static rt_arena_block *arena_block(rt_arena *arena, size_t size)
     return block;
 }
 
-/* Memory for count elements, as it comes, and its size. */
+/* Takes uninitialised memory for count elements and returns its size in bytes. */
 static void *arena_take(rt_arena *arena, size_t count, size_t size, size_t *out_bytes)
 {
     rt_arena_block *block = arena->blocks;
@@ -333,7 +334,7 @@ void opjit_rt_bytes_free(rt_bytes *b)
     opjit_rt_bytes_init(b, b->allocator);
 }
 
-/* Moves to memory with room for extra more bytes, or fails. */
+/* Moves the data to memory with room for extra more bytes, or fails. */
 static bool bytes_grow(rt_bytes *b, size_t extra)
 {
     size_t capacity;
@@ -360,13 +361,13 @@ static bool bytes_grow(rt_bytes *b, size_t extra)
     return true;
 }
 
-/* Room for extra more bytes, or failed. */
+/* Makes room for extra more bytes; false: failed. */
 static inline bool bytes_reserve(rt_bytes *b, size_t extra)
 {
     return !b->failed && (extra <= b->capacity - b->size || bytes_grow(b, extra));
 }
 
-/* Inline, so that numbers are one store each: keys are written number by number. */
+/* Inline, because keys are written number by number: each number is then one store. */
 static inline void bytes_put(rt_bytes *b, const void *data, size_t size)
 {
     if (bytes_reserve(b, size)) {
@@ -403,7 +404,7 @@ void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value)
 
 void opjit_rt_bytes_u64(rt_bytes *b, uint64_t value)
 {
-    /* written out, so that the compiler makes one store of it */
+    /* spelled out, so that the compiler makes one store of it */
     const uint8_t bytes[] = { (uint8_t)value,         (uint8_t)(value >> 8),  (uint8_t)(value >> 16),
                               (uint8_t)(value >> 24), (uint8_t)(value >> 32), (uint8_t)(value >> 40),
                               (uint8_t)(value >> 48), (uint8_t)(value >> 56) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base.h - the floor that everything stands on: errors, memory, bytes, checked arithmetic, element types.
- * Knows no IR, no LLVM, no operator. */
+/* base.h - what everything else stands on: errors, memory, bytes, checked arithmetic, element types.  Knows no IR, no
+ * LLVM and no operator. */
 #ifndef OPJIT_RUNTIME_BASE_BASE_H
 #define OPJIT_RUNTIME_BASE_BASE_H
 
@@ -16,41 +16,42 @@
 /* --- errors ------------------------------------------------------------------------------------------------------ */
 #if defined(__GNUC__)
 #define PRINTF_LIKE(at, first) __attribute__((format(printf, at, first)))
-#define OUT_OF_LINE __attribute__((noinline)) /* what a fast road calls seldom: keeps registers out of its way */
+#define OUT_OF_LINE __attribute__((noinline)) /* for functions that a fast path calls rarely: saves its registers */
 #else
 #define PRINTF_LIKE(at, first)
 #define OUT_OF_LINE
 #endif
 
 /* Fills *error (may be NULL) and returns status.  Control characters and bytes that are not UTF-8 become '?', so that
- * the message is one printable line whatever a user's name holds. */
+ * the message is one printable line whatever a user's name contains. */
 opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const char *format, ...) PRINTF_LIKE(3, 4);
-/* Puts context before the message that *error holds: "<context>: <message>". */
+/* Prefixes the message in *error: "<context>: <message>". */
 void opjit_rt_error_prefix(opjit_error *error, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Makes text one printable line in place: what is no valid UTF-8 or a control character becomes '?'. */
+/* Makes text one printable line in place: control characters and bytes that are not valid UTF-8 become '?'. */
 void opjit_rt_printable(char *text);
-/* Clears *error (NULL is fine) at the entry of a public function. */
+/* Clears *error (may be NULL) at the entry of a public function. */
 static inline void opjit_rt_error_clear(opjit_error *error)
 {
     if (error != NULL)
-        memset(error, 0, sizeof error->status + 4); /* OPJIT_OK and an empty message, as one store */
+        memset(error, 0, sizeof error->status + 4); /* OPJIT_OK and an empty message in one store */
 }
 opjit_status opjit_rt_no_memory(opjit_error *error); /* OPJIT_OUT_OF_MEMORY, "out of memory" */
 
-/* A public structure with a uint32_t struct_size first, and the sizes that it has had, oldest first: RT_SIZE_TO its last
- * field of that version.  The newest is the whole of it, which RT_STRUCT_ENDS_WITH asserts beside the table: who adds
- * fields (8 bytes at a time) adds a size and changes the assertion. */
+/* A public structure whose first field is a uint32_t struct_size, with the sizes of all its versions, oldest first.
+ * RT_SIZE_TO names a version's last field.  The newest size is that of the whole structure, which RT_STRUCT_ENDS_WITH
+ * asserts beside the table.  A change that adds fields (8 bytes at a time) adds a size and updates the assertion. */
 typedef struct rt_struct {
     const char *name;
-    uint32_t sizes[6]; /* 0 behind the last */
+    uint32_t sizes[6]; /* 0 after the last */
 } rt_struct;
 #define RT_SIZE_TO(type, field) ((uint32_t)(offsetof(type, field) + sizeof(((type *)0)->field)))
 #define RT_STRUCT_ENDS_WITH(type, field) \
     _Static_assert(RT_SIZE_TO(type, field) == sizeof(type), "the newest size of " #type " is that of all its fields")
-#define RT_STRUCT_MOST 4096u /* bytes that a version to come may have */
-/* Both refuse a struct_size that no version had.  A larger one is a newer caller's.
- * read: copies given into *out, of the newest size; zero where given is shorter, refused where a byte behind what is
- * known isn't 0.  write: the other way, into *out up to the caller's struct_size, which stays; never beyond the newest size. */
+#define RT_STRUCT_MOST 4096u /* the largest size that a future version may have */
+/* Both refuse a struct_size that no version had.  A larger one belongs to a newer caller.
+ * read: copies given into *out at the newest size.  Fields that given lacks become 0; a non-zero byte past the newest size
+ * is refused.
+ * write: copies full into *out up to the caller's struct_size, which stays, and never past the newest size. */
 opjit_status opjit_rt_struct_read(const rt_struct *type, void *out, const void *given, opjit_error *error);
 opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void *full, opjit_error *error);
 
@@ -62,51 +63,52 @@ opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void 
     } while (0)
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
-/* malloc and free behind the hook's signature: the only call of malloc in the library. */
+/* malloc and free with the hook's signature: the library's only call of malloc. */
 extern const opjit_allocator opjit_rt_default_allocator;
 
 void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment); /* NULL: no memory; size 0 gives 1 byte */
 void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size);       /* NULL is fine */
 
-/* Bump allocator for compile-time data: zeroed memory, no per-object free. */
+/* A bump allocator for compile-time data: zeroed memory, no per-object free. */
 typedef struct rt_arena_block rt_arena_block;
 typedef struct rt_arena {
     const opjit_allocator *allocator;
     rt_arena_block *blocks; /* newest first */
     size_t used;            /* bytes of the newest block handed out */
-    const void *borrowed;   /* the block that is the caller's own memory, or NULL */
-    rt_arena_block *spare;  /* the largest that was rewound, for what comes next; or NULL */
+    const void *borrowed;   /* the block in memory of the caller's, or NULL */
+    rt_arena_block *spare;  /* the largest rewound block, kept for reuse; or NULL */
 } rt_arena;
 void opjit_rt_arena_init(rt_arena *arena, const opjit_allocator *allocator);
-/* Uses memory (16-byte aligned; size a multiple of 16, at least RT_ARENA_HEADER) up before it asks the allocator. */
+/* Uses up the given memory (16-byte aligned; size a multiple of 16, at least RT_ARENA_HEADER) before it asks the
+ * allocator. */
 void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, void *memory, size_t size);
-#define RT_ARENA_HEADER 16u /* of memory's bytes, those that the arena itself takes */
+#define RT_ARENA_HEADER 16u /* bytes of that memory that the arena itself takes */
 void opjit_rt_arena_free(rt_arena *arena);
-size_t opjit_rt_arena_bytes(const rt_arena *arena); /* that it has of the allocator */
+size_t opjit_rt_arena_bytes(const rt_arena *arena); /* bytes it holds from the allocator */
 void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned; NULL: no memory or overflow */
 void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* the same, but not zeroed */
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */
-/* A position to come back to: rewinding gives back all that was allocated since, and no older memory. */
+/* A position to return to.  Rewinding frees everything allocated since, and nothing older. */
 typedef struct rt_arena_mark { rt_arena_block *block; size_t used; } rt_arena_mark;
 static inline rt_arena_mark rt_arena_position(const rt_arena *arena) { return (rt_arena_mark){ arena->blocks, arena->used }; }
 void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark);
 #define ARENA_ARRAY(arena, type, count) ((type *)opjit_rt_arena_allocate((arena), (count), sizeof(type)))
 #define ARENA_NEW(arena, type) ARENA_ARRAY(arena, type, 1)
 
-/* Growable byte string.  After a failed growth `failed` stays set, data keeps what it had and appends do nothing, so
- * that a writer checks once at its end. */
+/* A growable byte string.  After a failed growth `failed` stays set, data keeps its contents and appends do nothing, so
+ * that a writer checks once, at its end. */
 typedef struct rt_bytes {
     const opjit_allocator *allocator;
     uint8_t *data;
     size_t size, capacity;
-    bool failed, borrowed; /* borrowed: data is memory of the caller's, still */
+    bool failed, borrowed; /* borrowed: data is still the caller's memory */
 } rt_bytes;
 void opjit_rt_bytes_init(rt_bytes *b, const opjit_allocator *allocator);
-/* Fills memory up before it asks the allocator; memory must live as long as *b. */
+/* Fills the given memory before it asks the allocator; that memory must live as long as *b. */
 void opjit_rt_bytes_init_in(rt_bytes *b, const opjit_allocator *allocator, void *memory, size_t size);
 void opjit_rt_bytes_free(rt_bytes *b);
 void opjit_rt_bytes_append(rt_bytes *b, const void *data, size_t size);
-/* Grows b by size bytes of no content yet, which it returns; NULL: failed. */
+/* Extends b by size uninitialised bytes and returns them; NULL: failed. */
 uint8_t *opjit_rt_bytes_extend(rt_bytes *b, size_t size);
 void opjit_rt_bytes_u8(rt_bytes *b, uint8_t value);
 void opjit_rt_bytes_u32(rt_bytes *b, uint32_t value);   /* little endian */
@@ -122,15 +124,15 @@ static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *out) { return !
 static inline bool checked_addi(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
 static inline bool checked_subi(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
 static inline bool checked_muli(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-/* Wraps above 2^64 - power_of_two: for numbers that a bound of their own, or memory that exists, keeps far below. */
+/* Wraps above 2^64 - power_of_two: for numbers that a limit, or the size of real memory, keeps far below. */
 static inline uint64_t align_up(uint64_t x, uint64_t power_of_two) { return (x + power_of_two - 1) & ~(power_of_two - 1); }
 static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
 
-/* The most bytes of one tensor: sums over the tensors of a kernel stay far below 2^64. */
+/* The largest tensor in bytes, so that sums over the tensors of a kernel stay far below 2^64. */
 #define RT_TENSOR_BYTES_MAX (UINT64_C(1) << 40)
 
 /* --- element types ---------------------------------------------------------------------------------------------- */
-/* Bytes of one element; 0 for UNKNOWN, the 4-bit types and numbers that are no type. */
+/* Bytes per element; 0 for UNKNOWN, the 4-bit types and numbers that are not a type. */
 uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type);
 const char *opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE type);  /* "FLOAT32"; "unknown" */
 const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
@@ -138,8 +140,9 @@ const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
 /* --- hash: XXH3 ------------------------------------------------------------------------------------------------- */
 typedef struct rt_hash { uint64_t lo, hi; } rt_hash;
 rt_hash opjit_rt_hash(const void *data, size_t size);
-uint64_t opjit_rt_hash64(const void *data, size_t size); /* for tables: another hash, of half the cost */
-/* The lowest `digits` hexadecimal digits of value, without NUL.  A first printf of a process costs it microseconds. */
+uint64_t opjit_rt_hash64(const void *data, size_t size); /* for tables: another hash at half the cost */
+/* Writes the lowest `digits` hexadecimal digits of value, without NUL.  Not by printf, whose first call in a process is
+ * slow. */
 void opjit_rt_hex(uint64_t value, uint32_t digits, char *out);
 
 #endif

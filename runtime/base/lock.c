@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lock.c - locks that outlive fork, on futexes. */
+/* lock.c - mutual exclusion and waiting on futexes, for processes that fork. */
 #define _GNU_SOURCE
 #include "runtime/base/lock.h"
 
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FREE = 0, HELD = 1, AWAITED = 2, HOW = 3 }; /* the word's lowest bits; the others are the process's number */
+enum { FREE = 0, HELD = 1, AWAITED = 2, HOW = 3 }; /* the word's lowest bits; the other bits are the process's number */
 #define NUMBER(process_number) ((uint32_t)(process_number) << 2)
 
 static size_t page_size(void)
@@ -43,7 +43,7 @@ uint32_t opjit_rt_process_give(rt_process *process)
 {
     uint32_t none = 0, number = atomic_fetch_add(&process->given, 1) + 1;
 
-    /* Another thread of this process may have been faster. */
+    /* Another thread of this process may have given the number meanwhile. */
     return atomic_compare_exchange_strong(process->number, &none, number) ? number : none;
 }
 
@@ -74,7 +74,7 @@ bool opjit_rt_lock(rt_lock *lock)
         if (seen == (mine | AWAITED) || atomic_compare_exchange_weak_explicit(&lock->word, &seen, mine | AWAITED,
                                                                               memory_order_relaxed, memory_order_relaxed)) {
             wait_on(&lock->word, mine | AWAITED);
-            how = AWAITED; /* there may be others who wait */
+            how = AWAITED; /* others may be waiting */
             seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         }
     }

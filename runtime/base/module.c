@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - finds and loads libraries of opjit's own.
+/* module.c - finds and loads opjit's own libraries.
  *
- * There is no state here: the dynamic loader knows which libraries are loaded, and asking it again for one costs about
- * a microsecond.  So a failed search may succeed later, and contexts may use different libraries. */
+ * Keeps no state: the dynamic loader knows which libraries are loaded and answers quickly when asked again.  So a
+ * failed search may succeed later, and contexts may use different libraries. */
 #define _GNU_SOURCE
 #include "runtime/base/module.h"
 
@@ -18,17 +18,17 @@ _Static_assert(RT_MODULE_PATH >= PATH_MAX + sizeof OPJIT_LIBDIR_BESIDE + 64 &&
                    RT_MODULE_PATH >= sizeof OPJIT_LIBDIR + 64,
                "a directory, what leads from a program's to the libraries', and a file's name fit");
 
-/* The directory of the library or program that this code is in, with its last slash; false: not known. */
+/* Returns the directory of the library or program that contains this code, with its trailing slash; false: unknown. */
 static bool own_directory(char path[static PATH_MAX])
 {
-    static const char anchor; /* of this very object, unlike a function that another library might interpose */
+    static const char anchor; /* in this very object, unlike a function, which another library might interpose */
     struct link_map *map = NULL;
     Dl_info info;
     char *slash;
 
     if (dladdr1(&anchor, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
         return false;
-    if (map->l_name[0] == '\0') { /* the program itself: dli_fname is whatever it was called as */
+    if (map->l_name[0] == '\0') { /* the program itself: dli_fname is the name it was called by */
         const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
         if (length < 0 ||
             getauxval(AT_SECURE) != 0) /* anyone may link to a set-user-id program from beside a library */
@@ -44,7 +44,7 @@ static bool own_directory(char path[static PATH_MAX])
     return true;
 }
 
-/* Where the library is, into path; one that is named is that one and no other: a typing error should not pass
+/* Writes the library's path.  If the caller named one, it is the only candidate: a typing error should not go
  * unnoticed. */
 static opjit_status find(const rt_module *m, const char *named, char path[static RT_MODULE_PATH], opjit_error *error)
 {
@@ -60,7 +60,7 @@ static opjit_status find(const rt_module *m, const char *named, char path[static
         return OPJIT_OK;
     }
     if (own_directory(own)) {
-        /* A tree that was installed may have been moved as a whole: programs in bin, libraries beside each other. */
+        /* An installed tree may have been moved as a whole: programs in bin, libraries beside each other. */
         static const char *const ways[] = { "", OPJIT_LIBDIR_BESIDE "/" };
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             strcpy(path, own);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.h - libraries of opjit's own that are loaded when something first needs them. */
+/* module.h - opjit's own libraries, loaded when something first needs them. */
 #ifndef OPJIT_RUNTIME_BASE_MODULE_H
 #define OPJIT_RUNTIME_BASE_MODULE_H
 
@@ -8,9 +8,9 @@
 typedef struct rt_module {
     const char *what;     /* "codegen", for messages */
     const char *file;     /* "libopjit-codegen.so" */
-    const char *function; /* the one that it exports */
-    const char *variable; /* of the environment: its path; not for set-user-id programs.  NULL: the caller knows it */
-    const char *advice;   /* what a user may do about its absence */
+    const char *function; /* its one exported function */
+    const char *variable; /* with its path; ignored in set-user-id programs.  NULL: the caller has read it */
+    const char *advice;   /* what a user can do when it is missing */
 } rt_module;
 
 /* Loads the library at the path named (absolute; NULL: what the environment names, else beside the library or

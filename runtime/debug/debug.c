@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* debug.c - names for machine code: perf's map file and GDB's JIT interface.  Only warns, never fails: a kernel runs as
+/* debug.c - names for machine code: perf's map file and GDB's JIT interface.  Failures are warnings: a kernel runs as
  * well without a name. */
 #define _GNU_SOURCE
 #include "runtime/debug/debug.h"
@@ -16,7 +16,7 @@
 
 enum { SYMBOL_SIZE = 128 };
 
-/* A stage's code under the name that tools show. */
+/* A stage's code and its name in tools. */
 typedef struct symbol {
     char name[SYMBOL_SIZE];
     uint32_t offset, size;
@@ -26,14 +26,14 @@ typedef struct symbol_list {
     const uint8_t *code;
     size_t code_size;
     uint32_t count;
-    symbol symbols[]; /* room for one a step */
+    symbol symbols[]; /* one per step */
 } symbol_list;
 
 /* --- GDB's interface ------------------------------------------------------------------------------------------------
- * GDB finds the descriptor and the function by these names in the symbol table of every object that it loads, static
- * ones too, puts a breakpoint into the function and reads the descriptor when it is hit.  Ours are static as libLLVM
+ * GDB finds the descriptor and the function by these names in the symbol table of every object that it loads, puts a
+ * breakpoint into the function and reads the descriptor when the breakpoint is hit.  Ours are static because libLLVM
  * exports the same names: with a shared name, one of the two lists would be invisible.
- * The list is process-wide by that interface's nature, and so is its mutex; nothing else in the library is. */
+ * The interface requires the list to be process-wide, and hence its mutex, too; nothing else in the library is. */
 typedef struct jit_code_entry {
     struct jit_code_entry *next, *prev;
     const char *file;
@@ -50,18 +50,18 @@ static pthread_mutex_t jit_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((noinline, used)) static void __jit_debug_register_code(void)
 {
-    __asm__ volatile("" : : "r"(&__jit_debug_descriptor) : "memory"); /* keeps the call and what was stored before it */
+    __asm__ volatile("" : : "r"(&__jit_debug_descriptor) : "memory"); /* keeps the call and the stores before it */
 }
 
 struct rt_debug_entry {
     jit_code_entry gdb;
     size_t file_size;
-    alignas(8) uint8_t file[]; /* an ELF file without contents: a symbol table over addresses */
+    alignas(8) uint8_t file[]; /* an ELF file without contents: a symbol table with addresses */
 };
 
 /* --- symbols ------------------------------------------------------------------------------------------------------ */
 
-/* Shell's sort: stages are in order already but for those that variants share. */
+/* Shell's sort: the stages are already in order, except for those that variants share. */
 static void sort_offsets(symbol *symbols, uint32_t count)
 {
     for (uint32_t gap = count / 2; gap != 0; gap /= 2)
@@ -74,7 +74,7 @@ static void sort_offsets(symbol *symbols, uint32_t count)
         }
 }
 
-/* One symbol a stage, in the order of their addresses: NAME, NAME_1, NAME_2 ... */
+/* Collects one symbol per stage, in the order of their addresses: NAME, NAME_1, NAME_2 ... */
 static void collect_symbols(const opjit_kernel_meta *meta, const void *code, size_t code_size, symbol_list *out)
 {
     const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
@@ -99,7 +99,7 @@ static void collect_symbols(const opjit_kernel_meta *meta, const void *code, siz
             n = snprintf(s->name + strlen(s->name), sizeof s->name - strlen(s->name), "_%u", i);
         if (n < 0)
             s->name[0] = '\0';
-        for (char *c = s->name; *c != '\0'; c++) /* both readers split at blanks, and GDB at more */
+        for (char *c = s->name; *c != '\0'; c++) /* both readers split names at blanks, GDB at more characters */
             if (!((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z')))
                 *c = '_';
         s->size = (uint32_t)(end - s->offset);
@@ -108,7 +108,7 @@ static void collect_symbols(const opjit_kernel_meta *meta, const void *code, siz
 
 /* --- perf --------------------------------------------------------------------------------------------------------- */
 
-/* The map of this process: ours, plain, not reached through a link that someone else left in /tmp. */
+/* Opens the map file of this process: a plain file of ours, not a link that someone else left in /tmp. */
 static int open_perf_map(const char *path)
 {
     struct stat info;
@@ -138,7 +138,7 @@ static void write_perf_map(rt_core *core, const symbol_list *list)
                               list->symbols[i].size, list->symbols[i].name);
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     file = open_perf_map(path);
-    /* One append: lines of several threads and processes do not mix. */
+    /* One append, so that lines of several threads and processes do not mix. */
     good = file >= 0 && !lines.failed && write(file, lines.data, lines.size) == (ssize_t)lines.size;
     if (!good)
         opjit_rt_event(core, OPJIT_EVENT_WARNING, "warning,perf map %s is not written (errno %d)", path, errno);
@@ -150,7 +150,7 @@ static void write_perf_map(rt_core *core, const symbol_list *list)
 /* --- GDB ---------------------------------------------------------------------------------------------------------- */
 
 enum { SECTION_NULL, SECTION_TEXT, SECTION_SYMBOLS, SECTION_STRINGS, SECTION_COUNT };
-static const char section_names[] = "\0.text\0.symtab\0.strtab"; /* in front of the symbols' names */
+static const char section_names[] = "\0.text\0.symtab\0.strtab"; /* the symbols' names follow */
 enum { NAME_TEXT = 1, NAME_SYMBOLS = 7, NAME_STRINGS = 15 };
 
 typedef struct elf_head {
@@ -240,7 +240,7 @@ static void write_elf(const symbol_list *list, rt_bytes *out)
         opjit_rt_bytes_append(out, list->symbols[i].name, strlen(list->symbols[i].name) + 1);
 }
 
-/* With the entry linked or unlinked; the mutex is held. */
+/* Links or unlinks the entry and calls GDB's function; the mutex is held. */
 static void tell_gdb(uint32_t action, jit_code_entry *entry)
 {
     __jit_debug_descriptor.action = action;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - a call's last part where the kernel is for a device: brings code and constants there at the first
- * call, then puts the stages' launches into the stream.  What the call gives has been checked. */
+/* call.c - the last part of a call on a device: the first call loads code and constants, then each call puts its
+ * stages' launches into the stream.  The bindings have been checked before. */
 #include <string.h>
 
 #include "runtime/call/kernel_object.h"
@@ -60,7 +60,7 @@ static opjit_status load(rt_core *core, program *p, rt_device_code **out, opjit_
     opjit_rt_release(&core->allocator, names, size);
     if (status != OPJIT_OK)
         return status;
-    if (!atomic_compare_exchange_strong(&p->loaded, &first, *out)) { /* another thread's first call was faster */
+    if (!atomic_compare_exchange_strong(&p->loaded, &first, *out)) { /* another thread's first call came first */
         core->devices->unload(*out);
         *out = first;
         return OPJIT_OK;
@@ -70,7 +70,7 @@ static opjit_status load(rt_core *core, program *p, rt_device_code **out, opjit_
     return OPJIT_OK;
 }
 
-/* Copies the constants one behind the other, into one piece of memory. */
+/* Copies the constants into one piece of memory, one after the other. */
 static opjit_status bring_constants(opjit_kernel *k, uint64_t *out, opjit_error *error)
 {
     const rt_devices *devices = k->core->devices;
@@ -78,7 +78,7 @@ static opjit_status bring_constants(opjit_kernel *k, uint64_t *out, opjit_error 
     uint64_t bytes = 0, first = 0;
 
     for (uint32_t i = k->bindings; i < k->buffers; i++)
-        bytes += align_up(k->slots[i].bytes, CONSTANT_ALIGN); /* 65536 of at most 2^40 each */
+        bytes += align_up(k->slots[i].bytes, CONSTANT_ALIGN); /* at most 65536 of at most 2^40 bytes */
     TRY(devices->allocate(k->core->device, bytes, out, error));
     bytes = 0;
     for (uint32_t i = k->bindings; i < k->buffers && status == OPJIT_OK; i++) {
@@ -88,7 +88,7 @@ static opjit_status bring_constants(opjit_kernel *k, uint64_t *out, opjit_error 
     if (status == OPJIT_OK && atomic_compare_exchange_strong(&k->constants_at, &first, *out))
         return OPJIT_OK;
     devices->free(k->core->device, *out);
-    *out = first; /* another thread's */
+    *out = first; /* another thread came first */
     return status;
 }
 
@@ -135,7 +135,7 @@ static opjit_status launch(opjit_kernel *k, program *p, const opjit_call *call, 
 opjit_status opjit_rt_call_on_device(const opjit_kernel *kernel, const program *p, const opjit_call *call,
                                      const opjit_variant_info *variant, void **buffers, opjit_error *error)
 {
-    /* Kernels and programs are const to calls, but for what the first one brings to the device. */
+    /* Kernels and programs are const to calls, except for what the first call loads. */
     opjit_kernel *k = (opjit_kernel *)(uintptr_t)kernel;
     const size_t count = (size_t)k->buffers + k->params + 1;
     void *on_stack[STACK_ARGUMENTS], **arguments = on_stack;

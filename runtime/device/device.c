@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - the public functions of devices, and what they stand on: the library that knows drivers, loaded with the
- * first device, and which targets run where. */
+/* device.c - the public functions of devices and what they need: loads the library that knows drivers with the first
+ * device, and decides which targets run on which device. */
 #include "runtime/device/device.h"
 
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static uint64_t address_of(const void *memory)
     return (uintptr_t)memory;
 }
 
-/* Whether the context has a device; pointer: what else may not be NULL. */
+/* Checks that the context has a device and that pointer, called what in messages, is not NULL. */
 static opjit_status check(const opjit_context *context, const void *pointer, const char *what, opjit_error *error)
 {
     opjit_rt_error_clear(error);

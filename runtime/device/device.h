@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - devices that run code of their own kind on memory of their own: NVIDIA's GPUs by the CUDA driver's
- * functions, AMD's by HIP's.  Knows code, entries by name and launches; what they compute is nobody's business
- * here.  The driver's library is loaded when asked for and never linked to; once loaded it stays. All functions may
- * be called from any thread, but for destroying what others use.  They leave the thread's current context as it
- * was. After a fork the child has no devices.
+/* device.h - the library of device drivers, libopjit-device.so, as a table (rt_devices): NVIDIA's GPUs through the CUDA
+ * driver API, AMD's through HIP.  It knows code, entries by name and launches, and nothing of what kernels compute.
+ * opjit loads it with the first device; the library loads a vendor's driver when asked for one of its devices, and
+ * never unloads it.
  *
- * All this is a library of its own, libopjit-device.so, which opjit loads with the first device: rt_devices is its
- * table. The functions below have linkage in that library alone, and in tests. */
+ * Any thread may call any function, except that nothing may be destroyed while others use it.  Functions restore the
+ * thread's current context.  After a fork the child has no devices.  The functions below have linkage in that library
+ * and in tests only. */
 #ifndef OPJIT_RUNTIME_DEVICE_DEVICE_H
 #define OPJIT_RUNTIME_DEVICE_DEVICE_H
 
 #include "runtime/target/target.h"
 
-typedef struct rt_driver rt_driver;           /* the library and its functions */
-typedef struct rt_device rt_device;           /* one device, opened */
-typedef struct rt_device_code rt_device_code; /* code, loaded */
+typedef struct rt_driver rt_driver;           /* a vendor's driver and its functions */
+typedef struct rt_device rt_device;           /* an open device */
+typedef struct rt_device_code rt_device_code; /* loaded code */
 
-/* device: "cuda:N" or "hip:N", or without number.  path is absolute, or NULL: $OPJIT_CUDA_DRIVER, $OPJIT_HIP_DRIVER
- * (absolute; not for set-user-id programs), else the system's library.  UNAVAILABLE, and why, where there is no
- * driver, no device or a driver that is too old. */
+/* Opens the driver of device, which is "cuda" or "hip" or one of these with ":N".  path is absolute; NULL:
+ * $OPJIT_CUDA_DRIVER or $OPJIT_HIP_DRIVER (absolute; ignored in set-user-id programs), else the system's library.
+ * UNAVAILABLE, with the reason, where there is no driver, no device or the driver is too old. */
 opjit_status opjit_rt_driver_open(const opjit_allocator *a, const char *device, const char *path, rt_driver **out,
                                   opjit_error *error);
-void opjit_rt_driver_close(rt_driver *driver); /* NULL is fine; devices may go on */
+void opjit_rt_driver_close(rt_driver *driver); /* NULL is fine; open devices stay usable */
 uint32_t opjit_rt_driver_devices(const rt_driver *driver);
-uint32_t opjit_rt_driver_version(const rt_driver *driver); /* as the driver counts: CUDA's 13000 is 13.0 */
+uint32_t opjit_rt_driver_version(const rt_driver *driver); /* in the driver's own counting: CUDA's 13000 is 13.0 */
 
 typedef struct rt_device_info {
     char name[96], arch[32]; /* "sm_90", "gfx90a" */
     uint32_t processors;     /* multiprocessors, compute units */
-    uint32_t shared_bytes;   /* shared memory that a block can have */
+    uint32_t shared_bytes;   /* limit of shared memory per block */
     uint64_t memory_bytes;
 } rt_device_info;
 opjit_status opjit_rt_driver_info(const rt_driver *driver, uint32_t index, rt_device_info *out, opjit_error *error);
 
-/* name: of the driver's kind; without a number it is 0. */
+/* name: a device of the driver's kind; the default number is 0. */
 opjit_status opjit_rt_device_open(const rt_driver *driver, const char *name, rt_device **out, opjit_error *error);
 void opjit_rt_device_close(rt_device *device); /* after its code and memory; NULL is fine */
 const rt_device_info *opjit_rt_device_info(const rt_device *device);
 const char *opjit_rt_device_name(const rt_device *device); /* "cuda:0" */
 
-/* --- memory: addresses that mean something on the device only ---------------------------------------------------- */
+/* --- memory: addresses that are valid on the device only --------------------------------------------------------- */
 opjit_status opjit_rt_device_allocate(rt_device *device, uint64_t bytes, uint64_t *out_address, opjit_error *error);
 void opjit_rt_device_free(rt_device *device, uint64_t address); /* waits for all streams; 0 is fine */
-/* In the order of the stream (NULL: the default one); return when it is done. */
+/* In the order of the stream (NULL: the default one); both return once the copy is done. */
 opjit_status opjit_rt_device_write(rt_device *device, void *stream, uint64_t to, const void *from, uint64_t bytes,
                                    opjit_error *error);
 opjit_status opjit_rt_device_read(rt_device *device, void *stream, void *to, uint64_t from, uint64_t bytes,
                                   opjit_error *error);
 
-/* --- streams: work in order, beside that of other streams -------------------------------------------------------- */
+/* --- streams: each is an ordered queue of work; streams are independent of each other ---------------------------- */
 opjit_status opjit_rt_stream_create(rt_device *device, void **out, opjit_error *error);
 void opjit_rt_stream_destroy(rt_device *device, void *stream); /* waits for it */
-/* Waits for what was put into it.  What a kernel did wrong is said here, at the latest. */
+/* Waits for the work in the stream.  A fault inside a kernel is reported here at the latest. */
 opjit_status opjit_rt_stream_wait(rt_device *device, void *stream, opjit_error *error);
 
 /* --- code -------------------------------------------------------------------------------------------------------- */
@@ -61,32 +61,32 @@ typedef struct rt_device_text {
     const char *const *entries;
     uint32_t entry_count;
 } rt_device_text;
-/* The same code with the same entries is loaded once as long as somebody has it.  CODEGEN with the driver's words
- * where it refuses the code. */
+/* Loads code.  The same code with the same entries is loaded once for as long as somebody holds it.  CODEGEN, with the
+ * driver's own words, where the driver refuses the code. */
 opjit_status opjit_rt_device_load(rt_device *device, const rt_device_text *text, rt_device_code **out,
                                   opjit_error *error);
 void opjit_rt_device_unload(rt_device_code *code); /* waits for the device where it is the last reference; NULL is fine */
 
 typedef struct rt_launch {
-    uint32_t entry; /* of the list given to load */
+    uint32_t entry; /* index into the list given to load */
     uint32_t grid[3], block[3];
 } rt_launch;
-/* What launches of one call have in common. */
+/* What the launches of one call have in common. */
 typedef struct rt_launches {
     const rt_launch *launches;
     uint32_t count;
-    void **arguments;         /* a pointer to each; copied by the launch */
-    uint64_t *workspace;      /* one of the arguments, filled in where workspace_bytes is not 0 */
-    uint64_t workspace_bytes; /* of memory that all calls in the stream use one after the other */
+    void **arguments;         /* a pointer per argument; copied by the launch */
+    uint64_t *workspace;      /* one of the arguments, filled in unless workspace_bytes is 0 */
+    uint64_t workspace_bytes; /* bytes of memory that calls in the stream use one after the other */
 } rt_launches;
-/* Puts launches into a stream, one after the other, and returns.  Which fails is said: "stage 2 of 3: ...". */
+/* Puts the launches into a stream, in order, and returns.  A failure names its launch: "stage 2 of 3: ...". */
 opjit_status opjit_rt_device_launch(rt_device_code *code, void *stream, const rt_launches *l, opjit_error *error);
 
 /* --- the library (device.c) --------------------------------------------------------------------------------------- */
 #define RT_DEVICES_ABI 1u
 typedef struct rt_devices {
     uint32_t abi, size;
-    char version[16]; /* opjit_version() of the library: another one's structures may be others */
+    char version[16]; /* opjit_version() of the library: structures of other versions may differ */
     opjit_status (*driver_open)(const opjit_allocator *, const char *, const char *, rt_driver **, opjit_error *);
     void (*driver_close)(rt_driver *);
     uint32_t (*driver_devices)(const rt_driver *);
@@ -110,11 +110,11 @@ typedef struct rt_devices {
 typedef const rt_devices *(*rt_device_query_fn)(uint32_t abi);
 OPJIT_API const rt_devices *opjit_device_query(uint32_t abi); /* NULL where abi is not RT_DEVICES_ABI */
 
-/* Loads the library where it isn't yet, as the codegen library is found: $OPJIT_DEVICE, beside opjit, the configured
+/* Loads the library if necessary, found like the codegen library: $OPJIT_DEVICE, beside opjit, the configured
  * folder. */
 opjit_status opjit_rt_devices(const rt_devices **out, opjit_error *error);
-/* The best target that the device runs code for; UNSUPPORTED where it is too old, or of an architecture that opjit
- * makes no code for. */
+/* Finds the best target that the device runs code for; UNSUPPORTED where the device is too old or opjit generates no
+ * code for its architecture. */
 opjit_status opjit_rt_device_target(const char *device, const rt_device_info *info, rt_target *out, opjit_error *error);
 /* Whether code for *target runs on a device whose best target is *best. */
 bool opjit_rt_device_runs(const rt_target *best, const rt_target *target);

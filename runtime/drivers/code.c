@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - code that a device's driver has loaded, its launches with the memory that they share, and the
- * table of this library. */
+/* code.c - code loaded by a device's driver, its launches with the workspace they share, and the table of this
+ * library. */
 #include <opjit/opjit.h>
 #include <stdalign.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "runtime/drivers/driver.h"
 
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6, LOG_BYTES = 2048 }; /* CUjit_option */
-#define STREAM_PER_THREAD ((void *)2)                                  /* another one for each thread, by one handle */
+#define STREAM_PER_THREAD ((void *)2)                                  /* one handle, another stream per thread */
 
 /* --- code -------------------------------------------------------------------------------------------------------- */
 static size_t code_bytes(uint32_t entries)
@@ -37,7 +37,7 @@ static opjit_status check(const rt_device *d, size_t number, int code, opjit_err
     return opjit_rt_driver_check(d->api, &d->f, d->name, number, code, error);
 }
 
-/* In the device's context.  code->module is set as soon as there is one. */
+/* Called in the device's context.  Sets code->module as soon as there is one. */
 static opjit_status load_module(rt_device *d, const rt_device_text *text, rt_device_code *code, opjit_error *error)
 {
     char log[LOG_BYTES] = "";
@@ -49,7 +49,7 @@ static opjit_status load_module(rt_device *d, const rt_device_text *text, rt_dev
         code->module = NULL;
         check(d, RT_FUNCTION(module_load), failed, error);
         log[sizeof log - 1] = '\0';
-        log[strcspn(log, "\n")] = '\0'; /* the first is what it is about */
+        log[strcspn(log, "\n")] = '\0'; /* the first line says what the error is about */
         if (log[0] != '\0' && opjit_rt_driver_status(failed) == OPJIT_CODEGEN)
             opjit_rt_error_set(error, OPJIT_CODEGEN, "%s: the driver refuses the code: %s", d->name, log);
         return opjit_rt_driver_status(failed);
@@ -75,7 +75,7 @@ static opjit_status load(rt_device *d, const rt_device_text *text, rt_device_cod
     return status;
 }
 
-/* Under the device's lock: two threads with one text load it once. */
+/* Holds the device's lock, so that two threads with one text load it once. */
 static opjit_status find_or_load(rt_device *d, const rt_device_text *text, rt_hash hash, rt_device_code **out,
                                  opjit_error *error)
 {
@@ -136,7 +136,7 @@ void opjit_rt_device_unload(rt_device_code *code)
     *at = code->next;
     pthread_mutex_unlock(&d->mutex);
     if (opjit_rt_device_enter(d, NULL) == OPJIT_OK) {
-        d->f.context_wait(); /* for launches that are still under way */
+        d->f.context_wait(); /* launches may still be running */
         d->f.module_unload(code->module);
         opjit_rt_device_leave(d);
     }
@@ -144,7 +144,7 @@ void opjit_rt_device_unload(rt_device_code *code)
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
-/* The stream's own, which grows: what is under way there still uses the old one, and freeing waits for it. */
+/* The stream's own workspace, which grows.  Running launches still use the old one; freeing it waits for them. */
 static opjit_status find_workspace(rt_device *d, void *stream, uint64_t bytes, uint64_t *out, opjit_error *error)
 {
     rt_workspace *w = d->workspaces;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.c - GPUs by their driver's functions: what is there, memory, streams.  Names and numbers are
- * names.c's, code and launches code.c's. */
+/* driver.c - GPUs through their driver's functions: loading a driver, devices, memory, streams.  Names and numbers are
+ * in names.c, code and launches in code.c. */
 #define _GNU_SOURCE
 #include "runtime/drivers/driver.h"
 
@@ -48,7 +48,7 @@ opjit_status opjit_rt_driver_status(int code)
     case NOT_FOUND:
     case ILLEGAL_ADDRESS:
     case MISALIGNED_ADDRESS:
-    case LAUNCH_FAILED: return OPJIT_INTERNAL; /* a kernel or a launch of ours is wrong */
+    case LAUNCH_FAILED: return OPJIT_INTERNAL; /* opjit's kernel or launch is wrong */
     default: return OPJIT_UNAVAILABLE;
     }
 }
@@ -256,7 +256,7 @@ void opjit_rt_device_leave(const rt_device *d)
     d->f.context_pop(&context);
 }
 
-/* One function of the driver in the device's context. */
+/* Calls one function of the driver in the device's context. */
 #define WITHIN(d, member, arguments)                                                                 \
     do {                                                                                             \
         TRY(opjit_rt_device_enter(d, error));                                                        \
@@ -341,7 +341,7 @@ void opjit_rt_stream_destroy(rt_device *device, void *stream)
 {
     if (stream == NULL || opjit_rt_device_enter(device, NULL) != OPJIT_OK)
         return;
-    device->f.stream_wait(stream); /* another stream may get its number */
+    device->f.stream_wait(stream); /* another stream may get the same handle later */
     pthread_mutex_lock(&device->working);
     for (rt_workspace **at = &device->workspaces; *at != NULL; at = &(*at)->next) {
         if ((*at)->stream == stream) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h - what drivers differ in: names, numbers, and how a device is asked about itself.  For the files of this
- * folder alone. HIP was made after CUDA's driver API: functions have the same parameters, in machine code, and errors the
+/* driver.h - what drivers differ in: names, numbers, and how a device describes itself.  For the files of this folder.
+ * HIP follows CUDA's driver API: at the machine-code level functions take the same parameters, and errors have the
  * same numbers. */
 #ifndef OPJIT_RUNTIME_DRIVERS_DRIVER_H
 #define OPJIT_RUNTIME_DRIVERS_DRIVER_H
@@ -9,7 +9,7 @@
 
 #include "runtime/device/device.h"
 
-/* Each function once: our name for it, CUDA's and HIP's ("": it has none), its parameters. */
+/* Each function once: our name, CUDA's, HIP's ("": it has none), parameters. */
 #define RT_DRIVER_FUNCTIONS(F)                                                                                     \
     F(init, "cuInit", "hipInit", (unsigned))                                                                       \
     F(version, "cuDriverGetVersion", "hipDriverGetVersion", (int *))                                               \
@@ -47,13 +47,13 @@ typedef struct rt_functions {
 
 typedef struct rt_api rt_api;
 struct rt_api {
-    char word[8], title[8]; /* "cuda": of devices; "CUDA" */
-    char library[24];       /* the system's; and its predecessor, or "" */
+    char word[8], title[8]; /* "cuda", as in device names; "CUDA", as in messages */
+    char library[24];       /* the system's library; and its predecessor, or "" */
     char older[24];
-    char variable[24]; /* of the environment: a path in its stead */
-    const char *names; /* of rt_functions in order, one behind the other */
-    bool has_log;      /* a driver that compiles says what it didn't like */
-    /* Architecture, processors, shared memory of a device. */
+    char variable[24]; /* environment variable with another path */
+    const char *names; /* of rt_functions in order, NUL-separated */
+    bool has_log;      /* the driver compiles, and logs its complaints */
+    /* Asks for a device's architecture, number of processors and shared memory. */
     opjit_status (*ask)(const rt_api *api, const rt_functions *f, const char *who, int device, rt_device_info *out,
                         opjit_error *error);
 };
@@ -66,7 +66,7 @@ opjit_status opjit_rt_driver_check(const rt_api *api, const rt_functions *f, con
 #define RT_CHECK(api, f, who, member, arguments) \
     TRY(opjit_rt_driver_check(api, f, who, RT_FUNCTION(member), (f)->member arguments, error))
 #define CHECK(d, member, arguments) RT_CHECK((d)->api, &(d)->f, (d)->name, member, arguments)
-opjit_status opjit_rt_driver_status(int code); /* ours for the driver's, which is none for good */
+opjit_status opjit_rt_driver_status(int code); /* our status for the driver's, which is not 0 */
 
 struct rt_driver {
     opjit_allocator allocator;
@@ -75,7 +75,7 @@ struct rt_driver {
     uint32_t devices, version;
 };
 
-/* Memory that calls in one stream use one after the other. */
+/* Memory that the calls in one stream use one after the other. */
 typedef struct rt_workspace {
     struct rt_workspace *next;
     void *stream;
@@ -90,22 +90,22 @@ struct rt_device {
     int number;
     void *context;
     rt_device_info info;
-    pthread_mutex_t mutex; /* of codes and their references */
+    pthread_mutex_t mutex; /* guards codes and their references */
     rt_device_code *codes;
-    pthread_mutex_t working; /* of workspaces; held while a call that uses one puts its launches */
+    pthread_mutex_t working; /* guards workspaces; held while a call that uses one puts its launches */
     rt_workspace *workspaces;
 };
 
 struct rt_device_code {
     rt_device_code *next;
     rt_device *device;
-    rt_hash hash; /* of code and names */
+    rt_hash hash; /* of the code and its names */
     uint32_t references, entry_count;
     void *module;
     void *entries[];
 };
 
-/* Makes the device's context the thread's, until leave. */
+/* Makes the device's context the thread's current one, until leave. */
 opjit_status opjit_rt_device_enter(const rt_device *d, opjit_error *error);
 void opjit_rt_device_leave(const rt_device *d);
 

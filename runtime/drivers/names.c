@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - the two drivers: CUDA's for NVIDIA's GPUs, HIP's for AMD's.  Nothing of either is needed to build
- * opjit: their names, numbers and the one structure are written down here. */
+/* names.c - the two drivers as data: CUDA's for NVIDIA's GPUs, HIP's for AMD's.  Nothing of either vendor is needed to
+ * build opjit: names, numbers and the one structure are written down here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static opjit_status ask_cuda(const rt_api *api, const rt_functions *f, const cha
     return OPJIT_OK;
 }
 
-static const char cuda_names[] = /* no pointers, which would have to be relocated */
+static const char cuda_names[] = /* one string, because pointers would need relocation */
 #define F(member, cuda, hip, parameters) cuda "\0"
     RT_DRIVER_FUNCTIONS(F);
 #undef F
@@ -37,7 +37,7 @@ const rt_api opjit_rt_cuda = { .word = "cuda",
                                .ask = ask_cuda };
 
 /* --- HIP ---------------------------------------------------------------------------------------------------------- */
-/* hipDeviceProp_t since ROCm 6 as far as we read it; nothing else gives the whole name of the architecture. */
+/* hipDeviceProp_t since ROCm 6, as far as we read it.  Nothing else gives the full name of the architecture. */
 typedef struct hip_properties {
     char unread0[296];
     size_t shared_bytes;
@@ -45,7 +45,7 @@ typedef struct hip_properties {
     int processors;
     char unread2[768];
     char arch[256];  /* "gfx90a:sramecc+:xnack-" */
-    char rest[1024]; /* what it has behind them, and may get */
+    char rest[1024]; /* fields that we don't read, and room for more */
 } hip_properties;
 _Static_assert(offsetof(hip_properties, processors) == 388 && offsetof(hip_properties, arch) == 1160, "as HIP has it");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image.c - writes and checks images.  A checked image can be read without further care: every offset, count, string
- * and entry point has been shown to lie inside.  It does not vouch for what the machine code does: a checksum is no
- * signature. */
+ * and entry point has been shown to lie inside.  The check can't vouch for what the machine code does: a checksum is
+ * not a signature. */
 #include "runtime/image/image.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "runtime/image/image_layout.h"
 #include "runtime/target/target.h"
 
-/* Code of AArch64 finds its constants by their distance in pages. */
+/* AArch64 code addresses its constants by distances in pages. */
 static size_t code_alignment(rt_arch arch)
 {
     return arch == RT_ARCH_AARCH64 ? 4096 : 64;
@@ -38,7 +38,7 @@ static uint32_t put_array(rt_bytes *out, size_t base, const void *data, size_t c
     return (uint32_t)at;
 }
 
-/* Puts a string behind the arrays and its offset into the copy of the struct that it belongs to. */
+/* Appends a string after the arrays and stores its offset in the copy of the struct that it belongs to. */
 static void put_name(rt_bytes *out, size_t base, const char *text, size_t field)
 {
     const uint32_t name = put_string(out, base, text);
@@ -47,7 +47,7 @@ static void put_name(rt_bytes *out, size_t base, const char *text, size_t field)
         memcpy(out->data + base + field, &name, sizeof name);
 }
 
-/* Steps that are launches, each with its own description. */
+/* Appends the description of each step that is a launch. */
 static void put_launches(const rt_meta_source *s, rt_bytes *out, size_t base, uint32_t steps)
 {
     const uint32_t launches = put_array(out, base, s->launches, s->steps, sizeof *s->launches);
@@ -61,7 +61,7 @@ static void put_launches(const rt_meta_source *s, rt_bytes *out, size_t base, ui
     }
 }
 
-/* Arrays first, then strings: the names are patched into the copies as their offsets become known. */
+/* Arrays first, then strings: each name's offset is patched into the copied struct once it is known. */
 static void put_meta(const rt_meta_source *s, rt_bytes *out)
 {
     const size_t base = out->size;
@@ -171,16 +171,16 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
 
 #define CORRUPT(...) opjit_rt_error_set(error, OPJIT_CORRUPT, "image: " __VA_ARGS__)
 
-/* Of the first version, which lacks what was added behind it. */
+/* The size of the first version, without the fields added later. */
 #define META_LEAST offsetof(opjit_kernel_meta, unproven_bounds)
 
-/* The array of count elements at offset lies in the metadata and is aligned. */
+/* Whether the array of count elements at offset is aligned and lies in the metadata. */
 static bool array_inside(const opjit_kernel_meta *meta, uint32_t offset, uint64_t count, uint64_t size)
 {
     return offset % 8 == 0 && offset >= META_LEAST && offset <= meta->size && count * size <= meta->size - offset;
 }
 
-/* The metadata ends with a NUL, so all texts in it end. */
+/* The metadata ends with a NUL, so every text inside it ends, too. */
 static bool string_inside(const opjit_kernel_meta *meta, uint32_t offset)
 {
     return offset >= META_LEAST && offset < meta->size;
@@ -191,8 +191,8 @@ static bool dtype_known(uint32_t dtype)
     return dtype <= DML_TENSOR_DATA_TYPE_INT4 && opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)dtype) != 0;
 }
 
-/* Rank, sizes and strides are sane and every element they reach lies in info->bytes, which are no more than any
- * tensor has. */
+/* Whether rank, sizes and strides are valid and every element they reach lies in info->bytes, which is at most the
+ * tensor limit. */
 static bool layout_sane(const opjit_buffer_info *info)
 {
     uint64_t last = 0, bytes;
@@ -228,7 +228,7 @@ static opjit_status check_buffers(const opjit_kernel_meta *meta, opjit_error *er
             return CORRUPT("buffer %u has role %u, its place says %u", i, info->role, role);
         if (!dtype_known(info->dtype))
             return CORRUPT("buffer %u has element type %u", i, info->dtype);
-        if (!is_power_of_two(info->align)) /* a host may promise any; creation and calls check the pointers */
+        if (!is_power_of_two(info->align)) /* any power of two; creation and calls check the pointers */
             return CORRUPT("buffer %u has alignment %u", i, info->align);
         if (!layout_sane(info))
             return CORRUPT("buffer %u: rank, sizes and strides do not fit its %llu bytes", i,
@@ -241,7 +241,7 @@ static opjit_status check_buffers(const opjit_kernel_meta *meta, opjit_error *er
     return OPJIT_OK;
 }
 
-/* [lo, hi] is what the element type can hold: the call then needs no second check of the extension to 8 bytes. */
+/* Whether [lo, hi] lies in the element type's range; a call then needs no second check of the extension to 8 bytes. */
 static bool interval_sane(const opjit_param_info *info)
 {
     switch ((DML_TENSOR_DATA_TYPE)info->dtype) {
@@ -272,7 +272,7 @@ static opjit_status check_params(const opjit_kernel_meta *meta, opjit_error *err
     return OPJIT_OK;
 }
 
-/* A grid that drivers take, of a kernel with a name. */
+/* Whether drivers accept the grid, and the kernel has a name. */
 static bool launch_sane(const opjit_kernel_meta *meta, uint32_t entry)
 {
     const opjit_launch_info *l = (const opjit_launch_info *)(const void *)((const char *)meta + entry);
@@ -348,7 +348,7 @@ opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_si
 {
     if ((uintptr_t)meta % 8 != 0 || size < META_LEAST)
         return CORRUPT("metadata of %zu bytes at %p", size, meta);
-    if (code_size == 0) /* images are without code where they are interpreted */
+    if (code_size == 0) /* only interpreted images have no code */
         return CORRUPT("metadata without code");
     return check_meta(meta, size, code_size, error);
 }
@@ -387,7 +387,7 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     if (hash.lo != header.hash_lo || hash.hi != header.hash_hi)
         return CORRUPT("checksum differs");
     TRY(check_meta(meta, header.meta_size, header.code_size, error));
-    if (arch == RT_ARCH_NVPTX && bytes[size - 1] != '\0') /* as its driver reads it */
+    if (arch == RT_ARCH_NVPTX && bytes[size - 1] != '\0') /* the driver reads PTX up to its NUL */
         return CORRUPT("a text of code without an end");
     *out_meta = meta;
     *out_code = bytes + header.code_offset;

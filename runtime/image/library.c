@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - kernels that were compiled ahead of time: finding them in a registry, and kernels of them that can be
- * called.  The registry is data of a file or of the program, and not believed: whatever it leads to has to lie in the
- * memory that it came with (library_file.c).  What the code there does is nobody's to check. */
+/* library.c - kernels that were compiled ahead of time: finds them by name in a registry and makes them callable.  The
+ * registry comes from a file or from the program, and nothing in it is believed: whatever it leads to must lie in the
+ * memory that it came with (library_file.c).  What the code there does can't be checked. */
 #include "runtime/image/library.h"
 
 #include <stdalign.h>
@@ -13,18 +13,18 @@
 struct opjit_library {
     rt_core *core;
     const opjit_aot_registry *registry;
-    rt_mapping mapping; /* base NULL: the registry is the program's own */
+    rt_mapping mapping; /* base NULL: the registry is part of the program */
     rt_span spans[RT_LIBRARY_SPANS];
     uint32_t span_count;
-    uint32_t kernels;       /* names that differ */
-    atomic_uint references; /* the caller's, and one a kernel */
+    uint32_t kernels;       /* distinct names */
+    atomic_uint references; /* the caller's, and one per kernel */
 };
 
 #define CORRUPT(...) opjit_rt_error_set(error, OPJIT_CORRUPT, "library: " __VA_ARGS__)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Whether [p, p + size) lies in one of the spans.  Addresses are numbers here: p may be anything. */
+/* Whether [p, p + size) lies in one of the spans.  Addresses are plain numbers here: p may be anything. */
 static bool inside(const opjit_library *l, uintptr_t p, uint64_t size, bool code)
 {
     for (uint32_t i = 0; i < l->span_count; i++) {
@@ -125,7 +125,7 @@ const char *opjit_library_name(const opjit_library *library, uint32_t index)
 {
     if (library == NULL || index >= library->kernels)
         return NULL;
-    if (library->kernels == library->registry->count) /* each has one version */
+    if (library->kernels == library->registry->count) /* one version each */
         return name_of(library, index);
     for (uint32_t i = 0;; i++)
         if ((i == 0 || strcmp(name_of(library, i - 1), name_of(library, i)) != 0) && index-- == 0)
@@ -140,7 +140,7 @@ typedef struct found {
     rt_placed placed;
 } found;
 
-/* Wraps where the distance is damaged: such an address lies in no span. */
+/* Wraps around if the distance is damaged; the resulting address lies in no span. */
 static uintptr_t from(const void *base, int32_t offset)
 {
     return (uintptr_t)base + (uintptr_t)(intptr_t)offset;
@@ -167,7 +167,7 @@ static opjit_status check_constants(const opjit_library *l, const found *f, opji
     return OPJIT_OK;
 }
 
-/* Checks all of one version. */
+/* Checks everything about one version. */
 static opjit_status check_kernel(const opjit_library *l, const opjit_aot_entry *entry, found *out, opjit_error *error)
 {
     const uintptr_t at = from(entry, entry->kernel);
@@ -196,7 +196,7 @@ static opjit_status check_kernel(const opjit_library *l, const opjit_aot_entry *
     return check_constants(l, out, error);
 }
 
-/* The first version of that name that runs here. */
+/* Finds the first version of that name that runs here. */
 static opjit_status find(const opjit_library *l, const char *name, found *out, opjit_error *error)
 {
     const uint32_t count = l->registry->count;
@@ -228,7 +228,7 @@ static opjit_status make_kernel(opjit_library *l, found *f, void **constants, op
 
     for (uint32_t i = 0; i < f->record->constants; i++)
         constants[i] = (void *)from(f->record, constant_offsets(f->record)[i]); /* kernels only read them */
-    f->placed.named = l->mapping.base == NULL; /* else no linker has told debuggers about the code */
+    f->placed.named = l->mapping.base == NULL; /* otherwise no linker has told debuggers about the code */
     TRY(opjit_rt_kernel_place(l->core, &f->placed, constants, &hooks, out, error));
     atomic_fetch_add_explicit(&l->references, 1, memory_order_relaxed);
     return OPJIT_OK;

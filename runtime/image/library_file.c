@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library_file.c - where a library's registry comes from: a file that `opjit compile` wrote, or this program itself.
- * Files are not given to the dynamic loader, which would believe them: they are read, checked as a whole and mapped as
- * images are, which needs no relocation.  The program's own memory is known from its program headers. */
+/* library_file.c - where a library's registry comes from: a file that `opjit compile` wrote, or this program itself.  A
+ * file is not given to the dynamic loader, which would trust it: it is read, checked as a whole and mapped like an
+ * image, which needs no relocation.  The program's own memory is known from its program headers. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "runtime/cache/disk_file.h"
 #include "runtime/image/library.h"
 
-#define MOST_BYTES 0x80000000u /* of a library: offsets in it are 32 bits */
+#define MOST_BYTES 0x80000000u /* the largest library: its offsets have 32 bits */
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -129,7 +129,7 @@ typedef struct search {
     uint32_t count;
 } search;
 
-/* The segments of the object that the address lies in. */
+/* Collects the segments of the object that contains the address. */
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *user)
 {
     search *s = user;

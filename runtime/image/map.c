@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c - puts an image's code where it can run.  No page is ever writable and executable at one time: pages are filled
- * while writable, then flipped; where the system forbids that flip, a file in memory is mapped twice. */
+/* map.c - puts an image's code where it can run.  No page is ever writable and executable at the same time: pages are
+ * filled while writable, then become r-x; where the system forbids that change, the image goes through a memory file
+ * that is mapped r-x. */
 #define _GNU_SOURCE
 #include "runtime/image/image.h"
 
@@ -24,7 +25,7 @@ static size_t mapping_size(size_t size)
     return (size_t)align_up(size, page_size());
 }
 
-/* NULL with errno. */
+/* Returns NULL with errno set. */
 static void *map_writable(size_t bytes, int populate)
 {
     void *const base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
@@ -32,7 +33,7 @@ static void *map_writable(size_t bytes, int populate)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* With the lock held. */
+/* The lock is held. */
 static bool map_chunk(rt_code_pages *pages)
 {
     const size_t bytes = CHUNK_PAGES * page_size();
@@ -57,12 +58,12 @@ void opjit_rt_code_pages_free(rt_code_pages *pages)
     pages->left = 0;
 }
 
-/* The next pages; NULL: with errno. */
+/* Takes the next pages; NULL with errno set. */
 static void *take_pages(rt_code_pages *pages, size_t bytes)
 {
     uint8_t *base = NULL;
 
-    if (opjit_rt_lock(&pages->lock)) /* a thread of the parent may have taken half of them */
+    if (opjit_rt_lock(&pages->lock)) /* a thread of the parent may have been taking pages */
         pages->left = 0;
     if (pages->left >= bytes || map_chunk(pages)) {
         base = pages->next;
@@ -77,7 +78,7 @@ static bool map_by_flip(rt_code_pages *pages, const void *image, size_t size, rt
 {
     const size_t total = mapping_size(size);
     const bool small = total <= MOST_FAULTS * page_size();
-    /* Populated: a system call for all pages is cheaper than a fault for each, unless they are few. */
+    /* Populated, unless there are few pages: one system call for all of them is cheaper than a fault for each. */
     void *const base =
         small && pages != NULL ? take_pages(pages, total) : map_writable(total, small ? 0 : MAP_POPULATE);
 
@@ -97,13 +98,13 @@ static bool map_by_flip(rt_code_pages *pages, const void *image, size_t size, rt
 static int memory_file(void)
 {
     int file = -1;
-#if defined(MFD_EXEC) /* systems where such files are not executable by default */
+#if defined(MFD_EXEC) /* for systems where such files are not executable by default */
     file = memfd_create("opjit", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 #endif
     return file >= 0 ? file : memfd_create("opjit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/* Writes by write(2) calls, not through a writable mapping: none is ever needed. */
+/* Writes by write(2), so that a writable mapping never exists. */
 static bool fill_file(int file, const uint8_t *bytes, size_t size, size_t total)
 {
     if (ftruncate(file, (off_t)total) != 0)
@@ -119,8 +120,8 @@ static bool fill_file(int file, const uint8_t *bytes, size_t size, size_t total)
     return true;
 }
 
-/* Security modules may forbid making written anonymous memory executable and still allow to map a file so.  The file is
- * sealed: nobody who comes by it, and no child, which shares its pages, can write into the code. */
+/* Security modules may forbid making written anonymous memory executable and still allow mapping a file as executable.
+ * The file is sealed: nobody who gets hold of it, and no child that shares its pages, can write into the code. */
 static bool map_by_file(const void *image, size_t size, rt_mapping *out)
 {
     const size_t total = mapping_size(size);

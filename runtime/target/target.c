@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target.c - target descriptions: canonical text in and out.  The tables are target_table.c's; looks at no machine,
- * which is target_host.c's. */
+/* target.c - target strings: text to target and back.  The tables are in target_table.c; what this machine is, in
+ * target_host.c. */
 #include "runtime/target/target_table.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ rt_arch opjit_rt_target_arch(uint64_t set)
     return RT_ARCH_X86_64;
 }
 
-/* The level's, or those that a feature promises. */
+/* The level's width, or the width that a feature promises. */
 static uint32_t default_vector_bytes(const rt_target *t)
 {
     uint32_t bytes = opjit_rt_level(t->arch, t->level)->vector_bytes;
@@ -123,7 +123,8 @@ static bool span_is(span s, const char *text)
     return strlen(text) == s.length && memcmp(s.at, text, s.length) == 0;
 }
 
-/* Cuts s at the first stop character: returns what is before it and leaves it and the rest in *s. */
+/* Cuts s at the first stop character: returns the part before it and leaves the rest, stop character included, in
+ * *s. */
 static span span_cut(span *s, const char *stops)
 {
     span head = { s->at, 0 };
@@ -136,7 +137,7 @@ static span span_cut(span *s, const char *stops)
 
 #define SPAN(s) (int)((s).length > 40 ? 40 : (s).length), (s).at /* for %.*s, kept short in messages */
 
-/* With every feature what it builds on, until nothing is added. */
+/* Adds the features that each feature of the set builds on, until nothing changes. */
 static uint64_t close_features(uint64_t set)
 {
     uint64_t before;
@@ -149,7 +150,7 @@ static uint64_t close_features(uint64_t set)
     return set;
 }
 
-/* Levels are listed, named CPUs would be more than a message holds. */
+/* Lists the levels; the named CPUs would not fit into a message. */
 static opjit_status refuse_name(const char *family, span name, opjit_error *error)
 {
     char known[160] = "";
@@ -217,7 +218,7 @@ static opjit_status add_feature(span name, rt_arch arch, uint64_t *set, opjit_er
                               examples[arch]);
 }
 
-/* Tuning and cache sizes of a named CPU stay; defaults follow the level. */
+/* Keeps the tuning and cache sizes of a named CPU; other defaults follow the level. */
 static void set_features(rt_target *t, uint64_t set)
 {
     const rt_target base = *t;
@@ -282,7 +283,8 @@ static opjit_status parse_tune(span value, rt_target *out, opjit_error *error)
                                                              : "none");
 }
 
-/* needs: the feature without which there are no such vectors, as a set; brings: the one that promises their length. */
+/* needs: the features (as a set) without which such vectors don't exist; brings: the feature that promises their
+ * length. */
 static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
 {
     static const struct {
@@ -388,7 +390,7 @@ opjit_status opjit_rt_target_parse(const char *text, rt_target *out, opjit_error
 {
     opjit_status status;
 
-    memset(out, 0, sizeof *out); /* padding too: equal targets are equal bytes */
+    memset(out, 0, sizeof *out); /* padding too: equal targets have equal bytes */
     memcpy(out->tune, "generic", sizeof "generic");
     status = parse(text, out, error);
     if (status != OPJIT_OK)

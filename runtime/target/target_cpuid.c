@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_cpuid.c - which bit of cpuid stands for which feature of x86-64: data for whoever asks this machine
- * (target_host.c) and for code that asks the machine that it will run on. */
+/* target_cpuid.c - which bit of cpuid stands for which feature of x86-64.  Data for target_host.c, which asks this
+ * machine, and for generated code, which asks the machine it runs on. */
 #include "runtime/target/target.h"
 
-/* Rows of one leaf stand together: each is asked once. */
+/* Rows of one leaf are adjacent, so that each leaf is asked once. */
 const rt_cpuid_bit opjit_rt_cpuid_bits[] = {
     { RT_X86_SSE3, 1, 'c', 0, 0 },
     { RT_X86_SSSE3, 1, 'c', 9, 0 },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_host.c - what this machine is: cpuid or the kernel's word, the operating system's register state, cache sizes.
- * Detected here and not by LLVM, so that the key of a cached kernel needs no LLVM. */
+/* target_host.c - detects this machine: cpuid or the kernel's hardware capabilities, saved register state, cache sizes,
+ * tuning.  Done here and not by LLVM, so that the key of a cached kernel needs no LLVM. */
 #include "runtime/target/target.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static regs cpuid(uint32_t leaf, uint32_t subleaf)
     return r;
 }
 
-/* Which register state the operating system saves: without it AVX instructions fault whatever cpuid says. */
+/* The register state that the operating system saves.  Without it AVX instructions fault whatever cpuid says. */
 static uint64_t saved_state(bool osxsave)
 {
     uint32_t low = 0, high = 0;
@@ -50,7 +50,7 @@ static uint64_t read_features(void)
     uint64_t set = 0;
 
     for (const rt_cpuid_bit *row = opjit_rt_cpuid_bits; row->leaf != 0; row++) {
-        if (row->leaf != leaf) /* not for each row: in a virtual machine cpuid takes 10 us */
+        if (row->leaf != leaf) /* once per leaf, not per row: cpuid leaves a virtual machine */
             r = cpuid(leaf = row->leaf, 0);
         if ((reg_of(r, row->reg) >> row->bit & 1) != 0 && (state & row->state) == row->state)
             set |= UINT64_C(1) << row->feature;
@@ -63,7 +63,7 @@ static uint64_t read_features(void)
 static const struct model_row {
     char vendor; /* 'I' GenuineIntel, 'A' AuthenticAMD, 'H' HygonGenuine */
     uint8_t family;
-    uint8_t first, last; /* models; the first row that matches decides */
+    uint8_t first, last; /* models; the first matching row wins */
     const char *tune;
 } models[] = {
     { 'A', 0x17, 0x00, 0x2f, "znver1" },       { 'A', 0x17, 0x30, 0xff, "znver2" },
@@ -128,11 +128,11 @@ static const char *host_tune(uint64_t features)
     return "generic";
 }
 
-/* Of a cache so large a share for each thread that uses it is more than any machine has.  A guest of a few threads that
- * sees the whole last cache of its host, hundreds of megabytes, shares it with guests that it does not see. */
+/* The most of a shared last-level cache that counts per thread.  A virtual machine with few threads may see its host's
+ * whole cache, hundreds of megabytes, and shares it with others that it does not see. */
 #define LARGEST_SHARE (UINT64_C(16) << 20)
 
-/* Deterministic cache parameters: leaf 4 on Intel, 0x8000001d (same layout) on AMD. */
+/* The deterministic cache parameters: leaf 4 on Intel, 0x8000001d (same layout) on AMD. */
 static void host_caches(uint64_t sizes[4])
 {
     const bool intel = cpuid(0, 0).b == 0x756e6547;
@@ -152,7 +152,7 @@ static void host_caches(uint64_t sizes[4])
 
 #else
 
-/* Unknown parts get the level's defaults: no table of part numbers is kept for these. */
+/* A CPU without a row gets a tuning by its features. */
 static const char *host_tune(uint64_t features)
 {
     (void)features;
@@ -169,7 +169,7 @@ static void host_caches(uint64_t sizes[4])
 #define PR_SVE_GET_VL 51
 #endif
 
-/* Bits of AT_HWCAP and AT_HWCAP2, which are the kernel's interface: asm/hwcap.h. */
+/* Bits of AT_HWCAP and AT_HWCAP2 as in the kernel's asm/hwcap.h. */
 static uint64_t read_features(void)
 {
     uint64_t set = UINT64_C(1) << RT_ARM_NEON;
@@ -189,7 +189,7 @@ static uint64_t read_features(void)
 
 #else
 
-/* One letter, one bit.  Extensions with longer names are not looked for. */
+/* One bit per letter.  Extensions with longer names are not detected. */
 static uint64_t read_features(void)
 {
     static const struct {
@@ -217,7 +217,7 @@ static uint64_t read_features(void)
 
 /* --- caches ------------------------------------------------------------------------------------------------------- */
 
-/* First line of a small file of /sys without its newline; false where there is none. */
+/* Reads the first line of a small file of /sys without its newline; false: there is none. */
 static bool read_line(const char *path, char *line, int size)
 {
     FILE *file = fopen(path, "re");
@@ -232,7 +232,7 @@ static bool read_line(const char *path, char *line, int size)
     return good;
 }
 
-/* Where nobody told: /sys may know, also in virtual machines whose cpuid hides the caches. */
+/* Fills in sizes that are still 0.  /sys may know them even in virtual machines whose cpuid hides the caches. */
 static void sys_caches(uint64_t sizes[4])
 {
     for (unsigned index = 0; index < 8; index++) {
@@ -253,7 +253,7 @@ static void sys_caches(uint64_t sizes[4])
     }
 }
 
-/* What a feature builds on may be hidden by a virtual machine: then the feature goes too. */
+/* A virtual machine may hide a feature that others build on; those are dropped, too. */
 static uint64_t host_features(void)
 {
     uint64_t set = read_features(), before;
@@ -278,7 +278,7 @@ static void detect(rt_target *out)
     host_caches(sizes);
     if (sizes[1] == 0)
         sys_caches(sizes);
-    if (sizes[1] >= 1024 && sizes[2] >= 1024) { /* else the level's defaults */
+    if (sizes[1] >= 1024 && sizes[2] >= 1024) { /* otherwise the level's defaults */
         out->l1 = sizes[1];
         out->l2 = sizes[2];
         out->l3 = sizes[3];
@@ -286,7 +286,7 @@ static void detect(rt_target *out)
     opjit_rt_target_write_text(out);
 }
 
-/* Detected once a process: cpuid leaves a virtual machine every time, tens of microseconds in all. */
+/* Once per process, because each cpuid leaves a virtual machine. */
 static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 static rt_target host_target;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_table.c - what there is to compile for, as tables: levels, features, named CPUs, tunings. */
+/* target_table.c - the targets that exist, as tables: levels, features, named CPUs, tunings. */
 #include "runtime/target/target_table.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
 
-/* RV64 without V has no vectors: LLVM takes those of the schedule apart, into as many scalars of one step. */
+/* RV64 without V has no vectors: LLVM splits those of the schedule into scalars. */
 static const rt_level_row levels[] = {
     { X86, 1, "x86-64-v1", 16, 32 * KIB, 256 * KIB, 8 * MIB },
     { X86, 2, "x86-64-v2", 16, 32 * KIB, 256 * KIB, 8 * MIB },
@@ -36,7 +36,7 @@ static const rt_level_row levels[] = {
 };
 enum { LEVEL_COUNT = sizeof levels / sizeof *levels };
 
-/* What the feature's instructions build on; LLVM takes these for granted once it is told the feature. */
+/* The features that AVX-512 builds on; LLVM assumes them once it is told the feature. */
 #define AVX512_BASE (BIT(RT_X86_AVX2) | BIT(RT_X86_F16C) | BIT(RT_X86_FMA))
 #define AVX512_FP16_BASE (BIT(RT_X86_AVX512BW) | BIT(RT_X86_AVX512DQ) | BIT(RT_X86_AVX512VL))
 
@@ -106,7 +106,7 @@ const rt_feature_row opjit_rt_features[RT_FEATURE_COUNT] = {
      BIT(RT_X86_AVX512VPOPCNTDQ))
 #define RISCV_B (BIT(RT_RISCV_ZBA) | BIT(RT_RISCV_ZBB) | BIT(RT_RISCV_ZBS))
 
-/* l3 is what cores of a typical part of the family share. */
+/* l3 is what the cores of a typical part of the family share. */
 static const rt_cpu_row cpus[] = {
     { "haswell", "haswell", X86, 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
     { "skylake", "skylake", X86, 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
@@ -139,7 +139,7 @@ static const rt_cpu_row cpus[] = {
 };
 enum { CPU_COUNT = sizeof cpus / sizeof *cpus };
 
-/* LLVM writes a warning to standard error for a tuning it does not know, so only these get through. */
+/* LLVM prints a warning to standard error for an unknown tuning, so only these names are accepted. */
 static const char *const x86_tunes[] = {
     "generic",      "nehalem",        "westmere",        "sandybridge", "ivybridge",      "haswell",
     "broadwell",    "skylake",        "skylake-avx512",  "cascadelake", "cooperlake",     "cannonlake",
@@ -187,7 +187,7 @@ const char *opjit_rt_target_family(rt_arch arch)
     return arch == NV ? "nvptx" : arch == AMD ? "amdgpu" : arch == SPV ? "spirv" : "cpu";
 }
 
-/* CPUs before GPUs, of either levels before named ones. */
+/* CPUs before GPUs; within each, levels before named ones. */
 bool opjit_rt_target_name(uint32_t index, char *text, size_t size)
 {
     enum { ALL = LEVEL_COUNT + CPU_COUNT };

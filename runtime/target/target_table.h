@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_table.h - the tables behind target strings: architectures with their levels, features, named CPUs, tunings.
- * For target.c and target_host.c; everybody else asks target.h. */
+ * For target.c and target_host.c; all others use target.h. */
 #ifndef OPJIT_RUNTIME_TARGET_TARGET_TABLE_H
 #define OPJIT_RUNTIME_TARGET_TARGET_TABLE_H
 
@@ -8,7 +8,7 @@
 
 #define RT_FEATURE_BIT(feature) (UINT64_C(1) << (feature))
 
-/* A level of an architecture: its name in targets, and what a target of that level is unless it says otherwise. */
+/* A level of an architecture: its name in target strings, and the defaults of a target of that level. */
 typedef struct rt_level_row {
     rt_arch arch;
     uint32_t level;
@@ -20,13 +20,13 @@ typedef struct rt_level_row {
 typedef struct rt_feature_row {
     const char *name;      /* LLVM's spelling, also ours */
     rt_arch arch;
-    uint32_t level;        /* first level of the architecture that has it; 0: none */
+    uint32_t level;        /* lowest level of the architecture that has it; 0: none */
     uint64_t needs;        /* what its instructions build on */
-    uint32_t vector_bytes; /* of vectors that it promises, beyond the level's; 0: none */
-    bool ours;             /* no feature to LLVM */
+    uint32_t vector_bytes; /* vector width that it promises beyond the level's; 0: none */
+    bool ours;             /* unknown to LLVM */
 } rt_feature_row;
 
-/* Named CPUs.  l1 0: the level's cache sizes. */
+/* Named CPUs.  l1 0: the level's cache sizes apply. */
 typedef struct rt_cpu_row {
     const char *name, *tune;
     rt_arch arch;
