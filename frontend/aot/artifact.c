@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artifact.c - ahead-of-time output: operators and graphs in, objects and texts for other programs out.  Nothing is
- * written to files here, and no kernel is made that could be called in this process. */
+/* artifact.c - an artifact: a set of kernels compiled ahead of time for one or several targets.  Takes operators and
+ * graphs; hands out objects and texts for other programs.  Writes no file and makes no kernel that this process could
+ * call. */
 #include "frontend/aot/artifact.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* What can't be a function's name in C or C++, or means something else there already. */
+/* Names that C or C++ doesn't allow for a function, or that already mean something there. */
 static const char *const taken[] = {
     "abort", "abs", "acos", "acosh", "alignas", "alignof", "and", "and_eq", "asin", "asinh", "asm", "atan", "atan2",
     "atanh", "auto", "bitand", "bitor", "bool", "break", "calloc", "case", "catch", "cbrt", "ceil", "char",
@@ -31,7 +32,7 @@ static const char *const taken[] = {
 
 bool opjit_fe_artifact_is_taken(const char *name)
 {
-    if (name[0] == '_' || strstr(name, "__") != NULL) /* reserved for compilers and libraries (C++) */
+    if (name[0] == '_' || strstr(name, "__") != NULL) /* reserved for compilers and libraries in C++ */
         return true;
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(taken[i], name) == 0)
@@ -57,7 +58,7 @@ opjit_status opjit_artifact_check_name(const char *name, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* What a kernel of that name adds to it for its other symbols. */
+/* Whether the name is one that a kernel called base uses for its other symbols. */
 static bool is_part(const char *name, const char *base)
 {
     static const char *const parts[] = { "", "_packed", "_runs_here", "_metadata", "_kernel", "_registry" };
@@ -87,7 +88,7 @@ static opjit_status check_kernel_name(const opjit_artifact *a, const char *name,
 
 /* --- targets ------------------------------------------------------------------------------------------------------ */
 
-/* A version whose features are all another's comes after that one; else they stay in order. */
+/* Puts a version behind every version whose features include all of its own; otherwise keeps the order. */
 static void sort_targets(rt_target *targets, uint32_t count)
 {
     for (uint32_t i = 0; i + 1 < count; i++) {
@@ -224,7 +225,7 @@ const char *opjit_artifact_name(const opjit_artifact *artifact, uint32_t index)
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
 
-/* "causal_mask" for one target; "causal_mask_x86_64_v3" where there are several. */
+/* The version's symbol: "causal_mask" for one target; "causal_mask_x86_64_v3" where there are several. */
 static void version_name(const opjit_artifact *a, const char *kernel, uint32_t version, char name[static FE_NAME_SIZE])
 {
     const char *text = a->targets[version].text;
@@ -234,7 +235,7 @@ static void version_name(const opjit_artifact *a, const char *kernel, uint32_t v
         snprintf(name, FE_NAME_SIZE, "%s", kernel);
     else if (length <= FE_NAME_SIZE - ARTIFACT_NAME_MOST - 3)
         snprintf(name, FE_NAME_SIZE, "%s_%.*s", kernel, (int)length, text + prefix);
-    else /* a level and many features */
+    else /* a level with many features */
         snprintf(name, FE_NAME_SIZE, "%s_version%u", kernel, version);
     for (char *c = name; *c != '\0'; c++)
         if (*c == '-' || *c == '+' || *c == '.')
@@ -267,7 +268,7 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
     return opjit_fe_meta_make(unit, &out->meta, error);
 }
 
-/* Copies of what the kernel binds itself: a graph that is kept has the small ones only. */
+/* Copies the constants that the kernel binds itself: a stored graph holds the small ones only. */
 static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject, fe_shipped *k, opjit_error *error)
 {
     const opjit_kernel_meta *meta = shipped_meta(k, 0);
@@ -306,7 +307,8 @@ static opjit_buffer_info *buffers_of(const fe_version *version)
     return (opjit_buffer_info *)(void *)(version->meta.data + m->buffer_info);
 }
 
-/* A caller doesn't know which version runs: an output may be an input's memory where it may in all of them. */
+/* A caller doesn't know which version runs, so an output may share an input's memory only if it may in every
+ * version. */
 static void agree_on_aliases(const fe_shipped *k, uint32_t versions)
 {
     const opjit_kernel_meta *m = (const opjit_kernel_meta *)(const void *)k->versions[0].meta.data;
@@ -369,7 +371,7 @@ static opjit_status add(opjit_artifact *a, const fe_subject *subject, const opji
                                   "options.flags: OPJIT_COMPILE_INTERPRET, but an artifact is machine code");
     TRY(check_kernel_name(a, read.name, error));
     TRY(grow(a, error));
-    if (options->level == OPJIT_LEVEL_AUTO) /* it is compiled once and run for years */
+    if (options->level == OPJIT_LEVEL_AUTO) /* compiled once and run for years */
         read.level = OPJIT_LEVEL_PEAK;
     k = ARENA_NEW(&a->arena, fe_shipped);
     if (k == NULL)
@@ -383,7 +385,7 @@ static opjit_status add(opjit_artifact *a, const fe_subject *subject, const opji
         return status;
     }
     a->kernels[a->kernel_count++] = k;
-    free_outputs(a->outputs); /* libraries have one kernel more now */
+    free_outputs(a->outputs); /* libraries now have one more kernel */
     return OPJIT_OK;
 }
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artifact.h - kernels that are compiled to be shipped, and the texts that go with them.  For this folder alone. */
+/* artifact.h - kernels that are compiled to be shipped, and the texts that go with them.  For the files of this
+ * folder. */
 #ifndef OPJIT_FRONTEND_AOT_ARTIFACT_H
 #define OPJIT_FRONTEND_AOT_ARTIFACT_H
 
 #include "frontend/frontend.h"
 
-#define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: what C promises to tell apart */
+#define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: the length that C guarantees to distinguish */
 #define ARTIFACT_KINDS (OPJIT_ARTIFACT_SPIRV + 1)
 
 /* A kernel for one of the artifact's targets. */
 typedef struct fe_version {
-    fe_unit *unit; /* its name is that of the symbols */
+    fe_unit *unit; /* named like its symbols */
     rt_bytes meta; /* opjit_kernel_meta, entries 0 */
 } fe_version;
 
@@ -21,11 +22,11 @@ typedef struct fe_argument {
 
 typedef struct fe_shipped {
     char name[ARTIFACT_NAME_MOST + 1];
-    fe_version *versions; /* as the artifact's targets */
+    fe_version *versions; /* one per target of the artifact */
     codegen_data *constants;
     fe_argument *arguments; /* inputs, outputs, parameters */
-    uint64_t workspace;               /* bytes that every version can do with */
-    rt_bytes outputs[ARTIFACT_KINDS]; /* made when first asked for; empty: not yet */
+    uint64_t workspace;               /* bytes that suffice for every version */
+    rt_bytes outputs[ARTIFACT_KINDS]; /* made when first requested; empty: not yet */
 } fe_shipped;
 
 struct opjit_artifact {
@@ -44,7 +45,7 @@ static inline const opjit_kernel_meta *shipped_meta(const fe_shipped *k, uint32_
     return (const opjit_kernel_meta *)(const void *)k->versions[version].meta.data;
 }
 
-/* What the metadata's offset of a string stands for; "" for 0. */
+/* The string at an offset of the metadata; "" for 0. */
 static inline const char *meta_text(const opjit_kernel_meta *m, uint32_t offset)
 {
     return offset == 0 ? "" : (const char *)m + offset;
@@ -59,19 +60,20 @@ static inline void put_list(rt_bytes *out, const uint64_t *numbers, uint32_t cou
     opjit_rt_bytes_u8(out, ']');
 }
 
-/* assemble.c: appends the machine code, for which the assembler may take so many seconds; UNAVAILABLE where there is none. */
+/* assemble.c: appends the machine code; gives the assembler this many seconds; UNAVAILABLE where there is no
+ * assembler. */
 #define FE_ASSEMBLE_SECONDS 60u
 opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, unsigned seconds, rt_bytes *out,
                                opjit_error *error);
-/* artifact.c: whether C, C++ or their libraries have the name, or reserve it. */
+/* artifact.c: whether C, C++ or their libraries use or reserve the name. */
 bool opjit_fe_artifact_is_taken(const char *name);
-/* names.c: the caller's names for a graph's buffers; those of the arguments in C. */
+/* names.c: the caller's names of a graph's buffers; the arguments' names in C. */
 opjit_status opjit_fe_artifact_label(const fe_subject *subject, fe_graph *graph, opjit_error *error);
 opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error);
-/* check.c: NAME_runs_here and the includes that it takes. */
+/* check.c: NAME_runs_here and the includes that it needs. */
 void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);
 void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes *out);
-/* header.c, json.c: append the text; a failure stays in *out. */
+/* header.c, json.c: append the text; a failure is recorded in *out. */
 void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
 void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out);
 void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - NAME_runs_here of generated headers: declared where the object has it (x86-64, whose instructions
- * tell), else written out in C, as the operating system has to be asked. */
+/* check.c - NAME_runs_here in generated headers: a declaration where the object defines it (x86-64, which has
+ * instructions that tell), else a definition in C, because only the operating system can be asked. */
 #include "frontend/aot/artifact.h"
 
-/* Bits of AT_HWCAP that are the letters of RISC-V's extensions. */
+/* The bits of AT_HWCAP that stand for single-letter RISC-V extensions. */
 static uint64_t letters_of(const rt_target *t)
 {
     static const struct {
@@ -19,7 +19,7 @@ static uint64_t letters_of(const rt_target *t)
     return mask;
 }
 
-/* Whether a feature is needed that no system call of old tells of. */
+/* Whether a version needs a feature that older systems don't report. */
 static bool has_other_extensions(const rt_target *t)
 {
     const uint64_t all = (UINT64_C(1) << RT_RISCV_ZBA | UINT64_C(1) << RT_RISCV_ZBB | UINT64_C(1) << RT_RISCV_ZBS |
@@ -27,7 +27,7 @@ static bool has_other_extensions(const rt_target *t)
     return (t->features & all) != 0;
 }
 
-/* AArch64: whether all versions need SVE. */
+/* AArch64: whether every version needs SVE. */
 static bool all_need_sve(const opjit_artifact *a)
 {
     for (uint32_t i = 0; i < a->target_count; i++)
@@ -46,7 +46,7 @@ void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out)
         opjit_rt_bytes_printf(out, "#include <sys/prctl.h>\n");
 }
 
-/* Whether any version runs. */
+/* Writes the test whether any version runs. */
 static void put_arm(const opjit_artifact *a, rt_bytes *out)
 {
     if (!all_need_sve(a)) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* header.c - the C header of a kernel that is compiled ahead of time: prototypes, and as comments all that a
- * caller has to know.  It stands alone: C11 and C++17, <stdint.h>, and where it has
- * to ask the system for CPU features <sys/auxv.h> and <sys/prctl.h>. */
+/* header.c - the C header of a kernel that is compiled ahead of time: prototypes, and in comments everything that a
+ * caller must know.  It needs C11 or C++17 and <stdint.h>; where it has to ask the system for CPU features, also
+ * <sys/auxv.h> and <sys/prctl.h>. */
 #include "frontend/aot/artifact.h"
 
 #include <inttypes.h>
 #include <opjit/opjit.h>
 #include <string.h>
 
-/* C's type of an element. */
+/* The C type of an element. */
 static const char *c_type(uint32_t dtype)
 {
     switch ((DML_TENSOR_DATA_TYPE)dtype) {
@@ -25,7 +25,7 @@ static const char *c_type(uint32_t dtype)
     }
 }
 
-/* Names come from models: none may end a comment. */
+/* Names come from models, so none may end a comment. */
 static void put_comment(rt_bytes *out, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -38,7 +38,7 @@ static void put_numbers(rt_bytes *out, const char *what, const uint64_t *numbers
     put_list(out, numbers, count);
 }
 
-/* " *   x": the argument, and its name in the model where that is another. */
+/* " *   x": the argument, and its name in the model where that differs. */
 static void put_argument(const fe_shipped *k, uint32_t index, const char *name, rt_bytes *out)
 {
     opjit_rt_bytes_printf(out, " *   %s", k->arguments[index].text);
@@ -175,7 +175,7 @@ void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_b
     opjit_rt_bytes_printf(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
-/* The kernels' first name after `last` in the registry's order, whatever order they were added in; NULL: none. */
+/* The name after `last` in the registry's order, whatever order the kernels were added in; NULL: none. */
 static const char *next_name(const opjit_artifact *a, const char *last)
 {
     const char *next = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - a kernel that is compiled ahead of time, described for programs: what the header says to people,
- * and what the metadata says to the runtime. */
+/* json.c - the description of a kernel that is compiled ahead of time, for programs: what the header tells people and
+ * what the metadata tells the runtime. */
 #include "frontend/aot/artifact.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static void put_numbers(rt_bytes *out, const char *key, const uint64_t *numbers,
     put_list(out, numbers, count);
 }
 
-/* least: alignment of every buffer. */
+/* least: the alignment that every buffer needs. */
 static void put_buffers(rt_bytes *out, const fe_shipped *k, const char *key, uint32_t first, uint32_t count,
                         uint32_t least)
 {
@@ -89,7 +89,7 @@ static void put_launch(rt_bytes *out, const ir_func *f, uint32_t stage)
                           launch.grid, launch.block, launch.team, launch.shared);
 }
 
-/* What kernels for GPUs get, in order. */
+/* The arguments of kernels for GPUs, in order. */
 static void put_arguments(rt_bytes *out, const opjit_kernel_meta *m)
 {
     opjit_rt_bytes_printf(out, "  \"arguments\": [");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - what the buffers and parameters of a shipped kernel are called: a graph's as its description
- * names them, an operator's by its fields; and as C identifiers for the header and the JSON. */
+/* names.c - names for the buffers and parameters of a shipped kernel: from the edges of a graph's description, or from
+ * an operator's fields; and C identifiers made of them, for the header and the JSON. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* --- in the metadata ---------------------------------------------------------------------------------------------- */
 
-/* One place of a graph by its name; without one it keeps its number, "Inputs[3]". */
+/* Names one place of a graph; without a name it keeps its number, "Inputs[3]". */
 static opjit_status label(fe_graph *graph, fe_buffer *buffer, const char *name, opjit_error *error)
 {
     if (name == NULL || name[0] == '\0')
@@ -18,7 +18,7 @@ static opjit_status label(fe_graph *graph, fe_buffer *buffer, const char *name, 
     return buffer->name == NULL ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
-/* The name of the first edge of each graph input and output that has one.  names: one a number. */
+/* Collects, by number, the name of the first edge of each graph input or output that has one. */
 static void edge_names(const DML_GRAPH_EDGE_DESC *edges, uint32_t count, bool is_input, const char **names)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -63,8 +63,8 @@ static bool is_letter_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Letters and digits; what is between them becomes one underscore.  Names of capitals alone are often macros, so they
- * become small.  False: nothing is left that may begin a name. */
+/* Keeps letters and digits and replaces what is between them by one underscore.  A name in capitals only is often a
+ * macro, so it becomes lower case.  False: nothing is left that may begin a name. */
 static bool identifier(const char *text, char out[static ARTIFACT_ARGUMENT_SIZE])
 {
     size_t used = 0;
@@ -88,7 +88,7 @@ static bool identifier(const char *text, char out[static ARTIFACT_ARGUMENT_SIZE]
     return used != 0 && !(out[0] >= '0' && out[0] <= '9');
 }
 
-/* "in0": what places without a name have, and nothing else. */
+/* Whether it looks like "in0", which is reserved for places without a name. */
 static bool is_numbered(const char *name)
 {
     static const char *const heads[] = { "in", "out", "param" };
@@ -108,13 +108,13 @@ static bool is_type(const char *name)
     return length > 2 && strcmp(name + length - 2, "_t") == 0;
 }
 
-/* Whether the prototype can have the name beside those before it. */
+/* Whether the prototype can use the name beside those before it. */
 static bool is_free(const fe_shipped *k, const char *name, uint32_t before)
 {
     const size_t length = strlen(k->name);
 
     if (opjit_fe_artifact_is_taken(name) || is_numbered(name) || is_type(name) || strcmp(name, "workspace") == 0 ||
-        (strncmp(name, k->name, length) == 0 && name[length] == '_')) /* the header's macros */
+        (strncmp(name, k->name, length) == 0 && name[length] == '_')) /* a macro of the header */
         return false;
     for (uint32_t i = 0; i < before; i++)
         if (strcmp(k->arguments[i].text, name) == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c - what an artifact's kernels are given out as: which kinds there are for its targets, and making
- * them when they are first asked for.  Which kernels it has is artifact.c's. */
+/* output.c - the outputs of an artifact's kernels: which kinds exist for its targets, and making them when first
+ * requested.  Which kernels it has is in artifact.c. */
 #include <string.h>
 
 #include "frontend/aot/artifact.h"
@@ -43,7 +43,7 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
     return status;
 }
 
-/* The scheduled IR of every version and variant, each as its own text. */
+/* Prints the scheduled IR of every version and variant, each as a text of its own. */
 static void print_ir(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out)
 {
     for (uint32_t i = 0; i < a->target_count; i++) {
@@ -66,14 +66,14 @@ static opjit_status assemble(const opjit_artifact *a, const fe_shipped *k, rt_by
     return status;
 }
 
-/* Of all kernels together. */
+/* Kinds that hold all kernels together. */
 #define COMMON_KINDS (1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED | 1u << OPJIT_ARTIFACT_LIBRARY_HEADER)
 static bool is_common(opjit_artifact_kind kind)
 {
     return (COMMON_KINDS >> kind & 1) != 0;
 }
 
-/* Some kinds are for one sort of target. */
+/* Some kinds exist for one sort of target only. */
 static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind, opjit_error *error)
 {
     static const struct {
@@ -124,10 +124,10 @@ static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, op
     return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
-/* Names in the registry's order. */
+/* Sorts by name, which is the registry's order. */
 static void sort_members(codegen_member *members, uint32_t count)
 {
-    for (uint32_t gap = count / 2; gap != 0; gap /= 2) /* Shell's sort: no recursion, and nobody has 10 000 kernels */
+    for (uint32_t gap = count / 2; gap != 0; gap /= 2) /* Shell's sort: does not recurse, and few have 10 000 kernels */
         for (uint32_t i = gap; i < count; i++) {
             const codegen_member member = members[i];
             uint32_t at = i;

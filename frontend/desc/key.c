@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* key.c - the canonical key of an operator, written field by field from its row.  Equal keys lower to equal IR.
  *
- * Canonical means: what does not reach the IR is not in the key (the stride of a dimension of size 1, whether packed
- * strides were given or left out, OWNED_BY_DML, bytes of a scalar behind its type, which non-zero value a BOOL has),
- * and floats stand as bits.  Values of late fields are parameters of the IR, so they are left out as well. Layout:
- * type u32, then every field; counts before contents. */
+ * Canonical means that the key omits what does not reach the IR: the stride of a dimension of size 1, whether packed
+ * strides were given or left out, OWNED_BY_DML, bytes after a scalar's type, which non-zero value a BOOL has.  Floats
+ * are stored as bits.  Values of late fields are parameters of the IR, so the key omits them as well.  Layout: type
+ * u32, then every field; counts before contents. */
 #include <string.h>
 
 #include "frontend/frontend.h"
@@ -15,7 +15,7 @@ static uint8_t *put_u32(uint8_t *at, uint32_t value)
     return at + sizeof value;
 }
 
-/* Sizes and strides are below 2^32, as the span is. */
+/* Sizes and strides are below 2^32 because the span is. */
 void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out)
 {
     uint8_t key[3 + OPJIT_MAX_RANK * 2 * sizeof(uint32_t) + sizeof t->bytes + sizeof t->align] = { t->present };
@@ -43,7 +43,7 @@ static uint32_t u32_at(const uint8_t *at)
     return value;
 }
 
-/* count numbers of 4 bytes behind the pointer at `at`; an absent array differs from an empty one. */
+/* Writes count numbers of 4 bytes from the pointer at `at`.  An absent array differs from an empty one. */
 static void numbers_key(const uint8_t *at, uint32_t count, rt_bytes *out)
 {
     const uint8_t *numbers;
@@ -57,7 +57,7 @@ static void numbers_key(const uint8_t *at, uint32_t count, rt_bytes *out)
         opjit_rt_bytes_u32(out, u32_at(numbers + 4 * (size_t)i));
 }
 
-/* Type and floats of a fused activation, which has no other fields. */
+/* Writes the type and the floats of a fused activation, which has no other fields. */
 static void activation_key(const uint8_t *at, rt_bytes *out)
 {
     const DML_OPERATOR_DESC *activation;

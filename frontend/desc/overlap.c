@@ -8,18 +8,18 @@
  * knapsack, so the search has a bound. */
 #include "frontend/frontend.h"
 
-/* Dimensions of size above 1, the largest stride first.  What does not depend on the state of the search is computed
- * once a dimension: the search makes a million steps. */
+/* A dimension of size above 1, largest stride first.  Everything that does not depend on the search's state is computed
+ * once per dimension, because the search may take a million steps. */
 typedef struct dimension {
     int64_t stride, most; /* most: size - 1, the largest |d[i]| */
-    int64_t reach;        /* sum of most * stride from here on */
-    int64_t gcd;          /* of the strides from here on */
+    int64_t reach;        /* sum of most * stride from this dimension on */
+    int64_t gcd;          /* of the strides from this dimension on */
     int64_t step;         /* d[i] is fixed modulo this ... */
     int64_t inverse;      /* ... to target / gcd times this */
 } dimension;
 
 typedef struct search {
-    dimension dims[OPJIT_MAX_RANK + 1]; /* [count] is all zero, those behind it are not set */
+    dimension dims[OPJIT_MAX_RANK + 1]; /* [count] is all zero; those after it are unset */
     uint32_t count, steps;
 } search;
 
@@ -33,7 +33,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* The inverse of a modulo m, which have no common factor; m >= 1. */
+/* The inverse of a modulo m, which are coprime; m >= 1. */
 static int64_t inverse(int64_t a, int64_t m)
 {
     int64_t r0 = m, r1 = a % m, t0 = 0, t1 = 1;
@@ -51,8 +51,8 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Whether some d[i], d[i + 1], ... give target, which they can reach.  zero: everything before was 0, so all zeros is
- * no answer here. */
+/* Whether some d[i], d[i + 1], ... produce target, which is within their reach.  zero: all d before i are 0, so all
+ * zeros is not an answer. */
 static fe_overlap find(search *s, uint32_t i, int64_t target, bool zero)
 {
     const dimension *here = &s->dims[i], *rest = here + 1;
@@ -72,7 +72,7 @@ static fe_overlap find(search *s, uint32_t i, int64_t target, bool zero)
     hi = hi > here->most ? here->most : hi;
     if (zero && lo < 0)
         lo = 0; /* d and -d are the same pair of coordinates */
-    /* ... and makes multiples of its gcd only; step is below 2^31, as two strides fit in the span */
+    /* ... and yields only multiples of its gcd; step is below 2^31, because two strides fit into the span */
     if (here->step > 1) {
         const int64_t factor = target / here->gcd % here->step * here->inverse % here->step;
         lo += ((factor - lo) % here->step + here->step) % here->step;
@@ -85,7 +85,7 @@ static fe_overlap find(search *s, uint32_t i, int64_t target, bool zero)
     return FE_DISJOINT;
 }
 
-/* Enters the dimension before those of smaller stride. */
+/* Inserts the dimension before those of smaller stride. */
 static void insert(search *s, uint64_t size, uint64_t stride)
 {
     uint32_t at = s->count++;
@@ -95,7 +95,8 @@ static void insert(search *s, uint64_t size, uint64_t stride)
     s->dims[at] = (dimension){ .stride = (int64_t)stride, .most = (int64_t)size - 1 };
 }
 
-/* What the search needs beyond reach: only few layouts get that far, and its divisions take longer than all else. */
+/* Computes what the search needs beyond reach.  Few layouts get that far, and these divisions are the most expensive
+ * part. */
 static void prepare(search *s)
 {
     for (uint32_t i = s->count; i-- > 0;) {

@@ -24,13 +24,14 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Whether b may have been meant by a, where they differ by so much. */
+/* Whether a may be a misspelt b, given how many characters differ. */
 static bool near(uint32_t distance, size_t a_length, size_t b_length)
 {
     return distance * 3 <= (a_length > b_length ? a_length : b_length);
 }
 
-/* Characters to insert, drop, replace or swap with their neighbour: three rows of the usual table. */
+/* The edit distance: characters to insert, delete, replace or swap with their neighbour; three rows of the usual
+ * table. */
 static uint32_t edits(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     uint32_t rows[3][FE_SUGGEST_LONGEST + 1];
@@ -55,7 +56,7 @@ void opjit_fe_suggest_begin(fe_suggestion *s, const char *given, size_t length)
     *s = (fe_suggestion){ .given = given, .given_length = length, .distance = UINT32_MAX };
 }
 
-/* How far the nearest part of name is: its beginning, or its end behind an underscore; UINT32_MAX: none is near. */
+/* The distance to the nearest part of name: its beginning, or its end after an underscore; UINT32_MAX: none is near. */
 static uint32_t part_distance(const fe_suggestion *s, const char *name, size_t length)
 {
     uint32_t best = UINT32_MAX;
@@ -85,7 +86,7 @@ void opjit_fe_suggest(fe_suggestion *s, const char *name, size_t length)
         distance = part_distance(s, name, length);
         if (distance == UINT32_MAX)
             return;
-        distance += FE_SUGGEST_LONGEST; /* behind all that are near as a whole */
+        distance += FE_SUGGEST_LONGEST; /* ranks after all names that are near as a whole */
     }
     if (distance >= s->distance)
         return;

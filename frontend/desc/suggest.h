@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suggest.h - "did you mean": which of the names that exist may have been meant by one that does not. */
+/* suggest.h - "did you mean": finds the existing name that is closest to one that does not exist. */
 #ifndef OPJIT_FRONTEND_DESC_SUGGEST_H
 #define OPJIT_FRONTEND_DESC_SUGGEST_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* begin, then each name that exists.  Nothing is copied. */
+/* Initialise it with begin, then offer each existing name.  Nothing is copied. */
 typedef struct fe_suggestion {
     const char *given;
     size_t given_length;
-    const char *best; /* NULL: no name is near */
+    const char *best; /* NULL: no name is close */
     size_t best_length;
     uint32_t distance; /* of best */
 } fe_suggestion;
 
-#define FE_SUGGEST_LONGEST 64u /* longer names are like no other */
+#define FE_SUGGEST_LONGEST 64u /* longer names are never suggested */
 #define FE_SUGGEST_TEXT (FE_SUGGEST_LONGEST + 32u)
 
 void opjit_fe_suggest_begin(fe_suggestion *s, const char *given, size_t length);
-/* Keeps name if it is nearer than those before: edits without regard to case, at most a third of the longer name's
- * length, or of its part behind an underscore, or a name that begins with what was given. */
+/* Keeps name if it is closer than the previous ones: by edits, ignoring case, at most a third of the longer name's
+ * length, or of its part after an underscore; or because it begins with the given text. */
 void opjit_fe_suggest(fe_suggestion *s, const char *name, size_t length);
 /* "; did you mean BEFOREbestAFTER?", or "". */
 const char *opjit_fe_suggest_text(const fe_suggestion *s, const char *before, const char *after,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - which operators there are: those of this build by number and by name, and the names of all that DirectML
- * has, for messages; what their rows say of types.  What an operator does is in its own file. */
+/* table.c - the operators of this build, by number and by name; the names of all operators of DirectML, for messages;
+ * and what the rows say about types.  What an operator does is in its own file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static const op_def *const operators[] = {
 #undef OPERATOR
 };
 
-/* The same by DML_OPERATOR_TYPE: every create asks for one. */
+/* By DML_OPERATOR_TYPE, because every create looks one up. */
 static const op_def *const by_type[] = {
 #define OPERATOR(name, NAME) [DML_OPERATOR_##NAME] = &opjit_fe_op_##name,
 #include "frontend/ops/operators.def"

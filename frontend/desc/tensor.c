@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c - checks one DML_TENSOR_DESC completely and resolves it: strides, extent in memory, alignment.
- * What an operator allows of ranks and types is not looked at here (operator.c). */
+/* tensor.c - checks one DML_TENSOR_DESC completely and resolves it: strides, extent in memory, alignment.  Which ranks
+ * and types an operator allows is checked in operator.c. */
 #include <stdio.h>
 #include <string.h>
 
 #include "frontend/frontend.h"
 
-/* Elements of a tensor, and index of its last element + 1: indices fit in 32 bits everywhere, also in DirectML. */
+/* Limit of a tensor's elements, and of the index of its last element + 1: indices fit in 32 bits everywhere, as in
+ * DirectML. */
 #define ELEMENTS_MAX UINT32_MAX
 
-/* Whose tensor it is, for messages. */
+/* Which tensor it is, for messages. */
 typedef struct place {
     const char *op, *tensor;
     opjit_error *error;
@@ -62,7 +63,7 @@ static opjit_status resolve_sizes(const place *at, const DML_BUFFER_TENSOR_DESC 
         if (t->sizes[i] == 0)
             return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: 0, must be at least 1",
                                       at->op, at->tensor, i);
-        t->elements *= t->sizes[i]; /* two factors below 2^32 */
+        t->elements *= t->sizes[i]; /* both factors are below 2^32 */
         if (t->elements > ELEMENTS_MAX)
             return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
                                       "%s %s.Sizes: %s is more than %u elements, the most that are allowed", at->op, at->tensor,
@@ -81,14 +82,14 @@ static opjit_status resolve_strides(const place *at, const DML_BUFFER_TENSOR_DES
         const uint64_t stride = d->Strides == NULL ? packed : d->Strides[i];
         packed *= t->sizes[i];
         if (t->sizes[i] == 1)
-            continue; /* its stride is never multiplied by anything: 0, so that equal layouts look equal */
+            continue; /* its stride is never used: 0, so that equal layouts compare equal */
         if (is_output && stride == 0)
             return opjit_rt_error_set(
                 at->error, OPJIT_INVALID_ARGUMENT,
                 "%s %s.Strides[%u]: 0, must be at least 1 in an output where the size (%u) is above 1", at->op, at->tensor, i,
                 d->Sizes[i]);
         t->strides[i] = stride;
-        t->span += (t->sizes[i] - 1) * stride; /* below 2^64: each is at most ELEMENTS_MAX before the check */
+        t->span += (t->sizes[i] - 1) * stride; /* below 2^64: each term is at most ELEMENTS_MAX before the check */
         if (t->span > ELEMENTS_MAX)
             return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
                                       "%s %s.Strides: %s puts the last element behind index %u, the last that is allowed",
@@ -142,7 +143,7 @@ static opjit_status check_overlap(const place *at, const DML_BUFFER_TENSOR_DESC 
 
 static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool is_output, fe_tensor *t)
 {
-    DML_BUFFER_TENSOR_DESC own; /* read once: what is checked is what is taken */
+    DML_BUFFER_TENSOR_DESC own; /* read once, so that what is checked is what is used */
     const DML_BUFFER_TENSOR_DESC *const d = &own;
 
     if (desc == NULL)
@@ -172,7 +173,7 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
 opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *op, const char *tensor,
                                      fe_tensor *out, opjit_error *error)
 {
-    /* On success every field is set, so nothing is cleared before: that would take as long as the checks. */
+    /* A success sets every field, so nothing is cleared before: that would take as long as the checks. */
     const opjit_status status = resolve(&(place){ op, tensor, error }, desc, is_output, out);
 
     if (status != OPJIT_OK)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* activation.c - ACTIVATION operators of one element at a time, alone or fused into another operator.  The softmax
- * family, which looks at whole rows, is elsewhere.
+/* activation.c - ACTIVATION operators on one element at a time, alone or fused into another operator.  The softmax
+ * family, which looks at whole rows, is in softmax.c.
  *
- * They are literal but where that overflows or cancels and the function does not: e^x - 1 is one operation, e is raised
- * to negative powers only. */
+ * The formulas are literal except where the literal form overflows or cancels and the function does not: e^x - 1 is one
+ * operation, and e is raised to negative powers only. */
 #include "frontend/ops/pointwise.h"
 
 /* --- parts of formulas -------------------------------------------------------------------------------------------- */
@@ -34,7 +34,7 @@ static ir_ref linear(const op_element *e, ir_ref x, float factor, float term)
     return op2(e, IR_ADD, scaled(e, factor, x), opjit_fe_number(e, term));
 }
 
-/* 1 / (1 + e^-x), below 0 as e^x / (1 + e^x). */
+/* 1 / (1 + e^-x); for x < 0 as e^x / (1 + e^x). */
 static ir_ref sigmoid(const op_element *e, ir_ref x)
 {
     const ir_ref power = op1(e, IR_EXP, op1(e, IR_NEG, op1(e, IR_ABS, x)));
@@ -79,7 +79,7 @@ static ir_ref gelu(const op_element *e, ir_ref x)
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* clang-format off */
-/* The fields after the tensors, each with the flags it has. */
+/* The fields after the tensors, each with its flags. */
 #define NONE(NAME)
 #define ALPHA(NAME) OP_FIELD(POINTWISE_DESC(NAME), Alpha, OP_FLOAT, 0),
 #define ALPHA_NOT_0(NAME) OP_FIELD(POINTWISE_DESC(NAME), Alpha, OP_FLOAT, OP_NONZERO),

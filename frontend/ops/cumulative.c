@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: what the elements before have together, one after the
- * other along an axis.  Not reductions in lanes and blocks: each element is one step on from its neighbour.  FLOAT16 in
- * FLOAT32. */
+/* cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: the sum or product of the elements so far, in order along
+ * an axis.  Not a reduction in lanes and blocks: each element is one step on from its neighbour.  FLOAT16 is computed
+ * in FLOAT32. */
 #include "frontend/ops/moves.h"
 #include "frontend/ops/reduce.h"
 
@@ -48,7 +48,7 @@ static opjit_status validate(const opjit_operator *op, uint32_t axis, opjit_erro
     return opjit_fe_check_axis(op, axis, error);
 }
 
-/* Element i of the scan is the one that is i steps into the direction. */
+/* Element i of the scan is the one i steps into the direction. */
 static void lower(op_lowering *l, ir_kind kind, uint32_t axis, DML_AXIS_DIRECTION direction, bool exclusive)
 {
     ir_func *f = l->f;

@@ -47,7 +47,7 @@ static uint32_t block_size(const opjit_operator *op)
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-/* The depth side has the space side's sizes by blocks; the message is about the output. */
+/* The depth side has the space side's sizes divided by blocks; the message is about the output. */
 static opjit_status check_sides(const opjit_operator *op, bool to_depth, opjit_error *error)
 {
     const fe_tensor *in = &op->inputs[0], *out = &op->outputs[0];
@@ -102,7 +102,7 @@ static ir_ref digits(ir_func *f, ir_ref x, int64_t by, ir_ref y)
     return ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, x, by), y);
 }
 
-/* Output is the depth side: channel k taken apart. */
+/* The output is the depth side: takes channel k apart. */
 static void lower_to_depth_in(op_lowering *l, DML_DEPTH_SPACE_ORDER order)
 {
     ir_func *f = l->f;
@@ -129,7 +129,7 @@ static void lower_to_depth_in(op_lowering *l, DML_DEPTH_SPACE_ORDER order)
                                   digits(f, opjit_ir_coordinate(f, out, 3), b, bx) }));
 }
 
-/* Output is the space side: channel k put together. */
+/* The output is the space side: puts channel k together. */
 static void lower_to_space_in(op_lowering *l, DML_DEPTH_SPACE_ORDER order)
 {
     ir_func *f = l->f;

@@ -12,7 +12,7 @@ static const op_field fields[] = {
 };
 
 static const op_support support[] = {
-    { NULL, 0, 2, 8, OP_TYPES_ALL }, /* ranks above 4 are ours */
+    { NULL, 0, 2, 8, OP_TYPES_ALL }, /* ranks above 4 are an extension */
     { NULL, DML_FEATURE_LEVEL_2_0, 4, 4, OP_TYPES_FLOAT },
     { NULL, DML_FEATURE_LEVEL_2_1, 4, 4, OP_TYPES_FLOAT | OP_TYPES_INT_TO_32 },
     { NULL, DML_FEATURE_LEVEL_4_0, 2, 4, OP_TYPES_FLOAT | OP_TYPES_INT_TO_32 },

@@ -17,7 +17,7 @@ static const op_field fields[] = {
 /* clang-format on */
 
 static const op_support support[] = {
-    { NULL, 0, 2, 8, OP_TYPES_ALL }, /* ranks above 4 are ours */
+    { NULL, 0, 2, 8, OP_TYPES_ALL }, /* ranks above 4 are an extension */
     { NULL, DML_FEATURE_LEVEL_5_1, 2, 4, OP_TYPES_ALL },
 };
 

@@ -31,7 +31,7 @@ BINARY(element_wise_modulus_truncate, ELEMENT_WISE_MODULUS_TRUNCATE, 2_1, TYPES_
 
 /* --- ADD ---------------------------------------------------------------------------------------------------------- */
 
-/* With masks_absorb, -inf of a mask decides alone: the other term is not looked at. */
+/* With masks_absorb, -inf of a mask decides alone: the other term is not read. */
 static ir_ref element_wise_add_element(const op_element *e, const ir_ref *x)
 {
     ir_ref sum = op2(e, IR_ADD, x[0], x[1]);
@@ -48,7 +48,7 @@ ROW_OF(element_wise_add, ELEMENT_WISE_ADD, 1_0, TYPES_NUMBER, "a + b");
 
 /* --- MODULUS_FLOOR ------------------------------------------------------------------------------------------------ */
 
-/* The truncating remainder, moved by one divisor where it has the other sign; of floats a zero takes the divisor's sign
+/* The truncating remainder, moved by one divisor where its sign differs.  A floating zero takes the divisor's sign,
  * too. */
 static ir_ref element_wise_modulus_floor_element(const op_element *e, const ir_ref *x)
 {
@@ -67,8 +67,8 @@ ROW_OF(element_wise_modulus_floor, ELEMENT_WISE_MODULUS_FLOOR, 2_1, TYPES_NUMBER
 
 /* --- MEAN --------------------------------------------------------------------------------------------------------- */
 
-/* Integers: half of the exact sum, toward zero.  What both have, and half of where they differ, is the mean toward
- * minus infinity without a wider type. */
+/* Integers: half of the exact sum, toward zero.  The bits that both have, plus half of those in which they differ, is
+ * the mean toward minus infinity, without a wider type. */
 static ir_ref mean_of_integers(const op_element *e, ir_ref a, ir_ref b)
 {
     const ir_ref differ = op2(e, IR_XOR, a, b);

@@ -18,7 +18,7 @@
 BITS(element_wise_bit_and, ELEMENT_WISE_BIT_AND, 3_0, "a & b", IR_AND);
 BITS(element_wise_bit_or, ELEMENT_WISE_BIT_OR, 3_0, "a | b", IR_OR);
 BITS(element_wise_bit_xor, ELEMENT_WISE_BIT_XOR, 3_0, "a ^ b", IR_XOR);
-/* By the width or more: 0. */
+/* Shifts by the width or more give 0. */
 BITS(element_wise_bit_shift_left, ELEMENT_WISE_BIT_SHIFT_LEFT, 2_1, "a << b", IR_SHL);
 BITS(element_wise_bit_shift_right, ELEMENT_WISE_BIT_SHIFT_RIGHT, 2_1, "a >> b", IR_SHR);
 
@@ -28,7 +28,7 @@ static const op_field element_wise_bit_not_fields[] = {
 };
 ROW(element_wise_bit_not, ELEMENT_WISE_BIT_NOT, 3_0, "~x", op1(e, IR_NOT, x[0]));
 
-/* --- BIT_COUNT: the count has a type of its own ----------------------------------------------------------------- */
+/* --- BIT_COUNT: the output has a type of its own ----------------------------------------------------------------- */
 
 static const op_field element_wise_bit_count_fields[] = {
     OP_FIELD(POINTWISE_DESC(ELEMENT_WISE_BIT_COUNT), InputTensor, OP_INPUT, 0),

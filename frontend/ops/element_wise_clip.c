@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element_wise_clip.c - ELEMENT_WISE_CLIP, THRESHOLD and their kin: bounds as FLOAT or, in the "1" forms, in the
- * tensor's own type. */
+/* element_wise_clip.c - ELEMENT_WISE_CLIP, THRESHOLD and related operators: bounds as FLOAT or, in the "1" forms, in
+ * the tensor's own type. */
 #include "frontend/ops/pointwise.h"
 
 /* clang-format off */
@@ -25,7 +25,7 @@
     POINTWISE_ROW(symbol, NAME, LEVEL, text, opjit_fe_validate_pointwise, 0)
 /* clang-format on */
 
-/* A typed bound in the type of the formula. */
+/* A typed bound, converted to the formula's type. */
 static ir_ref bound(const op_element *e, const DML_SCALAR_UNION *value)
 {
     const ir_ref number = opjit_ir_const(e->f, e->result, value->UInt64);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element_wise_compare.c - ELEMENT_WISE operators whose result is a truth value, 0 or 1, or that choose by one:
+/* element_wise_compare.c - ELEMENT_WISE operators whose result is a truth value, 0 or 1, or that select by one:
  * comparisons, LOGICAL_..., IS_NAN, IS_INFINITY, IF. */
 #include "frontend/ops/pointwise.h"
 
@@ -18,9 +18,9 @@
     };
 /* clang-format on */
 
-/* --- comparisons: NaN is unlike everything and in no order ------------------------------------------------------ */
+/* --- comparisons: NaN is unequal to everything and unordered ----------------------------------------------------- */
 
-/* Inputs of one type; the output has its own. */
+/* The inputs share a type; the output has its own. */
 static opjit_status validate_comparison(const opjit_operator *op, opjit_error *error)
 {
     TRY(opjit_fe_validate_sizes(op, error));

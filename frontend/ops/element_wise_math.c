@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element_wise_math.c - ELEMENT_WISE operators that are functions of mathematics.  The functions are ops of the
- * IR with error bounds of their own (ir/README.md); powers are in element_wise_pow.c. */
+/* element_wise_math.c - ELEMENT_WISE operators that are mathematical functions.  The functions are ops of the IR with
+ * error bounds of their own (ir/README.md); powers are in element_wise_pow.c. */
 #include "frontend/ops/pointwise.h"
 
 /* clang-format off */

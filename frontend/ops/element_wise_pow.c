@@ -20,7 +20,8 @@ static const op_field element_wise_constant_pow_fields[] = {
 };
 /* clang-format on */
 
-/* x to a negative power, 1 / x^n toward zero: x itself for 1 and for odd powers of -1, else 1 for -1 and 0. */
+/* x to a negative power, which is 1 / x^n toward zero: x itself for 1 and for odd powers of -1; otherwise 1 for -1 and
+ * for 0. */
 static ir_ref reciprocal_power(const op_element *e, ir_ref x, ir_ref odd)
 {
     const ir_ref is_one = op2(e, IR_EQ, x, one(e));
@@ -45,15 +46,15 @@ static ir_ref element_wise_pow_element(const op_element *e, const ir_ref *x)
 
 /* --- CONSTANT_POW ------------------------------------------------------------------------------------------------- */
 
-/* A whole number below 2^31 in absolute value, or outside of that an even one. */
+/* Whether value is a whole number below 2^31 in absolute value, or an even one beyond. */
 static bool is_whole(float value)
 {
     return !(value > -0x1p31f && value < 0x1p31f) || value == (float)(int32_t)value;
 }
 
-/* x to a whole power of 0 or more, modulo 2^N, whatever the power is: those of odd numbers repeat after 2^(N - 2),
- * those of even ones are 0 from N on, so larger powers have a smaller one that stands for them.  From 2^63 on a
- * float is a multiple of 2^(N - 2). */
+/* x to any whole power of 0 or more, modulo 2^N.  Powers of odd numbers repeat after 2^(N - 2) and those of even
+ * numbers are 0 from N on, so every large power has a smaller equivalent.  From 2^63 on a float is a multiple of 2^(N -
+ * 2). */
 static ir_ref whole_power(const op_element *e, ir_ref x, float exponent)
 {
     const uint32_t bits = 8 * opjit_ir_type_size(e->type);
@@ -67,7 +68,7 @@ static ir_ref whole_power(const op_element *e, ir_ref x, float exponent)
     return op2(e, IR_IPOW, x, opjit_ir_const(e->f, e->type, power));
 }
 
-/* Integers to a fractional, infinite or NaN power: through FLOAT64. */
+/* Integers to a fractional, infinite or NaN power, through FLOAT64. */
 static ir_ref power_by_float(const op_element *e, ir_ref x, float exponent)
 {
     op_element wide = *e;
@@ -82,7 +83,7 @@ static ir_ref element_wise_constant_pow_element(const op_element *e, const ir_re
     const bool finite = exponent - exponent == 0;
     bool odd;
 
-    if (ir_is_float(e->type)) /* the square is better than within pow's bound, and common */
+    if (ir_is_float(e->type)) /* common, and more exact than pow's bound */
         return exponent == 2 ? op2(e, IR_MUL, x[0], x[0]) : op2(e, IR_POW, x[0], opjit_fe_number(e, exponent));
     if (!finite || !is_whole(exponent))
         return power_by_float(e, x[0], exponent);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element_wise_unary.c - ELEMENT_WISE operators of one input and, mostly, a ScaleBias: copies, signs, rounding,
- * roots. The functions of mathematics are in element_wise_math.c, what yields truth values in
- * element_wise_compare.c. */
+/* element_wise_unary.c - ELEMENT_WISE operators of one input and, mostly, a ScaleBias: copies, signs, rounding, roots.
+ * Mathematical functions are in element_wise_math.c, operators that yield truth values in element_wise_compare.c. */
 #include "frontend/ops/pointwise.h"
 
 /* clang-format off */
@@ -61,7 +60,7 @@ static const op_field element_wise_round_fields[] = {
 static const op_support element_wise_round_support[] = { POINTWISE_SUPPORT(NULL, 2_1, OP_TYPES_FLOAT) };
 /* clang-format on */
 
-/* x - trunc(x) is exact, so halves are seen as what they are. */
+/* x - trunc(x) is exact, so halves are recognised exactly. */
 static ir_ref round_away(const op_element *e, ir_ref x)
 {
     const ir_ref whole = op1(e, IR_TRUNC, x), rest = op1(e, IR_ABS, op2(e, IR_SUB, x, whole));

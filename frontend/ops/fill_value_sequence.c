@@ -13,7 +13,7 @@ static const op_field fields[] = {
 };
 
 static const op_support support[] = {
-    { NULL, 0, 1, 8, OP_TYPES_ALL }, /* FLOAT64 is ours: no feature level has it */
+    { NULL, 0, 1, 8, OP_TYPES_ALL }, /* FLOAT64 is an extension: no feature level has it */
     { NULL, DML_FEATURE_LEVEL_2_1, 4, 4, OP_TYPES_FLOAT | OP_TYPES_INT_TO_32 },
     { NULL, DML_FEATURE_LEVEL_4_0, 1, 8, OP_TYPES_FLOAT | OP_TYPES_INT_TO_32 },
     { NULL, DML_FEATURE_LEVEL_5_0, 1, 8, OP_TYPES_FLOAT | OP_TYPES_INT_TO_32 | OP_TYPES_INT_64 },
@@ -28,7 +28,7 @@ static ir_ref element_index(const op_lowering *l, ir_ref out)
 
     for (uint32_t i = tensor->rank - 1; i-- > 0;) {
         ir_ref scaled;
-        weight *= tensor->sizes[i + 1]; /* a divisor of the element count, so below 2^32 */
+        weight *= tensor->sizes[i + 1]; /* divides the element count, so below 2^32 */
         scaled =
             ir_expr2(l->f, IR_IMUL, IR_INDEX, opjit_ir_coordinate(l->f, out, i), opjit_ir_index(l->f, (int64_t)weight));
         index = ir_expr2(l->f, IR_IADD, IR_INDEX, scaled, index);

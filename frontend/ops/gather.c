@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather.c - GATHER, GATHER_ELEMENTS, GATHER_ND, GATHER_ND1: elements of the input where an index tensor says.
- * Negative indices of signed types count from the end; then every index is clamped into its dimension, so nothing
- * outside of the input is read whatever the data are.  Shapes are aligned to the right: leading ones are dropped or
- * added. */
+/* gather.c - GATHER, GATHER_ELEMENTS, GATHER_ND, GATHER_ND1: copies elements of the input from where an index tensor
+ * says.  Negative indices of signed types count from the end; then every index is clamped into its dimension, so that
+ * nothing outside the input is read whatever the data are.  Shapes are aligned to the right: leading dimensions are
+ * dropped or added. */
 #include "frontend/ops/moves.h"
 
 static const op_support gather_support[] = {
@@ -18,7 +18,7 @@ static const op_support gather_3_0_support[] = {
     { "IndicesTensor", DML_FEATURE_LEVEL_3_0, MOVES_RANKS, MOVES_INDEX_TYPES },
 };
 
-/* Input, indices and output have one rank, input and output one type. */
+/* Input, indices and output have the same rank, input and output the same type. */
 static opjit_status check_tensors(const opjit_operator *op, opjit_error *error)
 {
     TRY(opjit_fe_check_pair(op, 0, error));
@@ -26,7 +26,7 @@ static opjit_status check_tensors(const opjit_operator *op, opjit_error *error)
                                " as InputTensor.DimensionCount", error);
 }
 
-/* --- shapes of more dimensions than a tensor has ------------------------------------------------------------------ */
+/* --- shapes with more dimensions than a tensor has --------------------------------------------------------------- */
 
 /* Where a dimension of the result comes from. */
 typedef struct shape {
@@ -58,7 +58,7 @@ static opjit_status check_shape(const opjit_operator *op, const shape *s, opjit_
     return OPJIT_OK;
 }
 
-/* The coordinate of the output that is dimension i of the shape, 0 for what was dropped. */
+/* The coordinate of the output that is dimension i of the shape; 0 for a dropped one. */
 static ir_ref shape_coordinate(op_lowering *l, ir_ref out, uint32_t rank, uint32_t i)
 {
     const uint32_t out_rank = l->op->outputs[0].rank;
@@ -66,7 +66,7 @@ static ir_ref shape_coordinate(op_lowering *l, ir_ref out, uint32_t rank, uint32
     return i + out_rank < rank ? opjit_ir_index(l->f, 0) : opjit_ir_coordinate(l->f, out, i + out_rank - rank);
 }
 
-/* Sizes of the tensor before `first` are 1. */
+/* The tensor's sizes before `first` are 1. */
 static opjit_status check_ones(const opjit_operator *op, uint32_t input, uint32_t first, const char *why,
                                opjit_error *error)
 {
@@ -197,11 +197,11 @@ const op_def opjit_fe_op_gather_elements = {
 
 /* --- GATHER_ND, GATHER_ND1 ---------------------------------------------------------------------------------------- */
 
-/* Dimensions that count are the last ones: in of the input, index of the indices, whose last one holds `tuple`
- * coordinates; the first `batch` are in both. */
+/* Only the last dimensions of a tensor are meaningful: `in` of the input, `index` of the indices, whose last one holds
+ * `tuple` coordinates; the first `batch` are in both. */
 typedef struct nd {
     uint32_t in, index, batch, tuple;
-    uint32_t in_first, index_first; /* the first that counts */
+    uint32_t in_first, index_first; /* the first meaningful dimension */
 } nd;
 
 static nd nd_of(const opjit_operator *op, uint32_t in, uint32_t index, uint32_t batch)
@@ -263,7 +263,7 @@ static void lower_nd(op_lowering *l, const nd *n)
     for (uint32_t d = 0; d + 1 < indices->rank; d++)
         index_at[d] = d < n->index_first ? opjit_ir_index(f, 0) : shape_coordinate(l, out, rank, d - n->index_first);
     for (uint32_t d = 0; d < in->rank; d++) {
-        const uint32_t i = d - n->in_first; /* of those that count */
+        const uint32_t i = d - n->in_first; /* counted from there */
         if (d < n->in_first) {
             at[d] = opjit_ir_index(f, 0);
         } else if (i < n->batch) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.c - JOIN and SPLIT: tensors one behind the other along an axis, and apart again. */
+/* join.c - JOIN and SPLIT: concatenates tensors along an axis, and splits them again. */
 #include "frontend/ops/moves.h"
 
-/* Parts of one output that are stages of their own: compile time is by stage, and the verifier's proof by part. */
+/* Most parts of one output that become stages of their own: compile time grows by stage, the verifier's proof by
+ * part. */
 #define MOST_PARTS 48u
-/* Parts of a row that are loops of one stage. */
+/* Most parts of a row that become loops of one stage. */
 #define MOST_PIECES 8u
 
 /* --- JOIN --------------------------------------------------------------------------------------------------------- */
@@ -45,8 +46,7 @@ static opjit_status validate_join(const opjit_operator *op, opjit_error *error)
                                error);
 }
 
-/* Input i at the coordinates of `out`, where it begins at `start` on the axis; in bounds whether it is chosen or
- * not. */
+/* Input i at the coordinates of `out`, starting at `start` on the axis.  In bounds whether it is selected or not. */
 static ir_ref part_at(op_lowering *l, uint32_t i, ir_ref out, uint32_t axis, int64_t start)
 {
     ir_func *f = l->f;
@@ -58,7 +58,7 @@ static ir_ref part_at(op_lowering *l, uint32_t i, ir_ref out, uint32_t axis, int
     return opjit_ir_load(f, l->inputs[i], at);
 }
 
-/* The inputs from first to last, which begins at start: which of the halves, then which half of that. */
+/* Selects among the inputs from first to last, which begin at start, by binary search. */
 static ir_ref choose(op_lowering *l, ir_ref out, uint32_t axis, uint32_t first, uint32_t last, int64_t start)
 {
     ir_func *f = l->f;
@@ -74,7 +74,7 @@ static ir_ref choose(op_lowering *l, ir_ref out, uint32_t axis, uint32_t first, 
                     choose(l, out, axis, first, middle, start), choose(l, out, axis, middle + 1, last, cut));
 }
 
-/* Input i, whole, from `start` on the axis. */
+/* Copies all of input i, to `start` on the axis. */
 static void copy_part(op_lowering *l, uint32_t i, uint32_t axis, uint64_t start)
 {
     uint64_t at[OPJIT_MAX_RANK] = { 0 };
@@ -86,7 +86,8 @@ static void copy_part(op_lowering *l, uint32_t i, uint32_t axis, uint64_t start)
         opjit_ir_set_value(l->f, out, opjit_fe_input_at(l, i, out));
 }
 
-/* Into memory one part after the other, but for few parts of a row; what other nodes read is a choice. */
+/* Whether the parts are written one after the other.  Not for a few parts of a row; and what other nodes read is a
+ * select. */
 static bool by_parts(const op_lowering *l, uint32_t axis)
 {
     const fe_tensor *out = &l->op->outputs[0];

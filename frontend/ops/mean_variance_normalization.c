@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: x less the mean,
- * over the root of the variance, along axes; Scale, Bias and a fused activation behind.  Sums in the order of
- * ir/README.md, FLOAT16 in FLOAT32. */
+/* mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: x minus the mean,
+ * divided by the root of the variance, along axes; then Scale, Bias and a fused activation.  Sums are in the order of
+ * ir/README.md, FLOAT16 is computed in FLOAT32. */
 #include "frontend/ops/pointwise.h"
 #include "frontend/ops/reduce.h"
 
 #define MVN DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC
 #define MVN1 DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC
 
-enum { INPUT, SCALE, BIAS }; /* positions */
+enum { INPUT, SCALE, BIAS }; /* positions among the inputs */
 
 /* clang-format off */
 static const op_field mvn_fields[] = {
@@ -45,7 +45,7 @@ static const op_support mvn1_support[] = {
 
 /* --- validation --------------------------------------------------------------------------------------------------- */
 
-/* Scale or Bias: each size Input's or 1. */
+/* Scale or Bias: each size is Input's or 1. */
 static opjit_status check_factor(const opjit_operator *op, uint32_t input, opjit_error *error)
 {
     const fe_tensor *t = &op->inputs[input], *in = &op->inputs[INPUT];
@@ -88,7 +88,7 @@ static opjit_status validate_mvn1(const opjit_operator *op, opjit_error *error)
 
 /* --- formula ------------------------------------------------------------------------------------------------------ */
 
-/* Sum over the axes of x, or of (x - mean)^2, divided by how many they are. */
+/* The sum over the axes of x, or of (x - mean)^2, divided by their number of elements. */
 static ir_ref lower_average(op_lowering *l, ir_type wide, uint32_t axes, ir_ref mean)
 {
     ir_func *f = l->f;
@@ -113,7 +113,7 @@ static ir_ref lower_average(op_lowering *l, ir_type wide, uint32_t axes, ir_ref 
     return average;
 }
 
-/* sqrt(variance + Epsilon), once for all elements that share it. */
+/* sqrt(variance + Epsilon), computed once for all elements that share it. */
 static ir_ref lower_deviation(op_lowering *l, const op_element *e, uint32_t axes, ir_ref mean, float epsilon)
 {
     ir_func *f = l->f;
@@ -128,7 +128,7 @@ static ir_ref lower_deviation(op_lowering *l, const op_element *e, uint32_t axes
     return deviation;
 }
 
-/* Scale or Bias at the output's coordinates, 0 where it has only one. */
+/* Scale or Bias at the output's coordinates, and at 0 in dimensions of size 1. */
 static ir_ref factor_at(op_lowering *l, const op_element *e, uint32_t input, const ir_ref *own)
 {
     ir_ref at[OPJIT_MAX_RANK];

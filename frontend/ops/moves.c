@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.c - checks and index arithmetic that the operators that only move elements share. */
+/* moves.c - checks and index arithmetic shared by the operators that only move elements. */
 #include "frontend/ops/moves.h"
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ ir_ref opjit_fe_between(ir_func *f, ir_ref x, int64_t first, uint64_t size)
     return ir_expr2(f, IR_AND, IR_BOOL, from, below);
 }
 
-/* Clamped before size is added: an INT64 near the end of its range would overflow. */
+/* Clamps before it adds size: an INT64 near the end of its range would overflow. */
 ir_ref opjit_fe_index_from_end(op_lowering *l, ir_ref element, uint64_t size)
 {
     ir_func *f = l->f;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.h - what the operators that only move elements share: checks of counts, axes and sizes, loads at coordinates
- * of their own, and indices that come from data.  For the operators of this folder alone. */
+/* moves.h - shared by the operators that only move elements: checks of counts, axes and sizes, loads at computed
+ * coordinates, and indices that come from data.  For the files of this folder. */
 #ifndef OPJIT_FRONTEND_OPS_MOVES_H
 #define OPJIT_FRONTEND_OPS_MOVES_H
 
 #include "frontend/ops/op.h"
 
-/* What indices and lengths may be. */
+/* The types that indices and lengths may have. */
 #define MOVES_INDEX_TYPES (OP_TYPES(INT64) | OP_TYPES(INT32) | OP_TYPES(UINT64) | OP_TYPES(UINT32))
 #define MOVES_RANKS 1, OPJIT_MAX_RANK
 
-/* --- checks: one line, by operator, field, value and what is allowed ---------------------------------------------- */
+/* --- checks: one line with operator, field, value and what is allowed -------------------------------------------- */
 /* A count field that must be the rank of input 0. */
 opjit_status opjit_fe_check_count(const opjit_operator *op, const char *field, uint32_t count, opjit_error *error);
-/* An axis of input 0. */
+/* The axis is one of input 0. */
 opjit_status opjit_fe_check_axis(const opjit_operator *op, uint32_t axis, opjit_error *error);
-/* name.DimensionCount is rank; why: " as InputTensor.DimensionCount". */
+/* name.DimensionCount is rank; why: the reason with a space before it, such as " as InputTensor.DimensionCount". */
 opjit_status opjit_fe_check_rank(const opjit_operator *op, const char *name, const fe_tensor *tensor, uint32_t rank,
                                  const char *why, opjit_error *error);
-/* name.Sizes[d] is size; why: "" or what that comes from, with a space before it. */
+/* name.Sizes[d] is size; why: "" or the reason with a space before it. */
 opjit_status opjit_fe_check_size(const opjit_operator *op, const char *name, const fe_tensor *tensor, uint32_t d,
                                  uint64_t size, const char *why, opjit_error *error);
-/* Input 0 and output i have one type, and rank. */
+/* Input 0 and output i have the same type and rank. */
 opjit_status opjit_fe_check_pair(const opjit_operator *op, uint32_t output, opjit_error *error);
 /* field[d] is at least `least` and at most `most`; why as above. */
 opjit_status opjit_fe_check_entry(const opjit_operator *op, const char *field, uint32_t d, uint64_t value,
@@ -40,10 +40,10 @@ static inline ir_ref moves_mul(ir_func *f, ir_ref x, int64_t c)
 ir_ref opjit_fe_inside(ir_func *f, ir_ref x, uint64_t size);
 /* first <= x < first + size */
 ir_ref opjit_fe_between(ir_func *f, ir_ref x, int64_t first, uint64_t size);
-/* An element of an index tensor as a coordinate below size: negative ones of signed types count from the end, then all
- * are clamped. */
+/* An element of an index tensor as a coordinate below size: negative values of signed types count from the end, then
+ * all are clamped. */
 ir_ref opjit_fe_index_of(op_lowering *l, ir_ref element, uint64_t size);
-/* The same before the clamp: anything in [-1, size], where -1 and size are outside. */
+/* The same before the clamp: in [-1, size], where -1 and size are outside. */
 ir_ref opjit_fe_index_from_end(op_lowering *l, ir_ref element, uint64_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* one_hot.c - ONE_HOT: the on value where the coordinate on Axis is the index, the off value elsewhere.
- * Negative indices count from the end; an index that is outside all the same is no hit. */
+/* one_hot.c - ONE_HOT: the on value where the coordinate on Axis equals the index, the off value elsewhere.  Negative
+ * indices count from the end; an index that is still outside matches nothing. */
 #include "frontend/ops/moves.h"
 
 #define DESC DML_ONE_HOT_OPERATOR_DESC

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op.h - operators as data: one row an operator drives validation, deep copy, key, JSON reading, printing and `opjit
- * ops`.  Adding an operator: a line in operators.def, a file <name>.c with its row and lowering, its reference and
+/* op.h - operators as data: one row per operator drives validation, deep copy, key, JSON reading, printing and `opjit
+ * ops`.  Adding an operator takes a line in operators.def, a file <name>.c with its row and lowering, its reference and
  * its golden (frontend/README.md).  The build names what is missing. */
 #ifndef OPJIT_FRONTEND_OPS_OP_H
 #define OPJIT_FRONTEND_OPS_OP_H
@@ -31,7 +31,7 @@ typedef enum op_field_kind {
 enum {
     OP_OPTIONAL = 1, /* pointer may be NULL; absent in JSON */
     OP_LATE = 2,     /* may be bound at the call (opjit_compile_options.late) */
-    OP_COUNT = 4,    /* OP_UINT that counts an array: JSON may leave it out, the array's length is taken */
+    OP_COUNT = 4,    /* OP_UINT that counts an array: JSON may omit it, and the array's length is used */
     OP_NONZERO = 8,  /* OP_FLOAT: 0 is refused */
     OP_ONE_UP = 16   /* OP_FLOAT: less than 1 needs feature level 6.4 */
 };
@@ -39,7 +39,7 @@ enum {
 /* Full DirectML spelling; ends with NULL. */
 typedef struct op_enum_name { const char *name; int32_t value; } op_enum_name;
 typedef struct op_enum {
-    const char *prefix;              /* "DML_PADDING_MODE_": JSON takes the name with and without it */
+    const char *prefix;              /* "DML_PADDING_MODE_": JSON accepts the name with and without it */
     const op_enum_name *names;
 } op_enum;
 
@@ -64,9 +64,9 @@ typedef struct op_field {
 #define OP_TYPES_INT_64 (OP_TYPES(INT64) | OP_TYPES(UINT64))
 #define OP_TYPES_ALL (OP_TYPES_FLOAT | OP_TYPES(FLOAT64) | OP_TYPES_INT_TO_32 | OP_TYPES_INT_64)
 
-/* From feature level `level` on: ranks and types of `field` (NULL: all tensors of the operator).  Rows of one field in
- * ascending order; the last one at or below the context's level holds.  level 0: without a feature level (the newest
- * plus opjit's extensions); where there is no such row the newest one holds. */
+/* Ranks and types of `field` (NULL: all tensors of the operator) from feature level `level` on.  The rows of one field
+ * are in ascending order; the last one at or below the context's level applies.  level 0 means no feature level (the
+ * newest one plus opjit's extensions); without such a row the newest one applies. */
 typedef struct op_support {
     const char *field;
     uint32_t level;
@@ -75,14 +75,14 @@ typedef struct op_support {
 } op_support;
 
 /* --- operators ---------------------------------------------------------------------------------------------------- */
-/* A tensor of a descriptor, checked and resolved. */
+/* A checked and resolved tensor of a descriptor. */
 typedef struct fe_tensor {
     bool present;
     DML_TENSOR_DATA_TYPE dtype;
     DML_TENSOR_FLAGS flags;
     uint32_t rank;
     uint64_t sizes[8];
-    uint64_t strides[8];             /* elements; packed row-major where none were given; 0 for dimensions of size 1 */
+    uint64_t strides[8];             /* elements; packed row-major if none were given; 0 for dimensions of size 1 */
     uint64_t bytes;                  /* TotalTensorSizeInBytes, or the implied minimum rounded up to 4 */
     uint64_t span;                   /* index of the last element + 1 */
     uint64_t elements;
@@ -91,7 +91,7 @@ typedef struct fe_tensor {
 
 typedef struct op_def op_def;
 
-/* One allocation: the arena's first block, for all that pointers lead to, lies behind the struct. */
+/* One allocation: the arena's first block, which holds everything that the pointers lead to, follows the struct. */
 struct opjit_operator {
     atomic_uint references;
     uint32_t core_counter;           /* of the reference to core */
@@ -99,18 +99,18 @@ struct opjit_operator {
     size_t size;                     /* of the allocation */
     const op_def *def;
     const rt_custom *custom;         /* the function of a custom operator, whose row is its own; else NULL */
-    uint32_t level;                  /* DML_FEATURE_LEVEL it was checked for, 0: without one; for validate */
+    uint32_t level;                  /* the DML_FEATURE_LEVEL it was checked for, 0: none; for validate */
     void *desc;                      /* deep copy of the descriptor struct, pointers into arena */
-    fe_tensor *inputs, *outputs;     /* by position among the tensors: arrays expanded, absent optionals kept */
-    const char **input_names, **output_names; /* "InputTensor" (the row's), "InputTensors[1]" */
+    fe_tensor *inputs, *outputs;     /* by position among the tensors: arrays expanded, absent optional ones kept */
+    const char **input_names, **output_names; /* "InputTensor" (from the row), "InputTensors[1]" */
     uint32_t input_count, output_count;
-    rt_bytes key;                    /* in the arena as long as it fits; canonical: equal keys lower to equal IR */
+    rt_bytes key;                    /* in the arena while it fits; canonical: equal keys lower to equal IR */
     uint64_t hash;
     rt_arena arena;
 };
 
-/* What a lowering works with.  Inputs are IN tensors, constants, or other nodes' DEFs; outputs are OUT tensors (YIELD)
- * or DEFs: the lowering need not know. */
+/* What a lowering works with.  Inputs are IN tensors, constants, or the DEFs of other nodes; outputs are OUT tensors
+ * (YIELD) or DEFs: the lowering need not know which. */
 typedef struct op_lowering {
     ir_func *f;
     const opjit_operator *op;
@@ -118,17 +118,17 @@ typedef struct op_lowering {
     uint32_t *outputs;               /* IR tensor by output position */
     const uint32_t *late;            /* by field index: IR param, 0: a constant */
     uint32_t flags;                  /* opjit_compile_options.flags */
-    uint64_t masks;                  /* bit i: a generator or constant makes input i, and masks_absorb is on */
-    ir_ref last;                     /* a late statement of the function, where its end is looked for from; 0: none */
+    uint64_t masks;                  /* bit i: a generator or constant produces input i, and masks_absorb is on */
+    ir_ref last;                     /* a late statement of the function, from where its end is searched; 0: none */
 } op_lowering;
 
 /* What the formula of a pointwise operator works with (pointwise.h). */
 typedef struct op_element {
     ir_func *f;
     const void *desc;                /* the descriptor struct; a fused activation's own */
-    ir_type type;                    /* of the first input's values: FLOAT32 for FLOAT16 */
+    ir_type type;                    /* of the first input's values; FLOAT32 for FLOAT16 */
     ir_type result;                  /* of the output tensor */
-    uint64_t masks;                  /* as op_lowering's */
+    uint64_t masks;                  /* as in op_lowering */
 } op_element;
 
 /* Traits of operators. */
@@ -145,7 +145,7 @@ struct op_def {
     const op_field *fields;          uint32_t field_count;
     const op_support *support;       uint32_t support_count;
     uint32_t introduced;             /* DML_FEATURE_LEVEL */
-    /* What fields and support rows can't say: equal sizes, equal types.  NULL: nothing. */
+    /* Checks what fields and support rows can't express: equal sizes, equal types.  NULL: nothing. */
     opjit_status (*validate)(const opjit_operator *op, opjit_error *error);
     /* Writes the documented formula literally.  Fails only for lack of memory (l->f->failed). */
     void (*lower)(op_lowering *l);
@@ -154,51 +154,52 @@ struct op_def {
     uint32_t traits;                 /* OP_FUSABLE ... */
 };
 
-/* For rows: the arrays of that name with their counts. */
+/* For rows: these arrays with their counts. */
 #define OP_ROWS(fields_, support_)                                                      \
     .fields = fields_, .field_count = (uint32_t)(sizeof(fields_) / sizeof *(fields_)),  \
     .support = support_, .support_count = (uint32_t)(sizeof(support_) / sizeof *(support_))
-#define OP_FIELDS_MAX 64u /* fields of an operator: sets of them are bits of a uint64_t */
+#define OP_FIELDS_MAX 64u /* of one operator, because sets of fields are bits of a uint64_t */
 
-/* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) a row; rows are `const op_def
+/* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) per row; rows are `const op_def
  * opjit_fe_op_<name>`. */
 const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: not in this build */
 const op_def *opjit_fe_op_find_name(const char *name, size_t length);/* with or without DML_OPERATOR_; exact case */
 const op_def *opjit_fe_op_at(uint32_t index);                        /* in operators.def's order; NULL past the end */
-const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type);           /* of all of DirectML's, "GEMM"; NULL: none */
-/* What holds for field (NULL: all tensors) at a feature level, 0: without one; NULL: the operator is not there. */
+const char *opjit_fe_op_type_name(DML_OPERATOR_TYPE type);           /* any of DirectML's, such as "GEMM"; NULL: none */
+/* What a feature level (0: none) allows for field (NULL: all tensors); NULL: the level lacks the operator. */
 const op_support *opjit_fe_op_support(const op_def *def, const char *field, uint32_t level);
-/* A set of types for readers: "FLOAT32/16, UINT8", "all eleven". */
+/* A set of types as text: "FLOAT32/16, UINT8", "all eleven". */
 #define FE_TYPES_TEXT 80u
 void opjit_fe_types_text(uint32_t types, char text[static FE_TYPES_TEXT]);
 
 /* --- for rows' validate functions (operator.c) -------------------------------------------------------------------- */
 /* Input and output have the same DataType, DimensionCount and Sizes; the message is about the input. */
 opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
-/* The parts of it. */
+/* Parts of that check. */
 opjit_status opjit_fe_same_sizes(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
 opjit_status opjit_fe_same_type(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
-/* Two inputs of one DataType; absent ones have any. */
+/* Two inputs have the same DataType; an absent one matches any. */
 opjit_status opjit_fe_same_input_type(const opjit_operator *op, uint32_t input, uint32_t as, opjit_error *error);
 
 /* --- for lowerings (lower.c) -------------------------------------------------------------------------------------- */
-/* Puts a statement behind those there are, from l->last on; gives it back, 0 where the function has failed. */
+/* Appends a statement, searching for the end from l->last on, and returns it; 0 where the function has failed. */
 ir_ref opjit_fe_append(op_lowering *l, ir_ref statement);
-/* The statement (DEF or YIELD) that makes output i, appended to the function; set its value with opjit_ir_set_value. */
+/* Appends and returns the statement (DEF or YIELD) that makes output i; set its value with opjit_ir_set_value. */
 ir_ref opjit_fe_output(op_lowering *l, uint32_t i);
-/* The statement that makes a part of output i, which is memory (role IR_OUT): its coordinates count from offsets. */
+/* The statement that makes a part of output i, which is memory (role IR_OUT): its coordinates start at offsets. */
 ir_ref opjit_fe_output_box(op_lowering *l, uint32_t i, const uint64_t *offsets, const uint64_t *sizes);
 ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i);
 /* Input i at the coordinates of statement `out` (same rank). */
 ir_ref opjit_fe_input_at(op_lowering *l, uint32_t i, ir_ref out);
-/* Scalar fields as IR: a constant, or the param it is bound to late.  Fields by name, as in the descriptor struct. */
+/* Scalar fields as IR: a constant, or the parameter that the field is bound to late.  Fields by their names in the
+ * descriptor struct. */
 ir_ref opjit_fe_int(op_lowering *l, const char *field);              /* OP_INT: index */
 ir_ref opjit_fe_float(op_lowering *l, const char *field);            /* OP_FLOAT: f32 */
 ir_ref opjit_fe_scalar(op_lowering *l, const char *field);           /* OP_SCALAR: of its data type */
 
 /* --- tensors (tensor.c) ------------------------------------------------------------------------------------------- */
-/* Checks one tensor descriptor completely and resolves it.  op and tensor: "DIAGONAL_MATRIX1" and "OutputTensor", the
- * head of messages. */
+/* Checks one tensor descriptor completely and resolves it.  Messages begin with op and tensor, such as
+ * "DIAGONAL_MATRIX1" and "OutputTensor". */
 opjit_status opjit_fe_tensor_resolve(const DML_TENSOR_DESC *desc, bool is_output, const char *op, const char *tensor,
                                      fe_tensor *out, opjit_error *error);
 

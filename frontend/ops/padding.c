@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* padding.c - PADDING and PADDING1: the input with elements around it, of one value or taken from the input.
+/* padding.c - PADDING and PADDING1: the input surrounded by elements of one value or of elements taken from the input.
  *
- * With s the dimension's start padding and n the input's size, coordinate c is at x = c - s of the input where that
- * is in [0, n).  Elsewhere it is the value, or element
+ * With s the dimension's start padding and n the input's size, coordinate c is at x = c - s of the input if that is in
+ * [0, n).  Elsewhere it is the value, or element
  *     EDGE        the nearest one
  *     REFLECTION  t < n ? t : P - t      t = x mod P, P = 2 (n - 1): the edge is not repeated
  *     SYMMETRIC   t < n ? t : P - 1 - t  t = x mod P, P = 2 n: the edge is repeated
  *     WRAP        x mod n
- * so that padding of more than one period goes on periodically. */
+ * so that padding of more than one period continues periodically. */
 #include "frontend/ops/moves.h"
 
 static const op_enum_name mode_names[] = {
@@ -22,7 +22,7 @@ static const op_enum modes = { "DML_PADDING_MODE_", mode_names };
 
 #define TYPES (OP_TYPES_ALL & ~OP_TYPES(FLOAT64))
 
-/* What both descriptors say. */
+/* What both descriptors have. */
 typedef struct padding {
     DML_PADDING_MODE mode;
     uint32_t count;
@@ -55,7 +55,7 @@ static opjit_status validate(const opjit_operator *op, const padding *p, opjit_e
     return OPJIT_OK;
 }
 
-/* Where outside of the input the element of coordinate c comes from, x before its start. */
+/* Where the element of a coordinate c outside of the input comes from; x is before the input's start. */
 static ir_ref outside(ir_func *f, const padding *p, ir_ref c, int64_t start, int64_t size)
 {
     const int64_t period = p->mode == DML_PADDING_MODE_WRAP         ? size
@@ -76,7 +76,7 @@ static ir_ref outside(ir_func *f, const padding *p, ir_ref c, int64_t start, int
                     ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, mirror), t));
 }
 
-/* Every load is in bounds, chosen or not: rows of padding then need no masks. */
+/* Every load is in bounds, selected or not, so rows of padding need no masks. */
 static void lower(op_lowering *l, const padding *p, ir_ref value)
 {
     ir_func *f = l->f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pointwise.c - everything about a pointwise operator but its formula: validation, loads, FLOAT16 computed in FLOAT32,
- * ScaleBias, fused activations.  The formulas are in element_wise_*.c and the other files of rows. */
+/* pointwise.c - everything about a pointwise operator except its formula: validation, loads, FLOAT16 computed in
+ * FLOAT32, ScaleBias, fused activations.  The formulas are in element_wise_*.c and the other files of rows. */
 #include "frontend/ops/pointwise.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static bool whole_bits(float value, uint64_t *out)
 
 /* --- ScaleBias ---------------------------------------------------------------------------------------------------- */
 
-/* The operator's ScaleBias; NULL: none is given, or it has no such field. */
+/* The operator's ScaleBias; NULL: not given, or the operator has no such field. */
 static const DML_SCALE_BIAS *scale_bias_of(const op_def *def, const void *desc)
 {
     const DML_SCALE_BIAS *pair = NULL;
@@ -79,7 +79,7 @@ static opjit_status check_scale_bias(const opjit_operator *op, opjit_error *erro
     return OPJIT_OK;
 }
 
-/* Scale or Bias: of integers the bits modulo 2^N. */
+/* Scale or Bias; for integers its bits modulo 2^N. */
 static ir_ref factor(const op_element *e, float value)
 {
     uint64_t bits = 0;
@@ -131,7 +131,7 @@ void opjit_fe_lower_pointwise(op_lowering *l)
     op_element e = { .f = l->f, .desc = op->desc, .result = opjit_fe_output_type(l, 0), .masks = l->masks };
     ir_ref x[INPUTS_MAX] = { 0 }, value;
 
-    for (uint32_t i = op->input_count; i-- > 0;) { /* backwards, so that e.type ends as that of the first input */
+    for (uint32_t i = op->input_count; i-- > 0;) { /* backwards, so that e.type ends as the first input's */
         if (!op->inputs[i].present)
             continue;
         e.type = opjit_ir_type_of(op->inputs[i].dtype);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pointwise.h - what rows of pointwise operators are made of: every output element is a formula over the input elements
+/* pointwise.h - what rows of pointwise operators are made of.  Every output element is a formula of the input elements
  * at the same coordinates.  A row gives fields, types and the formula; tensors, FLOAT16, ScaleBias, in-place and layout
- * are the same for all of them (pointwise.c).  Included by <family>.c and by lowerings that apply an activation. */
+ * are the same for all (pointwise.c).  Included by <family>.c and by lowerings that apply an activation. */
 #ifndef OPJIT_FRONTEND_OPS_POINTWISE_H
 #define OPJIT_FRONTEND_OPS_POINTWISE_H
 
@@ -18,7 +18,7 @@ static inline ir_ref op2(const op_element *e, ir_op op, ir_ref a, ir_ref b)
     return ir_expr2(e->f, op, e->type, a, b);
 }
 
-/* c ? a : b, of which only one is looked at. */
+/* c ? a : b, which evaluates only one of them. */
 static inline ir_ref choose(const op_element *e, ir_ref c, ir_ref a, ir_ref b)
 {
     return ir_expr3(e->f, IR_SELECT, e->type, c, a, b);
@@ -29,7 +29,7 @@ static inline ir_ref cast_to(const op_element *e, ir_type type, ir_ref x)
     return ir_expr1(e->f, IR_CAST, type, x);
 }
 
-/* A FLOAT field in the type of the formula: integers get it toward zero, saturating. */
+/* A FLOAT field in the formula's type; for integers converted toward zero, saturating. */
 ir_ref opjit_fe_number(const op_element *e, float value);
 /* A small whole number in any type. */
 ir_ref opjit_fe_whole(const op_element *e, ir_type type, int64_t value);
@@ -46,11 +46,10 @@ static inline ir_ref one(const op_element *e)
 /* --- the operator around the formula ------------------------------------------------------------------------------ */
 /* All tensors have one DataType and the same Sizes. */
 opjit_status opjit_fe_validate_pointwise(const opjit_operator *op, opjit_error *error);
-/* The same Sizes; and ScaleBias of integers is whole.  For rows that have a rule of their own for types. */
+/* Same Sizes, and the ScaleBias of integers is whole.  For rows with a rule of their own for types. */
 opjit_status opjit_fe_validate_sizes(const opjit_operator *op, opjit_error *error);
 void opjit_fe_lower_pointwise(op_lowering *l);
-/* x after the operator's field `FusedActivation`, or x where that is NULL.  x has the type that the formula is computed
- * in, e->type. */
+/* x after the operator's field `FusedActivation`, or x where that is NULL.  x has the formula's type, e->type. */
 ir_ref opjit_fe_activate(const op_element *e, const DML_OPERATOR_DESC *activation, ir_ref x);
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -59,7 +58,7 @@ ir_ref opjit_fe_activate(const op_element *e, const DML_OPERATOR_DESC *activatio
 #define TYPES_UNSIGNED (OP_TYPES(UINT64) | OP_TYPES(UINT32) | OP_TYPES(UINT16) | OP_TYPES(UINT8))
 #define TYPES_NUMBER (OP_TYPES_FLOAT | TYPES_SIGNED | TYPES_UNSIGNED)
 
-/* Types from the feature level on that has the operator; without a level FLOAT64 wherever there is FLOAT32. */
+/* Types from the feature level on that introduced the operator; without a level FLOAT64 wherever FLOAT32 is. */
 #define POINTWISE_SUPPORT(field_, LEVEL, types_)                                                   \
     { field_, 0, 1, 8, (types_) | (((types_) & OP_TYPES(FLOAT32)) != 0 ? OP_TYPES(FLOAT64) : 0) }, \
     {                                                                                              \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantize.c - QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD: integers of 8 bits that stand for
- * (x - ZeroPoint) * Scale.  Zero points are optional tensors like the others, 0 where absent. */
+/* quantize.c - QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD: integers of 8 bits that stand for (x -
+ * ZeroPoint) * Scale.  Zero points are optional tensors, 0 where absent. */
 #include "frontend/ops/pointwise.h"
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
 
-/* rint(x / scale) + zero_point, in the range of the result.  The quotient is cut to 16 bits first, which keeps the sum
- * exact in 32; what is cut is far outside of the result's 8. */
+/* rint(x / scale) + zero_point, in the range of the result.  The quotient is first saturated to 16 bits, which keeps
+ * the sum exact in 32; what is cut off is far outside of the result's 8 bits. */
 static ir_ref quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point)
 {
     const bool is_signed = ir_is_signed(e->result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction.c - REDUCE with its twelve functions, ARGMIN, ARGMAX: numbers of all elements along some axes.
- * The order in which elements are taken is that of ir/README.md; FLOAT16 accumulates in FLOAT32. */
+/* reduction.c - REDUCE with its twelve functions, ARGMIN, ARGMAX: one number from all elements along some axes.  The
+ * order of the elements is that of ir/README.md; FLOAT16 accumulates in FLOAT32. */
 #include "frontend/ops/reduce.h"
 
 #define REDUCE DML_REDUCE_OPERATOR_DESC
@@ -81,7 +81,7 @@ static opjit_status validate_reduce(const opjit_operator *op, opjit_error *error
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
 
-/* The output's value, x as what FLOAT16 is computed in. */
+/* Sets the output's value to x, which has the type that FLOAT16 is computed in. */
 static void set_output(op_lowering *l, ir_ref out, ir_ref x)
 {
     const ir_type type = opjit_fe_output_type(l, 0);
@@ -90,7 +90,7 @@ static void set_output(op_lowering *l, ir_ref out, ir_ref x)
         opjit_ir_set_value(l->f, out, ir_at(l->f, x)->type == type ? x : ir_expr1(l->f, IR_CAST, type, x));
 }
 
-/* Reduces f(x); the reduction at the output's coordinates, which *out_statement gets. */
+/* Reduces f(x) and returns the result at the output's coordinates; *out_statement is the output's statement. */
 static ir_ref lower_simple(op_lowering *l, ir_kind kind, DML_REDUCE_FUNCTION function, uint32_t axes, ir_ref *out)
 {
     ir_func *f = l->f;
@@ -111,7 +111,7 @@ static ir_ref lower_simple(op_lowering *l, ir_kind kind, DML_REDUCE_FUNCTION fun
     return opjit_fe_value_at(l, def, 0, at);
 }
 
-/* m + log of the sum of exp(x - m), m the maximum where that is finite, else 0. */
+/* m + log of the sum of exp(x - m), where m is the maximum if that is finite, else 0. */
 static void lower_log_sum_exp(op_lowering *l, uint32_t axes)
 {
     ir_func *f = l->f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reverse_subsequences.c - REVERSE_SUBSEQUENCES: along Axis, the first so many elements in reverse, the others
- * as they are.  Lengths are clamped into the dimension. */
+/* reverse_subsequences.c - REVERSE_SUBSEQUENCES: along Axis, reverses the first elements, as many as a length says, and
+ * keeps the others.  Lengths are clamped into the dimension. */
 #include "frontend/ops/moves.h"
 
 #define DESC DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC

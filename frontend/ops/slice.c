@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slice.c - SLICE, SLICE1, SLICE_GRAD: a window of the input, every so many elements of it.
- * SLICE gives the output's sizes, SLICE1 the window's; a negative stride of SLICE1 starts at the window's end.
- * SLICE_GRAD is the other way round: the gradient of the slice at the elements it came from, 0 elsewhere. */
+/* slice.c - SLICE, SLICE1, SLICE_GRAD: a window of the input, with a stride.  SLICE gives the output's sizes, SLICE1
+ * the window's; a negative stride of SLICE1 starts at the window's end.  SLICE_GRAD is the reverse: the gradient of the
+ * slice at the elements it came from, 0 elsewhere. */
 #include <stdio.h>
 
 #include "frontend/ops/moves.h"
 
-/* One dimension of the window: element i of the slice is at first + i * stride; length of them. */
+/* One dimension of the window: element i of the slice is at first + i * stride, for length elements. */
 typedef struct window {
     int64_t first, stride;
     uint64_t length;
@@ -64,7 +64,7 @@ static opjit_status validate_slice(const opjit_operator *op, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* Loads input 0 at first + c * stride by coordinate. */
+/* Loads input 0 at first + c * stride in each dimension. */
 static void lower_windows(op_lowering *l, const window *windows)
 {
     ir_func *f = l->f;
@@ -118,7 +118,7 @@ static const op_support slice1_support[] = {
     { NULL, DML_FEATURE_LEVEL_2_1, MOVES_RANKS, OP_TYPES_ALL },
 };
 
-/* The window of dimension d lies in `whole`, and `part` is what it makes of it. */
+/* The window of dimension d lies in `whole` and produces `part`. */
 static opjit_status check_window(const opjit_operator *op, uint32_t d, const char *whole_name, const fe_tensor *whole,
                                  const char *part_name, const fe_tensor *part, opjit_error *error)
 {
@@ -201,7 +201,7 @@ static opjit_status validate_slice_grad(const opjit_operator *op, opjit_error *e
     return OPJIT_OK;
 }
 
-/* t = (c - first) / stride, where that is a whole number below the slice's length in every dimension. */
+/* t = (c - first) / stride, if that is a whole number below the slice's length in every dimension. */
 static void lower_slice_grad(op_lowering *l)
 {
     ir_func *f = l->f;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax.c - SOFTMAX, LOG_SOFTMAX, HARDMAX over the last dimension, and their "1" forms over Axes.
- * With m the maximum: softmax is e / sum of e, e = exp(x - m), as e times one reciprocal, and 0 where x is -inf. */
+/* softmax.c - SOFTMAX, LOG_SOFTMAX, HARDMAX over the last dimension, and their "1" forms over Axes.  With m the maximum
+ * and e = exp(x - m), softmax is e times the reciprocal of the sum of e, and 0 where x is -inf. */
 #include "frontend/ops/reduce.h"
 
-#define SOFTMAX DML_ACTIVATION_SOFTMAX_OPERATOR_DESC   /* the three of them have the same fields */
-#define SOFTMAX1 DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC /* and so have these */
+#define SOFTMAX DML_ACTIVATION_SOFTMAX_OPERATOR_DESC   /* the three have the same fields */
+#define SOFTMAX1 DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC /* so do these */
 
 /* clang-format off */
 static const op_field fields[] = {
@@ -28,7 +28,7 @@ static const op_support support1[] = {
     { NULL, DML_FEATURE_LEVEL_5_1, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT },
 };
 
-/* DirectML takes these for matrices: but for leading sizes of 1 there are at most two. */
+/* DirectML allows these for matrices: at most two sizes, leading sizes of 1 aside. */
 static opjit_status validate(const opjit_operator *op, opjit_error *error)
 {
     const fe_tensor *t = &op->inputs[0];
@@ -78,7 +78,7 @@ static ir_ref lower_max(op_lowering *l, uint32_t axes)
     return max;
 }
 
-/* exp(x - m), where m is the largest x; that the difference is at most 0 is said, as exp takes less then. */
+/* exp(x - m) where m is the maximum.  States that the difference is at most 0, because exp is cheaper then. */
 static ir_ref exp_below(ir_func *f, ir_type wide, ir_ref x, ir_ref m)
 {
     const ir_ref below = ir_expr2(f, IR_MIN, wide, ir_expr2(f, IR_SUB, wide, x, m), opjit_ir_const(f, wide, 0));
@@ -151,7 +151,7 @@ static void lower_log_softmax_over(op_lowering *l, uint32_t axes)
         set_output(l, out, ir_expr2(f, IR_SUB, wide, ir_expr2(f, IR_SUB, wide, own, most), less));
 }
 
-/* 1 at the number that ARGMAX gives, else 0. */
+/* 1 at the index that ARGMAX gives, else 0. */
 static void lower_hardmax_over(op_lowering *l, uint32_t axes)
 {
     ir_func *f = l->f;

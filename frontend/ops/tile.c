@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile.c - TILE: the input again and again, Repeats times in each dimension. */
+/* tile.c - TILE: the input repeated Repeats times in each dimension. */
 #include <string.h>
 
 #include "frontend/ops/moves.h"
@@ -31,7 +31,7 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* Repetitions of a row that are stages of their own, and how long a row must be for that. */
+/* Most repetitions of a row that become stages of their own, and the shortest row for that. */
 #define MOST_PARTS 16u
 #define LEAST_ROW 64u /* elements */
 
@@ -49,7 +49,7 @@ static void repeat(op_lowering *l, ir_ref out)
     opjit_ir_set_value(f, out, opjit_ir_load(f, l->inputs[0], at));
 }
 
-/* Rows that are long are written once for each repetition, so that a row is copied as it is. */
+/* Writes long rows once per repetition, so that a row is copied as a whole. */
 static void lower(op_lowering *l)
 {
     const DESC *desc = l->op->desc;
