@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir.c - functions: memory, builders of nodes and statements, structural comparison.
- * Literal: what is asked for is built; folding is in simplify.c, substitution in rebuild.c. */
+/* function.c - functions: memory, builders of nodes and statements, structural comparison.  Builders are literal: they
+ * build what is asked for.  Folding is in simplify.c, substitution in rebuild.c. */
 #include "ir/core/internal.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ void opjit_ir_free(ir_func *f)
     memset(f, 0, sizeof(*f));
 }
 
-/* A copy of text in the arena of f; NULL stays NULL. */
+/* Copies text into the arena of f; NULL stays NULL. */
 static const char *copy_text(ir_func *f, const char *text)
 {
     if (!text)
@@ -50,7 +50,7 @@ static const char *copy_text(ir_func *f, const char *text)
     return copy;
 }
 
-/* A copy of count elements in the arena of f, with room for capacity. */
+/* Copies count elements into the arena of f, with room for capacity. */
 static void *copy_array(ir_func *f, const void *from, uint32_t count, uint32_t capacity, size_t size)
 {
     void *copy = opjit_rt_arena_allocate(&f->arena, capacity, size);
@@ -105,7 +105,7 @@ opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error)
 
 /* --- growth ------------------------------------------------------------------------------------------------------- */
 
-/* Room for `more` elements after count; the old array stays valid, since the arena keeps it. */
+/* Makes room for `more` elements after count.  The old array stays valid, because the arena keeps it. */
 static bool reserve(ir_func *f, void **array, uint32_t count, uint32_t *capacity, uint32_t more, size_t size)
 {
     if (f->failed)
@@ -186,7 +186,8 @@ void opjit_ir_dense_strides(ir_tensor *tensor)
     }
 }
 
-/* A view is of an older tensor; one that is not (text may say so) is its own root, for the verifier to refuse. */
+/* A view shows an older tensor.  One that does not (text may say so) counts as its own root, for the verifier to
+ * refuse. */
 uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor)
 {
     while (f->tensors[tensor].role == IR_VIEW && f->tensors[tensor].of < tensor)
@@ -253,20 +254,20 @@ ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const i
     case 'B': node.type = IR_BOOL; break;
     case 'S': node.type = count > 0 ? f->nodes[operands[0]].type : IR_NONE; break;
     case 'A': node.type = count > 1 ? f->nodes[operands[1]].type : IR_NONE; break;
-    default: /* T: stands in the node */ break;
+    default: /* T: the node says it */ break;
     }
     return opjit_ir_node_new(f, &node, count, operands);
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* Gives statement its VAR number `which`. */
+/* Gives the statement its VAR number `which`. */
 static ir_ref new_var(ir_func *f, ir_ref owner, uint32_t which)
 {
     return opjit_ir_node_new(f, &(ir_node){ .op = IR_VAR, .type = IR_INDEX, .ref = owner, .imm = which }, 0, NULL);
 }
 
-/* box: 3 operands a dimension, or NULL. */
+/* box: 3 operands per dimension, or NULL. */
 static ir_ref new_definition(ir_func *f, ir_op op, uint32_t tensor, const ir_ref *box)
 {
     const uint32_t rank = f->tensors[tensor].rank;
@@ -422,8 +423,8 @@ void opjit_ir_append(ir_func *f, ir_ref parent, ir_ref *tail, ir_ref statement)
 
 /* --- comparison --------------------------------------------------------------------------------------------------- */
 
-/* Shared nodes make a tree of n nodes exponentially large when it is walked naively: walks keep a small table of what
- * they have seen, and give the safe answer when their budget of steps is spent. */
+/* A naive walk over shared nodes can be exponentially long, so walks keep a small table of what they have seen, and
+ * give the safe answer when their budget of steps is used up. */
 enum { WALK_SLOTS = 64, WALK_BUDGET = 100000 };
 
 typedef struct same_walk {
@@ -443,7 +444,7 @@ static bool same(same_walk *w, ir_ref a, ir_ref b)
     if (!a || !b || x->op != y->op || x->type != y->type || x->count != y->count || x->ref != y->ref ||
         x->imm != y->imm)
         return false;
-    /* A VAR or a statement is itself and nothing else. */
+    /* A VAR or a statement equals only itself. */
     if (x->op == IR_VAR || !(opjit_ir_op_infos[x->op].flags & IR_FLAG_P) || w->budget == 0)
         return false;
     w->budget--;
@@ -458,7 +459,7 @@ static bool same(same_walk *w, ir_ref a, ir_ref b)
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b)
 {
     if (a == b || ir_at(f, a)->op != ir_at(f, b)->op || ir_at(f, a)->op == IR_VAR)
-        return a == b; /* the common case, without the table */
+        return a == b; /* the common case, before the table */
     same_walk w = { .f = f, .budget = WALK_BUDGET };
     return same(&w, a, b);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.c - how stages of a function after pass grid are launched: numbers that codegen, metadata and tests
- * share. */
+/* launch.c - how the stages of a function are launched after pass grid.  Code generation, metadata and tests all use
+ * these numbers. */
 #include "ir/core/internal.h"
 
 enum {
-    BLOCK = 256,             /* threads: whole warps, and enough of them for any device to hide its latencies */
-    WAVE = 32,               /* larger teams are a block of their own, whose threads can wait for each other */
-    FOLD_BYTES = 24,         /* what a warp's lanes fold to: a value, where it was found, whether there is one */
-    SHARED = 48 * 1024,      /* bytes of shared memory that every device gives every block */
-    SHARED_ALONE = 31 * 1024, /* of OpenCL's 32 KiB, what threads meet in is taken off */
+    BLOCK = 256,             /* threads: whole warps, and enough of them to hide latencies on any device */
+    WAVE = 32,               /* a larger team is a block of its own, whose threads can wait for each other */
+    FOLD_BYTES = 24,         /* what a warp's lanes fold to: a value, its index, whether there is one */
+    SHARED = 48 * 1024,      /* shared memory per block that every device provides */
+    SHARED_ALONE = 31 * 1024, /* OpenCL provides 32 KiB; the rest is where threads exchange values */
     SCRATCH_ALIGN = 64,
-    MOST_TEAMS = 8192,       /* that have scratch in the workspace: more than any device runs at a time */
+    MOST_TEAMS = 8192,       /* with scratch in the workspace: more than any device runs at a time */
 };
-#define MOST_BLOCKS ((uint64_t)INT32_MAX) /* of a grid; iterations beyond them go round */
+#define MOST_BLOCKS ((uint64_t)INT32_MAX) /* of a grid; teams loop over further iterations */
 
-/* Scratch that the stage itself touches has its place in that of all; what it takes is up to its last byte. */
+/* The scratch that the stage itself touches, up to its last byte.  Offsets are those in the scratch of all stages. */
 static uint64_t scratch_of(const ir_func *f)
 {
     return align_up(f->scratch_size, SCRATCH_ALIGN);

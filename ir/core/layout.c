@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.c - where memory lies: offsets of temps and scratch. */
+/* layout.c - places temps and scratch in memory: takes a scheduled function, sets tensor offsets and the sizes of
+ * shared and scratch memory. */
 #include "ir/core/internal.h"
 
 #include <string.h>
 
 enum { MEMORY_ALIGN = 64 };
-#define MOST_BYTES (UINT64_C(1) << 40) /* of all temps, and of all scratch: products with workers and teams fit */
+#define MOST_BYTES (UINT64_C(1) << 40) /* of all temps, and of all scratch, so that products with workers and teams fit */
 
 /* --- layout ------------------------------------------------------------------------------------------------------- */
 
-/* The first and last step that touch a tensor; first > last: none does.  Of temps a step is a stage, for iterations of
- * one run at a time; of scratch, which each of these has for itself, a statement of the stage.  The threads of a team
- * are at several statements at a time: there, too, it is a stage. */
+/* The first and last step that touch a tensor; first > last: none does.  For temps a step is a stage, because the
+ * iterations of a stage run at the same time.  For scratch, which every iteration has for itself, a step is a statement
+ * of the stage.  The threads of a team are at several statements at a time, so there, too, it is a stage. */
 typedef struct span {
     uint32_t first, last;
 } span;
@@ -25,7 +26,7 @@ static void touch(span *s, uint32_t stage)
 typedef struct span_walk {
     const ir_func *f;
     span *spans;
-    uint32_t *seen; /* by node: step + 1 of the last visit */
+    uint32_t *seen; /* by node: step of the last visit + 1 */
     uint32_t stage, step;
 } span_walk;
 
@@ -43,7 +44,7 @@ static void touch_expr(span_walk *w, ir_ref expr)
         touch_expr(w, ir_operand(w->f, expr, i));
 }
 
-/* own: each statement is a step. */
+/* own: each statement is a step of its own. */
 static void touch_block(span_walk *w, ir_ref first, bool own)
 {
     for (ir_ref s = first; s; s = ir_at(w->f, s)->next) {
@@ -53,19 +54,19 @@ static void touch_block(span_walk *w, ir_ref first, bool own)
     }
 }
 
-/* Memory of one role from step to step: what is free below its end, lowest first. */
+/* The memory of one role as the steps pass: the free gaps below its end, lowest first. */
 typedef struct gap {
     uint64_t begin, end;
 } gap;
 typedef struct area {
-    gap *gaps; /* room for one more than tensors: neighbours are one */
+    gap *gaps; /* room for one more than there are tensors; neighbours are merged */
     uint32_t count;
-    uint64_t end, size; /* of what is taken now; the most that ever was */
+    uint64_t end, size; /* end: of what is in use now; size: the most that ever was */
     uint32_t *ending;   /* by step: the first tensor that nothing reads after it */
-    uint32_t *next;     /* by tensor: the next one like it */
+    uint32_t *next;     /* by tensor: the next one that ends at the same step */
 } area;
 
-/* Takes memory for the tensor at the lowest offset that is free; false: too much. */
+/* Places the tensor at the lowest free offset; false: too large. */
 static bool take(area *a, ir_tensor *tensor)
 {
     uint64_t size, end;
@@ -97,7 +98,7 @@ static void give_back(area *a, const ir_tensor *tensor)
     uint32_t lo = 0, hi = a->count;
     if (begin == end)
         return;
-    while (lo < hi) { /* the first gap behind it */
+    while (lo < hi) { /* the first gap after it */
         const uint32_t mid = lo + (hi - lo) / 2;
         if (a->gaps[mid].begin < begin)
             lo = mid + 1;
@@ -120,8 +121,8 @@ static void give_back(area *a, const ir_tensor *tensor)
         a->end = a->gaps[--a->count].begin;
 }
 
-/* Tensors of the role, in the order of the first steps that touch them; what was last read in an earlier step gives its
- * memory back. */
+/* Places the tensors of the role in the order of the first steps that touch them.  A tensor that was last read in an
+ * earlier step frees its memory. */
 static bool place_role(ir_func *f, const span *spans, uint32_t steps, ir_role role, uint64_t *out_size)
 {
     area a = { 0 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.c - a finished function stage by stage: the nodes of each stage lie side by side, and nodes that nothing
- * reaches are gone.  What runs or reads a stage then needs memory for that stage alone. */
+/* pack.c - packs a finished function: puts the nodes of each stage side by side and drops unreachable nodes.  What runs
+ * or reads a stage then needs memory for that stage only. */
 #include "ir/core/internal.h"
 
 #include <string.h>
 
-/* How much all stages reach: a node that several do is in each of them. */
+/* How many nodes all stages reach; a node that several stages reach counts in each. */
 static bool count_all(ir_func *f, ir_func *out)
 {
     uint64_t nodes = 1, operands = 0;

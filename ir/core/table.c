@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - a map from 64-bit keys to numbers, for passes whose work must stay linear in what they touch: an array
- * as long as the function has nodes, made for every stage, would not be. */
+/* table.c - a map from 64-bit keys to numbers.  For passes whose work must stay linear in what they touch: an array
+ * with an entry for every node of the function, made for every stage, would not be. */
 #include "ir/core/internal.h"
 
-enum { FIRST = 16 }; /* entries: maps of a few are many */
+enum { FIRST = 16 }; /* entries: many maps hold only a few */
 
 static uint64_t mix(uint64_t x)
 {
@@ -14,7 +14,7 @@ static uint64_t mix(uint64_t x)
 
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value) { return mix(hash * 31 + value + 1); }
 
-/* The entry of key, or the free one where it belongs. */
+/* Finds the entry of key, or the free one where it belongs. */
 static uint32_t find(const ir_table *t, uint64_t key)
 {
     uint32_t at = (uint32_t)mix(key) & (t->capacity - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk.c - walks over a function: which nodes one has seen, what a statement reaches, substitution.  Each takes time
- * and memory for the nodes that it visits, however many others the function has. */
+/* walk.c - walks over a function: which nodes a walk has seen, what a statement reaches, substitution.  Each takes time
+ * and memory in proportion to the nodes it visits, however many others the function has. */
 #include "ir/core/internal.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ void opjit_ir_trim(ir_func *f)
     opjit_rt_arena_free(&f->scratch);
 }
 
-/* Room for a stamp and a memo a node; old ones are kept. */
+/* Makes room for one stamp and one memo per node; keeps the old ones. */
 static bool make_room(ir_func *f)
 {
     ir_walks *w = &f->walks;
@@ -56,7 +56,7 @@ uint32_t opjit_ir_walk_begin(ir_func *f)
 
     if (f->failed || (f->node_count > w->count && !make_room(f)))
         return 0;
-    if (w->now == UINT32_MAX) { /* numbers begin again: no stamp may be one of them */
+    if (w->now == UINT32_MAX) { /* numbers start again, so old stamps must go */
         memset(w->stamp, 0, w->count * sizeof *w->stamp);
         w->now = 0;
     }
@@ -93,7 +93,7 @@ static void visit(ir_func *f, uint32_t now, ir_ref node)
     opjit_ir_walk_push(f, node);
 }
 
-/* Everything below the nodes from place `next` of the stack on, behind them. */
+/* Visits everything below the nodes from place `next` of the stack on, and pushes it after them. */
 static void visit_below(ir_func *f, uint32_t now, uint32_t next)
 {
     for (; next < f->walks.depth && !f->failed; next++) {
@@ -108,7 +108,7 @@ static void visit_below(ir_func *f, uint32_t now, uint32_t next)
     }
 }
 
-/* Sorts by merging runs, which are long: nodes are mostly met in the order in which they were made, or backwards. */
+/* Merge sort by runs.  Runs are long: nodes are mostly met in the order in which they were made, or in reverse. */
 static void sort(ir_ref *items, ir_ref *spare, uint32_t count)
 {
     for (uint32_t width = 1; width < count; width *= 2) {
@@ -124,7 +124,7 @@ static void sort(ir_ref *items, ir_ref *spare, uint32_t count)
     }
 }
 
-/* Takes the nodes from place `base` of the stack on, oldest first. */
+/* Pops the nodes from place `base` of the stack on, oldest first. */
 static ir_reach take(ir_func *f, uint32_t base)
 {
     const uint32_t count = f->walks.depth - base;

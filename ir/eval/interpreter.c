@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpreter.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no
- * code may be made.  Every load and store is checked; a wrong one stops the run with the statement's name and is
- * not carried out. After pass grid the run is that of a simulated grid: who does what is looked at, too
- * (race.c). Expects a function that verifies. */
+/* interpreter.c - runs a function, scalar and literal: the oracle of passes and targets, and an executor where no code
+ * may be made.  Takes a function that verifies.  Every load and store is checked; a wrong one is not carried out and
+ * stops the run with the statement's name.  After pass grid it simulates the grid and also checks which thread does
+ * what (race.c). */
 #include "ir/eval/race.h"
 
 #include <string.h>
@@ -20,25 +20,25 @@ typedef struct memory {
 typedef struct accumulator {
     uint64_t lane[LANES_MAX], total; /* values */
     int64_t where[LANES_MAX], total_where;
-    bool some[LANES_MAX], total_some; /* arg kinds: whether there is a value yet; total: whether a block was folded */
+    bool some[LANES_MAX], total_some; /* some: whether the lane of an arg kind has a value yet; total_some: whether a block was folded */
     int64_t block;
     ir_type value_type;
-    bool apart, alike, own; /* grid: updated by one thread a lane; by all alike; is one thread's */
+    bool apart, alike, own; /* grid: one thread per lane updates it; all threads update it alike; it belongs to one thread */
 } accumulator;
 
 typedef struct machine {
     const ir_func *f;
     const ir_run *run;
-    ir_section section;    /* the stage, or all of the function */
-    memory recent[RECENT]; /* where tensors lie, by their number modulo RECENT */
-    uint8_t **owned;       /* value form, by tensor: a def's elements */
-    uint64_t *values;      /* by node of the section: VAR and LET; ACC: its place in accumulators */
+    ir_section section;    /* the stage, or the whole function */
+    memory recent[RECENT]; /* a cache: where tensors lie, by their number modulo RECENT */
+    uint8_t **owned;       /* value form: a def's elements, by tensor */
+    uint64_t *values;      /* by node of the section: the value of a VAR or LET; the place of an ACC in accumulators */
     accumulator *accumulators;
     uint32_t accumulator_count;
-    int64_t innermost; /* value of the innermost loop's variable: k of upd */
-    ir_race *race;     /* NULL: no grid */
-    const char *why;   /* wrong for another reason than its place */
-    ir_ref wrong;      /* load or store that left its tensor */
+    int64_t innermost; /* the innermost loop's variable: k of upd */
+    ir_race *race;     /* NULL: not a grid */
+    const char *why;   /* what is wrong other than the address */
+    ir_ref wrong;      /* the load or store that left its tensor */
     uint32_t wrong_dimension;
     int64_t wrong_coordinate;
 } machine;
@@ -57,7 +57,7 @@ static memory in_area(const ir_tensor *tensor, void *area, uint64_t area_size)
     return (memory){ .base = NULL };
 }
 
-/* Where the tensor lies; without memory, where every load is refused, if it can't be said. */
+/* Finds where the tensor lies.  If that can't be said, the result has no memory, and every load is refused. */
 static memory find_memory(const machine *m, uint32_t t)
 {
     const ir_func *f = m->f;
@@ -92,7 +92,8 @@ static const memory *memory_of(machine *m, uint32_t t)
     return known;
 }
 
-/* Address of the element that operands first... of node name; NULL and m->wrong set where there is none. */
+/* The address of the element at the coordinates operands first... of node; NULL, with m->wrong set, where there is
+ * none. */
 static uint8_t *element(machine *m, ir_ref node, uint32_t first)
 {
     const uint32_t t = ir_at(m->f, node)->ref;
@@ -103,7 +104,7 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
         const int64_t x = (int64_t)eval(m, ir_operand(m->f, node, first + d));
         if (m->wrong)
             return NULL;
-        /* A coordinate inside its size keeps the offset in 63 bits: the layout's span was checked. */
+        /* The offset stays below 2^63 if each coordinate is inside its size: the layout's span was checked. */
         offset += (uint64_t)x * tensor->strides[d];
         if (x < 0 || (uint64_t)x >= tensor->sizes[d] || limit < size || offset > (limit - size) / size) {
             m->wrong = node;
@@ -112,7 +113,7 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
             return NULL;
         }
     }
-    uint8_t *const at = memory_of(m, t)->base + offset * size; /* coordinates may have loads of their own */
+    uint8_t *const at = memory_of(m, t)->base + offset * size; /* only now, because coordinates may contain loads */
     if (m->race && !opjit_ir_race_access(m->race, t, at, ir_at(m->f, node)->op == IR_STORE)) {
         m->wrong = node;
         m->why = "a race: another thread touches the element, and no sync is between them";
@@ -195,8 +196,7 @@ static bool compare(ir_op op, ir_type type, uint64_t a, uint64_t b)
     return out != 0;
 }
 
-/* Whether (y, j) replaces (x, i): the first NaN wins, then the better value, then the first or the last of equal
- * ones. */
+/* Whether (y, j) replaces (x, i): the first NaN wins, then the better value, then the first or last of equal ones. */
 static bool replaces(ir_kind kind, ir_type type, uint64_t x, int64_t i, uint64_t y, int64_t j)
 {
     const bool x_nan = ir_is_float(type) && compare(IR_NE, type, x, x);
@@ -218,7 +218,7 @@ static void update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i
     *some = true;
 }
 
-/* Lanes fold by halves, into lane 0 of a copy; then the total of the blocks before takes it. */
+/* Folds a copy of the lanes by halves into lane 0, then adds that to the total of the previous blocks. */
 static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
 {
     *a = *from;
@@ -238,7 +238,7 @@ static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
     }
 }
 
-/* One step of acc, an ACC or a DEF that reduces; k is in m->innermost. */
+/* One step of acc, which is an ACC or a DEF that reduces; k is in m->innermost. */
 static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_expr)
 {
     const ir_func *f = m->f;
@@ -432,7 +432,7 @@ static opjit_status run_stage(machine *m, opjit_error *error)
 
 /* --- value form --------------------------------------------------------------------------------------------------- */
 
-/* Where a yield of a box puts the element with the coordinates in the VARs. */
+/* Stores the element of a boxed yield at the coordinates in its VARs. */
 static void store_boxed(machine *m, ir_ref item, uint64_t bits)
 {
     const ir_func *f = m->f;
@@ -454,7 +454,7 @@ static void store_boxed(machine *m, ir_ref item, uint64_t bits)
         write_element(target->base + offset * size, (uint32_t)size, bits);
 }
 
-/* The value of a DEF that reduces, for the coordinates in its variables. */
+/* The value of a DEF that reduces, at the coordinates in its variables. */
 static uint64_t reduced(machine *m, ir_ref item)
 {
     const ir_ref var = opjit_ir_reduced(m->f, item);
@@ -497,7 +497,7 @@ static void run_values(machine *m)
 
 /* --- set-up ------------------------------------------------------------------------------------------------------- */
 
-/* Value form: memory for what is defined. */
+/* Value form: allocates memory for the definitions. */
 static opjit_status own_values(machine *m, opjit_error *error)
 {
     const ir_func *f = m->f;

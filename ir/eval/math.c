@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* math.c - math functions: the two kinds of math, the table of functions, and the arithmetic that they share.
+/* math.c - mathematical functions: evaluating and recording, the table of functions, and the arithmetic they share.
  * The functions themselves are in math_exp.c, math_log.c, math_trig.c and math_arc.c. */
 #include "ir/eval/math.h"
 
@@ -103,7 +103,7 @@ val opjit_ir_math(math *m, ir_op op, val x, val y)
 
 /* --- shared arithmetic ------------------------------------------------------------------------------------------ */
 
-/* Horner; a long one as its even and its odd half, which can be computed at the same time. */
+/* Horner's scheme; a long polynomial as its even and its odd half, which are independent of each other. */
 val opjit_ir_math_poly(math *m, const math_poly *poly, val t)
 {
     const double *c = poly->coefficients;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* math.h - math functions as sequences of simpler ops: what the files math_*.c share, and what the rest of
- * ir/ calls.
+/* math.h - mathematical functions as sequences of simpler ops: what the files math_*.c share, and what the rest of ir/
+ * calls.
  *
- * Each function is written once, as a C function that asks a `math` for one op after the other.  A math that
- * evaluates gives each result at once (scalar.c: interpreter, folding); one that records notes the ops, from
- * which pass expand makes nodes.  So both are the same steps, and their results the same bits, by construction.
+ * Each function is written once, as a C function that asks a `math` for one op after the other.  A math that evaluates
+ * computes each result at once (scalar.c; for the interpreter and for folding); a math that records notes the ops, from
+ * which pass expand makes nodes.  So both execute the same steps, and their results have the same bits by construction.
  *
- * Sequences are straight lines: no branch on a value, both arms of a choice are computed.  Three grades of a
- * function:
+ * Sequences are straight-line code: no branches on values; both arms of a select are computed.  A function comes in
+ * three grades:
  *   GRADE_F32    all in f32
  *   GRADE_SHORT  in f64, to about 2^-33: for f32 results, rounded once at the end
- *   GRADE_F64    in f64, as good as the bound that ir/README.md states */
+ *   GRADE_F64    in f64, within the bound that ir/README.md states */
 #ifndef OPJIT_IR_EVAL_MATH_H
 #define OPJIT_IR_EVAL_MATH_H
 
@@ -20,14 +20,14 @@
 
 typedef enum math_grade { GRADE_F32, GRADE_SHORT, GRADE_F64, GRADE_COUNT } math_grade;
 
-/* A value: its bits where the math evaluates, the number of its step where it records. */
+/* A value: its bits if the math evaluates, the number of its step if it records. */
 typedef struct val {
     uint64_t bits;
     ir_type type;
 } val;
 
 typedef struct math_step {
-    uint8_t op; /* ir_op; IR_OP_NONE: an operand of the function, imm is its number */
+    uint8_t op; /* IR_OP_NONE: operand number imm of the function */
     uint8_t type, count;
     uint32_t args[3]; /* steps */
     uint64_t imm;     /* CONST: bits */
@@ -37,17 +37,17 @@ typedef struct math {
     math_step *steps; /* NULL: evaluates */
     uint32_t count, capacity;
     bool failed; /* more steps than there is room for */
-    bool below;  /* exp, recorded: its operand is known to be at most 0, or a NaN; fewer steps, the same numbers */
+    bool below;  /* exp, recorded: its operand is at most 0 or a NaN, so that fewer steps give the same bits */
 } math;
 
 enum { MATH_STEPS = 1024 /* room for the longest function */ };
 
 val opjit_ir_math_op(math *m, ir_op op, ir_type type, uint32_t count, const val *args);
 val opjit_ir_math_const(math *m, ir_type type, uint64_t bits);
-val opjit_ir_math_operand(math *m, ir_type type, uint64_t bits, uint32_t number); /* operand of the function itself */
-/* op, one of those with flag M, of f16, f32 or f64. */
+val opjit_ir_math_operand(math *m, ir_type type, uint64_t bits, uint32_t number); /* an operand of the function itself */
+/* op: one with flag M, of f16, f32 or f64. */
 val opjit_ir_math(math *m, ir_op op, val x, val y);
-/* op: sin_far, cos_far or tan_far; and whether it gives another value than y. */
+/* op: sin_far, cos_far or tan_far; and whether its value differs from y. */
 val opjit_ir_math_far(math *m, ir_op op, val x, val y);
 val opjit_ir_math_is_far(math *m, val x);
 
@@ -152,7 +152,7 @@ static inline val m_bits(math *m, ir_type type, val a)
 
 /* --- constants -------------------------------------------------------------------------------------------------- */
 
-/* x as f32 or f64, rounded to it. */
+/* x rounded to f32 or f64. */
 static inline val m_num(math *m, ir_type type, double x)
 {
     uint64_t bits;
@@ -168,7 +168,7 @@ static inline val m_like(math *m, val x, double value)
 {
     return m_num(m, x.type, value);
 }
-/* One or the other, as x is f32 or f64. */
+/* f32 or f64, depending on the type of x. */
 static inline val m_pick(math *m, val x, double f32, double f64)
 {
     return m_num(m, x.type, m_is_f64(x) ? f64 : f32);
@@ -208,12 +208,12 @@ static inline uint64_t m_sign_mask(val x)
 {
     return m_is_f64(x) ? (uint64_t)1 << 63 : (uint64_t)1 << 31;
 }
-/* The sign bit of x alone, as a word. */
+/* The sign bit of x, as a word. */
 static inline val m_sign(math *m, val x)
 {
     return m_and(m, m_word(m, x), m_word_const(m, x, m_sign_mask(x)));
 }
-/* x, which is not negative, with the sign that m_sign gave. */
+/* x, which is not negative, with the sign from m_sign. */
 static inline val m_with_sign(math *m, val x, val sign)
 {
     return m_float(m, m_or(m, m_word(m, x), sign));
@@ -236,21 +236,21 @@ typedef struct math_poly {
 
 val opjit_ir_math_poly(math *m, const math_poly *poly, val t);
 
-/* A sum of two values, the second below half an ulp of the first. */
+/* A sum of two values; the second is below half an ulp of the first. */
 typedef struct val2 {
     val hi, lo;
 } val2;
 val2 opjit_ir_math_two_sum(math *m, val a, val b);      /* exactly a + b */
 val2 opjit_ir_math_fast_two_sum(math *m, val a, val b); /* likewise, |a| >= |b| or a = 0 */
-val2 opjit_ir_math_two_product(math *m, val a, val b);  /* exactly a * b, but for underflow */
+val2 opjit_ir_math_two_product(math *m, val a, val b);  /* exactly a * b, except for underflow */
 
 /* --- functions -------------------------------------------------------------------------------------------------- */
 
 val opjit_ir_math_exp(math *m, math_grade grade, val x);
 val opjit_ir_math_exp_half(math *m, math_grade grade,
-                           val x); /* exp(x) / 2, where exp(x) may be beyond the largest value */
+                           val x); /* exp(x) / 2, also where exp(x) overflows */
 val opjit_ir_math_exp_sum(math *m, math_grade grade, val x, val lo); /* exp(x + lo), lo small */
-val opjit_ir_math_exp_inner(math *m, math_grade grade, val x);       /* for |x| < 80: no end of the range is near */
+val opjit_ir_math_exp_inner(math *m, math_grade grade, val x);       /* for |x| < 80: far from the ends of the range */
 val opjit_ir_math_expm1(math *m, math_grade grade, val x);
 val opjit_ir_math_sinh(math *m, math_grade grade, val x);
 val opjit_ir_math_cosh(math *m, math_grade grade, val x);
@@ -270,7 +270,8 @@ val opjit_ir_math_acos(math *m, math_grade grade, val x);
 val opjit_ir_math_atan(math *m, math_grade grade, val x);
 val opjit_ir_math_atan2(math *m, math_grade grade, val y, val x);
 
-/* x is 2^e * (1 + f), 1 + f from sqrt(1/2) to sqrt(2); x is positive, finite and normal.  e is a float of x's type. */
+/* x = 2^e * (1 + f), with 1 + f from sqrt(1/2) to sqrt(2); x is positive, finite and normal.  e is a float of x's
+ * type. */
 typedef struct math_split {
     val e, f;
 } math_split;

@@ -26,13 +26,13 @@ static const double asin_f64[] = {
 static const math_poly atan_poly[GRADE_COUNT] = { MATH_POLY(atan_short), MATH_POLY(atan_short), MATH_POLY(atan_f64) };
 static const math_poly asin_poly[GRADE_COUNT] = { MATH_POLY(asin_short), MATH_POLY(asin_short), MATH_POLY(asin_f64) };
 
-#define QUARTER 0x1.921fb54442d18p-1 /* pi / 4 and what its rounding leaves */
+#define QUARTER 0x1.921fb54442d18p-1 /* pi / 4, and the rest that rounding it leaves */
 #define QUARTER_LOW 0x1.1a62633145c07p-55
 
 /* --- atan ------------------------------------------------------------------------------------------------------- */
 
-/* The angle of (x, y), y >= 0, in quarters of pi and a rest: the smaller of |x| and y over the larger is at most 1,
- * and above tan(pi / 8) the angle to the diagonal is taken instead. */
+/* The angle of (x, y), y >= 0, in quarters of pi plus a rest.  The smaller of |x| and y divided by the larger is at
+ * most 1; above tan(pi / 8) the angle to the diagonal is used instead. */
 static val angle(math *m, math_grade grade, val y, val x)
 {
     const val a = m_abs(m, x), one = m_like(m, x, 1), zero = m_like(m, x, 0);
@@ -56,7 +56,7 @@ val opjit_ir_math_atan(math *m, math_grade grade, val x)
     return m_with_sign(m, angle(m, grade, a, one), m_sign(m, x));
 }
 
-/* Infinities count as 1 against 0, or 1 against 1; so does 0 / 0 as 0 / 1.  Large numbers are made smaller, so that
+/* Infinities count as 1 against 0, or as 1 against 1; 0 / 0 counts as 0 / 1.  Large numbers are scaled down so that
  * their sum is finite. */
 val opjit_ir_math_atan2(math *m, math_grade grade, val y, val x)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* math_exp.c - exp and what is made of it: expm1, sinh, cosh, tanh, erf.
+/* math_exp.c - exp and the functions based on it: expm1, sinh, cosh, tanh, erf.
  *
- * exp(x) = 2^n exp(r) with n = rint(x / ln 2) and |r| <= ln 2 / 2.  n is found by adding 1.5 * 2^23 (f64: 2^52),
- * after which the low bits of the sum are n as an integer.  ln 2 is a high part with zeros at its end, so that n
- * times it is exact, and a low part.  Coefficients are minimax for (exp(r) - 1 - r) / r^2 and the like, rounded one
- * after the other. */
+ * exp(x) = 2^n exp(r) with n = rint(x / ln 2) and |r| <= ln 2 / 2.  Adding 1.5 * 2^23 (f64: 2^52) to x / ln 2 leaves n
+ * as an integer in the low bits of the sum.  ln 2 is split into a high part with trailing zeros, so that n times it is
+ * exact, and a low part.  Coefficients are minimax for (exp(r) - 1 - r) / r^2 and the like, rounded one after the
+ * other. */
 #include "ir/eval/math.h"
 
 static const double exp_f32[] = {
@@ -23,12 +23,12 @@ static const math_poly exp_poly[GRADE_COUNT] = { MATH_POLY(exp_f32), MATH_POLY(e
 /* --- exp -------------------------------------------------------------------------------------------------------- */
 
 typedef struct reduced {
-    val bits;  /* n in the low bits of a word */
+    val bits;  /* n, in the low bits of a word */
     val r, lo; /* x - n ln 2 = r + lo */
     val n;
 } reduced;
 
-/* up: to be added to n in bits, and nowhere else. */
+/* up is added to n in bits, and nowhere else. */
 static reduced reduce_up(math *m, val x, int up)
 {
     const val magic = m_pick(m, x, 0x1.8p23 + up, 0x1.8p52 + up);
@@ -58,8 +58,9 @@ static int half_range(val x)
     return m_is_f64(x) ? 512 : 64;
 }
 
-/* p * 2^n * 2^up.  n is added to the exponent in two steps that are both within the range: all but half the range,
- * then a factor, which rounds once where the result is subnormal.  Which half it is the sign bit tells, of -0 too. */
+/* p * 2^n * 2^up.  Adds n to the exponent in two steps that both stay within the range: first all except half of the
+ * range, then a factor, which rounds once where the result is subnormal.  The sign bit, also of -0, tells which half it
+ * is. */
 static val scale(math *m, val p, const reduced *a, val x, int up)
 {
     const uint32_t fraction = m_fraction(x);
@@ -71,10 +72,10 @@ static val scale(math *m, val p, const reduced *a, val x, int up)
     const val shift = m_select(m, below, m_word_const(m, x, half), m_word_const(m, x, 0 - half));
     const val y = m_float(m, m_add(m, m_add(m, m_word(m, p), bits), shift));
     const val by = m_float(m, m_sub(m, m_word_const(m, x, factor), shift));
-    return m_fma(m, y, by, m_mul(m, x, m_like(m, x, 0))); /* a NaN's bits were changed: x * 0 brings it back */
+    return m_fma(m, y, by, m_mul(m, x, m_like(m, x, 0))); /* a NaN's bits were changed: x * 0 restores it */
 }
 
-/* Beyond the limits exp is 0 or infinite, as it is at them. */
+/* Beyond the limits exp is 0 or infinite, as at the limits. */
 static val limit_below(math *m, val x)
 {
     return m_max(m, x, m_pick(m, x, -104.5, -746));
@@ -85,7 +86,7 @@ static val limit(math *m, val x)
     return limit_below(m, m_min(m, x, m_pick(m, x, 90, 712)));
 }
 
-/* exp(x) for x up to 0.  As in scale, but that the half of the range is known: it goes along with n from the start. */
+/* exp(x) for x up to 0.  As scale, except that the half of the range is known and is added to n from the start. */
 static val exp_below(math *m, math_grade grade, val x)
 {
     x = limit_below(m, x);
@@ -117,7 +118,7 @@ val opjit_ir_math_exp_sum(math *m, math_grade grade, val x, val lo)
     x = limit(m, x);
     reduced a = reduce(m, x);
     const val2 r =
-        opjit_ir_math_two_sum(m, a.r, m_add(m, a.lo, lo)); /* lo may be as much as hundreds of ulps of the result */
+        opjit_ir_math_two_sum(m, a.r, m_add(m, a.lo, lo)); /* lo may be hundreds of ulps of the result */
     a.r = r.hi;
     a.lo = r.lo;
     return scale(m, exp_reduced(m, grade, &a, true), &a, x, 0);
@@ -149,14 +150,14 @@ val opjit_ir_math_expm1(math *m, math_grade grade, val x)
 
 /* --- hyperbolic functions --------------------------------------------------------------------------------------- */
 
-/* With h = exp|x| / 2, which is finite as far as the result is: h + 1/(4h). */
+/* With h = exp|x| / 2, which is finite as long as the result is: h + 1/(4h). */
 val opjit_ir_math_cosh(math *m, math_grade grade, val x)
 {
     const val h = opjit_ir_math_exp_half(m, grade, m_abs(m, x));
     return m_add(m, h, m_div(m, m_like(m, x, 0.25), h));
 }
 
-/* h - 1/(4h), which loses digits near 0: there expm1 has them, or for a result of fewer digits x is good enough. */
+/* h - 1/(4h) loses digits near 0: there the result comes from expm1, or is x where fewer digits suffice. */
 val opjit_ir_math_sinh(math *m, math_grade grade, val x)
 {
     const val a = m_abs(m, x), sign = m_sign(m, x), h = opjit_ir_math_exp_half(m, grade, a);
@@ -180,7 +181,7 @@ static const double tanh_f64[] = {
 };
 static const math_poly tanh_poly[GRADE_COUNT] = { MATH_POLY(tanh_f32), MATH_POLY(tanh_f64), MATH_POLY(tanh_f64) };
 
-/* x + x^3 P(x^2) up to 0.98 and for NaN, from where 2 / (exp(2x) + 1) is below 1/4, so that its error counts a
+/* x + x^3 P(x^2) up to 0.98 and for NaN.  From there on 2 / (exp(2x) + 1) is below 1/4, so that its error counts a
  * quarter. */
 val opjit_ir_math_tanh(math *m, math_grade grade, val x)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* math_log.c - log and what is made of it: log1p, asinh, acosh, atanh, pow.
+/* math_log.c - log and the functions based on it: log1p, asinh, acosh, atanh, pow.
  *
- * x = 2^e (1 + f) with 1 + f between the roots of 1/2 and 2, and log(x) = e ln 2 + f + f^2 P(f).  e times the high
- * part of ln 2 is exact; its sum with f is carried as two parts, so that what is rounded last is the result. */
+ * x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), and log(x) = e ln 2 + f + f^2 P(f).  e times the high part of
+ * ln 2 is exact; its sum with f is kept as two parts, so that only the result is rounded. */
 #include "ir/eval/math.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ math_split opjit_ir_math_split(math *m, val x)
         m_add(m, m_word(m, x), m_word_const(m, x, one - root)); /* e + bias, then the fraction above the root */
     const val e = m_shr(m, above, fraction), rest = m_and(m, above, m_word_const(m, x, ((uint64_t)1 << fraction) - 1));
     const val f = m_float(m, m_add(m, rest, m_word_const(m, x, root)));
-    /* An integer below 2^fraction as the fraction of 2^fraction. */
+    /* An integer below 2^fraction, as a fraction of 2^fraction. */
     const double whole = m_is_f64(x) ? 0x1p52 : 0x1p23, bias = m_is_f64(x) ? 1023 : 127;
     const val as_float = m_float(m, m_or(m, e, m_word(m, m_like(m, x, whole))));
     return (math_split){ m_sub(m, as_float, m_like(m, x, whole + bias)), m_sub(m, f, m_like(m, x, 1)) };
@@ -69,7 +69,7 @@ static val log_split(math *m, math_grade grade, const math_split *s, val add)
     return m_add(m, sum.hi, m_fma(m, m_mul(m, s->f, s->f), p, tail));
 }
 
-/* Normal numbers only: subnormal ones are made normal, *correction is to be added to the exponent. */
+/* Makes subnormal numbers normal; *correction is to be added to the exponent. */
 static val normal(math *m, val x, val *correction)
 {
     const val small = m_lt(m, x, m_pick(m, x, 0x1p-126, 0x1p-1022));
@@ -77,7 +77,7 @@ static val normal(math *m, val x, val *correction)
     return m_select(m, small, m_mul(m, x, m_pick(m, x, 0x1p24, 0x1p54)), x);
 }
 
-/* y where x is positive and finite; -inf at 0, NaN below it, and x where it is infinite or NaN. */
+/* y where x is positive and finite; -inf at 0; NaN below 0; x where it is infinite or NaN. */
 static val log_ends(math *m, val x, val zero, val y)
 {
     const val finite = m_select(m, m_lt(m, x, m_like(m, x, INFINITY)), y, x);
@@ -94,8 +94,8 @@ val opjit_ir_math_log(math *m, math_grade grade, val x)
     return log_ends(m, x, m_like(m, x, 0), log_split(m, grade, &s, m_like(m, x, 0)));
 }
 
-/* Where 1 + x is within the roots it is not needed: f is x itself.  Elsewhere what its rounding lost is added,
- * divided by it, to first order. */
+/* If 1 + x is between the roots, f is x itself.  Elsewhere adds what rounding 1 + x lost, divided by 1 + x, to first
+ * order. */
 val opjit_ir_math_log1p(math *m, math_grade grade, val x)
 {
     const val one = m_like(m, x, 1), zero = m_like(m, x, 0), u = m_add(m, x, one);
@@ -110,7 +110,7 @@ val opjit_ir_math_log1p(math *m, math_grade grade, val x)
 
 /* --- inverse hyperbolic functions ------------------------------------------------------------------------------- */
 
-/* For f32 results the plain formulas do, but for numbers so small that the result is x. */
+/* For f32 results the plain formulas suffice, except for numbers so small that the result is x. */
 static val short_ends(math *m, val x, val y)
 {
     return m_select(m, m_lt(m, m_abs(m, x), m_like(m, x, 0x1p-13)), x, y);
@@ -140,7 +140,7 @@ val opjit_ir_math_asinh(math *m, math_grade grade, val x)
 val opjit_ir_math_acosh(math *m, math_grade grade, val x)
 {
     const val one = m_like(m, x, 1), d = m_sub(m, x, one), root = m_sqrt(m, m_mul(m, d, m_add(m, x, one)));
-    if (grade == GRADE_SHORT) /* below 1 the sum would be that of another branch, or of cancelling terms */
+    if (grade == GRADE_SHORT) /* below 1 the sum would belong to another branch, or cancel */
         return opjit_ir_math_log(m, grade, m_select(m, m_lt(m, x, one), m_like(m, x, NAN), m_add(m, x, root)));
     const val large = m_lt(m, m_like(m, x, 0x1p60), x);
     const val y = m_select(m, large, x, m_add(m, d, root));
@@ -182,8 +182,8 @@ static val2 sum(math *m, val2 a, val2 b)
     return opjit_ir_math_fast_two_sum(m, s.hi, m_add(m, s.lo, m_add(m, a.lo, b.lo)));
 }
 
-/* log(x) to about 2^-67: with s = f / (2 + f), log(1 + f) = 2 atanh(s) = 2s (1 + s^2 (1/3 + s^2 (1/5 + s^2
- * P(s^2)))), in two parts but for P. */
+/* log(x) to about 2^-67.  With s = f / (2 + f), log(1 + f) = 2 atanh(s) = 2s (1 + s^2 (1/3 + s^2 (1/5 + s^2 P(s^2)))),
+ * in two parts except for P. */
 static val2 log_twice(math *m, val x)
 {
     val correction;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* math_trig.c - sin, cos, tan.
  *
- * The quarter turns in |x| are |x| times 2 / pi.  For f32, |x| = 2^(21 g) s with an s below 2^44 that is an integer
- * but for g = 0, so multiples of 4 in 2^(21 g) 2 / pi do not count: what is left is a constant for each g, in
- * parts, chosen by comparing |x| with powers of two.  The products are exact, or far enough below the result even
- * where that is as near to 0 as a value of the type can make it (2^-31 for f32, 2^-58 for f64).  f64 has g = 0
- * alone, for |x| up to 2^45.
+ * The number of quarter turns in |x| is |x| times 2 / pi.  For f32, |x| = 2^(21 g) s, with an s below 2^44 that is an
+ * integer except for g = 0, so multiples of 4 in 2^(21 g) 2 / pi make no difference: what remains is a constant for
+ * each g, in parts, selected by comparing |x| with powers of two.  The products are exact, or far enough below the
+ * result even where the result is as near to 0 as a value of the type can make it (2^-31 for f32, 2^-58 for f64).  f64
+ * uses g = 0 only, for |x| up to 2^45.
  *
- * Beyond, |x| is an integer m below 2^53 times a power of two.  Of m * 2 / pi, a product of integers, the bits from
- * that of 2 down count; m times 192 bits of 2 / pi gives them (Payne and Hanek).  That is long, and is an op of its own
- * (sin_far): compiled code calls a function for it where an operand is so large. */
+ * Beyond that, |x| is an integer m below 2^53 times a power of two.  Of m * 2 / pi, a product of integers, only the
+ * bits from that of 2 down matter; m times 192 bits of 2 / pi gives them (Payne and Hanek).  That takes many steps and
+ * is an op of its own (sin_far): compiled code calls a function for it where an operand is so large. */
 #include "ir/eval/math.h"
 
 #include <math.h>
@@ -48,8 +48,8 @@ static const double turns[][3] = {
 enum { GROUP = 21, FIRST = 23, GROUPS = sizeof(turns) / sizeof(turns[0]) };
 
 typedef struct reduced {
-    val r, lo; /* the angle, within a little more than pi / 4, in two parts */
-    val turns; /* how many quarter turns it is from |x|, in the low bits of a word */
+    val r, lo; /* the angle in two parts, at most a little more than pi / 4 */
+    val turns; /* the number of quarter turns that were subtracted, in the low bits of a word */
 } reduced;
 
 static val power_of_two(math *m, int exponent)
@@ -57,7 +57,7 @@ static val power_of_two(math *m, int exponent)
     return opjit_ir_math_const(m, IR_F64, (uint64_t)(1023 + exponent) << 52);
 }
 
-/* w quarter turns as an angle, as good as w. */
+/* w quarter turns as an angle, as exact as w. */
 static reduced angle(math *m, val2 w, val turned)
 {
     const val half_pi = m_like(m, w.hi, 0x1.921fb54442d18p+0), r = m_mul(m, w.hi, half_pi);
@@ -65,7 +65,7 @@ static reduced angle(math *m, val2 w, val turned)
     return (reduced){ r, m_fma(m, w.lo, half_pi, low), turned };
 }
 
-/* Of f64 up to 2^45; what is beyond gives any angle. */
+/* For f64 up to 2^45; any angle beyond. */
 static reduced reduce(math *m, math_grade grade, val x)
 {
     const val magic = m_like(m, x, 0x1.8p52);
@@ -118,8 +118,8 @@ static val u64(math *m, uint64_t bits)
     return opjit_ir_math_const(m, IR_U64, bits);
 }
 
-/* The bits of two_over_pi from `at` on, at below 1024, in whole words: bit by bit of the word's number, half of the
- * words that may be it are left out. */
+/* The bits of two_over_pi from `at` on, at below 1024, in whole words: each bit of the word's number halves the
+ * candidates. */
 static void window_at(math *m, val at, val *out)
 {
     val words[WORDS];
@@ -149,7 +149,7 @@ static val high_product(math *m, val a, val b)
     return m_add(m, m_mul(m, ah, bh), m_add(m, m_shr(m, one, 32), m_shr(m, other, 32)));
 }
 
-/* Below 2^32, exactly: signed, as not every machine converts unsigned words. */
+/* The lower half, exactly; signed, because not every machine converts unsigned words. */
 static val half_times(math *m, val half, int exponent)
 {
     return m_mul(m, m_cast(m, IR_F64, m_bits(m, IR_I64, half)), power_of_two(m, exponent));
@@ -162,7 +162,7 @@ static val2 word_sum(math *m, val word, int scale)
                                       half_times(m, low_half(m, word), scale));
 }
 
-/* Of f64 beyond 2^45; what is not gives any angle. */
+/* For f64 beyond 2^45; any angle below. */
 static reduced reduce_far(math *m, val x)
 {
     const val bits = m_word(m, x), exponent = m_and(m, m_shr(m, bits, 52), u64(m, 0x7ff));
@@ -173,8 +173,8 @@ static reduced reduce_far(math *m, val x)
     val low = m_add(m, middle, high_product(m, whole, window[2]));
     val high = m_add(m, m_mul(m, whole, window[0]), high_product(m, whole, window[1]));
     high = m_add(m, high, m_cast(m, IR_U64, m_lt(m, low, middle)));
-    /* Two bits of quarter turns and 126 of what is beyond them; more than a half of that is the next one less the rest,
-     * whose bits are those inverted, up to the last. */
+    /* Two bits of quarter turns, then 126 bits of fraction.  A fraction above one half becomes the next turn minus the
+     * rest, whose bits are the inverted ones, except in the last place. */
     const val turned = m_shr(m, m_add(m, high, u64(m, UINT64_C(1) << 61)), 62);
     high = m_sub(m, high, m_shl(m, turned, 62));
     const val negative = m_shr(m, high, 63), inverted = m_sub(m, u64(m, 0), negative), sign = m_shl(m, negative, 63);
@@ -198,7 +198,7 @@ static val sine(math *m, math_grade grade, const reduced *a)
     return m_add(m, a->r, m_fma(m, cube, p, m_mul(m, a->lo, slope)));
 }
 
-/* cos(r + lo): 1 - z/2 with what its rounding lost, and the rest. */
+/* cos(r + lo): 1 - z/2 with what its rounding lost, plus the remaining terms. */
 static val cosine(math *m, math_grade grade, const reduced *a)
 {
     const val z = m_mul(m, a->r, a->r), p = opjit_ir_math_poly(m, &cos_poly[grade], z), one = m_like(m, z, 1);
@@ -220,7 +220,7 @@ static val half_turn(math *m, val t)
     return m_and(m, m_shl(m, t, 62), m_word_const(m, t, (uint64_t)1 << 63));
 }
 
-/* Where x is the result, up to the grade's last digit; so -0 stays. */
+/* x where x is the result within the grade's precision, so that -0 stays; else y. */
 static val keep_small(math *m, math_grade grade, val x, val y)
 {
     return m_select(m, m_lt(m, m_abs(m, x), m_like(m, x, grade == GRADE_F64 ? 0x1p-27 : 0x1p-14)), x, y);
@@ -245,7 +245,7 @@ static val tangent_of(math *m, math_grade grade, val x, const reduced *a)
     return m_flip_sign(m, y, m_sign(m, x));
 }
 
-/* y, but for what f64 has beyond the reach of reduce. */
+/* y, except for f64 beyond the reach of reduce. */
 static val or_far(math *m, math_grade grade, ir_op far, val x, val y)
 {
     return grade == GRADE_F64 ? m_op2(m, far, x, y) : y;

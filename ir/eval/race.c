@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* race.c - who may touch what, when the interpreter runs a stage as a grid of threads would.
+/* race.c - finds races when the interpreter runs a stage as a grid of threads would.
  *
- * The interpreter goes through iterations one after the other; here each access is looked at as that of a thread: of
- * the team whose iteration it is, and of the lane that pass grid gives the loop's iteration to.  What two teams touch,
- * one of them storing, is a race, for nothing orders teams; what two threads of a team touch so, unless a sync is
- * between them.  Scratch is a team's own, and the same in all its iterations.  So a function without a race gives what
- * it gives when it runs in order, which is what the interpreter computes. */
+ * The interpreter goes through the iterations one after the other.  This file looks at each access as one by a thread:
+ * of the team that the iteration belongs to, in the lane that pass grid assigns to the loop's iteration.  Two teams
+ * that touch the same byte, one of them storing, race, because nothing orders teams.  So do two threads of a team
+ * unless a sync comes between.  Scratch belongs to a team and is the same in all its iterations.  A function without a
+ * race computes the same as when it runs in order, which is what the interpreter does. */
 #include "ir/eval/race.h"
 
 #include <string.h>
@@ -13,11 +13,11 @@
 enum { LANES = 32, BLOCK = 4096 /* of reductions */, MANY_LANES = 0xffff };
 #define MANY_TEAMS UINT64_MAX
 
-/* The last store and the last loads; team 0: none yet. */
+/* The last store and the last loads of a cell; team 0: none yet. */
 struct race_cell {
     uint64_t store_team, load_team;
     uint32_t store_epoch, load_epoch;
-    uint16_t store_lane, load_lane; /* load: MANY_LANES: several */
+    uint16_t store_lane, load_lane; /* load_lane MANY_LANES: several */
 };
 
 opjit_status opjit_ir_race_init(ir_race *r, const ir_func *f, uint32_t threads, opjit_error *error)
@@ -74,7 +74,8 @@ opjit_status opjit_ir_race_map(ir_race *r, uint32_t tensor, const uint8_t *base,
     return OPJIT_OK;
 }
 
-/* Whether a load or store of that team and lane, RACE_ALL for loads, must wait for what (other_...) did in an epoch. */
+/* Whether an access by that team and lane (RACE_ALL: by all threads) conflicts with one by the other, made in that
+ * epoch. */
 static bool collides(const ir_race *r, uint64_t team, uint32_t lane, uint64_t other_team, uint32_t other_lane,
                      uint32_t epoch)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalar.c - the meaning of every op on values: total, bit exact, the same as what every target must compute.
- * Used by folding and by the interpreter; codegen is tested against it.
+/* scalar.c - the meaning of every op on values: total, bit exact, and what every target must compute.  Used by folding
+ * and by the interpreter; codegen is tested against it.
  *
  * Values are bits as in CONST: zero-extended to 64.  f16 arithmetic is done in f32 and rounded once, which gives the
- * correctly rounded f16 result for + - * / sqrt (24 >= 2 * 11 + 2); fma and ldexp take their own care.  Needs the
- * default float environment and no contraction. */
+ * correctly rounded f16 result for + - * / sqrt (24 >= 2 * 11 + 2); fma and ldexp are treated separately.  Needs the
+ * default floating-point environment and no contraction. */
 #include "ir/core/internal.h"
 #include "ir/eval/math.h"
 
@@ -42,10 +42,10 @@ static uint64_t bits_of_f64(double x)
     return word;
 }
 
-/* Rounds sign, biased exponent (of a format with `fraction` fraction bits and this bias) and fraction to f16. */
+/* Rounds a number to f16, given its sign, its exponent, and its significand with `fraction` fraction bits. */
 static uint16_t round_to_f16(uint32_t sign, int32_t exponent, uint64_t significand, uint32_t fraction)
 {
-    /* Value = significand * 2^(exponent - fraction), significand with its leading one at bit `fraction`. */
+    /* The value is significand * 2^(exponent - fraction); the significand's leading one is bit `fraction`. */
     if (exponent > 15)
         return (uint16_t)(sign << 15 | 0x7c00);
     if (exponent < -25)
@@ -55,7 +55,7 @@ static uint16_t round_to_f16(uint32_t sign, int32_t exponent, uint64_t significa
     if (exponent < -14)
         drop += (uint32_t)(-14 - exponent);
     else
-        biased = (uint32_t)(exponent + 14); /* the leading one adds 1 to it */
+        biased = (uint32_t)(exponent + 14); /* the leading one adds 1 */
     uint64_t kept = significand >> drop;
     const uint64_t rest = significand & (((uint64_t)1 << drop) - 1), half = (uint64_t)1 << (drop - 1);
     kept += rest > half || (rest == half && (kept & 1));
@@ -124,7 +124,7 @@ static bool is_signed(ir_type type)
     return ir_is_signed(type) || type == IR_INDEX;
 }
 
-/* Two's complement minimum of a signed type, as masked bits. */
+/* The two's complement minimum of a signed type, as masked bits. */
 static uint64_t minimum_bits(ir_type type)
 {
     return (mask_of(type) >> 1) + 1;
@@ -172,7 +172,7 @@ static int64_t wrap_sub(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* Floor division and its remainder; k <= 0 can't stand in a valid function. */
+/* Floor division and its remainder; a valid function has k > 0. */
 static int64_t floor_div(int64_t a, int64_t k)
 {
     if (k <= 0)
@@ -211,7 +211,7 @@ static bool index_op(ir_op op, const uint64_t *args, uint64_t *out)
 
 /* --- conversion --------------------------------------------------------------------------------------------------- */
 
-/* Toward zero, saturating, NaN 0.  The comparisons are exact: both limits are powers of two, or below 2^53. */
+/* Toward zero, saturating, NaN to 0.  The comparisons are exact: both limits are powers of two or below 2^53. */
 static uint64_t double_to_integer(double x, ir_type to)
 {
     const uint32_t width = 8 * opjit_ir_type_size(to);
@@ -235,7 +235,7 @@ static uint64_t double_to_float(double x, ir_type to)
     return to == IR_F64 ? bits_of_f64(x) : to == IR_F32 ? bits_of_f32((float)x) : opjit_ir_f64_to_f16(x);
 }
 
-/* An integer, given by sign and value, rounded once. */
+/* An integer, given by sign and magnitude, rounded once. */
 static uint64_t integer_to_float(uint64_t bits, bool negative, ir_type to)
 {
     const int64_t value = (int64_t)bits;
@@ -279,7 +279,7 @@ uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits)
 
 /* --- float arithmetic --------------------------------------------------------------------------------------------- */
 
-/* f16 fma: the product is exact in double; the sum is rounded to odd, so that the rounding to f16 sees its true
+/* f16 fma: the product is exact in double; the sum is rounded to odd, so that rounding it to f16 goes to the true
  * side. */
 static uint64_t fma_f16(uint64_t x, uint64_t y, uint64_t z)
 {
@@ -346,7 +346,7 @@ static bool f64_op(ir_op op, double a, double b, double c, double *out)
     }
 }
 
-/* min and max give one of their operands, bit for bit. */
+/* min and max return one of their operands, bit for bit. */
 static uint64_t float_choose(ir_op op, ir_type type, const uint64_t *args)
 {
     const double a = double_of(type, args[0]), b = double_of(type, args[1]);
@@ -435,7 +435,7 @@ static bool far_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *out)
 
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out)
 {
-    uint64_t own[3] = { 0, 0, 0 }; /* so that unary ops may be given one operand */
+    uint64_t own[3] = { 0, 0, 0 }; /* so that a caller may give unary ops one operand */
     const size_t count = op > IR_OP_NONE && op < IR_OP_COUNT ? strlen(opjit_ir_op_infos[op].operands) : 0;
     if (count == 0 || count > 3 || !(opjit_ir_op_infos[op].flags & IR_FLAG_P) || op == IR_LOAD || op == IR_HEAD)
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lex.c - tokens of the IR's text, and exact conversion of its numbers to bits.  No locale, no strtod. */
+/* lex.c - splits the IR's text into tokens and converts its numbers to bits exactly.  Uses no locale and no strtod. */
 #include "ir/text/lex.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static uint32_t hex_value(char c)
                                   : 16;
 }
 
-/* The character `ahead` of the position, 0 past the end. */
+/* The character at distance `ahead` from the position; 0 past the end. */
 static char peek(const ir_lexer *lex, size_t ahead)
 {
     return ahead < lex->length - lex->at ? lex->text[lex->at + ahead] : '\0';
@@ -129,7 +129,7 @@ bool opjit_ir_lex_is(const ir_lexer *lex, const char *word)
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* Sign and magnitude of an integer token. */
+/* The sign and magnitude of an integer token. */
 static bool read_magnitude(const ir_lexer *lex, bool *negative, uint64_t *out)
 {
     const char *s = lex->start, *end = lex->start + lex->size;

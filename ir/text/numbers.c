@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbers.c - which number each tensor, parameter and statement has in the text: one space, in print order.
- * Used by the printer, and by whoever names a node in a message. */
+/* numbers.c - assigns each tensor, parameter and statement its number in the text: one sequence, in print order.  For
+ * the printer, and for messages that name a node. */
 #include "ir/core/internal.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@ typedef struct numbering {
     const ir_func *f;
     ir_numbers *n;
     uint32_t next;
-    uint8_t *seen;  /* a byte a node: operands already searched for views */
-    uint32_t steps; /* statements left, so that a list that bites its tail ends */
+    uint8_t *seen;  /* one byte per node: operands already searched for views */
+    uint32_t steps; /* statements left, so that a cyclic list ends */
 } numbering;
 
 static void number(numbering *s, uint32_t *slot)
@@ -20,7 +20,7 @@ static void number(numbering *s, uint32_t *slot)
         *slot = ++s->next;
 }
 
-/* A view, after what it shows. */
+/* Numbers a view after the tensor it shows. */
 static void number_view(numbering *s, uint32_t tensor, uint32_t depth)
 {
     if (depth == 0 || tensor >= s->f->tensor_count || s->n->tensors[tensor] || s->f->tensors[tensor].role != IR_VIEW)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse.c - text to functions: expressions, statements, items; declarations are parse_declaration.c's.  Any
- * bytes are safe: nesting, counts and arithmetic are checked, ids are unique. Checks syntax and what building
- * needs, so that text which breaks a rule of the verifier can be read and shown to it. */
+/* parse.c - text to functions: expressions, statements, items; declarations are in parse_declaration.c.  Any bytes are
+ * safe: nesting, counts and arithmetic are checked, ids are unique.  Checks syntax and what building needs, and no
+ * more, so that text which breaks a rule of the verifier can be read and given to it. */
 #include "ir/text/parser.h"
 
 #include <string.h>
@@ -12,7 +12,8 @@
 
 static ir_ref parse_expr(parser *p);
 
-/* Operands on a stack of their own: an op has few, and the count of a node is not known before its end. */
+/* Operands are collected on a stack of their own: the count of a node is not known before its end, and an op has
+ * few. */
 enum { OPERANDS_MAX = 16 };
 typedef struct operand_list {
     ir_ref list[OPERANDS_MAX];
@@ -148,7 +149,7 @@ static ir_ref parse_leaf_or_op(parser *p)
     next(p);
     if (!at(p, "(") && ir_is_element(type))
         return parse_element(p, type);
-    p->lex = before; /* index( is an op that has the name of a type */
+    p->lex = before; /* index( is an op with the name of a type */
     return parse_op(p);
 }
 
@@ -218,7 +219,7 @@ static void parse_for_attributes(parser *p, ir_node *out)
     }
 }
 
-/* From the loop's id to the end of its block. */
+/* Parses a loop from its id to the end of its block. */
 static ir_ref parse_loop(parser *p, ir_op op)
 {
     const symbol id = opjit_ir_p_new_id(p);
@@ -335,7 +336,7 @@ static void parse_block(parser *p, ir_ref parent)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
-/* Offset, size and step a dimension. */
+/* Per dimension an offset, a size and a step. */
 static uint32_t parse_box(parser *p, ir_ref *out, uint32_t rank)
 {
     for (uint32_t d = 0; d < rank && ok(p); d++) {
@@ -351,7 +352,7 @@ static uint32_t parse_box(parser *p, ir_ref *out, uint32_t rank)
     return 3 * rank;
 }
 
-/* What follows "reduce": the kind, one more variable and how many values it has. */
+/* Parses what follows "reduce": the kind, one more variable and its number of values. */
 static void parse_reduction(parser *p, ir_ref item, uint32_t rank)
 {
     const ir_kind kind = parse_kind(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse_declaration.c - what stands before a function's items in its text: tensors with layouts and data, views,
- * parameters, aliases. */
+/* parse_declaration.c - what precedes a function's items in its text: tensors with layouts and data, views, parameters,
+ * aliases. */
 #include "ir/text/parser.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static uint32_t parse_list(parser *p, uint64_t *out)
     return ok(p) ? count : 0;
 }
 
-/* type[sizes] and what follows it; sizes and strides are such that no offset leaves 63 bits. */
+/* Parses type[sizes] and what follows.  Limits sizes and strides so that offsets stay below 2^63. */
 void opjit_ir_p_layout(parser *p, ir_tensor *out)
 {
     uint64_t elements = 1, span;
@@ -55,7 +55,7 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* The string at the position, escapes resolved; NULL where there is none. */
+/* The string at the position with its escapes resolved; NULL where there is none. */
 const char *opjit_ir_p_string(parser *p)
 {
     if (!ok(p) || p->lex.kind != LEX_STRING)

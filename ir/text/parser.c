@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parser.c - failures, expected tokens and the table of ids of the parser; the grammar is in parse.c. */
+/* parser.c - the parser's failures, expected tokens and table of ids; the grammar is in parse.c. */
 #include "ir/text/parser.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ bool opjit_ir_p_fail(parser *p, const char *format, ...)
     return false;
 }
 
-/* What the current token is, for messages: at most 40 characters of it. */
+/* How many characters of the current token a message shows: at most 40. */
 int opjit_ir_p_shown(const parser *p)
 {
     return (int)(p->lex.size > 40 ? 40 : p->lex.size);
@@ -115,7 +115,7 @@ static bool grow_symbols(parser *p)
     return true;
 }
 
-/* Takes the id at the position for something that does not exist yet. */
+/* Takes the id at the position as the name of something new. */
 symbol opjit_ir_p_new_id(parser *p)
 {
     const symbol id = { .text = p->lex.start, .size = p->lex.size };

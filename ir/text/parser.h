@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parser.h - the state of one parse and what its grammar is made of: failures, expected tokens, ids.
- * After the first failure every function does nothing and gives 0 or false. */
+/* parser.h - the state of one parse and the parts of its grammar: failures, expected tokens, ids.  After the first
+ * failure every function does nothing and returns 0 or false. */
 #ifndef OPJIT_IR_TEXT_PARSER_H
 #define OPJIT_IR_TEXT_PARSER_H
 
@@ -21,7 +21,7 @@ typedef struct parser {
     ir_func *f;
     opjit_error *error;
     opjit_status status; /* of the first failure; nothing is done after it */
-    symbol *symbols;     /* open addressing; capacity is a power of two, 0 before the first */
+    symbol *symbols;     /* open addressing; capacity is a power of two, or 0 before the first symbol */
     uint32_t symbol_count, symbol_capacity;
     uint32_t slots; /* declared buffers */
     uint32_t depth;
@@ -41,26 +41,26 @@ static inline void next(parser *p)
     opjit_ir_lex_next(&p->lex);
 }
 
-/* The first failure: "line N: ...".  Gives false. */
+/* Records the first failure, "line N: ...", and returns false. */
 bool opjit_ir_p_fail(parser *p, const char *format, ...) PRINTF_LIKE(2, 3);
 bool opjit_ir_p_unexpected(parser *p, const char *what); /* "WHAT is expected, not ..." */
 int opjit_ir_p_shown(const parser *p);                   /* how much of the current token a message shows */
 
-bool opjit_ir_p_accept(parser *p, const char *word); /* takes the token if it is this one */
+bool opjit_ir_p_accept(parser *p, const char *word); /* takes the token if it is this word */
 bool opjit_ir_p_expect(parser *p, const char *word);
 uint64_t opjit_ir_p_unsigned(parser *p, uint32_t bits);
 int64_t opjit_ir_p_signed(parser *p);
 ir_type opjit_ir_p_type_at(const parser *p); /* IR_NONE: the token is no type */
 ir_type opjit_ir_p_type(parser *p);
 
-symbol opjit_ir_p_new_id(parser *p); /* of something that does not exist yet */
+symbol opjit_ir_p_new_id(parser *p); /* of something new */
 void opjit_ir_p_declare(parser *p, symbol id, symbol_kind kind, uint32_t value);
 symbol opjit_ir_p_id(parser *p);
 uint32_t opjit_ir_p_tensor(parser *p);
 
 /* parse_declaration.c */
-const char *opjit_ir_p_string(parser *p);              /* a quoted one, in the arena; NULL: the token is none */
+const char *opjit_ir_p_string(parser *p);              /* a quoted string, in the arena; NULL: the token is none */
 void opjit_ir_p_layout(parser *p, ir_tensor *out);     /* type[sizes] and what follows it */
-bool opjit_ir_p_declaration(parser *p);                /* one, if there is one here */
+bool opjit_ir_p_declaration(parser *p);                /* parses one if there is one here */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - the canonical text of a function.  Exact: no float is ever converted, constants are written from their
- * bits.  One statement a line; an expression that would pass column 120 is broken, one operand a line. */
+/* print.c - the canonical text of a function.  Exact: constants are written from their bits, and no float is ever
+ * converted.  One statement per line; an expression that would pass column 120 is broken into one operand per line. */
 #include "ir/core/internal.h"
 
 #include <inttypes.h>
@@ -13,10 +13,10 @@ typedef struct printer {
     const ir_func *f;
     ir_numbers n;
     rt_bytes *out;
-    size_t line; /* where the current line starts in out */
+    size_t line; /* start of the current line in out */
 } printer;
 
-/* --- flat text of an expression, bounded by what fits in a line --------------------------------------------------- */
+/* --- an expression on one line, if it fits ----------------------------------------------------------------------- */
 
 typedef struct flat {
     const printer *p;
@@ -54,7 +54,7 @@ static uint32_t number_at(const uint32_t *numbers, uint32_t count, uint32_t i)
     return i < count ? numbers[i] : 0;
 }
 
-/* Hex float from bits: sign, 1.fraction without trailing zeros, exponent; subnormals are normalised. */
+/* A hex float from its bits: sign, 1.fraction without trailing zeros, exponent; subnormals are normalised. */
 static void put_hex_float(flat *t, ir_type type, uint64_t bits)
 {
     const uint32_t width = 8 * opjit_ir_type_size(type), fraction_bits = type == IR_F16 ? 10 : type == IR_F32 ? 23 : 52;
@@ -112,7 +112,7 @@ static void put_const(flat *t, const ir_node *node)
         put(t, "%" PRIu64, node->imm);
 }
 
-/* What stands before the operands, its bracket included; gives the closing bracket, 0 for a leaf. */
+/* Writes what precedes the operands, the opening bracket included.  Returns the closing bracket; 0 for a leaf. */
 static char put_head(flat *t, const ir_node *node)
 {
     const printer *p = t->p;
@@ -193,7 +193,7 @@ static void print_node_id(printer *p, ir_ref node)
     print_id(p, number_at(p->n.nodes, p->n.node_count, node));
 }
 
-/* reserve: columns that must stay free for what follows on the line. */
+/* reserve: columns to keep free for what follows on the line. */
 static void print_expr(printer *p, ir_ref expr, uint32_t indent, size_t reserve)
 {
     const size_t used = p->out->size - p->line + reserve;
@@ -201,7 +201,7 @@ static void print_expr(printer *p, ir_ref expr, uint32_t indent, size_t reserve)
     put_expr(&t, expr);
     const ir_node *node = expr < p->f->node_count ? ir_at(p->f, expr) : NULL;
     if (!t.full || p->out->failed || !node || node->count == 0) {
-        if (t.full) { /* a leaf that does not fit stands beyond the margin */
+        if (t.full) { /* a leaf that is too long passes the margin */
             t = (flat){ .p = p, .room = LINE_WIDTH };
             put_expr(&t, expr);
         }
@@ -430,8 +430,8 @@ static void print_block(printer *p, ir_ref first, uint32_t indent)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
-/* Views whose number lies below the item's own are printed before it: they were numbered for it.  *printed: how many
- * were so far. */
+/* Prints the views whose number is below the item's own, because they were numbered for it.  *printed: how many have
+ * been printed so far. */
 static void print_views_below(printer *p, uint32_t *printed, uint32_t limit)
 {
     const ir_func *f = p->f;

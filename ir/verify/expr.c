@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.c - the rules of single expressions: V1, and what may be read where they stand (V2, V4, V5, V10, V11).
- * Which statements they are of is verify.c's. */
+/* expr.c - the rules of single expressions: V1, and what an expression may read at its place (V2, V4, V5, V10, V11).
+ * Which statement it belongs to is verify.c's business. */
 #include "ir/verify/verify.h"
 
 #include <string.h>
@@ -83,7 +83,7 @@ static opjit_status check_leaf(verifier *v, ir_ref expr)
     }
 }
 
-/* What the letters of the table can't say. */
+/* Checks what the letters of the table can't express. */
 static opjit_status check_op(verifier *v, ir_ref expr)
 {
     const ir_func *f = v->f;
@@ -197,7 +197,7 @@ static opjit_status check_read(verifier *v, ir_ref expr)
     return OPJIT_OK;
 }
 
-/* V11: a node whose interval reaches an end of 64 bits may have overflowed. */
+/* V11: a node whose interval reaches an end of the 64-bit range may have overflowed. */
 static opjit_status check_overflow(verifier *v, ir_ref expr)
 {
     const ir_op op = (ir_op)ir_at(v->f, expr)->op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reads.c - V7 of loads: what a stage reads of memory that it writes is what the same iteration stores. */
+/* reads.c - V7 for loads: what a stage reads of memory that it writes was stored by the same iteration. */
 #include "ir/verify/verify.h"
 
 typedef struct stage_reads {
@@ -7,7 +7,8 @@ typedef struct stage_reads {
     ir_ref stage;
 } stage_reads;
 
-/* Every store of the tensor in the block is at the load's coordinates, or shares one that tells iterations apart. */
+/* Whether every store of the tensor in the block has the load's coordinates, or shares one that tells iterations
+ * apart. */
 static bool read_is_own(const stage_reads *w, ir_ref first, ir_ref load)
 {
     const ir_func *f = w->v->f;
@@ -19,7 +20,7 @@ static bool read_is_own(const stage_reads *w, ir_ref first, ir_ref load)
         if (node->op != IR_STORE || node->ref != opjit_ir_root(f, ir_at(f, load)->ref))
             continue;
         if (node->ref != ir_at(f, load)->ref)
-            return false; /* through a view: not followed */
+            return false; /* through a view, which is not followed */
         bool all = true, apart = false;
         for (uint32_t d = 0; d < ir_at(f, load)->count; d++) {
             const ir_ref x = ir_operand(f, load, d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector.c - V12 and V13: what the attributes of a loop claim about its iterations. */
+/* vector.c - V12 and V13: what a loop's attributes claim about its iterations. */
 #include "ir/verify/verify.h"
 
 #define FAIL(rule, node, ...) return opjit_ir_verify_fail(v, rule, node, __VA_ARGS__)
@@ -9,7 +9,7 @@ typedef struct vector_walk {
     ir_ref loop, var;
 } vector_walk;
 
-/* Whether block stores to tensor t at the coordinates of load. */
+/* Whether the block stores to tensor t at the coordinates of load. */
 static bool stored_at(const ir_func *f, ir_ref first, ir_ref load)
 {
     for (ir_ref s = first; s; s = ir_at(f, s)->next) {
@@ -51,7 +51,7 @@ static opjit_status check_reads(vector_walk *w, ir_ref expr)
     return OPJIT_OK;
 }
 
-/* Different iterations store different elements: a coordinate moves with the variable. */
+/* Whether different iterations store different elements: a coordinate moves with the variable. */
 static bool moves(const vector_walk *w, ir_ref store)
 {
     const ir_func *f = w->v->f;
@@ -135,9 +135,9 @@ static opjit_status check_streaming(verifier *v, ir_ref loop, ir_ref stage)
     return OPJIT_OK;
 }
 
-/* --- turned blocks ------------------------------------------------------------------------------------------------ */
+/* --- transposed blocks ------------------------------------------------------------------------------------------- */
 
-/* Whether a coordinate of the store moves with var and not with other. */
+/* Whether one coordinate of the store moves with var and not with other. */
 static bool moves_alone(const ir_func *f, ir_ref store, ir_ref var, ir_ref other)
 {
     int64_t factor;
@@ -148,7 +148,7 @@ static bool moves_alone(const ir_func *f, ir_ref store, ir_ref var, ir_ref other
     return false;
 }
 
-/* Whether the expression loads what the list or a list below it stores. */
+/* Whether the expression loads something that the list or a list below it stores. */
 static bool loads_stored(const ir_func *f, ir_ref first, ir_ref expr, uint32_t *budget)
 {
     for (ir_ref s = first; s; s = ir_at(f, s)->next)
@@ -158,7 +158,8 @@ static bool loads_stored(const ir_func *f, ir_ref first, ir_ref expr, uint32_t *
     return false;
 }
 
-/* Lets, and one loop with lanes, over the same for all iterations: a block of iterations may be done in any order. */
+/* Checks a transposed block: lets, and one loop with lanes whose bounds are the same for all iterations, so that the
+ * iterations may run in any order. */
 static opjit_status check_turn(vector_walk *w)
 {
     verifier *v = w->v;

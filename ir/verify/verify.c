@@ -22,7 +22,7 @@
 
 enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
 
-/* Rules that are proofs by structure and interval: what breaks them may still be right. */
+/* Rules that are proven by structure and intervals: code that fails them may still be right. */
 static bool is_proof(uint32_t rule)
 {
     return (rule >= 6 && rule <= 8) || rule == 12 || rule == 15;
@@ -77,7 +77,7 @@ static opjit_status check_attributes(verifier *v, ir_ref s)
     return OPJIT_OK;
 }
 
-/* V19: whether a loop around is spread; the attributes of grids. */
+/* V19: whether an enclosing loop is distributed over threads; the attributes of grids. */
 static bool in_spread(const verifier *v)
 {
     for (uint32_t i = 0; i < v->open_count; i++)
@@ -94,7 +94,7 @@ static uint32_t count_updates(const ir_func *f, ir_ref first, ir_ref acc)
     return count;
 }
 
-/* Which warp has which block of values the one loop says that has them all. */
+/* Which warp has which block of values is decided by one loop that has all of them. */
 static opjit_status check_spread_update(verifier *v, ir_ref loop, ir_ref s)
 {
     const ir_func *f = v->f;
@@ -272,8 +272,8 @@ static opjit_status check_block(verifier *v, ir_ref first)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
-/* A DEF that reduces: the last operands are its variable and a size; one that runs along a dimension has there that
- * coordinate, or one more. */
+/* A DEF that reduces has a variable and a size as its last operands; a scan has its coordinate as that size, or the
+ * coordinate plus one. */
 static opjit_status check_reduction(verifier *v, ir_ref s)
 {
     const ir_func *f = v->f;
@@ -314,7 +314,7 @@ static opjit_status check_definition(verifier *v, ir_ref s)
             FAIL(1, s, "variable %u is missing", d);
     }
     if (opjit_ir_scanned(f, s) < 0)
-        TRY(opjit_ir_verify_operands(v, s, 1 + vars)); /* the box: outside of the variables */
+        TRY(opjit_ir_verify_operands(v, s, 1 + vars)); /* the box is outside the variables' scope */
     for (uint32_t i = 1 + t->rank; i < 1 + t->rank + box; i++) {
         const uint32_t part = (i - 1 - t->rank) % 3;
         const ir_ref operand = ir_operand(f, s, i);
@@ -389,7 +389,7 @@ static opjit_status check_aliases(verifier *v)
     return OPJIT_OK;
 }
 
-/* Notes which nodes are or read loads: operands are older than what reads them. */
+/* Marks the nodes that are loads or read one.  Operands are older than their users. */
 static void find_loads(verifier *v)
 {
     for (ir_ref r = 1; r < v->node_count; r++) {
@@ -397,12 +397,12 @@ static void find_loads(verifier *v)
         v->loads[r] = node->op == IR_LOAD;
         for (uint32_t i = 0; i < node->count && !v->loads[r]; i++) {
             const ir_ref operand = ir_operand(v->f, r, i);
-            v->loads[r] = operand >= r || v->loads[operand]; /* later ones: a rule that is not yet checked */
+            v->loads[r] = operand >= r || v->loads[operand]; /* a younger operand: a rule that is not checked yet */
         }
     }
 }
 
-/* Enters the stores of a block of the stage, one of a tensor. */
+/* Lists the stores of a block of the stage, one per tensor. */
 static void list_stores(verifier *v, ir_ref first, ir_ref stage)
 {
     for (ir_ref s = first; s && s < v->node_count; s = ir_at(v->f, s)->next) {
