@@ -22,6 +22,7 @@
 #include "codegen/codegen.h"
 #include "codegen/llvm_compat.h"
 #include "codegen/object/link.h"
+#include "ir/analysis/analysis.h"
 
 enum {
     CG_MAX_LOOPS = 32,   /* nesting, the stage included; one bit each in cg_info */
@@ -418,6 +419,8 @@ LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast); /* of ELEM, as halves
 /* Integers that grow by the same from lane to lane, modulo their width: sums and products of ELEM.  NULL: not one. */
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
+/* As opjit_ir_turns_add, by what the survey found to depend on var. */
+bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_turns *io);
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                              /* lane 0 of copy 0, as i64 */
 /* Before a loop: what ELEM makes of an index that moves with its variable, but for that. */
 void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes);
@@ -427,8 +430,6 @@ bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
 bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b);
 /* The remainder of b - a modulo m, where it is the same whatever HEAD and the stage's variable are. */
 bool opjit_cg_gap(cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out);
-/* Largest value of hi - lo by intervals and by form; false: nothing is known. */
-bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out);
 /* memory.c */
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
@@ -444,7 +445,6 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t st
 bool opjit_cg_turns(const cg_func *f, ir_ref load);
 void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out);
 void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
-uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor); /* what a view shows, at last */
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 void opjit_cg_block(cg_func *f, ir_ref first);

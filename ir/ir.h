@@ -232,21 +232,6 @@ uint32_t opjit_ir_table_get(const ir_table *t, uint64_t key); /* 0: none */
 void opjit_ir_table_set(ir_func *f, ir_table *t, uint64_t key, uint32_t value);
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
-/* --- intervals (interval.c) ------------------------------------------------------------------------------------ */
-typedef struct ir_interval { int64_t lo, hi; } ir_interval; /* both ends included; lo > hi: never evaluated */
-/* Of an index expression, from the bounds of the loops and defs that own its variables; saturates at the ends of int64
- * (a saturated end means: may overflow). */
-ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr);
-/* Of a bool expression by intervals: 0 false, 1 true, -1 unknown. */
-int opjit_ir_decide(const ir_func *f, ir_ref bool_expr);
-/* Linear view of an index expression in one variable: expr = factor * var + rest, rest free of var. */
-typedef struct ir_linear { int64_t factor; ir_ref rest; } ir_linear;
-bool opjit_ir_linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out); /* false: not of that form; appends nodes */
-bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let);      /* whether expr reads it, through operands */
-
-/* The largest power of two known to divide an index expression (2^62 for 0); looks through lets.  simplify.c. */
-uint64_t opjit_ir_divisor(const ir_func *f, ir_ref index_expr);
-
 /* --- scalar semantics (scalar.c): the one place where the meaning of an op on values stands -------------------- */
 /* out = op(args) on bits as in CONST; type: of the result, from: of operand 0.  false: not an op on values. */
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out);

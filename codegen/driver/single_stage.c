@@ -32,7 +32,7 @@ opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena
 bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor)
 {
     const cg_whole *w = f->whole;
-    const uint32_t root = opjit_cg_root(f, tensor);
+    const uint32_t root = opjit_ir_root(f->ir, tensor);
     return f->ir->tensors[root].role == IR_IN && w->aliased[w->tensors[root]];
 }
 

@@ -3,7 +3,7 @@
  * only. */
 #include "codegen/cg.h"
 
-enum { WALK_LIMIT = 64, SPAN_DEPTH = 4 }; /* how deep bounds are looked into; spans branch */
+enum { WALK_LIMIT = 64 }; /* how deep bounds are looked into */
 
 static uint64_t mod(int64_t x, uint64_t m)
 {
@@ -100,8 +100,8 @@ bool opjit_cg_gap(cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out)
         same = true;
         for (uint32_t i = 0; i < 3 && same; i++) {
             f->guess = guesses[i];
-            same = opjit_cg_residue(f, a, m, &x) && opjit_cg_residue(f, b, m, &y) &&
-                   (i == 0 || (y + m - x) % m == first);
+            same =
+                opjit_cg_residue(f, a, m, &x) && opjit_cg_residue(f, b, m, &y) && (i == 0 || (y + m - x) % m == first);
             first = same ? (y + m - x) % m : 0;
         }
         f->guess.on = false;
@@ -110,153 +110,14 @@ bool opjit_cg_gap(cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out)
     return same;
 }
 
-/* --- spans -------------------------------------------------------------------------------------------------------- */
-
-static ir_ref through_let(const cg_func *f, ir_ref node)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    return n->op == IR_GET && ir_at(f->ir, n->ref)->op == IR_LET ? ir_operand(f->ir, n->ref, 0) : node;
-}
-
-/* node <= base + slack (up), or node >= base + slack. */
-static void reduce(const cg_func *f, bool up, ir_ref node, ir_ref *base, int64_t *slack)
-{
-    *slack = 0;
-    for (*base = through_let(f, node);; *base = through_let(f, ir_operand(f->ir, *base, 0))) {
-        const ir_node *n = ir_at(f->ir, *base);
-        const ir_ref k_ref = n->count == 2 ? ir_operand(f->ir, *base, 1) : 0;
-        int64_t more;
-        if (!k_ref || !ir_is_index_const(f->ir, k_ref))
-            return;
-        const int64_t k = ir_index_value(f->ir, k_ref);
-        if (n->op == IR_IADD)
-            more = k;
-        else if (n->op == IR_ISUB && k != INT64_MIN)
-            more = -k;
-        else if (n->op == IR_UP || n->op == IR_DOWN)
-            more = (n->op == IR_UP) != up ? 0 : up ? k - 1 : 1 - k;
-        else
-            return;
-        if (!checked_addi(*slack, more, slack)) {
-            *slack = 0;
-            *base = node;
-            return;
-        }
-    }
-}
-
-static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t *out);
-
-/* The smaller of what is known so far (*known) and hi - lo for these two. */
-static void consider(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool *known, int64_t *out)
-{
-    int64_t d;
-    if (!span(f, lo, hi, depth, &d) || (*known && *out <= d))
-        return;
-    *known = true;
-    *out = d;
-}
-
-/* The larger of hi - lo for two choices of (lo, hi), if both are known and it is better than *out. */
-static void consider_both(const cg_func *f, const ir_ref lo[2], const ir_ref hi[2], uint32_t depth, bool *known,
-                          int64_t *out)
-{
-    int64_t a, b;
-    if (!span(f, lo[0], hi[0], depth, &a) || !span(f, lo[1], hi[1], depth, &b))
-        return;
-    a = a > b ? a : b;
-    *out = *known && *out < a ? *out : a;
-    *known = true;
-}
-
-/* Upper bounds of hi: imin is below both, imax and clamp(x, l, k) = imin(imax(x, l), k) are below the larger. */
-static void open_hi(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool *known, int64_t *out)
-{
-    const ir_node *n = ir_at(f->ir, hi);
-    if (n->op == IR_IMIN) {
-        consider(f, lo, ir_operand(f->ir, hi, 0), depth, known, out);
-        consider(f, lo, ir_operand(f->ir, hi, 1), depth, known, out);
-    } else if (n->op == IR_IMAX || n->op == IR_CLAMP) {
-        consider_both(f, (ir_ref[]){ lo, lo }, (ir_ref[]){ ir_operand(f->ir, hi, 0), ir_operand(f->ir, hi, 1) }, depth,
-                      known, out);
-        if (n->op == IR_CLAMP)
-            consider(f, lo, ir_operand(f->ir, hi, 2), depth, known, out);
-    }
-}
-
-/* Lower bounds of lo: imax is above both, imin above the smaller, clamp(x, l, k) above the smaller of k and any of
- * x, l. */
-static void open_lo(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, bool *known, int64_t *out)
-{
-    const ir_node *n = ir_at(f->ir, lo);
-    if (n->op == IR_IMAX) {
-        consider(f, ir_operand(f->ir, lo, 0), hi, depth, known, out);
-        consider(f, ir_operand(f->ir, lo, 1), hi, depth, known, out);
-    } else if (n->op == IR_IMIN) {
-        consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, 0), ir_operand(f->ir, lo, 1) }, (ir_ref[]){ hi, hi }, depth,
-                      known, out);
-    } else if (n->op == IR_CLAMP) {
-        for (uint32_t i = 0; i < 2; i++)
-            consider_both(f, (ir_ref[]){ ir_operand(f->ir, lo, i), ir_operand(f->ir, lo, 2) }, (ir_ref[]){ hi, hi },
-                          depth, known, out);
-    }
-}
-
-static bool span(const cg_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t *out)
-{
-    ir_ref base_lo, base_hi;
-    int64_t slack_lo, slack_hi, d;
-    bool known = false;
-    lo = through_let(f, lo);
-    hi = through_let(f, hi);
-    const ir_interval a = opjit_ir_interval(f->ir, lo), b = opjit_ir_interval(f->ir, hi);
-    if (checked_subi(b.hi, a.lo, &d)) {
-        known = true;
-        *out = d;
-    }
-    reduce(f, false, lo, &base_lo, &slack_lo);
-    reduce(f, true, hi, &base_hi, &slack_hi);
-    if (opjit_ir_same(f->ir, base_lo, base_hi) && checked_subi(slack_hi, slack_lo, &d) && (!known || d < *out)) {
-        known = true;
-        *out = d;
-    }
-    if (depth == 0)
-        return known;
-    /* What stands below rounding and constants may be a choice that says more. */
-    if ((ir_at(f->ir, base_lo)->op != ir_at(f->ir, lo)->op || ir_at(f->ir, base_hi)->op != ir_at(f->ir, hi)->op) &&
-        span(f, base_lo, base_hi, depth - 1, &d) && checked_subi(d, slack_lo, &d) && checked_addi(d, slack_hi, &d) &&
-        (!known || d < *out)) {
-        known = true;
-        *out = d;
-    }
-    /* Cutting both at the same place brings them no further apart. */
-    const ir_node *x = ir_at(f->ir, lo), *y = ir_at(f->ir, hi);
-    if (x->op == IR_CLAMP && y->op == IR_CLAMP &&
-        opjit_ir_same(f->ir, ir_operand(f->ir, lo, 1), ir_operand(f->ir, hi, 1)) &&
-        opjit_ir_same(f->ir, ir_operand(f->ir, lo, 2), ir_operand(f->ir, hi, 2)) &&
-        span(f, ir_operand(f->ir, lo, 0), ir_operand(f->ir, hi, 0), depth - 1, &d)) {
-        d = d < 0 ? 0 : d;
-        *out = known && *out < d ? *out : d;
-        known = true;
-    }
-    open_hi(f, lo, hi, depth - 1, &known, out);
-    open_lo(f, lo, hi, depth - 1, &known, out);
-    return known;
-}
-
 bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b)
 {
     uint64_t x, y, m = 2;
     int64_t d;
-    if (!span(f, b, a, SPAN_DEPTH, &d))
+    if (!opjit_ir_span(f->ir, b, a, &d))
         return false;
     while (m <= 64 && (int64_t)m <= d)
         m *= 2;
     /* Two multiples of 8 that are at most 7 apart are not apart. */
     return d <= 0 || (d < (int64_t)m && residue(f, a, m, WALK_LIMIT, &x) && residue(f, b, m, WALK_LIMIT, &y) && x == y);
-}
-
-bool opjit_cg_span(const cg_func *f, ir_ref lo, ir_ref hi, int64_t *out)
-{
-    return span(f, lo, hi, SPAN_DEPTH, out);
 }

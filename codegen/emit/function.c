@@ -92,8 +92,8 @@ static bool is_ragged(const cg_func *f, ir_ref first)
     for (ir_ref s = first; s != 0 && !ragged; s = ir_at(f->ir, s)->next) {
         int64_t least, most, part;
         ragged = ir_at(f->ir, s)->op == IR_FOR && !opjit_cg_is_brief(f, s, &part) &&
-                 !(opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most) &&
-                   opjit_cg_span(f, ir_operand(f->ir, s, 1), ir_operand(f->ir, s, 0), &least) && least == -most);
+                 !(opjit_ir_span(f->ir, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most) &&
+                   opjit_ir_span(f->ir, ir_operand(f->ir, s, 1), ir_operand(f->ir, s, 0), &least) && least == -most);
     }
     return ragged;
 }
@@ -109,7 +109,7 @@ static int64_t iterations_at_once(const cg_func *f, ir_ref first)
             continue;
         if (n->op != IR_FOR || n->vec < 2 || n->imm != 1 || store->op != IR_STORE || store->next != 0 ||
             f->info[ir_operand(f->ir, n->body, 0)].weight > MOST_WEIGHT ||
-            !opjit_cg_span(f, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most))
+            !opjit_ir_span(f->ir, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most))
             return 1;
         vectors += (most + n->vec - 1) / n->vec;
     }

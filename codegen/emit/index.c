@@ -21,31 +21,43 @@ static ir_ref let_value(const cg_func *f, ir_ref get)
     return ir_at(f->ir, let)->op == IR_LET && !f->info[let].fresh ? ir_operand(f->ir, let, 0) : 0;
 }
 
+/* A variable as the survey of the stage knows what depends on it. */
+typedef struct survey_moving {
+    ir_moving m;
+    const cg_func *f;
+} survey_moving;
+
+static bool moves(const ir_moving *m, ir_ref node)
+{
+    return depends(((const survey_moving *)(const void *)m)->f, node, m->var);
+}
+
+/* A large one counts as not known: what is shared in it would be walked again and again. */
+static ir_ref value_of(const ir_moving *m, ir_ref get)
+{
+    const cg_func *f = ((const survey_moving *)(const void *)m)->f;
+    const ir_ref value = let_value(f, get);
+    return value && f->info[value].weight <= CG_MAX_WEIGHT ? value : 0;
+}
+
+#define MOVING(f, variable)                                                          \
+    {                                                                                \
+        { .f = (f)->ir, .var = (variable), .varies = moves, .value = value_of }, (f) \
+    }
+
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor)
 {
-    const ir_node *n = ir_at(f->ir, node);
-    int64_t a = 0, b = 0;
-    *factor = node == var;
-    if (node == var || !depends(f, node, var))
-        return true;
-    if (f->info[node].weight > CG_MAX_WEIGHT)
+    const survey_moving s = MOVING(f, var);
+    *factor = 0;
+    if (node != var && depends(f, node, var) && f->info[node].weight > CG_MAX_WEIGHT)
         return false;
-    switch ((ir_op)n->op) {
-    case IR_IADD:
-    case IR_ISUB:
-        if (!opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a) ||
-            !opjit_cg_affine(f, ir_operand(f->ir, node, 1), var, &b))
-            return false;
-        return n->op == IR_IADD ? checked_addi(a, b, factor) : checked_subi(a, b, factor);
-    case IR_IMUL:
-        return opjit_cg_affine(f, ir_operand(f->ir, node, 0), var, &a) &&
-               checked_muli(a, ir_index_value(f->ir, ir_operand(f->ir, node, 1)), factor);
-    case IR_GET: {
-        const ir_ref value = let_value(f, node);
-        return value && opjit_cg_affine(f, value, var, factor);
-    }
-    default: return false;
-    }
+    return opjit_ir_factor_of(&s.m, node, factor);
+}
+
+bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_turns *io)
+{
+    const survey_moving s = MOVING(f, var);
+    return opjit_ir_turns_add(&s.m, node, factor, io);
 }
 
 /* Whether the node is affine in the vectorised variable, and by how much it grows from lane to lane and by copy. */
@@ -567,8 +579,8 @@ static bool element_step(const cg_func *f, ir_ref node, uint64_t *step)
         *step = (uint64_t)factor * (uint64_t)loop->step;
         return true;
     }
-    if ((n->op != IR_ADD && n->op != IR_SUB && n->op != IR_MUL) ||
-        !element_step(f, ir_operand(f->ir, node, 0), &a) || !element_step(f, ir_operand(f->ir, node, 1), &b))
+    if ((n->op != IR_ADD && n->op != IR_SUB && n->op != IR_MUL) || !element_step(f, ir_operand(f->ir, node, 0), &a) ||
+        !element_step(f, ir_operand(f->ir, node, 1), &b))
         return false;
     if (n->op == IR_MUL) {
         const uint32_t by = opjit_cg_varies(f, ir_operand(f->ir, node, 0)) ? 1 : 0;

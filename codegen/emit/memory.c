@@ -21,13 +21,6 @@ cg_access opjit_cg_access_of(const cg_func *f, ir_ref node)
                         .bits = 8 * opjit_ir_type_size(t->type) };
 }
 
-uint32_t opjit_cg_root(const cg_func *f, uint32_t tensor)
-{
-    while (f->ir->tensors[tensor].role == IR_VIEW && f->ir->tensors[tensor].of < tensor)
-        tensor = f->ir->tensors[tensor].of;
-    return tensor;
-}
-
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef load_slot(cg_func *f, LLVMValueRef array, LLVMTypeRef type, uint64_t slot)
@@ -274,7 +267,7 @@ static uint32_t alignment(cg_func *f, const cg_access *a)
     if (f->lanes > 1 && is_at_line(f, a, f->lanes))
         return f->lanes * size;
     if (t->role == IR_VIEW) {
-        const ir_tensor *of = &f->ir->tensors[opjit_cg_root(f, a->tensor)];
+        const ir_tensor *of = &f->ir->tensors[opjit_ir_root(f->ir, a->tensor)];
         base = f->cpu->grid ? base_alignment(f, of) : of->align < base && of->align ? of->align : base;
         while (base > size && (uint64_t)t->offset * size % base != 0)
             base /= 2;
@@ -463,7 +456,7 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
-    if (!f->fetches || offset % LINE != 0 || f->ir->tensors[opjit_cg_root(f, a->tensor)].role != IR_IN ||
+    if (!f->fetches || offset % LINE != 0 || f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
         f->ir->tensors[a->tensor].bytes < (f->streams ? STREAMED : REDUCED))
         return;
     LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, AHEAD));

@@ -26,49 +26,15 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
     return opjit_cg_join(f, all, f->lanes / lanes);
 }
 
-/* How the coordinates depend on v / divisor and v % divisor, v being the vectorised variable. */
-typedef struct digits {
-    int64_t divisor;     /* 0: none yet */
-    int64_t whole, rest; /* elements by which they move */
-} digits;
-
-static bool add_digits(const cg_func *f, ir_ref node, int64_t factor, digits *d)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    const ir_ref var = f->loops[f->vec].var;
-    int64_t more;
-    if (!(f->info[node].vary & f->info[var].vary))
-        return true;
-    switch ((ir_op)n->op) {
-    case IR_IDIV:
-    case IR_IMOD: {
-        const int64_t k = ir_index_value(f->ir, ir_operand(f->ir, node, 1));
-        int64_t *const to = n->op == IR_IDIV ? &d->whole : &d->rest;
-        if (ir_operand(f->ir, node, 0) != var || (d->divisor != 0 && d->divisor != k))
-            return false;
-        d->divisor = k;
-        return checked_addi(*to, factor, to);
-    }
-    case IR_IADD:
-    case IR_ISUB:
-        return add_digits(f, ir_operand(f->ir, node, 0), factor, d) &&
-               checked_muli(factor, n->op == IR_IADD ? 1 : -1, &more) &&
-               add_digits(f, ir_operand(f->ir, node, 1), more, d);
-    case IR_IMUL:
-        return checked_muli(factor, ir_index_value(f->ir, ir_operand(f->ir, node, 1)), &more) &&
-               add_digits(f, ir_operand(f->ir, node, 0), more, d);
-    default: return false;
-    }
-}
-
 /* Elements that take turns in a few rows, from a lane on where the first row has its turn; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
 {
     cg_loop *loop = &f->loops[f->vec];
-    digits d = { .divisor = 0 };
+    ir_turns d = { .divisor = 0 };
     uint64_t first;
     for (uint32_t i = 0; i < a->rank; i++)
-        if (cg_stride(f, a, i) != 0 && !add_digits(f, cg_coordinate(f, a, i), cg_stride(f, a, i), &d))
+        if (cg_stride(f, a, i) != 0 &&
+            !opjit_cg_turns_add(f, cg_coordinate(f, a, i), loop->var, cg_stride(f, a, i), &d))
             return NULL;
     if (d.whole != 1 || d.divisor < 2 || d.divisor > f->lanes / 2 || !is_power_of_two((uint64_t)d.divisor) ||
         loop->step != 1 || !opjit_cg_residue(f, loop->var, (uint64_t)d.divisor, &first) || first != 0)
@@ -80,9 +46,9 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
     LLVMValueRef offset = NULL, rows[CG_MAX_LANES];
     for (uint32_t i = 0; i < a->rank; i++)
         if (cg_stride(f, a, i) != 0)
-            offset = opjit_cg_plus(f, offset,
-                                   opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, i), loop->var, quotient),
-                                                  cg_stride(f, a, i)));
+            offset = opjit_cg_plus(
+                f, offset,
+                opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, i), loop->var, quotient), cg_stride(f, a, i)));
     LLVMValueRef p = opjit_cg_base_pointer(f, a->tensor);
     p = offset ? opjit_cg_offset(f, element, p, offset) : p;
     for (uint32_t i = 0; i < (uint32_t)d.divisor; i++) {

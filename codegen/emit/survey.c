@@ -24,7 +24,7 @@ static opjit_status refuse(const planner *p, const ir_node *n, ir_type type)
 
 static void note_written(planner *p, uint32_t tensor)
 {
-    tensor = opjit_cg_root(p->f, tensor);
+    tensor = opjit_ir_root(p->f->ir, tensor);
     if (tensor < 64)
         p->written_low |= (uint64_t)1 << tensor;
     else
@@ -46,25 +46,13 @@ static void note_stores(planner *p, ir_ref first)
  * replace what they read, so they may be remembered within a statement but not moved. */
 static bool may_change(const planner *p, uint32_t tensor)
 {
-    const uint32_t root = opjit_cg_root(p->f, tensor);
+    const uint32_t root = opjit_ir_root(p->f->ir, tensor);
     if (root >= 64 ? p->written_high : (p->written_low >> root & 1) != 0)
         return true;
     return opjit_cg_may_be_output(p->f, tensor);
 }
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
-
-static bool in_bounds(const planner *p, ir_ref load)
-{
-    const ir_func *ir = p->f->ir;
-    const ir_tensor *t = &ir->tensors[ir_at(ir, load)->ref];
-    for (uint32_t d = 0; d < t->rank; d++) {
-        const ir_interval i = opjit_ir_interval(ir, ir_operand(ir, load, d));
-        if (i.lo < 0 || (uint64_t)i.hi >= t->sizes[d])
-            return false;
-    }
-    return true;
-}
 
 /* The type by which the table of the target knows the node. */
 static ir_type table_type(const ir_func *ir, ir_ref node)
@@ -87,7 +75,7 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
     } else if (n->op == IR_LOAD) {
         info->loads = true;
         info->fresh |= may_change(p, n->ref);
-        info->outside = !in_bounds(p, node);
+        info->outside = !opjit_ir_in_bounds(p->f->ir, node);
         info->guarded |= info->outside;
     }
 }
@@ -114,7 +102,7 @@ static opjit_status plan_guards(planner *p, ir_ref node, cg_info *info)
 static bool has_memory(const planner *p, uint32_t tensor)
 {
     const ir_tensor *t = &p->f->ir->tensors[tensor];
-    const ir_role role = p->f->ir->tensors[opjit_cg_root(p->f, tensor)].role;
+    const ir_role role = p->f->ir->tensors[opjit_ir_root(p->f->ir, tensor)].role;
     return ir_is_element(t->type) && role != IR_VALUE && role != IR_VIEW;
 }
 
@@ -129,7 +117,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "an expression is more than %d operations deep",
                                   CG_MAX_DEPTH);
     uint64_t weight = 1;
-    const bool load = n->op == IR_LOAD && in_bounds(p, node);
+    const bool load = n->op == IR_LOAD && opjit_ir_in_bounds(ir, node);
     for (uint32_t i = 0; i < n->count; i++) {
         const ir_ref operand = ir_operand(ir, node, i);
         TRY(plan_expr(p, operand, depth - 1));
@@ -148,7 +136,8 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         p->f->head = p->f->head_count++ == 0 ? node : 0;
     info->weight = weight > CG_MAX_WEIGHT ? CG_MAX_WEIGHT + 1 : (uint32_t)weight;
     const ir_type type = table_type(ir, node);
-    if (opjit_cg_way(p->f->cpu, p->f->target, (ir_op)n->op, type) == CG_REFUSED || (n->op == IR_LOAD && !has_memory(p, n->ref)))
+    if (opjit_cg_way(p->f->cpu, p->f->target, (ir_op)n->op, type) == CG_REFUSED ||
+        (n->op == IR_LOAD && !has_memory(p, n->ref)))
         return refuse(p, n, type);
     info->seen = true;
     return plan_guards(p, node, info);

@@ -247,7 +247,8 @@ static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uin
 static bool is_one_round(const cg_func *f, ir_ref lo, ir_ref hi, int64_t round)
 {
     int64_t most, least;
-    return opjit_cg_span(f, lo, hi, &most) && most == round && opjit_cg_span(f, hi, lo, &least) && least == -round;
+    return opjit_ir_span(f->ir, lo, hi, &most) && most == round && opjit_ir_span(f->ir, hi, lo, &least) &&
+           least == -round;
 }
 
 /* Most of hi - lo, which may be a clamp from lo on; both may be known to be whole rounds apart. */
@@ -258,9 +259,9 @@ static int64_t longest(cg_func *f, ir_ref lo, ir_ref hi, uint64_t round)
     const bool from_lo = ir_at(f->ir, value)->op == IR_CLAMP && opjit_ir_same(f->ir, ir_operand(f->ir, value, 1), lo);
     int64_t most = INT64_MAX, other;
     uint64_t gap;
-    if (opjit_cg_span(f, lo, hi, &other))
+    if (opjit_ir_span(f->ir, lo, hi, &other))
         most = other;
-    if (from_lo && opjit_cg_span(f, lo, ir_operand(f->ir, value, 0), &other) && other < most)
+    if (from_lo && opjit_ir_span(f->ir, lo, ir_operand(f->ir, value, 0), &other) && other < most)
         most = other < 0 ? 0 : other;
     if (most != INT64_MAX && opjit_cg_gap(f, lo, hi, round, &gap) && gap == 0)
         most -= most % (int64_t)round;

@@ -95,8 +95,8 @@ bool opjit_cg_is_brief(const cg_func *f, ir_ref loop, int64_t *part)
     int64_t least, most;
     if (f->peak || f->cpu->grid || n->op != IR_FOR || n->vec < 2 || n->imm != 1 || (n->flags & IR_FOR_NT) != 0 ||
         s->op != IR_STORE || s->next != 0 || ir_at(f->ir, ir_operand(f->ir, n->body, 0))->op != IR_CONST ||
-        !opjit_cg_span(f, ir_operand(f->ir, loop, 0), ir_operand(f->ir, loop, 1), &most) ||
-        !opjit_cg_span(f, ir_operand(f->ir, loop, 1), ir_operand(f->ir, loop, 0), &least) || least >= 0 ||
+        !opjit_ir_span(f->ir, ir_operand(f->ir, loop, 0), ir_operand(f->ir, loop, 1), &most) ||
+        !opjit_ir_span(f->ir, ir_operand(f->ir, loop, 1), ir_operand(f->ir, loop, 0), &least) || least >= 0 ||
         most >= n->vec || most == -least || !opjit_cg_contiguous(f, n->body, n->ref, 1))
         return false;
     *part = 1;

@@ -252,8 +252,8 @@ static void distance(cg_func *f, ir_ref lo, ir_ref hi, uint32_t lanes, int64_t *
 {
     int64_t d;
     uint64_t gap;
-    *max = opjit_cg_span(f, lo, hi, &d) ? d : INT64_MAX;
-    *min = opjit_cg_span(f, hi, lo, &d) && d != INT64_MIN ? -d : INT64_MIN;
+    *max = opjit_ir_span(f->ir, lo, hi, &d) ? d : INT64_MAX;
+    *min = opjit_ir_span(f->ir, hi, lo, &d) && d != INT64_MIN ? -d : INT64_MIN;
     if (lanes < 2 || *max > INT64_MAX / 2 || !opjit_cg_gap(f, lo, hi, lanes, &gap) || gap != 0)
         return;
     *max = *max < 0 ? *max : *max - *max % lanes;

@@ -2,11 +2,11 @@
 /* alias.c - whether an output may be an input's memory: proven on the loops that will run.
  *
  * Each load of the input has to come before the store that replaces what it reads.  Stages run one after the other.
- * Within a stage a load is good if its own block stores the output at its very address, in its statement or a later one:
- * outputs are stored once (V6), so that nothing else stores there.  Otherwise, for each store, its statement has to
- * stand before the store's where the two part, and the loops around both have to be told apart by the addresses: where
- * a load and a store meet, every such loop is in one and the same iteration.  Addresses are sums of digits then, each of
- * which outweighs all smaller ones and what the loops around only one of the two add. */
+ * Within a stage a load is good if its own block stores the output at its very address, in its statement or a later
+ * one: outputs are stored once (V6), so that nothing else stores there.  Otherwise, for each store, its statement has
+ * to stand before the store's where the two part, and the loops around both have to be told apart by the addresses:
+ * where a load and a store meet, every such loop is in one and the same iteration.  Addresses are sums of digits then,
+ * each of which outweighs all smaller ones and what the loops around only one of the two add. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct site {
     int64_t size;           /* bytes of the element */
     uint32_t next;          /* the next load or store of its root, + 1 */
     bool known;             /* address is: in bytes from the tensor's first element, lets resolved */
-    affine address;
+    ir_affine address;
 } site;
 
 /* By tensor: the first and last site of it, + 1; 0: none. */
@@ -43,35 +43,17 @@ struct ir_accesses {
 
 /* --- what is read and written ------------------------------------------------------------------------------------- */
 
-/* Adds factor * expr, with the value in place of each let. */
-static bool add_resolved(const ir_func *f, affine *out, ir_ref expr, int64_t factor)
-{
-    if (!opjit_ir_affine_add(f, out, expr, factor))
-        return false;
-    for (uint32_t i = 0, steps = 0; i < out->count; i++) {
-        const ir_node *atom = ir_at(f, out->atoms[i]);
-        if (atom->op != IR_GET || ir_at(f, atom->ref)->op != IR_LET)
-            continue;
-        const ir_ref value = ir_operand(f, atom->ref, 0);
-        const int64_t k = opjit_ir_affine_take(f, out, out->atoms[i]);
-        if (++steps > MAX_NEST || !opjit_ir_affine_add(f, out, value, k))
-            return false;
-        i = UINT32_MAX; /* from the first one again */
-    }
-    return true;
-}
-
-static bool find_address(const ir_func *f, ir_ref node, affine *out)
+static bool find_address(const ir_func *f, ir_ref node, ir_affine *out)
 {
     const ir_node *n = ir_at(f, node);
     const ir_tensor *t = &f->tensors[n->ref];
     const int64_t size = opjit_ir_type_size(t->type);
     const uint32_t first = n->op == IR_STORE ? 1 : 0;
-    *out = (affine){ 0 };
+    *out = (ir_affine){ 0 };
     for (uint32_t d = 0; d < t->rank; d++) {
         int64_t factor;
         if (t->strides[d] > INT64_MAX || !checked_muli((int64_t)t->strides[d], size, &factor) ||
-            !add_resolved(f, out, ir_operand(f, node, first + d), factor))
+            !opjit_ir_affine_add_values(f, out, ir_operand(f, node, first + d), factor))
             return false;
     }
     for (uint32_t v = n->ref; f->tensors[v].role == IR_VIEW; v = f->tensors[v].of) {
@@ -239,41 +221,19 @@ static bool is_of_loops(const ir_func *f, ir_ref expr, const ir_ref *loops, uint
     return true;
 }
 
-/* Whether the atom counts (var / *divide) % *modulo; modulo 0: all of what is above. */
-static bool as_digit(const ir_func *f, ir_ref atom, ir_ref var, int64_t *divide, int64_t *modulo)
-{
-    const ir_node *n = ir_at(f, atom);
-    *divide = 1;
-    *modulo = 0;
-    if (atom == var)
-        return true;
-    if (n->op == IR_GET && ir_at(f, n->ref)->op == IR_LET)
-        return as_digit(f, ir_operand(f, n->ref, 0), var, divide, modulo);
-    if ((n->op != IR_IDIV && n->op != IR_IMOD) || !as_digit(f, ir_operand(f, atom, 0), var, divide, modulo))
-        return false;
-    const int64_t k = ir_index_value(f, ir_operand(f, atom, 1));
-    if (k <= 0 || *modulo % k != 0)
-        return false;
-    if (n->op == IR_IMOD) {
-        *modulo = k;
-        return true;
-    }
-    *modulo /= k;
-    return checked_muli(*divide, k, divide);
-}
-
 /* Whether the atoms together tell which iteration the loop is in. */
-static bool tell(const ir_func *f, const affine *digits, ir_ref loop)
+static bool tell(const ir_func *f, const ir_affine *digits, ir_ref loop)
 {
     const ir_ref var = ir_at(f, loop)->ref;
     const ir_interval range = opjit_ir_interval(f, var);
-    int64_t known = 1, divide, modulo;
+    int64_t known = 1;
     if (range.lo >= range.hi)
         return true;
-    for (uint32_t i = 0, steps = 0; i < digits->count && steps <= AFFINE_TERMS; i++) {
-        if (!as_digit(f, digits->atoms[i], var, &divide, &modulo) || divide != known)
+    for (uint32_t i = 0, steps = 0; i < digits->count && steps <= IR_AFFINE_TERMS; i++) {
+        ir_digit d;
+        if (!opjit_ir_digit(f, digits->atoms[i], var, &d) || d.offset != 0 || d.divide != known)
             continue;
-        if (modulo == 0 || !checked_muli(known, modulo, &known) || (range.lo >= 0 && known > range.hi))
+        if (d.modulo == 0 || !checked_muli(known, d.modulo, &known) || (range.lo >= 0 && known > range.hi))
             return true;
         steps++;
         i = UINT32_MAX; /* the next digit may stand before this one */
@@ -292,7 +252,7 @@ static bool add_range(ir_interval *sum, ir_interval x, int64_t factor)
 
 /* Takes the terms that the address shares with `other` and that the common loops alone decide out of *form, into
  * digits where that is not NULL; the others' range is added to *rest. */
-static bool part(const meeting *m, const affine *form, const affine *other, affine *digits, ir_interval *rest)
+static bool part(const meeting *m, const ir_affine *form, const ir_affine *other, ir_affine *digits, ir_interval *rest)
 {
     const ir_func *f = m->a->f;
     *rest = (ir_interval){ form->constant, form->constant };
@@ -315,7 +275,7 @@ static bool part(const meeting *m, const affine *form, const affine *other, affi
 static int64_t magnitude(int64_t x) { return x == INT64_MIN ? INT64_MAX : x < 0 ? -x : x; }
 
 /* Whether each digit outweighs all that are smaller, and `spread` bytes. */
-static bool outweigh(const ir_func *f, affine *digits, int64_t spread)
+static bool outweigh(const ir_func *f, ir_affine *digits, int64_t spread)
 {
     for (uint32_t done = 0; done < digits->count; done++) {
         uint32_t least = done;
@@ -342,8 +302,8 @@ static bool outweigh(const ir_func *f, affine *digits, int64_t spread)
 /* Whether the load and the store meet only while all loops around both are in the same iterations. */
 static bool are_told_apart(const meeting *m)
 {
-    const affine *a = &m->load->address, *b = &m->store->address;
-    affine digits = { 0 };
+    const ir_affine *a = &m->load->address, *b = &m->store->address;
+    ir_affine digits = { 0 };
     ir_interval load, store;
     int64_t up, down;
     if (!m->load->known || !m->store->known || !part(m, a, b, &digits, &load) || !part(m, b, a, NULL, &store) ||
@@ -363,7 +323,7 @@ static bool are_told_apart(const meeting *m)
 /* Whether the load's own block stores at its address, in its statement or later. */
 static bool is_own(const ir_accesses *a, const site *load, const site *store)
 {
-    affine distance = store->address;
+    ir_affine distance = store->address;
     if (!load->known || !store->known || load->size != store->size ||
         a->around[load->statement] != a->around[store->statement] ||
         a->order[load->statement] > a->order[store->statement] || distance.count != load->address.count ||

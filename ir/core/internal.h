@@ -3,6 +3,7 @@
 #ifndef OPJIT_IR_CORE_INTERNAL_H
 #define OPJIT_IR_CORE_INTERNAL_H
 
+#include "ir/analysis/analysis.h"
 #include "ir/ir.h"
 
 #define IR_LIMIT_NODES ((uint64_t)1 << 26) /* nodes, operands, tensors or parameters of a function */
@@ -32,21 +33,6 @@ ir_reach opjit_ir_reach(ir_func *f, ir_ref first);
 ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node);
 /* Where in r->nodes the node is; UINT32_MAX: it is not. */
 uint32_t opjit_ir_reach_place(const ir_reach *r, ir_ref node);
-
-/* --- intervals (interval.c) ------------------------------------------------------------------------------------ */
-/* Whether a <= b + slack is proven wherever both are evaluated: by intervals, by cancelling equal terms, and by the
- * bounds of loops, clamp, imin and imax as expressions.  false: not proven. */
-bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack);
-bool opjit_ir_ordered(const ir_func *f, ir_ref a, ir_ref b); /* a <= b by the shape of clamps and lets (order.c) */
-/* Whether expr is one constant after cancelling equal terms: "x - x + 3". */
-bool opjit_ir_is_constant(const ir_func *f, ir_ref expr, int64_t *out);
-
-/* --- one variable (linear.c) --------------------------------------------------------------------------------- */
-/* expr = factor * var + something that does not vary with var; false: not so. */
-bool opjit_ir_factor(const ir_func *f, ir_ref expr, ir_ref var, int64_t *factor);
-/* Whether expr may have another value for another var, through lets; loads of memory that is written, and
- * accumulators, may. */
-bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var);
 
 /* --- numbers of the text (print.c): what prints as %N, in print order ------------------------------------------ */
 typedef struct ir_numbers {

@@ -121,31 +121,21 @@ static ir_ref simplify_quotient(ir_func *f, ir_op op, ir_ref x, ir_ref by)
     return 0;
 }
 
-/* Whether a <= b always, by a constant distance or by intervals. */
-static bool at_most(const ir_func *f, ir_ref a, ir_ref b)
-{
-    int64_t distance;
-    if (opjit_ir_distance(f, a, b, &distance))
-        return distance <= 0;
-    const ir_interval x = opjit_ir_interval(f, a), y = opjit_ir_interval(f, b);
-    return x.lo <= x.hi && y.lo <= y.hi && x.hi <= y.lo;
-}
-
 /* imin, imax and clamp with a known order of operands. */
 static ir_ref simplify_choice(ir_func *f, ir_op op, const ir_ref *operands)
 {
     const ir_ref x = operands[0], y = operands[1];
     if (op == IR_CLAMP) {
         const ir_ref hi = operands[2];
-        if (at_most(f, hi, x) || at_most(f, hi, y))
+        if (opjit_ir_at_most(f, hi, x) || opjit_ir_at_most(f, hi, y))
             return hi;
-        if (at_most(f, x, y))
+        if (opjit_ir_at_most(f, x, y))
             return ir_make2(f, IR_IMIN, IR_INDEX, y, hi);
-        return at_most(f, y, x) ? ir_make2(f, IR_IMIN, IR_INDEX, x, hi) : 0;
+        return opjit_ir_at_most(f, y, x) ? ir_make2(f, IR_IMIN, IR_INDEX, x, hi) : 0;
     }
-    if (at_most(f, x, y))
+    if (opjit_ir_at_most(f, x, y))
         return op == IR_IMIN ? x : y;
-    if (at_most(f, y, x))
+    if (opjit_ir_at_most(f, y, x))
         return op == IR_IMIN ? y : x;
     return 0;
 }
@@ -416,52 +406,4 @@ ir_ref opjit_ir_make(ir_func *f, ir_op op, ir_type type, uint32_t count, const i
         return 0;
     const ir_ref simpler = opjit_ir_simplify(f, op, type, count, operands);
     return simpler != 0 || f->failed ? simpler : opjit_ir_expr(f, op, type, count, operands);
-}
-
-/* --- divisors --------------------------------------------------------------------------------------------------- */
-
-#define DIVISOR_MAX ((uint64_t)1 << 62)
-enum { DIVISOR_DEPTH = 64 };
-
-static uint64_t power_of_two_in(uint64_t value)
-{
-    const uint64_t lowest = value & (0 - value);
-    return lowest == 0 || lowest > DIVISOR_MAX ? DIVISOR_MAX : lowest;
-}
-
-/* steps: how many nodes may still be looked at; a chain of clamps reads its bounds more than once. */
-static uint64_t divisor(const ir_func *f, ir_ref r, uint32_t depth, uint32_t *steps)
-{
-    const ir_node *n = ir_at(f, r);
-    if (n->op == IR_CONST)
-        return power_of_two_in(n->imm);
-    if (n->op == IR_DOWN || n->op == IR_UP)
-        return (uint64_t)ir_index_value(f, ir_operand(f, r, 1));
-    if (depth == 0 || *steps == 0)
-        return 1;
-    --*steps;
-    uint64_t least = DIVISOR_MAX;
-    switch ((ir_op)n->op) {
-    case IR_GET:
-        return ir_at(f, n->ref)->op == IR_LET ? divisor(f, ir_operand(f, n->ref, 0), depth - 1, steps) : 1;
-    case IR_IMUL: {
-        const uint64_t a = divisor(f, ir_operand(f, r, 0), depth - 1, steps);
-        const uint64_t b = power_of_two_in((uint64_t)ir_index_value(f, ir_operand(f, r, 1)));
-        return a > DIVISOR_MAX / b ? DIVISOR_MAX : a * b;
-    }
-    case IR_IADD: case IR_ISUB: case IR_IMIN: case IR_IMAX: case IR_CLAMP:
-        for (uint32_t i = 0; i < n->count && least > 1; i++) {
-            const uint64_t one = divisor(f, ir_operand(f, r, i), depth - 1, steps);
-            least = one < least ? one : least;
-        }
-        return least;
-    default:
-        return 1;
-    }
-}
-
-uint64_t opjit_ir_divisor(const ir_func *f, ir_ref index_expr)
-{
-    uint32_t steps = 1024;
-    return divisor(f, index_expr, DIVISOR_DEPTH, &steps);
 }

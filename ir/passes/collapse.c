@@ -138,7 +138,7 @@ static bool layouts_join(const nest *n, uint32_t a, uint32_t b)
     return join;
 }
 
-bool opjit_ir_nest_factors(const nest *n, affine *form, int64_t factors[NEST_RANK])
+bool opjit_ir_nest_factors(const nest *n, ir_affine *form, int64_t factors[NEST_RANK])
 {
     for (uint32_t d = 0; d < n->rank; d++)
         factors[d] = opjit_ir_affine_take(n->f, form, n->vars[d]);
@@ -150,9 +150,9 @@ bool opjit_ir_nest_factors(const nest *n, affine *form, int64_t factors[NEST_RAN
 }
 
 /* The affine form of root with the variables' factors taken out of it; false where one of them is inside an atom. */
-static bool take_factors(const nest *n, ir_ref root, affine *rest, int64_t factors[NEST_RANK])
+static bool take_factors(const nest *n, ir_ref root, ir_affine *rest, int64_t factors[NEST_RANK])
 {
-    *rest = (affine){ 0 };
+    *rest = (ir_affine){ 0 };
     return opjit_ir_affine_add(n->f, rest, root, 1) && opjit_ir_nest_factors(n, rest, factors);
 }
 
@@ -165,7 +165,7 @@ static bool factors_join(const nest *n, const int64_t factors[NEST_RANK], uint32
 static bool uses_join(const nest *n, uint32_t a, uint32_t b)
 {
     for (uint32_t i = 0; i < n->root_count; i++) {
-        affine rest;
+        ir_affine rest;
         int64_t factors[NEST_RANK];
         if (take_factors(n, n->roots[i], &rest, factors) ? !factors_join(n, factors, a, b)
                                                          : opjit_ir_uses(n->f, n->roots[i], n->vars[a]) ||
@@ -221,7 +221,7 @@ static ir_ref coordinate(nest *n, uint32_t first, uint32_t end)
 static void map_root(nest *n, ir_map *map, ir_ref root)
 {
     ir_func *f = n->f;
-    affine form;
+    ir_affine form;
     int64_t factors[NEST_RANK];
     if (!take_factors(n, root, &form, factors)) {
         for (uint32_t i = 0; i < n->count; i++)

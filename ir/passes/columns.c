@@ -54,7 +54,7 @@ static bool reads_neighbours(const column_stage *s)
         if (n->op != IR_LOAD || s->r->sources[opjit_ir_root(f, n->ref)].def != 0)
             continue;
         int64_t step;
-        if (!opjit_ir_step(f, r, 0, var, &step) || (step != 0 && step != 1))
+        if (!opjit_ir_step(f, r, var, &step) || (step != 0 && step != 1))
             return false;
     }
     return seen.nodes != NULL;
@@ -207,7 +207,7 @@ static bool takes_several(column_stage *s)
         if (n->op != IR_LOAD)
             continue;
         int64_t step;
-        good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, 0, var, &step) &&
+        good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, var, &step) &&
                !is_stream(s, n->ref, step);
         loads++;
     }

@@ -64,7 +64,7 @@ bool opjit_ir_chain_touches(scheduler *s, const chain *c)
     ir_func *f = s->f;
     const ir_ref head = opjit_ir_chain_head(s, c), var = ir_at(f, s->stage)->ref;
     ir_ref hi = c->bounds[c->count];
-    affine form = { 0 };
+    ir_affine form = { 0 };
     int64_t length;
     if (head == 0 || !opjit_ir_affine_add(f, &form, ir_operand(f, head, 0), 1))
         return false;

@@ -42,11 +42,7 @@ static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
                                           : ir_at(f, r)->op == IR_LET;
     for (uint32_t k = 0; k < seen.count && can; k++) {
         const ir_node *n = ir_at(f, seen.nodes[k]);
-        const uint32_t first = n->op == IR_STORE;
-        for (uint32_t d = first; (n->op == IR_LOAD || n->op == IR_STORE) && d < n->count; d++) {
-            const ir_interval i = opjit_ir_interval(f, ir_operand(f, seen.nodes[k], d));
-            can = can && i.lo >= 0 && (uint64_t)i.hi < f->tensors[n->ref].sizes[d - first];
-        }
+        can = (n->op != IR_LOAD && n->op != IR_STORE) || opjit_ir_in_bounds(f, seen.nodes[k]);
     }
     return can;
 }

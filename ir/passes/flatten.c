@@ -53,9 +53,9 @@ static bool is_index_comparison(const ir_func *f, ir_ref r)
 }
 
 /* a - b without the variables, and their factors. */
-static bool difference(const nest *n, ir_ref comparison, affine *rest, int64_t factors[NEST_RANK])
+static bool difference(const nest *n, ir_ref comparison, ir_affine *rest, int64_t factors[NEST_RANK])
 {
-    *rest = (affine){ 0 };
+    *rest = (ir_affine){ 0 };
     return opjit_ir_affine_add(n->f, rest, ir_operand(n->f, comparison, 0), 1) &&
            opjit_ir_affine_add(n->f, rest, ir_operand(n->f, comparison, 1), -1) &&
            opjit_ir_nest_factors(n, rest, factors);
@@ -69,7 +69,7 @@ static bool find_used(const nest *n, const ir_reach *seen, bool used[NEST_RANK],
     for (uint32_t k = 0; k < seen->count; k++) {
         const ir_ref r = seen->nodes[k];
         const ir_node *node = ir_at(f, r);
-        affine rest;
+        ir_affine rest;
         int64_t factors[NEST_RANK];
         if (node->type == IR_INDEX || node->op == IR_LOAD)
             continue;
@@ -224,7 +224,7 @@ static void map_comparison(flat *s, ir_map *map, ir_ref r)
 {
     const nest *n = s->n;
     ir_func *f = n->f;
-    affine of_element = { 0 }, of_block;
+    ir_affine of_element = { 0 }, of_block;
     int64_t factors[NEST_RANK], lo, hi;
     bool ok = difference(n, r, &of_block, factors);
     for (uint32_t i = 0; ok && i < n->count; i++) {
@@ -236,7 +236,7 @@ static void map_comparison(flat *s, ir_map *map, ir_ref r)
         if (ok && i < s->cut)
             ok = opjit_ir_affine_add(f, &of_block, block_digit(s, i, i + 1), factor);
     }
-    affine negative = { 0 };
+    ir_affine negative = { 0 };
     const ir_ref rest = ok ? opjit_ir_affine_build(f, &of_block) : 0;
     ok = rest != 0 && opjit_ir_affine_add(f, &negative, rest, -1);
     const ir_ref element = ok ? opjit_ir_affine_build(f, &of_element) : 0;

@@ -206,8 +206,7 @@ static bool join_dimensions(ir_func *f, ir_tensor *layout, ir_ref *at)
         const ir_ref joined = join_coordinates(f, at[d], at[d + 1], (int64_t)c);
         if (joined == 0)
             continue;
-        const ir_interval range = opjit_ir_interval(f, joined);
-        if (range.lo < 0 || (uint64_t)range.hi >= layout->sizes[d] * c)
+        if (!opjit_ir_within(f, joined, layout->sizes[d] * c))
             continue;
         *layout = joined_layout(layout, d);
         at[d] = joined;
@@ -223,12 +222,11 @@ static bool by_variables(const inliner *in, ir_tensor *layout, ir_ref *at, int64
 {
     const ir_func *f = in->f;
     ir_tensor out = *layout;
-    affine form = { 0 };
+    ir_affine form = { 0 };
     bool identity = layout->rank == in->loop_count;
     for (uint32_t d = 0; d < layout->rank; d++) {
-        const ir_interval range = opjit_ir_interval(f, at[d]);
         identity = identity && (at[d] == in->loops[d] || layout->sizes[d] == 1);
-        if (range.lo < 0 || range.hi >= (int64_t)layout->sizes[d] ||
+        if (!opjit_ir_within(f, at[d], layout->sizes[d]) ||
             !opjit_ir_affine_add(f, &form, at[d], (int64_t)layout->strides[d]))
             return false;
     }

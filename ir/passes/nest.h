@@ -53,7 +53,7 @@ int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end);
 /* Whether coordinate a steps over coordinate b's whole range in the tensor, so that both are one there. */
 bool opjit_ir_nest_joins(const nest *n, uint32_t tensor, uint32_t a, uint32_t b);
 /* Takes the variables' factors out of *form; false where one of them is inside an atom. */
-bool opjit_ir_nest_factors(const nest *n, affine *form, int64_t factors[NEST_RANK]);
+bool opjit_ir_nest_factors(const nest *n, ir_affine *form, int64_t factors[NEST_RANK]);
 /* Iterations of `row` bytes that are worth a call: whole pages where few of them make some, else whole lines. */
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations);
 

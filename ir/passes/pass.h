@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.h - what the passes share and nobody else needs: affine forms, rebuilding under a map, lists of statements.
+/* pass.h - what the passes share and nobody else needs: ir_affine forms, rebuilding under a map, lists of statements.
  *
  * Nothing here recurses over expressions: operands are always older than the node that uses them, so a sweep over the
  * node array in order of age visits every expression after its parts.  Statements do nest, but rule V16 bounds them. */
@@ -8,25 +8,7 @@
 
 #include "ir/core/internal.h"
 
-/* --- affine forms: constant + sum of factor * atom -------------------------------------------------------------- */
-enum { AFFINE_TERMS = 16, PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
-typedef struct affine {
-    int64_t constant;
-    uint32_t count;
-    int64_t factors[AFFINE_TERMS]; /* none is 0 */
-    ir_ref atoms[AFFINE_TERMS];    /* anything but constants, sums, differences and constant multiples */
-} affine;
-
-/* *out += factor * expr; false where a number overflows or there are too many terms (*out is then unusable). */
-bool opjit_ir_affine_add(const ir_func *f, affine *out, ir_ref expr, int64_t factor);
-/* Takes the term of atom out of *form and gives its factor, 0 where there is none. */
-int64_t opjit_ir_affine_take(const ir_func *f, affine *form, ir_ref atom);
-ir_ref opjit_ir_affine_build(ir_func *f, const affine *form);
-/* Whether a - b is the same number whatever the variables are, and that number. */
-bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
-/* Elements that coordinates operands[first...] of a load or store move by when var moves by one; false: not by a
- * constant. */
-bool opjit_ir_step(const ir_func *f, ir_ref node, uint32_t first, ir_ref var, int64_t *out);
+enum { PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
 
 /* --- reach and rebuild ------------------------------------------------------------------------------------------ */
 /* By tensor: how many stages load, store or (an input) share memory with it, 2 standing for more.  NULL: no memory. */
@@ -111,8 +93,6 @@ void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it 
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
 /* Puts what is dear and used again, and what is nested too deep, into lets at the end of list; gives what is left. */
 ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value);
-/* Whether [lo, hi) is empty by intervals. */
-bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi);
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */
 ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first, ir_ref var); /* the one among them with that variable; 0: none */
 

@@ -112,17 +112,6 @@ static bool is_spread(const ir_func *f, ir_ref statement, ir_ref load)
     return false;
 }
 
-static bool is_inside(const ir_func *f, ir_ref load)
-{
-    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
-    for (uint32_t d = 0; d < t->rank; d++) {
-        const ir_interval range = opjit_ir_interval(f, ir_operand(f, load, d));
-        if (range.lo < 0 || range.hi >= (int64_t)t->sizes[d])
-            return false;
-    }
-    return true;
-}
-
 static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
 {
     return a->rank == b->rank && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
@@ -152,7 +141,7 @@ static void add_site(placer *p, item *reader, ir_ref load)
     if (s == NULL)
         return;
     *s = (site){ .load = load, .def = p->item_of[root] - 1, .identity = own, .spread = is_spread(f, reader->statement, load),
-                 .unsafe = !is_inside(f, load) };
+                 .unsafe = !opjit_ir_in_bounds(f, load) };
     if (tensor != root) {
         const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;
         s->identity = own && !shifted && same_bytes(&f->tensors[tensor], &f->tensors[root]);

@@ -35,11 +35,6 @@ uint8_t *opjit_ir_stages_of(ir_func *f)
     return f->failed ? NULL : count;
 }
 
-bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi)
-{
-    return opjit_ir_same(f, lo, hi) || opjit_ir_interval(f, hi).hi <= opjit_ir_interval(f, lo).lo;
-}
-
 ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first, ir_ref var)
 {
     ir_ref found = 0;

@@ -19,14 +19,6 @@ bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
     return aligned;
 }
 
-/* What a view shows, at last. */
-static uint32_t root_of(const ir_func *f, uint32_t tensor)
-{
-    while (f->tensors[tensor].role == IR_VIEW)
-        tensor = f->tensors[tensor].of;
-    return tensor;
-}
-
 /* Asked of the stage as it comes: while its blocks are made anew, not all of it can be reached. */
 static bool find_loads(scheduler *s)
 {
@@ -35,13 +27,13 @@ static bool find_loads(scheduler *s)
     s->loaded = (ir_table){ 0 };
     for (uint32_t k = 0; k < seen.count; k++)
         if (ir_at(f, seen.nodes[k])->op == IR_LOAD)
-            opjit_ir_table_set(f, &s->loaded, root_of(f, ir_at(f, seen.nodes[k])->ref), 1);
+            opjit_ir_table_set(f, &s->loaded, opjit_ir_root(f, ir_at(f, seen.nodes[k])->ref), 1);
     return !f->failed;
 }
 
 bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor)
 {
-    const uint32_t root = root_of(s->f, tensor);
+    const uint32_t root = opjit_ir_root(s->f, tensor);
     bool loaded = opjit_ir_table_get(&s->loaded, root) != 0;
     for (uint32_t i = 0; i < s->loaded.capacity && !loaded; i++)
         loaded = s->loaded.values[i] != 0 && opjit_ir_shares(s->f, root, (uint32_t)s->loaded.keys[i]);
@@ -60,23 +52,6 @@ static bool store_past_caches(scheduler *s, ir_ref store)
 int64_t opjit_ir_lanes_of(const scheduler *s, const work *w)
 {
     return s->target->vector_bytes / w->size;
-}
-
-int64_t opjit_ir_longest(const ir_func *f, ir_ref lo, ir_ref hi)
-{
-    const ir_interval a = opjit_ir_interval(f, lo), b = opjit_ir_interval(f, hi);
-    int64_t distance;
-    return opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.hi, a.lo, &distance) ? distance : INT64_MAX;
-}
-
-bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length)
-{
-    if (ir_at(f, hi)->op == IR_IMIN)
-        return opjit_ir_at_least(f, lo, ir_operand(f, hi, 0), length) &&
-               opjit_ir_at_least(f, lo, ir_operand(f, hi, 1), length);
-    const ir_interval a = opjit_ir_interval(f, lo), b = opjit_ir_interval(f, hi);
-    int64_t distance;
-    return (opjit_ir_distance(f, hi, lo, &distance) || checked_subi(b.lo, a.hi, &distance)) && distance >= length;
 }
 
 /* On GPUs other threads hide what a thread waits for; but stores of one value that are known to be a few rounds of the

@@ -58,7 +58,6 @@ int64_t opjit_ir_lanes_of(const scheduler *s, const work *w);
 uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes);
 /* unroll 0: as fits the body; at_line: the loop begins at a whole vector in memory, as is known of its row's edges. */
 void opjit_ir_set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll, bool at_line);
-int64_t opjit_ir_longest(const ir_func *f, ir_ref lo, ir_ref hi); /* distance from lo to hi that is known */
 uint32_t opjit_ir_team_for(scheduler *s); /* team.c: threads of the stage's team; 0: no GPU */
 /* Whether the loop makes vectors: stores of neighbours, everything else the same or in equal steps, or known. */
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
@@ -70,7 +69,6 @@ bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: t
 /* step.c: whether a load in the loop can be made vectors of, or lanes one by one, which *gathers counts; what it
  * costs more than a load of neighbours is added to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
-bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length);
 
 /* --- seams (boundary.c) ------------------------------------------------------------------------------------------ */
 /* The longest chain of single stores that begins with `loop`. */

@@ -89,17 +89,6 @@ static uint32_t count_nodes(ir_func *f, ir_ref value, uint32_t *out_operands)
     return count;
 }
 
-static bool in_bounds(const ir_func *f, ir_ref load)
-{
-    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
-    for (uint32_t d = 0; d < t->rank; d++) {
-        const ir_interval i = opjit_ir_interval(f, ir_operand(f, load, d));
-        if (i.lo < 0 || i.hi >= (int64_t)t->sizes[d])
-            return false;
-    }
-    return true;
-}
-
 /* The node with what stands in the place of its operands. */
 static ir_ref rebuilt(sharer *s, ir_ref r)
 {
@@ -123,7 +112,7 @@ static void share_node(sharer *s, ir_ref r, bool last)
     const ir_node *n = ir_at(f, r);
     x->weight = 1;
     x->depth = 1;
-    x->safe = n->op != IR_LOAD || in_bounds(f, r);
+    x->safe = n->op != IR_LOAD || opjit_ir_in_bounds(f, r);
     for (uint32_t i = 0; i < n->count; i++) {
         const shape *o = shape_of(s, ir_operand(f, r, i));
         x->weight += o->weight < 100000 ? o->weight : 100000;

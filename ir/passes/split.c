@@ -137,16 +137,16 @@ static uint32_t cut_number(splitter *s, ir_ref at)
 static ir_ref plus(ir_func *f, ir_ref x, int64_t c) { return ir_make2(f, IR_IADD, IR_INDEX, x, opjit_ir_index(f, c)); }
 
 /* floor of (sign * e) / by, by >= 1. */
-static ir_ref quotient(ir_func *f, const affine *e, int64_t sign, int64_t by)
+static ir_ref quotient(ir_func *f, const ir_affine *e, int64_t sign, int64_t by)
 {
-    affine form = *e;
+    ir_affine form = *e;
     form.constant *= sign; /* within the interval of an index expression, so it has a negative */
     for (uint32_t i = 0; i < form.count; i++)
         form.factors[i] *= sign;
     return ir_make2(f, IR_IDIV, IR_INDEX, opjit_ir_affine_build(f, &form), opjit_ir_index(f, by));
 }
 
-static bool negatable(const affine *form)
+static bool negatable(const ir_affine *form)
 {
     bool ok = form->constant != INT64_MIN;
     for (uint32_t i = 0; i < form->count; i++)
@@ -160,7 +160,7 @@ static void add_condition(splitter *s, const loop_body *b, ir_ref r)
 {
     ir_func *f = s->f;
     const ir_op op = (ir_op)ir_at(f, r)->op;
-    affine e = { 0 };
+    ir_affine e = { 0 };
     if (s->condition_count == MAX_CONDITIONS || !opjit_ir_affine_add(f, &e, ir_operand(f, r, 0), 1) ||
         !opjit_ir_affine_add(f, &e, ir_operand(f, r, 1), -1))
         return;
@@ -186,7 +186,7 @@ static void add_condition(splitter *s, const loop_body *b, ir_ref r)
         else
             at = strict ? plus(f, quotient(f, &e, 1, -g), 1)
                         : ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, 0), quotient(f, &e, -1, -g));
-        affine form = { 0 };
+        ir_affine form = { 0 };
         if (opjit_ir_affine_add(f, &form, at, 1)) /* 0 - (0 - y) is y */
             at = opjit_ir_affine_build(f, &form);
         c.before = c.after = cut_number(s, at);

@@ -50,28 +50,17 @@ static bool is_coordinate(const turn *t, ir_ref var)
     return found == 1;
 }
 
-static bool in_bounds(const ir_func *f, ir_ref load)
-{
-    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
-    for (uint32_t d = 0; d < t->rank; d++) {
-        const ir_interval i = opjit_ir_interval(f, ir_operand(f, load, d));
-        if (i.lo < 0 || (uint64_t)i.hi >= t->sizes[d])
-            return false;
-    }
-    return true;
-}
-
 /* Loads are along the rows, or along the columns, or one for all of them. */
 static bool add_load(turn *t, ir_ref load)
 {
     const ir_func *f = t->f;
     const uint32_t size = opjit_ir_type_size(f->tensors[ir_at(f, load)->ref].type);
     int64_t by_column, by_row;
-    if (!opjit_ir_step(f, load, 0, ir_at(f, t->columns)->ref, &by_column))
+    if (!opjit_ir_step(f, load, ir_at(f, t->columns)->ref, &by_column))
         return false;
     if (by_column == 0 || by_column == 1)
         return true;
-    if (!opjit_ir_step(f, load, 0, ir_at(f, t->rows)->ref, &by_row) || by_row != 1 || !in_bounds(f, load))
+    if (!opjit_ir_step(f, load, ir_at(f, t->rows)->ref, &by_row) || by_row != 1 || !opjit_ir_in_bounds(f, load))
         return false;
     t->across++;
     t->least_bytes = size < t->least_bytes ? size : t->least_bytes;
@@ -150,7 +139,7 @@ bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop)
     const ir_tensor *out = &f->tensors[ir_at(f, t.store)->ref];
     const int64_t size = opjit_ir_type_size(out->type);
     int64_t step;
-    if (!opjit_ir_step(f, t.store, 1, ir_at(f, t.columns)->ref, &step) || step != 1 || !find_work(&t) ||
+    if (!opjit_ir_step(f, t.store, ir_at(f, t.columns)->ref, &step) || step != 1 || !find_work(&t) ||
         opjit_ir_varies(f, ir_operand(f, t.columns, 0), ir_at(f, t.rows)->ref) ||
         opjit_ir_varies(f, ir_operand(f, t.columns, 1), ir_at(f, t.rows)->ref))
         return false;

@@ -10,18 +10,6 @@ enum {
     CHOICE_COST = 3,          /* of a step of min or max of floats, which looks for NaNs */
 };
 
-static bool is_affine_in(const ir_func *f, ir_ref index, ir_ref var)
-{
-    affine form = { 0 };
-    if (!opjit_ir_affine_add(f, &form, index, 1))
-        return false;
-    opjit_ir_affine_take(f, &form, var);
-    for (uint32_t i = 0; i < form.count; i++)
-        if (opjit_ir_uses(f, form.atoms[i], var))
-            return false;
-    return true;
-}
-
 /* Bounds that are numbers and not far apart: code generation spells the loop out, and knows every index in it. */
 static bool is_short(const ir_func *f, ir_ref loop)
 {
@@ -38,7 +26,7 @@ static bool steps_equally(const ir_func *f, ir_ref r, ir_ref loop, work *out)
     if (n->op == IR_LOAD)
         return opjit_ir_loads_vectors(f, r, loop, &out->cost, &out->gathers);
     for (uint32_t i = 0; i < n->count; i++) {
-        if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || is_affine_in(f, ir_operand(f, r, i), var))
+        if (ir_at(f, ir_operand(f, r, i))->type != IR_INDEX || opjit_ir_is_affine(f, ir_operand(f, r, i), var))
             continue;
         if (!is_short(f, loop))
             return false;
@@ -55,11 +43,11 @@ static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *
     int64_t step;
     if (n->op == IR_STORE) {
         type = f->tensors[n->ref].type;
-        if (!opjit_ir_step(f, statement, 1, var, &step) || step != 1)
+        if (!opjit_ir_step(f, statement, var, &step) || step != 1)
             return false;
     } else if (n->op == IR_UPD) {
         type = (ir_type)ir_at(f, ir_operand(f, statement, 0))->type;
-        if (ir_at(f, n->ref)->imm <= 1 || (n->count > 1 && !is_affine_in(f, ir_operand(f, statement, 1), var)))
+        if (ir_at(f, n->ref)->imm <= 1 || (n->count > 1 && !opjit_ir_is_affine(f, ir_operand(f, statement, 1), var)))
             return false;
         const bool chooses = ir_at(f, n->ref)->kind == IR_KMIN || ir_at(f, n->ref)->kind == IR_KMAX;
         out->cost += n->count > 1 ? ARG_COST : chooses && ir_is_float(type) ? CHOICE_COST : 0;

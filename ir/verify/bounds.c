@@ -100,13 +100,6 @@ static void push_different(bounds *b, ir_ref x, ir_ref y)
     }
 }
 
-/* What a bound is, behind its let. */
-static ir_ref bound_value(const ir_func *f, ir_ref bound)
-{
-    const bool let = ir_at(f, bound)->op == IR_GET && ir_at(f, ir_at(f, bound)->ref)->op == IR_LET;
-    return let ? ir_operand(f, ir_at(f, bound)->ref, 0) : bound;
-}
-
 static bool holds(bounds *b, ir_ref a, ir_ref c, int64_t slack, uint32_t depth);
 
 static bool known_le(bounds *b, ir_ref x, ir_ref y, int64_t slack)
@@ -118,7 +111,7 @@ static bool known_le(bounds *b, ir_ref x, ir_ref y, int64_t slack)
 /* Whether a comparison with the limit can be one with what the limit is chosen of. */
 static bool is_choice(const ir_func *f, ir_ref limit)
 {
-    const ir_op op = (ir_op)ir_at(f, bound_value(f, limit))->op;
+    const ir_op op = (ir_op)ir_at(f, ir_let_value(f, limit))->op;
     return op == IR_CLAMP || op == IR_IMAX || op == IR_IMIN;
 }
 
@@ -126,7 +119,7 @@ static bool is_choice(const ir_func *f, ir_ref limit)
 static bool says_no_more(bounds *b, ir_ref x, ir_ref q, ir_ref p, int64_t strict, uint32_t depth)
 {
     const ir_func *f = b->v->f;
-    const ir_ref value = bound_value(f, q);
+    const ir_ref value = ir_let_value(f, q);
     const ir_op op = (ir_op)ir_at(f, value)->op;
     if (opjit_ir_proves_le(f, q, p, 0) || known_le(b, q, x, strict - 1))
         return true;
@@ -139,7 +132,7 @@ static bool says_no_more(bounds *b, ir_ref x, ir_ref q, ir_ref p, int64_t strict
 static void learn_below(bounds *b, ir_ref x, ir_ref limit, int64_t strict)
 {
     const ir_func *f = b->v->f;
-    const ir_ref value = bound_value(f, limit);
+    const ir_ref value = ir_let_value(f, limit);
     const ir_op op = (ir_op)ir_at(f, value)->op;
     for (uint32_t i = 0; i < 2 && (op == IR_CLAMP || op == IR_IMAX); i++)
         if (says_no_more(b, x, ir_operand(f, value, 1 - i), ir_operand(f, value, i), strict, 3))
@@ -150,7 +143,7 @@ static void learn_below(bounds *b, ir_ref x, ir_ref limit, int64_t strict)
 static void learn_above(bounds *b, ir_ref limit, ir_ref x, int64_t strict)
 {
     const ir_func *f = b->v->f;
-    const ir_ref value = bound_value(f, limit);
+    const ir_ref value = ir_let_value(f, limit);
     const ir_op op = (ir_op)ir_at(f, value)->op;
     if (op == IR_CLAMP && known_le(b, x, ir_operand(f, value, 2), strict - 1)) {
         push(b, difference(b, x, ir_operand(f, value, 0)), strict);

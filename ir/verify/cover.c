@@ -82,48 +82,13 @@ static ir_ref substitute(ir_func *f, ir_ref expr, ir_ref var, ir_ref to)
 
 /* --- merged dimensions: points (p / divide) % modulo + offset ----------------------------------------------------- */
 
-typedef struct digit {
-    int64_t divide, modulo, offset; /* modulo 0: none */
-    uint32_t dimension;
-} digit;
-
-static bool as_digit(const ir_func *f, ir_ref expr, ir_ref var, digit *out)
-{
-    const ir_node *node = ir_at(f, expr);
-    if (expr == var) {
-        *out = (digit){ 1, 0, 0, 0 };
-        return true;
-    }
-    if (node->op == IR_GET && ir_at(f, node->ref)->op == IR_LET)
-        return as_digit(f, ir_operand(f, node->ref, 0), var, out);
-    if (node->count != 2 || !ir_is_index_const(f, ir_operand(f, expr, 1)) ||
-        !as_digit(f, ir_operand(f, expr, 0), var, out))
-        return false;
-    const int64_t k = ir_index_value(f, ir_operand(f, expr, 1));
-    switch ((ir_op)node->op) {
-    case IR_IADD: return checked_addi(out->offset, k, &out->offset);
-    case IR_ISUB: return checked_subi(out->offset, k, &out->offset);
-    case IR_IDIV:
-        if (out->offset != 0 || k <= 0 || out->modulo % k != 0 || !checked_muli(out->divide, k, &out->divide))
-            return false;
-        out->modulo /= k;
-        return true;
-    case IR_IMOD:
-        if (out->offset != 0 || k <= 0 || out->modulo % k != 0)
-            return false;
-        out->modulo = k;
-        return true;
-    default: return false;
-    }
-}
-
 /* Whether the points of p that vary with the loop's variable are the digits of a number that counts to its end;
  * they are replaced by intervals then. */
 static bool close_digits(cover *c, piece *p, ir_ref loop)
 {
     const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
-    digit digits[8];
-    uint32_t count = 0;
+    ir_digit digits[8];
+    uint32_t dimensions[8], count = 0;
     int64_t unit = 1;
     if (!ir_is_index_const(c->f, lo) || ir_index_value(c->f, lo) != 0 || !ir_is_index_const(c->f, hi))
         return false;
@@ -131,9 +96,9 @@ static bool close_digits(cover *c, piece *p, ir_ref loop)
     for (uint32_t d = 0; d < c->rank; d++) {
         if (!p->d[d].point || !opjit_ir_varies(c->f, p->d[d].lo, var))
             continue;
-        if (!as_digit(c->f, p->d[d].lo, var, &digits[count]))
+        if (!opjit_ir_digit(c->f, p->d[d].lo, var, &digits[count]))
             return false;
-        digits[count++].dimension = d;
+        dimensions[count++] = d;
     }
     piece closed = *p;
     for (uint32_t done = 0; done < count; done++) { /* the digit of the next higher unit */
@@ -146,7 +111,7 @@ static bool close_digits(cover *c, piece *p, ir_ref loop)
         digits[i].divide = 0; /* taken */
         if (size == 0 || !checked_muli(unit, size, &unit))
             return false;
-        closed.d[digits[i].dimension] = (extent){ .lo = opjit_ir_index(c->f, digits[i].offset),
+        closed.d[dimensions[i]] = (extent){ .lo = opjit_ir_index(c->f, digits[i].offset),
                                                   .hi = opjit_ir_index(c->f, digits[i].offset + size) };
     }
     if (unit != end)

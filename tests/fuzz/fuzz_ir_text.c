@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/ir.h"
+#include "ir/analysis/analysis.h"
 #include "tests/support/fuzz.h"
 
 enum { BUFFERS = 16, MEMORY = 1 << 16, STEPS = 1 << 14 };

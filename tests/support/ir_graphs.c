@@ -2,6 +2,8 @@
 /* ir_graphs.c - draws them. */
 #include "tests/support/ir_graphs.h"
 
+#include "ir/analysis/analysis.h"
+
 #include <string.h>
 
 enum { MAX_TENSORS = 40, MAX_ELEMENTS = 400 };

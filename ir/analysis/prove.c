@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prove.c - proofs of a <= b + slack, and conditions that they decide.
+ *
+ * a - b - slack is a sum whose equal terms cancel.  It is at most 0 where its interval says so, or where it still is
+ * with a term replaced by a bound of it: an end of its loop, or what a clamp, choice or rounding is made of. */
+#include "ir/analysis/proof.h"
+
+enum { SUMS = 128 /* looked at in a proof */, DEPTH = 6 /* terms replaced one after the other */ };
+
+typedef struct proof {
+    interval_walk *w;
+    uint32_t budget;
+} proof;
+
+static ir_interval sum_interval(interval_walk *w, const ir_affine *s)
+{
+    ir_interval total = { s->constant, s->constant };
+    for (uint32_t i = 0; i < s->count; i++) {
+        const ir_interval x = opjit_ir_walk_interval(w, s->atoms[i]);
+        if (interval_is_empty(x))
+            return x;
+        total = opjit_ir_interval_add(total, opjit_ir_interval_mul(x, s->factors[i]));
+    }
+    return total;
+}
+
+static bool prove(proof *p, const ir_affine *s, uint32_t depth);
+
+/* s with term i replaced by factor * (by + plus). */
+static bool prove_with(proof *p, const ir_affine *s, uint32_t i, int64_t factor, ir_ref by, int64_t plus,
+                       uint32_t depth)
+{
+    ir_affine changed = *s;
+    int64_t product;
+    opjit_ir_affine_remove(&changed, i);
+    return opjit_ir_affine_add_values(p->w->f, &changed, by, factor) && checked_muli(plus, factor, &product) &&
+           checked_addi(changed.constant, product, &changed.constant) && prove(p, &changed, depth - 1);
+}
+
+/* Replaces term i by an expression that is no smaller (factor > 0) or no larger (factor < 0). */
+static bool prove_by_term(proof *p, const ir_affine *s, uint32_t i, uint32_t depth)
+{
+    const ir_func *f = p->w->f;
+    const ir_ref term = s->atoms[i];
+    const ir_node *node = ir_at(f, term), *owner = ir_at(f, node->ref);
+    const int64_t factor = s->factors[i];
+    const bool up = factor > 0;
+#define WITH(operand, plus) prove_with(p, s, i, factor, ir_operand(f, term, operand), plus, depth)
+    switch ((ir_op)node->op) {
+    case IR_VAR:
+        if (owner->op != IR_FOR && owner->op != IR_STAGE)
+            return false;
+        return prove_with(p, s, i, factor, ir_operand(f, node->ref, up), up ? -1 : 0, depth);
+    case IR_IMIN: return up ? WITH(0, 0) || WITH(1, 0) : WITH(0, 0) && WITH(1, 0);
+    case IR_IMAX: return up ? WITH(0, 0) && WITH(1, 0) : WITH(0, 0) || WITH(1, 0);
+    case IR_CLAMP: return up ? WITH(2, 0) || (WITH(0, 0) && WITH(1, 0)) : WITH(2, 0) && (WITH(1, 0) || WITH(0, 0));
+    case IR_DOWN: return WITH(0, up ? 0 : 1 - ir_index_value(f, ir_operand(f, term, 1)));
+    case IR_UP: return WITH(0, up ? ir_index_value(f, ir_operand(f, term, 1)) - 1 : 0);
+    case IR_IDIV: { /* k * idiv(x, k) is between x - k + 1 and x */
+        const int64_t k = ir_index_value(f, ir_operand(f, term, 1));
+        return k > 0 && factor % k == 0 &&
+               prove_with(p, s, i, factor / k, ir_operand(f, term, 0), up ? 0 : 1 - k, depth);
+    }
+    default: return false;
+    }
+#undef WITH
+}
+
+static bool prove(proof *p, const ir_affine *s, uint32_t depth)
+{
+    const ir_interval known = sum_interval(p->w, s);
+    if (known.hi <= 0 || interval_is_empty(known))
+        return true;
+    if (depth == 0 || p->budget == 0)
+        return false;
+    p->budget--;
+    for (uint32_t i = s->count; i-- > 0;)
+        if (prove_by_term(p, s, i, depth))
+            return true;
+    return false;
+}
+
+static bool walk_proves_le(interval_walk *w, ir_ref a, ir_ref b, int64_t slack)
+{
+    ir_affine s = { 0 };
+    proof p = { .w = w, .budget = SUMS };
+    return opjit_ir_affine_add_values(w->f, &s, a, 1) && opjit_ir_affine_add_values(w->f, &s, b, -1) &&
+           slack != INT64_MIN && checked_subi(s.constant, slack, &s.constant) && prove(&p, &s, DEPTH);
+}
+
+bool opjit_ir_proves_le(const ir_func *f, ir_ref a, ir_ref b, int64_t slack)
+{
+    interval_walk w = { .f = f, .budget = INTERVAL_BUDGET };
+    return (slack >= 0 && opjit_ir_ordered(f, a, b)) || walk_proves_le(&w, a, b, slack);
+}
+
+/* --- decide ------------------------------------------------------------------------------------------------------- */
+
+static int decide_comparison(interval_walk *w, ir_op op, ir_ref a, ir_ref b)
+{
+    switch (op) {
+    case IR_LT: return walk_proves_le(w, a, b, -1) ? 1 : walk_proves_le(w, b, a, 0) ? 0 : -1;
+    case IR_LE: return walk_proves_le(w, a, b, 0) ? 1 : walk_proves_le(w, b, a, -1) ? 0 : -1;
+    default: break;
+    }
+    const bool different = walk_proves_le(w, a, b, -1) || walk_proves_le(w, b, a, -1);
+    const bool equal = !different && walk_proves_le(w, a, b, 0) && walk_proves_le(w, b, a, 0);
+    return !different && !equal ? -1 : equal == (op == IR_EQ);
+}
+
+static int decide_logic(ir_op op, int a, int b)
+{
+    switch (op) {
+    case IR_AND: return a == 0 || b == 0 ? 0 : a == 1 && b == 1 ? 1 : -1;
+    case IR_OR: return a == 1 || b == 1 ? 1 : a == 0 && b == 0 ? 0 : -1;
+    default: return a < 0 || b < 0 ? -1 : a ^ b;
+    }
+}
+
+int opjit_ir_walk_decide(interval_walk *w, ir_ref expr)
+{
+    const ir_func *f = w->f;
+    const ir_node *node = ir_at(f, expr);
+    if (node->type != IR_BOOL || w->budget == 0)
+        return -1;
+    w->budget--;
+    switch ((ir_op)node->op) {
+    case IR_CONST: return node->imm != 0;
+    case IR_GET: return ir_at(f, node->ref)->op == IR_LET ? opjit_ir_walk_decide(w, ir_operand(f, node->ref, 0)) : -1;
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT:
+    case IR_LE: {
+        const ir_ref a = ir_operand(f, expr, 0), b = ir_operand(f, expr, 1);
+        return ir_at(f, a)->type == IR_INDEX ? decide_comparison(w, (ir_op)node->op, a, b) : -1;
+    }
+    case IR_AND:
+    case IR_OR:
+    case IR_XOR:
+        return decide_logic((ir_op)node->op, opjit_ir_walk_decide(w, ir_operand(f, expr, 0)),
+                            opjit_ir_walk_decide(w, ir_operand(f, expr, 1)));
+    case IR_NOT: {
+        const int inner = opjit_ir_walk_decide(w, ir_operand(f, expr, 0));
+        return inner < 0 ? -1 : !inner;
+    }
+    case IR_SELECT: {
+        const int choice = opjit_ir_walk_decide(w, ir_operand(f, expr, 0));
+        if (choice >= 0)
+            return opjit_ir_walk_decide(w, ir_operand(f, expr, choice ? 1 : 2));
+        const int a = opjit_ir_walk_decide(w, ir_operand(f, expr, 1));
+        return a >= 0 && a == opjit_ir_walk_decide(w, ir_operand(f, expr, 2)) ? a : -1;
+    }
+    default: return -1;
+    }
+}
+
+int opjit_ir_decide(const ir_func *f, ir_ref bool_expr)
+{
+    interval_walk w = { .f = f, .budget = INTERVAL_BUDGET };
+    return opjit_ir_walk_decide(&w, bool_expr);
+}
