@@ -140,48 +140,41 @@ opjit_status opjit_fe_subject_hash(opjit_context *context, const fe_subject *sub
     return status;
 }
 
-/* Where each constant of a kernel lies in memory of its own: offsets, and the sum. */
-static bool place_constants(const fe_graph *graph, bool borrow, uint64_t *offsets, uint64_t *out_bytes)
+/* Where the constant is to be read: in a copy that kernels with equal ones share, or where the caller lends it and it is
+ * aligned, there. */
+static opjit_status place_constant(rt_core *core, const fe_buffer *constant, bool borrow, rt_constant **out_shared,
+                                   void **out, opjit_error *error)
 {
-    *out_bytes = 0;
-    for (uint32_t i = 0; i < graph->constant_count; i++) {
-        const bool aligned = (uintptr_t)graph->constants[i].data % OPJIT_WORKSPACE_ALIGNMENT == 0;
-        offsets[i] = *out_bytes;
-        if (borrow && aligned)
-            continue;
-        if (!checked_add(*out_bytes, graph->constants[i].bytes, out_bytes) || *out_bytes > SIZE_MAX / 4)
-            return false;
-        *out_bytes = align_up(*out_bytes, OPJIT_WORKSPACE_ALIGNMENT);
-    }
-    return true;
+    *out = (void *)(uintptr_t)constant->data; /* kernels only read them */
+    if (borrow && (uintptr_t)constant->data % OPJIT_WORKSPACE_ALIGNMENT == 0)
+        return OPJIT_OK;
+    TRY(opjit_rt_constant_share(&core->constants, constant->data, (size_t)constant->bytes, out_shared, error));
+    *out = (*out_shared)->data;
+    return OPJIT_OK;
 }
 
-/* The kernel with the constants of this graph: copies, or where the caller lends them and they are aligned, those. */
+/* The kernel with the constants of this graph. */
 static opjit_status bind_constants(const opjit_context *context, fe_graph *graph, bool borrow, opjit_kernel **kernel,
                                    opjit_error *error)
 {
-    const opjit_allocator *allocator = &context->core->allocator;
-    uint64_t *offsets = ARENA_ARRAY(&graph->arena, uint64_t, graph->constant_count), bytes;
-    void **constants = ARENA_ARRAY(&graph->arena, void *, graph->constant_count);
+    rt_core *core = context->core;
+    const uint32_t count = graph->constant_count;
+    void **constants = ARENA_ARRAY(&graph->arena, void *, count);
+    rt_constant **shared = opjit_rt_allocate(&core->allocator, count * sizeof *shared, _Alignof(rt_constant *));
     opjit_kernel *base = *kernel;
-    uint8_t *memory = NULL;
-    opjit_status status = OPJIT_OUT_OF_MEMORY;
+    opjit_status status = OPJIT_OK;
 
     *kernel = NULL;
-    if (offsets != NULL && constants != NULL && place_constants(graph, borrow, offsets, &bytes) &&
-        (bytes == 0 || (memory = opjit_rt_allocate(allocator, (size_t)bytes, OPJIT_WORKSPACE_ALIGNMENT)) != NULL)) {
-        for (uint32_t i = 0; i < graph->constant_count; i++) {
-            const fe_buffer *constant = &graph->constants[i];
-            constants[i] = (void *)(uintptr_t)constant->data; /* kernels only read them */
-            if (!borrow || (uintptr_t)constant->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
-                constants[i] = memcpy(memory + offsets[i], constant->data, (size_t)constant->bytes);
-        }
-        status = opjit_rt_kernel_bind(base, constants, memory, (size_t)bytes, kernel, error);
-        if (status != OPJIT_OK)
-            opjit_rt_release(allocator, memory, (size_t)bytes);
-    } else {
-        opjit_rt_no_memory(error);
-    }
+    if (shared != NULL)
+        memset(shared, 0, count * sizeof *shared);
+    if (constants == NULL || shared == NULL)
+        status = opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < count && status == OPJIT_OK; i++)
+        status = place_constant(core, &graph->constants[i], borrow, &shared[i], &constants[i], error);
+    if (status == OPJIT_OK)
+        status = opjit_rt_kernel_bind(base, constants, shared, kernel, error);
+    if (status != OPJIT_OK)
+        opjit_rt_constants_drop(core, shared, count);
     opjit_kernel_release(base);
     return status;
 }

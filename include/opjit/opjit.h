@@ -173,7 +173,8 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_operator(opjit_context *con
  *   - An edge carries bytes: what reads an output may describe it with other sizes and strides (reshape, transpose,
  *     broadcast) of the same data type, within the bytes that the output writes.
  *   - The kernel's bindings are the graph inputs that an edge leads from, in order, and all outputs.
- *   - Constants up to 4 KiB are part of the kernel; larger ones are copied for each kernel, or borrowed.
+ *   - Constants up to 4 KiB are part of the kernel; larger ones are copied, once for all kernels of the context that
+ *     have equal ones, or borrowed.
  *   - Late fields are "label.Field", or "2.Field" by the node's index.
  *   - Labels are for messages and late fields; nodes that no output depends on are checked and dropped.
  * Expected failures: cycles, missing and double edges, sizes that don't fit, bytes that nothing writes; the message

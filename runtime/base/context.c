@@ -52,6 +52,7 @@ static rt_core *core_create(const opjit_context_options *options)
     for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
         atomic_init(&core->counters[i].references, 1);
     core->allocator = allocator;
+    opjit_rt_constants_init(&core->constants, &core->process, &core->allocator);
     core->event = options->event;
     core->event_user = options->event_user;
     core->verbose = options->event == NULL && environment_says("OPJIT_VERBOSE");
@@ -80,6 +81,7 @@ void opjit_rt_core_release(rt_core *core)
         release_text(&allocator, core->dump);
         release_text(&allocator, core->dump_dir);
         opjit_rt_code_pages_free(&core->pages);
+        opjit_rt_constants_free(&core->constants);
         opjit_rt_process_free(&core->process);
         opjit_rt_release(&allocator, core, sizeof *core);
     }

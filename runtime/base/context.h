@@ -12,6 +12,7 @@
 
 #include "runtime/base/base.h"
 #include "runtime/base/lock.h"
+#include "runtime/cache/constants.h"
 #include "runtime/device/device.h"
 #include "runtime/image/image.h"
 #include "runtime/target/target.h"
@@ -40,6 +41,7 @@ typedef struct rt_core {
     atomic_int dump_kind_warned, dump_folder_warned;  /* OPJIT_DUMP, OPJIT_DUMP_DIR: that they are ignored was said */
     rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
     rt_code_pages pages;
+    rt_constants constants; /* that kernels share */
     const rt_devices *devices; /* how to do things with it */
     rt_device *device;        /* NULL: none; owned */
     rt_target device_target;  /* the best that it runs */

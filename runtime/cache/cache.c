@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - the memory cache.  A key is either missing, being made by one thread, or ready.
- * Bytes are bounded over all shards, so a kernel may be as large as the whole cache; one that is larger is handed out
- * and not kept.  What a shard is, and who goes when there is no room, is table.c's.
+/* cache.c - the memory cache.  A key is either missing, being made by one thread, or ready. Bytes are bounded over
+ * all shards, so a kernel may be as large as the whole cache; one that is larger is handed out and not kept.  What
+ * a shard is, and who goes when there is no room, is table.c's.
  *
- * A thread that makes a kernel runs code of the host's, which may ask for others: it never waits for a thread that may be
- * waiting for it.  In a child of fork, what threads of the parent were making is made anew. */
+ * A thread that makes a kernel runs code of the host's, which may ask for others: it never waits for a thread that
+ * may be waiting for it.  In a child of fork, what threads of the parent were making is made anew. */
 #include "runtime/cache/table.h"
 
 #include <string.h>

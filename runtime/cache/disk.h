@@ -39,8 +39,8 @@ typedef struct rt_disk_entry {
 } rt_disk_entry;
 /* Called for each file of the cache in order of their keys; entry is valid during the call only.  false: no more. */
 typedef bool (*rt_disk_visit_fn)(void *user, const rt_disk_entry *entry);
-/* Visits the file with the key, or all files (key NULL).  OPJIT_OK for a folder that isn't there.  IO: it can't be used or
- * read. */
+/* Visits the file with the key, or all files (key NULL).  OPJIT_OK for a folder that isn't there.  IO: it can't be
+ * used or read. */
 opjit_status opjit_rt_disk_visit(rt_disk *disk, const rt_hash *key, rt_disk_visit_fn visit, void *user,
                                  opjit_error *error);
 /* Removes the file with the key, or all files (key NULL); *out_count: how many.  IO: not all. */

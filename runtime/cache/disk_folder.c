@@ -61,7 +61,8 @@ static const char *way_stranger(int folder, uid_t user)
     return "not used: others may change a folder above it";
 }
 
-/* Makes the folders of path that are missing, for the user alone, each in the open one before.  Why not; NULL: it did. */
+/* Makes the folders of path that are missing, for the user alone, each in the open one before.  Why not; NULL: it
+ * did. */
 static const char *make_folders(char *path, uid_t user)
 {
     int at = open(path[0] == '/' ? "/" : ".", FOLDER_PLACE);

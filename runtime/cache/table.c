@@ -77,7 +77,8 @@ static void grow(cache_shard *s, const opjit_allocator *a)
             buckets[e->hash & (count - 1)] = e;
         }
     }
-    /* In this order, for whoever is forked meanwhile (opjit_rt_cache_forget): buckets are there, and at least that many. */
+    /* In this order, for whoever is forked meanwhile (opjit_rt_cache_forget): buckets are there, and at least that
+     * many. */
     cache_entry **const before = s->buckets;
     s->buckets = buckets;
     s->bucket_count = count;

@@ -284,8 +284,18 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
     return OPJIT_OK;
 }
 
-opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
-                                  opjit_kernel **out, opjit_error *error)
+void opjit_rt_constants_drop(rt_core *core, rt_constant **shared, uint32_t count)
+{
+    if (shared == NULL)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        if (shared[i] != NULL)
+            opjit_rt_constant_release(&core->constants, shared[i]);
+    opjit_rt_release(&core->allocator, shared, count * sizeof *shared);
+}
+
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
+                                  opjit_error *error)
 {
     program *p = atomic_load(&base->active);
     opjit_kernel *k;
@@ -294,8 +304,7 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, vo
     TRY(kernel_create(base->core, p, constants, false, &k, error));
     opjit_kernel_retain(base);
     k->base = base;
-    k->memory = memory;
-    k->memory_size = memory_size;
+    k->shared = shared;
     k->interpret = base->interpret;
     k->hooks = base->hooks;
     k->pointers = base->pointers;
@@ -328,15 +337,17 @@ void opjit_kernel_release(opjit_kernel *kernel)
     if (kernel->hooks.destroy != NULL)
         kernel->hooks.destroy(kernel->hooks.user);
     opjit_rt_kernel_unload(kernel);
-    opjit_rt_release(&core->allocator, kernel->memory, kernel->memory_size);
+    opjit_rt_constants_drop(core, kernel->shared, kernel->buffers - kernel->bindings);
     opjit_kernel_release(kernel->base);
     kernel_free(kernel);
 }
 
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel)
 {
-    uint64_t bytes = kernel_size(kernel->buffers) + kernel->hooks.user_bytes + kernel->memory_size;
+    uint64_t bytes = kernel_size(kernel->buffers) + kernel->hooks.user_bytes;
 
+    for (uint32_t i = 0; kernel->shared != NULL && i < kernel->buffers - kernel->bindings; i++)
+        bytes += kernel->shared[i] == NULL ? 0 : sizeof *kernel->shared[i] + kernel->shared[i]->size;
     for (const program *p = atomic_load(&kernel->active); p != NULL; p = p->older)
         bytes += sizeof *p + (p->copy != NULL ? p->image_size : p->mapping.size);
     return bytes;

@@ -51,10 +51,13 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
 opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info *out, opjit_error *error);
 /* Whether this CPU has what the code needs (else UNSUPPORTED), and this runtime knows all steps. */
 opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
-/* A kernel with the code of base and these constants, one pointer a constant buffer, which lie in memory (of the core's
- * allocator, or NULL: in memory that outlives the kernel).  Takes memory over where it succeeds; retains base. */
-opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, void *memory, size_t memory_size,
-                                  opjit_kernel **out, opjit_error *error);
+/* A kernel with the code of base and these constants, one pointer a constant buffer.  shared: by constant, what the kernel
+ * takes over where it succeeds, and NULL for those in memory that outlives it (an array of the core's allocator).  Retains
+ * base. */
+opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
+                                  opjit_error *error);
+/* Releases what such an array of count holds, and the array; NULL is fine. */
+void opjit_rt_constants_drop(rt_core *core, rt_constant **shared, uint32_t count);
 /* All that goes with the kernel, constants that somebody lent it apart: what the cache counts. */
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel);
 /* Whether its images still pass the check that they passed when they were loaded. */

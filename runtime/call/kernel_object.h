@@ -49,8 +49,7 @@ struct opjit_kernel {
     rt_kernel_times times;
     opjit_kernel *base;        /* whose programs these are (opjit_rt_kernel_bind); NULL: its own */
     _Atomic uint64_t constants_at; /* on the device, in one piece; 0: before the first call */
-    void *memory;              /* where its constants lie; NULL: elsewhere */
-    size_t memory_size;
+    rt_constant **shared;      /* by constant, those that it holds; NULL: none */
     alignas(64) atomic_uint references;
     rt_lock optimizing;
     _Atomic(uintptr_t) optimizer; /* the thread that holds it; 0: none */

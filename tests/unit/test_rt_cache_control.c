@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rt_cache_control.c - opjit/cache.h on the memory cache: enumerating, checking, pinning and dropping, by threads at
- * once and without memory.  The disk's part is in test_fe_cache_control.c. */
+/* test_rt_cache_control.c - opjit/cache.h on the memory cache: enumerating, checking, pinning and dropping, by
+ * threads at once and without memory.  The disk's part is in test_fe_cache_control.c. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
