@@ -214,6 +214,7 @@ static opjit_status take_tensor(walk *w, const op_field *field, int64_t index, D
         return OPJIT_OK;
     }
     TRY(opjit_fe_tensor_resolve(desc, is_output(field), op->def->name, name, tensor, w->error));
+    tensor->broadcasts = (field->flags & OP_BROADCAST) != 0;
     TRY(opjit_fe_check_support(op->def, field->name, name, w->level, tensor, w->error));
     return copy_tensor(w, tensor, desc);
 }
@@ -419,6 +420,21 @@ opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint3
 {
     TRY(opjit_fe_same_type(op, input, output, error));
     return opjit_fe_same_sizes(op, input, output, error);
+}
+
+opjit_status opjit_fe_broadcast_sizes(const opjit_operator *op, uint32_t input, opjit_error *error)
+{
+    const fe_tensor *t = &op->inputs[input], *in = &op->inputs[0];
+    const char *what = op->def->name, *name = op->input_names[input], *as = op->input_names[0];
+
+    if (t->rank != in->rank)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DimensionCount: %u, must be %u as %s's", what,
+                                  name, t->rank, in->rank, as);
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->sizes[d] != 1 && t->sizes[d] != in->sizes[d])
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: %u, must be 1 or %u as %s.Sizes",
+                                      what, name, d, (unsigned)t->sizes[d], (unsigned)in->sizes[d], as);
+    return OPJIT_OK;
 }
 
 /* --- scalars ------------------------------------------------------------------------------------------------------ */

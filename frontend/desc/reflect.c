@@ -92,7 +92,8 @@ _Static_assert((int)OP_INPUT == OPJIT_FIELD_INPUT && (int)OP_OUTPUT == OPJIT_FIE
                    (int)OP_SCALE_BIAS == OPJIT_FIELD_SCALE_BIAS && (int)OP_ACTIVATION == OPJIT_FIELD_ACTIVATION,
                "kinds");
 _Static_assert(OP_OPTIONAL == OPJIT_FIELD_OPTIONAL && OP_LATE == OPJIT_FIELD_LATE && OP_COUNT == OPJIT_FIELD_COUNT &&
-                   OP_NONZERO == OPJIT_FIELD_NONZERO && OP_ONE_UP == OPJIT_FIELD_ONE_UP,
+                   OP_NONZERO == OPJIT_FIELD_NONZERO && OP_ONE_UP == OPJIT_FIELD_ONE_UP &&
+                   OP_BROADCAST == OPJIT_FIELD_BROADCAST,
                "flags");
 
 static uint32_t count_values(const op_field *field)

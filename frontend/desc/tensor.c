@@ -157,6 +157,7 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
     memcpy(&own, desc->Desc, sizeof own);
     TRY(check_head(at, d, is_output));
     t->present = true;
+    t->broadcasts = false; /* its field says */
     t->dtype = d->DataType;
     t->flags = d->Flags;
     t->rank = d->DimensionCount;

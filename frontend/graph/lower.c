@@ -51,12 +51,14 @@ ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i)
 
 ir_ref opjit_fe_input_at(op_lowering *l, uint32_t i, ir_ref out)
 {
+    const fe_tensor *in = &l->op->inputs[i];
     ir_ref coordinates[OPJIT_MAX_RANK];
 
     if (l->f->failed)
         return 0;
-    for (uint32_t d = 0; d < l->op->inputs[i].rank; d++)
-        coordinates[d] = opjit_ir_coordinate(l->f, out, d);
+    for (uint32_t d = 0; d < in->rank; d++)
+        coordinates[d] = in->broadcasts && in->sizes[d] == 1 ? opjit_ir_index(l->f, 0)
+                                                             : opjit_ir_coordinate(l->f, out, d);
     return opjit_ir_load(l->f, l->inputs[i], coordinates);
 }
 

@@ -13,8 +13,8 @@ enum { INPUT, SCALE, BIAS }; /* positions among the inputs */
 /* clang-format off */
 static const op_field mvn_fields[] = {
     OP_FIELD(MVN, InputTensor, OP_INPUT, 0),
-    OP_FIELD(MVN, ScaleTensor, OP_INPUT, OP_OPTIONAL),
-    OP_FIELD(MVN, BiasTensor, OP_INPUT, OP_OPTIONAL),
+    OP_FIELD(MVN, ScaleTensor, OP_INPUT, OP_OPTIONAL | OP_BROADCAST),
+    OP_FIELD(MVN, BiasTensor, OP_INPUT, OP_OPTIONAL | OP_BROADCAST),
     OP_FIELD(MVN, OutputTensor, OP_OUTPUT, 0),
     OP_FIELD(MVN, CrossChannel, OP_BOOL, 0),
     OP_FIELD(MVN, NormalizeVariance, OP_BOOL, 0),
@@ -23,8 +23,8 @@ static const op_field mvn_fields[] = {
 };
 static const op_field mvn1_fields[] = {
     OP_FIELD(MVN1, InputTensor, OP_INPUT, 0),
-    OP_FIELD(MVN1, ScaleTensor, OP_INPUT, OP_OPTIONAL),
-    OP_FIELD(MVN1, BiasTensor, OP_INPUT, OP_OPTIONAL),
+    OP_FIELD(MVN1, ScaleTensor, OP_INPUT, OP_OPTIONAL | OP_BROADCAST),
+    OP_FIELD(MVN1, BiasTensor, OP_INPUT, OP_OPTIONAL | OP_BROADCAST),
     OP_FIELD(MVN1, OutputTensor, OP_OUTPUT, 0),
     OP_FIELD(MVN1, AxisCount, OP_UINT, OP_COUNT),
     OP_FIELD_ARRAY(MVN1, Axes, AxisCount, OP_UINTS, 0),
@@ -45,25 +45,13 @@ static const op_support mvn1_support[] = {
 
 /* --- validation --------------------------------------------------------------------------------------------------- */
 
-/* Scale or Bias: each size is Input's or 1. */
+/* Scale or Bias. */
 static opjit_status check_factor(const opjit_operator *op, uint32_t input, opjit_error *error)
 {
-    const fe_tensor *t = &op->inputs[input], *in = &op->inputs[INPUT];
-
-    if (!t->present)
+    if (!op->inputs[input].present)
         return OPJIT_OK;
     TRY(opjit_fe_same_type(op, input, 0, error));
-    if (t->rank != in->rank)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.DimensionCount: %u, must be %u as InputTensor's", op->def->name,
-                                  op->input_names[input], t->rank, in->rank);
-    for (uint32_t d = 0; d < t->rank; d++)
-        if (t->sizes[d] != 1 && t->sizes[d] != in->sizes[d])
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%s %s.Sizes[%u]: %llu, must be 1 or %llu as InputTensor.Sizes", op->def->name,
-                                      op->input_names[input], d, (unsigned long long)t->sizes[d],
-                                      (unsigned long long)in->sizes[d]);
-    return OPJIT_OK;
+    return opjit_fe_broadcast_sizes(op, input, error);
 }
 
 static opjit_status validate_mvn(const opjit_operator *op, opjit_error *error)
@@ -128,16 +116,13 @@ static ir_ref lower_deviation(op_lowering *l, const op_element *e, uint32_t axes
     return deviation;
 }
 
-/* Scale or Bias at the output's coordinates, and at 0 in dimensions of size 1. */
-static ir_ref factor_at(op_lowering *l, const op_element *e, uint32_t input, const ir_ref *own)
+/* Scale or Bias for the output's element. */
+static ir_ref factor_at(op_lowering *l, const op_element *e, uint32_t input, ir_ref out)
 {
-    ir_ref at[OPJIT_MAX_RANK];
+    const ir_ref x = opjit_fe_input_at(l, input, out);
 
     if (l->f->failed)
         return 0;
-    for (uint32_t d = 0; d < l->op->inputs[input].rank; d++)
-        at[d] = l->op->inputs[input].sizes[d] == 1 ? opjit_ir_index(l->f, 0) : own[d];
-    const ir_ref x = opjit_ir_load(l->f, l->inputs[input], at);
     return e->type == e->result ? x : cast_to(e, e->type, x);
 }
 
@@ -160,9 +145,9 @@ static void lower_mvn_over(op_lowering *l, uint32_t axes, bool divides, float ep
     if (divides)
         x = op2(&e, IR_DIV, x, opjit_fe_value_at(l, deviation, axes, at));
     if (l->op->inputs[SCALE].present)
-        x = op2(&e, IR_MUL, factor_at(l, &e, SCALE, at), x);
+        x = op2(&e, IR_MUL, factor_at(l, &e, SCALE, out), x);
     if (l->op->inputs[BIAS].present)
-        x = op2(&e, IR_ADD, x, factor_at(l, &e, BIAS, at));
+        x = op2(&e, IR_ADD, x, factor_at(l, &e, BIAS, out));
     x = f->failed ? 0 : opjit_fe_activate(&e, activation, x);
     if (!f->failed)
         opjit_ir_set_value(f, out, e.type == e.result ? x : cast_to(&e, e.result, x));

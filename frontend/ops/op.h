@@ -33,7 +33,8 @@ enum {
     OP_LATE = 2,     /* may be bound at the call (opjit_compile_options.late) */
     OP_COUNT = 4,    /* OP_UINT that counts an array: JSON may omit it, and the array's length is used */
     OP_NONZERO = 8,  /* OP_FLOAT: 0 is refused */
-    OP_ONE_UP = 16   /* OP_FLOAT: less than 1 needs feature level 6.4 */
+    OP_ONE_UP = 16,  /* OP_FLOAT: less than 1 needs feature level 6.4 */
+    OP_BROADCAST = 32 /* OP_INPUT: sizes of 1 stand for all that the first input has there */
 };
 
 /* Full DirectML spelling; ends with NULL. */
@@ -77,7 +78,7 @@ typedef struct op_support {
 /* --- operators ---------------------------------------------------------------------------------------------------- */
 /* A checked and resolved tensor of a descriptor. */
 typedef struct fe_tensor {
-    bool present;
+    bool present, broadcasts;        /* broadcasts: an input with OP_BROADCAST */
     DML_TENSOR_DATA_TYPE dtype;
     DML_TENSOR_FLAGS flags;
     uint32_t rank;
@@ -178,6 +179,8 @@ opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint3
 /* Parts of that check. */
 opjit_status opjit_fe_same_sizes(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
 opjit_status opjit_fe_same_type(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
+/* Each size of an input with OP_BROADCAST is the first input's or 1. */
+opjit_status opjit_fe_broadcast_sizes(const opjit_operator *op, uint32_t input, opjit_error *error);
 /* Two inputs have the same DataType; an absent one matches any. */
 opjit_status opjit_fe_same_input_type(const opjit_operator *op, uint32_t input, uint32_t as, opjit_error *error);
 
@@ -189,7 +192,7 @@ ir_ref opjit_fe_output(op_lowering *l, uint32_t i);
 /* The statement that makes a part of output i, which is memory (role IR_OUT): its coordinates start at offsets. */
 ir_ref opjit_fe_output_box(op_lowering *l, uint32_t i, const uint64_t *offsets, const uint64_t *sizes);
 ir_type opjit_fe_output_type(const op_lowering *l, uint32_t i);
-/* Input i at the coordinates of statement `out` (same rank). */
+/* Input i at the coordinates of statement `out` (same rank); 0 where an input with OP_BROADCAST has a size of 1. */
 ir_ref opjit_fe_input_at(op_lowering *l, uint32_t i, ir_ref out);
 /* Scalar fields as IR: a constant, or the parameter that the field is bound to late.  Fields by their names in the
  * descriptor struct. */

@@ -96,7 +96,8 @@ opjit_status opjit_fe_validate_sizes(const opjit_operator *op, opjit_error *erro
 {
     for (uint32_t i = 0; i < op->input_count; i++)
         if (op->inputs[i].present)
-            TRY(opjit_fe_same_sizes(op, i, 0, error));
+            TRY(op->inputs[i].broadcasts ? opjit_fe_broadcast_sizes(op, i, error)
+                                         : opjit_fe_same_sizes(op, i, 0, error));
     return check_scale_bias(op, error);
 }
 

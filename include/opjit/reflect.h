@@ -91,6 +91,7 @@ typedef enum opjit_field_kind {
 #define OPJIT_FIELD_COUNT 4u    /* UINT32 that counts the elements of an array field */
 #define OPJIT_FIELD_NONZERO 8u  /* FLOAT32: 0 is refused */
 #define OPJIT_FIELD_ONE_UP 16u  /* FLOAT32: less than 1 needs feature level 6.4 */
+#define OPJIT_FIELD_BROADCAST 32u /* INPUT: each size is the first input's or 1, which stands for all of them */
 
 typedef struct opjit_field_info {
     uint32_t struct_size;

@@ -127,7 +127,7 @@ static void report_element(const trial *t, int64_t at)
             const ref_tensor in = ref_tensor_of(&t->c->inputs[i].desc);
             const void *base =
                 shared(t->c, i) ? t->output_before + (t->output.data - t->output.memory) : t->inputs[i].data;
-            fprintf(stderr, " 0x%" PRIx64, ref_load(&in, base, ref_tensor_offset(&in, c)));
+            fprintf(stderr, " 0x%" PRIx64, ref_load(&in, base, ref_pointwise_offset(&in, c)));
         }
         fputs("\n", stderr);
     }

@@ -36,7 +36,8 @@ void ref_pointwise(const DML_OPERATOR_DESC *op, const ref_argument inputs[REF_IN
 typedef struct ref_pointwise_row {
     DML_OPERATOR_TYPE type;
     uint32_t level;       /* from which on it has these types; the first one introduced the operator */
-    const char *tensors;  /* a letter a tensor, in the descriptor's order; equal letters are of one type */
+    const char *tensors;  /* a letter a tensor, in the descriptor's order; equal letters are of one type; in upper case:
+                             sizes may be 1 where the first tensor's are not */
     const char *types[2]; /* of letter a and letter b: sets by their letters, see the table */
 } ref_pointwise_row;
 
@@ -46,6 +47,13 @@ extern const uint32_t ref_pointwise_row_count;
 /* The row that holds at a feature level, 0: without one; NULL: none. */
 const ref_pointwise_row *ref_pointwise_row_of(DML_OPERATOR_TYPE type, uint32_t level);
 bool ref_pointwise_allows(const ref_pointwise_row *row, char letter, uint32_t level, DML_TENSOR_DATA_TYPE dtype);
+/* The only rank that the row's operator has from that level on; 0: all from 1 to 8. */
+uint32_t ref_pointwise_rank(const ref_pointwise_row *row);
+/* The letter of a tensor's type, and whether its sizes may be 1. */
+char ref_pointwise_letter(const ref_pointwise_row *row, uint32_t tensor);
+bool ref_pointwise_broadcasts(const ref_pointwise_row *row, uint32_t tensor);
+/* Where an input's element for these coordinates of the output lies. */
+uint64_t ref_pointwise_offset(const ref_tensor *input, const uint32_t coordinates[8]);
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 bool ref_dtype_is_signed(DML_TENSOR_DATA_TYPE dtype);

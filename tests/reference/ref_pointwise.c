@@ -158,6 +158,14 @@ static bool allows(ref_result result, ref_element actual)
     return !result.exact && ((isnan(value) && isnan(result.range.lo)) || (above && value <= result.range.hi));
 }
 
+uint64_t ref_pointwise_offset(const ref_tensor *input, const uint32_t coordinates[8])
+{
+    uint32_t own[8];
+    for (uint32_t d = 0; d < input->rank; d++)
+        own[d] = input->sizes[d] == 1 ? 0 : coordinates[d];
+    return ref_tensor_offset(input, own);
+}
+
 void ref_pointwise(const DML_OPERATOR_DESC *op, const ref_argument inputs[REF_INPUTS_MAX],
                    const DML_TENSOR_DESC *output_desc, const void *actual, void *output)
 {
@@ -170,7 +178,7 @@ void ref_pointwise(const DML_OPERATOR_DESC *op, const ref_argument inputs[REF_IN
             if (inputs[i].desc == NULL)
                 continue;
             const ref_tensor in = ref_tensor_of(inputs[i].desc);
-            x[i] = (ref_element){ in.dtype, ref_load(&in, inputs[i].data, ref_tensor_offset(&in, c)) };
+            x[i] = (ref_element){ in.dtype, ref_load(&in, inputs[i].data, ref_pointwise_offset(&in, c)) };
         }
         const uint64_t offset = ref_tensor_offset(&out, c);
         const ref_element got = { out.dtype, ref_load(&out, actual, offset) };

@@ -132,6 +132,21 @@ bool ref_pointwise_allows(const ref_pointwise_row *row, char letter, uint32_t le
     return strpbrk(row->types[letter - 'a'], letters_of(dtype, level != 0)) != NULL;
 }
 
+uint32_t ref_pointwise_rank(const ref_pointwise_row *row)
+{
+    return row->type == DML_OPERATOR_BATCH_NORMALIZATION && row->level < 0x3100 ? 4 : 0;
+}
+
+char ref_pointwise_letter(const ref_pointwise_row *row, uint32_t tensor)
+{
+    return (char)(row->tensors[tensor] | 0x20);
+}
+
+bool ref_pointwise_broadcasts(const ref_pointwise_row *row, uint32_t tensor)
+{
+    return row->tensors[tensor] != ref_pointwise_letter(row, tensor);
+}
+
 const ref_pointwise_row *ref_pointwise_row_of(DML_OPERATOR_TYPE type, uint32_t level)
 {
     const ref_pointwise_row *found = NULL;

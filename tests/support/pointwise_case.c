@@ -125,6 +125,7 @@ static void put_fields(test_random *r, pointwise_case *c, const op_def *def)
             put(&c->desc, field, &scalar, sizeof scalar);
             break;
         case OP_FLOAT: put_float(r, &c->desc, field); break;
+        case OP_BOOL: put(&c->desc, field, &(int32_t){ (int32_t)test_random_below(r, 2) }, sizeof(int32_t)); break;
         case OP_ENUM: put_enum(r, &c->desc, field); break;
         case OP_SCALE_BIAS: put_scale_bias(r, c, field); break;
         case OP_ACTIVATION: put_activation(r, c, field); break;
@@ -153,6 +154,14 @@ static void same_layout(test_tensor *in, const test_tensor *out)
     test_tensor_measure(in);
 }
 
+/* One for all along some dimensions, from `first` on. */
+static void draw_ones(test_random *r, test_tensor *t, uint32_t first)
+{
+    for (uint32_t d = first; d < t->buffer.DimensionCount; d++)
+        if (test_random_chance(r, 60))
+            t->sizes[d] = 1;
+}
+
 static void random_input(test_random *r, pointwise_case *c, uint32_t i, DML_TENSOR_DATA_TYPE dtype)
 {
     test_tensor *in = &c->inputs[i];
@@ -160,7 +169,10 @@ static void random_input(test_random *r, pointwise_case *c, uint32_t i, DML_TENS
     c->present[i] = true;
     test_tensor_link(in, dtype, out->buffer.DimensionCount);
     memcpy(in->sizes, out->sizes, sizeof in->sizes);
-    if (dtype == out->buffer.DataType && test_random_chance(r, 40)) {
+    if (ref_pointwise_broadcasts(c->row, i) && test_random_chance(r, 70)) {
+        draw_ones(r, in, 0);
+        test_tensor_random_layout(r, in, false);
+    } else if (dtype == out->buffer.DataType && test_random_chance(r, 40)) {
         same_layout(in, out);
         if (test_random_chance(r, 60))
             c->in_place |= 1u << i;
@@ -201,12 +213,13 @@ void pointwise_case_random(test_random *r, const ref_pointwise_row *row, uint64_
     c->row = row;
     c->op = (DML_OPERATOR_DESC){ row->type, &c->desc };
     c->input_count = (uint32_t)strlen(row->tensors) - 1;
-    test_tensor_link(&c->output, types[row->tensors[c->input_count] - 'a'], 1 + (uint32_t)test_random_below(r, 8));
+    test_tensor_link(&c->output, types[ref_pointwise_letter(row, c->input_count) - 'a'],
+                     1 + (uint32_t)test_random_below(r, 8));
     test_tensor_random_sizes(r, &c->output, elements != 0 ? elements : 1);
     test_tensor_random_layout(r, &c->output, true);
     for (uint32_t i = 0; i < c->input_count; i++)
         if (!is_optional(def, i) || test_random_chance(r, 70))
-            random_input(r, c, i, types[row->tensors[i] - 'a']);
+            random_input(r, c, i, types[ref_pointwise_letter(row, i) - 'a']);
     c->any_nan = !copies(c);
     put_fields(r, c, def);
 }
@@ -224,6 +237,8 @@ static void across_input(test_random *r, pointwise_case *c, uint32_t i, DML_TENS
         c->in_place |= test_random_chance(r, 60) ? 1u << i : 0;
         return;
     }
+    if (ref_pointwise_broadcasts(c->row, i) && test_random_chance(r, 50))
+        draw_ones(r, in, 1);
     test_tensor_matrix_layout(r, in, i == 0 || test_random_chance(r, 60));
     if (i > 0 && test_random_chance(r, 30)) /* one for all rows, or for all columns */
         in->strides[1 + test_random_below(r, 2)] = 0;
@@ -238,14 +253,14 @@ void pointwise_case_across(test_random *r, const ref_pointwise_row *row, pointwi
     c->row = row;
     c->op = (DML_OPERATOR_DESC){ row->type, &c->desc };
     c->input_count = (uint32_t)strlen(row->tensors) - 1;
-    test_tensor_link(&c->output, types[row->tensors[c->input_count] - 'a'], 3);
+    test_tensor_link(&c->output, types[ref_pointwise_letter(row, c->input_count) - 'a'], 3);
     c->output.sizes[0] = test_random_chance(r, 60) ? 1 : 2 + (uint32_t)test_random_below(r, 2);
     for (uint32_t i = 1; i < 3; i++)
         c->output.sizes[i] =
             test_random_chance(r, 40) ? 16u << test_random_below(r, 3) : 2 + (uint32_t)test_random_below(r, 79);
     test_tensor_matrix_layout(r, &c->output, false);
     for (uint32_t i = 0; i < c->input_count; i++)
-        across_input(r, c, i, types[row->tensors[i] - 'a']);
+        across_input(r, c, i, types[ref_pointwise_letter(row, i) - 'a']);
     c->any_nan = !copies(c);
     put_fields(r, c, opjit_fe_op_find(row->type));
 }
@@ -291,10 +306,14 @@ void pointwise_case_plain(const ref_pointwise_row *row, const DML_TENSOR_DATA_TY
     c->op = (DML_OPERATOR_DESC){ row->type, &c->desc };
     c->input_count = (uint32_t)strlen(row->tensors) - 1;
     c->scale_bias = (DML_SCALE_BIAS){ 2, 1 };
-    plain_tensor(&c->output, types[row->tensors[c->input_count] - 'a'], rank);
+    plain_tensor(&c->output, types[ref_pointwise_letter(row, c->input_count) - 'a'], rank);
     for (uint32_t i = 0; i < c->input_count; i++) {
         c->present[i] = true;
-        plain_tensor(&c->inputs[i], types[row->tensors[i] - 'a'], rank);
+        plain_tensor(&c->inputs[i], types[ref_pointwise_letter(row, i) - 'a'], rank);
+        if (ref_pointwise_broadcasts(row, i) && rank > 1) {
+            c->inputs[i].sizes[0] = 1;
+            test_tensor_measure(&c->inputs[i]);
+        }
     }
     put_plain_fields(c, opjit_fe_op_find(row->type));
 }

@@ -32,6 +32,7 @@ static void check_types(opjit_context *context, uint32_t level, const ref_pointw
 {
     const ref_pointwise_row *row = ref_pointwise_row_of(newest->type, level);
     const char *name = opjit_fe_op_type_name(newest->type);
+    const uint32_t rank = row == NULL ? 0 : ref_pointwise_rank(row);
     opjit_status want = row == NULL ? OPJIT_UNSUPPORTED : OPJIT_OK;
     opjit_error error = { OPJIT_OK, "" };
     opjit_operator *op = NULL;
@@ -43,7 +44,7 @@ static void check_types(opjit_context *context, uint32_t level, const ref_pointw
         else if (want == OPJIT_OK && !ref_pointwise_allows(row, (char)('a' + i), level, types[i]))
             want = OPJIT_UNSUPPORTED;
     }
-    pointwise_case_plain(newest, types, 1 + (uint32_t)types[0] % 8, &c);
+    pointwise_case_plain(newest, types, rank != 0 ? rank : 1 + (uint32_t)types[0] % 8, &c);
     const opjit_status status = opjit_operator_create(context, &c.op, &op, &error);
     ck_assert_msg((status == OPJIT_OK) == (want == OPJIT_OK), "%s at level %x, types %d and %d: %s, not %s: %s", name,
                   (unsigned)level, types[0], types[1], opjit_status_name(status), opjit_status_name(want),
@@ -99,11 +100,13 @@ static void spoil_input(opjit_context *context, pointwise_case *c, uint32_t inpu
     if ((field->flags & OP_OPTIONAL) == 0)
         refused(context, c, field, "NULL");
     memcpy(c->desc.bytes + field->offset, &given, sizeof given);
+    const bool broadcasts = ref_pointwise_broadcasts(c->row, input);
     t->sizes[1]++;
-    refused(context, c, field, ".Sizes[1]: 7, must be 6 as Output");
+    refused(context, c, field, broadcasts ? ".Sizes[1]: 7, must be 1 or 6 as Input" : ".Sizes[1]: 7, must be 6 as Output");
     t->sizes[1]--;
     t->buffer.DimensionCount = 1;
-    refused(context, c, field, ".DimensionCount: 1, must be 2 as Output");
+    refused(context, c, field,
+            broadcasts ? ".DimensionCount: 1, must be 2 as Input" : ".DimensionCount: 1, must be 2 as Output");
     t->buffer.DimensionCount = 9;
     refused(context, c, field, ".DimensionCount");
     t->buffer.DimensionCount = 2;
@@ -125,10 +128,12 @@ START_TEST(wrong_tensors)
         if (def->fields[i].kind == OP_INPUT)
             spoil_input(context, &c, input++, &def->fields[i]);
     for (input = 0; input < c.input_count; input++) { /* tensors of one letter are of one type */
-        const char *same = strchr(row->tensors, row->tensors[input]);
         const DML_TENSOR_DATA_TYPE was = c.inputs[input].buffer.DataType;
         opjit_operator *op = NULL;
-        if (same == row->tensors + input && strchr(same + 1, *same) == NULL)
+        uint32_t same = 0;
+        for (uint32_t i = 0; row->tensors[i] != '\0'; i++)
+            same += ref_pointwise_letter(row, i) == ref_pointwise_letter(row, input);
+        if (same == 1)
             continue;
         for (int k = 0; k < TEST_TYPE_COUNT; k++) {
             c.inputs[input].buffer.DataType = test_types[k];
