@@ -4,6 +4,7 @@
 # refusals/*.txt are the tables.  A case is
 #     --- what is wrong
 #     ! the line, without the file's name
+#     $ options of the command, if any
 #     the model, or what `expand` below makes one of: @resource, @dispatchable, @command and the part that is wrong
 # OPJIT_UPDATE=1 rewrites the lines; read the difference before you keep it.
 set -eu
@@ -32,6 +33,7 @@ function expand(line) {
     return line
 }
 /^--- / { n++; file = sprintf("%s/%s_%03d", out, group, n); print substr($0, 5) > (file ".title"); printf "" > (file ".json"); next }
+/^\$ / { print substr($0, 3) > (file ".options"); next }
 /^! / { print substr($0, 3) > (file ".line"); next }
 /^#/ && n == 0 { next }
 { print expand($0) > (file ".json") }
@@ -46,7 +48,9 @@ for title in "$work"/cases/*.title; do
     case=${title%.title}
     count=$((count + 1))
     status=0
-    "$OPJIT" run --executor interp --no-cache "$case.json" >"$case.out" 2>"$case.err" || status=$?
+    options=
+    [ ! -f "$case.options" ] || options=$(cat "$case.options")
+    "$OPJIT" run --executor interp --no-cache $options "$case.json" >"$case.out" 2>"$case.err" || status=$?
     sed "s|^$case.json: ||" "$case.err" >"$case.got"
     if [ "$status" != 1 ] || [ -s "$case.out" ] || [ "$(wc -l <"$case.err")" != 1 ] || ! grep -q "^$case.json: " "$case.err"; then
         echo "$(basename "$case") ($(cat "$title")): status $status, printed:"
