@@ -109,6 +109,17 @@ static bool float_bounds(const DML_OPERATOR_DESC *op, const ref_range *x, ref_ra
     return true;
 }
 
+/* FusedActivation(Scale * ((x - Mean) / sqrt(Variance + Epsilon)) + Bias) */
+static bool batch_normalization(const DML_BATCH_NORMALIZATION_OPERATOR_DESC *desc, ref_floats f, const ref_range *x,
+                                ref_range *out)
+{
+    const double variance = ref_add(f, x[2], ref_exactly(desc->Epsilon)).lo;
+    const ref_range deviation = ref_exactly(ref_round(f, sqrt(variance)));
+    const ref_range normal = ref_div(f, ref_sub(f, x[0], x[1]), deviation);
+    *out = ref_add(f, ref_mul(f, x[3], normal), x[4]);
+    return desc->FusedActivation == NULL || ref_activation(desc->FusedActivation, f, out, out);
+}
+
 bool ref_element_wise_float(const DML_OPERATOR_DESC *op, ref_floats f, const ref_range *x, ref_range *out)
 {
     const double a = x[0].lo, b = x[1].lo;
@@ -156,6 +167,7 @@ bool ref_element_wise_float(const DML_OPERATOR_DESC *op, ref_floats f, const ref
         return true;
         OP(ADD1) : *out = ref_add(f, x[0], x[1]);
         return DESC(ADD1)->FusedActivation == NULL || ref_activation(DESC(ADD1)->FusedActivation, f, out, out);
+    case DML_OPERATOR_BATCH_NORMALIZATION: return batch_normalization(op->Desc, f, x, out);
     default: return false;
     }
 }

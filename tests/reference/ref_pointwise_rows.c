@@ -104,6 +104,8 @@ const ref_pointwise_row ref_pointwise_rows[] = {
     { ACTIVATION(GELU), 0x5100, "aa", { "f" } },
     { ACTIVATION(SWISH), 0x6200, "aa", { "f" } },
     { ACTIVATION(HARD_SWISH), 0x6200, "aa", { "f" } },
+    { DML_OPERATOR_BATCH_NORMALIZATION, 0x1000, "aAAAAa", { "f" } },
+    { DML_OPERATOR_BATCH_NORMALIZATION, 0x3100, "aAAAAa", { "f" } },
     { DML_OPERATOR_CAST, 0x1000, "ab", { ALL, ALL } },
 };
 /* clang-format on */
