@@ -4,6 +4,8 @@
 #ifndef OPJIT_FRONTEND_AOT_ARTIFACT_H
 #define OPJIT_FRONTEND_AOT_ARTIFACT_H
 
+#include <opjit/artifact.h>
+
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: the length that C guarantees to distinguish */

@@ -199,7 +199,7 @@ void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out)
         opjit_rt_bytes_printf(out, "#include \"%s.h\"\n", name);
     opjit_rt_bytes_printf(out,
                           "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-                          "/* For opjit_library_of of <opjit/opjit.h>: these kernels by name. */\n"
+                          "/* For opjit_library_of of <opjit/artifact.h>: these kernels by name. */\n"
                           "struct opjit_aot_registry;\nextern const struct opjit_aot_registry %s_registry;\n\n"
                           "#ifdef __cplusplus\n}\n#endif\n#endif\n",
                           a->name);

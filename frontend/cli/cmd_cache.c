@@ -130,7 +130,7 @@ static opjit_status look_after(const cli_options *options, opjit_context *contex
 int opjit_cli_cache(const cli_options *options)
 {
     opjit_context *context = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_status status = opjit_cli_context(options, &context, &error);
     if (status == OPJIT_OK)
         status = look_after(options, context, &error);

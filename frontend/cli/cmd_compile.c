@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <opjit/artifact.h>
+
 #include "frontend/cli/cli.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/late.h"

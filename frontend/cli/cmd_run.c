@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <opjit/device.h>
+
 #include "frontend/cli/cli.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/npy.h"

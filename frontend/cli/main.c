@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/artifact.h>
+
 #include "frontend/cli/options.h"
 
 /* OPJIT_CACHE_DIR, else opjit in the XDG cache folder; NULL where there is no home either.  arena owns the text. */

@@ -4,6 +4,8 @@
 #ifndef OPJIT_CLI_OPTIONS_H
 #define OPJIT_CLI_OPTIONS_H
 
+#include <opjit/artifact.h>
+
 #include "frontend/cli/cli.h"
 
 typedef struct cli_command_row {

@@ -3,6 +3,8 @@
  * what is printed or written comes back first. */
 #include <string.h>
 
+#include <opjit/device.h>
+
 #include "frontend/cli/run_device.h"
 
 /* The twin of [host, host + bytes). */

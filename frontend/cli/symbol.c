@@ -2,6 +2,7 @@
 /* symbol.c - see symbol.h. */
 #include "frontend/cli/symbol.h"
 
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 #include <stdio.h>
 #include <string.h>

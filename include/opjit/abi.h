@@ -2,7 +2,7 @@
 /* opjit/abi.h - what compiled kernels look like from outside: the stage function, the executor that runs stages,
  * and the metadata that travels with the code.  Code that is called ahead of time needs this header alone.
  * Everything here is plain data without pointers into opjit; the same bytes stand in a cached image and in an
- * object. */
+ * object.  Since 0.1; frozen for one OPJIT_KERNEL_ABI and OPJIT_AOT_ABI (opjit.h, stability). */
 #ifndef OPJIT_ABI_H
 #define OPJIT_ABI_H
 
@@ -22,25 +22,31 @@ extern "C" {
 #define OPJIT_GPU_ALIGNMENT 16u
 #define OPJIT_WORKSPACE_ALIGNMENT 64u
 
-/* One stage of a kernel, iterations [begin, end) of its one parallel loop.  Re-entrant; touches nothing but its
+/* One stage of a kernel, iterations [begin, end) of its one parallel loop.  Re-entrant; touches nothing except its
  * arguments; ends with a store fence where it used non-temporal stores.
- *   buffers  used inputs in order, then outputs (absent optional inputs have no slot), then constants kept by the kernel
+ *   buffers  used inputs in order, then outputs (absent optional inputs have no slot), then constants that the kernel
+ *            keeps
  *   params   late parameters, 8 bytes each: integers sign- or zero-extended, floats as their bits zero-extended
  *   shared   memory shared by all stages of one call; scratch: memory of this worker alone; both 64-byte aligned */
 typedef void (*opjit_stage_fn)(void *const *buffers, const uint64_t *params, void *shared, void *scratch,
                                uint64_t begin, uint64_t end);
 
 /* Who runs the pieces of a stage.  run must cover [0, extent) exactly once in pieces whose bounds are multiples of
- * grain (but for the last end) by calling body, and return only when all of them are done.  worker is below workers and
- * unique among the pieces that run at one time.  run returns OPJIT_OK, or a status that the call then returns. */
+ * grain (except for the last end) by calling body, and return only when all of them are done.  worker is below workers
+ * and unique among the pieces that run at one time.  run returns OPJIT_OK, or a status that the call then returns. */
 typedef struct opjit_executor {
-    void *user;
-    uint32_t workers;
+    void *user;                /* first argument of run */
+    uint32_t workers;          /* pieces that may run at one time; 1 and more */
+    /* Runs body(arg, ...) over [0, extent): the contract is above. */
     opjit_status (*run)(void *user, uint64_t extent, uint64_t grain,
                         void (*body)(void *arg, uint32_t worker, uint64_t begin, uint64_t end), void *arg);
 } opjit_executor;
 
-typedef enum opjit_buffer_role { OPJIT_BUFFER_INPUT = 0, OPJIT_BUFFER_OUTPUT = 1, OPJIT_BUFFER_CONSTANT = 2 } opjit_buffer_role;
+typedef enum opjit_buffer_role {
+    OPJIT_BUFFER_INPUT = 0,
+    OPJIT_BUFFER_OUTPUT = 1,
+    OPJIT_BUFFER_CONSTANT = 2
+} opjit_buffer_role;
 
 typedef struct opjit_buffer_info {
     uint32_t role;             /* opjit_buffer_role */
@@ -78,14 +84,14 @@ typedef struct opjit_step_info {
 typedef struct opjit_launch_info {
     uint32_t name;             /* of the kernel in the code; offset of a NUL-terminated string in the metadata */
     uint32_t shared_bytes;     /* shared memory of a block, which the code asks for itself */
-    uint32_t grid[3], block[3];
+    uint32_t grid[3], block[3]; /* blocks of the grid, threads of a block: x, y, z */
 } opjit_launch_info;
 
 /* A step list.  alias_mask bit (output * 8 + input), outputs and inputs counted below 8: holds when that output is
  * that input's memory.  The first variant whose mask is part of the call's mask is run; the last one has mask 0. */
 typedef struct opjit_variant_info {
-    uint64_t alias_mask;
-    uint32_t first_step, steps;
+    uint64_t alias_mask;       /* pairs that share memory where this variant is run */
+    uint32_t first_step, steps; /* in the array at opjit_kernel_meta.step_info */
 } opjit_variant_info;
 
 /* All offsets are in bytes from the start of this struct; arrays are 8-byte aligned. */
@@ -96,10 +102,10 @@ typedef struct opjit_kernel_meta {
     uint32_t name, target;     /* offsets of NUL-terminated strings */
     uint32_t numerics, level;  /* OPJIT_NUMERICS; opjit_level */
     uint64_t features[4];      /* CPU or GPU features that the code needs (bits as in the target's own table) */
-    uint32_t inputs, outputs, constants, params;
-    uint32_t steps, variants;
+    uint32_t inputs, outputs, constants, params; /* entries of buffer_info, in this order, and of param_info */
+    uint32_t steps, variants;  /* entries of step_info and variant_info */
     uint32_t buffer_info, param_info, step_info, variant_info; /* offsets of the arrays */
-    uint64_t shared_size, scratch_size;                        /* bytes a call; bytes a worker (GPUs: 0) */
+    uint64_t shared_size, scratch_size;                        /* bytes per call; bytes per worker (GPUs: 0) */
     uint64_t flops, bytes_read, bytes_written;                 /* of one call, base variant */
     /* The first version ends here, where its buffer_info begins: what follows is there if buffer_info is behind it. */
     uint32_t unproven_bounds;  /* as in opjit_kernel_info */
@@ -116,7 +122,7 @@ typedef struct opjit_aot_kernel {
     uint32_t abi;              /* OPJIT_AOT_ABI */
     uint32_t size;             /* bytes of this struct and of the offsets behind it */
     int32_t meta;              /* opjit_kernel_meta */
-    uint32_t meta_size;
+    uint32_t meta_size;        /* bytes of it */
     int32_t code;              /* what opjit_step_info.entry counts from */
     uint32_t code_size;        /* stages begin within it */
     int32_t packed;            /* void (*)(void *const *buffers, const uint64_t *params, void *workspace) */
@@ -129,7 +135,7 @@ typedef struct opjit_aot_kernel {
  * after the other, best first.  The entries follow this struct, the names (NUL-terminated) follow them. */
 #define OPJIT_AOT_MAGIC "opjitreg" /* 8 bytes, no NUL */
 typedef struct opjit_aot_registry {
-    char magic[8];
+    char magic[8];             /* OPJIT_AOT_MAGIC */
     uint32_t abi;              /* OPJIT_AOT_ABI */
     uint32_t size;             /* bytes of all, names included; a multiple of 8 */
     uint32_t count;            /* entries */
@@ -144,7 +150,7 @@ typedef struct opjit_aot_entry {
 /* The last bytes of a shared library that opjit wrote, which is not changed by loading: addresses are offsets in it. */
 #define OPJIT_AOT_TRAILER_MAGIC "opjitend"
 typedef struct opjit_aot_trailer {
-    char magic[8];
+    char magic[8];             /* OPJIT_AOT_TRAILER_MAGIC */
     uint32_t abi;              /* OPJIT_AOT_ABI */
     uint32_t machine;          /* as in its ELF header */
     uint64_t size;             /* bytes of the file, trailer included */

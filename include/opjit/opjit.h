@@ -1,23 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opjit/opjit.h - the whole public interface of opjit, an embeddable operator-graph JIT compiler.
+/* opjit/opjit.h - the manual of opjit, an embeddable operator-graph JIT compiler: contexts, operators, graphs,
+ * compiling, calls and what kernels tell of themselves.  GPUs are in device.h, kernels made ahead of time in
+ * artifact.h, C functions as operators and kernels as C functions in ffi.h, what a build can do as data in reflect.h,
+ * looking after caches in cache.h, DirectML's structures in dml.h, what
+ * compiled code looks like in abi.h, status codes and errors in status.h.
  *
- *     opjit_context *context;  opjit_operator *op;  opjit_kernel *kernel;  opjit_error error;
- *     opjit_context_create(NULL, &context, &error);                         // once
- *     opjit_operator_create(context, &desc, &op, &error);                   // validates, does not compile
- *     opjit_compile_operator(context, op, NULL, &kernel, &error);           // or a cache hit
- *     opjit_kernel_call(kernel, &call, &error);                             // any thread, any number of times
+ * A complete program, which compiles a 4 x 5 identity matrix and prints it (a test compiles and runs it):
  *
- * Rules that hold everywhere:
- *   - A function that can fail returns opjit_status and takes an opjit_error, which may be NULL.  On failure its
- *     outputs are NULL or zero, nothing is leaked and every object is as it was before.
- *   - NULL handles and NULL out pointers are refused with OPJIT_INVALID_ARGUMENT; release and destroy accept NULL.
- *   - Every function may be called from any thread at any time, but for destroying or releasing an object that
- *     another thread is still using through the same reference.
- *   - Structures with struct_size may grow at the end; set them with their _INIT macro.  A size that no version had is
- *     refused; one of a version to come is taken where nothing behind what is known here is set.
- *   - A child of fork may go on with everything that it inherits, except for devices; what its parent's other threads
- *     were compiling it compiles itself.
- *   - Nothing here aborts, exits or prints (OPJIT_VERBOSE=1 apart). */
+ *     #include <opjit/opjit.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         const uint32_t sizes[] = { 4, 5 };
+ *         const DML_BUFFER_TENSOR_DESC buffer = { .DataType = DML_TENSOR_DATA_TYPE_FLOAT32,
+ *                                                 .DimensionCount = 2, .Sizes = sizes };
+ *         const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
+ *         const DML_DIAGONAL_MATRIX_OPERATOR_DESC eye = { .OutputTensor = &tensor, .Offset = 0, .Value = 1.0f };
+ *         const DML_OPERATOR_DESC desc = { DML_OPERATOR_DIAGONAL_MATRIX, &eye };
+ *         opjit_context *context = NULL;
+ *         opjit_operator *op = NULL;
+ *         opjit_kernel *kernel = NULL;
+ *         opjit_error error;
+ *         float out[4][5];
+ *         const opjit_binding binding = { out, sizeof out };                    // inputs in order, then outputs
+ *         const opjit_call call = { .struct_size = sizeof call, .binding_count = 1, .bindings = &binding };
+ *
+ *         if (opjit_context_create(NULL, &context, &error) != OPJIT_OK ||       // once a process, or a few times
+ *             opjit_operator_create(context, &desc, &op, &error) != OPJIT_OK || // checks and copies, does not compile
+ *             opjit_compile_operator(context, op, NULL, &kernel, &error) != OPJIT_OK || // or finds it in a cache
+ *             opjit_kernel_call(kernel, &call, &error) != OPJIT_OK) {           // any thread, any number of times
+ *             fprintf(stderr, "%s: %s\n", opjit_status_name(error.status), error.message);
+ *             return 1;
+ *         }
+ *         for (int i = 0; i < 20; i++)
+ *             printf("%g%c", out[i / 5][i % 5], i % 5 < 4 ? ' ' : '\n');
+ *         opjit_kernel_release(kernel);
+ *         opjit_operator_release(op);
+ *         opjit_context_destroy(context);
+ *         return 0;
+ *     }
+ *
+ * ERRORS.  A function that can fail returns opjit_status and takes an opjit_error, which may be NULL and needs no
+ * initialisation.  On failure its outputs are NULL or zero, nothing is leaked and every object is as it was before.
+ * NULL handles and NULL out pointers are refused with OPJIT_INVALID_ARGUMENT.  Every function that creates something
+ * can fail with OUT_OF_MEMORY.  The library neither aborts, exits nor prints (OPJIT_VERBOSE=1 apart).
+ *
+ * OWNERSHIP.  Who gets an object out of a function releases or destroys it; these functions accept NULL.  Operators and
+ * kernels are reference counted, contexts and pools are not.  What is passed in is borrowed until the function returns,
+ * except where a comment says "copied", "retained" or for how long it is borrowed.  Strings and arrays that come out
+ * belong to the object that they were asked of and live as long as it.
+ *
+ * THREADS.  Each comment ends with [threads, since].  "any thread": at any time, beside any other function, with one
+ * exception: nobody may destroy an object, or release the last reference to it, while another thread still uses it
+ * through the same reference.  "one thread": one thread at a time uses that object.
+ *
+ * FORK.  A child may go on with everything that it inherits, except devices; what its parent's other threads were
+ * compiling it compiles itself.  It gets threads of its own for an inherited pool.  It may not return from inside an
+ * executor's body, an event callback or a custom operator's function in which it was forked.
+ *
+ * STRUCTURES with struct_size grow at their end.  Set them with their _INIT macro, or struct_size and zeros.  A size
+ * that no version had is refused; a larger one, of a later version, is taken where all bytes that this library does not
+ * know are 0, so that a program may be built with newer headers of the same MINOR.  `reserved` is 0.
+ *
+ * STABILITY.  Versions are MAJOR.MINOR.PATCH.
+ *   Interface  A PATCH adds functions, and fields at the end of structures; it takes nothing away.  Before 1.0 a MINOR
+ *              may change anything in these headers, and CHANGELOG.md says what; from 1.0 on a MINOR is as a PATCH.
+ *              Messages, event lines, kernel names that opjit makes up and explain's texts are for people: they may
+ *              change in any version.
+ *   ABI        The libraries' names hold MAJOR.MINOR until 1.0.  opjit_context_create compares the header that a
+ *              program was built with to the library that it runs with, and refuses another MAJOR or, before 1.0,
+ *              MINOR.  Frozen, with the same layout for good: status.h, opjit_binding, opjit_custom_arg; all numbers of
+ *              enums.  Frozen for one OPJIT_KERNEL_ABI or OPJIT_AOT_ABI: the stage function, opjit_executor and the
+ *              structures of abi.h, except that opjit_kernel_meta may grow as its comment says.
+ *   Files      A kernel's image and a library of kernels hold their format and ABI numbers, and a library that does not
+ *              read these says so.  Of one MINOR they stay readable.  Cached kernels are tied to the very build of
+ *              opjit that made them, and are made again by another one.
+ *   Keys       opjit_kernel_meta.key tells kernels apart within one build only; no program should keep it.
+ *   Results    For one OPJIT_NUMERICS the same graph gives the same bits on every target, thread count and level. */
 #ifndef OPJIT_OPJIT_H
 #define OPJIT_OPJIT_H
 
@@ -37,9 +97,14 @@ extern "C" {
 #define OPJIT_VERSION_MAJOR 0
 #define OPJIT_VERSION_MINOR 1
 #define OPJIT_VERSION_PATCH 0
+/* One number, greater in later versions: 100 for 0.1.0, 10203 for 1.2.3. */
+#define OPJIT_VERSION_NUMBER (OPJIT_VERSION_MAJOR * 10000u + OPJIT_VERSION_MINOR * 100u + OPJIT_VERSION_PATCH)
 
-/* "0.1.0" of the library that is loaded (the macros are those of the header). */
+/* The version of the library that is loaded, "0.1.0"; the macros are those of the header.  A static string.
+ * [any thread, 0.1] */
 OPJIT_API const char *opjit_version(void);
+/* The same as OPJIT_VERSION_NUMBER counts it.  [any thread, 0.1] */
+OPJIT_API uint32_t opjit_version_number(void);
 
 /* --- objects ---------------------------------------------------------------------------------------------------- */
 typedef struct opjit_context opjit_context;   /* allocator, target, caches, event sink; one owner, not counted */
@@ -48,42 +113,47 @@ typedef struct opjit_kernel opjit_kernel;     /* compiled code with its metadata
 
 /* --- events ----------------------------------------------------------------------------------------------------- */
 typedef enum opjit_event_kind {
-    OPJIT_EVENT_COMPILE = 1, /* a kernel was compiled: milliseconds a phase in the line */
+    OPJIT_EVENT_COMPILE = 1, /* a kernel was compiled: milliseconds per phase in the line */
     OPJIT_EVENT_HIT = 2,     /* found in the memory or disk cache */
-    OPJIT_EVENT_MISS = 3,
+    OPJIT_EVENT_MISS = 3,    /* not found in the memory cache: it will be loaded from disk or compiled */
     OPJIT_EVENT_LOAD = 4,    /* code mapped executable; also: the codegen library was loaded */
-    OPJIT_EVENT_EVICT = 5,
+    OPJIT_EVENT_EVICT = 5,   /* the memory cache dropped kernels to stay within its bound */
     OPJIT_EVENT_WARNING = 6  /* something was ignored or replaced: a damaged cache file, a missing codegen library */
 } opjit_event_kind;
 
 typedef struct opjit_event {
-    opjit_event_kind kind;
-    const char *line; /* one comma-separated line, "opjit,compile,diagonal_matrix1,f32,512x512,...", no newline;
-                         valid during the call only */
+    opjit_event_kind kind; /* what happened */
+    const char *line;      /* one comma-separated line, "opjit,compile,diagonal_matrix1,f32,512x512,...", no newline;
+                              valid during the call only */
 } opjit_event;
 
-/* Called from whichever thread caused the event, never under a lock that other kernels' users wait for.  It may call
- * any function of opjit, except that it is refused the kernel whose compiling it is told of. */
+/* An application's event callback.  It is called from the thread that caused the event, on several threads at once
+ * where several cause events, and never under a lock that users of other kernels wait for.
+ * It may call every function of opjit, with these exceptions: it may not destroy the context or release the last
+ * reference to the operator or kernel that the interrupted function works with, and a request for the kernel whose
+ * compiling it is told of is refused with INVALID_ARGUMENT.  It has to return: no longjmp, no C++ exception. */
 typedef void (*opjit_event_fn)(void *user, const opjit_event *event);
 
 /* --- context ---------------------------------------------------------------------------------------------------- */
+/* Everything is copied by opjit_context_create.  Since 0.1. */
 typedef struct opjit_context_options {
-    uint32_t struct_size;
+    uint32_t struct_size;             /* bytes; OPJIT_CONTEXT_OPTIONS_INIT sets it */
     uint32_t feature_level;           /* DML_FEATURE_LEVEL; 0: newest plus opjit's extensions */
-    const opjit_allocator *allocator; /* copied; NULL: malloc and free */
-    const char *target;               /* "cpu:x86-64-v3[,tune=...][,l1=...]"; NULL: this CPU */
-    const char *codegen_path;         /* absolute path of the codegen library; NULL: searched for */
-    const char *cache_dir;            /* folder of the disk cache, made where it is missing; NULL: none.  A relative one is
-                                         that of the current directory now.  One that is not this user's alone is not
-                                         used: a warning event says so */
-    uint64_t cache_bytes;             /* bound of the memory cache, of all that its kernels hold; 0: 64 MiB */
-    opjit_event_fn event;             /* NULL: none, or standard error where OPJIT_VERBOSE=1 */
-    void *event_user;
-    uint32_t flags;                   /* OPJIT_CONTEXT_... */
+    const opjit_allocator *allocator; /* NULL: malloc and free */
+    const char *target;               /* "cpu:x86-64-v3[,tune=...][,l1=...]", as `opjit targets` lists them; NULL: this
+                                         CPU */
+    const char *codegen_path;         /* absolute path of the codegen library; NULL: OPJIT_CODEGEN, else beside opjit */
+    const char *cache_dir;            /* folder of the disk cache, made where it is missing; NULL: none.  A relative
+                                         path is taken from the current directory of this moment.  A folder that others
+                                         than this user may write to is not used: a warning event says so */
+    uint64_t cache_bytes;             /* bound of the memory cache, of all bytes that its kernels hold; 0: 64 MiB */
+    opjit_event_fn event;             /* NULL: none, or lines on standard error where OPJIT_VERBOSE=1 */
+    void *event_user;                 /* first argument of event */
+    uint32_t flags;                   /* OPJIT_CONTEXT_..., or 0 */
     uint32_t reserved;                /* 0 */
-    uint64_t disk_bytes;              /* bound of the disk cache's files; 0: 256 MiB */
-    const char *device;               /* "cuda:0", "hip:0": run kernels on that GPU, which is the target where that is
-                                         NULL; NULL: none */
+    uint64_t disk_bytes;              /* bound of the disk cache's files in bytes; 0: 256 MiB */
+    const char *device;               /* "cuda:0", "hip:0": kernels run on that GPU, whose target is taken where target
+                                         is NULL (device.h); NULL: none */
     const char *device_driver;        /* absolute path of its driver's library; NULL: OPJIT_CUDA_DRIVER or
                                          OPJIT_HIP_DRIVER, else the system's */
 } opjit_context_options;
@@ -95,156 +165,141 @@ typedef struct opjit_context_options {
 #define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */
 #define OPJIT_CONTEXT_GDB 4u               /* register kernels with the GDB JIT interface (also OPJIT_GDB=1) */
 
-/* Creates a context in *out_context; the caller destroys it.  options may be NULL.  LLVM is not loaded here.  The
- * environment is read here and never again.
- * Expected failures: an unknown target or feature level, a device that is absent (UNAVAILABLE, and why), no memory. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_create(const opjit_context_options *options,
-                                                            opjit_context **out_context, opjit_error *error);
+/* opjit_context_create for a program whose header has the version number `header` (OPJIT_VERSION_NUMBER): for callers
+ * that have no C header.  UNSUPPORTED: that is none of this library's.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_create_for(uint32_t header, const opjit_context_options *options,
+                                                                opjit_context **out_context, opjit_error *error);
 
-/* Frees the context and drops the caches' references.  Operators and kernels made with it stay valid. */
+/* Creates a context in *out_context; the caller destroys it.  options may be NULL: all of them 0.  LLVM is not loaded
+ * here.  The environment is read here and never again; set-user-id programs ignore it.
+ * Errors: INVALID_ARGUMENT (an option), UNSUPPORTED (a device's target, or this header is of another version than the
+ * library), UNAVAILABLE (no such device, and why).  [any thread, 0.1] */
+OPJIT_NODISCARD static inline opjit_status opjit_context_create(const opjit_context_options *options,
+                                                                opjit_context **out_context, opjit_error *error)
+{
+    return opjit_context_create_for(OPJIT_VERSION_NUMBER, options, out_context, error);
+}
+
+/* Frees the context and drops the caches' references; NULL is fine.  Operators and kernels made with it stay valid, and
+ * so does the memory hook that they go on using.  [any thread, 0.1] */
 OPJIT_API void opjit_context_destroy(opjit_context *context);
 
-/* Loads the codegen library and compiles a tiny kernel, so that the first real compile is a warm one.  Blocking; call
- * it from a thread of your own at start-up.  OPJIT_UNAVAILABLE where there is no codegen library. */
+/* Loads the codegen library and compiles a tiny kernel, so that the first real compile is a warm one.  It blocks for
+ * some 20 ms; call it from a thread of your own at start-up.  UNAVAILABLE: there is no codegen library.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_warm(opjit_context *context, opjit_error *error);
 
-/* The canonical target string of the context, e.g. "cpu:x86-64-v3,tune=znver3,l1=32768,...".  Owned by the context. */
+/* The canonical target string of the context, e.g. "cpu:x86-64-v3,tune=znver3,l1=32768,..."; NULL for NULL.  The
+ * context's.  [any thread, 0.1] */
 OPJIT_API const char *opjit_context_target(const opjit_context *context);
 
+/* What the caches hold and did since the context was created.  Since 0.1. */
 typedef struct opjit_cache_stats {
-    uint32_t struct_size;
-    uint32_t entries;    /* kernels in the memory cache */
-    uint64_t bytes;      /* all that they hold */
-    uint64_t capacity;   /* bound of bytes */
-    uint64_t hits, misses, compiles, evictions, waits; /* waits: a thread found its key being compiled by another */
-    uint64_t disk_hits, disk_writes, disk_rejects;
+    uint32_t struct_size;  /* bytes; OPJIT_CACHE_STATS_INIT sets it */
+    uint32_t entries;      /* kernels in the memory cache */
+    uint64_t bytes;        /* all bytes that they hold */
+    uint64_t capacity;     /* bound of bytes */
+    uint64_t hits;         /* requests that the memory cache answered */
+    uint64_t misses;       /* requests that it did not */
+    uint64_t compiles;     /* kernels made, not loaded */
+    uint64_t evictions;    /* kernels dropped to stay within the bound */
+    uint64_t waits;        /* requests that found their key being compiled by another thread */
+    uint64_t disk_hits;    /* kernels loaded from the disk cache */
+    uint64_t disk_writes;  /* kernels written to it */
+    uint64_t disk_rejects; /* files of it that were damaged or another build's */
 } opjit_cache_stats;
 #define OPJIT_CACHE_STATS_INIT { sizeof(opjit_cache_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* Fills *out_stats, whose struct_size is set, as far as it goes.  The numbers are of one moment each, not all of the
+ * same one.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats,
                                                              opjit_error *error);
-/* Drops every kernel that isn't pinned (opjit/cache.h) from the memory cache; kernels that callers hold stay valid. */
+/* Drops every kernel that isn't pinned (cache.h) from the memory cache; kernels that callers hold stay valid.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error);
 
 /* --- operators -------------------------------------------------------------------------------------------------- */
 /* Validates *desc completely and copies it deeply into *out_operator (DirectML's CreateOperator); does not compile.
- * The caller releases the operator.  Expected failures: INVALID_ARGUMENT and UNSUPPORTED, each naming operator, field,
- * value and what is allowed. */
+ * The caller releases the operator, which does not need the context any more.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (legal at another feature level, or not in this build), LIMIT; opjit_error has
+ * op, field, value and, of an array, index.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DESC *desc,
                                                              opjit_operator **out_operator, opjit_error *error);
+/* One more reference, one less.  [any thread, 0.1] */
 OPJIT_API void opjit_operator_retain(opjit_operator *op);
 OPJIT_API void opjit_operator_release(opjit_operator *op);
 
 /* --- compiling -------------------------------------------------------------------------------------------------- */
+/* How much time goes into compiling.  Numbers are frozen; since 0.1. */
 typedef enum opjit_level {
     OPJIT_LEVEL_AUTO = 0,  /* quick; codegen/README.md holds the estimate that decides */
     OPJIT_LEVEL_QUICK = 1, /* fastest to compile */
     OPJIT_LEVEL_PEAK = 2   /* fastest code */
 } opjit_level;
 
+/* Borrowed until the compile returns.  Since 0.1. */
 typedef struct opjit_compile_options {
-    uint32_t struct_size;
-    uint32_t flags;            /* OPJIT_COMPILE_... */
-    opjit_level level;
-    uint32_t late_count;
-    const char *const *late;   /* scalar fields bound at each call instead of now, e.g. "DiagonalFillBegin"; in a graph
-                                  "node.Field".  Order here is the order in opjit_call.params */
+    uint32_t struct_size;      /* bytes; OPJIT_COMPILE_OPTIONS_INIT sets it */
+    uint32_t flags;            /* OPJIT_COMPILE_..., or 0 */
+    opjit_level level;         /* part of the kernel's key */
+    uint32_t late_count;       /* names in late */
+    const char *const *late;   /* scalar fields that are bound at each call instead of now, e.g. "DiagonalFillBegin"; of
+                                  a graph "label.Field".  Their order is that of opjit_call.params */
     const char *target;        /* NULL: the context's */
-    const char *name;          /* kernel name for debuggers and symbols; NULL: made from operator, dtype and key */
+    const char *name;          /* kernel name for debuggers and symbols, a C identifier of at most 95 characters; NULL:
+                                  made from operator, dtype and key */
 } opjit_compile_options;
 #define OPJIT_COMPILE_OPTIONS_INIT { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, NULL, NULL }
 
-#define OPJIT_COMPILE_MASKS_ABSORB 1u /* ADD: a generated or constant -inf operand decides alone (DESIGN: numerics) */
-#define OPJIT_COMPILE_INTERPRET 2u    /* run in the IR interpreter: the oracle; needs no codegen library.  On this
-                                         machine's memory, also for a GPU's target */
-#define OPJIT_COMPILE_NO_CACHE 4u     /* neither look in the caches nor store there */
-#define OPJIT_COMPILE_BORROW_CONSTANTS 8u /* graphs: constants above 4 KiB on 64-byte boundaries are not copied; the caller
-                                             keeps them as they are until the kernel is released */
+#define OPJIT_COMPILE_MASKS_ABSORB 1u     /* ADD: a generated or constant -inf operand decides alone */
+#define OPJIT_COMPILE_INTERPRET 2u        /* run in the IR interpreter: the oracle; needs no codegen library.  On this
+                                             machine's memory, also for a GPU's target */
+#define OPJIT_COMPILE_NO_CACHE 4u         /* neither look in the caches nor store there */
+#define OPJIT_COMPILE_BORROW_CONSTANTS 8u /* graphs: constants above 4 KiB on 64-byte boundaries are not copied; the
+                                             caller keeps them as they are until the kernel is released */
 
-/* Compiles the operator for exactly its shapes, or finds it in the cache, into *out_kernel; the caller releases it.
- * The operator is borrowed until the call returns.  Threads that ask for one key at a time compile it once. */
+/* Compiles the operator for exactly its shapes, or finds it in a cache, into *out_kernel; the caller releases it. 
+ * Threads that ask for one key at one time compile it once.
+ * Errors: INVALID_ARGUMENT and UNSUPPORTED (options), UNAVAILABLE (no codegen library, no executable memory), CODEGEN,
+ * LIMIT, OUT_OF_MEMORY.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op,
                                                               const opjit_compile_options *options,
                                                               opjit_kernel **out_kernel, opjit_error *error);
 
-/* --- graphs ----------------------------------------------------------------------------------------------------- */
-/* Compiles a graph of operators, DirectML's CompileGraph, into one kernel, or finds it in the cache.  Everything behind
- * *desc is borrowed until the call returns, operators included.
+/* Compiles a graph of operators, DirectML's CompileGraph, into one kernel in *out_kernel, or finds it in a cache; the
+ * caller releases it.  Everything behind *desc is borrowed until the call returns, operators included.
  *   - An edge carries bytes: what reads an output may describe it with other sizes and strides (reshape, transpose,
  *     broadcast) of the same data type, within the bytes that the output writes.
  *   - The kernel's bindings are the graph inputs that an edge leads from, in order, and all outputs.
  *   - Constants up to 4 KiB are part of the kernel; larger ones are copied, once for all kernels of the context that
  *     have equal ones, or borrowed.
  *   - Late fields are "label.Field", or "2.Field" by the node's index.
- *   - Labels are for messages and late fields; nodes that no output depends on are checked and dropped.
- * Expected failures: cycles, missing and double edges, sizes that don't fit, bytes that nothing writes; the message
- * names the nodes. */
+ *   - Labels are for messages and late fields.  Nodes that no output depends on are checked and dropped.
+ * Errors: as of opjit_compile_operator, and INVALID_ARGUMENT for cycles, missing and double edges, sizes that don't
+ * fit, bytes that nothing writes; opjit_error has node, op and field.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                                            const opjit_compile_options *options,
                                                            opjit_kernel **out_kernel, opjit_error *error);
 
-/* --- custom operators (libffi) ------------------------------------------------------------------------------------ */
-/* A C function of the application as a node of a graph.  It is called once a call of the kernel, on the calling thread,
- * between the stages of what comes before and after it; its tensors lie in memory as their descriptors say. */
-typedef enum opjit_custom_arg_kind {
-    OPJIT_CUSTOM_INPUT = 0,  /* const void *: where input `index` begins */
-    OPJIT_CUSTOM_OUTPUT = 1, /* void *: where output `index` begins */
-    OPJIT_CUSTOM_USER = 2,   /* void *: opjit_custom_desc.user */
-    OPJIT_CUSTOM_SCALAR = 3  /* `value` as float, double, int32_t ... by `dtype`; FLOAT16 as uint16_t */
-} opjit_custom_arg_kind;
-
-typedef struct opjit_custom_arg {
-    uint32_t kind;  /* opjit_custom_arg_kind */
-    uint32_t index; /* INPUT, OUTPUT; else 0 */
-    DML_TENSOR_DATA_TYPE dtype; /* SCALAR: of 8 bits and more */
-    uint32_t reserved; /* 0 */
-    DML_SCALAR_UNION value; /* SCALAR */
-} opjit_custom_arg;
-
-typedef struct opjit_custom_desc {
-    uint32_t struct_size;
-    uint32_t flags;   /* OPJIT_CUSTOM_... */
-    const char *name; /* for messages */
-    const void *key;  /* whatever else tells two versions of the function apart: part of the kernel's key.  An address
-                         may come to belong to another function when a library is unloaded; may be NULL */
-    uint64_t key_bytes;
-    const DML_TENSOR_DESC *inputs;
-    const DML_TENSOR_DESC *outputs;
-    uint32_t input_count, output_count; /* 0 to 64; 1 to 64 */
-    const opjit_custom_arg *args; /* the function's parameters in order, up to 64 */
-    uint32_t arg_count;
-    uint32_t reserved; /* 0 */
-    void (*function)(void); /* cast to this type; writes all of its outputs, touches nothing else of opjit's, and is
-                               callable from any thread for as long as a kernel with it is called */
-    void *user;
-} opjit_custom_desc;
-#define OPJIT_CUSTOM_DESC_INIT { sizeof(opjit_custom_desc), 0, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL }
-
-#define OPJIT_CUSTOM_RETURNS_STATUS 1u /* the function returns int, not void; anything but 0 ends the kernel's call with
-                                          OPJIT_CANCELLED and a message that names node and value */
-
-/* Checks *desc and makes an operator of it, for DML_OPERATOR_GRAPH_NODE_DESC.Operator or opjit_compile_operator; the
- * caller releases it.  All but user and the function is copied.  Kernels with custom operators are in the memory cache
- * (function and user are part of the key), never on disk, and none of their outputs may be an input's memory.
- * OPJIT_UNAVAILABLE where opjit was built without libffi. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_custom_create(opjit_context *context, const opjit_custom_desc *desc,
-                                                           opjit_operator **out_operator, opjit_error *error);
-
-/* --- kernels ---------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------------------------ */
+/* One more reference, one less.  [any thread, 0.1] */
 OPJIT_API void opjit_kernel_retain(opjit_kernel *kernel);
 OPJIT_API void opjit_kernel_release(opjit_kernel *kernel);
 
+/* Memory of the caller's for one tensor.  Frozen; since 0.1. */
 typedef struct opjit_binding {
-    void *data;      /* inputs are only read */
+    void *data;      /* where the tensor begins; inputs are only read */
     uint64_t bytes;  /* of the memory at data; may be more than the tensor needs */
 } opjit_binding;
 
+/* Borrowed until the call returns, or for a kernel on a device until it is done there.  Since 0.1. */
 typedef struct opjit_call {
-    uint32_t struct_size;
-    uint32_t binding_count;
+    uint32_t struct_size;           /* bytes; OPJIT_CALL_INIT sets it */
+    uint32_t binding_count;         /* opjit_kernel_info.inputs + outputs */
     const opjit_binding *bindings;  /* used inputs in order, then outputs; an absent optional input has no binding */
-    const uint64_t *params;         /* late parameters in the order of opjit_compile_options.late (abi.h: params) */
-    uint32_t param_count;
+    const uint64_t *params;         /* late parameters in the order of opjit_compile_options.late, 8 bytes each (abi.h)
+                                       */
+    uint32_t param_count;           /* opjit_kernel_info.param_count */
     uint32_t reserved;              /* 0 */
     opjit_binding workspace;        /* 64-byte aligned, of opjit_kernel_info.workspace_bytes; {NULL, 0}: allocated for
                                        the call where the kernel needs any, or on a device the stream's */
@@ -254,255 +309,110 @@ typedef struct opjit_call {
 } opjit_call;
 #define OPJIT_CALL_INIT { sizeof(opjit_call), 0, NULL, NULL, 0, 0, { NULL, 0 }, NULL, NULL }
 
-/* Runs the kernel and returns when it is done; for a kernel on a device, when it stands in the stream.  Count,
- * bytes, alignment and overlap of the bindings are checked; an output may be the same memory as an input where
- * opjit_buffer_info.alias_inputs says so, any other overlap with an output is refused.  Re-entrant. */
+/* Runs the kernel and returns when it is done; for a kernel on a device, when it stands in the stream.  Count, bytes,
+ * alignment and overlap of the bindings are checked.  An output may be the same memory as an input where
+ * opjit_buffer_info.alias_inputs says so; any other overlap with an output is refused.  Re-entrant.  Without executor,
+ * workspace and device it allocates nothing and takes no lock.
+ * Errors: INVALID_ARGUMENT (op "call", a field of opjit_call, index), OUT_OF_MEMORY (workspace), CANCELLED or whatever
+ * an executor or custom operator returned.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,
                                                          opjit_error *error);
 
+/* --- what kernels tell of themselves ---------------------------------------------------------------------------- */
+/* Since 0.1. */
 typedef struct opjit_kernel_info {
-    uint32_t struct_size;
+    uint32_t struct_size;             /* bytes; OPJIT_KERNEL_INFO_INIT sets it */
     uint32_t flags;                   /* OPJIT_KERNEL_... */
-    const char *name, *target;        /* owned by the kernel, as everything below */
-    const opjit_kernel_meta *meta;
-    const opjit_buffer_info *buffers; uint32_t buffer_count; /* inputs, outputs, constants */
-    uint32_t inputs, outputs;
-    const opjit_param_info *params; uint32_t param_count;
-    opjit_level level;
-    uint64_t code_bytes, workspace_bytes; /* workspace for one worker; each further one adds meta->scratch_size */
-    uint64_t bytes_read, bytes_written;
-    double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; /* 0 where it came from a cache */
+    const char *name, *target;        /* of the code; owned by the kernel, as everything below */
+    const opjit_kernel_meta *meta;    /* abi.h */
+    const opjit_buffer_info *buffers; /* inputs, outputs, constants */
+    uint32_t buffer_count;            /* of all of them */
+    uint32_t inputs, outputs;         /* bindings of a call */
+    const opjit_param_info *params;   /* late parameters in order */
+    uint32_t param_count;             /* late parameters */
+    opjit_level level;                /* QUICK or PEAK */
+    uint64_t code_bytes;              /* machine code and its constants; 0: interpreted */
+    uint64_t workspace_bytes;         /* for one worker; each further one adds meta->scratch_size */
+    uint64_t bytes_read, bytes_written; /* estimate for one call */
+    double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; /* milliseconds; 0 where it came from a cache */
     uint64_t unproven_bounds;         /* accesses, loops and tensors of which the compiler found no proof that they stay
                                          inside of memory and apart from each other; 0 is what to expect */
 } opjit_kernel_info;
-#define OPJIT_KERNEL_INFO_INIT { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define OPJIT_KERNEL_INFO_INIT \
+    { sizeof(opjit_kernel_info), 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, OPJIT_LEVEL_AUTO, \
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+#define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
+#define OPJIT_KERNEL_FROM_DISK 2u   /* was loaded from the disk cache */
+#define OPJIT_KERNEL_ON_DEVICE 4u   /* runs on the context's device */
+
+/* Fills *out_info, whose struct_size is set, as far as it goes.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info,
+                                                             opjit_error *error);
 
 /* What buffer `index` is called: an operator's field ("InputTensor"), in kernels made ahead of time from a graph the
- * name of its edge; else "Inputs[0]", "Outputs[0]".  In a call's messages, too. */
+ * name of its edge; else "Inputs[0]", "Outputs[0]".  In a call's messages, too.  NULL: there is none.
+ * [any thread, 0.1] */
 static inline const char *opjit_kernel_buffer_name(const opjit_kernel_info *info, uint32_t index)
 {
     return index < info->buffer_count ? (const char *)info->meta + info->buffers[index].name : NULL;
 }
-/* The late field that stands at `index` of opjit_call.params. */
+/* The late field that stands at `index` of opjit_call.params; NULL: there is none.  [any thread, 0.1] */
 static inline const char *opjit_kernel_param_name(const opjit_kernel_info *info, uint32_t index)
 {
     return index < info->param_count ? (const char *)info->meta + info->params[index].name : NULL;
 }
 
-#define OPJIT_KERNEL_INTERPRETED 1u /* runs in the IR interpreter */
-#define OPJIT_KERNEL_FROM_DISK 2u
-#define OPJIT_KERNEL_ON_DEVICE 4u    /* runs on the context's device */
-
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info,
-                                                             opjit_error *error);
-
 /* Makes the peak version of a quick kernel on the caller's thread and swaps it in for later calls; calls that run
- * meanwhile finish with the old code.  Nothing to do for a peak or interpreted kernel: OPJIT_OK. */
+ * meanwhile finish with the old code.  Nothing to do for a peak or interpreted kernel: OPJIT_OK.  Errors: as of
+ * opjit_compile_operator.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error);
 
-/* The kernel's code and metadata in one piece, to be kept and given to opjit_kernel_load in another process, which
- * may have opjit-runtime alone (and libopjit-device, for a kernel on a device).  The kernel's own, valid as long as
- * it is.  UNSUPPORTED: interpreted kernels, those with custom operators and those of libraries have none. */
+/* The kernel's code and metadata in one piece, *out_bytes bytes at *out_image, to be kept and given to
+ * opjit_kernel_load in another process, which may have opjit-runtime alone (and libopjit-device, for a kernel on a
+ * device).  The kernel's own, valid as long as it is.  UNSUPPORTED: interpreted kernels, those with custom operators
+ * and those of libraries have none.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out_image,
                                                               uint64_t *out_bytes, opjit_error *error);
 
-/* The kernel of an image, which lies at a multiple of 8 and is copied.  It is checked as a whole and refused where
- * it is damaged (CORRUPT), of another version of opjit, or needs what this CPU or the context's device lacks
- * (UNSUPPORTED); what its code does nobody can check: load only what you trust.  constants: memory for each buffer
- * of that role, in order, that outlives the kernel; NULL where there are none. */
+/* The kernel of an image of `bytes` bytes, which lies at a multiple of 8 and is copied, in *out_kernel; the caller
+ * releases it.  constants: memory for each buffer of that role, in order, that outlives the kernel; NULL where there
+ * are none.  The image is checked as a whole; what its code does nobody can check: load only what you trust.
+ * Errors: INVALID_ARGUMENT, CORRUPT (damaged, or of another image format), UNSUPPORTED (it needs what this CPU or the
+ * context's device lacks), UNAVAILABLE (no executable memory).  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64_t bytes,
                                                          const void *const *constants, uint32_t constant_count,
                                                          opjit_kernel **out_kernel, opjit_error *error);
 
-/* --- devices ------------------------------------------------------------------------------------------------------ */
-/* A context with a device (opjit_context_options.device) makes kernels that run there.  Their bindings are
- * addresses on the device, of these functions or of the driver's own in the device's primary context (cuMemAlloc,
- * cudaMalloc, hipMalloc), at multiples of OPJIT_GPU_ALIGNMENT.  A call puts the kernel into its stream, one of
- * these functions' or of the driver's (CUstream, hipStream_t), and what goes wrong while it runs is said by a later
- * wait, if by nobody before. The kernel's code and constants are brought there by its first call.  A workspace that
- * a call does not bring belongs to the stream, and is there until opjit_stream_destroy or the end of context and
- * kernels: the driver's own streams have to be empty when they are destroyed, and the stream that each thread has
- * of its own (CU_STREAM_PER_THREAD) needs one. The last release of a kernel waits for the device.  Context and
- * kernels share the device; its memory and streams are to be freed before the context goes.  All of this is in
- * libopjit-device, which is loaded where a device is named. UNSUPPORTED: the context has no device. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_allocate(opjit_context *context, uint64_t bytes, void **out_memory,
-                                                             opjit_error *error);
-/* Waits for the device's streams; NULL is fine. */
-OPJIT_API void opjit_device_free(opjit_context *context, void *memory);
-/* Copy to and from the device behind what the stream (NULL: the default one) holds, and return when that is done. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_write(opjit_context *context, void *stream, void *to,
-                                                          const void *from, uint64_t bytes, opjit_error *error);
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_read(opjit_context *context, void *stream, void *to,
-                                                         const void *from, uint64_t bytes, opjit_error *error);
-/* A stream beside all others, the default one too. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_stream_create(opjit_context *context, void **out_stream,
-                                                           opjit_error *error);
-/* Waits for it; NULL is fine. */
-OPJIT_API void opjit_stream_destroy(opjit_context *context, void *stream);
-/* Waits for all that the stream (NULL: the default one) holds. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_stream_wait(opjit_context *context, void *stream, opjit_error *error);
-
-/* --- threads ------------------------------------------------------------------------------------------------------ */
+/* --- worker threads --------------------------------------------------------------------------------------------- */
 /* An executor with threads of opjit's own, for opjit_call.executor.  They are started when work is first worth sharing,
- * sleep where there is none, block all signals but those of faults, and are named "opjit"; where the system gives none,
- * the caller works alone.
- * Results are the same bytes for any number of threads.
+ * sleep where there is none, block all signals except those of faults, and are named "opjit"; where the system gives
+ * none, the caller works alone.  Results are the same bytes for any number of threads.
  * Any number of threads may call with one pool: while it is busy, others work alone on their own thread, and so does a
- * body that runs something on the pool it is run by.  A forked child may use the pool that it inherits and gets threads
- * of its own, unless it was forked inside of a body: it must not return from that. */
+ * body that runs something on the pool it is run by. */
 typedef struct opjit_pool opjit_pool;
 #define OPJIT_POOL_MAX_THREADS 1024u
 
-/* threads counts the caller, up to OPJIT_POOL_MAX_THREADS; 0: one for each core that the calling thread may run on.
- * allocator is copied; NULL: malloc and free.  The caller destroys the pool. */
+/* A pool in *out_pool; the caller destroys it.  threads counts the caller, up to OPJIT_POOL_MAX_THREADS; 0: one for
+ * each core that the calling thread may run on.  allocator is copied; NULL: malloc and free.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_pool_create(const opjit_allocator *allocator, uint32_t threads,
                                                          opjit_pool **out_pool, opjit_error *error);
-/* Owned by the pool. */
+/* What calls take; NULL for NULL.  The pool's.  [any thread, 0.1] */
 OPJIT_API const opjit_executor *opjit_pool_executor(const opjit_pool *pool);
-/* Ends its threads and frees it.  No call may be using it. */
+/* Ends its threads and frees it; NULL is fine.  No call may be using it.  [any thread, 0.1] */
 OPJIT_API void opjit_pool_destroy(opjit_pool *pool);
 
-/* --- kernels made ahead of time ----------------------------------------------------------------------------------- */
-/* A library of kernels that `opjit compile --emit lib` or OPJIT_ARTIFACT_SHARED made; opjit_artifact_* says more.  Any
- * number of threads may use one. */
-typedef struct opjit_library opjit_library;
-
-/* Reads a shared library that opjit wrote, checks all of it and maps it, without the dynamic loader (which can load
- * it too, and be asked for its functions).  The caller closes it.  Expected failures: NOT_FOUND, IO, CORRUPT
- * (damaged, or not written by opjit), UNSUPPORTED (another version of opjit or architecture), UNAVAILABLE (no
- * executable memory). */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_open(opjit_context *context, const char *path,
-                                                          opjit_library **out_library, opjit_error *error);
-/* The kernels of a static library that is part of this program, or of a library that it has loaded and keeps loaded:
- * NAME_registry, as the library's header declares it. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_of(opjit_context *context,
-                                                        const struct opjit_aot_registry *registry,
-                                                        opjit_library **out_library, opjit_error *error);
-/* Kernels stay valid.  What opjit_library_entry gave does not. */
-OPJIT_API void opjit_library_close(opjit_library *library);
-/* Its kernels' names in order (NULL: there is no such kernel); owned by the library. */
-OPJIT_API uint32_t opjit_library_count(const opjit_library *library);
-OPJIT_API const char *opjit_library_name(const opjit_library *library, uint32_t index);
-
-/* The kernel of that name, the best version that this CPU can run; the caller releases it.  Expected failures:
- * NOT_FOUND; UNSUPPORTED where no version runs here, with what is missing. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_find(opjit_library *library, const char *name,
-                                                          opjit_kernel **out_kernel, opjit_error *error);
-
-typedef enum opjit_entry {
-    OPJIT_ENTRY_TYPED = 1, /* void (const T *in0, ..., U *out0, ..., params ..., void *workspace) */
-    OPJIT_ENTRY_PACKED = 2 /* void (void *const *buffers, const uint64_t *params, void *workspace) */
-} opjit_entry;
-
-/* The same as a plain function, which checks nothing; to be cast to its type, or called by opjit_typed_call. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_library_entry(const opjit_library *library, const char *name,
-                                                           opjit_entry entry, void (**out_function)(void),
-                                                           opjit_error *error);
-
-/* --- typed access (libffi) ---------------------------------------------------------------------------------------- */
-/* A plain C function for a kernel whose bindings are fixed but for its pointers: void f(const void *in0, ..., void
- * *out0). Every buffer is taken to have exactly the bytes of its opjit_buffer_info.  Late parameters follow as
- * int64_t, float, double ... by their dtype (FLOAT16 as uint16_t).  The function is callable from any thread until
- * the closure is destroyed; a failing call (overlap, alignment) is dropped and counted. OPJIT_UNAVAILABLE where the
- * system allows no closures or opjit was built without libffi. */
-typedef struct opjit_closure opjit_closure;
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_closure_create(opjit_kernel *kernel, opjit_closure **out_closure,
-                                                            void (**out_function)(void), opjit_error *error);
-/* Calls that failed since creation, with the last message in *error where it is not NULL. */
-OPJIT_API uint64_t opjit_closure_failures(const opjit_closure *closure, opjit_error *error);
-OPJIT_API void opjit_closure_destroy(opjit_closure *closure);
-
-/* Calls any C function whose signature is known only at run time: void function(types...).  types and values have
- * count elements; DML_TENSOR_DATA_TYPE_UNKNOWN stands for a pointer, values[i] points to the i-th argument's value. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_typed_call(void (*function)(void), uint32_t count,
-                                                        const DML_TENSOR_DATA_TYPE *types, void *const *values,
-                                                        opjit_error *error);
-
-/* --- ahead of time ------------------------------------------------------------------------------------------------ */
-/* Kernels compiled to be shipped, for this CPU or any other: objects and texts for other programs.
- *
- *     opjit_artifact_create(context, &options, &artifact, &error);          // for which targets
- *     opjit_artifact_add_operator(artifact, op, &compile, &error);          // compile.name: the function's name
- *     opjit_artifact_get(artifact, 0, OPJIT_ARTIFACT_OBJECT, &data, &bytes, &error);    // write it to NAME.o
- *
- *
- * An object has, for each kernel, the functions
- *     void NAME(const T *in0, ..., U *out0, ..., params ..., void *workspace)
- *     void NAME_packed(void *const *buffers, const uint64_t *params, void *workspace)
- *     int NAME_runs_here(void)
- * its stages, and the metadata of abi.h.  Nothing in it is undefined or writable.  The generated header is the
- * manual: shapes, alignment, workspace, what may be in place.  The same kernels, targets, level and LLVM give the
- * same bytes. Several targets make several versions of every kernel; NAME is then the first one, from the one with
- * the most features on, that the machine can run (an indirect function, chosen once by the dynamic loader; x86-64
- * and glibc). An artifact is used by one thread at a time, and its context outlives it. */
-typedef struct opjit_artifact opjit_artifact;
-#define OPJIT_ARTIFACT_MAX_TARGETS 16u
-
-typedef struct opjit_artifact_options {
-    uint32_t struct_size;
-    uint32_t target_count;
-    const char *const *targets; /* NULL and 0: the context's target */
-    const char *name;           /* of the libraries: NAME_registry is their list of kernels; NULL: "kernels" */
-} opjit_artifact_options;
-#define OPJIT_ARTIFACT_OPTIONS_INIT { sizeof(opjit_artifact_options), 0, NULL, NULL }
-
-/* Whether a kernel may have this name: a C identifier of at most 63 characters that is no word of C or C++, no function
- * of the C library, and neither begins with an underscore nor has two in a row. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_check_name(const char *name, opjit_error *error);
-
-/* An empty artifact, which the caller destroys.  options may be NULL. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_create(opjit_context *context,
-                                                             const opjit_artifact_options *options,
-                                                             opjit_artifact **out_artifact, opjit_error *error);
-OPJIT_API void opjit_artifact_destroy(opjit_artifact *artifact);
-
-/* Adds a kernel.  options: its name is needed, its target has to be NULL; level AUTO is peak here.  Everything is
- * copied or retained, constants too.  A graph's buffers are called as the Name of an edge at its inputs and outputs
- * says, in the header as far as C can have such a parameter.  Expected failures: a name that is used already (also by another kernel's
- * NAME_packed ...), UNSUPPORTED for custom operators, which are functions of this process. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_operator(opjit_artifact *artifact, opjit_operator *op,
-                                                                   const opjit_compile_options *options,
-                                                                   opjit_error *error);
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_add_graph(opjit_artifact *artifact, const DML_GRAPH_DESC *desc,
-                                                                const opjit_compile_options *options,
-                                                                opjit_error *error);
-/* Kernels added so far, and their names (NULL: there is no such kernel). */
-OPJIT_API uint32_t opjit_artifact_count(const opjit_artifact *artifact);
-OPJIT_API const char *opjit_artifact_name(const opjit_artifact *artifact, uint32_t index);
-
-typedef enum opjit_artifact_kind {
-    OPJIT_ARTIFACT_OBJECT = 1, /* .o */
-    OPJIT_ARTIFACT_HEADER = 2, /* .h: C11 and C++17, needs the C library's headers alone */
-    OPJIT_ARTIFACT_LLVM = 3,   /* .ll */
-    OPJIT_ARTIFACT_ASM = 4,    /* .s */
-    OPJIT_ARTIFACT_IR = 5,     /* .ir: opjit's own, as it goes to code generation */
-    OPJIT_ARTIFACT_JSON = 6,   /* .json: what the header says, for programs */
-    OPJIT_ARTIFACT_ARCHIVE = 7, /* .a of all kernels, with their registry */
-    OPJIT_ARTIFACT_SHARED = 8,  /* .so of the same, which needs no linker to be made and no library to be loaded */
-    OPJIT_ARTIFACT_LIBRARY_HEADER = 9, /* .h that includes those of all kernels and declares the registry */
-    OPJIT_ARTIFACT_PTX = 10,   /* .ptx, for NVIDIA GPUs: LLVM, IR and JSON are the others; .json says how to launch it */
-    OPJIT_ARTIFACT_CUBIN = 11, /* .cubin: the same, assembled by the program ptxas; UNAVAILABLE where there is none */
-    OPJIT_ARTIFACT_HSACO = 12, /* .hsaco: the code object for an AMD GPU, as ROCm loads it; made without a linker */
-    OPJIT_ARTIFACT_SPIRV = 13  /* .spv: SPIR-V 1.2 for OpenCL devices */
-} opjit_artifact_kind;
-
-/* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever
- * index is.  *out_data is the artifact's and stays until it is destroyed or a kernel is added.
- * Texts end with a newline and have no NUL.  Headers, IR and JSON need no codegen library. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index,
-                                                          opjit_artifact_kind kind, const void **out_data,
-                                                          uint64_t *out_bytes, opjit_error *error);
-
-/* --- looking inside ----------------------------------------------------------------------------------------------- */
-/* Called once a pass with the IR text after it; text is valid during the call only. */
+/* --- looking inside --------------------------------------------------------------------------------------------- */
+/* Called after lowering ("lower") and after each pass with its name and the IR text; both are valid during the call
+ * only. */
 typedef void (*opjit_explain_fn)(void *user, const char *stage, const char *text);
 
-/* Lowers the operator and runs the passes without code generation, handing out the IR after each of them, beginning
- * with "lower". */
+/* Lowers the operator and runs the passes without code generation, handing out the IR after each of them on the calling
+ * thread.  Errors: as of opjit_compile_operator.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_explain(opjit_context *context, opjit_operator *op,
                                                               const opjit_compile_options *options, opjit_explain_fn fn,
                                                               void *user, opjit_error *error);
-/* The same for a graph. */
+/* The same for a graph.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_explain(opjit_context *context, const DML_GRAPH_DESC *desc,
                                                            const opjit_compile_options *options, opjit_explain_fn fn,
                                                            void *user, opjit_error *error);

@@ -63,6 +63,15 @@ static void put_text(char text[static OPJIT_ERROR_MESSAGE_SIZE], const char *for
     opjit_rt_printable(text);
 }
 
+_Static_assert(sizeof(opjit_error) == 512, "the record's size is frozen");
+
+/* What the status alone says of trying again. */
+static opjit_retry retry_of(opjit_status status)
+{
+    return status == OPJIT_OUT_OF_MEMORY || status == OPJIT_IO || status == OPJIT_CANCELLED ? OPJIT_RETRY_LATER
+                                                                                          : OPJIT_RETRY_NEVER;
+}
+
 opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const char *format, ...)
 {
     char text[OPJIT_ERROR_MESSAGE_SIZE]; /* arguments may point into *error */
@@ -73,7 +82,7 @@ opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const c
     va_start(arguments, format);
     put_text(text, format, arguments);
     va_end(arguments);
-    error->status = status;
+    *error = (opjit_error){ .status = status, .retry = retry_of(status), .node = -1, .index = -1 };
     memcpy(error->message, text, sizeof text);
     return status;
 }
@@ -81,6 +90,7 @@ opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const c
 void opjit_rt_error_prefix(opjit_error *error, const char *format, ...)
 {
     char text[OPJIT_ERROR_MESSAGE_SIZE];
+    opjit_error both;
     va_list arguments;
 
     if (error == NULL)
@@ -88,7 +98,8 @@ void opjit_rt_error_prefix(opjit_error *error, const char *format, ...)
     va_start(arguments, format);
     put_text(text, format, arguments);
     va_end(arguments);
-    opjit_rt_error_set(error, error->status, "%s: %s", text, error->message);
+    opjit_rt_error_set(&both, error->status, "%s: %s", text, error->message);
+    memcpy(error->message, both.message, sizeof both.message);
 }
 
 opjit_status opjit_rt_no_memory(opjit_error *error)

@@ -296,7 +296,21 @@ static opjit_status context_fill(opjit_context *context, const opjit_context_opt
                                  &context->cache, error);
 }
 
-opjit_status opjit_context_create(const opjit_context_options *options, opjit_context **out_context, opjit_error *error)
+/* Whether a program with that header may use this library: opjit.h, stability. */
+static opjit_status check_header(uint32_t header, opjit_error *error)
+{
+    const uint32_t major = header / 10000, minor = header / 100 % 100;
+
+    if (major == OPJIT_VERSION_MAJOR && (major != 0 || minor == OPJIT_VERSION_MINOR))
+        return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                              "header: %u.%u.%u, must be of the loaded library's version, which is %s: the program was "
+                              "built with other headers than it runs with",
+                              major, minor, header % 100, opjit_version());
+}
+
+opjit_status opjit_context_create_for(uint32_t header, const opjit_context_options *options,
+                                      opjit_context **out_context, opjit_error *error)
 {
     opjit_context_options known;
     opjit_context *context;
@@ -307,6 +321,7 @@ opjit_status opjit_context_create(const opjit_context_options *options, opjit_co
     if (out_context == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_context is NULL");
     *out_context = NULL;
+    TRY(check_header(header, error));
     TRY(read_options(options, &known, error));
     core = core_create(&known);
     if (core == NULL)

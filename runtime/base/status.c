@@ -32,3 +32,8 @@ const char *opjit_version(void)
 {
     return VERSION_TEXT(OPJIT_VERSION_MAJOR, OPJIT_VERSION_MINOR, OPJIT_VERSION_PATCH);
 }
+
+uint32_t opjit_version_number(void)
+{
+    return OPJIT_VERSION_NUMBER;
+}

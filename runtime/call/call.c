@@ -232,7 +232,7 @@ static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
 {
     step_run *s = arg;
     const uint64_t extent = s->step->extent, grain = s->step->grain;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_status status;
 
     if (worker >= s->run->executor->workers) {

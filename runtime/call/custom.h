@@ -4,6 +4,7 @@
 #ifndef OPJIT_RUNTIME_CALL_CUSTOM_H
 #define OPJIT_RUNTIME_CALL_CUSTOM_H
 
+#include <opjit/ffi.h>
 #include <opjit/opjit.h>
 
 #include "runtime/base/base.h"

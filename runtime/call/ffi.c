@@ -2,6 +2,7 @@
 /* ffi.c - what is typed and only known at run time: closures, typed calls, custom operators.  The only file that
  * knows libffi; without OPJIT_HAVE_FFI its functions say UNAVAILABLE. */
 #define _GNU_SOURCE
+#include <opjit/ffi.h>
 #include <opjit/opjit.h>
 
 #include <stdalign.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the public functions of devices and what they need: loads the library that knows drivers with the first
  * device, and decides which targets run on which device. */
+#include <opjit/device.h>
+
 #include "runtime/device/device.h"
 
 #include <stdlib.h>

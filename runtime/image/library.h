@@ -3,6 +3,7 @@
 #ifndef OPJIT_RUNTIME_IMAGE_LIBRARY_H
 #define OPJIT_RUNTIME_IMAGE_LIBRARY_H
 
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 
 #include "runtime/base/context.h"

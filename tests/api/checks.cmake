@@ -56,6 +56,8 @@ else()
 endif()
 set_tests_properties(api.none api.none_aarch64 PROPERTIES LABELS slow RUN_SERIAL ON)
 
+opjit_test(api.manual ${CMAKE_COMMAND} -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLIBRARY=$<TARGET_FILE:opjit>
+           -DWORK=${CMAKE_CURRENT_BINARY_DIR}/manual -DCOMPILER=${CMAKE_C_COMPILER} -P ${api}/manual.cmake)
 if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
     opjit_test(api.readme ${CMAKE_COMMAND} -DREADME=${PROJECT_SOURCE_DIR}/README.md
                -DINCLUDE=${PROJECT_SOURCE_DIR}/include -DLIBRARY=$<TARGET_FILE:opjit>

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opjit/artifact.h>
+
 #include "frontend/cli/subject.h"
 #include "tests/bench/bare.h"
 #include "tests/bench/process.h"
@@ -102,7 +104,7 @@ static void shipped_calls(bench *b, const char *what, const subject_desc *d)
     opjit_artifact *artifact = NULL;
     subject s = { .call = OPJIT_CALL_INIT };
     bare stage;
-    opjit_error error = { OPJIT_IO, "no file can be written" };
+    opjit_error error = { .status = OPJIT_IO, .message = "no file can be written" };
 
     options.name = "eye";
     if (opjit_artifact_create(b->context, NULL, &artifact, &error) == OPJIT_OK &&

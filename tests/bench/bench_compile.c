@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <opjit/artifact.h>
+
 #include "frontend/cli/subject.h"
 #include "tests/bench/bare.h"
 #include "tests/bench/graphs.h"

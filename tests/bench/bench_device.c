@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/device.h>
+
 #include "frontend/cli/subject.h"
 #include "tests/bench/graphs.h"
 #include "tests/bench/report.h"

@@ -139,7 +139,7 @@ static bool put_spinning(report *r, char *out)
 int main(int argc, char **argv)
 {
     opjit_pool *one = NULL, *two = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     report r;
     const int usage = report_options(&r, argc, argv);
     char *out;

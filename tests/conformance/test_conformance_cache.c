@@ -12,7 +12,7 @@ static opjit_kernel *compile(opjit_context *context, const test_case *c, const o
 {
     opjit_operator *op = NULL;
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_status status = opjit_operator_create(context, &c->op, &op, &error);
     if (status == OPJIT_OK)
         status = opjit_compile_operator(context, op, options, &kernel, &error);

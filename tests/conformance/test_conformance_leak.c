@@ -76,7 +76,7 @@ static void compile_and_call(opjit_context *context, int32_t value, uint32_t fla
     opjit_call call = OPJIT_CALL_INIT;
     opjit_operator *op = NULL;
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_case c;
     make_case(&c, value);
     options.flags = flags;

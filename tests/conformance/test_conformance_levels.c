@@ -31,7 +31,7 @@ static const struct {
 static bool runs_here(const char *text)
 {
     rt_target target;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg(opjit_rt_target_parse(text, &target, &error) == OPJIT_OK, "%s: %s", text != NULL ? text : "host",
                   error.message);
     if (opjit_rt_target_runs_here(&target, &error) == OPJIT_OK)
@@ -116,7 +116,7 @@ static void compile_for(opjit_context *context, DML_OPERATOR_TYPE type, const ch
 {
     const test_cases cases = test_cases_init(title, CASES);
     for (uint64_t n = cases.first; n < cases.end; n++) {
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         test_random r;
         test_case c;
         test_random_init(&r, cases.seed, (uint64_t)type, n);

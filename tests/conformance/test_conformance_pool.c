@@ -47,7 +47,7 @@ static void check_case(bed *b, test_random *r, const test_case *c, const opjit_k
     uint8_t *out = make_memory(bytes);
     opjit_binding bindings[2] = { { c->in_place ? expected : in, bytes }, { expected, bytes } };
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_random_fill(r, in, (size_t)in_bytes);
     test_random_fill(r, before, (size_t)bytes);
     memcpy(expected, before, (size_t)bytes);
@@ -80,7 +80,7 @@ static void check_operator(bed *b, DML_OPERATOR_TYPE type)
         opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
         opjit_operator *op = NULL;
         opjit_kernel *kernel = NULL;
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         test_random r;
         test_case c;
         test_random_init(&r, cases.seed, (uint64_t)type, n);

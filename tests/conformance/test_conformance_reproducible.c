@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include <opjit/artifact.h>
+
 #include "runtime/base/base.h"
 #include "tests/support/aot_batch.h"
 #include "tests/support/checker.h"
@@ -34,7 +36,7 @@ static void take(work *w, opjit_artifact *artifact, uint32_t index, opjit_artifa
 {
     const void *data;
     uint64_t bytes;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg(opjit_artifact_get(artifact, index, kind, &data, &bytes, &error) == OPJIT_OK, "%s", error.message);
     const rt_hash hash = opjit_rt_hash(data, (size_t)bytes);
     opjit_rt_bytes_append(hashes, &hash, sizeof hash);

@@ -64,7 +64,7 @@ static void call_and_compare(shared *s, const opjit_kernel *kernel, int key)
     float out[HEIGHT * WIDTH];
     const opjit_binding binding = { out, sizeof out };
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     call.binding_count = 1;
     call.bindings = &binding;
     memset(out, 0xff, sizeof out);
@@ -83,7 +83,7 @@ static void one_round(shared *s, test_random *r)
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_operator *op = s->operators[key];
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     options.flags = s->interpret ? OPJIT_COMPILE_INTERPRET : 0;
     if (test_random_below(r, 50) == 0)
         options.flags |= OPJIT_COMPILE_NO_CACHE;
@@ -104,7 +104,7 @@ static void *work(void *argument)
     const worker *w = argument;
     shared *s = w->s;
     opjit_cache_stats stats = OPJIT_CACHE_STATS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_random r;
     test_random_init(&r, 1, w->number, 0);
     for (int i = 0; i < ROUNDS; i++) {

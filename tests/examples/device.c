@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - adds two vectors on the first GPU that CUDA's driver knows, or HIP: `device cuda` or `device hip`. */
+#include <opjit/device.h>
 #include <opjit/opjit.h>
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
  * of the program's own is the last node. */
 #include <limits.h>
 #include <math.h>
+#include <opjit/ffi.h>
 #include <opjit/opjit.h>
 #include <stdio.h>
 

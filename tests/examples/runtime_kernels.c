@@ -5,6 +5,7 @@
  * compile` wrote instead. */
 #include <stdio.h>
 
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 
 #include "runtime_kernels_kernels.h"

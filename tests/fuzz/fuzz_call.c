@@ -23,7 +23,7 @@ static opjit_kernel *compile_one(opjit_context *context, DML_OPERATOR_TYPE type,
     const DML_OPERATOR_DESC desc = { type, fields };
     opjit_operator *op = NULL;
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_require(opjit_operator_create(context, &desc, &op, &error) == OPJIT_OK &&
                      opjit_compile_operator(context, op, options, &kernel, &error) == OPJIT_OK,
                  "%s", error.message);
@@ -68,7 +68,7 @@ static opjit_kernel *table(opjit_context *context, uint32_t flags)
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { r, r, 1, axes };
     const DML_REDUCE_OPERATOR_DESC reduce = { DML_REDUCE_FUNCTION_SUM, r, s, 1, columns };
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     graph_case g;
     graph_begin(&g, context, 4);
@@ -278,7 +278,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static uint8_t constant_before[CONSTANT_BYTES];
     opjit_kernel *const *const made = kernels();
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_binding bindings[256];
     uint64_t params[PARAMS];
     fuzz_reader r = { data, size };

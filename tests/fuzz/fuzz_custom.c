@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/ffi.h>
+
 #include "tests/support/fuzz_descriptor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -78,7 +80,7 @@ static void *copy_struct(const opjit_custom_desc *d)
 static void run(opjit_context *context, opjit_operator *op)
 {
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     fuzz_memory m = { 0 };
     opjit_status status = opjit_compile_operator(context, op, NULL, &kernel, &error);
     fuzz_require_refusal(status, &error, kernel != NULL, "compile");
@@ -100,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opjit_custom_desc desc = OPJIT_CUSTOM_DESC_INIT;
     opjit_context *context = NULL;
     opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     fuzz_reader r = { data, size };
     fuzz_meter meter;
     memset(args, 0, sizeof args);

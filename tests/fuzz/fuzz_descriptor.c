@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static opjit_context *context;   /* one for all inputs: the fuzzer ends the process */
     reader r = { data, size };
     opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_mode mode = { .name = "fuzz", .flags = OPJIT_COMPILE_INTERPRET };
     test_random random;
     char message[512];

@@ -71,7 +71,7 @@ static bool add_operator(fuzz_reader *r, graph_case *g, const op_def *def, const
 {
     static fuzz_descriptor d;
     opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     fuzz_take_descriptor(r, def, shape, &d);
     const opjit_status status = opjit_operator_create(g->context, &d.desc, &op, &error);
     fuzz_require_refusal(status, &error, op != NULL, def->name);
@@ -106,7 +106,7 @@ static void take_graph(fuzz_reader *r, graph_case *g)
 static opjit_kernel *compile(const graph_case *g, uint32_t flags)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     options.flags = flags | OPJIT_COMPILE_NO_CACHE;
     const opjit_status status = opjit_compile_graph(g->context, &g->desc, &options, &kernel, &error);
@@ -116,7 +116,7 @@ static opjit_kernel *compile(const graph_case *g, uint32_t flags)
 
 static void call(const fuzz_memory *m, const opjit_kernel *kernel, const char *what)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_require(fuzz_memory_call(m, kernel, &error) == OPJIT_OK, "%s: %s", what, error.message);
 }
 
@@ -133,7 +133,7 @@ static void run(const graph_case *g, uint32_t how)
         for (uint32_t i = 0; i < b.count; i++)
             buffers[i] = b.bindings[i].data;
         if (info.meta->constants == 0) {
-            opjit_error error = { OPJIT_OK, "" };
+            opjit_error error = { 0 };
             test_require(graph_run_lowered(g, buffers, &error) == OPJIT_OK, "lowered: %s", error.message);
             fuzz_memory_require_equal(&b, &a, "interpreted against lowered");
         }
@@ -153,7 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     fuzz_reader r = { data, size };
     fuzz_meter meter;
     graph_case g;

@@ -57,7 +57,7 @@ static void load(const void *image, size_t size)
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context = NULL;
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     fuzz_meter meter;
     fuzz_meter_begin(&meter);
     options.allocator = &meter.memory.allocator;
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const opjit_kernel_meta *meta;
     const uint8_t *code;
     size_t code_size;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     if (size < 1)
         return 0;
     const size_t image_size = size - 1;

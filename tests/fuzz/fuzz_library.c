@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <opjit/abi.h>
+#include <opjit/artifact.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static void read_kernel(const opjit_kernel *kernel)
 
 static void find_all(opjit_library *library)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     for (uint32_t i = 0; i < opjit_library_count(library) && i < 64; i++) {
         const char *name = opjit_library_name(library, i);
         opjit_kernel *kernel = NULL;
@@ -69,7 +70,7 @@ static void open_library(const uint8_t *file, size_t size)
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context = NULL;
     opjit_library *library = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     uint64_t registry = 0;
     fuzz_meter meter;
     fuzz_meter_begin(&meter);

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     npy_array array, again;
     rt_bytes header;
 

@@ -14,7 +14,7 @@ enum { MOST_BYTES = 96 << 20 };
 static opjit_kernel *compile(opjit_context *context, opjit_operator *op, uint32_t flags, opjit_level level)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     options.flags = flags | OPJIT_COMPILE_NO_CACHE;
     options.level = level;
@@ -27,7 +27,7 @@ static opjit_kernel *compile(opjit_context *context, opjit_operator *op, uint32_
 static void compare(opjit_kernel *a, opjit_kernel *b, uint64_t seed)
 {
     fuzz_memory x = { 0 }, y = { 0 };
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     if (fuzz_memory_create(&x, a, seed) && fuzz_memory_create(&y, b, seed)) {
         test_require(fuzz_memory_call(&x, a, &error) == OPJIT_OK, "interpreted: %s", error.message);
         test_require(fuzz_memory_call(&y, b, &error) == OPJIT_OK, "compiled: %s", error.message);
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context = NULL;
     opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     fuzz_reader r = { data, size };
     uint32_t count = 0;
     fuzz_meter meter;

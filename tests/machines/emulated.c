@@ -72,7 +72,7 @@ bool test_is_foreign(const rt_target *target)
 bool test_can_run(const char *text, bool say)
 {
     rt_target t;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const bool parses = opjit_rt_target_parse(text, &t, &error) == OPJIT_OK;
     if (parses && rt_target_team(&t) > 0) /* by the PTX interpreter */
         return true;

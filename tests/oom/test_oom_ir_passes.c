@@ -36,7 +36,7 @@ static const ir_sample samples[] = {
 static bool run_once(const ir_sample *sample, const rt_target *target, failing *state)
 {
     ir_func f = { 0 };
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const opjit_allocator allocator = { state, failing_allocate, failing_release };
     const ir_pass_env env = { .target = target };
     opjit_status status = ir_sample_build(sample, &allocator, &f, &error);
@@ -51,7 +51,7 @@ static bool run_once(const ir_sample *sample, const rt_target *target, failing *
 START_TEST(every_allocation)
 {
     rt_target target;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg(opjit_rt_target_parse("cpu:x86-64-v3", &target, &error) == OPJIT_OK, "%s", error.message);
     for (uint64_t fail_at = 1;; fail_at++) {
         failing state = { .fail_at = fail_at };

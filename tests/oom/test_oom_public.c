@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/artifact.h>
+#include <opjit/device.h>
+#include <opjit/ffi.h>
 #include <opjit/opjit.h>
 
 /* --- an allocator that fails once --------------------------------------------------------------------------------- */
@@ -479,7 +482,7 @@ START_TEST(fails_one_by_one)
     if (rows[_i].code && !have_codegen())
         return;
     for (long fail_at = 1;; fail_at++) {
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         opjit_status status;
         bool failed;
         world w;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/artifact.h>
+
 #include "tests/support/aot_batch.h"
 #include "tests/support/checker.h"
 #include "tests/support/executors.h"
@@ -87,7 +89,7 @@ static void write_libraries(opjit_artifact *artifact, const aot_folder *folder)
         const char *extension;
     } outputs[] = { { OPJIT_ARTIFACT_ARCHIVE, "a" }, { OPJIT_ARTIFACT_SHARED, "so" } };
     for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         const void *data;
         uint64_t bytes;
         ck_assert_msg(opjit_artifact_get(artifact, 0, outputs[k].kind, &data, &bytes, &error) == OPJIT_OK, "%s",
@@ -104,7 +106,7 @@ static void write_outputs(const aot_batch *b, const struct mode *mode, const aot
     } outputs[] = { { OPJIT_ARTIFACT_OBJECT, "o" }, { OPJIT_ARTIFACT_HEADER, "h" } };
     opjit_artifact_options options = OPJIT_ARTIFACT_OPTIONS_INIT;
     opjit_artifact *artifact;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     options.targets = mode->targets;
     options.target_count = mode->target_count;
     ck_assert_msg(opjit_artifact_create(b->context, &options, &artifact, &error) == OPJIT_OK, "%s", error.message);
@@ -304,7 +306,7 @@ static void check_emulated(aot_batch *b, const struct mode *mode, const aot_fold
 static void check_in_library(aot_batch *b, opjit_library *library, const aot_subject *s)
 {
     opjit_kernel *kernel;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_binding bindings[AOT_BUFFERS];
     opjit_call call = OPJIT_CALL_INIT;
     test_executor executor;
@@ -329,7 +331,7 @@ static void check_in_library(aot_batch *b, opjit_library *library, const aot_sub
 static void check_library(aot_batch *b, const aot_folder *folder)
 {
     opjit_library *library;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     char path[128];
     snprintf(path, sizeof path, "%s/libkernels.so", folder->path);
     ck_assert_msg(opjit_library_open(b->context, path, &library, &error) == OPJIT_OK, "%s", error.message);

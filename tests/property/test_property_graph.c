@@ -480,7 +480,7 @@ static void check_lowered(const trial *t, uint64_t number)
     opjit_binding bindings[INPUTS + OUTPUTS_MAX];
     void *buffers[INPUTS + OUTPUTS_MAX];
     const uint32_t count = bind(t, bindings);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     for (uint32_t i = 0; i < count; i++)
         buffers[i] = bindings[i].data;
@@ -494,7 +494,7 @@ static void check_mode(const trial *t, const test_mode *mode, uint64_t number)
     opjit_binding bindings[INPUTS + OUTPUTS_MAX];
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel;
     test_executor executor;
 

@@ -56,7 +56,7 @@ static opjit_compile_options options_of(const test_mode *mode)
 static void check_operator(in_place_trial *t, opjit_context *context, const DML_OPERATOR_DESC *op, bool codegen)
 {
     opjit_operator *made = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     t->mode = draw_mode(t->r, codegen);
     const opjit_compile_options options = options_of(t->mode);
     opjit_status status = opjit_operator_create(context, op, &made, &error);
@@ -269,7 +269,7 @@ static void draw_shapes(net *n)
 static void check_graph(in_place_trial *t, opjit_context *context, bool codegen)
 {
     static net n; /* its tensors point into it */
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const uint32_t nodes = (uint32_t)test_random_between(t->r, 1, 8), outputs = (uint32_t)test_random_between(t->r, 1, 3);
     memset(&n, 0, sizeof n);
     n.t = t;

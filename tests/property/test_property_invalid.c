@@ -56,7 +56,7 @@ static unsigned refusals;            /* of this test's process, for its report *
 static void expect_refused(opjit_context *context, const test_case *c, const char *field)
 {
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const char *name = test_operator_name(c->op.Type);
     const opjit_status status = opjit_operator_create(context, &c->op, &op, &error);
     if (status != OPJIT_INVALID_ARGUMENT && status != OPJIT_UNSUPPORTED)
@@ -274,7 +274,7 @@ START_TEST(unknown_operators_are_refused)
     make_valid(&c, DML_OPERATOR_FILL_VALUE_CONSTANT, DML_TENSOR_DATA_TYPE_FLOAT32, 2);
     for (int64_t type = -2; type < 300; type++) {
         opjit_operator *op = NULL;
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         c.op.Type = (DML_OPERATOR_TYPE)type;
         c.op.Desc = NULL; /* no operator has a descriptor at NULL */
         const opjit_status status = opjit_operator_create(context, &c.op, &op, &error);
@@ -301,7 +301,7 @@ START_TEST(random_fields_never_crash)
     const test_cases cases = test_cases_init("random fields", 20000);
     for (uint64_t n = cases.first; n < cases.end; n++) {
         opjit_operator *op = NULL;
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         test_random r;
         test_case c;
         test_random_init(&r, cases.seed, 1000 + (uint64_t)type, n);

@@ -146,7 +146,7 @@ static void check_mode(trial *t, const test_mode *mode, uint64_t number)
     opjit_binding bindings[2] = { { t->in, (t->in_bytes + 3) / 4 * 4 }, { t->out, (t->out_bytes + 3) / 4 * 4 } };
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel;
 
     options.flags = mode->flags;
@@ -172,7 +172,7 @@ static void check_mode(trial *t, const test_mode *mode, uint64_t number)
 static void run_trial(opjit_context *context, const test_mode *mode, uint64_t number, test_random *r)
 {
     trial t = { .type = types[test_random_below(r, sizeof types / sizeof *types)] };
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     graph_tensor tensor = { 0 };
 
     t.size = element_size(t.type);

@@ -50,7 +50,7 @@ static bool failed(run *s, const char *what, opjit_status status, const char *te
 static bool make_kernel(run *s, opjit_context *context)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_status status = opjit_operator_create(context, &s->c->op, &s->op, &error);
     if (status != OPJIT_OK)
         return failed(s, "create", status, error.message);
@@ -80,7 +80,7 @@ static bool call(run *s, test_random *r)
 {
     opjit_call call = OPJIT_CALL_INIT;
     opjit_binding bindings[2 * MOVE_TENSORS];
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_executor executor;
     for (uint32_t i = 0; i < s->c->input_count; i++)
         bindings[call.binding_count++] = (opjit_binding){ s->inputs[i].data, s->inputs[i].bytes };

@@ -187,7 +187,7 @@ static bool call(trial *t, const opjit_kernel *kernel, const test_mode *mode)
 {
     opjit_binding bindings[REF_INPUTS_MAX + 1];
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_executor executor;
     uint32_t count = 0;
     for (uint32_t i = 0; i < t->c->input_count; i++)
@@ -211,7 +211,7 @@ static bool call(trial *t, const opjit_kernel *kernel, const test_mode *mode)
 static bool run(trial *t, const test_mode *mode)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     options.flags = mode->flags;
     options.level = mode->level;
@@ -246,7 +246,7 @@ static void check_operator(trial *t)
 
 static void check_case(opjit_context *context, const ref_pointwise_row *row, test_cases cases, uint64_t n, bool across)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     pointwise_case c;
     test_random r;
     test_random_init(&r, cases.seed, (across ? 2000 : 1000) + (uint64_t)row->type, n);

@@ -300,7 +300,7 @@ static void check_formula_case(opjit_context *context, test_random *r, const red
     const test_mode *mode = &operator_modes[codegen ? test_random_below(r, OPERATOR_MODES) : 0];
     const operator_case drawn = case_of(c);
     const bool wild = test_random_chance(r, 20);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_buffer in, out;
     ck_assert(test_buffer_create(&in, r, c->input.bytes, c->input.alignment));
     ck_assert(test_buffer_create(&out, r, c->output.bytes, c->output.alignment));

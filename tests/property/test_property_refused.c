@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/ffi.h>
 #include <opjit/opjit.h>
 
 #include "tests/support/checker.h"
@@ -37,7 +38,7 @@ static fixture make_fixture(void)
 {
     static const char *const late[] = { "DiagonalFillEnd" };
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     fixture f = { test_context_create(), NULL, NULL };
     f.op = make_operator(f.context);
     options.flags = OPJIT_COMPILE_INTERPRET;
@@ -135,7 +136,7 @@ static const struct { const char *name; void (*spoil)(spoiled *s); } wrong_calls
 START_TEST(a_wrong_call_leaves_the_output_alone)
 {
     fixture f = make_fixture();
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     spoiled s, before;
     make_call(&s);
     ck_assert_int_eq(opjit_kernel_call(f.kernel, &s.call, &error), OPJIT_OK);
@@ -178,7 +179,7 @@ START_TEST(wrong_compile_options_are_refused)
 {
     opjit_context *context = test_context_create();
     opjit_operator *op = make_operator(context);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = (opjit_kernel *)(uintptr_t)1;
     expect_invalid(opjit_compile_operator(context, op, &wrong_options[_i].options, &kernel, &error), &error,
                    wrong_options[_i].name);
@@ -202,7 +203,7 @@ START_TEST(wrong_context_options_are_refused)
     rows[5].flags = 0x80000000;
     for (int i = 0; i < 6; i++) {
         opjit_context *context = (opjit_context *)(uintptr_t)1;
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         char what[32];
         snprintf(what, sizeof what, "context options %d", i);
         expect_invalid(opjit_context_create(&rows[i], &context, &error), &error, what);
@@ -214,7 +215,7 @@ END_TEST
 /* --- NULL --------------------------------------------------------------------------------------------------------- */
 #define REFUSED(call)                                                                                                  \
     do {                                                                                                               \
-        error = (opjit_error){ OPJIT_OK, "" };                                                                         \
+        error = (opjit_error){ 0 };                                                                         \
         expect_invalid(call, &error, #call);                                                                           \
     } while (0)
 

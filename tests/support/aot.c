@@ -25,7 +25,7 @@ static opjit_compile_options options_of(const aot_subject *s)
 bool aot_subject_begin(aot_subject *s, opjit_context *context)
 {
     opjit_compile_options options = options_of(s);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     options.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
     const opjit_status status = s->op != NULL ? opjit_compile_operator(context, s->op, &options, &s->oracle, &error)
                                               : opjit_compile_graph(context, s->desc, &options, &s->oracle, &error);
@@ -42,7 +42,7 @@ void aot_subject_end(aot_subject *s)
 void aot_subject_add(const aot_subject *s, opjit_artifact *artifact, opjit_level level)
 {
     opjit_compile_options options = options_of(s);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     options.name = s->name;
     options.level = level;
     const opjit_status status = s->op != NULL ? opjit_artifact_add_operator(artifact, s->op, &options, &error)
@@ -76,7 +76,7 @@ static void call_oracle(aot_memory *m, const aot_subject *s)
     const uint32_t count = m->info.inputs + m->info.outputs;
     opjit_binding bindings[AOT_BUFFERS];
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     for (uint32_t i = 0; i < count; i++)
         bindings[i] =
             (opjit_binding){ m->expected[m->shared[i] >= 0 ? m->shared[i] : (int)i], m->info.buffers[i].bytes };

@@ -4,6 +4,7 @@
 #ifndef OPJIT_TESTS_SUPPORT_AOT_H
 #define OPJIT_TESTS_SUPPORT_AOT_H
 
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 
 #include "tests/support/random.h"

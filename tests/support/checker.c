@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checker.c - one case in one mode: operator, kernel, buffers, call, comparison. */
+#include <opjit/ffi.h>
+
 #include "tests/support/checker.h"
 
 #include <inttypes.h>
@@ -107,7 +109,7 @@ bool test_excused(const test_mode *mode, opjit_status status)
 static test_outcome make_kernel(run_state *s, opjit_context *context)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_status status = opjit_operator_create(context, &s->c->op, &s->op, &error);
     if (status == OPJIT_LIMIT && s->c->output.interleaved)
         return TEST_REFUSED;
@@ -128,7 +130,7 @@ static test_outcome make_kernel(run_state *s, opjit_context *context)
 static test_outcome check_info(run_state *s)
 {
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const uint32_t inputs = s->c->has_input ? 1 : 0;
     const opjit_status status = opjit_kernel_get_info(s->kernel, &info, &error);
     if (status != OPJIT_OK)
@@ -213,7 +215,7 @@ static test_outcome call_kernel(run_state *s)
 {
     opjit_call call = OPJIT_CALL_INIT;
     opjit_binding bindings[2];
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_executor executor;
     uint32_t count = 0;
     if (s->c->has_input) {
@@ -239,7 +241,7 @@ static test_outcome call_kernel(run_state *s)
 static test_outcome call_closure(run_state *s)
 {
     void (*function)(void) = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const void *pointers[2];
     DML_TENSOR_DATA_TYPE types[2 + TEST_LATE_MAX];
     void *values[2 + TEST_LATE_MAX];
@@ -279,7 +281,7 @@ static test_outcome run_once(run_state *s, const char *when)
 
 static test_outcome run_all(run_state *s)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_outcome result = make_buffers(s);
     if (result == TEST_PASSED)
         result = run_once(s, "first call");

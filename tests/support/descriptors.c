@@ -25,7 +25,7 @@ void test_expect_operator(uint32_t level, const DML_OPERATOR_DESC *desc, const c
 {
     opjit_context *context = test_context_at(level);
     opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     ck_assert_int_eq(opjit_operator_create(context, desc, &op, &error) == OPJIT_OK, message[0] == '\0');
     ck_assert_str_eq(error.message, message);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_call.c - a call on a device by the public functions alone. */
+#include <opjit/device.h>
+
 #include "tests/support/device_call.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #ifndef OPJIT_TESTS_SUPPORT_GPU_ARTIFACT_H
 #define OPJIT_TESTS_SUPPORT_GPU_ARTIFACT_H
 
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 #include <stdbool.h>
 #include <stddef.h>

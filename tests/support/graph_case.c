@@ -63,7 +63,7 @@ uint32_t graph_operator_of(graph_case *g, opjit_operator *op, const char *label)
 uint32_t graph_operator(graph_case *g, DML_OPERATOR_TYPE type, const void *desc, const char *label)
 {
     const DML_OPERATOR_DESC op_desc = { type, desc };
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_operator *op = NULL;
 
     test_require(opjit_operator_create(g->context, &op_desc, &op, &error) == OPJIT_OK, "%s", error.message);
@@ -143,7 +143,7 @@ opjit_status graph_run_lowered(const graph_case *g, void *const *buffers, opjit_
 void graph_print_lowered(const graph_case *g, char *text, size_t size)
 {
     fe_graph graph = { 0 };
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     rt_bytes out;
     ir_func f;
 

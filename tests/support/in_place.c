@@ -92,7 +92,7 @@ static bool call(in_place_trial *t, const test_buffer *buffers, const uint32_t *
 {
     opjit_binding bindings[IN_PLACE_BUFFERS];
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_executor executor;
     for (uint32_t i = 0; i < t->count; i++) {
         const test_buffer *b = &buffers[homes == NULL ? i : homes[i]];
@@ -169,7 +169,7 @@ bool in_place_check(in_place_trial *t)
 
 void in_place_compare_lowered(in_place_trial *t, const graph_case *graph)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     test_buffer lowered[IN_PLACE_BUFFERS] = { { 0 } };
     void *pointers[IN_PLACE_BUFFERS];
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;

@@ -91,7 +91,7 @@ void operator_case_check(opjit_context *context, const operator_case *c, test_ra
     size_t count = codegen ? OPERATOR_MODES : 1;
     const test_mode *list = test_modes(operator_modes, count, &count), *mode = &list[test_random_below(r, count)];
     test_buffer in[OPERATOR_INPUTS] = { 0 }, out;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert(test_buffer_create(&out, r, c->output->bytes, c->output->alignment));
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++) {
         if (c->inputs[i] == NULL)

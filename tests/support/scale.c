@@ -251,7 +251,7 @@ bool scale_check(opjit_context *context, const scale_graph *g, const scale_buffe
     float *values;
     bool good = true;
 
-    *error = (opjit_error){ OPJIT_INTERNAL, "other bytes" };
+    *error = (opjit_error){ .status = OPJIT_INTERNAL, .message = "other bytes" };
     if (g->shape == SCALE_SPLIT)
         return check_split(g, b);
     options.flags = OPJIT_COMPILE_INTERPRET;

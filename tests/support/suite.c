@@ -55,7 +55,7 @@ void test_suite_run(const test_suite *suite)
 opjit_context *test_context_create(void)
 {
     opjit_context *context = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const opjit_status status = opjit_context_create(NULL, &context, &error);
     ck_assert_msg(status == OPJIT_OK, "context: %s", error.message);
     return context;
@@ -63,7 +63,7 @@ opjit_context *test_context_create(void)
 
 bool test_have_codegen(opjit_context *context)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const opjit_status status = opjit_context_warm(context, &error);
     if (status == OPJIT_UNAVAILABLE)
         printf("skipped: compiled code, because: %s\n", error.message);

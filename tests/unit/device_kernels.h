@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <dlfcn.h>
+#include <opjit/device.h>
 #include <opjit/opjit.h>
 #include <stdlib.h>
 #include <string.h>

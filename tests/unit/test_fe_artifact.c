@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/artifact.h>
+#include <opjit/ffi.h>
+
 #include "tests/support/checker.h"
 #include "tests/support/graph_case.h"
 
@@ -34,7 +37,7 @@ static const struct {
 
 START_TEST(name_row)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg((opjit_artifact_check_name(names[_i].name, &error) == OPJIT_OK) == names[_i].good, "%s: %s",
                   names[_i].name, error.message);
     ck_assert_int_eq(error.message[0] == '\0', names[_i].good);
@@ -91,7 +94,7 @@ START_TEST(targets_refused)
 {
     opjit_context *context = test_context_create();
     opjit_artifact *artifact = (opjit_artifact *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_int_eq(create(context, refusals[_i].targets, refusals[_i].count, &artifact, &error), refusals[_i].status);
     ck_assert_ptr_null(artifact);
     if (refusals[_i].message[0] != '\0')
@@ -106,7 +109,7 @@ START_TEST(kernels_refused)
     opjit_operator *op = make_eye(context, 3);
     opjit_artifact *artifact;
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const void *data;
     uint64_t bytes;
     ck_assert_int_eq(create(context, NULL, 0, &artifact, &error), OPJIT_OK);
@@ -161,7 +164,7 @@ START_TEST(custom_refused)
     opjit_custom_desc desc = OPJIT_CUSTOM_DESC_INIT;
     opjit_operator *op = NULL;
     opjit_artifact *artifact;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     desc.name = "nothing";
     desc.outputs = &tensor;
     desc.output_count = 1;
@@ -192,7 +195,7 @@ START_TEST(outputs)
     opjit_artifact *artifact;
     const void *header, *again, *data;
     uint64_t bytes, same;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     options.codegen_path = "/nowhere/libopjit-codegen.so";
     ck_assert_int_eq(opjit_context_create(&options, &context, &error), OPJIT_OK);
     opjit_operator *op = make_eye(context, 3);
@@ -229,7 +232,7 @@ static void prototype_of(opjit_context *context, const char *const labels[3], ch
     const void *text;
     const char *begin, *end;
     uint64_t bytes;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     graph_case g;
     graph_begin(&g, context, 4);
     const uint32_t node = graph_operator(&g, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, &subtract, "minus");

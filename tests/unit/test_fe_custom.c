@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/ffi.h>
+
 #include "frontend/frontend.h"
 #include "tests/support/checker.h"
 #include "tests/support/executors.h"
@@ -73,7 +75,7 @@ static opjit_custom_desc unary_desc(void (*function)(void))
 /* false: this build has no libffi. */
 static bool create(opjit_context *context, const opjit_custom_desc *desc, opjit_operator **out)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const opjit_status status = opjit_custom_create(context, desc, out, &error);
 
     ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, "%s", error.message);
@@ -370,7 +372,7 @@ static float in[COUNT], y[3][COUNT];
 static void check_graph(const opjit_kernel *kernel, const opjit_executor *executor)
 {
     float *const data[] = { in, y[0], y[1], y[2] };
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     memset(y, 0, sizeof y);
     ck_assert_msg(call_kernel(kernel, data, NULL, 4, executor, &error) == OPJIT_OK, "%s", error.message);
@@ -388,7 +390,7 @@ static void check_graph_with(opjit_context *context, uint32_t flags)
     opjit_kernel *kernel, *again;
     test_random random;
     test_executor executor;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     graph_case g;
 
     test_random_init(&random, 1, 2, 3);
@@ -439,7 +441,7 @@ static void check_bound_with(opjit_context *context, uint32_t flags)
     const float value = 5;
     uint64_t bits = 0;
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel;
     graph_case g;
 
@@ -546,7 +548,7 @@ static bool fails_at(opjit_context *context, failing *f, long n)
     const long live = f->live;
     opjit_kernel *kernel = NULL;
     opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_status status;
     graph_case g;
 

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/device.h>
+#include <opjit/ffi.h>
+
 #include "tests/unit/device_kernels.h"
 
 /* --- running ------------------------------------------------------------------------------------------------------ */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opjit/device.h>
+
 #include "tests/unit/device_kernels.h"
 
 /* --- caches and images -------------------------------------------------------------------------------------------- */

@@ -169,7 +169,7 @@ START_TEST(wrong_option)
     opjit_operator *op = make_operator(context, true, 0, 1);
     opjit_kernel *kernel = (opjit_kernel *)(uintptr_t)1;
     opjit_compile_options options = wrong_options[_i].options;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     options.struct_size = sizeof options;
     ck_assert_int_eq(opjit_compile_operator(context, op, &options, &kernel, &error), OPJIT_INVALID_ARGUMENT);

@@ -93,7 +93,7 @@ static opjit_operator *make_all(all_built *a, opjit_status want, const char *mes
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context = NULL;
     opjit_operator *op = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     options.target = "cpu:x86-64-v1";
     ck_assert_int_eq(opjit_context_create(&options, &context, NULL), OPJIT_OK);

@@ -66,7 +66,7 @@ static void set_tensors(void)
 static void check_refused(const graph_case *g, opjit_status status, const char *message)
 {
     opjit_kernel *kernel = (opjit_kernel *)(uintptr_t)g;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     ck_assert_int_eq(opjit_compile_graph(g->context, &g->desc, NULL, &kernel, &error), status);
     ck_assert_str_eq(error.message, message);
@@ -425,7 +425,7 @@ END_TEST
 static void check_lowered(const graph_case *g, void *const *buffers, const int32_t *out, const int32_t *expected,
                           uint32_t count)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     ck_assert_msg(graph_run_lowered(g, buffers, &error) == OPJIT_OK, "%s", error.message);
     for (uint32_t i = 0; i < count; i++)
@@ -650,7 +650,7 @@ END_TEST
 static opjit_kernel *compile(const graph_case *g, opjit_compile_options options)
 {
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     options.struct_size = sizeof options;
     options.flags |= OPJIT_COMPILE_INTERPRET;
@@ -663,7 +663,7 @@ static void call(const opjit_kernel *kernel, const opjit_binding *bindings, uint
                  uint32_t param_count)
 {
     opjit_call c = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     c.bindings = bindings;
     c.binding_count = count;
@@ -762,7 +762,7 @@ START_TEST(late_names_are_checked)
     band(&g, &packed.desc, "same");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         opjit_kernel *kernel;
         options.late = cases[i].names;
         options.late_count = 2;

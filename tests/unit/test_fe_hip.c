@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
+#include <opjit/device.h>
 #include <opjit/opjit.h>
 #include <stdlib.h>
 #include <string.h>

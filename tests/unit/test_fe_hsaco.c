@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <elf.h>
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 #include <stdio.h>
 #include <string.h>

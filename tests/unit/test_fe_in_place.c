@@ -216,7 +216,7 @@ static void check_kind(opjit_context *context, uint32_t kind, const char *target
     graph_case g;
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     make_shapes(&s);
     graph_begin(&g, context, 16);
@@ -251,7 +251,7 @@ START_TEST(several_pairs)
     static float values[4][N * N];
     graph_case g;
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     opjit_context *context = test_context_create();
     make_shapes(&s);

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/artifact.h>
+#include <opjit/ffi.h>
+
 #include "runtime/call/kernel_object.h"
 #include "runtime/image/library.h"
 #include "tests/support/aot.h"
@@ -37,7 +40,7 @@ static void add_operator(fixture *f, opjit_artifact *artifact, const char *name,
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_operator *op;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     options.name = name;
     options.late = &late;
     options.late_count = late != NULL;
@@ -55,7 +58,7 @@ static void add_graph(fixture *f, opjit_artifact *artifact)
     const DML_TENSOR_DESC *x = tensor_of(&t);
     const DML_ELEMENT_WISE_ADD_OPERATOR_DESC add = { x, x, x };
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     graph_case g;
     for (uint32_t i = 0; i < ELEMENTS; i++)
         constant[i] = (float)i;
@@ -86,7 +89,7 @@ static void make_library(fixture *f, const char *const *targets, uint32_t count)
                                                       .DiagonalFillEnd = INT32_MAX };
     const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax = { x, x, 1, axes };
     const DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC modulus = { x, x, x }; /* calls functions of its module */
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const void *data;
     uint64_t bytes;
     options.targets = targets;
@@ -182,7 +185,7 @@ static void check_band(const float *out, int32_t first)
 static opjit_kernel *find(opjit_library *library, const char *name)
 {
     opjit_kernel *kernel = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg(opjit_library_find(library, name, &kernel, &error) == OPJIT_OK, "%s: %s", name, error.message);
     return kernel;
 }
@@ -247,7 +250,7 @@ START_TEST(opened)
     opjit_library *library;
     opjit_kernel *kernel;
     void (*function)(void);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     if (!begin(&f, (const char *[]){ "cpu:x86-64-v1", "cpu:x86-64-v4", "cpu:x86-64-v2" }, 3))
         return;
     ck_assert_msg(opjit_library_open(f.context, f.path, &library, &error) == OPJIT_OK, "%s", error.message);
@@ -275,7 +278,7 @@ START_TEST(named)
     opjit_kernel *kernel;
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_binding bindings[2] = { { y, sizeof y }, { y, 4 } };
     if (!begin(&f, (const char *[]){ "cpu:x86-64-v1" }, 1))
         return;
@@ -308,7 +311,7 @@ START_TEST(loaded)
 {
     fixture f;
     opjit_library *library;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     void (*band)(const float *, float *);
     int (*runs)(void);
     if (!begin(&f, (const char *[]){ "cpu:x86-64-v1", "cpu:x86-64-v4", "cpu:x86-64-v2" }, 3))
@@ -359,7 +362,7 @@ START_TEST(refused)
 {
     fixture f;
     opjit_library *library = (opjit_library *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_aot_trailer trailer;
     static const struct opjit_aot_registry empty = { .magic = "nothing" };
     if (!begin(&f, NULL, 0))
@@ -398,7 +401,7 @@ START_TEST(runs_nowhere_here)
     fixture f;
     opjit_library *library;
     opjit_kernel *kernel;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     if (!begin(&f, (const char *[]){ "cpu:x86-64-v4+avx512fp16" }, 1))
         return;
     ck_assert_int_eq(opjit_library_open(f.context, f.path, &library, &error), OPJIT_OK);

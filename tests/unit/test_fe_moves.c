@@ -290,7 +290,7 @@ START_TEST(refusal_row)
 {
     opjit_context *context = test_context_at(refusals[_i].level);
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     built b;
 
     build(&b, refusals[_i].type);

@@ -212,7 +212,7 @@ START_TEST(refusal_row)
 {
     opjit_context *context = context_at(refusals[_i].level);
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     built b;
 
     build(&b, refusals[_i].type, F32, 3, true);
@@ -230,7 +230,7 @@ START_TEST(null_arguments)
 {
     opjit_context *context = context_at(0);
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     built b;
 
     build(&b, MATRIX1, F32, 2, false);

@@ -34,7 +34,7 @@ static void check_types(opjit_context *context, uint32_t level, const ref_pointw
     const char *name = opjit_fe_op_type_name(newest->type);
     const uint32_t rank = row == NULL ? 0 : ref_pointwise_rank(row);
     opjit_status want = row == NULL ? OPJIT_UNSUPPORTED : OPJIT_OK;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_operator *op = NULL;
     pointwise_case c;
 
@@ -80,7 +80,7 @@ END_TEST
 static void refused(opjit_context *context, const pointwise_case *c, const op_field *field, const char *text)
 {
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     char head[128];
 
     snprintf(head, sizeof head, "%s %s", opjit_fe_op_type_name(c->op.Type), field->name);
@@ -258,7 +258,7 @@ START_TEST(refusal_row)
     const ref_pointwise_row *row = ref_pointwise_row_of(refusals[_i].type, 0);
     opjit_context *context = test_context_at(0);
     opjit_operator *op = (opjit_operator *)(uintptr_t)1;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     DML_TENSOR_DATA_TYPE types[2];
     pointwise_case c;
 
@@ -278,7 +278,7 @@ START_TEST(fused_by_level)
     const ref_pointwise_row *row = ref_pointwise_row_of(DML_OPERATOR_ELEMENT_WISE_ADD1, 0);
     const DML_TENSOR_DATA_TYPE types[2] = { DML_TENSOR_DATA_TYPE_FLOAT32 };
     opjit_context *context = test_context_at(DML_FEATURE_LEVEL_2_1);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_operator *op = NULL;
     pointwise_case c;
 
@@ -343,7 +343,7 @@ START_TEST(later_row)
     later[_i].change(&c);
     for (uint32_t i = 0; i < 3; i++) {
         opjit_context *context = test_context_at(contexts[i]);
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         opjit_operator *op = NULL;
         ck_assert_int_eq(opjit_operator_create(context, &c.op, &op, &error), i == 0 ? OPJIT_UNSUPPORTED : OPJIT_OK);
         ck_assert_str_eq(error.message, i == 0 ? later[_i].message : "");

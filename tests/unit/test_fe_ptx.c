@@ -3,6 +3,7 @@
  * warning and without a spill, and stores 16 bytes at a time; JSON says how to launch it; what is for CPUs is refused.
  * What kernels compute is grid.*'s. */
 #include <check.h>
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -358,7 +358,7 @@ START_TEST(plan_is_what_the_kernel_becomes)
     opjit_kernel_info planned = OPJIT_KERNEL_INFO_INIT, made = OPJIT_KERNEL_INFO_INIT;
     opjit_kernel *kernel = NULL;
     opjit_plan *plan = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg(opjit_operator_plan(context, op, NULL, &plan, &error) == OPJIT_OK, "%s", error.message);
     ck_assert_int_eq(opjit_plan_get_info(plan, &planned, NULL), OPJIT_OK);
     ck_assert_uint_eq(planned.buffers[1].alias_inputs, 1);

@@ -49,7 +49,7 @@ static void check_steps(opjit_context *context, uint32_t number, const char *tar
     graph_case g;
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     uint32_t last = 0;
     graph_tensor_set(&x, DML_TENSOR_DATA_TYPE_FLOAT32, 2, sizes, NULL, 0);

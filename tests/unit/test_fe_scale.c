@@ -26,7 +26,7 @@ static opjit_context *context_for(test_meter *meter)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     opjit_context *context = NULL;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
 
     test_meter_begin(meter);
     options.allocator = &meter->allocator;
@@ -41,7 +41,7 @@ static cost run(scale_shape shape, uint32_t count)
     opjit_context *context = context_for(&meter);
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_call call = OPJIT_CALL_INIT;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     opjit_kernel *kernel = NULL;
     scale_graph graph;
     scale_buffers buffers;
@@ -113,7 +113,7 @@ static void *on_small_stack(void *arg)
 {
     const scale_shape shape = *(const scale_shape *)arg;
     test_meter meter;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     size_t letters = 0;
     scale_graph graph;
 

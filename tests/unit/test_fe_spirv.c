@@ -4,6 +4,7 @@
  * and beside them; JSON says how to launch them; what is for others is refused.  What modules compute is
  * opencl.*'s, where a device takes them. */
 #include <check.h>
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -163,7 +163,7 @@ START_TEST(tensor_row)
     const DML_TENSOR_DESC desc = { (DML_TENSOR_TYPE)(r->type + 1), (r->how & NO_DESC) != 0 ? NULL : &buffer };
     const fe_tensor zero = { 0 };
     fe_tensor tensor;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     char text[256], where[] = "OP Tensor";
     opjit_status status;
 

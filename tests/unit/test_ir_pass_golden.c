@@ -40,7 +40,7 @@ static void write_text(const char *path, const char *input, size_t input_size, c
 static void parse_target(const char *text, rt_target *target)
 {
     char name[RT_TARGET_TEXT_SIZE] = "cpu:x86-64-v3";
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     sscanf(text, "; target %159[^\n]", name);
     ck_assert_msg(opjit_rt_target_parse(name, target, &error) == OPJIT_OK, "%s", error.message);
 }
@@ -50,7 +50,7 @@ static void run_pass(const char *path, const ir_pass *pass, const char *text, si
 {
     ir_func f;
     rt_target target;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     parse_target(text, &target);
     const ir_pass_env env = { .target = &target, .verify = true };
     ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", path,

@@ -52,7 +52,7 @@ static void free_buffers(buffers *b)
 /* Runs everything; outputs begin as the same garbage each time, workspace as other garbage. */
 static void interpret(ir_func *f, buffers *b)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     rt_bytes text;
     for (uint32_t i = 0; i < b->count; i++)
         if (b->output[i])
@@ -78,7 +78,7 @@ static void interpret(ir_func *f, buffers *b)
 static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, buffers *b, void *const *expected,
                        const char *before)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     rt_bytes once, twice;
     bool changed;
     ck_assert_msg(opjit_ir_run_passes(f, env, pass->leaves, &error) == OPJIT_OK, "%s:\n%.3000s", error.message, before);
@@ -106,7 +106,7 @@ static void check_graph(test_random *r, const rt_target *target)
     buffers b;
     rt_bytes before;
     void *expected[SLOTS] = { NULL };
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const ir_pass_env env = { .target = target };
     ck_assert_msg(ir_graph_random(r, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s", error.message);
     text_of(&f, &before);
@@ -132,7 +132,7 @@ START_TEST(random_graphs)
 {
     const test_cases cases = test_cases_init("ir.pass_graphs", 300);
     rt_target targets[2];
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg(opjit_rt_target_parse("cpu:x86-64-v3", &targets[0], &error) == OPJIT_OK, "%s", error.message);
     ck_assert_msg(opjit_rt_target_parse("nvptx:sm_90", &targets[1], &error) == OPJIT_OK, "%s", error.message);
     for (uint64_t n = cases.first; n < cases.end; n++) {
@@ -146,7 +146,7 @@ END_TEST
 /* A chain of n definitions, each read by the next one only or (twice) at one place. */
 static void build_chain(ir_func *f, uint32_t n, bool twice)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "chain", &error) == OPJIT_OK);
     ir_tensor t = { .role = IR_IN, .type = IR_I32, .rank = 2, .sizes = { 8, 40 }, .bytes = 1280, .align = 4 };
     ir_ref tail = 0, at[2];
@@ -179,7 +179,7 @@ START_TEST(chains)
         rt_target target;
         buffers b;
         test_random r;
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         const ir_pass_env env = { .target = &target, .verify = true };
         test_random_init(&r, 1, 2, (uint64_t)_i);
         ck_assert(opjit_rt_target_parse("cpu:x86-64-v3", &target, &error) == OPJIT_OK);

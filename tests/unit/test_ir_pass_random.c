@@ -31,7 +31,7 @@ static uint64_t stage_extent(const ir_func *f, ir_ref stage) { return (uint64_t)
 static void interpret(const ir_func *f, const ir_sample *s, const run_memory *m, uint8_t *output)
 {
     uint64_t params[4];
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     void *buffers[2] = { s->has_input ? (s->in_place ? output : m->input) + GUARD : output + GUARD, output + GUARD };
     ir_run run = { .buffers = buffers, .params = params };
     ir_sample_params(s, params);
@@ -52,7 +52,7 @@ static void interpret(const ir_func *f, const ir_sample *s, const run_memory *m,
 
 static void check_stage(const ir_func *f, const ir_sample *s, const run_memory *m, const uint8_t *before, const char *pass)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     rt_bytes text;
     memcpy(m->output, before, m->output_bytes);
     interpret(f, s, m, m->output);
@@ -66,7 +66,7 @@ static void check_idempotent(ir_func *f, const ir_pass *pass, const ir_pass_env 
 {
     bool changed;
     rt_bytes once, twice;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     text_of(f, &once);
     ck_assert_msg(pass->run(f, env, &changed, &error) == OPJIT_OK, "%s again: %s", pass->name, error.message);
     text_of(f, &twice);
@@ -79,7 +79,7 @@ static void check_idempotent(ir_func *f, const ir_pass *pass, const ir_pass_env 
 static void check_sample(test_random *r, const ir_sample *s, const rt_target *target)
 {
     ir_func f;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     const ir_pass_env env = { .target = target };
     run_memory m = { .input_bytes = ir_sample_bytes(s, s->in_strides) + 2 * GUARD,
                      .output_bytes = ir_sample_bytes(s, s->out_strides) + 2 * GUARD };
@@ -114,7 +114,7 @@ START_TEST(random_functions)
         test_random r;
         ir_sample s;
         rt_target target;
-        opjit_error error = { OPJIT_OK, "" };
+        opjit_error error = { 0 };
         test_random_init(&r, cases.seed, 0, n);
         ir_sample_random(&r, 3000, &s);
         const char *text = targets[test_random_below(&r, 5)];

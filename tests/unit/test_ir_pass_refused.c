@@ -21,7 +21,7 @@ START_TEST(refused)
 {
     ir_func f;
     rt_target target;
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     ck_assert_msg(opjit_rt_target_parse("cpu:x86-64-v3", &target, &error) == OPJIT_OK, "%s", error.message);
     ck_assert_msg(opjit_ir_parse(rows[_i].text, strlen(rows[_i].text), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK,
                   "%s", error.message);

@@ -40,7 +40,7 @@ static size_t read_text(const char *name, char *text)
 
 static void check_round_trip(const ir_func *f, const char *name)
 {
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     rt_bytes first, second;
     ir_func again;
     opjit_rt_bytes_init(&first, &opjit_rt_default_allocator);
@@ -60,7 +60,7 @@ static void check_file(const char *name)
 {
     static char text[TEXT_MAX];
     const size_t size = read_text(name, text);
-    opjit_error error = { OPJIT_OK, "" };
+    opjit_error error = { 0 };
     char expected[OPJIT_ERROR_MESSAGE_SIZE] = "";
     ir_func f;
     const char *comment = strstr(text, "; error: ");

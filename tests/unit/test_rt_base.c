@@ -37,7 +37,7 @@ END_TEST
 
 START_TEST(error_rules)
 {
-    opjit_error error = { OPJIT_OK, "x" };
+    opjit_error error = { .message = "x" };
     char longest[1000];
 
     ck_assert_int_eq(opjit_rt_error_set(NULL, OPJIT_IO, "%d", 1), OPJIT_IO);
@@ -67,6 +67,8 @@ START_TEST(status_names)
     ck_assert_str_eq(opjit_status_name((opjit_status)12), "unknown");
     ck_assert_str_eq(opjit_status_name((opjit_status)-1), "unknown");
     ck_assert_str_eq(opjit_version(), "0.1.0");
+    ck_assert_uint_eq(opjit_version_number(), 100);
+    ck_assert_uint_eq(opjit_version_number(), OPJIT_VERSION_NUMBER);
 }
 END_TEST
 

@@ -70,6 +70,28 @@ START_TEST(null_arguments)
 }
 END_TEST
 
+/* Version numbers of headers, and whether this library (0.1) takes them. */
+static const struct {
+    uint32_t header;
+    opjit_status status;
+} headers[] = {
+    { OPJIT_VERSION_NUMBER, OPJIT_OK }, { 199, OPJIT_OK },
+    { 0, OPJIT_UNSUPPORTED },           { 200, OPJIT_UNSUPPORTED },
+    { 10100, OPJIT_UNSUPPORTED },       { UINT32_MAX, OPJIT_UNSUPPORTED },
+};
+
+START_TEST(header_row)
+{
+    opjit_context *context = (opjit_context *)&context;
+    opjit_error error;
+    const opjit_status status = opjit_context_create_for(headers[_i].header, NULL, &context, &error);
+    ck_assert_int_eq(status, headers[_i].status);
+    ck_assert_int_eq(context != NULL, status == OPJIT_OK);
+    ck_assert_msg(status == OPJIT_OK || strstr(error.message, opjit_version()) != NULL, "%s", error.message);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 START_TEST(option_sizes)
 {
     /* An older caller's shorter structure, whose neighbours must not be read. */
@@ -248,6 +270,7 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, refusal_row, 0, sizeof refusals / sizeof *refusals);
+    tcase_add_loop_test(tc, header_row, 0, sizeof headers / sizeof *headers);
     tcase_add_test(tc, null_arguments);
     tcase_add_test(tc, option_sizes);
     tcase_add_test(tc, options_are_copied);

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include <opjit/ffi.h>
+
 #include "tests/unit/rt_sample.h"
 
 static opjit_context *context;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opjit/artifact.h>
 #include <opjit/opjit.h>
 
 #include "consumer_kernels.h"
