@@ -2,6 +2,7 @@
 /* survey.c - looks at everything a stage reaches before anything is emitted: what depends on which loop, what may be
  * computed before it, and whether the target can do it at all.  Emits nothing; emission after it does not fail. */
 #include "codegen/cg.h"
+#include "ir/eval/numerics.h"
 
 typedef struct planner {
     cg_func *f;
@@ -178,7 +179,7 @@ static uint32_t loops_around(const planner *p)
 static opjit_status plan_acc(planner *p, ir_ref statement)
 {
     const ir_node *n = ir_at(p->f->ir, statement);
-    const bool arg = n->kind >= IR_ARGMIN;
+    const bool arg = ir_kind_is_arg((ir_kind)n->kind);
     if (n->imm > CG_MAX_LANES || (n->imm != 0 && !is_power_of_two(n->imm)) || n->kind == IR_KIND_NONE ||
         n->kind >= IR_KIND_COUNT)
         return opjit_rt_error_set(p->f->error, OPJIT_UNSUPPORTED, "an accumulator %s with %llu lanes can't be compiled",
@@ -198,9 +199,9 @@ static void plan_upd(planner *p, ir_ref statement)
     cg_acc *acc = &p->f->accs[ir_at(ir, statement)->ref];
     const ir_interval k = opjit_ir_interval(ir, p->innermost);
     acc->apart = p->spread && !acc->own;
-    if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 && (k.lo < 0 || k.hi > 4095))
+    if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 && (k.lo < 0 || k.hi >= IR_REDUCE_BLOCK))
         acc->blocked = true;
-    if (ir_at(ir, ir_at(ir, statement)->ref)->kind >= IR_ARGMIN)
+    if (ir_kind_is_arg((ir_kind)ir_at(ir, ir_at(ir, statement)->ref)->kind))
         acc->type = (ir_type)ir_at(ir, ir_operand(ir, statement, 0))->type;
 }
 

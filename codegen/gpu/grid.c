@@ -2,8 +2,7 @@
 /* grid.c - stages as kernels for a grid of threads: what passes share out (ir/passes/grid.c) is done by the thread
  * whose it is.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
 #include "codegen/cg.h"
-
-enum { BLOCK = 4096, LANES = 32 }; /* of the order of reductions */
+#include "ir/eval/numerics.h"
 
 static LLVMValueRef number(cg_func *f, int64_t value)
 {
@@ -189,7 +188,7 @@ LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more)
 {
     LLVMValueRef thread = LLVMBuildTrunc(f->b, f->thread, f->type.i32, "");
     LLVMValueRef sum = LLVMBuildAdd(f->b, thread, opjit_cg_number(f, 32, 1, more), "");
-    return LLVMBuildAnd(f->b, sum, opjit_cg_number(f, 32, 1, LANES - 1), "");
+    return LLVMBuildAnd(f->b, sum, opjit_cg_number(f, 32, 1, IR_REDUCE_LANES - 1), "");
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
@@ -273,7 +272,7 @@ static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
     cg_func *f = s->f;
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t lanes = n->vec > 1 ? n->vec : 1, team = f->launch.team, copies = n->unroll > 1 ? n->unroll : 1;
-    const uint32_t threads = s->updates ? LANES : team; /* that the groups are shared out to */
+    const uint32_t threads = s->updates ? IR_REDUCE_LANES : team; /* that the groups are shared out to */
     const ir_ref lo = ir_operand(f->ir, loop, 0), hi = ir_operand(f->ir, loop, 1);
     uint64_t gap;
     int64_t most = longest(f, lo, hi, (uint64_t)lanes * team);
@@ -305,21 +304,21 @@ static void emit_updates(const spread *s, ir_ref loop, LLVMValueRef lo)
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), body = NULL, after = NULL;
     spread part = *s;
     if (blocked) {
-        block = LLVMBuildAnd(f->b, lo, number(f, -BLOCK), "");
+        block = LLVMBuildAnd(f->b, lo, number(f, -IR_REDUCE_BLOCK), "");
         after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSLT, lo, s->hi, ""));
         body = LLVMGetInsertBlock(f->b);
         LLVMValueRef start = block;
         block = LLVMBuildPhi(f->b, f->type.i64, "");
         LLVMAddIncoming(block, &start, &before, 1);
         first = opjit_cg_limit(f, true, lo, block);
-        part.hi = opjit_cg_limit(f, false, s->hi, opjit_cg_add(f, block, number(f, BLOCK)));
+        part.hi = opjit_cg_limit(f, false, s->hi, opjit_cg_add(f, block, number(f, IR_REDUCE_BLOCK)));
         opjit_cg_apart_enter(f, s->body, block);
     }
-    LLVMValueRef off = LLVMBuildAnd(f->b, LLVMBuildSub(f->b, f->thread, first, ""), number(f, LANES - 1), "");
+    LLVMValueRef off = LLVMBuildAnd(f->b, LLVMBuildSub(f->b, f->thread, first, ""), number(f, IR_REDUCE_LANES - 1), "");
     emit_groups(&part, loop, opjit_cg_add(f, first, off));
     if (blocked) {
         LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
-        LLVMValueRef next = LLVMBuildAdd(f->b, block, number(f, BLOCK), "");
+        LLVMValueRef next = LLVMBuildAdd(f->b, block, number(f, IR_REDUCE_BLOCK), "");
         LLVMAddIncoming(block, &next, &latch, 1);
         LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLT, next, s->hi, ""), body, after);
         LLVMMoveBasicBlockAfter(after, latch);
@@ -334,19 +333,19 @@ static void emit_updates_in_block(const spread *s, ir_ref loop, LLVMValueRef lo)
     cg_func *f = s->f;
     spread part = *s;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
-    LLVMValueRef start = LLVMBuildAnd(f->b, lo, number(f, -BLOCK), "");
-    LLVMValueRef warp = LLVMBuildLShr(f->b, f->thread, number(f, __builtin_ctz(LANES)), "");
-    LLVMValueRef own = LLVMBuildMul(f->b, warp, number(f, BLOCK), "");
+    LLVMValueRef start = LLVMBuildAnd(f->b, lo, number(f, -IR_REDUCE_BLOCK), "");
+    LLVMValueRef warp = LLVMBuildLShr(f->b, f->thread, number(f, __builtin_ctz(IR_REDUCE_LANES)), "");
+    LLVMValueRef own = LLVMBuildMul(f->b, warp, number(f, IR_REDUCE_BLOCK), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSLT, lo, s->hi, ""));
     LLVMBasicBlockRef body = LLVMGetInsertBlock(f->b);
     LLVMValueRef round = LLVMBuildPhi(f->b, f->type.i64, "");
     LLVMAddIncoming(round, &start, &before, 1);
     LLVMValueRef block = opjit_cg_add(f, round, own), first = opjit_cg_limit(f, true, lo, block);
-    part.hi = opjit_cg_limit(f, false, s->hi, opjit_cg_add(f, block, number(f, BLOCK)));
+    part.hi = opjit_cg_limit(f, false, s->hi, opjit_cg_add(f, block, number(f, IR_REDUCE_BLOCK)));
     opjit_cg_apart_reset(f, s->body);
-    LLVMValueRef off = LLVMBuildAnd(f->b, LLVMBuildSub(f->b, f->thread, first, ""), number(f, LANES - 1), "");
+    LLVMValueRef off = LLVMBuildAnd(f->b, LLVMBuildSub(f->b, f->thread, first, ""), number(f, IR_REDUCE_LANES - 1), "");
     emit_groups(&part, loop, opjit_cg_add(f, first, off));
-    LLVMValueRef next = opjit_cg_add(f, round, number(f, (int64_t)f->launch.team / LANES * BLOCK));
+    LLVMValueRef next = opjit_cg_add(f, round, number(f, (int64_t)f->launch.team / IR_REDUCE_LANES * IR_REDUCE_BLOCK));
     opjit_cg_apart_meet(f, s->body, warp, round, opjit_cg_limit(f, false, s->hi, next));
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
     LLVMAddIncoming(round, &next, &latch, 1);
@@ -385,7 +384,7 @@ void opjit_cg_spread(cg_func *f, ir_ref loop)
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, lanes);
     f->apart = true;
-    if (s.updates && f->launch.team > LANES)
+    if (s.updates && f->launch.team > IR_REDUCE_LANES)
         emit_updates_in_block(&s, loop, lo);
     else if (s.updates)
         emit_updates(&s, loop, lo);

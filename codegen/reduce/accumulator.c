@@ -26,22 +26,22 @@ static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
 /* Whether the warps of a team, which is a block, have each a part of the values. */
 static bool in_block(const cg_func *f, const cg_acc *a)
 {
-    return a->apart && f->launch.team > CG_MOST_ACC_LANES;
+    return a->apart && f->launch.team > IR_REDUCE_LANES;
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef step(cg_func *f, const ir_node *acc, LLVMValueRef a, LLVMValueRef b)
 {
-    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
-    return opjit_cg_as_bits(f, opjit_cg_arith(f, (ir_op)ops[acc->kind], (ir_type)acc->type, (LLVMValueRef[]){ a, b }));
+    const ir_op op = ir_kind_op((ir_kind)acc->kind);
+    return opjit_cg_as_bits(f, opjit_cg_arith(f, op, (ir_type)acc->type, (LLVMValueRef[]){ a, b }));
 }
 
 /* y where it replaces x: the first NaN wins, then the better value, then the first or the last of equal ones. */
 static cg_part step_arg(cg_func *f, const ir_node *acc, ir_type type, cg_part x, cg_part y)
 {
-    const bool least = acc->kind == IR_ARGMIN || acc->kind == IR_ARGMIN_LAST;
-    const bool first = acc->kind == IR_ARGMIN || acc->kind == IR_ARGMAX;
+    const bool least = ir_arg_is_least((ir_kind)acc->kind);
+    const bool first = ir_arg_is_first((ir_kind)acc->kind);
     LLVMValueRef before = LLVMBuildICmp(f->b, first ? LLVMIntSLT : LLVMIntSGT, y.where, x.where, "");
     LLVMValueRef equal = opjit_cg_compare(f, IR_EQ, type, x.value, y.value);
     LLVMValueRef better =
@@ -220,7 +220,7 @@ static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, c
     const uint32_t bits = cg_acc_bits(a);
     uint32_t half = opjit_cg_lanes(e.value) / 2;
     LLVMValueRef slot = array(f, bits, 2 * half);
-    cg_part one[CG_MOST_ACC_LANES];
+    cg_part one[IR_REDUCE_LANES];
     for (; half * bits >= SHORTEST; half /= 2) {
         opjit_cg_array_write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
         e.value = opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = read_values(f, a, slot, half, number(f, 64, 0)) },
@@ -243,7 +243,7 @@ static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, c
 static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     const uint32_t lanes = lanes_of(acc, a), part = part_of(f, cg_acc_bits(a), lanes), parts = lanes / part;
-    cg_part e[CG_MOST_ACC_LANES];
+    cg_part e[IR_REDUCE_LANES];
     for (uint32_t i = 0; i < parts; i++)
         e[i] = opjit_cg_acc_read(f, acc, a, part, number(f, 64, i * part));
     for (uint32_t half = parts / 2; half > 0; half /= 2)
@@ -322,7 +322,7 @@ static cg_part fold(cg_func *f, const ir_node *acc, const cg_acc *a)
 
 void opjit_cg_acc_enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k)
 {
-    LLVMValueRef zero = number(f, 64, 0), block = LLVMBuildAShr(f->b, k, number(f, 64, CG_BLOCK_SHIFT), "");
+    LLVMValueRef zero = number(f, 64, 0), block = LLVMBuildAShr(f->b, k, number(f, 64, IR_REDUCE_BLOCK_SHIFT), "");
     LLVMValueRef other = LLVMBuildICmp(f->b, LLVMIntNE, block, opjit_cg_array_read(f, a->block, 64, 1, zero), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, other);
     write_total(f, acc, a, fold(f, acc, a));

@@ -4,11 +4,7 @@
 #define OPJIT_CODEGEN_REDUCE_ACCUMULATOR_H
 
 #include "codegen/cg.h"
-
-enum {
-    CG_BLOCK_SHIFT = 12, /* of k: a block of 4096 */
-    CG_MOST_ACC_LANES = 32,
-};
+#include "ir/eval/numerics.h"
 
 /* A value and, for arg kinds, where it is and whether it is one: by lane, or one of each. */
 typedef struct cg_part {
@@ -17,7 +13,7 @@ typedef struct cg_part {
 
 static inline bool cg_acc_is_arg(const ir_node *acc)
 {
-    return acc->kind >= IR_ARGMIN;
+    return ir_kind_is_arg((ir_kind)acc->kind);
 }
 static inline uint32_t cg_acc_bits(const cg_acc *a)
 {

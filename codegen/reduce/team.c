@@ -136,7 +136,7 @@ static cg_part read_fold(cg_func *f, const ir_node *acc, const cg_acc *a, const 
 static void write_fold(cg_func *f, const ir_node *acc, const cg_acc *a, const folds *p, LLVMValueRef warp)
 {
     const cg_part e = opjit_cg_acc_fold(f, acc, a);
-    LLVMValueRef lane = LLVMBuildAnd(f->b, f->thread, number(f, 64, CG_MOST_ACC_LANES - 1), "");
+    LLVMValueRef lane = LLVMBuildAnd(f->b, f->thread, number(f, 64, IR_REDUCE_LANES - 1), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntEQ, lane, number(f, 64, 0), ""));
     opjit_cg_array_write(f, p->value, cg_acc_bits(a), warp, opjit_cg_as_bits(f, e.value));
     if (cg_acc_is_arg(acc)) {
@@ -148,7 +148,7 @@ static void write_fold(cg_func *f, const ir_node *acc, const cg_acc *a, const fo
 
 static void meet(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef warp, LLVMValueRef k, LLVMValueRef hi)
 {
-    const uint64_t warps = f->launch.team / CG_MOST_ACC_LANES;
+    const uint64_t warps = f->launch.team / IR_REDUCE_LANES;
     LLVMValueRef base = opjit_cg_grid_folds(f);
     const folds p = { base, opjit_cg_offset(f, f->type.i64, base, number(f, 64, warps)),
                       opjit_cg_offset(f, f->type.i64, base, number(f, 64, 2 * warps)) };
@@ -161,9 +161,9 @@ static void meet(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef w
     LLVMPositionBuilderAtEnd(f->b, body);
     LLVMValueRef at = LLVMBuildPhi(f->b, f->type.i64, "");
     LLVMAddIncoming(at, &k, &before, 1);
-    LLVMValueRef which = LLVMBuildLShr(f->b, LLVMBuildSub(f->b, at, k, ""), number(f, 64, CG_BLOCK_SHIFT), "");
+    LLVMValueRef which = LLVMBuildLShr(f->b, LLVMBuildSub(f->b, at, k, ""), number(f, 64, IR_REDUCE_BLOCK_SHIFT), "");
     opjit_cg_acc_add_block(f, acc, a, read_fold(f, acc, a, &p, which));
-    LLVMValueRef next = LLVMBuildAdd(f->b, at, number(f, 64, UINT64_C(1) << CG_BLOCK_SHIFT), "");
+    LLVMValueRef next = LLVMBuildAdd(f->b, at, number(f, 64, IR_REDUCE_BLOCK), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
     LLVMAddIncoming(at, &next, &latch, 1);
     LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLT, next, hi, ""), body, after);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frontend/ops/moves.h"
+#include "ir/eval/numerics.h"
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +91,7 @@ static uint32_t lanes_of(const fe_tensor *in, uint32_t axes)
 {
     for (uint32_t d = in->rank; d-- > 0;)
         if (in->sizes[d] > 1)
-            return (axes >> d & 1) != 0 ? 32 : 1;
+            return (axes >> d & 1) != 0 ? IR_REDUCE_LANES : 1;
     return 1;
 }
 

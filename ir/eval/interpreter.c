@@ -3,11 +3,12 @@
  * may be made.  Takes a function that verifies.  Every load and store is checked; a wrong one is not carried out and
  * stops the run with the statement's name.  After pass grid it simulates the grid and also checks which thread does
  * what (race.c). */
+#include "ir/eval/numerics.h"
 #include "ir/eval/race.h"
 
 #include <string.h>
 
-enum { BLOCK_SHIFT = 12, LANES_MAX = 64 }; /* blocks of 4096 consecutive k */
+enum { LANES_MAX = 2 * IR_REDUCE_LANES }; /* what runs need not verify */
 
 enum { RECENT = 32 }; /* tensors */
 
@@ -165,11 +166,6 @@ static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
 
-static bool is_arg(ir_kind kind)
-{
-    return kind >= IR_ARGMIN;
-}
-
 static void reset_lanes(accumulator *a, const ir_node *acc)
 {
     const uint64_t identity = opjit_ir_identity((ir_type)acc->type, (ir_kind)acc->kind);
@@ -182,10 +178,9 @@ static void reset_lanes(accumulator *a, const ir_node *acc)
 
 static uint64_t step(const ir_node *acc, uint64_t a, uint64_t b)
 {
-    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
     const uint64_t args[2] = { a, b };
     uint64_t out = 0;
-    opjit_ir_scalar((ir_op)ops[acc->kind], (ir_type)acc->type, (ir_type)acc->type, args, &out);
+    opjit_ir_scalar(ir_kind_op((ir_kind)acc->kind), (ir_type)acc->type, (ir_type)acc->type, args, &out);
     return out;
 }
 
@@ -203,9 +198,9 @@ static bool replaces(ir_kind kind, ir_type type, uint64_t x, int64_t i, uint64_t
     const bool y_nan = ir_is_float(type) && compare(IR_NE, type, y, y);
     if (x_nan || y_nan)
         return y_nan && (!x_nan || j < i);
-    const bool least = kind == IR_ARGMIN || kind == IR_ARGMIN_LAST;
+    const bool least = ir_arg_is_least(kind);
     if (compare(IR_EQ, type, x, y))
-        return kind == IR_ARGMIN || kind == IR_ARGMAX ? j < i : j > i;
+        return ir_arg_is_first(kind) ? j < i : j > i;
     return least ? compare(IR_LT, type, y, x) : compare(IR_LT, type, x, y);
 }
 
@@ -224,13 +219,13 @@ static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
     *a = *from;
     for (uint32_t half = (uint32_t)acc->imm / 2; half > 0; half /= 2)
         for (uint32_t l = 0; l < half; l++) {
-            if (!is_arg((ir_kind)acc->kind))
+            if (!ir_kind_is_arg((ir_kind)acc->kind))
                 a->lane[l] = step(acc, a->lane[l], a->lane[l + half]);
             else if (a->some[l + half])
                 update_arg(acc, a->value_type, &a->lane[l], &a->where[l], &a->some[l], a->lane[l + half],
                            a->where[l + half]);
         }
-    if (!is_arg((ir_kind)acc->kind)) {
+    if (!ir_kind_is_arg((ir_kind)acc->kind)) {
         a->total = a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
         a->total_some = true;
     } else if (a->some[0]) {
@@ -253,14 +248,14 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
         if (a->apart && (a->alike || acc->imm <= 1 || lane != m->race->lane % acc->imm))
             fail(m, acc_ref, "a lane is updated by a thread that doesn't have it");
     }
-    if (acc->imm && m->innermost >> BLOCK_SHIFT != a->block) {
+    if (acc->imm && m->innermost >> IR_REDUCE_BLOCK_SHIFT != a->block) {
         accumulator folded;
         fold(acc, a, &folded);
         *a = folded;
         reset_lanes(a, acc);
-        a->block = m->innermost >> BLOCK_SHIFT;
+        a->block = m->innermost >> IR_REDUCE_BLOCK_SHIFT;
     }
-    if (!is_arg((ir_kind)acc->kind)) {
+    if (!ir_kind_is_arg((ir_kind)acc->kind)) {
         a->lane[lane] = step(acc, a->lane[lane], value);
         return;
     }
@@ -282,10 +277,10 @@ static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement
     accumulator folded;
     if (m->race && a->apart && m->race->lane != RACE_ALL)
         fail(m, statement, "one thread folds what all of them have");
-    if (acc->imm <= 1 && !is_arg((ir_kind)acc->kind))
+    if (acc->imm <= 1 && !ir_kind_is_arg((ir_kind)acc->kind))
         return a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
     fold(acc, a, &folded);
-    if (!is_arg((ir_kind)acc->kind))
+    if (!ir_kind_is_arg((ir_kind)acc->kind))
         return folded.total;
     return acc->type == IR_INDEX ? (uint64_t)folded.total_where
                                  : opjit_ir_element_of((ir_type)acc->type, folded.total_where);

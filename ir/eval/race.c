@@ -7,10 +7,11 @@
  * unless a sync comes between.  Scratch belongs to a team and is the same in all its iterations.  A function without a
  * race computes the same as when it runs in order, which is what the interpreter does. */
 #include "ir/eval/race.h"
+#include "ir/eval/numerics.h"
 
 #include <string.h>
 
-enum { LANES = 32, BLOCK = 4096 /* of reductions */, MANY_LANES = 0xffff };
+enum { MANY_LANES = 0xffff };
 #define MANY_TEAMS UINT64_MAX
 
 /* The last store and the last loads of a cell; team 0: none yet. */
@@ -131,7 +132,9 @@ uint32_t opjit_ir_race_lane(const ir_race *r, ir_ref loop, int64_t lo, int64_t i
     const uint32_t group = n->vec > 1 ? n->vec : 1;
     if (!(n->flags & IR_FOR_SPREAD) || r->threads < 2)
         return RACE_ALL;
-    if (group == 1 && updates(r->f, n->body))
-        return ((uint32_t)((uint64_t)i % LANES) + (uint32_t)((uint64_t)i / BLOCK % LANES) * LANES) % r->threads;
+    if (group == 1 && updates(r->f, n->body)) {
+        const uint64_t warp = (uint64_t)i / IR_REDUCE_BLOCK % IR_REDUCE_LANES;
+        return (uint32_t)((uint64_t)i % IR_REDUCE_LANES + warp * IR_REDUCE_LANES) % r->threads;
+    }
     return (uint32_t)((uint64_t)(i - lo) / group % r->threads);
 }

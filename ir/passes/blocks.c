@@ -7,9 +7,8 @@
 #include "ir/passes/pass.h"
 
 enum {
-    BLOCK = 4096,   /* of the order of reductions */
     MOST_ROWS = 16, /* with more of them rows are enough to do at a time */
-    LEAST_LENGTH = 16 * BLOCK,
+    LEAST_LENGTH = 16 * IR_REDUCE_BLOCK,
     LEAST_BYTES = 256 * 1024, /* shorter rows stay in the second cache, where what follows wants them */
 };
 
@@ -26,7 +25,7 @@ static bool is_long(cutter *c)
 {
     const ir_func *f = c->f;
     const ir_node *n = &c->node;
-    if (n->op != IR_DEF || n->kind == 0 || n->kind >= IR_ARGMIN || n->imm == 0)
+    if (n->op != IR_DEF || n->kind == 0 || ir_kind_is_arg((ir_kind)n->kind) || n->imm == 0)
         return false;
     const ir_tensor *t = &f->tensors[n->ref];
     uint64_t rows = 1;
@@ -89,10 +88,10 @@ static ir_ref load(cutter *c, uint32_t tensor, ir_ref of, ir_ref at_free)
 /* The definition is its blocks, a fold of them, and what is left behind the last whole block. */
 static void cut(cutter *c)
 {
-    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
     ir_func *f = c->f;
-    const uint64_t count = c->length / BLOCK, rest = c->length % BLOCK;
-    const uint32_t blocks = add_part(c, count, 0, BLOCK), last = rest > 0 ? add_part(c, 1, count * BLOCK, rest) : 0;
+    const uint64_t count = c->length / IR_REDUCE_BLOCK, rest = c->length % IR_REDUCE_BLOCK;
+    const uint32_t blocks = add_part(c, count, 0, IR_REDUCE_BLOCK);
+    const uint32_t last = rest > 0 ? add_part(c, 1, count * IR_REDUCE_BLOCK, rest) : 0;
     const uint32_t whole = rest > 0 ? declare(c, 1) : c->node.ref;
     const ir_ref fold = f->failed ? 0 : opjit_ir_reduce(f, whole, (ir_kind)c->node.kind, 0, count);
     if (f->failed)
@@ -104,7 +103,8 @@ static void cut(cutter *c)
         return;
     const ir_ref before = load(c, whole, all, zero), behind = load(c, last, all, zero);
     if (!f->failed)
-        opjit_ir_set_value(f, all, ir_expr2(f, (ir_op)ops[c->node.kind], (ir_type)c->node.type, before, behind));
+        opjit_ir_set_value(
+            f, all, ir_expr2(f, ir_kind_op((ir_kind)c->node.kind), (ir_type)c->node.type, before, behind));
     opjit_ir_block_add(f, &c->list, all);
 }
 

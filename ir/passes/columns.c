@@ -12,7 +12,6 @@
 
 enum {
     PIECE_BYTES = 64 * 1024,
-    BLOCK = 4096,            /* of the order of reductions */
     TILE_BYTES = 8 * 1024,   /* of the scratch row, which with what is read stays in the first cache */
     MOST_BYTES = 256 * 1024, /* where no tile fits: of a row that is a single tile */
     LEAST_BYTES = 512,       /* and of tiles that are all the iterations there are */
@@ -76,7 +75,8 @@ static bool plan(column_stage *s)
     const ir_func *f = s->f;
     const ir_node *n = &s->def;
     s->along = opjit_ir_scanned(f, s->statement);
-    if (n->op != IR_DEF || (n->imm != 1 && s->along < 0) || n->kind == 0 || n->kind >= IR_ARGMIN || s->out.rank == 0)
+    if (n->op != IR_DEF || (n->imm != 1 && s->along < 0) || ir_kind_op((ir_kind)n->kind) == IR_OP_NONE ||
+        s->out.rank == 0)
         return false;
     for (s->dimension = s->out.rank - 1; s->dimension > 0 && s->out.sizes[s->dimension] == 1;)
         s->dimension--;
@@ -135,8 +135,7 @@ static void store(column_stage *s, block *list, uint32_t tensor, ir_ref value, c
 /* What a column is with one more value. */
 static ir_ref step(column_stage *s, ir_ref before, ir_ref value)
 {
-    static const uint8_t ops[] = { [IR_SUM] = IR_ADD, [IR_PROD] = IR_MUL, [IR_KMIN] = IR_MIN, [IR_KMAX] = IR_MAX };
-    return s->f->failed ? 0 : ir_expr2(s->f, (ir_op)ops[s->def.kind], (ir_type)s->def.type, before, value);
+    return s->f->failed ? 0 : ir_expr2(s->f, ir_kind_op((ir_kind)s->def.kind), (ir_type)s->def.type, before, value);
 }
 
 static void add_identity(column_stage *s, block *list, uint32_t row)
@@ -231,13 +230,15 @@ static void add_blocks(column_stage *s, block *list)
     ir_func *f = s->f;
     block of_b, of_j;
     add_identity(s, list, s->total);
-    const ir_ref b = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, (s->length + BLOCK - 1) / BLOCK), &of_b);
+    const int64_t blocks = (s->length + IR_REDUCE_BLOCK - 1) / IR_REDUCE_BLOCK;
+    const ir_ref b = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, blocks), &of_b);
     add_identity(s, &of_b, s->row);
     if (f->failed)
         return;
-    const ir_ref block_length = opjit_ir_index(f, BLOCK), lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
-    if (s->length % BLOCK == 0) {
-        add_steps(s, &of_b, lo, BLOCK);
+    const ir_ref block_length = opjit_ir_index(f, IR_REDUCE_BLOCK);
+    const ir_ref lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
+    if (s->length % IR_REDUCE_BLOCK == 0) {
+        add_steps(s, &of_b, lo, IR_REDUCE_BLOCK);
     } else { /* the last one is shorter */
         const ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length);
         add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0), 1);
@@ -365,7 +366,7 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
     s.row = scratch_row(&s);
-    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD) && s.length > BLOCK && s.along < 0)
+    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD) && s.length > IR_REDUCE_BLOCK && s.along < 0)
         s.total = scratch_row(&s);
     if (f->failed)
         return false;

@@ -10,7 +10,6 @@
 #include "ir/passes/pass.h"
 
 enum {
-    LANES = 32,     /* of reductions: the order is fixed, whatever a target's team is */
     MOST_TENSORS = 64,
 };
 
@@ -95,7 +94,7 @@ static bool spreads_block(ir_func *f, ir_ref loop, ir_ref first)
         if (n.op == IR_STORE && f->tensors[n.ref].role == IR_SCRATCH && !stores_apart(f, loop, s))
             return false;
         const bool own = n.op == IR_UPD && contains(f, ir_at(f, loop)->body, n.ref);
-        if (n.op == IR_UPD && !own && (first != ir_at(f, loop)->body || ir_at(f, n.ref)->imm != LANES))
+        if (n.op == IR_UPD && !own && (first != ir_at(f, loop)->body || ir_at(f, n.ref)->imm != IR_REDUCE_LANES))
             return false;
         if (n.op == IR_SYNC || !spreads_block(f, loop, n.body))
             return false;

@@ -7,6 +7,7 @@
 #define OPJIT_IR_PASSES_PASS_H
 
 #include "ir/core/internal.h"
+#include "ir/eval/numerics.h"
 
 enum { PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
 

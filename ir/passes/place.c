@@ -18,7 +18,6 @@ enum {
     MAX_WEIGHT = 1000000,
     MOST_ROW_BYTES = 256 * 1024, /* of the rows that a stage keeps */
     MOST_ROW_LOOPS = 16,         /* of a stage over rows: some become two or three, and rule V16 allows 24 */
-    ROW_BLOCK = 4096,            /* of the order of reductions */
     MAX_UNSAFE = 200,    /* weight of a value that may only be computed under a select, so can't be shared by lets */
 };
 
@@ -359,7 +358,7 @@ static uint32_t loops_of(const ir_func *f, ir_ref statement)
     const ir_tensor *t = &f->tensors[n->ref];
     if (n->kind == 0 || opjit_ir_scanned(f, statement) >= 0)
         return t->sizes[t->rank - 1] > 1;
-    return ir_index_value(f, ir_operand(f, statement, n->count - 1)) > ROW_BLOCK ? 3 : 1;
+    return ir_index_value(f, ir_operand(f, statement, n->count - 1)) > IR_REDUCE_BLOCK ? 3 : 1;
 }
 
 /* Whether the item has to be stored where a group ends before item number `end`. */

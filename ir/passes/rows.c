@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PIECE_BYTES = 64 * 1024, BLOCK = 4096 /* of the order of reductions */ };
+enum { PIECE_BYTES = 64 * 1024 };
 
 typedef struct row_stage {
     place_rows_of *r;
@@ -118,7 +118,7 @@ static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref f
     const ir_ref value = value_of(s, m->statement, &inside, k, length_of(f, m->statement, s->r->rows));
     if (f->failed)
         return 0;
-    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, n.kind >= IR_ARGMIN ? own : 0));
+    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, ir_kind_is_arg((ir_kind)n.kind) ? own : 0));
     opjit_ir_block_add(f, list, acc);
     opjit_ir_block_add(f, list, loop);
     return acc;
@@ -130,9 +130,9 @@ static ir_ref add_blocks(row_stage *s, const row_member *m, int64_t length)
 {
     ir_func *f = s->f;
     const ir_node n = *ir_at(f, m->statement);
-    const int64_t count = length / BLOCK;
+    const int64_t count = length / IR_REDUCE_BLOCK;
     const ir_ref total = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, 0);
-    const ir_ref zero = opjit_ir_index(f, 0), size = opjit_ir_index(f, BLOCK);
+    const ir_ref zero = opjit_ir_index(f, 0), size = opjit_ir_index(f, IR_REDUCE_BLOCK);
     const ir_ref loop = f->failed ? 0 : opjit_ir_for(f, zero, opjit_ir_index(f, count), 1);
     if (f->failed)
         return 0;
@@ -140,12 +140,13 @@ static ir_ref add_blocks(row_stage *s, const row_member *m, int64_t length)
     const ir_ref b = ir_at(f, loop)->ref;
     opjit_ir_block_add(f, &s->body, total);
     opjit_ir_block_add(f, &s->body, loop);
-    const ir_ref acc = add_steps(s, m, &inside, ir_make2(f, IR_IMUL, IR_INDEX, b, size), BLOCK, b, count);
+    const ir_ref acc = add_steps(s, m, &inside, ir_make2(f, IR_IMUL, IR_INDEX, b, size), IR_REDUCE_BLOCK, b, count);
     if (!f->failed)
         opjit_ir_block_add(f, &inside, opjit_ir_upd(f, total, opjit_ir_get(f, acc), 0));
-    if (length % BLOCK == 0 || f->failed)
+    if (length % IR_REDUCE_BLOCK == 0 || f->failed)
         return total;
-    const ir_ref rest = add_steps(s, m, &s->body, opjit_ir_index(f, count * BLOCK), length % BLOCK, 0, 0);
+    const ir_ref behind = opjit_ir_index(f, count * IR_REDUCE_BLOCK);
+    const ir_ref rest = add_steps(s, m, &s->body, behind, length % IR_REDUCE_BLOCK, 0, 0);
     if (!f->failed)
         opjit_ir_block_add(f, &s->body, opjit_ir_upd(f, total, opjit_ir_get(f, rest), 0));
     return total;
@@ -156,7 +157,7 @@ static void add_reduction(row_stage *s, const row_member *m)
     ir_func *f = s->f;
     const ir_node n = *ir_at(f, m->statement);
     const int64_t length = length_of(f, m->statement, s->r->rows);
-    const bool blocks = s->r->blocks && length > BLOCK && n.kind < IR_ARGMIN && n.imm != 0;
+    const bool blocks = s->r->blocks && length > IR_REDUCE_BLOCK && !ir_kind_is_arg((ir_kind)n.kind) && n.imm != 0;
     const ir_ref acc = blocks ? add_blocks(s, m, length)
                               : add_steps(s, m, &s->body, opjit_ir_index(f, 0), length, 0, 0);
     const ir_ref let = f->failed ? 0 : opjit_ir_let(f, opjit_ir_get(f, acc)); /* folds its lanes once */

@@ -8,8 +8,6 @@
 
 enum {
     MOST_THREADS = 256,
-    LANES = 32,
-    BLOCK = 4096,     /* of reductions */
     MANY_ROWS = 8192, /* as many warps as a large GPU runs at a time: 132 processors of 64 */
 };
 
@@ -29,7 +27,7 @@ static uint32_t count_updates(const ir_func *f, ir_ref first, ir_ref acc)
 static bool reduces_by_blocks(const ir_func *f, ir_ref first, int64_t *longest)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
-        const bool has_lanes = ir_at(f, s)->op == IR_ACC && ir_at(f, s)->imm == LANES;
+        const bool has_lanes = ir_at(f, s)->op == IR_ACC && ir_at(f, s)->imm == IR_REDUCE_LANES;
         uint32_t loops = 0, updates = 0, all = 0;
         for (ir_ref r = s; has_lanes && r != 0; r = ir_at(f, r)->next) {
             const ir_ref body = ir_at(f, r)->op == IR_FOR ? ir_at(f, r)->body : 0;
@@ -66,7 +64,7 @@ static int64_t warps_of(const scheduler *s)
     if (!rt_target_lock_step(s->target) || ir_index_value(s->f, ir_operand(s->f, s->stage, 1)) >= MANY_ROWS ||
         !reduces_by_blocks(s->f, body, &longest))
         return 1;
-    return longest < BLOCK * MOST_THREADS ? (longest + BLOCK - 1) / BLOCK : MOST_THREADS;
+    return longest < IR_REDUCE_BLOCK * MOST_THREADS ? (longest + IR_REDUCE_BLOCK - 1) / IR_REDUCE_BLOCK : MOST_THREADS;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */

@@ -183,10 +183,10 @@ static opjit_status check_acc(verifier *v, ir_ref s)
     const ir_node *node = ir_at(v->f, s);
     if (node->kind == IR_KIND_NONE || node->kind >= IR_KIND_COUNT || !verify_is_number((ir_type)node->type))
         FAIL(1, s, "it has no kind, or no type that can be accumulated");
-    if (node->kind >= IR_ARGMIN && node->type != IR_INDEX && !ir_is_integer((ir_type)node->type))
+    if (ir_kind_is_arg((ir_kind)node->kind) && node->type != IR_INDEX && !ir_is_integer((ir_type)node->type))
         FAIL(1, s, "an arg kind gives an index or an integer");
-    if (node->imm > 1 && node->imm != 32)
-        FAIL(17, s, "lanes are %u, not 0, 1 or 32", (uint32_t)node->imm);
+    if (node->imm > 1 && node->imm != IR_REDUCE_LANES)
+        FAIL(17, s, "lanes are %u, not 0, 1 or %d", (uint32_t)node->imm, IR_REDUCE_LANES);
     v->in_scope[s] = (uint8_t)(v->open_count < 255 ? v->open_count : 255);
     return OPJIT_OK;
 }
@@ -200,7 +200,7 @@ static opjit_status check_upd(verifier *v, ir_ref s)
     if (!v->in_scope[node->ref])
         FAIL(2, s, "the accumulator is not in scope");
     const ir_node *acc = ir_at(f, node->ref);
-    const bool arg = acc->kind >= IR_ARGMIN;
+    const bool arg = ir_kind_is_arg((ir_kind)acc->kind);
     if (node->count != (arg ? 2u : 1u))
         FAIL(1, s, "%s", arg ? "an arg kind needs an index" : "only arg kinds take an index");
     TRY(opjit_ir_verify_operands(v, s, 0));
@@ -278,10 +278,11 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
 {
     const ir_func *f = v->f;
     const ir_node *node = ir_at(f, s);
-    if (node->kind >= IR_KIND_COUNT || (node->kind >= IR_ARGMIN && !ir_is_integer(f->tensors[node->ref].type)))
+    if (node->kind >= IR_KIND_COUNT ||
+        (ir_kind_is_arg((ir_kind)node->kind) && !ir_is_integer(f->tensors[node->ref].type)))
         FAIL(1, s, "it has no kind, or an arg kind does not give an integer");
-    if (node->imm > 1 && node->imm != 32)
-        FAIL(17, s, "lanes are %u, not 0, 1 or 32", (uint32_t)node->imm);
+    if (node->imm > 1 && node->imm != IR_REDUCE_LANES)
+        FAIL(17, s, "lanes are %u, not 0, 1 or %d", (uint32_t)node->imm, IR_REDUCE_LANES);
     const ir_ref size = node->count > 2 ? ir_operand(f, s, node->count - 1) : 0;
     if (size == 0 || size >= v->node_count || ir_at(f, size)->type != IR_INDEX)
         FAIL(1, s, "it reduces no number of values");
@@ -289,7 +290,8 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
     if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0 || along < 0)
         FAIL(1, s, "it reduces neither a constant number of values nor, in order, those up to a coordinate");
     if (along >= 0 &&
-        (node->kind >= IR_ARGMIN || opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
+        (ir_kind_is_arg((ir_kind)node->kind) ||
+         opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
         FAIL(1, s, "it runs along a dimension and is of an arg kind, or reads its coordinate there");
     return OPJIT_OK;
 }
@@ -326,7 +328,7 @@ static opjit_status check_definition(verifier *v, ir_ref s)
         v->in_scope[ir_operand(f, s, 1 + d)] = 1;
     TRY(opjit_ir_verify_expr(v, s, ir_operand(f, s, 0)));
     const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
-    if (node.kind >= IR_ARGMIN ? !ir_is_element(type) : type != t->type)
+    if (ir_kind_is_arg((ir_kind)node.kind) ? !ir_is_element(type) : type != t->type)
         FAIL(1, s, "its value is %s, the tensor %s", opjit_ir_type_name(type), opjit_ir_type_name(t->type));
     TRY(check_bounds(v, s));
     for (uint32_t d = 0; d < vars; d++)

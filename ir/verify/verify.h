@@ -5,6 +5,7 @@
 #define OPJIT_IR_VERIFY_VERIFY_H
 
 #include "ir/core/internal.h"
+#include "ir/eval/numerics.h"
 
 typedef struct verifier {
     ir_func *f; /* the copy */
