@@ -160,6 +160,16 @@ void opjit_fe_own(const op_lowering *l, ir_ref statement, ir_ref at[OPJIT_MAX_RA
         at[d] = d < l->op->inputs[0].rank && !l->f->failed ? opjit_ir_coordinate(l->f, statement, d) : 0;
 }
 
+void opjit_fe_set(op_lowering *l, ir_ref statement, ir_ref x)
+{
+    ir_func *f = l->f;
+
+    if (f->failed)
+        return;
+    const ir_type type = f->tensors[ir_at(f, statement)->ref].type;
+    opjit_ir_set_value(f, statement, ir_at(f, x)->type == type ? x : ir_expr1(f, IR_CAST, type, x));
+}
+
 ir_ref opjit_fe_real(ir_func *f, ir_type type, uint64_t value)
 {
     return ir_expr1(f, IR_CAST, type, opjit_ir_const(f, IR_U64, value));

@@ -33,6 +33,8 @@ ir_ref opjit_fe_wide_input(op_lowering *l, const ir_ref *at);
 ir_ref opjit_fe_value_at(op_lowering *l, ir_ref def, uint32_t axes, const ir_ref *at);
 /* The coordinates of a statement that has the input's rank. */
 void opjit_fe_own(const op_lowering *l, ir_ref statement, ir_ref at[OPJIT_MAX_RANK]);
+/* Sets the value of a statement (of opjit_fe_def, _reduce or _output), rounded to the type of what it makes. */
+void opjit_fe_set(op_lowering *l, ir_ref statement, ir_ref x);
 /* A whole number in a floating type. */
 ir_ref opjit_fe_real(ir_func *f, ir_type type, uint64_t value);
 

@@ -81,15 +81,6 @@ static opjit_status validate_reduce(const opjit_operator *op, opjit_error *error
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
 
-/* Sets the output's value to x, which has the type that FLOAT16 is computed in. */
-static void set_output(op_lowering *l, ir_ref out, ir_ref x)
-{
-    const ir_type type = opjit_fe_output_type(l, 0);
-
-    if (!l->f->failed)
-        opjit_ir_set_value(l->f, out, ir_at(l->f, x)->type == type ? x : ir_expr1(l->f, IR_CAST, type, x));
-}
-
 /* Reduces f(x) and returns the result at the output's coordinates; *out_statement is the output's statement. */
 static ir_ref lower_simple(op_lowering *l, ir_kind kind, DML_REDUCE_FUNCTION function, uint32_t axes, ir_ref *out)
 {
@@ -138,7 +129,7 @@ static void lower_log_sum_exp(op_lowering *l, uint32_t axes)
     const ir_ref out = opjit_fe_output(l, 0);
     opjit_fe_own(l, out, at);
     const ir_ref log = ir_expr1(f, IR_LOG, wide, opjit_fe_value_at(l, sum, 0, at));
-    set_output(l, out, ir_expr2(f, IR_ADD, wide, opjit_fe_value_at(l, finite, 0, at), log));
+    opjit_fe_set(l, out, ir_expr2(f, IR_ADD, wide, opjit_fe_value_at(l, finite, 0, at), log));
 }
 
 static ir_kind kind_of(DML_REDUCE_FUNCTION function)
@@ -174,7 +165,7 @@ static void lower_reduce(op_lowering *l)
         x = ir_expr1(f, IR_SQRT, type, x);
     else if (desc->Function == DML_REDUCE_FUNCTION_LOG_SUM)
         x = ir_expr1(f, IR_LOG, type, x);
-    set_output(l, out, x);
+    opjit_fe_set(l, out, x);
 }
 
 const op_def opjit_fe_op_reduce = {
@@ -230,7 +221,7 @@ static void lower_arg(op_lowering *l, ir_kind first, ir_kind last)
     const ir_ref x = lower_simple(l, kind, DML_REDUCE_FUNCTION_MAX,
                                   opjit_fe_axes_mask(desc->Axes, desc->AxisCount), &out);
 
-    set_output(l, out, x);
+    opjit_fe_set(l, out, x);
 }
 
 static void lower_argmin(op_lowering *l)

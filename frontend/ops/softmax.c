@@ -61,14 +61,6 @@ static ir_type wide_of(const op_lowering *l)
     return opjit_fe_wide(opjit_fe_output_type(l, 0));
 }
 
-static void set_output(op_lowering *l, ir_ref out, ir_ref x)
-{
-    const ir_type type = opjit_fe_output_type(l, 0);
-
-    if (!l->f->failed)
-        opjit_ir_set_value(l->f, out, ir_at(l->f, x)->type == type ? x : ir_expr1(l->f, IR_CAST, type, x));
-}
-
 static ir_ref lower_max(op_lowering *l, uint32_t axes)
 {
     ir_ref at[OPJIT_MAX_RANK];
@@ -121,7 +113,7 @@ static void lower_softmax_over(op_lowering *l, uint32_t axes)
     opjit_fe_own(l, out, at);
     const ir_ref y = opjit_fe_value_at(l, e, 0, at), by = opjit_fe_value_at(l, scale, axes, at);
     if (!f->failed)
-        set_output(l, out, ir_expr2(f, IR_MUL, wide, y, by));
+        opjit_fe_set(l, out, ir_expr2(f, IR_MUL, wide, y, by));
 }
 
 /* (x - m) - log of the sum of exp(x - m) */
@@ -148,7 +140,7 @@ static void lower_log_softmax_over(op_lowering *l, uint32_t axes)
     const ir_ref own = opjit_fe_wide_input(l, at), most = opjit_fe_value_at(l, max, axes, at);
     const ir_ref less = opjit_fe_value_at(l, log, axes, at);
     if (!f->failed)
-        set_output(l, out, ir_expr2(f, IR_SUB, wide, ir_expr2(f, IR_SUB, wide, own, most), less));
+        opjit_fe_set(l, out, ir_expr2(f, IR_SUB, wide, ir_expr2(f, IR_SUB, wide, own, most), less));
 }
 
 /* 1 at the index that ARGMAX gives, else 0. */
@@ -172,7 +164,7 @@ static void lower_hardmax_over(op_lowering *l, uint32_t axes)
         return;
     const ir_type wide = wide_of(l);
     const ir_ref hit = ir_expr2(f, IR_EQ, IR_BOOL, ir_expr1(f, IR_ELEM, IR_U32, number), chosen);
-    set_output(l, out, ir_expr3(f, IR_SELECT, wide, hit, opjit_fe_real(f, wide, 1), opjit_ir_const(f, wide, 0)));
+    opjit_fe_set(l, out, ir_expr3(f, IR_SELECT, wide, hit, opjit_fe_real(f, wide, 1), opjit_ir_const(f, wide, 0)));
 }
 
 static uint32_t last_axis(const op_lowering *l)

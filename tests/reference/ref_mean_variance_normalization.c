@@ -3,45 +3,20 @@
  * axes its mean and variance, in the documented order of sums, then its elements.  Every operation rounds to float
  * (FLOAT64: double); of activations RELU alone. */
 #include <math.h>
-#include <string.h>
 
 #include "tests/reference/reference.h"
-
-static double value_of(DML_TENSOR_DATA_TYPE type, uint64_t bits)
-{
-    const uint32_t word = (uint32_t)bits;
-    double d;
-    float f;
-    memcpy(&d, &bits, 8);
-    memcpy(&f, &word, 4);
-    return type == DML_TENSOR_DATA_TYPE_FLOAT16   ? ref_float_of_half((uint16_t)bits)
-           : type == DML_TENSOR_DATA_TYPE_FLOAT32 ? f
-                                                  : d;
-}
-
-static uint64_t bits_of(DML_TENSOR_DATA_TYPE type, double x)
-{
-    const float f = (float)x;
-    uint32_t word;
-    uint64_t bits;
-    memcpy(&word, &f, 4);
-    memcpy(&bits, &x, 8);
-    return type == DML_TENSOR_DATA_TYPE_FLOAT16   ? ref_half_of_float(f)
-           : type == DML_TENSOR_DATA_TYPE_FLOAT32 ? word
-                                                  : bits;
-}
 
 typedef struct group {
     ref_tensor in;
     const void *base;
     uint32_t axes, lanes, at[8];
     uint64_t count;
+    const double *mean; /* what terms of a sum are off; NULL: the elements themselves */
 } group;
 
-/* Double has more than twice the digits of float, so rounding twice is rounding once. */
 static double rounded(const group *g, double x)
 {
-    return g->in.dtype == DML_TENSOR_DATA_TYPE_FLOAT64 ? x : (double)(float)x;
+    return ref_rounded(g->in.dtype, x);
 }
 
 /* Where element k of those that are normalised together is, row-major over the axes. */
@@ -58,29 +33,24 @@ static double element(const group *g, uint64_t k)
 {
     uint32_t at[8];
     coordinates(g, k, at);
-    return value_of(g->in.dtype, ref_get(&g->in, g->base, at));
+    return ref_real(g->in.dtype, ref_get(&g->in, g->base, at));
+}
+
+static double term(void *user, uint64_t k)
+{
+    const group *g = user;
+    if (g->mean == NULL)
+        return element(g, k);
+    const double off = rounded(g, element(g, k) - *g->mean);
+    return rounded(g, off * off);
 }
 
 /* Of the elements, or of the squares of what they are off the mean. */
 static double average(const group *g, const double *mean)
 {
-    double total = 0;
-    for (uint64_t first = 0; first < g->count; first += 4096) {
-        double lane[32] = { 0 };
-        for (uint64_t k = first; k < g->count && k < first + 4096; k++) {
-            double x = element(g, k);
-            if (mean != NULL) {
-                x = rounded(g, x - *mean);
-                x = rounded(g, x * x);
-            }
-            lane[k % g->lanes] = rounded(g, lane[k % g->lanes] + x);
-        }
-        for (uint32_t half = g->lanes / 2; half > 0; half /= 2)
-            for (uint32_t i = 0; i < half; i++)
-                lane[i] = rounded(g, lane[i] + lane[i + half]);
-        total = first == 0 ? lane[0] : rounded(g, total + lane[0]);
-    }
-    return rounded(g, total / rounded(g, (double)g->count));
+    group terms = *g;
+    terms.mean = mean;
+    return rounded(g, ref_sum(g->in.dtype, g->lanes, g->count, term, &terms) / rounded(g, (double)g->count));
 }
 
 /* Scale or Bias there, whose sizes of 1 stand for all. */
@@ -90,7 +60,7 @@ static double factor(const DML_TENSOR_DESC *desc, const void *base, const uint32
     uint32_t own[8];
     for (uint32_t d = 0; d < t.rank; d++)
         own[d] = t.sizes[d] == 1 ? 0 : at[d];
-    return value_of(t.dtype, ref_get(&t, base, own));
+    return ref_real(t.dtype, ref_get(&t, base, own));
 }
 
 /* The elements that have the coordinates g->at but along the axes. */
@@ -112,7 +82,7 @@ static void normalise(const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *desc
             x = rounded(g, x + factor(desc->BiasTensor, bias, at));
         if (desc->FusedActivation != NULL)
             x = x > 0 || x != x ? x : 0;
-        ref_set(&out, output, at, bits_of(out.dtype, x));
+        ref_set(&out, output, at, ref_real_bits(out.dtype, x));
     }
 }
 
@@ -120,14 +90,12 @@ void ref_mean_variance_normalization1(const DML_MEAN_VARIANCE_NORMALIZATION1_OPE
                                       const void *scale, const void *bias, void *output)
 {
     const ref_tensor out = ref_tensor_of(desc->OutputTensor);
-    group g = { .in = ref_tensor_of(desc->InputTensor), .base = input, .lanes = 1, .count = 1 };
+    group g = { .in = ref_tensor_of(desc->InputTensor), .base = input, .count = 1 };
     for (uint32_t i = 0; i < desc->AxisCount; i++)
         g.axes |= 1u << desc->Axes[i];
-    for (uint32_t d = 0; d < g.in.rank; d++) {
-        if (g.in.sizes[d] > 1)
-            g.lanes = (g.axes >> d & 1) != 0 ? 32 : 1;
+    for (uint32_t d = 0; d < g.in.rank; d++)
         g.count *= (g.axes >> d & 1) != 0 ? g.in.sizes[d] : 1;
-    }
+    g.lanes = ref_sum_lanes(&g.in, g.axes);
     for (uint64_t e = 0; e < ref_tensor_elements(&out); e++) {
         bool first = true;
         ref_tensor_coordinates(&out, e, g.at);

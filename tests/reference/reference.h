@@ -47,6 +47,13 @@ void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool pro
 void ref_mean_variance_normalization1(const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *desc, const void *input,
                                       const void *scale, const void *bias, void *output);
 
+/* --- floats as numbers (ref_sum.c) -------------------------------------------------------------------------------- */
+/* A floating element's value, and the element nearest to a value that was rounded (ref_rounded). */
+double ref_real(DML_TENSOR_DATA_TYPE dtype, uint64_t bits);
+uint64_t ref_real_bits(DML_TENSOR_DATA_TYPE dtype, double x);
+/* An operation's result, rounded to what the type is computed in: FLOAT32 for FLOAT16 and itself. */
+double ref_rounded(DML_TENSOR_DATA_TYPE dtype, double x);
+
 /* --- tensors (ref_tensor.c) --------------------------------------------------------------------------------------- */
 typedef struct ref_tensor {
     DML_TENSOR_DATA_TYPE dtype;
@@ -68,6 +75,15 @@ void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits);
 /* The element at these coordinates. */
 uint64_t ref_get(const ref_tensor *t, const void *base, const uint32_t coordinates[8]);
 void ref_set(const ref_tensor *t, void *base, const uint32_t coordinates[8], uint64_t bits);
+
+/* --- sums (ref_sum.c) --------------------------------------------------------------------------------------------- */
+/* In how many lanes elements along these axes (a bit each) are summed: 32 where the last dimension of more than one
+ * element is among them, else 1. */
+uint32_t ref_sum_lanes(const ref_tensor *t, uint32_t axes);
+/* Term k, rounded. */
+typedef double ref_term(void *user, uint64_t k);
+/* The sum of count terms in the documented order. */
+double ref_sum(DML_TENSOR_DATA_TYPE dtype, uint32_t lanes, uint64_t count, ref_term *term, void *user);
 
 /* --- scalars (ref_scalar.c) --------------------------------------------------------------------------------------- */
 uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype);

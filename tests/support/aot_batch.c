@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "frontend/ops/op.h"
+#include "tests/support/computed.h"
 #include "tests/support/moves.h"
 #include "tests/support/pointwise_case.h"
 
@@ -121,19 +122,16 @@ static void consider(aot_batch *b, const offer *o)
 }
 
 /* --- descriptors -------------------------------------------------------------------------------------------------- */
-/* An operator over axes, packed. */
+/* A reduction or a softmax, packed. */
 typedef struct axes_case {
     DML_OPERATOR_DESC op;
     union {
         DML_REDUCE_OPERATOR_DESC reduce;
         DML_ARGMAX_OPERATOR_DESC arg;
-        DML_CUMULATIVE_SUMMATION_OPERATOR_DESC running;
         DML_ACTIVATION_SOFTMAX_OPERATOR_DESC softmax;
         DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC softmax1;
-        DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC mvn;
-        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC mvn1;
     } desc;
-    test_tensor input, scale, bias, output;
+    test_tensor input, output;
     uint32_t axis;
 } axes_case;
 
@@ -141,21 +139,18 @@ static void axes_case_random(test_random *r, DML_OPERATOR_TYPE type, axes_case *
 {
     static const DML_TENSOR_DATA_TYPE indices[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
                                                     DML_TENSOR_DATA_TYPE_UINT64, DML_TENSOR_DATA_TYPE_INT64 };
-    const uint32_t rank = type == DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION ? 4 : 3;
+    const uint32_t rank = 3;
     const DML_REDUCE_FUNCTION function = (DML_REDUCE_FUNCTION)test_random_below(r, DML_REDUCE_FUNCTION_SUM_SQUARE + 1);
     const bool reduces = type == DML_OPERATOR_REDUCE || type == DML_OPERATOR_ARGMIN || type == DML_OPERATOR_ARGMAX;
     const bool arg = reduces && (type != DML_OPERATOR_REDUCE || function == DML_REDUCE_FUNCTION_ARGMAX ||
                                  function == DML_REDUCE_FUNCTION_ARGMIN);
     const DML_TENSOR_DATA_TYPE of = test_types[test_random_below(r, TEST_TYPE_COUNT)];
-    test_tensor *const tensors[] = { &c->input, &c->scale, &c->bias, &c->output };
-    const DML_TENSOR_DESC *in = &c->input.desc, *out = &c->output.desc, *scale = &c->scale.desc, *bias = &c->bias.desc;
+    const DML_TENSOR_DESC *in = &c->input.desc, *out = &c->output.desc;
     c->axis = (uint32_t)test_random_below(r, rank);
-    for (int i = 0; i < 4; i++)
-        test_tensor_link(tensors[i], i == 3 && arg ? indices[test_random_below(r, 4)] : of, rank);
-    for (uint32_t d = 0; d < rank; d++) {
+    test_tensor_link(&c->input, of, rank);
+    test_tensor_link(&c->output, arg ? indices[test_random_below(r, 4)] : of, rank);
+    for (uint32_t d = 0; d < rank; d++)
         c->input.sizes[d] = c->output.sizes[d] = 1 + (uint32_t)test_random_below(r, d + 1 == rank ? 70 : 5);
-        c->scale.sizes[d] = c->bias.sizes[d] = d == 1 ? c->input.sizes[d] : 1;
-    }
     if (reduces)
         c->output.sizes[c->axis] = 1;
     c->op = (DML_OPERATOR_DESC){ type, &c->desc };
@@ -164,18 +159,6 @@ static void axes_case_random(test_random *r, DML_OPERATOR_TYPE type, axes_case *
     case DML_OPERATOR_ARGMIN: /* its structure is the other one's */
     case DML_OPERATOR_ARGMAX:
         c->desc.arg = (DML_ARGMAX_OPERATOR_DESC){ in, out, 1, &c->axis, DML_AXIS_DIRECTION_DECREASING };
-        break;
-    case DML_OPERATOR_CUMULATIVE_SUMMATION:
-    case DML_OPERATOR_CUMULATIVE_PRODUCT:
-        c->desc.running =
-            (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ in, out, c->axis, DML_AXIS_DIRECTION_INCREASING, 0 };
-        break;
-    case DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION:
-        c->desc.mvn = (DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC){ in, scale, bias, out, 0, 1, 0.0625f, NULL };
-        break;
-    case DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1:
-        c->desc.mvn1 =
-            (DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC){ in, scale, bias, out, 1, &c->axis, 1, 0.0625f, NULL };
         break;
     case DML_OPERATOR_ACTIVATION_SOFTMAX1:
     case DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1:
@@ -191,6 +174,7 @@ typedef struct drawn {
     test_late late;
     move_case move;
     pointwise_case pointwise;
+    computed_case computed;
     axes_case axes;
 } drawn;
 
@@ -219,6 +203,9 @@ static void consider_random(aot_batch *b, DML_OPERATOR_TYPE type, drawn *d, bool
         move_case_random(&b->r, type, 500, &d->move);
         o.desc = &d->move.op;
         o.index_input = d->move.index_input;
+    } else if (computed_row_of(type) != NULL) {
+        computed_case_random(&b->r, computed_row_of(type), &d->computed);
+        o.desc = &d->computed.op;
     } else {
         axes_case_random(&b->r, type, &d->axes);
         o.desc = &d->axes.op;

@@ -31,8 +31,9 @@ typedef struct pointwise_case {
 void pointwise_case_random(test_random *r, const ref_pointwise_row *row, uint64_t most_elements, pointwise_case *out);
 /* Matrices, alone or a few, of 2 to 80 rows and columns, most inputs stored across the output. */
 void pointwise_case_across(test_random *r, const ref_pointwise_row *row, pointwise_case *out);
-/* Packed tensors of the rank, each dimension of size 2 but the last, which is 6, and the first 1 where it may be; all inputs; a ScaleBias of 2 and 1;
- * scalars that differ; the first value of enums; no fused activation.  types: of letter a and letter b. */
+/* Packed tensors of the rank, each dimension of size 2 but the last, which is 6, and the first, which is 1 where it may
+ * be; all inputs; a ScaleBias of 2 and 1; scalars that differ; the first value of enums; no fused activation.  types:
+ * of letter a and letter b. */
 void pointwise_case_plain(const ref_pointwise_row *row, const DML_TENSOR_DATA_TYPE types[2], uint32_t rank,
                           pointwise_case *out);
 /* Elements for an input: corners of its type, small numbers, random bits.  data is the binding. */

@@ -102,7 +102,8 @@ static void spoil_input(opjit_context *context, pointwise_case *c, uint32_t inpu
     memcpy(c->desc.bytes + field->offset, &given, sizeof given);
     const bool broadcasts = ref_pointwise_broadcasts(c->row, input);
     t->sizes[1]++;
-    refused(context, c, field, broadcasts ? ".Sizes[1]: 7, must be 1 or 6 as Input" : ".Sizes[1]: 7, must be 6 as Output");
+    refused(context, c, field,
+            broadcasts ? ".Sizes[1]: 7, must be 1 or 6 as Input" : ".Sizes[1]: 7, must be 6 as Output");
     t->sizes[1]--;
     t->buffer.DimensionCount = 1;
     refused(context, c, field,

@@ -95,6 +95,10 @@ static void tiny_fields(tiny *t, uint32_t rank)
             break;
         case OPJIT_FIELD_UINT32S:
         case OPJIT_FIELD_INT32S: memcpy(at, &numbers, sizeof numbers); break;
+        case OPJIT_FIELD_UINT32: /* of arrays and axes: below; others count something, one of it */
+            if (strncmp(field.name, "Axis", 4) != 0)
+                memcpy(at, ones, sizeof *ones);
+            break;
         case OPJIT_FIELD_FLOAT32: memcpy(at, &one, sizeof one); break;
         case OPJIT_FIELD_SCALE_BIAS: memcpy(at, &scale_bias, sizeof scale_bias); break;
         case OPJIT_FIELD_ENUM:
@@ -104,8 +108,6 @@ static void tiny_fields(tiny *t, uint32_t rank)
             break;
         default: break;
         }
-        if (strcmp(field.name, "BlockSize") == 0 || strstr(field.name, "DimensionCount") != NULL)
-            memcpy(at, ones, sizeof *ones); /* of slices and padding: overwritten by their arrays, which follow */
         if (is_array || (field.kind >= OPJIT_FIELD_UINT32S && field.kind <= OPJIT_FIELD_FLOAT32S))
             memcpy(t->desc.bytes + field.count_offset, &count, sizeof count);
     }

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* computed.c - the rows: how each operator's descriptor is drawn.  What is drawn by chance is, in the plain case, the
+ * most there can be. */
+#include "tests/support/computed.h"
+
+#include <string.h>
+
+/* --- draws -------------------------------------------------------------------------------------------------------- */
+
+static bool chance(computed_draw *d, unsigned percent)
+{
+    return d->r == NULL || test_random_chance(d->r, percent);
+}
+
+static uint32_t below(computed_draw *d, uint32_t bound)
+{
+    return d->r == NULL ? bound - 1 : (uint32_t)test_random_below(d->r, bound);
+}
+
+static void lay_out(computed_draw *d, test_tensor *t, bool is_output)
+{
+    if (d->r == NULL)
+        test_tensor_measure(t);
+    else
+        test_tensor_random_layout(d->r, t, is_output);
+}
+
+/* Input 0 and the output: of one shape. */
+static void draw_tensors(computed_draw *d, uint64_t most, bool rows)
+{
+    test_tensor *in = &d->c->inputs[0], *out = &d->c->output;
+    d->c->present[0] = true;
+    test_tensor_link(in, d->type, d->rank);
+    test_tensor_link(out, d->type, d->rank);
+    for (uint32_t i = 0; i < d->rank && d->r == NULL; i++)
+        in->sizes[i] = 2 + i % 4;
+    if (d->r != NULL)
+        test_tensor_random_sizes(d->r, in, most);
+    if (d->r != NULL && rows) { /* around the length of a round, or of several */
+        for (uint32_t i = 0; i + 1 < d->rank; i++)
+            in->sizes[i] = 1 + below(d, d->rank > 4 ? 2 : 3);
+        in->sizes[d->rank - 1] = 1 + below(d, chance(d, 70) ? 40 : 300);
+    }
+    memcpy(out->sizes, in->sizes, sizeof out->sizes);
+    lay_out(d, in, false);
+    lay_out(d, out, true);
+}
+
+/* An input some of whose sizes are 1 where input 0's are not; NULL: it is absent. */
+static const DML_TENSOR_DESC *draw_factor(computed_draw *d, uint32_t i)
+{
+    test_tensor *t = &d->c->inputs[i];
+    d->c->present[i] = chance(d, 60);
+    if (!d->c->present[i])
+        return NULL;
+    test_tensor_link(t, d->type, d->rank);
+    for (uint32_t k = 0; k < d->rank; k++)
+        t->sizes[k] = (d->r == NULL ? k == 0 : chance(d, 50)) ? 1 : d->c->inputs[0].sizes[k];
+    lay_out(d, t, false);
+    return &t->desc;
+}
+
+/* Some axes, at least one, the last first; how many. */
+static uint32_t draw_axes(computed_draw *d)
+{
+    uint32_t count = 0;
+    for (uint32_t k = d->rank; k-- > 0;)
+        if (d->r == NULL ? k > 0 || d->rank == 1 : chance(d, 50) || (k == 0 && count == 0))
+            d->c->axes[count++] = k;
+    return count;
+}
+
+/* RELU or none, which is all that references know. */
+static const DML_OPERATOR_DESC *draw_activation(computed_draw *d)
+{
+    d->c->relu = (DML_OPERATOR_DESC){ DML_OPERATOR_ACTIVATION_RELU, &d->c->relu_desc };
+    return chance(d, 30) ? &d->c->relu : NULL;
+}
+
+/* --- running sums and products ------------------------------------------------------------------------------------ */
+
+static void draw_running(computed_draw *d)
+{
+    const bool rows = chance(d, 40);
+    draw_tensors(d, d->r != NULL && test_random_chance(d->r, 10) ? 12000 : 500, rows);
+    d->c->desc.running = (DML_CUMULATIVE_SUMMATION_OPERATOR_DESC){ &d->c->inputs[0].desc, &d->c->output.desc,
+                                                                   rows ? d->rank - 1 : below(d, d->rank),
+                                                                   (DML_AXIS_DIRECTION)below(d, 2), chance(d, 50) };
+}
+
+static void running(const void *user, const void *const *inputs, void *out)
+{
+    const computed_case *c = user;
+    ref_cumulative(&c->desc.running, c->op.Type == DML_OPERATOR_CUMULATIVE_PRODUCT, inputs[0], out);
+}
+
+/* --- normalizations ----------------------------------------------------------------------------------------------- */
+
+static void draw_mvn1(computed_draw *d)
+{
+    draw_tensors(d, d->r != NULL && test_random_chance(d->r, 4) ? 5000 : 200, false);
+    const DML_TENSOR_DESC *scale = draw_factor(d, 1), *bias = draw_factor(d, 2);
+    const uint32_t count = draw_axes(d);
+    d->c->desc.mvn1 = d->c->over_axes =
+        (DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC){ &d->c->inputs[0].desc, scale,    bias,
+                                                          &d->c->output.desc,    count,    d->c->axes,
+                                                          chance(d, 70),         0x1p-10f, draw_activation(d) };
+}
+
+static void draw_mvn(computed_draw *d)
+{
+    draw_mvn1(d);
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *same = &d->c->over_axes;
+    const bool across = chance(d, 50);
+    memcpy(d->c->axes, (const uint32_t[]){ 3, 2, 1 }, 3 * sizeof *d->c->axes);
+    same->AxisCount = across ? 3 : 2;
+    d->c->desc.mvn = (DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC){
+        same->InputTensor,       same->ScaleTensor, same->BiasTensor,     same->OutputTensor, across,
+        same->NormalizeVariance, same->Epsilon,     same->FusedActivation
+    };
+}
+
+static void mvn(const void *user, const void *const *inputs, void *out)
+{
+    const computed_case *c = user;
+    ref_mean_variance_normalization1(&c->over_axes, inputs[0], inputs[1], inputs[2], out);
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+#define ROW(NAME) .type = DML_OPERATOR_##NAME, .name = #NAME
+/* clang-format off */
+const computed_row computed_rows[] = {
+    { ROW(CUMULATIVE_SUMMATION), { { 0x2100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
+    { ROW(CUMULATIVE_PRODUCT), { { 0x3100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
+    { ROW(MEAN_VARIANCE_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, draw_mvn, mvn },
+    { ROW(MEAN_VARIANCE_NORMALIZATION1), { { 0x2100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn1, mvn },
+};
+/* clang-format on */
+const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;
+
+const computed_row *computed_row_of(DML_OPERATOR_TYPE type)
+{
+    for (uint32_t i = 0; i < computed_row_count; i++)
+        if (computed_rows[i].type == type)
+            return &computed_rows[i];
+    return NULL;
+}
+
+static char class_of(DML_TENSOR_DATA_TYPE type)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+    case DML_TENSOR_DATA_TYPE_FLOAT16: return 'F';
+    case DML_TENSOR_DATA_TYPE_FLOAT64: return 'D';
+    case DML_TENSOR_DATA_TYPE_UINT64:
+    case DML_TENSOR_DATA_TYPE_INT64:
+    case DML_TENSOR_DATA_TYPE_UINT32:
+    case DML_TENSOR_DATA_TYPE_INT32: return 'L';
+    default: return 'S';
+    }
+}
+
+static const computed_support *support_at(const computed_row *row, uint32_t level)
+{
+    const computed_support *found = NULL;
+    for (uint32_t i = 0; i < 4 && row->support[i].types != NULL; i++)
+        if (row->support[i].level <= (level == 0 ? COMPUTED_NONE : level))
+            found = &row->support[i];
+    return found;
+}
+
+bool computed_allows(const computed_row *row, uint32_t level, uint32_t rank, DML_TENSOR_DATA_TYPE type)
+{
+    const computed_support *s = support_at(row, level);
+    return s != NULL && rank >= s->rank_min && rank <= s->rank_max && strchr(s->types, class_of(type)) != NULL;
+}
+
+/* --- cases -------------------------------------------------------------------------------------------------------- */
+
+static void make(computed_draw *d, const computed_row *row)
+{
+    memset(d->c, 0, sizeof *d->c);
+    d->c->op = (DML_OPERATOR_DESC){ row->type, &d->c->desc };
+    row->draw(d);
+}
+
+void computed_case_random(test_random *r, const computed_row *row, computed_case *out)
+{
+    const computed_support *s = support_at(row, 0);
+    computed_draw d = { .r = r, .c = out };
+    do
+        d.type = test_types[test_random_below(r, TEST_TYPE_COUNT)];
+    while (strchr(s->types, class_of(d.type)) == NULL);
+    const uint32_t most = s->rank_max > s->rank_min + 4 && !test_random_chance(r, 10) ? s->rank_min + 3 : s->rank_max;
+    d.rank = s->rank_min + (uint32_t)test_random_below(r, most - s->rank_min + 1);
+    make(&d, row);
+}
+
+void computed_case_plain(const computed_row *row, uint32_t rank, DML_TENSOR_DATA_TYPE type, computed_case *out)
+{
+    make(&(computed_draw){ .c = out, .type = type, .rank = rank }, row);
+}
+
+operator_case computed_case_of(const computed_row *row, const computed_case *c)
+{
+    operator_case of = { .op = &c->op,
+                         .output = &c->output,
+                         .low = -5,
+                         .high = 7, /* products vanish or overflow slowly */
+                         .reference = row->reference,
+                         .user = c };
+    for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
+        of.inputs[i] = c->present[i] ? &c->inputs[i] : NULL;
+    return of;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* computed.h - operators that compute one output of all elements along axes or in windows of their inputs, a row each:
+ * what the documents allow, a draw of its fields, its reference.  The row is all that tests know of an operator:
+ * property.computed and its forms for other machines, fe.computed and property.aot go over all of them. */
+#ifndef OPJIT_TESTS_SUPPORT_COMPUTED_H
+#define OPJIT_TESTS_SUPPORT_COMPUTED_H
+
+#include "tests/reference/reference.h"
+#include "tests/support/operator_case.h"
+
+/* Holds all that its descriptor points to: don't copy. */
+typedef struct computed_case {
+    DML_OPERATOR_DESC op;
+    union {
+        DML_CUMULATIVE_SUMMATION_OPERATOR_DESC running; /* CUMULATIVE_PRODUCT has the same fields */
+        DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC mvn;
+        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC mvn1;
+    } desc;
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC over_axes; /* MEAN_VARIANCE_NORMALIZATION with Axes */
+    DML_OPERATOR_DESC relu;
+    DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;
+    test_tensor inputs[OPERATOR_INPUTS], output;
+    bool present[OPERATOR_INPUTS];
+    uint32_t axes[8];
+} computed_case;
+
+/* What a draw works with: the output's type and rank; r is NULL for the plain case. */
+typedef struct computed_draw {
+    test_random *r;
+    computed_case *c;
+    DML_TENSOR_DATA_TYPE type;
+    uint32_t rank;
+} computed_draw;
+
+/* From this feature level on, which of these ranks and types: F of 16 and 32 bits, L integers of 64 and 32, D FLOAT64.
+ * COMPUTED_NONE: without a feature level. */
+typedef struct computed_support {
+    uint32_t level, rank_min, rank_max;
+    const char *types;
+} computed_support;
+#define COMPUTED_NONE 0x10000u
+
+typedef struct computed_row {
+    DML_OPERATOR_TYPE type;
+    const char *name;
+    computed_support support[4];    /* by the documents, ascending; COMPUTED_NONE is the last one */
+    void (*draw)(computed_draw *d); /* inputs, output, fields */
+    /* What an operator_case's reference is; user is the computed_case. */
+    void (*reference)(const void *user, const void *const *inputs, void *out);
+} computed_row;
+
+extern const computed_row computed_rows[];
+extern const uint32_t computed_row_count;
+const computed_row *computed_row_of(DML_OPERATOR_TYPE type); /* NULL: none */
+/* Whether the documents allow it at a feature level; 0: without one. */
+bool computed_allows(const computed_row *row, uint32_t level, uint32_t rank, DML_TENSOR_DATA_TYPE type);
+
+/* A legal descriptor of any layout, rank and type. */
+void computed_case_random(test_random *r, const computed_row *row, computed_case *out);
+/* The same one each time, legal or not: packed tensors whose sizes are 2, 3, 4 ..., all inputs, all axes that may be
+ * there, the last value of each number, every switch on. */
+void computed_case_plain(const computed_row *row, uint32_t rank, DML_TENSOR_DATA_TYPE type, computed_case *out);
+/* The case for operator_case_check. */
+operator_case computed_case_of(const computed_row *row, const computed_case *c);
+
+#endif
