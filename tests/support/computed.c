@@ -126,6 +126,19 @@ static void mvn(const void *user, const void *const *inputs, void *out)
     ref_mean_variance_normalization1(&c->over_axes, inputs[0], inputs[1], inputs[2], out);
 }
 
+static void draw_lp(computed_draw *d)
+{
+    draw_tensors(d, d->r != NULL && test_random_chance(d->r, 4) ? 12000 : 300, chance(d, 30));
+    d->c->desc.lp = (DML_LP_NORMALIZATION_OPERATOR_DESC){ &d->c->inputs[0].desc, &d->c->output.desc, below(d, d->rank),
+                                                          chance(d, 50) ? 0x1p-10f : 0, 1 + below(d, 2) };
+}
+
+static void lp(const void *user, const void *const *inputs, void *out)
+{
+    const computed_case *c = user;
+    ref_lp_normalization(&c->desc.lp, inputs[0], out);
+}
+
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 #define ROW(NAME) .type = DML_OPERATOR_##NAME, .name = #NAME
@@ -135,6 +148,7 @@ const computed_row computed_rows[] = {
     { ROW(CUMULATIVE_PRODUCT), { { 0x3100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
     { ROW(MEAN_VARIANCE_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, draw_mvn, mvn },
     { ROW(MEAN_VARIANCE_NORMALIZATION1), { { 0x2100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn1, mvn },
+    { ROW(LP_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_lp, lp },
 };
 /* clang-format on */
 const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;

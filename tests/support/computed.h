@@ -13,6 +13,7 @@ typedef struct computed_case {
     DML_OPERATOR_DESC op;
     union {
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC running; /* CUMULATIVE_PRODUCT has the same fields */
+        DML_LP_NORMALIZATION_OPERATOR_DESC lp;
         DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC mvn;
         DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC mvn1;
     } desc;
