@@ -2,10 +2,10 @@
 /* cg.h - what the files of codegen share: the state of one function in the making, and the helpers that emit into it.
  * Not for anybody else: the door is codegen.h.
  *
- * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; loop.c cuts its
- * loops into pieces (whole vectors several at a time, single vectors, the remainder) and emits the body once a piece;
- * stmt.c, expr.c, index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and
- * expand.c turn one operation on values into instructions.  After the plan nothing fails.
+ * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; strategies.c chooses
+ * how each loop is done (plan.h); loop.c emits a loop as its plan says, and the body once a piece; stmt.c, expr.c,
+ * index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one operation on values
+ * into instructions.  After the survey nothing fails.
  *
  * Values.  Expressions that depend on the vectorised loop are vectors, all others scalars, splatted where they meet.
  * Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so that
@@ -162,7 +162,7 @@ typedef struct cg_loop {
     LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable gives it */
     int64_t offset;         /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
-    int64_t most;           /* iterations at most; 0 where nobody asks */
+    const struct cg_plan *plan; /* NULL: it is the stage's */
     uint32_t threads;       /* that take groups of iterations in turn; 1 but where the loop is spread */
     uint32_t scope;         /* id of the scope around all of its pieces */
     LLVMValueRef slot;      /* where the variable is in memory, or NULL; iv is then what block `home` read there */
@@ -212,8 +212,6 @@ typedef struct cg_fronts {
     LLVMValueRef iv;           /* of the one whose turn it is not */
     cg_entry *cache[CG_SLOTS]; /* what is remembered there */
     LLVMValueRef rows;         /* of the stage, from one to the other, where it does two rows at a time; else NULL */
-    uint32_t copies;           /* then: in a round of both */
-    int64_t row, point_growth; /* elements of a row; from a row's point to that of the next one */
 } cg_fronts;
 
 /* A vector that was read from a table. */
@@ -223,11 +221,22 @@ typedef struct cg_table_read {
     uint32_t uses;
 } cg_table_read;
 
-/* What remainders are taken with: numbers in place of HEAD and of the stage's variable, which are not known. */
+/* Numbers in place of HEAD and of the stage's variable, which are not known.  What is affine in them and the same for
+ * all of the guesses is so for all numbers. */
 typedef struct cg_guess {
     bool on;
     uint64_t head, stage;
 } cg_guess;
+enum { CG_GUESSES = 3 };
+extern const cg_guess opjit_cg_guesses[CG_GUESSES];
+
+/* What remainders are taken with. */
+typedef struct cg_residues {
+    const struct cg_func *f;
+    ir_ref moving;  /* variable of the loop in vectors; 0: there is none */
+    uint32_t lanes; /* it moves by as many from where the loop begins; 0: it may be anywhere */
+    cg_guess guess;
+} cg_residues;
 
 typedef struct cg_constant {
     LLVMValueRef constant, memory, value;
@@ -262,6 +271,10 @@ typedef struct cg_func {
     struct {
         LLVMTypeRef i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, none;
     } type;
+    const struct cg_traits *traits;
+    struct cg_stage_plan *stage;
+    struct cg_plan **plans;    /* by node: of loops */
+    const struct cg_plan *first_plan;
     cg_info *info;             /* by node */
     cg_entry *cache[CG_SLOTS]; /* by node */
     cg_entry *own[CG_SLOTS];   /* of the copy that is being emitted: cache, but where copies are made side by side */
@@ -290,16 +303,11 @@ typedef struct cg_func {
     bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
     bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
     bool aligned;        /* it begins where the store's memory has a whole vector */
-    bool nontemporal;    /* stores of this loop */
-    bool streams;        /* some loop of the stage has such */
-    bool fetches;        /* this loop is to read ahead */
-    bool sinks;          /* what does not change in this loop is computed in its rounds */
+    bool streams;        /* some loop of the stage stores around the caches */
     bool binade;         /* the numbers of this round, stored as halves, are of one */
     LLVMValueRef growth; /* then: of their bits, from one vector to the CG_CHAINS-th after it */
-    ir_ref point;        /* select whose condition is put off: false in all elements but one; 0: none */
     LLVMValueRef nowhere; /* memory for an element that is not to be stored */
-    LLVMValueRef table;  /* of what the loop stores, by its variable; NULL: it is computed */
-    uint32_t table_lanes, table_period; /* vectors of as many lanes, after which it repeats; 0: too many for registers */
+    LLVMValueRef table;  /* of what the innermost loop stores, by its variable, where its plan has one */
     cg_table_read table_read[CG_TABLE_VECTORS];
     cg_turn turn;
     cg_fronts fronts;
@@ -310,7 +318,6 @@ typedef struct cg_func {
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
     LLVMValueRef line;   /* memory for a line that two iterations share */
-    cg_guess guess;
     ir_launch launch;    /* GPUs: of this stage */
     uint32_t buffer_count; /* arguments that are buffers */
     LLVMValueRef *constant_data; /* constant buffers, if they are in the module; else NULL: arguments, too */
@@ -425,19 +432,21 @@ LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                            
 /* Before a loop: what ELEM makes of an index that moves with its variable, but for that. */
 void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes);
 /* The remainder of an index expression modulo m where it is the same for all iterations. */
-bool opjit_cg_residue(const cg_func *f, ir_ref node, uint64_t m, uint64_t *out);
+bool opjit_cg_residue(const cg_residues *with, ir_ref node, uint64_t m, uint64_t *out);
+cg_residues opjit_cg_residues(const cg_func *f); /* of the piece that is being emitted */
 /* Whether a <= b, always. */
 bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b);
 /* The remainder of b - a modulo m, where it is the same whatever HEAD and the stage's variable are. */
-bool opjit_cg_gap(cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out);
+bool opjit_cg_gap(const cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out);
 /* memory.c */
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
 void opjit_cg_store(cg_func *f, ir_ref statement);
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal);
-/* Of the only store of the innermost loop, to elements side by side: whether its vectors are known to be whole ones
- * in memory; and the variable's value where the first whole vector begins, from `from` on. */
-bool opjit_cg_is_aligned(cg_func *f, ir_ref store, uint32_t lanes);
+/* Of the only store of a loop, to elements side by side: whether its vectors of `lanes` are known to be whole ones in
+ * memory. */
+bool opjit_cg_is_aligned(const cg_func *f, ir_ref store, ir_ref var, uint32_t lanes);
+/* The same of the innermost loop: the variable's value where the first whole vector begins, from `from` on. */
 LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from);
 /* Whether a piece with a mask can do this access: one vector, contiguous. */
 bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t step);
@@ -449,22 +458,16 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
 /* --- statements --------------------------------------------------------------------------------------------------- */
 void opjit_cg_block(cg_func *f, ir_ref first);
 /* The block of a vectorised loop for all copies, an operation of one after that of the other: what waits for itself
- * in one leaves room for the others.  false: nothing was emitted. */
-bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies);   /* stmt.c */
+ * in one leaves room for the others.  `abreast` of them at most.  false: nothing was emitted. */
+bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t abreast);   /* stmt.c */
 void opjit_cg_for(cg_func *f, ir_ref statement); /* loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
 void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
-/* table.c: what the innermost loop, from lo on for `count` iterations, stores in each of its runs alike, if that had
- * better be read than computed; else NULL.  The second reads it for this copy: integers of that many bits. */
-LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref lo, int64_t count);
+/* table.c: what the innermost loop's table has for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 /* two_streams.c: copies at two fronts, a half at each, where f->fronts.distance is given. */
 void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
-/* Whether the stage is rows of one value but for one element that are better off two at a time; says how. */
-bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out);
-/* AMD's cores, whose stores beyond the first cache go another way than those of others that were measured. */
-bool opjit_cg_is_zen(const cg_func *f);
 /* transpose.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
 void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);
@@ -476,23 +479,9 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
-/* one_element.c: of the body of the innermost loop, in vectors of `lanes` and of at least `least` iterations: what
- * chooses one value in one element and another one in all others; 0: nothing does. */
-ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least);
-/* By how much the column of its element grows from row to row; 0: not by the same. */
-int64_t opjit_cg_point_growth(const cg_func *f, ir_ref point, ir_ref row);
-/* f->point's element, if it is one of `count` from `begin` on, after the others; of two rows where there are two. */
-void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count);
-/* half_integers.c: whether the body of the innermost loop, of at most `most` iterations, stores whole numbers that grow by
- * the same as halves; and a round of CG_HALF_COPIES vectors of them, made in rounds of `unroll` where they are not of
- * one binade. */
-enum { CG_HALF_COPIES = 16 };
+/* half_integers.c */
 /* cast f16 (elem f32 x) where all lanes of x are short integers, which the target converts; else NULL. */
 LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node);
-bool opjit_cg_halves(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t most);
-void opjit_cg_put_halves(cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, LLVMValueRef iv);
-bool opjit_cg_is_edge(const cg_func *f, ir_ref loop); /* row_edge.c */
-void opjit_cg_row_edge(cg_func *f, ir_ref loop);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* accumulator.c */
@@ -544,7 +533,7 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage);
 LLVMValueRef opjit_cg_grid_param(cg_func *f, uint32_t param, ir_type type); /* counted from 0 */
 LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor);
 LLVMValueRef opjit_cg_grid_folds(cg_func *f); /* shared memory for what warps fold to */
-void opjit_cg_spread(cg_func *f, ir_ref loop);
+void opjit_cg_spread(cg_func *f, const struct cg_plan *plan);
 /* Around what only one thread of the team is to do, where all of them do the same; NULL: each does its own. */
 LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
 void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
@@ -565,7 +554,7 @@ void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block
 
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
-opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
+opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
 opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
 /* single_stage.c: what a function's stages are taken from; and a stage as a function of its own, good until the next one. */
 opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr.c - expressions: what is emitted once and remembered, what is emitted before a loop, and lazy selects.
  * Operations themselves are in arith.c and index.c. */
-#include "codegen/cg.h"
+#include "codegen/stores/plan.h"
 
 bool opjit_cg_varies(const cg_func *f, ir_ref node)
 {
@@ -75,7 +75,8 @@ static LLVMValueRef emit_select(cg_func *f, ir_ref node)
 {
     const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
     const uint32_t bits = lanes > 1 && ir_at(f->ir, node)->type == IR_INDEX ? opjit_cg_lane_bits(f, node) : 0;
-    if (node == f->point)
+    const struct cg_plan *plan = f->loops[f->loop_count - 1].plan;
+    if (plan && node == plan->point)
         return emit_plain(f, ir_operand(f->ir, node, 2), lanes, bits);
     LLVMValueRef c = opjit_cg_emit(f, ir_operand(f->ir, node, 0)), arms[2];
     for (uint32_t i = 0; i < 2; i++) {

@@ -4,11 +4,7 @@
 
 #include <stdio.h>
 
-enum {
-    STACK_ALIGN = 16, /* bytes, of every calling convention here */
-    AT_ONCE = 8, /* vectors of short iterations in a round: at quick it stores the variable, beside what it is for */
-    MOST_WEIGHT = 24, /* of what they store */
-};
+enum { STACK_ALIGN = 16 /* bytes, of every calling convention here */ };
 
 static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *value)
 {
@@ -85,39 +81,6 @@ static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
     opjit_cg_scope_pop(f);
 }
 
-/* Whether some loop in the stage's iteration has a length that differs from row to row, and conditions for it. */
-static bool is_ragged(const cg_func *f, ir_ref first)
-{
-    bool ragged = false;
-    for (ir_ref s = first; s != 0 && !ragged; s = ir_at(f->ir, s)->next) {
-        int64_t least, most, part;
-        ragged = ir_at(f->ir, s)->op == IR_FOR && !opjit_cg_is_brief(f, s, &part) &&
-                 !(opjit_ir_span(f->ir, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most) &&
-                   opjit_ir_span(f->ir, ir_operand(f->ir, s, 1), ir_operand(f->ir, s, 0), &least) && least == -most);
-    }
-    return ragged;
-}
-
-/* Iterations of the stage that a round does: several, if they are a few vectors each, stored without a condition. */
-static int64_t iterations_at_once(const cg_func *f, ir_ref first)
-{
-    int64_t vectors = 0;
-    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
-        const ir_node *n = ir_at(f->ir, s), *store = ir_at(f->ir, n->body);
-        int64_t most;
-        if (n->op == IR_LET)
-            continue;
-        if (n->op != IR_FOR || n->vec < 2 || n->imm != 1 || store->op != IR_STORE || store->next != 0 ||
-            f->info[ir_operand(f->ir, n->body, 0)].weight > MOST_WEIGHT ||
-            !opjit_ir_span(f->ir, ir_operand(f->ir, s, 0), ir_operand(f->ir, s, 1), &most))
-            return 1;
-        vectors += (most + n->vec - 1) / n->vec;
-    }
-    if (f->peak || f->fronts.rows || vectors == 0 || vectors > AT_ONCE / 2 || is_ragged(f, first))
-        return 1;
-    return vectors == 1 ? AT_ONCE : vectors == 2 ? AT_ONCE / 2 : 2;
-}
-
 /* Iterations from begin, where guard holds, up to end, `once` of them a round. */
 static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef guard,
                             int64_t once)
@@ -135,7 +98,7 @@ static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMVal
         }
         opjit_cg_scope_push(f);
         f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
-        if (!f->peak && is_ragged(f, body))
+        if (f->stage->early)
             opjit_cg_early_here(f);
         opjit_cg_block(f, body);
         f->early = NULL;
@@ -158,16 +121,16 @@ static void emit_stage(cg_func *f, ir_ref stage)
     f->copy_scope = f->loop_scope = f->place_scope = 0;
     LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
     LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */
-    if (ir_index_value(f->ir, ir_operand(f->ir, stage, 1)) == 1) {
+    if (f->stage->once) {
         emit_once(f, n, guard);
         return;
     }
-    if (opjit_cg_rows_at_fronts(f, stage, &f->fronts)) { /* of an odd number of rows the middle one is done twice */
+    if (f->stage->rows.copies > 0) { /* of an odd number of rows the middle one is done twice */
         f->fronts.rows = LLVMBuildLShr(f->b, opjit_cg_sub(f, end, begin), opjit_cg_number(f, 64, 1, 1), "");
         end = opjit_cg_sub(f, end, f->fronts.rows);
     }
     opjit_cg_hoist(f, n->body, 0, 1);
-    const int64_t once = iterations_at_once(f, n->body);
+    const int64_t once = f->stage->at_once;
     if (once > 1) {
         LLVMValueRef count = opjit_cg_sub(f, opjit_cg_limit(f, true, end, begin), begin);
         LLVMValueRef whole = LLVMBuildAnd(f->b, count, opjit_cg_number(f, 64, 1, (uint64_t)-once), "");
@@ -204,18 +167,18 @@ opjit_status opjit_cg_stage(cg_func *f, const char *name)
         return opjit_rt_no_memory(f->error);
     f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
     f->mask = f->line = f->nowhere = f->table = NULL;
+    f->traits = opjit_cg_traits(f->target);
     f->early = NULL;
     f->rest = 0;
-    f->point = 0;
     f->edge = NULL;
     f->head = f->head_count = 0;
-    f->guess = (cg_guess){ .on = false };
     f->turn = (cg_turn){ .on = false };
     f->fronts = (cg_fronts){ .distance = NULL };
-    f->tail = f->shifted = f->aligned = f->nontemporal = f->streams = f->fetches = f->sinks = false;
+    f->tail = f->shifted = f->aligned = f->streams = false;
     f->fence = f->failed = f->accumulates = f->apart = f->vectors = f->rounds = false;
     f->scratch = f->block_memory = NULL;
     memset(f->first, 0, sizeof(f->first));
+    TRY(opjit_cg_survey(f, stage));
     TRY(opjit_cg_plan(f, stage));
     if (f->cpu->grid) {
         opjit_ir_launch_of(f->ir, stage, &f->launch);

@@ -2,6 +2,7 @@
 /* memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds
  * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
 #include "codegen/emit/access.h"
+#include "codegen/stores/plan.h"
 
 enum {
     LINE = 64,
@@ -211,16 +212,17 @@ LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a)
 }
 
 /* Remainder modulo m, under the guess, of the element's place counted from the line's begin before HEAD. */
-static bool place_after_head(const cg_func *f, const cg_access *a, uint64_t m, uint64_t *out)
+static bool place_after_head(const cg_residues *with, const cg_access *a, uint64_t m, uint64_t *out)
 {
+    const cg_func *f = with->f;
     uint64_t r = 0, sum = 0;
     for (uint32_t d = 0; d < a->rank; d++) {
         const uint64_t s = (uint64_t)cg_stride(f, a, d) % m;
-        if (s != 0 && !opjit_cg_residue(f, cg_coordinate(f, a, d), m, &r))
+        if (s != 0 && !opjit_cg_residue(with, cg_coordinate(f, a, d), m, &r))
             return false;
         sum += s * r;
     }
-    if (!opjit_cg_residue(f, ir_operand(f->ir, f->head, 0), m, &r))
+    if (!opjit_cg_residue(with, ir_operand(f->ir, f->head, 0), m, &r))
         return false;
     *out = (sum + m - r) % m;
     return true;
@@ -236,16 +238,16 @@ static bool starts_alike(const cg_func *f, const cg_access *a, uint64_t m)
 }
 
 /* Whether lane 0 is a number of whole lines from where HEAD ends, of elements that m make a line of. */
-static bool is_at_line(cg_func *f, const cg_access *a, uint64_t m)
+static bool is_at_line(const cg_residues *known, const cg_access *a, uint64_t m)
 {
-    static const cg_guess guesses[] = { { true, 0, 0 }, { true, 1, 0 }, { true, 0, 1 } };
+    const cg_func *f = known->f;
+    cg_residues with = *known;
     bool at_line = f->head != 0 && (ir_at(f->ir, f->head)->ref == a->tensor || starts_alike(f, a, m));
-    for (uint32_t i = 0; i < 3 && at_line; i++) {
+    for (uint32_t i = 0; i < CG_GUESSES && at_line; i++) {
         uint64_t place;
-        f->guess = guesses[i];
-        at_line = place_after_head(f, a, m, &place) && place == guesses[i].head % m;
+        with.guess = opjit_cg_guesses[i];
+        at_line = place_after_head(&with, a, m, &place) && place == with.guess.head % m;
     }
-    f->guess.on = false;
     return at_line;
 }
 
@@ -256,16 +258,17 @@ static uint32_t base_alignment(const cg_func *f, const ir_tensor *t)
     return t->align > least ? t->align : least;
 }
 
-/* Known alignment in bytes of lane 0, at most a cache line. */
-static uint32_t alignment(cg_func *f, const cg_access *a)
+/* Known alignment in bytes of lane 0 of `lanes`, at most a cache line. */
+static uint32_t alignment_with(const cg_residues *with, const cg_access *a, uint32_t lanes)
 {
+    const cg_func *f = with->f;
     const ir_tensor *t = &f->ir->tensors[a->tensor];
     const uint32_t size = a->bits / 8;
     uint32_t base = base_alignment(f, t) ? base_alignment(f, t) : size;
-    if (is_at_line(f, a, LINE / size))
+    if (is_at_line(with, a, LINE / size))
         return LINE;
-    if (f->lanes > 1 && is_at_line(f, a, f->lanes))
-        return f->lanes * size;
+    if (lanes > 1 && is_at_line(with, a, lanes))
+        return lanes * size;
     if (t->role == IR_VIEW) {
         const ir_tensor *of = &f->ir->tensors[opjit_ir_root(f->ir, a->tensor)];
         base = f->cpu->grid ? base_alignment(f, of) : of->align < base && of->align ? of->align : base;
@@ -279,7 +282,7 @@ static uint32_t alignment(cg_func *f, const cg_access *a)
         for (uint32_t d = 0; known && d < a->rank; d++) {
             const uint64_t s = (uint64_t)cg_stride(f, a, d) % m;
             uint64_t r = 0;
-            known = s == 0 || opjit_cg_residue(f, cg_coordinate(f, a, d), m, &r);
+            known = s == 0 || opjit_cg_residue(with, cg_coordinate(f, a, d), m, &r);
             sum += s * r;
         }
         if (known && sum % m == 0)
@@ -288,16 +291,17 @@ static uint32_t alignment(cg_func *f, const cg_access *a)
     return size;
 }
 
-bool opjit_cg_is_aligned(cg_func *f, ir_ref store, uint32_t lanes)
+static uint32_t alignment(const cg_func *f, const cg_access *a)
+{
+    const cg_residues with = opjit_cg_residues(f);
+    return alignment_with(&with, a, f->lanes);
+}
+
+bool opjit_cg_is_aligned(const cg_func *f, ir_ref store, ir_ref var, uint32_t lanes)
 {
     const cg_access a = opjit_cg_access_of(f, store);
-    const uint32_t outer = f->lanes, vec = f->vec;
-    f->lanes = lanes;
-    f->vec = f->loop_count - 1;
-    const bool aligned = alignment(f, &a) >= lanes * a.bits / 8;
-    f->lanes = outer;
-    f->vec = vec;
-    return aligned;
+    const cg_residues with = { .f = f, .moving = var, .lanes = lanes };
+    return alignment_with(&with, &a, lanes) >= lanes * a.bits / 8;
 }
 
 LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from)
@@ -456,7 +460,7 @@ bool opjit_cg_contiguous(const cg_func *f, ir_ref node, ir_ref var, int64_t step
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
-    if (!f->fetches || offset % LINE != 0 || f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
+    if (!f->loops[f->loop_count - 1].plan->prefetch || offset % LINE != 0 || f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
         f->ir->tensors[a->tensor].bytes < (f->streams ? STREAMED : REDUCED))
         return;
     LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, AHEAD));
@@ -555,9 +559,10 @@ static LLVMValueRef in_register(cg_func *f, LLVMValueRef value)
 void opjit_cg_store(cg_func *f, ir_ref statement)
 {
     const cg_access a = opjit_cg_access_of(f, statement);
+    const cg_plan *plan = f->loops[f->loop_count - 1].plan;
     int64_t grow = 0;
     LLVMValueRef value =
-        f->table ? opjit_cg_table_read(f, a.bits) : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
+        plan && plan->table ? opjit_cg_table_read(f, a.bits) : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
     if (f->lanes == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
         LLVMBasicBlockRef after = opjit_cg_one_begin(f);
@@ -578,7 +583,7 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     } else if (affine && step == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
         opjit_cg_store_vector(f, in_register(f, value), pointer, f->aligned ? f->lanes * a.bits / 8 : alignment(f, &a),
-                              f->nontemporal);
+                              plan->is.nontemporal);
         opjit_cg_read_ahead(f, &a, pointer);
     } else if (affine && step == -1) {
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);

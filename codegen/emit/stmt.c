@@ -233,12 +233,9 @@ static void emit_group(cg_func *f, ir_ref first, uint32_t from, uint32_t to)
     }
 }
 
-/* More than two copies of a body with lets, such as math has, have no registers: then two after two; of those that
- * stream four after four. */
-bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies)
+bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t abreast)
 {
-    const uint32_t most = f->peak ? copies : ir_at(f->ir, first)->next != 0 ? 2 : f->nontemporal ? 4 : copies;
-    const uint32_t group = copies < most ? copies : most;
+    const uint32_t group = copies < abreast ? copies : abreast;
     if (!begin_sides(f, copies))
         return false;
     for (uint32_t from = 0; from < copies; from += group) {

@@ -30,6 +30,7 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
 {
     cg_loop *loop = &f->loops[f->vec];
+    const cg_residues with = opjit_cg_residues(f);
     ir_turns d = { .divisor = 0 };
     uint64_t first;
     for (uint32_t i = 0; i < a->rank; i++)
@@ -37,7 +38,7 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
             !opjit_cg_turns_add(f, cg_coordinate(f, a, i), loop->var, cg_stride(f, a, i), &d))
             return NULL;
     if (d.whole != 1 || d.divisor < 2 || d.divisor > f->lanes / 2 || !is_power_of_two((uint64_t)d.divisor) ||
-        loop->step != 1 || !opjit_cg_residue(f, loop->var, (uint64_t)d.divisor, &first) || first != 0)
+        loop->step != 1 || !opjit_cg_residue(&with, loop->var, (uint64_t)d.divisor, &first) || first != 0)
         return NULL;
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     LLVMValueRef v = opjit_cg_add(f, opjit_cg_variable(f, loop), opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));

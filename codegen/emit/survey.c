@@ -236,7 +236,7 @@ static opjit_status plan_block(planner *p, ir_ref first)
     return OPJIT_OK;
 }
 
-opjit_status opjit_cg_plan(cg_func *f, ir_ref stage)
+opjit_status opjit_cg_survey(cg_func *f, ir_ref stage)
 {
     planner p = { .f = f };
     if (ir_at(f->ir, stage)->op != IR_STAGE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grid.c - stages as kernels for a grid of threads: what passes share out (ir/passes/grid.c) is done by the thread
  * whose it is.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
-#include "codegen/cg.h"
+#include "codegen/stores/plan.h"
 #include "ir/eval/numerics.h"
 
 static LLVMValueRef number(cg_func *f, int64_t value)
@@ -371,15 +371,18 @@ static LLVMValueRef first_element(cg_func *f, uint32_t lanes)
     return lanes > 1 ? *first : f->thread;
 }
 
-void opjit_cg_spread(cg_func *f, ir_ref loop)
+void opjit_cg_spread(cg_func *f, const cg_plan *plan)
 {
+    const ir_ref loop = plan->is.loop;
+    const uint32_t lane_bits = f->lane_bits;
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t lanes = n->vec > 1 ? n->vec : 1;
+    f->lane_bits = plan->is.bits;
     LLVMValueRef lo = opjit_cg_emit(f, ir_operand(f->ir, loop, 0));
     const spread s = {
         .f = f, .body = n->body, .hi = opjit_cg_emit(f, ir_operand(f->ir, loop, 1)), .updates = updates(f, n->body)
     };
-    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = lo, .step = 1, .threads = f->launch.team };
+    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = lo, .step = 1, .threads = f->launch.team, .plan = plan };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, lanes);
@@ -393,4 +396,5 @@ void opjit_cg_spread(cg_func *f, ir_ref loop)
     f->apart = false;
     opjit_cg_scope_pop(f);
     f->loop_count--;
+    f->lane_bits = lane_bits;
 }

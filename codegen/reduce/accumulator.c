@@ -377,6 +377,7 @@ static cg_acc *holdable(cg_func *f, ir_ref s, uint32_t lanes, uint64_t size)
 
 bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size)
 {
+    const cg_residues with = opjit_cg_residues(f);
     bool any = false, all = lanes > 1;
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next)
         if (ir_at(f->ir, s)->op == IR_UPD)
@@ -387,7 +388,7 @@ bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint6
         if (ir_at(f->ir, s)->op != IR_UPD)
             continue;
         any = true;
-        all = a && a->held_count == 0 && opjit_cg_residue(f, lo, lanes_of_upd(f, s), &rest) && rest == 0;
+        all = a && a->held_count == 0 && opjit_cg_residue(&with, lo, lanes_of_upd(f, s), &rest) && rest == 0;
         if (all)
             a->held_count = lanes_of_upd(f, s) / lanes;
     }
@@ -494,9 +495,10 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
     }
     LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);
     const uint32_t lanes = lanes_of(acc, a);
+    const cg_residues with = opjit_cg_residues(f);
     uint32_t width = f->lanes < lanes ? f->lanes : lanes;
     uint64_t rest;
-    if (width > 1 && (loop->step != 1 || !opjit_cg_residue(f, loop->var, width, &rest) || rest != 0))
+    if (width > 1 && (loop->step != 1 || !opjit_cg_residue(&with, loop->var, width, &rest) || rest != 0))
         width = 1;
     for (uint32_t i = 0; i < f->lanes; i += width)
         update(f, acc, a, plus(f, k, i), width, f->lanes == width ? all : half_entry(f, all, i, width));

@@ -35,9 +35,8 @@ static int64_t slack(const cg_func *f, ir_ref var)
 
 /* The index that value is as a half, by way of a float; *step: from one iteration to the next; *i: what it may be where
  * the body runs.  0: it is something else. */
-static ir_ref index_of(const cg_func *f, ir_ref value, int64_t *step, ir_interval *i)
+static ir_ref index_of(const cg_func *f, ir_ref value, ir_ref var, int64_t *step, ir_interval *i)
 {
-    const cg_loop *loop = &f->loops[f->loop_count - 1];
     if (ir_at(f->ir, value)->op != IR_CAST || ir_at(f->ir, value)->type != IR_F16)
         return 0;
     const ir_ref elem = ir_operand(f->ir, value, 0);
@@ -45,9 +44,9 @@ static ir_ref index_of(const cg_func *f, ir_ref value, int64_t *step, ir_interva
         return 0;
     const ir_ref x = ir_operand(f->ir, elem, 0);
     *i = opjit_ir_interval(f->ir, x);
-    if (!opjit_cg_affine(f, x, loop->var, step) || *step == 0 || *step < -MOST_HALF || *step > MOST_HALF)
+    if (!opjit_cg_affine(f, x, var, step) || *step == 0 || *step < -MOST_HALF || *step > MOST_HALF)
         return 0;
-    const int64_t less = *step * slack(f, loop->var);
+    const int64_t less = *step * slack(f, var);
     i->hi -= less > 0 && i->hi < INT64_MAX ? less : 0;
     i->lo -= less < 0 && i->lo > INT64_MIN ? less : 0;
     return x;
@@ -55,33 +54,28 @@ static ir_ref index_of(const cg_func *f, ir_ref value, int64_t *step, ir_interva
 
 /* --- short integers ----------------------------------------------------------------------------------------------- */
 
-static bool has_short_halves(const cg_func *f)
-{
-    return f->target->arch == RT_ARCH_X86_64 && (f->target->features >> RT_X86_AVX512FP16 & 1) != 0;
-}
-
-/* The index that value is as a half, if it is a short integer wherever the body runs; 0: it isn't. */
-static ir_ref short_index(const cg_func *f, ir_ref value, bool *is_signed)
+/* The index that value is as a half, if it is a short integer wherever the body of var's loop runs; 0: it isn't. */
+static ir_ref short_index(const cg_func *f, ir_ref value, ir_ref var, bool *is_signed)
 {
     int64_t step;
     ir_interval i;
-    const ir_ref x = has_short_halves(f) ? index_of(f, value, &step, &i) : 0;
+    const ir_ref x = f->traits->short_halves ? index_of(f, value, var, &step, &i) : 0;
     *is_signed = x != 0 && i.lo >= INT16_MIN && i.hi <= INT16_MAX; /* fast selection knows these */
     return x != 0 && (*is_signed || (i.lo >= 0 && i.hi <= UINT16_MAX)) ? x : 0;
 }
 
-bool opjit_cg_converts_shorts(const cg_func *f, const cg_pieces *p)
+bool opjit_cg_converts_shorts(const cg_func *f, const cg_facts *is)
 {
-    const ir_node *s = ir_at(f->ir, p->body);
     bool is_signed;
-    return p->lanes > 1 && s->op == IR_STORE && s->next == 0 &&
-           short_index(f, ir_operand(f->ir, p->body, 0), &is_signed) != 0 && is_signed;
+    return is->lanes > 1 && is->store.value != 0 && short_index(f, is->store.value, is->var, &is_signed) != 0 &&
+           is_signed;
 }
 
 LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node)
 {
     bool is_signed;
-    const ir_ref x = f->lanes > 1 && !f->mask ? short_index(f, node, &is_signed) : 0;
+    const ir_ref var = f->loops[f->loop_count - 1].var;
+    const ir_ref x = f->lanes > 1 && !f->mask ? short_index(f, node, var, &is_signed) : 0;
     if (x == 0)
         return NULL;
     LLVMValueRef v = opjit_cg_index_lanes(f, x, 16, f->lanes);
@@ -94,50 +88,53 @@ LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node)
 
 /* The index that becomes the value of the body, where its lanes are numbers that one binade rounds alike; 0: they
  * aren't. */
-static ir_ref halved_index(const cg_func *f, ir_ref body, uint32_t lanes, int64_t *step)
+static ir_ref halved_index(const cg_func *f, const cg_facts *is, int64_t *step)
 {
     ir_interval i;
-    const ir_ref x = index_of(f, ir_operand(f->ir, body, 0), step, &i);
-    return x != 0 && i.lo >= 0 && i.hi <= MOST_HALF && *step * CG_CHAINS * lanes % (2 * LAST_PLACE) == 0 ? x : 0;
+    const ir_ref x = index_of(f, is->store.value, is->var, step, &i);
+    return x != 0 && i.lo >= 0 && i.hi <= MOST_HALF && *step * CG_CHAINS * is->lanes % (2 * LAST_PLACE) == 0 ? x : 0;
 }
 
-bool opjit_cg_halves(const cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, int64_t most)
+bool opjit_cg_is_in_binades(const cg_func *f, const cg_plan *plan)
 {
-    const ir_node *s = ir_at(f->ir, body);
-    const cg_loop *loop = &f->loops[f->loop_count - 1];
+    const cg_facts *is = &plan->is;
     int64_t step;
-    return f->target->arch == RT_ARCH_X86_64 && !has_short_halves(f) && lanes > 1 && !f->nontemporal && !f->turn.on &&
-           s->op == IR_STORE && s->next == 0 && loop->step == 1 && unroll < CG_HALF_COPIES &&
-           CG_HALF_COPIES % unroll == 0 && most >= (int64_t)lanes * CG_HALF_COPIES * LEAST_ROUNDS &&
-           opjit_cg_contiguous(f, body, loop->var, 1) && halved_index(f, body, lanes, &step) != 0;
+    return f->traits->binades && is->lanes > 1 && !is->nontemporal && !is->in_block && is->store.value != 0 &&
+           is->step == 1 && plan->copies < CG_HALF_COPIES && CG_HALF_COPIES % plan->copies == 0 &&
+           is->most >= (int64_t)is->lanes * CG_HALF_COPIES * LEAST_ROUNDS && is->store.contiguous &&
+           halved_index(f, is, &step) != 0;
 }
 
 /* Whether the numbers of `count` iterations from iv on are of one binade: numbers above 0 with the same highest bit
  * differ in no bit that both have. */
-static LLVMValueRef in_one_binade(cg_func *f, ir_ref body, uint32_t lanes, LLVMValueRef iv, int64_t count)
+static LLVMValueRef in_one_binade(cg_func *f, const cg_facts *is, LLVMValueRef iv, int64_t count)
 {
     int64_t step;
-    const ir_ref x = halved_index(f, body, lanes, &step);
-    LLVMValueRef at = opjit_cg_at(f, x, f->loops[f->loop_count - 1].var, NULL);
+    const ir_ref x = halved_index(f, is, &step);
+    LLVMValueRef at = opjit_cg_at(f, x, is->var, NULL);
     LLVMValueRef first = opjit_cg_plus(f, at, opjit_cg_times(f, iv, step));
     LLVMValueRef last = opjit_cg_add(f, first, opjit_cg_number(f, 64, 1, (uint64_t)(step * (count - 1))));
     LLVMValueRef differ = LLVMBuildXor(f->b, first, last, ""), both = LLVMBuildAnd(f->b, first, last, "");
     return LLVMBuildICmp(f->b, LLVMIntULE, differ, both, "");
 }
 
-void opjit_cg_put_halves(cg_func *f, ir_ref body, uint32_t lanes, uint32_t unroll, LLVMValueRef iv)
+/* Where they are not of one binade, in rounds of the plan's copies. */
+void opjit_cg_put_halves(const cg_pieces *p, LLVMValueRef iv)
 {
+    cg_func *f = p->f;
+    const cg_facts *is = &p->plan->is;
+    const uint32_t lanes = is->lanes, copies = p->plan->copies;
     const int64_t size = (int64_t)lanes * CG_HALF_COPIES;
     LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    LLVMBasicBlockRef others = opjit_cg_if_begin(f, in_one_binade(f, body, lanes, iv, size));
+    LLVMBasicBlockRef others = opjit_cg_if_begin(f, in_one_binade(f, is, iv, size));
     f->binade = true;
-    opjit_cg_copies(f, body, lanes, CG_HALF_COPIES, iv);
+    opjit_cg_copies(f, is->body, lanes, CG_HALF_COPIES, iv);
     f->binade = false;
     opjit_cg_if_leave(f, others, end);
     cg_count c;
     LLVMValueRef at = opjit_cg_count_begin(f, &c, false, iv, NULL);
     f->loops[f->loop_count - 1].slot = NULL; /* its variable is this loop's */
-    opjit_cg_copies(f, body, lanes, unroll, at);
-    opjit_cg_count_end(f, &c, (int64_t)lanes * unroll, opjit_cg_add(f, iv, opjit_cg_number(f, 64, 1, (uint64_t)size)));
+    opjit_cg_copies(f, is->body, lanes, copies, at);
+    opjit_cg_count_end(f, &c, (int64_t)lanes * copies, opjit_cg_add(f, iv, cg_number(f, size)));
     opjit_cg_if_end(f, end);
 }

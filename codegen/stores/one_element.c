@@ -6,11 +6,12 @@
  * among others that are not, takes as long as five of those (Emerald Rapids; at quick the row's variable goes to the
  * stack at that place anyway). */
 #include "codegen/emit/access.h"
+#include "codegen/stores/pieces.h"
 
 enum { LEAST_VECTORS = 8 };
 
 /* The index that is compared with the loop's variable, or a sum with it; *moving: the sum.  0: none is. */
-static ir_ref compared(const cg_func *f, ir_ref condition, uint32_t loop, ir_ref *moving)
+static ir_ref compared(const cg_func *f, const cg_facts *is, ir_ref condition, ir_ref *moving)
 {
     int64_t factor;
     if (ir_at(f->ir, condition)->op != IR_EQ)
@@ -18,38 +19,36 @@ static ir_ref compared(const cg_func *f, ir_ref condition, uint32_t loop, ir_ref
     for (uint32_t i = 0; i < 2; i++) {
         const ir_ref still = ir_operand(f->ir, condition, 1 - i);
         *moving = ir_operand(f->ir, condition, i);
-        if (ir_at(f->ir, still)->type == IR_INDEX && !(f->info[still].vary >> loop & 1) && !f->info[still].fresh &&
-            !f->info[*moving].fresh && opjit_cg_affine(f, *moving, f->loops[loop].var, &factor) && factor == 1)
+        if (ir_at(f->ir, still)->type == IR_INDEX && !(f->info[still].vary >> is->depth & 1) &&
+            !f->info[still].fresh && !f->info[*moving].fresh && opjit_cg_affine(f, *moving, is->var, &factor) &&
+            factor == 1)
             return still;
     }
     return 0;
 }
 
-ir_ref opjit_cg_find_point(const cg_func *f, ir_ref body, uint32_t lanes, int64_t least)
+ir_ref opjit_cg_find_point(const cg_func *f, const cg_facts *is)
 {
-    const ir_node *s = ir_at(f->ir, body);
-    const uint32_t loop = f->loop_count - 1;
-    const bool masks = f->peak && opjit_rt_target_has_masks(f->target) && !opjit_cg_is_zen(f);
+    const bool masks = f->peak && opjit_rt_target_has_masks(f->target) && !f->traits->point_beside_masks;
+    const ir_ref choice = is->store.value;
     ir_ref moving;
-    if (masks || lanes < 2 || least < (int64_t)lanes * LEAST_VECTORS || f->nontemporal || s->op != IR_STORE ||
-        s->next != 0 || f->loops[loop].step != 1 || !opjit_cg_contiguous(f, body, f->loops[loop].var, 1))
-        return 0;
-    const ir_ref choice = ir_operand(f->ir, body, 0);
-    if (ir_at(f->ir, choice)->op != IR_SELECT || !compared(f, ir_operand(f->ir, choice, 0), loop, &moving))
+    if (masks || is->lanes < 2 || is->least < (int64_t)is->lanes * LEAST_VECTORS || is->nontemporal || choice == 0 ||
+        is->step != 1 || !is->store.contiguous || ir_at(f->ir, choice)->op != IR_SELECT ||
+        !compared(f, is, ir_operand(f->ir, choice, 0), &moving))
         return 0;
     for (uint32_t i = 1; i < 3; i++) {
         const cg_info *arm = &f->info[ir_operand(f->ir, choice, i)];
-        if ((arm->vary >> loop & 1) || arm->fresh || arm->guarded)
+        if ((arm->vary >> is->depth & 1) || arm->fresh || arm->guarded)
             return 0;
     }
     return choice;
 }
 
-int64_t opjit_cg_point_growth(const cg_func *f, ir_ref point, ir_ref row)
+int64_t opjit_cg_point_growth(const cg_func *f, const cg_facts *is, ir_ref point, ir_ref row)
 {
     ir_ref moving = 0;
     int64_t still_factor, moving_factor;
-    const ir_ref still = compared(f, ir_operand(f->ir, point, 0), f->loop_count - 1, &moving);
+    const ir_ref still = compared(f, is, ir_operand(f->ir, point, 0), &moving);
     for (uint32_t i = 1; i < 3; i++)
         if (f->info[ir_operand(f->ir, point, i)].vary != 0)
             return 0;
@@ -66,25 +65,24 @@ static void put(cg_func *f, LLVMValueRef value, LLVMValueRef inside, LLVMValueRe
     LLVMSetAlignment(store, opjit_cg_bits(value) / 8);
 }
 
-void opjit_cg_put_point(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef count)
+void opjit_cg_put_point(cg_func *f, const cg_plan *plan, LLVMValueRef begin, LLVMValueRef count)
 {
-    const cg_access a = opjit_cg_access_of(f, body);
-    const uint32_t loop = f->loop_count - 1;
-    const ir_ref condition = ir_operand(f->ir, f->point, 0);
+    const cg_access a = opjit_cg_access_of(f, plan->is.body);
+    cg_loop *loop = &f->loops[f->loop_count - 1];
     ir_ref moving = 0;
-    LLVMValueRef at = opjit_cg_emit(f, compared(f, condition, loop, &moving));
-    LLVMValueRef more = opjit_cg_at(f, moving, f->loops[loop].var, NULL);
+    LLVMValueRef at = opjit_cg_emit(f, compared(f, &plan->is, ir_operand(f->ir, plan->point, 0), &moving));
+    LLVMValueRef more = opjit_cg_at(f, moving, loop->var, NULL);
     at = more ? opjit_cg_sub(f, at, more) : at;
     LLVMValueRef place = opjit_cg_sub(f, at, begin);
-    f->loops[loop].iv = at;
+    loop->iv = at;
     LLVMValueRef pointer = opjit_cg_lane0(f, &a);
-    LLVMValueRef value = opjit_cg_as_bits(f, opjit_cg_emit(f, ir_operand(f->ir, f->point, 1)));
+    LLVMValueRef value = opjit_cg_as_bits(f, opjit_cg_emit(f, ir_operand(f->ir, plan->point, 1)));
     put(f, value, LLVMBuildICmp(f->b, LLVMIntULT, place, count, ""), pointer);
-    if (!f->fronts.rows)
+    LLVMValueRef rows = f->fronts.rows;
+    if (!rows)
         return;
-    const cg_fronts *two = &f->fronts;
-    LLVMValueRef later = opjit_cg_add(f, place, opjit_cg_times(f, two->rows, two->point_growth));
-    pointer = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), pointer,
-                              opjit_cg_times(f, two->rows, two->row + two->point_growth));
+    const cg_two_rows *two = &f->stage->rows;
+    LLVMValueRef later = opjit_cg_add(f, place, opjit_cg_times(f, rows, two->growth));
+    pointer = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), pointer, opjit_cg_times(f, rows, two->row + two->growth));
     put(f, value, LLVMBuildICmp(f->b, LLVMIntULT, later, count, ""), pointer);
 }

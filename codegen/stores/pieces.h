@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pieces.h - the pieces of a loop, as loop.c cuts them and fill.c and two_streams.c put them in order. */
+/* pieces.h - the pieces of a loop, as loop.c emits them, and the strategies that put them in order.  Of each strategy:
+ * whether it applies, what its parameters are, and code as they say. */
 #ifndef OPJIT_CODEGEN_STORES_PIECES_H
 #define OPJIT_CODEGEN_STORES_PIECES_H
 
-#include "codegen/cg.h"
-
-enum { CG_PEAK_COPIES = 8 }; /* in a loop of many copies */
+#include "codegen/stores/plan.h"
 
 /* Iterations that are still to be done: count of them from pos on. */
 typedef struct cg_range {
     LLVMValueRef pos;   /* value of the variable */
     LLVMValueRef count; /* i64 */
     LLVMValueRef end;   /* pos + count * step, where that is at hand; else NULL */
-    int64_t min, max;   /* of count */
     bool early;         /* pos and count are there early, and so may be what is computed of them */
 } cg_range;
 
+/* A loop that is being emitted. */
 typedef struct cg_pieces {
     cg_func *f;
-    ir_ref body, lo, hi;
-    uint32_t lanes, unroll;
-    int64_t step;
-    bool mask;          /* the remainder is one masked vector */
-    bool overlap;       /* the remainder is the end of a vector whose begin was stored before */
-    bool turn;          /* as many copies as are unrolled are rows of a block */
-    bool ordered;       /* lo <= hi is known */
-    bool moved;         /* what is emitted does not begin where the loop does */
-    bool halves;        /* it stores whole numbers as halves */
-    bool cheap;         /* many copies are asked for: an iteration is hardly more than its store */
+    const cg_plan *plan;
     LLVMValueRef start; /* lo */
 } cg_pieces;
 
@@ -39,50 +29,79 @@ static inline LLVMValueRef cg_number(const cg_func *f, int64_t value)
 /* pos + count * step */
 static inline LLVMValueRef cg_advance(const cg_pieces *p, LLVMValueRef pos, LLVMValueRef count)
 {
-    LLVMValueRef by = p->step == 1 ? count : LLVMBuildMul(p->f->b, count, cg_number(p->f, p->step), "");
+    const int64_t step = p->plan->is.step;
+    LLVMValueRef by = step == 1 ? count : LLVMBuildMul(p->f->b, count, cg_number(p->f, step), "");
     return opjit_cg_add(p->f, pos, by);
 }
 
-/* --- loop.c ---------------------------------------------------------------------------------------------------- */
+/* --- loop.c ------------------------------------------------------------------------------------------------------- */
 /* The body for lanes x copies iterations from iv on. */
 void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-/* As many times lanes x copies iterations as there are; the rest stays in *r. */
-void opjit_cg_whole(const cg_pieces *p, uint32_t lanes, uint32_t copies, cg_range *r);
-/* All of *r, in whole vectors several at a time, whole vectors, and the remainder. */
-void opjit_cg_pieces(const cg_pieces *p, cg_range *r);
-/* The remainder after whole vectors of `size` iterations, if it is the same for all runs of the loop; else -1. */
-int64_t opjit_cg_known_rest(const cg_pieces *p, uint64_t size);
+/* One cut; what is left stays in *r. */
+void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r);
+void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r); /* all of the plan's */
 
-/* --- fill.c ---------------------------------------------------------------------------------------------------- */
-/* Whether any element of the loop may be stored again, since all are the same. */
-bool opjit_cg_stores_one_value(const cg_func *f, const cg_pieces *p);
-void opjit_cg_put_fill(const cg_pieces *p, const cg_range *r); /* then */
-/* Whether the loop is better begun in the middle of its first vector, where whole vectors are: one that stores many
- * of them at an unknown place, each other one across two lines.  Its ends are stored twice then. */
-bool opjit_cg_seeks_alignment(cg_func *f, const cg_pieces *p, const cg_range *r);
-void opjit_cg_put_aligned(const cg_pieces *p, const cg_range *r); /* then */
+/* --- fill.c ------------------------------------------------------------------------------------------------------- */
+/* One value, in any length: any element of the loop may be stored again, since all are the same. */
+bool opjit_cg_is_fill(const cg_func *f, const cg_plan *plan);
+void opjit_cg_choose_fill(const cg_func *f, cg_plan *plan);
+void opjit_cg_put_fill(const cg_pieces *p, cg_range *r);
 
 /* At quick: a run of one constant that is at least `part` elements, a power of two, and at most a few times that, and
  * less than a vector: some stores of as many, the last ones over each other, and no condition. */
-bool opjit_cg_is_brief(const cg_func *f, ir_ref loop, int64_t *part);
-void opjit_cg_put_brief(const cg_pieces *p, const cg_range *r, int64_t part);
+bool opjit_cg_is_short_run(const cg_func *f, const cg_plan *plan);
+void opjit_cg_choose_short_run(const cg_func *f, cg_plan *plan);
+void opjit_cg_put_short_run(const cg_pieces *p, cg_range *r);
 
-/* --- read_ahead.c --------------------------------------------------------------------------------------------------- */
-/* Copies in a round: as many as are unrolled, or fewer where their lines are read ahead. */
-uint32_t opjit_cg_ahead_copies(const cg_pieces *p, uint32_t bits);
+/* --- aligned.c ---------------------------------------------------------------------------------------------------- */
+/* Whether the loop is better begun in the middle of its first vector, where whole vectors are: one that stores many
+ * of them at an unknown place, each other one across two lines.  Its ends are stored twice then.  In rounds of which
+ * the last one reaches back, or at two places; else in cuts. */
+bool opjit_cg_is_aligned_streams(const cg_func *f, const cg_plan *plan);
+bool opjit_cg_is_aligned_rounds(const cg_func *f, const cg_plan *plan);
+bool opjit_cg_seeks_alignment(const cg_func *f, const cg_plan *plan);
+void opjit_cg_choose_even(const cg_func *f, cg_plan *plan);
+void opjit_cg_choose_aligned(const cg_func *f, cg_plan *plan);
+void opjit_cg_put_even(const cg_pieces *p, cg_range *r);
+void opjit_cg_put_aligned(const cg_pieces *p, cg_range *r);
 
-/* --- half_integers.c ---------------------------------------------------------------------------------------------------- */
+/* --- whole_blocks.c ----------------------------------------------------------------------------------------------- */
+/* A block of rows that are transposed, or what is inside of one: whole blocks, of which the last one reaches back. */
+bool opjit_cg_is_whole_blocks(const cg_func *f, const cg_plan *plan);
+void opjit_cg_put_whole_blocks(const cg_pieces *p, cg_range *r);
+
+/* --- two_streams.c ------------------------------------------------------------------------------------------------ */
+/* Rounds of copies at two places, half of the loop, `min` to `max` iterations, apart; what is left stays in *r. */
+void opjit_cg_put_streams(const cg_pieces *p, uint32_t copies, int64_t min, int64_t max, cg_range *r);
+/* Two rows, half of the stage apart. */
+cg_two_rows opjit_cg_find_two_rows(const cg_func *f, const cg_facts *is);
+void opjit_cg_put_two_rows(const cg_pieces *p, cg_range *r);
+
+/* --- read_ahead.c ------------------------------------------------------------------------------------------------- */
+/* Bytes from what is stored to what is read; 0: nothing is. */
+uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is);
+uint32_t opjit_cg_read_ahead_copies(const cg_facts *is); /* enough then */
+
+/* --- one_element.c ------------------------------------------------------------------------------------------------ */
+/* What chooses one value in one element of the loop and another one in all others; 0: nothing does. */
+ir_ref opjit_cg_find_point(const cg_func *f, const cg_facts *is);
+/* By how much the column of its element grows from row to row; 0: not by the same. */
+int64_t opjit_cg_point_growth(const cg_func *f, const cg_facts *is, ir_ref point, ir_ref row);
+/* The element, if it is one of `count` from `begin` on, after the others; of two rows where there are two. */
+void opjit_cg_put_point(cg_func *f, const cg_plan *plan, LLVMValueRef begin, LLVMValueRef count);
+
+/* --- table.c ------------------------------------------------------------------------------------------------------ */
+/* Sets plan->table, if what the loop stores in each of its runs alike had better be read than computed. */
+void opjit_cg_make_table(cg_func *f, cg_plan *plan);
+/* It as data of the module. */
+LLVMValueRef opjit_cg_put_table(cg_func *f, const cg_plan *plan);
+
+/* --- half_integers.c ---------------------------------------------------------------------------------------------- */
 /* Whether all that the loop does is to store short integers as halves, for which the target has an instruction: then
- * rounds had better have as many vectors. */
-enum { CG_SHORT_COPIES = 32 };
-bool opjit_cg_converts_shorts(const cg_func *f, const cg_pieces *p);
-
-/* --- two_streams.c -------------------------------------------------------------------------------------------------- */
-/* Copies that a round of *r has at two fronts, a half at each; 0: it is not better off with two. */
-uint32_t opjit_cg_front_copies(const cg_pieces *p, const cg_range *r);
-/* Rounds of copies at two fronts, half of the loop apart; what is left stays in *r. */
-void opjit_cg_put_fronts(const cg_pieces *p, uint32_t copies, cg_range *r);
-/* Two rows, half of the stage apart, where f->fronts.rows is given. */
-void opjit_cg_put_two_rows(const cg_pieces *p, const cg_range *r);
+ * rounds had better have CG_SHORT_COPIES vectors. */
+bool opjit_cg_converts_shorts(const cg_func *f, const cg_facts *is);
+/* Whether it stores whole numbers that grow by the same as halves, in rounds of CG_HALF_COPIES vectors. */
+bool opjit_cg_is_in_binades(const cg_func *f, const cg_plan *plan);
+void opjit_cg_put_halves(const cg_pieces *p, LLVMValueRef iv); /* such a round */
 
 #endif

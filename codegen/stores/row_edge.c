@@ -5,18 +5,9 @@
  * line's worth of whole vectors, which reach over the line's other end: our line has room on both sides.  The first row
  * of a piece of work and the last one have no partner: they store the vectors where they belong, and what these reach
  * over is their own row's, stored twice. */
-#include "codegen/cg.h"
+#include "codegen/stores/pieces.h"
 
 enum { LINE = IR_LINE };
-
-bool opjit_cg_is_edge(const cg_func *f, ir_ref loop)
-{
-    const ir_node *n = ir_at(f->ir, loop), *s = n->body ? ir_at(f->ir, n->body) : NULL;
-    if (!(n->flags & (IR_FOR_HEAD | IR_FOR_TAIL)) || n->vec < 2 || n->imm != 1 || !s || s->op != IR_STORE || s->next)
-        return false;
-    const uint32_t bytes = n->vec * opjit_ir_type_size(f->ir->tensors[s->ref].type);
-    return LINE % bytes == 0 && LINE / bytes <= 4 && opjit_cg_contiguous(f, n->body, n->ref, 1);
-}
 
 static LLVMValueRef address(cg_func *f, LLVMValueRef pointer, LLVMValueRef bytes)
 {
@@ -73,8 +64,9 @@ static void put_end(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t a
     put_line(f, e, LLVMBuildSelect(f->b, last, e->pointer, left, ""), align);
 }
 
-void opjit_cg_row_edge(cg_func *f, ir_ref loop)
+void opjit_cg_row_edge(cg_func *f, const cg_plan *plan)
 {
+    const ir_ref loop = plan->is.loop;
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t size = opjit_ir_type_size(f->ir->tensors[ir_at(f->ir, n->body)->ref].type), elements = LINE / size;
     const uint32_t lane_bits = f->lane_bits;
@@ -83,7 +75,7 @@ void opjit_cg_row_edge(cg_func *f, ir_ref loop)
         from = opjit_cg_sub(f, from, number(f, elements));
     cg_edge e = { .count = 0 };
     f->lane_bits = 8 * size;
-    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = from, .step = 1, .threads = 1 };
+    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = from, .step = 1, .threads = 1, .plan = plan };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, n->vec);

@@ -2,7 +2,7 @@
 /* table.c - what a loop stores in each of its runs alike, and computes with divisions, as the elements of small
  * matrices side by side: a table in the module.  Its vectors are read faster than they are computed, and a run of the
  * loop is a copy. */
-#include "codegen/cg.h"
+#include "codegen/stores/pieces.h"
 
 enum {
     MOST_BYTES = 4096, /* of a table */
@@ -59,35 +59,42 @@ static bool evaluate(const cg_func *f, ir_ref node, uint64_t var, uint64_t *out)
     return opjit_ir_scalar((ir_op)n->op, (ir_type)n->type, from, args, out);
 }
 
-LLVMValueRef opjit_cg_make_table(cg_func *f, ir_ref body, uint32_t lanes, ir_ref lo, int64_t count)
+void opjit_cg_make_table(cg_func *f, cg_plan *plan)
 {
-    const ir_node *s = ir_at(f->ir, body);
+    const cg_facts *is = &plan->is;
+    const int64_t count = is->most;
     bool divides = false;
-    if (f->cpu->grid || lanes < 2 || s->op != IR_STORE || s->next != 0 || f->turn.on || count < (int64_t)lanes ||
-        !ir_is_index_const(f->ir, lo) || ir_index_value(f->ir, lo) != 0 ||
-        !opjit_cg_contiguous(f, body, f->loops[f->loop_count - 1].var, 1))
-        return NULL;
-    const ir_ref value = ir_operand(f->ir, body, 0);
-    const size_t size = opjit_ir_type_size(f->ir->tensors[s->ref].type);
+    if (is->least != count || f->cpu->grid || is->lanes < 2 || is->store.value == 0 || is->in_block ||
+        count < (int64_t)is->lanes || !ir_is_index_const(f->ir, is->lo) || ir_index_value(f->ir, is->lo) != 0 ||
+        !is->store.contiguous)
+        return;
+    const ir_ref value = is->store.value;
+    const size_t size = opjit_ir_type_size(f->ir->tensors[is->store.tensor].type);
     if ((uint64_t)count * size > MOST_BYTES || f->info[value].weight > MOST_NODES ||
-        !depends_on(f, value, f->loops[f->loop_count - 1].var, MOST_DEPTH, &divides) || !divides)
-        return NULL;
-    const size_t room = ((size_t)count + lanes) * size; /* a masked vector may reach over the end */
+        !depends_on(f, value, is->var, MOST_DEPTH, &divides) || !divides)
+        return;
+    const size_t room = ((size_t)count + is->lanes) * size; /* a masked vector may reach over the end */
     char *data = ARENA_ARRAY(f->arena, char, room);
     if (!data) {
         f->failed = true;
-        return NULL;
+        return;
     }
     for (int64_t i = 0; i < count; i++) {
         uint64_t bits;
         if (!evaluate(f, value, (uint64_t)i, &bits))
-            return NULL;
+            return;
         memcpy(data + (size_t)i * size, &bits, size);
     }
-    f->table_period = period_of(data, (size_t)count * size, lanes * size);
-    f->table_lanes = lanes;
+    plan->table = data;
+    plan->table_bytes = room;
+    plan->table_period = period_of(data, (size_t)count * size, is->lanes * size);
+}
+
+LLVMValueRef opjit_cg_put_table(cg_func *f, const cg_plan *plan)
+{
     memset(f->table_read, 0, sizeof(f->table_read));
-    return opjit_cg_constant_data(f, "table", LLVMConstStringInContext(f->llvm, data, (unsigned)room, 1));
+    return opjit_cg_constant_data(f, "table",
+                                  LLVMConstStringInContext(f->llvm, plan->table, (unsigned)plan->table_bytes, 1));
 }
 
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
@@ -95,8 +102,9 @@ LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
     cg_loop *loop = &f->loops[f->loop_count - 1];
     LLVMTypeRef element = opjit_cg_int(f, bits, 1);
     LLVMValueRef iv = opjit_cg_variable(f, loop);
-    const bool repeats = f->table_period > 0 && f->lanes == f->table_lanes;
-    cg_table_read *read = repeats ? &f->table_read[loop->offset / f->lanes % f->table_period] : NULL;
+    const uint32_t period = loop->plan->table_period;
+    const bool repeats = period > 0 && f->lanes == loop->plan->is.lanes;
+    cg_table_read *read = repeats ? &f->table_read[loop->offset / f->lanes % period] : NULL;
     const bool again = read && read->value && read->iv == iv && read->block == LLVMGetInsertBlock(f->b) &&
                        (f->peak || read->uses < CG_FEW_USES);
     if (again) {

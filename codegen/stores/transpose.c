@@ -2,7 +2,7 @@
 /* transpose.c - blocks of rows and lanes that are turned in registers: an input that is contiguous along the rows is
  * loaded a short vector a lane, shuffled, and is then a vector a row.  Rows are copies of the body, as unrolled
  * lanes are; what depends on the row is made anew in each. */
-#include "codegen/cg.h"
+#include "codegen/stores/plan.h"
 
 enum { MAX_TURNED = 8 }; /* loads of a body; more are made lane by lane */
 
@@ -241,7 +241,7 @@ void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies)
     for (ir_ref s = body; s; s = ir_at(f->ir, s)->next)
         for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
             find_loads(f, ir_operand(f->ir, s, i), &t);
-    const uint32_t group = f->nontemporal ? copies : 1;
+    const uint32_t group = f->loops[f->loop_count - 1].plan->is.nontemporal ? copies : 1;
     LLVMValueRef *values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)group * t.count * f->turn.rows + 1);
     if (!values) {
         f->failed = true;

@@ -13,35 +13,26 @@ enum {
     LEAST_DISTANCE = 16384, /* bytes from front to front; those in one page are slower than one */
 };
 
-bool opjit_cg_is_zen(const cg_func *f)
-{
-    return strncmp(f->target->tune, "znver", 5) == 0;
-}
-
 /* Whether the body's only statement stores what hardly takes time, to memory that is written once and is large. */
-static bool only_stores(const cg_func *f, ir_ref body)
+static bool only_stores(const cg_func *f, const cg_facts *is)
 {
-    const ir_node *s = ir_at(f->ir, body);
-    if (s->op != IR_STORE || s->next != 0 || f->cpu->grid)
+    if (is->store.value == 0 || !f->traits->two_streams)
         return false;
-    const ir_tensor *t = &f->ir->tensors[s->ref];
-    const cg_info *value = &f->info[ir_operand(f->ir, body, 0)];
-    return t->role == IR_OUT && t->alias == 0 && t->bytes >= f->target->l2 / 2 && !value->fresh && !value->guarded &&
-           opjit_cg_is_zen(f);
+    const ir_tensor *t = &f->ir->tensors[is->store.tensor];
+    return t->role == IR_OUT && t->alias == 0 && t->bytes >= f->target->l2 / 2 && is->store.repeatable;
 }
 
-uint32_t opjit_cg_front_copies(const cg_pieces *p, const cg_range *r)
+uint32_t opjit_cg_stream_copies(const cg_func *f, const cg_plan *plan, int64_t most, bool aligned)
 {
-    cg_func *f = p->f;
-    if (!p->cheap || p->halves || p->step != 1 || p->lanes < 2 || !only_stores(f, p->body) || f->nontemporal ||
-        f->turn.on)
+    const cg_facts *is = &plan->is;
+    if (is->unroll <= CG_MANY_COPIES || plan->binades || is->step != 1 || is->lanes < 2 || !only_stores(f, is) ||
+        is->nontemporal || is->in_block)
         return 0;
-    const ir_tensor *t = &f->ir->tensors[ir_at(f->ir, p->body)->ref];
-    if (r->max < 2 * LEAST_DISTANCE / opjit_ir_type_size(t->type) ||
-        !opjit_cg_contiguous(f, p->body, f->loops[f->loop_count - 1].var, 1) ||
-        !(f->aligned || opjit_cg_is_aligned(f, p->body, p->lanes)))
+    const ir_tensor *t = &f->ir->tensors[is->store.tensor];
+    if (most < 2 * LEAST_DISTANCE / opjit_ir_type_size(t->type) || !is->store.contiguous ||
+        !(aligned || opjit_cg_is_aligned(f, is->body, is->var, is->lanes)))
         return 0;
-    return p->unroll > 2 * GROUP ? p->unroll : 2 * GROUP;
+    return plan->copies > 2 * GROUP ? plan->copies : 2 * GROUP;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -55,31 +46,26 @@ static uint32_t copies_in_row(const ir_node *loop, int64_t columns)
     return copies >= GROUP ? copies : 0;
 }
 
-bool opjit_cg_rows_at_fronts(cg_func *f, ir_ref stage, cg_fronts *out)
+cg_two_rows opjit_cg_find_two_rows(const cg_func *f, const cg_facts *is)
 {
-    const ir_ref row = ir_at(f->ir, stage)->ref, statement = ir_at(f->ir, stage)->body;
-    const ir_node *n = ir_at(f->ir, statement);
-    int64_t columns, growth;
-    if (n->op != IR_FOR || n->next != 0 || n->vec < 2 || n->vec > CG_MAX_LANES || !is_power_of_two(n->vec) ||
-        n->imm != 1 || (n->flags & (IR_FOR_NT | IR_FOR_TURN)) != 0 || !only_stores(f, n->body) ||
-        !ir_is_index_const(f->ir, ir_operand(f->ir, statement, 0)) ||
-        !ir_is_index_const(f->ir, ir_operand(f->ir, statement, 1)) ||
-        ir_index_value(f->ir, ir_operand(f->ir, statement, 0)) != 0)
-        return false;
-    const cg_access a = opjit_cg_access_of(f, n->body);
+    const cg_two_rows none = { .copies = 0 };
+    const ir_ref row = ir_at(f->ir, is->around)->ref;
+    const ir_node *n = ir_at(f->ir, is->loop);
+    int64_t growth;
+    if (!is->alone || is->lanes < 2 || is->nontemporal || (n->flags & IR_FOR_TURN) != 0 || !only_stores(f, is) ||
+        !ir_is_index_const(f->ir, is->lo) || !ir_is_index_const(f->ir, is->hi) || ir_index_value(f->ir, is->lo) != 0)
+        return none;
+    const cg_access a = opjit_cg_access_of(f, is->body);
     const ir_tensor *t = &f->ir->tensors[a.tensor];
-    columns = ir_index_value(f->ir, ir_operand(f->ir, statement, 1));
-    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .step = 1, .threads = 1 };
-    const ir_ref point = opjit_cg_find_point(f, n->body, n->vec, columns);
-    out->point_growth = point ? opjit_cg_point_growth(f, point, row) : 0;
-    f->loop_count--;
-    out->copies = 2 * copies_in_row(n, columns);
-    const uint64_t vector = (uint64_t)n->vec * a.bits / 8;
-    if (out->point_growth == 0 || out->copies == 0 || !opjit_cg_growth(f, &a, row, &growth) || growth != columns ||
+    const int64_t columns = ir_index_value(f->ir, is->hi);
+    const ir_ref point = opjit_cg_find_point(f, is);
+    cg_two_rows two = { .copies = 2 * copies_in_row(n, columns), .row = columns };
+    two.growth = point ? opjit_cg_point_growth(f, is, point, row) : 0;
+    const uint64_t vector = (uint64_t)is->lanes * a.bits / 8;
+    if (two.growth == 0 || two.copies == 0 || !opjit_cg_growth(f, &a, row, &growth) || growth != columns ||
         t->align % vector != 0 || t->offset != 0 || (uint64_t)columns * a.bits / 8 % vector != 0)
-        return false;
-    out->row = columns;
-    return true;
+        return none;
+    return two;
 }
 
 /* --- rounds ------------------------------------------------------------------------------------------------------- */
@@ -126,41 +112,40 @@ void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies)
     }
 }
 
-void opjit_cg_put_fronts(const cg_pieces *p, uint32_t copies, cg_range *r)
+void opjit_cg_put_streams(const cg_pieces *p, uint32_t copies, int64_t min, int64_t max, cg_range *r)
 {
     cg_func *f = p->f;
-    const int64_t size = (int64_t)p->lanes * copies, whole = r->max - r->max % size;
-    const bool known = r->min == r->max;
+    const uint32_t lanes = p->plan->is.lanes;
+    const int64_t size = (int64_t)lanes * copies, whole = max - max % size;
+    const bool known = min == max;
     LLVMValueRef half =
         known ? cg_number(f, whole / 2)
               : LLVMBuildLShr(f->b, LLVMBuildAnd(f->b, r->count, cg_number(f, -size), ""), cg_number(f, 1), "");
     LLVMValueRef end = opjit_cg_opaque(f, opjit_cg_add(f, r->pos, half));
-    LLVMValueRef guard = r->min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
+    LLVMValueRef guard = min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
     cg_count c;
     LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, guard);
     f->fronts.distance = half;
-    opjit_cg_piece(p, p->lanes, copies, at);
+    opjit_cg_piece(p, lanes, copies, at);
     f->fronts.distance = NULL;
     opjit_cg_count_end(f, &c, size / 2, end);
     LLVMValueRef done = known ? cg_number(f, whole) : LLVMBuildAnd(f->b, r->count, cg_number(f, -size), "");
-    const int64_t rest = known ? r->max - whole : 0;
-    *r = (cg_range){
-        opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, rest, known ? rest : size - 1, false
-    };
+    *r = (cg_range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, false };
 }
 
-void opjit_cg_put_two_rows(const cg_pieces *p, const cg_range *r)
+void opjit_cg_put_two_rows(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
-    const int64_t size = (int64_t)p->lanes * f->fronts.copies / 2;
-    f->fronts.distance = LLVMBuildMul(f->b, f->fronts.rows, cg_number(f, f->fronts.row), "");
-    if (r->max == size) {
-        opjit_cg_piece(p, p->lanes, f->fronts.copies, r->pos);
+    const cg_two_rows *two = &f->stage->rows;
+    const int64_t most = p->plan->is.most, size = (int64_t)p->plan->is.lanes * two->copies / 2;
+    f->fronts.distance = LLVMBuildMul(f->b, f->fronts.rows, cg_number(f, two->row), "");
+    if (most == size) {
+        opjit_cg_piece(p, p->plan->is.lanes, two->copies, r->pos);
     } else {
         cg_count c;
-        LLVMValueRef end = opjit_cg_opaque(f, cg_number(f, r->max));
+        LLVMValueRef end = opjit_cg_opaque(f, cg_number(f, most));
         LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, NULL);
-        opjit_cg_piece(p, p->lanes, f->fronts.copies, at);
+        opjit_cg_piece(p, p->plan->is.lanes, two->copies, at);
         opjit_cg_count_end(f, &c, size, end);
     }
     f->fronts.distance = NULL;
