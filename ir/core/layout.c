@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { MEMORY_ALIGN = 64 };
-#define MOST_BYTES (UINT64_C(1) << 40) /* of all temps, and of all scratch, so that products with workers and teams fit */
+#define MOST_BYTES (UINT64_C(1) << 40) /* of all temps; of all scratch: times workers and teams it fits */
 
 /* --- layout ------------------------------------------------------------------------------------------------------- */
 

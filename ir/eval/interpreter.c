@@ -21,10 +21,10 @@ typedef struct memory {
 typedef struct accumulator {
     uint64_t lane[LANES_MAX], total; /* values */
     int64_t where[LANES_MAX], total_where;
-    bool some[LANES_MAX], total_some; /* some: whether the lane of an arg kind has a value yet; total_some: whether a block was folded */
+    bool some[LANES_MAX], total_some; /* arg kinds: there is a value; total: a block was folded */
     int64_t block;
     ir_type value_type;
-    bool apart, alike, own; /* grid: one thread per lane updates it; all threads update it alike; it belongs to one thread */
+    bool apart, alike, own; /* grid: updated by one thread per lane; by all alike; by its one thread */
 } accumulator;
 
 typedef struct machine {

@@ -44,7 +44,7 @@ enum { MATH_STEPS = 1024 /* room for the longest function */ };
 
 val opjit_ir_math_op(math *m, ir_op op, ir_type type, uint32_t count, const val *args);
 val opjit_ir_math_const(math *m, ir_type type, uint64_t bits);
-val opjit_ir_math_operand(math *m, ir_type type, uint64_t bits, uint32_t number); /* an operand of the function itself */
+val opjit_ir_math_operand(math *m, ir_type type, uint64_t bits, uint32_t number); /* an operand of the function */
 /* op: one with flag M, of f16, f32 or f64. */
 val opjit_ir_math(math *m, ir_op op, val x, val y);
 /* op: sin_far, cos_far or tan_far; and whether its value differs from y. */

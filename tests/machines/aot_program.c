@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aot_program.c - calls kernels that were compiled ahead of time, as property.aot asks on standard input, and answers
- * with the memory that they leave: built for the machine whose code they are and started under qemu-user.  The
- * table of kernels is generated. */
+/* aot_program.c - a program that calls kernels compiled ahead of time.  property.aot starts it (under qemu-user where
+ * the code is for another machine), sends calls to standard input and gets back the memory that they leave.  The table
+ * of kernels is generated. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ typedef struct request {
 typedef struct buffer {
     uint64_t bytes;
     uint32_t align;
-    int32_t shared; /* the buffer whose memory it is; -1: its own */
+    int32_t shared; /* the buffer whose memory it shares; -1: none */
 } buffer;
 
 static void must(int good)
@@ -64,7 +64,7 @@ int main(void)
     request r;
     while (fread(&r, sizeof r, 1, stdin) == 1) {
         answer(&r);
-        must(fflush(stdout) == 0); /* the emulator may end at the next one */
+        must(fflush(stdout) == 0); /* the emulator may end at the next call */
     }
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated.c - the other side of tests/machines/runner.c: qemu's processes, and stages through their pipes. */
+/* emulated.c - runs stages under qemu-user: starts the processes of tests/machines/runner.c and talks to them through
+ * pipes. */
 #define _GNU_SOURCE
 #include "tests/machines/emulated.h"
 
@@ -15,13 +16,13 @@
 
 #include "tests/machines/emulated_wire.h"
 
-/* A machine with what the target asks for and not much more: what it must not use is missing.  Vectors of 16 bytes are
- * run where the machine's are longer. */
+/* A machine that has what the target asks for and as little else as possible, so that code which uses more fails.  Code
+ * for vectors of 16 bytes runs where the machine's are longer. */
 typedef struct machine {
     rt_arch arch;
     uint64_t has, lacks;                 /* features of the target */
     const char *emulator, *cpu, *runner; /* runner: environment variable with the program's path */
-    pid_t owner, child;                  /* owner: the process that started it; 0: nobody */
+    pid_t owner, child;                  /* owner: the process that started it; 0: not started */
     int to, from, errors;
 } machine;
 
@@ -103,7 +104,7 @@ static void become(const machine *m, const int to[2], const int from[2])
     _exit(127);
 }
 
-/* The machine's process; Check runs each test in one of its own. */
+/* Starts the machine's process if necessary.  Check runs each test in a process of its own. */
 static bool start(machine *m)
 {
     int to[2], from[2];
@@ -186,12 +187,13 @@ static bool talk(const machine *m, const emulated_stage *s, wire_answer *answer)
     return good;
 }
 
-/* After something went wrong: whether it was qemu 7.2's assertion, which fails where a vector is converted to integers
- * before anything else of a block uses the rounding mode (RISC-V: vfcvt.rtz).  What else it said is passed on. */
+/* After a failure: whether it was qemu 7.2's assertion, which fails where a vector is converted to integers before
+ * anything else in the block uses the rounding mode (RISC-V: vfcvt.rtz).  Anything else that qemu printed is passed
+ * on. */
 static bool gave_up(machine *m)
 {
     char said[1024];
-    close(m->to), close(m->from); /* it ends, if it hasn't yet */
+    close(m->to), close(m->from); /* it ends now, if it hasn't yet */
     const ssize_t length = waitpid(m->child, NULL, 0) == m->child ? pread(m->errors, said, sizeof said - 1, 0) : 0;
     said[length > 0 ? length : 0] = '\0';
     close(m->errors);

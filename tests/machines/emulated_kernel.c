@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_kernel.c - kernels whose steps are run by emulated.c, or, for GPUs, by grid.c: what compile.c does, with
- * an interpreter that isn't one. */
+/* emulated_kernel.c - makes kernels whose steps run in emulated.c or, for GPUs, in grid.c.  Does what compile.c does
+ * for an interpreted kernel, with the emulator in place of the interpreter. */
 #include "tests/machines/emulated.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 typedef struct unit {
     fe_unit fe;
     codegen_result code;
-    opjit_kernel *called; /* the same for the device that OPJIT_TEST_DEVICE names; NULL: stages are run one by one */
+    opjit_kernel *called; /* the same kernel for the device in OPJIT_TEST_DEVICE; NULL: stages run one by one */
 } unit;
 
 static void destroy(void *user)
@@ -33,7 +33,7 @@ static void destroy(void *user)
     opjit_rt_core_release(core);
 }
 
-/* The function that `step` of the kernel is a stage of. */
+/* The function that contains step `step` of the kernel. */
 static const ir_func *function_of(const fe_program *made, uint32_t step)
 {
     const ir_func *f = made->variants;
@@ -42,7 +42,7 @@ static const ir_func *function_of(const fe_program *made, uint32_t step)
     return f;
 }
 
-/* The whole stage: grids are not for pieces of one. */
+/* Runs the whole stage: a grid can't run pieces of one. */
 static opjit_status run_grid(const unit *u, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
                              opjit_error *error)
 {
@@ -124,14 +124,14 @@ static opjit_status generate(unit *u, opjit_error *error)
     opjit_rt_bytes_zero_end(&u->code.bytes);
     if (u->code.bytes.failed)
         return opjit_rt_no_memory(error);
-    static unsigned made; /* a process of NVIDIA's assembler takes longer than all else: it gets one of a few */
+    static unsigned made; /* a process of NVIDIA's assembler takes longer than all else, so it gets a few texts only */
     if (made++ % 32 == 0)
         ptx_texts_good(strcmp(request.target->text, "nvptx:sm_80") == 0 ? "80" : "90",
                        (const char *)u->code.bytes.data);
     return OPJIT_OK;
 }
 
-/* As an application would, for the device. */
+/* Compiles for the device as an application would. */
 static opjit_status compile_there(const fe_subject *subject, const opjit_compile_options *options, opjit_kernel **out,
                                   opjit_error *error)
 {
@@ -171,7 +171,7 @@ static opjit_status make(opjit_context *context, const fe_subject *subject, cons
     return status;
 }
 
-/* OK with no kernel: the target is this machine's. */
+/* OK without a kernel: the target is this machine's. */
 static opjit_status compile_foreign(opjit_context *context, const fe_subject *subject,
                                     const opjit_compile_options *options, opjit_kernel **out, opjit_error *error)
 {
@@ -199,7 +199,7 @@ static opjit_status compile_foreign(opjit_context *context, const fe_subject *su
     return status;
 }
 
-/* A kernel must have a proof of every access. */
+/* Requires that a kernel has a proof for every access. */
 static opjit_status expect_proven(opjit_status status, const opjit_kernel *kernel, opjit_error *error)
 {
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_wire.h - what a test and the program that runs code of another machine for it say to each other, through
- * pipes. Both are little endian with 64-bit words.  A request is: wire_request, the code, the parameters, a
- * wire_buffer each and its bytes; the answer: wire_answer, then the bytes of all buffers. */
+/* emulated_wire.h - the messages between a test and the program that runs another machine's code for it, through pipes.
+ * Both sides are little endian with 64-bit words.  A request is a wire_request, the code, the parameters, and for each
+ * buffer a wire_buffer and its bytes; the answer is a wire_answer and the bytes of all buffers. */
 #ifndef OPJIT_TEST_MACHINES_EMULATED_WIRE_H
 #define OPJIT_TEST_MACHINES_EMULATED_WIRE_H
 
@@ -17,12 +17,12 @@ typedef struct wire_request {
 
 typedef struct wire_buffer {
     uint64_t size;
-    uint32_t place;  /* what the address is beyond a multiple of WIRE_PAGE, if it can be */
-    int32_t same_as; /* the buffer that this one is; -1: none; -2: there is no such slot */
+    uint32_t place;  /* the address modulo WIRE_PAGE, if it can be had */
+    int32_t same_as; /* the buffer that shares its memory; -1: none; -2: there is no such slot */
 } wire_buffer;
 
 typedef struct wire_answer {
-    uint32_t outside; /* buffers, but for the last two, beside which something was written */
+    uint32_t outside; /* buffers, except the last two, beside which something was written */
 } wire_answer;
 
 #endif

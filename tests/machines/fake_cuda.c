@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cuda.c - a CUDA driver for tests without a GPU: the driver API's functions that opjit calls, kernels run by
- * the PTX interpreter. Built as libcuda_fake.so.  Device memory has addresses that trap when the host touches them,
- * and host addresses are no device memory.  What is asynchronous happens as late as it may: at the next wait for its
- * stream.
+/* fake_cuda.c - a CUDA driver for tests without a GPU: the functions of the driver API that opjit calls, with kernels
+ * run by the PTX interpreter.  Built as libcuda_fake.so.  Device memory has addresses that trap when the host touches
+ * them, and host addresses are not device memory.  Asynchronous work happens as late as it may: at the next wait for
+ * its stream.
  *
- * *   FAKE_CUDA_DEVICES=90,120             compute capabilities of the devices (default 90); empty: none
- * FAKE_CUDA_VERSION=12040              of the driver (default 13000) FAKE_CUDA_MEMORY=BYTES               of each
- * device (default 1 GiB) FAKE_CUDA_FAIL=cuMemAlloc_v2:2[:N]   that function gives error 2 (at its N-th call);
- * several with commas FAKE_CUDA_RACES=1                    kernels are searched for races FAKE_CUDA_REVERSED=1
- * last block first fake_cuda_live() counts what has not been freed; cuGetErrorString of a failed kernel tells what
- * the interpreter said. */
+ *   FAKE_CUDA_DEVICES=90,120             compute capabilities of the devices (default 90); empty: none
+ *   FAKE_CUDA_VERSION=12040              of the driver (default 13000)
+ *   FAKE_CUDA_MEMORY=BYTES               of each device (default 1 GiB)
+ *   FAKE_CUDA_FAIL=cuMemAlloc_v2:2[:N]   that function returns error 2 (at its N-th call); several with commas
+ *   FAKE_CUDA_RACES=1                    kernels are checked for races
+ *   FAKE_CUDA_REVERSED=1                 the last block runs first
+ * fake_cuda_live() counts what has not been freed; cuGetErrorString of a failed kernel returns the interpreter's
+ * message. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>

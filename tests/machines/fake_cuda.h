@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cuda.h - what the fake driver's two files share: fake_cuda.c has devices, contexts and memory,
- * fake_cuda_run.c modules, streams and kernels. */
+/* fake_cuda.h - shared by the fake driver's two files: fake_cuda.c has devices, contexts and memory, fake_cuda_run.c
+ * modules, streams and kernels. */
 #ifndef OPJIT_TEST_MACHINES_FAKE_CUDA_H
 #define OPJIT_TEST_MACHINES_FAKE_CUDA_H
 
@@ -73,14 +73,14 @@ typedef struct event {
 typedef struct device {
     uint32_t capability, references;
     uint64_t used;
-    int failed; /* an error of a kernel stays until the context goes */
+    int failed; /* an error of a kernel stays until the context is released */
     stream null;
     ptx_memory *memory;
 } device;
 
 typedef struct fake_driver { /* all of it, under its lock */
     bool initialized;
-    const char *device_list; /* NULL: the environment's */
+    const char *device_list; /* NULL: from the environment */
     device devices[MOST_DEVICES];
     int device_count;
     allocation *allocations;
@@ -89,19 +89,19 @@ typedef struct fake_driver { /* all of it, under its lock */
     uint32_t live;
     uint64_t reserved, next_address;
     char kernel_error[600];
-    double clock; /* of events: million thread instructions run */
+    double clock; /* for events: million thread instructions executed */
 } fake_driver;
 extern fake_driver fake;
 
-/* Every function: takes the lock, looks for an error asked for, and at what it needs. */
-typedef enum need { NOTHING, INITIALIZED, CONTEXT, FREEING } need; /* freeing goes on after a kernel's error */
+/* At the start of every function: takes the lock, returns an injected error, checks what the function needs. */
+typedef enum need { NOTHING, INITIALIZED, CONTEXT, FREEING } need; /* freeing works after a kernel's error */
 int fake_enter(const char *name, need what);
 int fake_leave(int code);
 device *fake_current(void);
 
 int fake_flush(device *d, stream *s);
 int fake_flush_all(device *d);
-/* One copy or fill; wait: all streams are done then. */
+/* One copy or fill; wait: completes all streams first. */
 int fake_copy(void *handle, int kind, uint64_t to, uint64_t from, size_t bytes, int value, bool wait);
 
 #define ENTER(what)                                      \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cuda_run.c - the fake driver's modules, streams, events and kernels: work is queued by stream and done when
+/* fake_cuda_run.c - the fake driver's modules, streams, events and kernels.  Work is queued by stream and done when
  * somebody waits. */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_files.c - a disk that fails, for programs that are started with it in LD_PRELOAD (tests/cli/faults.sh):
- *   FAKE_FILES_AT=N        the N-th call of a function below goes wrong, and no other
+/* fake_files.c - a disk that fails, for programs started with it in LD_PRELOAD (tests/cli/faults.sh):
+ *   FAKE_FILES_AT=N        the N-th call of a function below fails, and no other
  *   FAKE_FILES_KIND        EIO, ENOSPC, EINTR, EMFILE: it fails with that error; "short": it reads or writes one byte;
- *                          "power": the power goes, what was written and not waited for by fsync is lost, as zeros or
- *                          altogether ("zeros", "lost")
- *   FAKE_FILES_HIT=FILE    made where a call went wrong; another line where descriptors are left at the end */
+ *                          "zeros", "lost": the power fails, and what was written without an fsync becomes zeros or is
+ *                          lost altogether
+ *   FAKE_FILES_HIT=FILE    created where a call failed; gets another line where descriptors are left open at the end */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -26,8 +26,8 @@ enum { MOST_FILES = 256 };
 static struct {
     long calls, at;
     const char *kind, *hit;
-    bool dirty[MOST_FILES]; /* written, and not waited for */
-    int lost[MOST_FILES];   /* such files that were closed, open once more */
+    bool dirty[MOST_FILES]; /* written without an fsync since */
+    int lost[MOST_FILES];   /* such files after their close, opened once more */
     uint32_t lost_count;
     long open_at_first;
 } state;
@@ -85,7 +85,7 @@ static void lose_power(void)
     _exit(99);
 }
 
-/* Whether this call goes wrong, with errno; *is_short: it doesn't, and does less. */
+/* Whether this call fails, with errno set; *is_short: it succeeds with one byte only. */
 static bool fails(bool *is_short)
 {
     static const struct {
@@ -184,7 +184,7 @@ int close(int file)
         state.lost[state.lost_count++] = (int)syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, MOST_FILES);
     set_dirty(file, false);
     const int result = (int)syscall(SYS_close, file);
-    return dirty && fails(NULL) ? -1 : result; /* where a full disk may show */
+    return dirty && fails(NULL) ? -1 : result; /* where a full disk may be reported */
 }
 
 int renameat(int from_folder, const char *from, int to_folder, const char *to)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_hip.c - HIP for tests without a GPU: its functions that opjit calls, on the memory and streams of the fake
- * CUDA driver beside it.  Code objects are looked into, not run: a function of the test stands in for every kernel.
- * Built as libamdhip64_fake.so, with the other driver inside.
+/* fake_hip.c - HIP for tests without a GPU: the functions that opjit calls, on the memory and streams of the fake CUDA
+ * driver.  Code objects are inspected, not run: a function of the test stands in for every kernel.  Built as
+ * libamdhip64_fake.so, which contains the other driver.
  *
  * FAKE_HIP_DEVICES=gfx942:sramecc+,gfx1100   architectures of the devices (default gfx942); empty: none
- * FAKE_CUDA_FAIL, FAKE_CUDA_MEMORY           as there; functions have CUDA's names */
+ * FAKE_CUDA_FAIL, FAKE_CUDA_MEMORY           as in fake_cuda.c; functions have CUDA's names */
 #define _GNU_SOURCE
 #include "tests/machines/fake_hip.h"
 
@@ -164,7 +164,7 @@ typedef struct hip_module {
     hip_function *functions;
 } hip_module;
 
-/* As far as the sections reach: nobody says how long a code object is. */
+/* Its size as far as the sections reach: the caller doesn't tell how long a code object is. */
 static size_t size_of(const uint8_t *image)
 {
     Elf64_Ehdr head;
@@ -281,7 +281,7 @@ API hipModuleLaunchKernel(void *function_handle, unsigned gx, unsigned gy, unsig
 {
     const hip_function *f = function_handle;
     uint64_t values[MOST_ARGUMENTS];
-    const int waited = cuStreamSynchronize(handle); /* what stands before it */
+    const int waited = cuStreamSynchronize(handle); /* the work before it */
     if (waited != OK)
         return waited;
     ENTER(CONTEXT);

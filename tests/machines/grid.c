@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid.c - one launch of one kernel: memory, arguments, the workspace; and how the interpreter of PTX runs it. */
+/* grid.c - one launch of one kernel: memory, arguments, the workspace; and running it in the PTX interpreter. */
 #include "tests/machines/grid.h"
 
 #include <opjit/abi.h>
@@ -14,7 +14,7 @@ static uint32_t add_range(grid_launch *l, const grid_range *range)
     return l->range_count++;
 }
 
-/* Every slot's buffer, each memory once. */
+/* Adds every slot's buffer, each memory once. */
 static bool add_buffers(grid_launch *l)
 {
     const ir_func *f = l->s->f;
@@ -45,7 +45,7 @@ static bool add_buffers(grid_launch *l)
     return true;
 }
 
-/* Temps, and behind them scratch. */
+/* Adds the temps and, after them, the scratch. */
 static bool add_workspace(grid_launch *l, void **scratch)
 {
     const ir_func *f = l->s->f;
@@ -66,7 +66,7 @@ static bool add_workspace(grid_launch *l, void **scratch)
 
 /* --- by the interpreter of PTX ------------------------------------------------------------------------------------ */
 
-/* Each range at an odd multiple of its alignment, so that no more is there by chance. */
+/* Maps each range at an odd multiple of its alignment, so that no larger alignment holds by chance. */
 static bool map_ranges(grid_launch *l, ptx_memory *memory)
 {
     enum { GAP = 1 << 20 };

@@ -19,19 +19,19 @@ typedef struct grid_stage {
     bool reversed;        /* the last block first; the PTX interpreter only */
 } grid_stage;
 
-/* Launches it as its metadata say, with buffers at addresses of the least alignment that is promised: SPIR-V by
- * OpenCL, PTX in an interpreter, or where OPJIT_TEST_DEVICE names one ("cuda:0"), on a device.  UNAVAILABLE: the
- * device runs no code for that target. */
+/* Launches the stage as its metadata says, with buffers at addresses of the smallest alignment that is promised: SPIR-V
+ * by OpenCL; PTX in the interpreter, or on the device in OPJIT_TEST_DEVICE ("cuda:0").  UNAVAILABLE: the device runs no
+ * code for that target. */
 opjit_status test_grid_run(const grid_stage *s, opjit_error *error);
 
-/* --- what the two share ------------------------------------------------------------------------------------------- */
+/* --- shared by the ways to run it -------------------------------------------------------------------------------- */
 enum { GRID_BUFFERS = 64, GRID_ARGUMENTS = 96 };
 
 typedef struct grid_range { /* memory that the kernel may touch */
     void *host;
     uint64_t bytes, align;
-    uint64_t at;            /* device address, of the one who runs it */
-    uint64_t behind;        /* follows: this far behind the range before, whose alignment it has */
+    uint64_t at;            /* device address, set by the file that runs it */
+    uint64_t behind;        /* follows: this far after the previous range, whose alignment it has */
     bool follows, writable;
     const char *what;
 } grid_range;
@@ -60,7 +60,7 @@ typedef struct grid_memory {
     opjit_status (*read)(void *device, void *bytes, uint64_t base, uint64_t size, opjit_error *error);
     opjit_status (*launch)(void *device, const grid_launch *l, opjit_error *error); /* ranges have addresses */
 } grid_memory;
-/* Launches between copies there and back; stores beside ranges and to what is read are errors. */
+/* Copies the ranges to the device, launches, and copies them back; stores beside ranges and to inputs are errors. */
 opjit_status test_grid_run_copied(const grid_memory *m, grid_launch *l, opjit_error *error);
 opjit_status test_grid_run_on_device(grid_launch *l, opjit_error *error);
 opjit_status test_grid_run_on_opencl(grid_launch *l, opjit_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid_copy.c - a launch's ranges in memory of a device, each between guards, and back again. */
+/* grid_copy.c - copies a launch's ranges to a device's memory, each between guards, and back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { GUARD = 256, PATTERN = 0xa5 };
 
-/* One range there and beside it here: guard, where it lies, guard. */
+/* A range on the device, and its copy here: guard, contents, guard. */
 typedef struct copy {
     uint64_t base;
     uint8_t *bytes;

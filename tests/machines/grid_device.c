@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid_device.c - one launch on a device, by the driver's functions. */
+/* grid_device.c - one launch on a device, through the driver's functions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 static const rt_devices *devices;
 
-/* Opened by the first launch of a process: a child of fork has no devices. */
+/* Opened by the first launch of a process, because a child of fork has no devices. */
 static opjit_status open_device(rt_device **out, opjit_error *error)
 {
     static rt_device *device;
@@ -68,7 +68,7 @@ opjit_status test_grid_run_on_device(grid_launch *l, opjit_error *error)
     rt_device *device;
     rt_target best;
     if (open_device(&device, error) != OPJIT_OK)
-        return error->status = OPJIT_INTERNAL; /* UNAVAILABLE excuses a case, and would excuse all of them */
+        return error->status = OPJIT_INTERNAL; /* UNAVAILABLE would excuse this case, and then all of them */
     TRY(opjit_rt_device_target(devices->name(device), devices->info(device), &best, error));
     if (best.level < l->s->target->level)
         return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s runs no code for %s", best.text, l->s->target->text);

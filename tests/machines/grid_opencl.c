@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid_opencl.c - one launch on an OpenCL device that takes SPIR-V.  There are no headers of OpenCL here: what is
- * called is declared as its specification has it. */
+/* grid_opencl.c - one launch on an OpenCL device that accepts SPIR-V.  Uses no OpenCL headers: the functions it calls
+ * are declared here as in the specification. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ enum {
     MOST = 8,
 };
 
-/* Handles of OpenCL are pointers to what nobody knows. */
+/* OpenCL's handles are opaque pointers. */
 #define FUNCTIONS(X)                                                                                                \
     X(int32_t, clGetPlatformIDs, (uint32_t, void **, uint32_t *))                                                   \
     X(int32_t, clGetDeviceIDs, (void *, uint64_t, uint32_t, void **, uint32_t *))                                   \

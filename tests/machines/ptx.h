@@ -24,7 +24,7 @@ typedef struct ptx_error {
 } ptx_error;
 
 typedef struct ptx_module ptx_module;
-/* NULL and *error where the text is not PTX or not of the subset. */
+/* NULL, with *error set, where the text is not PTX or uses something outside the subset. */
 ptx_module *ptx_parse(const char *text, ptx_error *error);
 void ptx_free(ptx_module *module); /* NULL is fine */
 
@@ -39,12 +39,12 @@ uint32_t ptx_entry_count(const ptx_module *module);
 ptx_entry ptx_entry_get(const ptx_module *module, uint32_t entry);
 int ptx_find(const ptx_module *module, const char *name); /* an entry's number, -1: none of that name */
 
-/* Device memory: ranges of addresses and the host memory that stands behind each. */
+/* Device memory: ranges of addresses, and the host memory behind each. */
 typedef struct ptx_memory ptx_memory;
 ptx_memory *ptx_memory_create(void); /* NULL: no memory */
 void ptx_memory_destroy(ptx_memory *memory);
-/* Kernels may read, and write if writable, [address, address + bytes).  False: it overlaps another range, is empty,
- * or there is no memory.  name (copied; NULL is fine) stands in messages. */
+/* Lets kernels read, and write if writable, [address, address + bytes).  False: it overlaps another range, is empty, or
+ * there is no memory.  Messages use name (copied; NULL is fine). */
 bool ptx_memory_add(ptx_memory *memory, uint64_t address, void *host, size_t bytes, bool writable, const char *name);
 bool ptx_memory_remove(ptx_memory *memory, uint64_t address); /* false: no range begins there */
 /* Host memory that is its own address on the device: the simple case. */
@@ -57,9 +57,9 @@ typedef struct ptx_launch {
     uint32_t shared_bytes;  /* dynamic shared memory */
     uint32_t shared_limit;  /* static and dynamic; 0: 48 KiB */
     void *const *arguments; /* one pointer for each parameter, as for cuLaunchKernel */
-    /* Finds races: two threads at one byte, one of them writing, with no barrier between.  bar.warp.sync orders a
-     * warp if its mask names all of its threads that still run, bar.sync a block if it waits for all; others order
-     * nothing, and nothing orders blocks.  Also ld.global.nc of a byte that the kernel writes. */
+    /* Finds races: two threads touch one byte, one of them writing, with no barrier between.  bar.warp.sync orders a
+     * warp if its mask names all of its running threads, bar.sync a block if it waits for all; others order nothing,
+     * and nothing orders blocks.  Also finds ld.global.nc of a byte that the kernel writes. */
     bool races;
     bool reversed;       /* last block and last warp first */
     uint64_t step_limit; /* thread instructions; 0: 2^34 */
@@ -74,8 +74,8 @@ typedef struct ptx_stats {
     uint64_t barriers;                    /* passed by blocks */
 } ptx_stats;
 
-/* Runs one entry to its end.  False and *error: line, instruction, thread and address; memory is then as far as it
- * got. */
+/* Runs one entry to its end.  False, with *error set: line, instruction, thread and address; the memory is left as it
+ * was at that point. */
 bool ptx_run(const ptx_module *module, uint32_t entry, ptx_memory *memory, const ptx_launch *launch,
              ptx_stats *out_stats, ptx_error *error);
 

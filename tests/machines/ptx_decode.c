@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_decode.c - instructions of PTX: a row of a table says which types, modifiers and operands an operation has;
- * what differs from the rows' form has a function. */
+/* ptx_decode.c - decodes PTX instructions.  A row of a table says which types, modifiers and operands an operation has;
+ * an operation that differs from the rows' form has a function. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +23,9 @@ enum {
     MEMORY = ANY | BIT(T_B8) | BIT(T_U8) | BIT(T_S8) | BIT(T_B128)
 };
 
-/* form, an operand each: d destination and a source of the type, o such a source that may be missing, W and w the
- * same for .wide of twice the width, m a source of the second type if there is one, D destination and u source of 32
- * bits, p predicate; empty: a function of its
- * own. */
+/* form, one letter per operand: d destination and a source of the type, o such a source that is optional, W and w the
+ * same for .wide at twice the width, m a source of the second type if there is one, D destination and u source of 32
+ * bits, p predicate; empty: a function of its own. */
 static const ptx_row rows[] = {
     { "add", OP_ADD, 0, "dma", INTS | PAIRS | FLOATS | BIT(T_F32X2), F_RN | F_CC, 0 },
     { "sub", OP_SUB, 0, "dma", INTS | FLOATS | BIT(T_F32X2), F_RN | F_CC, 0 },
@@ -112,7 +111,7 @@ static const word space_words[] = { { "global", SPACE_GLOBAL },      { "shared",
                                     { "shared::cta", SPACE_SHARED }, { "local", SPACE_LOCAL },
                                     { "const", SPACE_CONST },        { "param", SPACE_PARAM },
                                     { "param::func", SPACE_PARAM },  { "param::entry", SPACE_PARAM } };
-/* What matters to caches and to the order of weak memory, and so not here. */
+/* Words that matter to caches and weak memory only, and are ignored here. */
 static const char *const idle_words[] = { "weak",
                                           "volatile",
                                           "relaxed",
@@ -266,7 +265,7 @@ static bool one_of(uint32_t flags, uint32_t set)
     return is_power_of_two(flags & set);
 }
 
-/* What the row does not say about modifiers. */
+/* Checks what the row does not say about modifiers. */
 static bool check_words(ptx_parser *p, const ptx_decoding *d)
 {
     const ptx_ins *i = &d->ins;
@@ -351,7 +350,7 @@ static bool number_fits(const ptx_atom *a, ptx_type type)
     return bits >= 64 || a->value >> bits == 0 || (int64_t)a->value >> (bits - 1) == -1;
 }
 
-/* The slot of a source of type; larger: a wider register will do. */
+/* The slot of a source of type; larger: a wider register is accepted. */
 static bool use(ptx_parser *p, const ptx_decoding *d, const ptx_operand *o, ptx_type type, bool larger, uint32_t *out)
 {
     const ptx_atom *a = o->atoms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_exec.c - what computes: one lane's value from its sources, then a loop over lanes. */
+/* ptx_exec.c - arithmetic: one lane's value from its sources, and the loop over lanes. */
 #include <string.h>
 
 #include "tests/machines/ptx_internal.h"
@@ -12,7 +12,7 @@ static uint64_t low_bytes(uint64_t x, uint32_t size)
     return size >= 8 ? x : x & ((UINT64_C(1) << 8 * size) - 1);
 }
 
-/* x of type in 64 bits, by its sign where it has one. */
+/* x of type in 64 bits, sign-extended if the type is signed. */
 static uint64_t extend(ptx_type type, uint64_t x)
 {
     const uint32_t size = ptx_types[type].size, up = size >= 8 ? 0 : 64 - 8 * size;
@@ -192,7 +192,7 @@ static uint64_t typed(const ptx_ins *ins, ptx_type type, const uint64_t *s)
     return ptx_types[type].kind == 'f' ? scalar_float(ins, type, s) : scalar(ins, type, s);
 }
 
-/* add.rn.f32.f16 and the like: halves become floats first. */
+/* add.rn.f32.f16 and the like: the half operand is first converted. */
 static uint64_t mixed(const ptx_ins *ins, const uint64_t *s)
 {
     const ptx_ins widen = { .op = OP_CVT, .type = T_F32, .type2 = T_F16 };
@@ -248,7 +248,7 @@ static bool combine(const ptx_ins *ins, bool x, bool with)
     }
 }
 
-/* --- forms of their own: out are the values of the destinations -------------------------------------------------- */
+/* --- operations of their own form: out holds the values of the destinations -------------------------------------- */
 static void set_predicate(const ptx_ins *ins, const uint64_t *s, uint64_t *out)
 {
     const ptx_type type = (ptx_type)ins->type2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_float.c - floats of 16, 32 and 64 bits as PTX defines them: each operation rounds once, subnormals are kept,
- * NaNs that arithmetic makes are the canonical ones (f64: the host's).  16 bits have no arithmetic of the host's:
- * double, exactly or rounded to odd. */
+/* ptx_float.c - floats of 16, 32 and 64 bits as PTX defines them: each operation rounds once, subnormals are kept, and
+ * NaNs from arithmetic are the canonical ones (f64: the host's).  16-bit arithmetic uses double, exactly or rounded to
+ * odd. */
 #include <math.h>
 #include <string.h>
 
@@ -254,8 +254,8 @@ uint64_t ptx_float2(const ptx_ins *ins, ptx_type type, uint64_t a, uint64_t b)
                          : ptx_double_to_half(z, F_RN); /* of halves, sums and products are exact in double */
 }
 
-/* a * b + c of halves: the product is exact, the sum is rounded to odd, so that the second rounding sees what the
- * first dropped. */
+/* a * b + c of halves: the product is exact; the sum is rounded to odd, so that the second rounding sees what the first
+ * dropped. */
 static uint64_t half_fma(uint64_t a, uint64_t b, uint64_t c)
 {
     const double x = ptx_half_to_double((uint16_t)a) * ptx_half_to_double((uint16_t)b),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_internal.h - what the parts of the PTX interpreter share: decoded instructions, the module, a running block.
- * Every operand is a slot: a row of 32 values in a warp's register file.  Immediates, special registers and
- * addresses of variables have slots too, filled before a warp starts, so that an instruction only ever reads and
- * writes rows. Functions do not recurse (the parser checks), so each has its rows once a warp, and call frames are
- * not needed. */
+/* ptx_internal.h - shared by the parts of the PTX interpreter: decoded instructions, the module, a running block.
+ * Every operand is a slot: a row of 32 values in a warp's register file.  Immediates, special registers and addresses
+ * of variables have slots, too, filled before a warp starts, so that an instruction only reads and writes rows.
+ * Functions do not recurse (the parser checks), so each has its rows once per warp, and call frames are not needed. */
 #ifndef OPJIT_TEST_MACHINES_PTX_INTERNAL_H
 #define OPJIT_TEST_MACHINES_PTX_INTERNAL_H
 
@@ -197,7 +196,7 @@ typedef struct ptx_ins {
     int64_t offset;  /* ld, st: added to the address in source[0] */
 } ptx_ins;
 
-/* What fills a slot before a warp starts. */
+/* What a slot is filled with before a warp starts. */
 typedef enum ptx_fill {
     FILL_NOTHING,
     FILL_VALUE,
@@ -363,8 +362,8 @@ bool ptx_float_is(ptx_sub sub, ptx_type type, uint64_t a);
 double ptx_half_to_double(uint16_t half);
 uint16_t ptx_double_to_half(double x, uint32_t round); /* F_RN ... F_RP */
 
-/* ptx_sync.c: lanes of mask come to ins; whoever waits and has all it waits for goes on; barriers that all have come
- * to open. */
+/* ptx_sync.c: the lanes of mask arrive at ins; releases waiting lanes that have all they wait for, and barriers at
+ * which all have arrived. */
 bool ptx_arrive(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, uint32_t mask);
 bool ptx_settle(ptx_runner *r, ptx_warp *w);
 bool ptx_release(ptx_runner *r); /* false: deadlock */

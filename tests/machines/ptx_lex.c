@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_lex.c - text of PTX to tokens; the types' names; what all of the parser uses. */
+/* ptx_lex.c - splits PTX into tokens; names of types; helpers of the whole parser. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

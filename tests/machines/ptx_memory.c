@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_memory.c - what loads and stores reach: registered ranges and a launch's own spaces, each access held to
- * bounds, alignment and the right to write; and who touched a byte last, by which races are found. */
+/* ptx_memory.c - memory accesses: registered ranges and a launch's own spaces.  Checks bounds, alignment and write
+ * permission, and finds races by recording who touched a byte last. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ typedef struct toucher {
     uint32_t thread, epoch, warp_epoch;
 } toucher;
 
-/* Did what `before` did come before what `now` does, by barriers? */
+/* Whether barriers order the access `before` before the access `now`. */
 static bool ordered(const ptx_runner *r, toucher before, toucher now)
 {
     const uint32_t a = before.thread - 1, b = now.thread - 1, block = b / r->threads * r->threads;

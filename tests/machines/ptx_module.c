@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_module.c - a parsed module as a whole: made, asked, freed.  The road from text is ptx_parse.c's. */
+/* ptx_module.c - a parsed module: creation, queries, release.  ptx_parse.c makes it from text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void split_lines(ptx_module *m, const char *text)
     }
 }
 
-/* state: 0 not seen, 1 on the road, 2 done. */
+/* state: 0 not seen, 1 in progress, 2 done. */
 static bool recursive(const ptx_module *m, uint32_t function, uint8_t *state)
 {
     if (state[function] != 0)

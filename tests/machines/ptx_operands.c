@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_operands.c - reads operands and completes instructions whose operands have a form of their own (moves, memory,
- * conversions, comparisons, control).  What all have in common is ptx_decode.c's. */
+/* ptx_operands.c - reads operands, and completes instructions whose operands have a form of their own (moves, memory,
+ * conversions, comparisons, control).  What all instructions have in common is in ptx_decode.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +102,7 @@ static bool read_atom(ptx_parser *p)
     return ptx_next(p);
 }
 
-/* + NUMBER behind a variable or an address. */
+/* Reads + NUMBER after a variable or an address. */
 static bool read_offset(ptx_parser *p, int64_t *out)
 {
     if (!ptx_is(p, "+"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_parse.c - directives, declarations and labels of PTX to a module.  Tokens are ptx_lex.c's, instructions
- * ptx_decode.c's. */
+/* ptx_parse.c - parses directives, declarations and labels of PTX into a module.  Tokens are in ptx_lex.c, instructions
+ * in ptx_decode.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -459,7 +459,7 @@ static ptx_function *function_named(ptx_module *m, const char *name)
     return NULL;
 }
 
-/* A prototype and its definition must agree; the definition is what counts. */
+/* A prototype and its definition must agree; the definition is kept. */
 static bool merge(ptx_parser *p, ptx_function *f, ptx_function *now)
 {
     bool equal = f->param_count == now->param_count && f->result_bytes == now->result_bytes && f->entry == now->entry;

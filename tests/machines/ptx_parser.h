@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_parser.h - what the parser's two files share: ptx_parse.c reads text and declarations, ptx_decode.c
- * instructions. */
+/* ptx_parser.h - shared by the parser's files: ptx_parse.c reads text and declarations, ptx_decode.c instructions. */
 #ifndef OPJIT_TEST_MACHINES_PTX_PARSER_H
 #define OPJIT_TEST_MACHINES_PTX_PARSER_H
 
@@ -89,12 +88,12 @@ bool ptx_type_of(const char *name, size_t length, ptx_type *out_type);
 /* ptx_parse.c */
 ptx_label *ptx_label_of(ptx_parser *p, const char *name, uint32_t length);
 ptx_symbol *ptx_symbol_of(const ptx_parser *p, const char *name, uint32_t length, uint32_t *out_index);
-/* The slot that holds value, or what fill says. */
+/* The slot that holds value, or that fill describes. */
 uint32_t ptx_constant(ptx_function *f, ptx_fill fill, uint32_t which, uint8_t size, uint64_t value);
 
 bool ptx_read_module(ptx_parser *p);
 
-/* ptx_decode.c: words and operands as a row of its table says. */
+/* ptx_decode.c: words and operands according to a row of its table. */
 typedef struct ptx_row {
     const char *name;
     uint8_t op, sub;
@@ -116,7 +115,7 @@ bool ptx_add_source(ptx_parser *p, ptx_decoding *d, const ptx_operand *o, ptx_ty
 bool ptx_add_dest(ptx_parser *p, ptx_decoding *d, const ptx_operand *o, ptx_type type, bool larger);
 bool ptx_wrong_count(ptx_parser *p, const ptx_decoding *d);
 
-/* ptx_operands.c: an instruction from the guard to the semicolon; the operands that have a form of their own. */
+/* ptx_operands.c: an instruction from its guard to its semicolon; operands with a form of their own. */
 bool ptx_instruction(ptx_parser *p);
 
 #define SAY(t) (int)(t).length, (t).text

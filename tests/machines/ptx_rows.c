@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_rows.c - the commonest instructions for a whole warp at once: what ptx_exec.c does a lane at a time, in loops
- * that a compiler makes vectors of.  Nothing has to be here; ptx_exec.c does all of it too, and tests run both. */
+/* ptx_rows.c - the most common instructions for a whole warp at once, in loops that a compiler vectorises.  Optional:
+ * ptx_exec.c executes all of them lane by lane, and tests run both. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_run.c - launches: blocks one after the other, their warps in turn, in each the threads with the lowest pc.
- * Synchronisation is ptx_sync.c's. */
+/* ptx_run.c - launches: runs the blocks one after the other, their warps in turn, and in each the threads with the
+ * lowest pc.  Synchronisation is in ptx_sync.c. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void come_back(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t m
     }
 }
 
-/* Control of the lanes that the guard lets through; their pcs stand in w->pc already and are set anew here. */
+/* Control flow of the lanes that pass the guard; sets their pcs in w->pc. */
 static bool control(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t base, uint32_t mask)
 {
     switch (ins->op) {
@@ -98,7 +98,7 @@ static bool control(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t bas
         /* fall through */
     default: /* exit */
         w->alive &= ~mask;
-        return mask == 0 || ptx_settle(r, w); /* others may wait for no more than these */
+        return mask == 0 || ptx_settle(r, w); /* others may have waited only for these */
     }
 }
 
@@ -115,7 +115,7 @@ static uint32_t guarded(const ptx_warp *w, const ptx_ins *ins, uint32_t base, ui
     return active;
 }
 
-/* Runs the lanes of mask, all at pc, up to where others wait (next) or their ways part. */
+/* Runs the lanes of mask, all at pc, up to where others wait (next) or the lanes diverge. */
 static bool run_group(ptx_runner *r, ptx_warp *w, uint32_t pc, uint32_t mask, uint32_t next)
 {
     for (; pc < next; pc++) {
@@ -335,7 +335,7 @@ static bool allocate(ptx_runner *r)
         w->returns = calloc((size_t)functions * LANES, sizeof *w->returns);
         if (w->regs == NULL || w->local == NULL || w->frames == NULL || w->returns == NULL)
             return false;
-        memset(w->regs, 0xa5, regs * sizeof *w->regs); /* what nobody wrote is not 0 */
+        memset(w->regs, 0xa5, regs * sizeof *w->regs); /* registers that nobody wrote are not 0 */
         memset(w->local, 0xa5, (size_t)r->local_bytes * LANES);
         memset(w->frames, 0xa5, (size_t)r->frame_bytes * LANES);
     }

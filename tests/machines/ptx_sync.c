@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_sync.c - where threads meet: instructions of a warp that name a mask, barriers of a block. */
+/* ptx_sync.c - synchronisation: instructions of a warp that name a mask, barriers of a block. */
 #include <string.h>
 
 #include "tests/machines/ptx_internal.h"
@@ -79,13 +79,13 @@ static void reduce(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t grou
         to[l] = x;
 }
 
-/* A warp that comes as a whole counts for all of its threads, ended and missing ones too. */
+/* A whole warp counts with all of its threads, ended and missing ones included. */
 static uint32_t threads_of(const ptx_warp *w, uint32_t lanes)
 {
     return lanes == w->alive ? LANES : (uint32_t)__builtin_popcount(lanes);
 }
 
-/* All of group have come to ins. */
+/* All lanes of group have arrived at ins. */
 static bool fire(ptx_runner *r, ptx_warp *w, const ptx_ins *ins, uint32_t group)
 {
     if (ins->op == OP_BAR) {
@@ -176,7 +176,7 @@ static bool deadlock(ptx_runner *r)
     return ptx_fault(r, warp, first, lane, "deadlock: it waits here for threads that do not come");
 }
 
-/* bar.red of barrier number: what the predicates of all who came make together. */
+/* bar.red of barrier number: combines the predicates of all that arrived. */
 static void reduce_block(ptx_runner *r, uint32_t number)
 {
     uint32_t holds = 0, count = 0;
@@ -201,7 +201,7 @@ static void reduce_block(ptx_runner *r, uint32_t number)
     }
 }
 
-/* Opens barrier number if all have come. */
+/* Opens barrier number if all have arrived. */
 static bool open_barrier(ptx_runner *r, uint32_t number, bool *out_opened)
 {
     uint32_t count = r->arrived[number], alive = 0, expected = 0;

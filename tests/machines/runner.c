@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner.c - runs stage functions for a test of another machine: built for the machine whose code they are, started
- * under qemu-user, told by standard input what to run on which memory.  Each buffer begins at the remainder of a
- * page that the test asks for, as near as possible before a page that can't be touched; what lies between is looked
- * at afterwards. */
+/* runner.c - runs stage functions of another machine: built for that machine and started under qemu-user by a test,
+ * which tells it through standard input what to run on which memory.  Each buffer begins at the page offset that the
+ * test asks for, as near as possible before an inaccessible page; afterwards the bytes around it are checked. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@ enum { FILL = 0x5a, ERROR_INPUT = 3, ERROR_MEMORY = 4 };
 typedef struct buffer {
     wire_buffer wire;
     uint8_t *mapping, *data;
-    uint64_t room; /* between the pages that can't be touched */
+    uint64_t room; /* between the inaccessible pages */
 } buffer;
 
 /* False: the input has ended. */
@@ -73,7 +72,7 @@ static void make_buffer(buffer *b, buffer *all)
     mprotect(b->mapping, WIRE_PAGE, PROT_NONE);
     mprotect(b->mapping + WIRE_PAGE + b->room, WIRE_PAGE, PROT_NONE);
     memset(b->mapping + WIRE_PAGE, FILL, b->room);
-    /* As many lines up as it can go: the remainder of 64 is what alignment is about. */
+    /* Moves up by as many lines as fit: only the remainder modulo 64 matters for alignment. */
     const uint64_t up = (b->room - b->wire.place - b->wire.size) / 64 * 64;
     b->data = b->mapping + WIRE_PAGE + b->wire.place + up;
     must_get(b->data, b->wire.size);

@@ -137,7 +137,7 @@ void aot_memory_reset(aot_memory *m)
     }
 }
 
-/* Elements that are NaNs in both become one and the same. */
+/* Makes elements that are NaNs in both the same NaN. */
 static void unify_nans(const opjit_buffer_info *info, uint8_t *a, uint8_t *b)
 {
     const DML_TENSOR_DATA_TYPE type = (DML_TENSOR_DATA_TYPE)info->dtype;

@@ -45,7 +45,7 @@ static bool is_complete(const aot_batch *b, uint32_t index)
     return true;
 }
 
-/* Takes the operator's types off; whether any was missing. */
+/* Removes the operator's types from the missing ones; returns whether any was missing. */
 static bool cover(aot_batch *b, const opjit_operator *op)
 {
     uint32_t *missing = b->missing[index_of(op->def)];
@@ -109,7 +109,7 @@ static void take(aot_batch *b, const offer *o, opjit_operator *op)
         aot_subject_end(s);
 }
 
-/* Not every draw is legal. */
+/* Skips the draw if it is not legal. */
 static void consider(aot_batch *b, const offer *o)
 {
     opjit_operator *op;
@@ -156,7 +156,7 @@ static void axes_case_random(test_random *r, DML_OPERATOR_TYPE type, axes_case *
     c->op = (DML_OPERATOR_DESC){ type, &c->desc };
     switch (type) {
     case DML_OPERATOR_REDUCE: c->desc.reduce = (DML_REDUCE_OPERATOR_DESC){ function, in, out, 1, &c->axis }; break;
-    case DML_OPERATOR_ARGMIN: /* its structure is the other one's */
+    case DML_OPERATOR_ARGMIN: /* ARGMAX's structure has the same fields */
     case DML_OPERATOR_ARGMAX:
         c->desc.arg = (DML_ARGMAX_OPERATOR_DESC){ in, out, 1, &c->axis, DML_AXIS_DIRECTION_DECREASING };
         break;
@@ -213,7 +213,7 @@ static void consider_random(aot_batch *b, DML_OPERATOR_TYPE type, drawn *d, bool
     consider(b, &o);
 }
 
-/* Packed, once for each type of a letter. */
+/* Packed tensors, one subject per type of each letter. */
 static void consider_plain(aot_batch *b, const ref_pointwise_row *row, pointwise_case *c)
 {
     for (int letter = 0; letter < 2 && row->types[letter] != NULL; letter++)
@@ -232,7 +232,7 @@ static void consider_plain(aot_batch *b, const ref_pointwise_row *row, pointwise
 }
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
-/* y = x + c + d, where c is larger than what is folded and d is not. */
+/* y = x + c + d, where c is too large to be folded and d is not. */
 static void add_constants(aot_batch *b)
 {
     static const uint32_t sizes[2] = { 40, 64 }, strides[2] = { 0, 1 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aot_batch.h - subjects for ahead-of-time tests: every operator with every type of every one of its tensors, or a
- * share of them. */
+/* aot_batch.h - subjects for ahead-of-time tests: every operator with every type of each of its tensors, or a share of
+ * them. */
 #ifndef OPJIT_TESTS_SUPPORT_AOT_BATCH_H
 #define OPJIT_TESTS_SUPPORT_AOT_BATCH_H
 
@@ -16,7 +16,7 @@ typedef struct aot_batch {
     aot_subject *subjects;
     uint32_t count;
     graph_case graph; /* of the last subject, which has constants */
-    uint32_t missing[AOT_BATCH_OPERATORS][AOT_BATCH_FIELDS]; /* types that no descriptor had so far, by field */
+    uint32_t missing[AOT_BATCH_OPERATORS][AOT_BATCH_FIELDS]; /* by field: types that no descriptor has had yet */
 } aot_batch;
 
 /* context, r and percent are set by the caller. */

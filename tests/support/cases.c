@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases.c - random operators: scalars, bounds, tensors together; their reference; late parameters. */
+/* cases.c - draws random operators: scalars, bounds and tensors together; runs their reference; takes out late
+ * parameters. */
 #include "tests/support/cases.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ const DML_OPERATOR_TYPE test_operators[TEST_OPERATOR_COUNT] = {
 };
 
 /* --- scalars ------------------------------------------------------------------------------------------------------ */
-/* Zeros, ones, the least and greatest, subnormals, infinities, NaNs with payload, quiet and signalling. */
+/* Zeros, ones, the smallest and largest values, subnormals, infinities, NaNs with payload, quiet and signalling. */
 static const uint64_t corners16[] = { 0x0000, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x83ff, 0x0400, 0x7bff, 0xfbff,
                                       0x7c00, 0xfc00, 0x7e00, 0xfe12, 0x7c01, 0xfd55, 0x2e66, 0x4200 };
 static const uint64_t corners32[] = { 0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x00000001, 0x807fffff,
@@ -31,10 +32,10 @@ static const uint64_t corners64[] = { 0x0000000000000000, 0x8000000000000000, 0x
                                       0x0000000000000001, 0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff,
                                       0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0xfff8deadbeef0001,
                                       0x7ff0000000000001, 0x3fb999999999999a, 0x4008000000000000 };
-/* Low bytes of: 0, 1, -1, the greatest and least of each width, and small steps. */
+/* Low bytes of 0, 1, -1, the largest and smallest of each width, and small steps. */
 static const uint64_t corners_integer[] = { 0, 1, UINT64_MAX, 0x7f, 0x80, 0x7fff, 0x8000, 0x7fffffff, 0x80000000,
                                             0x7fffffffffffffff, 0x8000000000000000, 2, 3, (uint64_t)-2, 0x100000001 };
-/* FLOAT fields of DIAGONAL_MATRIX: also where integer types end, and halfway between halves. */
+/* FLOAT fields of DIAGONAL_MATRIX: also the limits of integer types, and halfway points between f16 values. */
 static const float corners_float[] = { 10.6f, -10.6f, 0.5f, 127.0f, 128.0f, -128.9f, -129.0f, 255.5f, 256.0f, 32767.5f,
                                        65504.0f, 65519.99f, 65520.0f, 65535.0f, 65536.0f, 2147483520.0f, 2147483648.0f,
                                        -2147483648.0f, 4294967040.0f, 4294967296.0f, 9.2233715e18f, 9.2233720e18f,
@@ -43,7 +44,7 @@ static const float corners_float[] = { 10.6f, -10.6f, 0.5f, 127.0f, 128.0f, -128
 
 #define PICK(r, array) ((array)[test_random_below(r, sizeof(array) / sizeof *(array))])
 
-/* All eight bytes are set, and those behind the element stay what they are: nobody may look at them. */
+/* Sets all eight bytes.  Those after the element keep random contents, because nobody may read them. */
 DML_SCALAR_UNION test_scalar_random(test_random *r, DML_TENSOR_DATA_TYPE type)
 {
     DML_SCALAR_UNION scalar;
@@ -76,7 +77,7 @@ static float random_float(test_random *r)
     return scalar.Float32;
 }
 
-/* A diagonal: mostly one that meets a height x width matrix or just misses it. */
+/* A diagonal: mostly one that crosses a height x width matrix or just misses it. */
 static int32_t random_diagonal(test_random *r, uint32_t height, uint32_t width)
 {
     switch (test_random_below(r, 8)) {
@@ -101,7 +102,7 @@ static void random_diagonal_matrix(test_random *r, test_case *c)
     desc->Value = random_float(r);
 }
 
-/* An input that has the output's layout may also be the same memory. */
+/* An input with the output's layout may also share its memory. */
 static void random_input(test_random *r, test_case *c)
 {
     test_tensor *in = &c->input;
@@ -116,7 +117,7 @@ static void random_input(test_random *r, test_case *c)
     }
     memcpy(in->strides, out->strides, sizeof in->strides);
     in->buffer.Strides = out->buffer.Strides != NULL ? in->strides : NULL;
-    /* The layouts are equal whatever lies behind the last element. */
+    /* The layouts are equal whatever follows the last element. */
     in->buffer.TotalTensorSizeInBytes = test_random_chance(r, 50) ? out->buffer.TotalTensorSizeInBytes : 0;
     test_tensor_measure(in);
 }
@@ -215,7 +216,7 @@ uint32_t test_case_scalars(const test_case *c)
     }
 }
 
-/* A scalar field by its number: where it is, what it is called, of which type it is. */
+/* A scalar field by its number: its place, name and type. */
 static void *scalar_field(test_case *c, uint32_t index, const char **name, DML_TENSOR_DATA_TYPE *type)
 {
     test_desc *d = &c->desc;
@@ -240,7 +241,7 @@ static void *scalar_field(test_case *c, uint32_t index, const char **name, DML_T
     }
 }
 
-/* The 8 bytes of opjit_call.params: integers extended by their sign or zero, floats by zero. */
+/* The 8 bytes of opjit_call.params: integers are sign- or zero-extended, floats zero-extended. */
 static uint64_t param_of(DML_TENSOR_DATA_TYPE type, const void *field)
 {
     const uint32_t size = ref_dtype_size(type);
@@ -257,7 +258,7 @@ static uint64_t param_of(DML_TENSOR_DATA_TYPE type, const void *field)
 void test_case_take_late(test_random *r, test_case *c, unsigned subset, test_late *out)
 {
     const uint32_t scalars = test_case_scalars(c);
-    const uint32_t first = (uint32_t)test_random_below(r, scalars); /* any rotation is an order as good as another */
+    const uint32_t first = (uint32_t)test_random_below(r, scalars); /* any rotation is as good as another order */
     out->count = 0;
     for (uint32_t n = 0; n < scalars; n++) {
         const uint32_t index = (first + n) % scalars, at = out->count;

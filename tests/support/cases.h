@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases.h - random, always legal descriptors of the operators that have a reference, and what the reference makes of
- * them.  Layouts, bounds and scalars are drawn from the corners as often as from the middle. */
+/* cases.h - random, always legal descriptors of the operators that have a reference, and the reference's result for
+ * them.  Layouts, bounds and scalars are drawn from corner cases as often as from the middle. */
 #ifndef OPJIT_TESTS_SUPPORT_CASES_H
 #define OPJIT_TESTS_SUPPORT_CASES_H
 
@@ -21,15 +21,15 @@ extern const DML_OPERATOR_TYPE test_operators[TEST_OPERATOR_COUNT];
 const char *test_operator_name(DML_OPERATOR_TYPE type); /* "DIAGONAL_MATRIX1" */
 
 /* --- tensors (layout.c) ------------------------------------------------------------------------------------------- */
-/* A descriptor with the arrays it points to: don't copy, the pointers would stay behind. */
+/* A descriptor with the arrays it points to.  Don't copy it: the pointers would refer to the original. */
 typedef struct test_tensor {
     DML_TENSOR_DESC desc;
     DML_BUFFER_TENSOR_DESC buffer;
     uint32_t sizes[8], strides[8];
-    uint64_t bytes;                  /* what a binding must have */
+    uint64_t bytes;                  /* that a binding must have */
     uint64_t span;                   /* index of the last element + 1 */
-    uint32_t alignment;              /* what a binding must have */
-    bool interleaved;                /* strides by lot that happen not to collide, such as sizes {2,3} with {3,2} */
+    uint32_t alignment;              /* that a binding must have */
+    bool interleaved;                /* random strides that happen not to collide, such as sizes {2,3} with {3,2} */
 } test_tensor;
 
 /* Points desc and buffer at the tensor's own arrays; Strides stay NULL.  Sizes and rank are set by the caller. */
@@ -53,19 +53,19 @@ typedef struct test_case {
     test_desc desc;
     test_tensor input, output;
     bool has_input;
-    bool in_place;                   /* input and output have one layout and are to be one buffer */
+    bool in_place;                   /* input and output have the same layout and share one buffer */
     uint64_t elements;
 } test_case;
 
-/* A value of the type, from the corners more often than not; the bytes behind it are random as well. */
+/* A value of the type, mostly a corner case; the bytes after it are random, too. */
 DML_SCALAR_UNION test_scalar_random(test_random *r, DML_TENSOR_DATA_TYPE type);
-/* most_elements: bound of most cases; a few in a thousand are larger, up to 2^20. */
+/* most_elements: limit of most cases; a few in a thousand are larger, up to 2^20. */
 void test_case_random(test_random *r, DML_OPERATOR_TYPE type, uint64_t most_elements, test_case *out);
-/* The result as the documents say, into output; input is NULL where the case has none. */
+/* Writes the result that the documents define; input is NULL if the case has none. */
 void test_case_reference(const test_case *c, const void *input, void *output);
-/* Whether NaNs may differ in sign and payload: they come from arithmetic or a conversion. */
+/* Whether NaNs may differ in sign and payload, because arithmetic or a conversion made them. */
 bool test_case_any_nan(const test_case *c);
-/* As C that can be put into a test. */
+/* Prints it as C code for a test. */
 void test_case_print(FILE *file, const test_case *c);
 
 /* --- late parameters ---------------------------------------------------------------------------------------------- */
@@ -77,10 +77,10 @@ typedef struct test_late {
     uint64_t values[TEST_LATE_MAX];  /* as in opjit_call.params */
 } test_late;
 
-/* Takes the scalar fields whose bits are set in subset out of the case: their values go to *out in random order, and
- * the descriptor gets others, so that a kernel that still used those would be found out. */
+/* Makes the scalar fields in subset late: moves their values to *out in random order and gives the descriptor other
+ * ones, so that a kernel that still used those would be noticed. */
 void test_case_take_late(test_random *r, test_case *c, unsigned subset, test_late *out);
-/* How many scalar fields the operator has: subsets are below 1 << count. */
+/* The number of scalar fields of the operator: subsets are below 1 << count. */
 uint32_t test_case_scalars(const test_case *c);
 
 #endif

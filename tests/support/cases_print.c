@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases_print.c - a case as C, for the report of a failure. */
+/* cases_print.c - prints a case as C, for the report of a failure. */
 #include <inttypes.h>
 
 #include "tests/reference/reference.h"

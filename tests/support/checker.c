@@ -14,7 +14,7 @@
 #include "tests/reference/reference.h"
 #include "tests/support/executors.h"
 
-/* Everything that one run holds, so that one function lets go of it. */
+/* Everything that one run holds, released by one function. */
 typedef struct run_state {
     const test_case *c;
     const test_mode *mode;
@@ -24,7 +24,7 @@ typedef struct run_state {
     opjit_kernel *kernel;
     opjit_closure *closure;
     test_buffer input, output;
-    bool separate_input; /* input is a buffer of its own */
+    bool separate_input; /* the input is a buffer of its own */
     char *message;
     size_t message_size;
 } run_state;
@@ -126,7 +126,7 @@ static test_outcome make_kernel(run_state *s, opjit_context *context)
     return TEST_PASSED;
 }
 
-/* What the kernel says of itself must be what the descriptor asked for. */
+/* The kernel's information must match the descriptor. */
 static test_outcome check_info(run_state *s)
 {
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
@@ -166,7 +166,7 @@ static test_outcome make_buffers(run_state *s)
     return TEST_PASSED;
 }
 
-/* The copy of the output gets what the reference makes of the buffers as they are now. */
+/* Runs the reference on the copy of the output, with the buffers as they are now. */
 static void expect(run_state *s)
 {
     test_buffer_expect_unchanged(&s->output);
@@ -175,7 +175,7 @@ static void expect(run_state *s)
     test_case_reference(s->c, input, s->output.expected);
 }
 
-/* Where NaNs needn't be equal, those in the output become one and the same. */
+/* Where NaNs may differ, makes all of the output's the same. */
 static void unify_nans(const test_case *c, uint8_t *base)
 {
     const ref_tensor t = ref_tensor_of(&c->output.desc);

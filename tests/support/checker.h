@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checker.h - makes a case's kernel in one of several ways, runs it between guards and compares the whole memory with
- * what the reference leaves there. */
+/* checker.h - makes a case's kernel in one of several ways, runs it between guards, and compares the whole memory with
+ * the reference's. */
 #ifndef OPJIT_TESTS_SUPPORT_CHECKER_H
 #define OPJIT_TESTS_SUPPORT_CHECKER_H
 
@@ -23,24 +23,24 @@ typedef struct test_mode {
     opjit_level level;
     uint32_t flags;                  /* OPJIT_COMPILE_... */
     test_how how;
-    unsigned late;                   /* bits of the scalar fields that are bound at the call */
-    bool optimize;                   /* opjit_kernel_optimize between two calls */
+    unsigned late;                   /* bit set of the scalar fields that are bound at the call */
+    bool optimize;                   /* calls opjit_kernel_optimize between two calls */
 } test_mode;
 
-/* The modes that a test goes through: its own, or, where OPJIT_TEST_FOREIGN=1 says so, other machines whose code
- * qemu-user runs (ctest's foreign.*, which is there where some can be run), or, where OPJIT_TEST_GRID=1 says so,
- * simulated grids, or a device where OPJIT_TEST_DEVICE names one. */
+/* The modes that a test runs: its own; with OPJIT_TEST_FOREIGN=1 other machines whose code qemu-user runs (ctest's
+ * foreign.*, present where some can be run); with OPJIT_TEST_GRID=1 simulated grids, or the device in
+ * OPJIT_TEST_DEVICE. */
 const test_mode *test_modes(const test_mode *own, size_t count, size_t *out_count);
-/* Whether a call failed for no fault of ours: the emulator gave up. */
+/* Whether a call failed through no fault of opjit: the emulator gave up. */
 bool test_excused(const test_mode *mode, opjit_status status);
 
 typedef enum test_outcome {
     TEST_PASSED,
-    TEST_FAILED,                     /* the message says what */
-    TEST_REFUSED                     /* opjit says it can't do this layout or closure, and may say so */
+    TEST_FAILED,                     /* the message says why */
+    TEST_REFUSED                     /* opjit refuses this layout or closure, which it may */
 } test_outcome;
 
-/* Runs the case; it is the same afterwards, though scalars are taken out meanwhile where mode binds them late. */
+/* Runs the case and leaves it unchanged, although scalars that the mode binds late are taken out meanwhile. */
 test_outcome test_check(opjit_context *context, test_random *r, test_case *c, const test_mode *mode, char *message,
                         size_t message_size);
 
@@ -53,17 +53,17 @@ typedef struct test_suite {
     uint64_t most_elements;          /* of most cases, see test_case_random */
     const test_mode *modes;
     uint32_t mode_count;
-    bool one_mode_each;              /* every case in one random mode; else in all of them */
+    bool one_mode_each;              /* each case in one random mode; else in all of them */
 } test_suite;
 
-/* Draws and checks cases of one operator.  Ends the Check test at the first failure, having printed the seed, the
+/* Draws and checks cases of one operator.  Ends the Check test at the first failure, after printing the seed, the
  * number and the descriptor as C. */
 void test_suite_run(const test_suite *suite);
 
 /* --- environment -------------------------------------------------------------------------------------------------- */
-/* Ends the Check test where there is none. */
+/* Ends the Check test if it can't. */
 opjit_context *test_context_create(void);
-/* Whether code can be made; says on standard output why not. */
+/* Whether code can be generated; if not, prints the reason. */
 bool test_have_codegen(opjit_context *context);
 
 #endif

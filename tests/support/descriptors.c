@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* descriptors.c - operators made, refused, and lowered to what stands in a golden file. */
+/* descriptors.c - creates operators, expects refusals, and compares lowered text with a golden file. */
 #include "tests/support/descriptors.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_call.c - a call on a device by the public functions alone. */
+/* device_call.c - calls a kernel on a device through the public functions only. */
 #include <opjit/device.h>
 
 #include "tests/support/device_call.h"
@@ -10,7 +10,7 @@
 
 enum { MOST_BUFFERS = 64, GUARD = 256, PATTERN = 0xa5 };
 
-/* A buffer there, at an odd multiple of its alignment, with guards, and as it was sent. */
+/* A buffer on the device with guards, at an odd multiple of its alignment, and its contents as sent. */
 typedef struct twin {
     uint8_t *sent, *back;
     uint64_t size, begin, bytes;
@@ -19,11 +19,11 @@ typedef struct twin {
 
 opjit_status test_device_context(opjit_context **out, opjit_error *error)
 {
-    static opjit_context *context; /* of the process: a child of fork has no devices */
+    static opjit_context *context; /* one per process: a child of fork has no devices */
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     options.device = getenv("OPJIT_TEST_DEVICE");
     if (context == NULL && opjit_context_create(&options, &context, error) != OPJIT_OK)
-        return OPJIT_INTERNAL; /* UNAVAILABLE excuses a case, and would excuse all of them */
+        return OPJIT_INTERNAL; /* UNAVAILABLE would excuse this case, and then all of them */
     *out = context;
     return OPJIT_OK;
 }
@@ -54,7 +54,7 @@ static opjit_status make_twin(opjit_context *context, twin *t, const void *host,
     return opjit_device_write(context, NULL, t->there, t->sent, t->size, error);
 }
 
-/* Buffers of one address are one. */
+/* Buffers at the same address are one buffer. */
 static opjit_status send(opjit_context *context, const opjit_kernel_info *info, void *const *buffers, twin *twins,
                          opjit_binding *bindings, opjit_error *error)
 {

@@ -19,7 +19,7 @@ typedef struct share {
     uint32_t first, count, worker;
 } share;
 
-/* Cuts [0, extent) at random multiples of grain and mixes the pieces. */
+/* Cuts [0, extent) at random multiples of grain and shuffles the pieces. */
 static uint32_t cut(test_random *r, uint64_t extent, uint64_t grain, piece pieces[MOST_PIECES])
 {
     const uint64_t units = (extent + grain - 1) / grain;

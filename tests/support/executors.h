@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executors.h - executors that split the work as badly as they may. */
+/* executors.h - executors that split work as unfavourably as they may. */
 #ifndef OPJIT_TESTS_SUPPORT_EXECUTORS_H
 #define OPJIT_TESTS_SUPPORT_EXECUTORS_H
 
@@ -10,10 +10,10 @@
 typedef struct test_executor {
     opjit_executor executor;         /* give its address to the call */
     test_random *random;
-    bool threads;                    /* two threads; else random pieces in random order on this one */
+    bool threads;                    /* two threads; else random pieces in random order on the calling one */
 } test_executor;
 
-/* The executor points at itself: don't copy. */
+/* The executor points to itself: don't copy it. */
 void test_executor_init(test_executor *e, test_random *r, bool threads);
 
 #endif

@@ -74,7 +74,7 @@ void fuzz_meter_end(const fuzz_meter *m, size_t input_bytes, uint64_t fixed, uin
 
 /* --- memory of kernels -------------------------------------------------------------------------------------------- */
 
-/* Elements that mean something to most operators, or any bits. */
+/* Elements that are meaningful to most operators, or any bits. */
 static void fill(test_random *r, uint32_t dtype, uint8_t *data, uint64_t bytes)
 {
     const uint32_t size = ref_dtype_size((DML_TENSOR_DATA_TYPE)dtype);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz.h - what fuzz targets share: choices read from bytes, an abort with a reason where a property is broken, and a
- * meter that holds the memory and the time of an input to its size. */
+/* fuzz.h - shared by fuzz targets: choices read from bytes, an abort with a reason where a property is violated, and a
+ * meter that bounds an input's memory and time by its size. */
 #ifndef OPJIT_TESTS_SUPPORT_FUZZ_H
 #define OPJIT_TESTS_SUPPORT_FUZZ_H
 
@@ -19,14 +19,14 @@ typedef struct fuzz_reader {
     size_t left;
 } fuzz_reader;
 
-/* So many bytes, little-endian; zeros behind the end. */
+/* That many bytes, little-endian; zeros past the end. */
 uint64_t fuzz_take(fuzz_reader *r, size_t bytes);
 /* In [0, count): one byte, or two where count is above 256. */
 uint32_t fuzz_choose(fuzz_reader *r, uint32_t count);
-/* One byte: true for so many of its 256 values, but never for 0, so that bytes of zeros choose what is plain. */
+/* Reads one byte: true for that many of its 256 values, never for 0, so that zero bytes make the plain choice. */
 bool fuzz_sometimes(fuzz_reader *r, uint32_t of_256);
 
-/* OK comes with a result; a refusal comes without one and with a message of one line. */
+/* OK comes with a result; a refusal comes without one and with a one-line message. */
 void fuzz_require_refusal(opjit_status status, const opjit_error *error, bool has_result, const char *what);
 
 /* --- what an input may cost --------------------------------------------------------------------------------------- */
@@ -36,9 +36,9 @@ typedef struct fuzz_meter {
 } fuzz_meter;
 
 void fuzz_meter_begin(fuzz_meter *m);
-/* Requires that everything was released, that the peak is at most `fixed` bytes and `each` more per byte of the input,
- * and, where OPJIT_FUZZ_MS is set, that at most so many milliseconds of CPU time went by, and as many more per 4 KiB of
- * the input.  Other runs measure no time. */
+/* Requires that everything was released, that the peak is at most `fixed` bytes plus `each` per byte of input, and, if
+ * OPJIT_FUZZ_MS is set, that the CPU time is at most that many milliseconds plus as many per 4 KiB of input.  Other
+ * runs measure no time. */
 void fuzz_meter_end(const fuzz_meter *m, size_t input_bytes, uint64_t fixed, uint64_t each);
 
 /* --- memory of kernels -------------------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ typedef struct fuzz_memory {
     uint32_t dtypes[FUZZ_BUFFERS];
 } fuzz_memory;
 
-/* Allocates and fills every binding of the kernel from seed; false where there are more, or larger ones, than a fuzz
+/* Allocates every binding of the kernel and fills it from seed; false where there are more or larger ones than a fuzz
  * target wants to run. */
 bool fuzz_memory_create(fuzz_memory *m, const opjit_kernel *kernel, uint64_t seed);
 void fuzz_memory_free(fuzz_memory *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_descriptor.c - see fuzz_descriptor.h.  A byte of 0 is the plain choice everywhere. */
+/* fuzz_descriptor.c - descriptors from bytes (fuzz_descriptor.h).  A byte of 0 is the plain choice everywhere. */
 #include "tests/support/fuzz_descriptor.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static void take_strides(fuzz_reader *r, graph_tensor *t)
         }
 }
 
-/* One change of a tensor that began as the shape. */
+/* Makes one change to a tensor that started as the shape. */
 static void change_tensor(fuzz_reader *r, graph_tensor *t)
 {
     DML_BUFFER_TENSOR_DESC *b = &t->buffer;
@@ -94,7 +94,7 @@ static uint32_t take_int(fuzz_reader *r)
     return value < 128 ? value % 32 : value < 192 ? (uint32_t)(int32_t)(int8_t)value : (uint32_t)fuzz_take(r, 4);
 }
 
-/* Counts of arrays; what doesn't fit into our arrays is a count without an array. */
+/* Counts of arrays; a count that our arrays can't hold comes without an array. */
 static uint32_t take_count(fuzz_reader *r, uint32_t rank)
 {
     switch (fuzz_choose(r, 5)) {
@@ -179,7 +179,7 @@ static void take_field(fuzz_reader *r, fuzz_descriptor *d, const op_field *field
     float number;
     switch ((op_field_kind)field->kind) {
     case OP_INPUT:
-    case OP_OUTPUT: put_pointer(at, fused != absent ? NULL : take_tensor(r, d)); break; /* a fused one has none */
+    case OP_OUTPUT: put_pointer(at, fused != absent ? NULL : take_tensor(r, d)); break; /* fused ones have none */
     case OP_INPUTS:
     case OP_OUTPUTS: take_list(r, d, at, count_of(body, field)); break;
     case OP_DTYPE: put_u32(at, fuzz_sometimes(r, 16) ? (uint32_t)take_dtype(r) : (uint32_t)d->shape.dtype); break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_descriptor.h - any operator's descriptor from bytes, by walking the fields of its row: most inputs give
- * descriptors that are nearly legal, and each byte makes one choice about one field. */
+/* fuzz_descriptor.h - makes a descriptor of any operator from bytes, by walking the fields of its row.  Most inputs
+ * give nearly legal descriptors, and each byte makes one choice about one field. */
 #ifndef OPJIT_TESTS_SUPPORT_FUZZ_DESCRIPTOR_H
 #define OPJIT_TESTS_SUPPORT_FUZZ_DESCRIPTOR_H
 
@@ -10,14 +10,14 @@
 
 enum { FUZZ_TENSORS = 80, FUZZ_COUNT = 70, FUZZ_ARRAYS = 8, FUZZ_DESC_BYTES = 512 };
 
-/* What tensors begin as, before a byte changes one. */
+/* The shape that tensors start with, before bytes change them. */
 typedef struct fuzz_shape {
     DML_TENSOR_DATA_TYPE dtype;
     uint32_t rank;
     uint32_t sizes[8];
 } fuzz_shape;
 
-/* All that the descriptor's pointers lead to; not to be copied. */
+/* Holds everything that the descriptor points to; not to be copied. */
 typedef struct fuzz_descriptor {
     DML_OPERATOR_DESC desc;
     _Alignas(8) uint8_t body[FUZZ_DESC_BYTES];
@@ -34,7 +34,7 @@ typedef struct fuzz_descriptor {
 } fuzz_descriptor;
 
 fuzz_shape fuzz_take_shape(fuzz_reader *r);
-/* A descriptor of the operator whose tensors begin as `shape`. */
+/* A descriptor of the operator whose tensors start as `shape`. */
 void fuzz_take_descriptor(fuzz_reader *r, const op_def *def, const fuzz_shape *shape, fuzz_descriptor *out);
 /* Whether what the operator reads and writes is small enough to run. */
 bool fuzz_is_small(const opjit_operator *op);

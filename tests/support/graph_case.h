@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_case.h - graphs for tests: a DML_GRAPH_DESC that grows edge by edge, and two ways to run it. */
+/* graph_case.h - graphs for tests: a DML_GRAPH_DESC built edge by edge, and two ways to run it. */
 #ifndef OPJIT_TESTS_SUPPORT_GRAPH_CASE_H
 #define OPJIT_TESTS_SUPPORT_GRAPH_CASE_H
 
@@ -19,9 +19,9 @@ typedef struct graph_case {
 } graph_case;
 
 void graph_begin(graph_case *g, opjit_context *context, uint32_t capacity);
-void graph_end(graph_case *g); /* releases the operators too */
-/* Each gives the node's index.  graph_operator creates the operator, which must be legal; graph_operator_of retains one
- * that there is. */
+void graph_end(graph_case *g); /* releases the operators, too */
+/* Each returns the node's index.  graph_operator creates the operator, which must be legal; graph_operator_of retains
+ * an existing one. */
 uint32_t graph_operator_of(graph_case *g, opjit_operator *op, const char *label);
 uint32_t graph_operator(graph_case *g, DML_OPERATOR_TYPE type, const void *desc, const char *label);
 uint32_t graph_constant(graph_case *g, const void *data, size_t bytes, const char *label);
@@ -30,13 +30,13 @@ void graph_input(graph_case *g, uint32_t index, uint32_t to, uint32_t input);
 void graph_edge(graph_case *g, uint32_t from, uint32_t output, uint32_t to, uint32_t input);
 void graph_output(graph_case *g, uint32_t from, uint32_t output, uint32_t index);
 
-/* Runs the graph as it is lowered, before any pass.  buffers: inputs that are used, outputs, constants above 4 KiB
- * where they stand in the kernel. */
+/* Runs the graph as lowered, before any pass.  buffers: the inputs that are used, outputs, constants above 4 KiB at
+ * their places in the kernel. */
 opjit_status graph_run_lowered(const graph_case *g, void *const *buffers, opjit_error *error);
-/* The text of the lowered graph into text, NUL-terminated. */
+/* Prints the lowered graph into text, NUL-terminated. */
 void graph_print_lowered(const graph_case *g, char *text, size_t size);
 
-/* A tensor descriptor with its arrays, packed or strided: don't copy. */
+/* A tensor descriptor with its arrays, packed or strided.  Don't copy it. */
 typedef struct graph_tensor {
     DML_TENSOR_DESC desc;
     DML_BUFFER_TENSOR_DESC buffer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guarded.c - one mapping per buffer: no-access page, accessible pages, no-access page. */
+/* guarded.c - one mapping per buffer: an inaccessible page, accessible pages, an inaccessible page. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "tests/support/guarded.h"
 
@@ -7,17 +7,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE 4096u /* all page sizes are multiples of it; a larger page only moves the traps away */
+#define PAGE 4096u /* all page sizes are multiples of it; larger pages only move the traps away */
 
-/* Offset of the binding in the accessible memory, whose start is a multiple of PAGE and of alignment. */
+/* The binding's offset in the accessible memory, which starts at a multiple of PAGE and of alignment. */
 static size_t place(test_random *r, size_t size, size_t bytes, size_t alignment)
 {
     const size_t middle = TEST_GUARD_BYTES > alignment ? TEST_GUARD_BYTES : alignment;
     switch (test_random_below(r, 4)) {
-    case 0: return 0;                                         /* reading or writing before it traps */
-    case 1: return (size - bytes) / alignment * alignment;    /* behind it */
+    case 0: return 0;                                         /* accesses before it trap */
+    case 1: return (size - bytes) / alignment * alignment;    /* accesses after it trap */
     case 2: return middle;
-    default: return middle + alignment;                       /* aligned to no more than was promised */
+    default: return middle + alignment;                       /* aligned to no more than promised */
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guarded.h - buffers that notice every byte written outside of what may be written.
- * The binding lies between two guards of random bytes, at an address with exactly the alignment asked for and no more,
- * or directly at a page that can't be touched.  A second copy of the whole allocation holds what should be there
- * afterwards: a reference writes into that one, and then both are compared, guards, gaps and padding included. */
+/* guarded.h - buffers that notice every byte written where it may not be.  The binding lies between two guards of
+ * random bytes, at an address with exactly the requested alignment and no more, or directly at an inaccessible page.  A
+ * second copy of the whole allocation holds the expected contents: a reference writes into it, and then both are
+ * compared, guards, gaps and padding included. */
 #ifndef OPJIT_TESTS_SUPPORT_GUARDED_H
 #define OPJIT_TESTS_SUPPORT_GUARDED_H
 
@@ -18,18 +18,19 @@ typedef struct test_buffer {
     uint8_t *data;                   /* the binding */
     size_t bytes;
     uint8_t *expected;               /* the binding within the copy */
-    uint8_t *memory, *copy;          /* all that is accessible */
+    uint8_t *memory, *copy;          /* everything that is accessible */
     size_t size;
     void *mapping;
     size_t mapping_size;
 } test_buffer;
 
-/* bytes at an address that is a multiple of alignment, a power of two.  False where there is no memory. */
+/* bytes at a multiple of alignment, a power of two.  False: no memory. */
 bool test_buffer_create(test_buffer *b, test_random *r, size_t bytes, size_t alignment);
 void test_buffer_destroy(test_buffer *b);
-/* Copies what stands in the buffer into the copy: the state that the next comparison starts from. */
+/* Copies the buffer's contents into the copy: the state that the next comparison starts from. */
 void test_buffer_expect_unchanged(test_buffer *b);
-/* Whether all is as expected; else *out_offset is the first wrong byte, counted from the start of the binding. */
+/* Whether the buffer is as expected; if not, *out_offset is the first wrong byte, counted from the start of the
+ * binding. */
 bool test_buffer_compare(const test_buffer *b, int64_t *out_offset);
 
 #endif

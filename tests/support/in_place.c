@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* in_place.c - see in_place.h. */
+/* in_place.c - compares calls with separate buffers and in-place calls (in_place.h). */
 #include "tests/support/in_place.h"
 
 #include <check.h>
@@ -14,7 +14,7 @@ static bool is_float(uint32_t dtype)
     return ref_dtype_is_float((DML_TENSOR_DATA_TYPE)dtype);
 }
 
-/* Small numbers: sums and exponentials of them stay numbers. */
+/* Small numbers, so that their sums and exponentials stay finite. */
 static void fill(test_random *r, const opjit_buffer_info *info, uint8_t *data, size_t bytes)
 {
     static const uint16_t halves[] = { 0, 0x3400, 0xb800, 0x3c00, 0xc000, 0x3e00, 0x4100 };
@@ -31,7 +31,7 @@ static void fill(test_random *r, const opjit_buffer_info *info, uint8_t *data, s
     }
 }
 
-/* Which input each output lies in, and which inputs are one buffer; false: none of the outputs is in place. */
+/* Draws which input each output shares memory with, and which inputs are one buffer; false: no output is in place. */
 static bool draw_homes(in_place_trial *t)
 {
     bool any = false, taken[IN_PLACE_BUFFERS] = { false };
@@ -109,8 +109,8 @@ static bool call(in_place_trial *t, const test_buffer *buffers, const uint32_t *
     return status == OPJIT_OK;
 }
 
-/* The elements of output o as the call with buffers apart made them, where the other call should have put them; NaNs
- * may have any sign and payload. */
+/* Puts the elements of output o, as the call with separate buffers made them, where the other call should have put
+ * them; NaNs may have any sign and payload. */
 static void expect(in_place_trial *t, uint32_t o)
 {
     const opjit_buffer_info *b = &t->info.buffers[o];

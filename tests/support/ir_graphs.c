@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir_graphs.c - draws them. */
+/* ir_graphs.c - draws random functions in value form (ir_graphs.h). */
 #include "tests/support/ir_graphs.h"
 
 #include "ir/analysis/analysis.h"
@@ -12,7 +12,7 @@ typedef struct drawing {
     ir_func *f;
     test_random *r;
     ir_type type;
-    uint32_t tensors[MAX_TENSORS]; /* that may be read */
+    uint32_t tensors[MAX_TENSORS]; /* those that may be read */
     bool unread[MAX_TENSORS];
     uint32_t count;
     ir_ref tail;
@@ -36,7 +36,7 @@ static ir_tensor random_layout(drawing *d, ir_role role)
     ir_tensor t = { .role = role, .type = d->type, .rank = 1 + (uint32_t)below(d, 4), .align = opjit_ir_type_size(d->type) };
     uint64_t room = MAX_ELEMENTS;
     for (uint32_t i = t.rank; i-- > 0;) {
-        static const uint64_t usual[] = { 1, 2, 3, 4, 6, 8, 37 }; /* for the last one */
+        static const uint64_t usual[] = { 1, 2, 3, 4, 6, 8, 37 }; /* sizes of the last dimension */
         t.sizes[i] = usual[below(d, i + 1 == t.rank ? 7 : 6)];
         t.sizes[i] = t.sizes[i] > room ? 1 : t.sizes[i];
         room /= t.sizes[i];
@@ -58,7 +58,7 @@ static uint32_t add(drawing *d, const ir_tensor *t)
 
 /* --- reads ------------------------------------------------------------------------------------------------------ */
 
-/* A read of tensors[which] at something near the coordinates of the statement, of which there are rank. */
+/* A read of tensors[which] at or near the coordinates of the statement, which has `rank` of them. */
 static ir_ref read_of(drawing *d, uint32_t which, ir_ref statement, uint32_t rank)
 {
     ir_func *f = d->f;
@@ -113,7 +113,7 @@ static ir_ref random_value(drawing *d, ir_ref statement, uint32_t rank, uint32_t
 
 /* --- statements ------------------------------------------------------------------------------------------------- */
 
-/* Another shape of the bytes of a tensor whose elements fill its memory. */
+/* Adds a view with another shape of a tensor whose elements fill its memory. */
 static void add_view(drawing *d)
 {
     const uint32_t of = (uint32_t)below(d, d->count);
@@ -139,7 +139,7 @@ static void add_view(drawing *d)
         t.sizes[0] = first;
         t.sizes[1] = elements / first;
         opjit_ir_dense_strides(&t);
-    } else if (way == 2) { /* first and last change places */
+    } else if (way == 2) { /* the first and last are swapped */
         t.sizes[0] = base.sizes[base.rank - 1];
         t.strides[0] = base.strides[base.rank - 1];
         t.sizes[base.rank - 1] = base.sizes[0];
@@ -169,7 +169,7 @@ static void append(drawing *d, ir_ref statement, ir_ref value)
     opjit_ir_append(d->f, 0, &d->tail, statement);
 }
 
-/* A read of tensors[which] in a reduction: at the statement's coordinates, but for the last one, which is k's. */
+/* A read of tensors[which] in a reduction: at the statement's coordinates, except for the last one, which is k. */
 static ir_ref read_row(drawing *d, uint32_t which, ir_ref statement, uint32_t axis)
 {
     ir_func *f = d->f;
@@ -181,7 +181,7 @@ static ir_ref read_row(drawing *d, uint32_t which, ir_ref statement, uint32_t ax
     return opjit_ir_load(f, d->tensors[which], at);
 }
 
-/* Rows of a tensor that there is, or its columns, reduced; what follows may read them as a row of its own does. */
+/* Reduces the rows or columns of an existing tensor; later definitions may read the result as a row of its own does. */
 static void add_reduce(drawing *d)
 {
     ir_func *f = d->f;
@@ -208,7 +208,7 @@ static void add_reduce(drawing *d)
     d->tensors[d->count++] = tensor;
     if (below(d, 2) == 0)
         return;
-    t.sizes[axis] = size; /* and elements of the rows with what they were reduced to */
+    t.sizes[axis] = size; /* and combines elements of the rows with the reduced values */
     opjit_ir_dense_strides(&t);
     set_bytes(&t);
     const uint32_t full = opjit_ir_tensor(f, &t);
@@ -252,7 +252,7 @@ static ir_ref boxed(drawing *d, uint32_t tensor, uint64_t offset, uint64_t size)
     return opjit_ir_yield_box(f, tensor, operands);
 }
 
-/* The last statement of an output also reads everything that nothing read yet. */
+/* The last statement of an output also reads everything that is still unread. */
 static ir_ref remaining(drawing *d, ir_ref statement, uint32_t rank, ir_ref value)
 {
     for (uint32_t i = 0; i < d->count; i++)

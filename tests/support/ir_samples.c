@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir_samples.c - builds and draws them. */
+/* ir_samples.c - builds and draws sample functions (ir_samples.h). */
 #include "tests/support/ir_samples.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static ir_ref bound(const ir_sample *s, ir_func *f, int64_t value, const char *n
 
 static ir_ref e2(ir_func *f, ir_op op, ir_ref a, ir_ref b) { return ir_expr2(f, op, IR_NONE, a, b); }
 
-/* The scalar factors of a sequence: f16 computes in f32. */
+/* The scalar factors of a sequence; f16 is computed in f32. */
 static ir_ref sequence(const ir_sample *s, ir_func *f, const ir_ref *at)
 {
     const ir_ref start = scalar(s, f, s->value, "Start"), delta = scalar(s, f, s->delta, "Delta");

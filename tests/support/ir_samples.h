@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir_samples.h - functions in value form for tests of the IR: the four generators as lowering writes them, built here a
- * second time so that tests of passes need no frontend. */
+/* ir_samples.h - functions in value form for tests of the IR: the four generators as lowering writes them, built a
+ * second time here so that tests of passes need no frontend. */
 #ifndef OPJIT_TESTS_SUPPORT_IR_SAMPLES_H
 #define OPJIT_TESTS_SUPPORT_IR_SAMPLES_H
 
@@ -12,7 +12,7 @@ typedef enum ir_sample_kind {
     SAMPLE_DIAGONAL,  /* y + offset == x */
     SAMPLE_SEQUENCE,
     SAMPLE_CONSTANT,
-    SAMPLE_EXPRESSION, /* a random one of coordinates, conditions, choices and loads */
+    SAMPLE_EXPRESSION, /* a random one of coordinates, conditions, selects and loads */
     SAMPLE_KINDS
 } ir_sample_kind;
 
@@ -29,13 +29,14 @@ typedef struct ir_sample {
     uint64_t seed;         /* EXPRESSION */
 } ir_sample;
 
-/* Bytes from element 0 to the end of the last one. */
+/* Bytes from the start of element 0 to the end of the last one. */
 uint64_t ir_sample_bytes(const ir_sample *s, const uint64_t *strides);
-/* The function in value form; parameters, if late: value, delta, begin, end, those that the kind has, in this order. */
+/* Builds the function in value form.  If late, its parameters are those of value, delta, begin, end that the kind has,
+ * in this order. */
 opjit_status ir_sample_build(const ir_sample *s, const opjit_allocator *allocator, ir_func *out, opjit_error *error);
-/* What run.params must hold for a late one. */
+/* The values of run.params for a late sample. */
 void ir_sample_params(const ir_sample *s, uint64_t params[4]);
-/* Random layouts, sizes, bounds and types; at most about `elements` of them. */
+/* Draws layouts, sizes, bounds and types; at most about `elements` elements. */
 void ir_sample_random(test_random *r, uint64_t elements, ir_sample *out);
 
 #endif

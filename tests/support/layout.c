@@ -19,7 +19,7 @@ void test_tensor_link(test_tensor *t, DML_TENSOR_DATA_TYPE type, uint32_t rank)
     t->interleaved = false;
 }
 
-/* The span without the strides of dimensions of size 1, which hold anything. */
+/* The span, ignoring the strides of dimensions of size 1, which may be anything. */
 static uint64_t span_of(const test_tensor *t)
 {
     const ref_tensor r = ref_tensor_of(&t->desc);
@@ -84,8 +84,8 @@ void test_tensor_random_sizes(test_random *r, test_tensor *t, uint64_t most_elem
 }
 
 /* --- strides ------------------------------------------------------------------------------------------------------ */
-/* Packed in the given order of dimensions, order[0] outermost; each dimension's stride may be up to pad percent more.
- * What doesn't fit 32 bits is cut to a stride that is too large for a binding. */
+/* Packed in the given order of dimensions, order[0] outermost; each stride may be up to pad percent larger.  A stride
+ * that doesn't fit 32 bits becomes one that is too large for a binding. */
 static void strides_in_order(test_random *r, test_tensor *t, const uint32_t *order, uint32_t pad)
 {
     uint64_t stride = 1;
@@ -104,7 +104,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether no two coordinates share an element, by looking at all of them. */
+/* Whether no two coordinates share an element, by checking all of them. */
 static bool is_injective(const test_tensor *t)
 {
     const ref_tensor r = ref_tensor_of(&t->desc);
@@ -124,7 +124,7 @@ static bool is_injective(const test_tensor *t)
     return injective;
 }
 
-/* Small strides by lot until no coordinates collide: finds layouts like sizes {2,3} with strides {3,2}. */
+/* Tries small random strides until no coordinates collide: finds layouts like sizes {2,3} with strides {3,2}. */
 static bool strides_interleaved(test_random *r, test_tensor *t)
 {
     const ref_tensor plain = ref_tensor_of(&t->desc);
@@ -202,8 +202,7 @@ static void random_strides(test_random *r, test_tensor *t, bool is_output)
     }
 }
 
-/* Packed, padded, or rows that begin at whole lines, whatever the order: across, the last two dimensions are
- * swapped. */
+/* Packed, padded, or with rows that begin at whole lines, in any order; across: the last two dimensions are swapped. */
 void test_tensor_matrix_layout(test_random *r, test_tensor *t, bool across)
 {
     const uint32_t rank = t->buffer.DimensionCount, size = ref_dtype_size(t->buffer.DataType), line = 64 / size;

@@ -59,7 +59,7 @@ static void by_mpfr(ir_op op, mpfr_t out, mpfr_t x, mpfr_t y)
         unary[op](out, x, MPFR_RNDN);
 }
 
-/* What an infinite or NaN exact result, or an exact zero, demands; otherwise -1. */
+/* The error if the exact result is infinite, NaN or zero; otherwise -1. */
 static double error_of_special(double exact, double got)
 {
     if (isnan(exact) || isnan(got))
@@ -71,13 +71,13 @@ static double error_of_special(double exact, double got)
     return -1;
 }
 
-/* The exponent of one ulp of numbers from 2^exponent to 2^(exponent + 1). */
+/* The exponent of one ulp for numbers from 2^exponent to 2^(exponent + 1). */
 static int ulp_exponent(int exponent, int fraction, int least)
 {
     return exponent - fraction < least ? least : exponent - fraction;
 }
 
-/* Also of a format with 23 fraction bits where single. */
+/* single: with the 23 fraction bits of f32. */
 static double error_exact(const test_math *f, double x, double y, double got, bool single)
 {
     mpfr_t a, b, exact, distance;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meter.c - see meter.h. */
+/* meter.c - an allocator hook that counts (meter.h). */
 #include "tests/support/meter.h"
 
 #include "runtime/base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.c - draws descriptors of the operators that move elements, and has the reference run them. */
+/* moves.c - draws descriptors of the operators that move elements, and runs their reference. */
 #include "tests/support/moves.h"
 
 #include <string.h>
@@ -89,7 +89,7 @@ static void draw_slice(draw *d)
                                    c->strides };
 }
 
-/* A window of `whole`, and in length the sizes of its slice. */
+/* A window of `whole`; length receives the sizes of its slice. */
 static void draw_window(draw *d, const test_tensor *whole, uint32_t length[8])
 {
     move_case *c = d->c;
@@ -298,7 +298,7 @@ static void small_sizes(draw *d, uint32_t sizes[8], uint32_t count)
     }
 }
 
-/* The result's dimensions, aligned to the right; false where they don't fit. */
+/* The result's dimensions, aligned to the right; false if they don't fit. */
 static bool aligned(draw *d, const uint32_t *result, uint32_t count, uint32_t sizes[8])
 {
     for (uint32_t i = 0; i + d->rank < count; i++)

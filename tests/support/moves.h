@@ -40,15 +40,15 @@ typedef struct move_case {
     uint32_t offsets[8], windows[8], strides[8];
     int32_t signed_strides[8];
     int index_input;      /* the input that holds indices or lengths; -1: none */
-    uint32_t index_limit; /* the dimension that they are for */
+    uint32_t index_limit; /* the size of the dimension that they index */
 } move_case;
 
-/* The case points into itself: don't copy. */
+/* The case points into itself: don't copy it. */
 void move_case_random(test_random *r, DML_OPERATOR_TYPE type, uint64_t most_elements, move_case *out);
-/* Puts numbers into the index tensor's binding: inside, at the ends, outside, anything. */
+/* Fills the index tensor's binding with numbers inside, at the ends, outside, anything. */
 void move_case_indices(test_random *r, const move_case *c, void *binding);
 void move_case_reference(const move_case *c, ref_inputs inputs, ref_outputs outputs);
-/* Shapes, layouts and fields, for a person. */
+/* Prints shapes, layouts and fields for people. */
 void move_case_print(FILE *file, const move_case *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_case.c - one operator made, run between guards and compared. */
+/* operator_case.c - makes one operator, runs it between guards and compares. */
 #include "tests/support/operator_case.h"
 
 #include <check.h>
@@ -28,7 +28,7 @@ static void fill(test_random *r, const operator_case *c, const test_tensor *t, v
     }
 }
 
-/* NaNs that arithmetic made have any sign and payload: made the reference's where both are NaN. */
+/* NaNs from arithmetic may have any sign and payload: where both are NaN, takes the reference's. */
 static void forgive_nans(const operator_case *c, const test_buffer *out)
 {
     const ref_tensor t = ref_tensor_of(&c->output->desc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pointwise_case.c - draws them. */
+/* pointwise_case.c - draws descriptors of pointwise operators (pointwise_case.h). */
 #include "tests/support/pointwise_case.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 /* --- scalars ------------------------------------------------------------------------------------------------------ */
 
-/* Numbers that operators treat in their own way: where rounding, clipping and conversion turn. */
+/* Numbers at which operators change behaviour: rounding, clipping, conversion. */
 static const float landmarks[] = { 0.0f,           -0.0f,         1.0f,          -1.0f,         2.0f,
                                    0.5f,           -0.5f,         1.5f,          2.5f,          -2.5f,
                                    3.0f,           127.5f,        -128.5f,       255.0f,        32767.0f,
@@ -240,7 +240,7 @@ static void across_input(test_random *r, pointwise_case *c, uint32_t i, DML_TENS
     if (ref_pointwise_broadcasts(c->row, i) && test_random_chance(r, 50))
         draw_ones(r, in, 1);
     test_tensor_matrix_layout(r, in, i == 0 || test_random_chance(r, 60));
-    if (i > 0 && test_random_chance(r, 30)) /* one for all rows, or for all columns */
+    if (i > 0 && test_random_chance(r, 30)) /* one element for all rows, or for all columns */
         in->strides[1 + test_random_below(r, 2)] = 0;
     test_tensor_measure(in);
 }
@@ -323,7 +323,7 @@ void pointwise_case_plain(const ref_pointwise_row *row, const DML_TENSOR_DATA_TY
 void pointwise_case_fill(test_random *r, const pointwise_case *c, uint32_t input, void *data)
 {
     const ref_tensor t = ref_tensor_of(&c->inputs[input].desc);
-    const uint64_t same = random_element(r, t.dtype); /* comes again and again, so that things are equal */
+    const uint64_t same = random_element(r, t.dtype); /* repeated often, so that some elements are equal */
     for (uint64_t e = 0; e < ref_tensor_elements(&t); e++) {
         uint32_t at[8];
         ref_tensor_coordinates(&t, e, at);

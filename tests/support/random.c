@@ -69,7 +69,7 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
     return text != NULL && *text != '\0' ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* How many cases run where a property asks for count of them: 100 are 100, 30% are 30 of its 100, one at least. */
+/* How many cases run where a property asks for count: 100 means 100, 30% means 30 % of count, at least one. */
 static uint64_t case_count(uint64_t count)
 {
     const char *text = getenv("OPJIT_CASES");

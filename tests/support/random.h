@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h - numbers for property tests: reproducible from one seed on every machine. OPJIT_SEED sets the seed
- * (decimal or 0x hexadecimal), OPJIT_CASES how many cases a property gets (50: that many, 50%: half of what it asks
- * for), OPJIT_CASE runs one case alone.  Each case has a generator of its own, made from seed, stream and number,
- * so that it can be run again without those before it. */
+/* random.h - random numbers for property tests, reproducible from one seed on every machine.  OPJIT_SEED sets the seed
+ * (decimal or 0x hexadecimal), OPJIT_CASES the number of cases of a property (50: that many; 50%: half of what it asks
+ * for), OPJIT_CASE runs a single case.  Each case has a generator of its own, made from seed, stream and number, so
+ * that it can run again without those before it. */
 #ifndef OPJIT_TESTS_SUPPORT_RANDOM_H
 #define OPJIT_TESTS_SUPPORT_RANDOM_H
 
@@ -16,7 +16,7 @@ typedef struct test_random {
 
 void test_random_init(test_random *r, uint64_t seed, uint64_t stream, uint64_t number);
 uint64_t test_random_u64(test_random *r);
-/* In [0, bound); bound is at least 1.  Not perfectly even, which no test needs. */
+/* In [0, bound); bound is at least 1.  Not perfectly uniform, which no test needs. */
 uint64_t test_random_below(test_random *r, uint64_t bound);
 /* In [lo, hi], both included. */
 int64_t test_random_between(test_random *r, int64_t lo, int64_t hi);
@@ -30,7 +30,7 @@ typedef struct test_cases {
     uint64_t first, end;             /* numbers of the cases to run */
 } test_cases;
 
-/* From the environment, and printed to standard output under `property` so that a failure can be run again. */
+/* Reads the environment and prints the seed under the name `property`, so that a failure can be run again. */
 test_cases test_cases_init(const char *property, uint64_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* require.c - see require.h. */
+/* require.c - an assertion for helpers (require.h). */
 #include "tests/support/require.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* require.h - an assertion for helpers that run in Check's tests, in fuzz targets and in benchmarks alike. */
+/* require.h - an assertion for helpers that run in Check's tests, in fuzz targets and in benchmarks. */
 #ifndef OPJIT_TESTS_SUPPORT_REQUIRE_H
 #define OPJIT_TESTS_SUPPORT_REQUIRE_H
 

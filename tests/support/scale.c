@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale.c - see scale.h. */
+/* scale.c - builds, runs and checks large graphs (scale.h). */
 #include "tests/support/scale.h"
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static uint32_t node(scale_graph *g, uint32_t kind)
     return graph_operator_of(&g->g, g->operators[kind], NULL);
 }
 
-/* What the block before gave, or the graph's input. */
+/* Connects the previous block's result, or the graph's input. */
 static void from_last(scale_graph *g, uint32_t last, uint32_t to, uint32_t port)
 {
     if (last == UINT32_MAX)
@@ -202,7 +202,7 @@ static bool run(opjit_kernel *kernel, const opjit_binding *bindings, uint32_t co
     return opjit_kernel_call(kernel, &call, error) == OPJIT_OK;
 }
 
-/* One row after another, PART columns an output. */
+/* One row after another, PART columns per output. */
 static bool check_split(const scale_graph *g, const scale_buffers *b)
 {
     for (uint32_t i = 0; i < g->output_count; i++)
@@ -213,7 +213,7 @@ static bool check_split(const scale_graph *g, const scale_buffers *b)
     return true;
 }
 
-/* values: what each node gave, filled here. */
+/* values: each node's result, filled in here. */
 static bool run_nodes(const scale_graph *scale, const scale_buffers *b, opjit_kernel *const *kernels, float *values,
                       opjit_error *error)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale.h - graphs of any number of stages or nodes, which tests and benchmarks of large graphs share. */
+/* scale.h - graphs of any number of stages or nodes, shared by tests and benchmarks of large graphs. */
 #ifndef OPJIT_TESTS_SUPPORT_SCALE_H
 #define OPJIT_TESTS_SUPPORT_SCALE_H
 
 #include "tests/support/graph_case.h"
 
 typedef enum scale_shape {
-    SCALE_ADDS,      /* independent ELEMENT_WISE_ADDs with an output each */
+    SCALE_ADDS,      /* independent ELEMENT_WISE_ADDs with one output each */
     SCALE_SOFTMAXES, /* ACTIVATION_SOFTMAX1 after ACTIVATION_SOFTMAX1 */
-    SCALE_BLOCKS,    /* blocks of layer norm, GELU and an addition of what went in */
-    SCALE_SPLIT,     /* one SPLIT of as many outputs */
+    SCALE_BLOCKS,    /* blocks of layer norm, GELU and an addition of the block's input */
+    SCALE_SPLIT,     /* one SPLIT with that many outputs */
     SCALE_CHAIN,     /* ELEMENT_WISE_ADDs in a chain, one stage */
-    SCALE_WIDE,      /* half of the nodes read the input, the others add these up, one stage */
+    SCALE_WIDE,      /* half of the nodes read the input, the others add these up, in one stage */
     SCALE_SHAPES
 } scale_shape;
 extern const char *const scale_names[SCALE_SHAPES];
@@ -22,23 +22,23 @@ enum { SCALE_OPERATORS = 9 };
 typedef struct scale_graph {
     scale_shape shape;
     graph_case g;                               /* g.desc is the graph */
-    opjit_operator *operators[SCALE_OPERATORS]; /* what its nodes are */
+    opjit_operator *operators[SCALE_OPERATORS]; /* the operators of its nodes */
     uint32_t input_count, output_count;         /* bindings: inputs first */
     uint32_t input_elements, output_elements;
 } scale_graph;
 
-/* Of count nodes, blocks or outputs.  false: *error says why; free it all the same. */
+/* A graph of count nodes, blocks or outputs.  false: *error says why; free it all the same. */
 bool scale_make(opjit_context *context, scale_shape shape, uint32_t count, scale_graph *g, opjit_error *error);
 void scale_free(scale_graph *g);
 
-/* Bindings of a call, and their memory: inputs filled with numbers between 0 and 2, outputs with garbage. */
+/* The bindings of a call and their memory: inputs are numbers between 0 and 2, outputs garbage. */
 typedef struct scale_buffers {
     opjit_binding *bindings;
     float *memory;
 } scale_buffers;
 bool scale_buffers_make(const scale_graph *g, scale_buffers *b);
 void scale_buffers_free(scale_buffers *b);
-/* Whether the outputs of b hold what the graph's operators give, run one by one as kernels of their own. */
+/* Whether b's outputs equal those of the graph's operators, run one by one as kernels of their own. */
 bool scale_check(opjit_context *context, const scale_graph *g, const scale_buffers *b, opjit_error *error);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "tests/support/checker.h"
 
-/* More refusals than this many in a hundred cases would make the property an empty one. */
+/* With more refusals per hundred cases the property would say little. */
 #define MOST_REFUSED_PERCENT 10u
 
 typedef struct progress {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cg_harness.h - what the tests of codegen share: compile a function for a target, run it, compare with the
- * interpreter. Every buffer ends, or begins, directly at a page that can't be touched, so that a wrong load is seen
+/* cg_harness.h - shared by the tests of codegen: compiles a function for a target, runs it, compares with the
+ * interpreter.  Every buffer ends, or begins, directly at an inaccessible page, so that wrong loads are noticed,
  * too. */
 #ifndef OPJIT_TESTS_UNIT_CG_HARNESS_H
 #define OPJIT_TESTS_UNIT_CG_HARNESS_H
@@ -187,8 +187,8 @@ static inline bool harness_is_nan(ir_type type, const uint8_t *p)
 typedef struct harness_run {
     uint64_t params[8];
     uint64_t begin, end; /* of every stage */
-    bool any_nan;        /* outputs may differ in which NaN they hold */
-    bool at_end;         /* buffers end at the page that can't be touched */
+    bool any_nan;        /* outputs may hold different NaNs */
+    bool at_end;         /* buffers end at the inaccessible page */
     const char *what;    /* for messages */
 } harness_run;
 
@@ -208,7 +208,7 @@ static inline void harness_compare(const ir_func *f, const harness_run *run, uin
     }
 }
 
-/* What a stage takes. */
+/* The arguments of a stage. */
 typedef struct harness_call {
     void *const *buffers;
     void *shared, *scratch;
@@ -253,7 +253,7 @@ static inline bool harness_run_stage(const ir_func *f, const harness_kernel *k, 
     return result == EMULATED_RAN;
 }
 
-/* Runs all stages in the interpreter and as compiled on equal memory, which must be equal afterwards. */
+/* Runs all stages in the interpreter and compiled, on equal memory, which must be equal afterwards. */
 static inline void harness_check(const ir_func *f, const harness_kernel *k, const harness_run *run, test_random *r)
 {
     harness_buffer memory[2][HARNESS_TENSORS + 2] = { { { .data = NULL } } };

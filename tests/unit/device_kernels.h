@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_kernels.h - what tests of kernels on the fake CUDA driver's device share: contexts, operators, calls there
- * and their results here.  Includers define _GNU_SOURCE. */
+/* device_kernels.h - shared by tests of kernels on the fake CUDA driver's device: contexts, operators, calls there,
+ * expected results.  Includers define _GNU_SOURCE. */
 #ifndef OPJIT_TESTS_UNIT_DEVICE_KERNELS_H
 #define OPJIT_TESTS_UNIT_DEVICE_KERNELS_H
 
@@ -123,7 +123,7 @@ static inline void expect_of(kind k, const float *input, float *out)
     opjit_context_destroy(context);
 }
 
-/* Calls kernel on the device with every input `input`; the output comes back into out. */
+/* Calls kernel on the device, with every input equal to `input`, and copies the output to out. */
 static inline opjit_status call_there(opjit_context *context, opjit_kernel *kernel, kind k, void *stream,
                                       const float *input, float *out, opjit_error *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rt_sample.h - what the runtime's unit tests share: an allocator that counts and fails on demand, and images made by
+/* rt_sample.h - shared by the runtime's unit tests: an allocator that counts and fails on demand, and images made by
  * hand around two assembled stages, so that no test here needs a compiler. */
 #ifndef OPJIT_TESTS_UNIT_RT_SAMPLE_H
 #define OPJIT_TESTS_UNIT_RT_SAMPLE_H
@@ -17,7 +17,7 @@
 /* --- allocator ---------------------------------------------------------------------------------------------------- */
 typedef struct counting {
     atomic_int calls, live;
-    atomic_llong bytes; /* asked for and not yet released: shows a wrong size at release */
+    atomic_llong bytes; /* requested and not yet released: reveals a wrong size at release */
     int fail_at;        /* 1: the first call fails; 0: none */
 } counting;
 
@@ -62,7 +62,7 @@ static const uint8_t sample_code[] = {
     0x02, 0x16, 0x42, 0x88, 0x14, 0x07, 0x49, 0xff, 0xc0, 0xeb, 0xec, 0xc3, /* SAMPLE_ADD_PARAM */
 };
 
-/* A kernel of one byte tensor in and one out; tests change fields before they build it. */
+/* A kernel with one byte tensor in and one out; tests change fields before they build it. */
 typedef struct sample {
     rt_meta_source source;
     opjit_buffer_info buffers[3];
@@ -111,7 +111,7 @@ static inline void sample_init(sample *s)
     s->code_size = sizeof sample_code;
 }
 
-/* Late parameter 0 becomes what is added. */
+/* Adds late parameter 0 instead of 1. */
 static inline void sample_use_param(sample *s)
 {
     s->source.params = 1;

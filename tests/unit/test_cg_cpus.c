@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_cpus.c - the named CPUs of runtime/target are CPUs that LLVM knows: code is made for each of them, and LLVM
- * has nothing to say about it (it writes to standard error where a name or a feature is unknown to it). */
+/* test_cg_cpus.c - LLVM knows the named CPUs of runtime/target: code is generated for each of them, and LLVM prints
+ * nothing (it warns on standard error about an unknown name or feature). */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_edges.c - rows that are stored around the caches at every alignment, in every division of the work: compiled
- * code against the interpreter, guard bytes included. */
+/* test_cg_edges.c - rows stored around the caches, at every alignment and in every division of the work: compiled code
+ * against the interpreter, guard bytes included. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
 
@@ -39,7 +39,7 @@ static void make(const struct shape *s, const char *target, ir_func *f)
 
 static _Alignas(64) uint8_t in[16384], got[16384], expected[16384];
 
-/* Rows [0, cut) and [cut, rows) in two calls; the output begins `offset` elements after a line's begin. */
+/* Rows [0, cut) and [cut, rows) in two calls; the output begins `offset` elements after the start of a line. */
 static void check(const struct shape *s, const ir_func *f, const harness_kernel *k, uint32_t offset, uint32_t cut)
 {
     const size_t bytes = (size_t)s->rows * s->columns * s->size, begin = GUARD_BYTES + (size_t)offset * s->size;
@@ -53,7 +53,7 @@ static void check(const struct shape *s, const ir_func *f, const harness_kernel 
         return;
     for (size_t i = 0; i < sizeof got; i++) {
         const uint8_t right = i < begin || i >= begin + bytes ? 0x5a : expected[i - begin];
-        if (got[i] != right) /* an assertion a byte takes long */
+        if (got[i] != right) /* an assertion per byte would be slow */
             ck_abort_msg("%s at %u, rows from %u: byte %zu is %02x, not %02x", s->type, offset, cut,
                          i - begin, got[i], right);
     }
@@ -83,7 +83,7 @@ START_TEST(every_alignment)
     interpret(s, &f);
     for (uint32_t level = 1; level <= 2; level++) {
         harness_kernel k = harness_compile(&f, name, level);
-        const uint32_t far = k.code ? 1 : 3; /* under an emulator not all of it: calls take long */
+        const uint32_t far = k.code ? 1 : 3; /* fewer under an emulator, where calls are slow */
         for (uint32_t offset = 0; offset < 64 / s->size && test_can_run(name, false); offset += far)
             for (uint32_t cut = 0; cut <= s->rows; cut += far)
                 check(s, &f, &k, offset, cut);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_fronts.c - stores beyond the first cache: long loops that store at two fronts, and rows of one value but for
- * one element, two at a time; or lines that are read before they are stored.  Compiled code against the interpreter,
- * at lengths and places that leave rests, at both levels. */
+/* test_cg_two_streams.c - stores beyond the first cache: long loops that store two streams; rows of one value except
+ * for one element, two at a time; lines that are read before they are stored.  Compiled code against the interpreter,
+ * at lengths and places that leave remainders, at both levels. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
 
@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Caches so small that each of these outputs is beyond them, but for the last, which keeps one front.  Those that are no
- * Zen have no fronts and read ahead. */
+/* Caches so small that each of these outputs exceeds them, except for the last target, which uses one stream.  Targets
+ * other than Zen use one stream and read ahead. */
 static const char *const targets[] = {
     "cpu:x86-64-v3,tune=znver3,l1=1024,l2=1024",
     "cpu:x86-64-v1,tune=znver1,l1=1024,l2=1024",
@@ -22,7 +22,7 @@ static const char *const targets[] = {
 };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]), HAS_FRONTS = TARGETS - 1, ROWS = 3 };
 
-/* Of one row, at (p, j). */
+/* The value of a row's element at (p, j). */
 static const struct value {
     const char *type, *text;
 } values[] = {
@@ -42,7 +42,7 @@ static uint32_t size_of(const char *type)
     return type[1] == '8' ? 1 : type[1] == '1' ? 2 : type[1] == '3' ? 4 : 8;
 }
 
-/* The value with the names that its loop has. */
+/* Replaces the names of the variables by those that they have in the loop. */
 static void put_value(char *out, size_t size, const char *text, int j)
 {
     size_t n = 0;
@@ -56,7 +56,7 @@ static void put_value(char *out, size_t size, const char *text, int j)
     out[n] = 0;
 }
 
-/* Rows of that many elements; cut: each in two loops, at a place that depends on the row. */
+/* Rows of that many elements; cut: each row in two loops, divided at a place that depends on the row. */
 static void make(ir_func *f, const char *target, const struct value *v, uint32_t columns, uint32_t align, bool cut)
 {
     char text[1024], first[128], second[128], lo[64] = "0";
@@ -100,7 +100,7 @@ static void check(const char *name, const struct value *v, uint32_t columns, uin
 START_TEST(bits)
 {
     const struct value *v = &values[_i % VALUES];
-    const uint32_t size = size_of(v->type), least = 32768 / size; /* two fronts from there on */
+    const uint32_t size = size_of(v->type), least = 32768 / size; /* two streams from this length on */
     const uint32_t columns[] = { least - 64, least, least + 64 * 5, least + 64 * 9 + 3, 5 * least / 2 };
     for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         for (uint32_t cut = 0; cut < 2; cut++)
@@ -160,9 +160,9 @@ START_TEST(two_rows)
 }
 END_TEST
 
-/* --- that there are two ------------------------------------------------------------------------------------------- */
+/* --- whether there are two --------------------------------------------------------------------------------------- */
 
-/* Code for small caches is not what it is for large ones, where one front is enough. */
+/* Code for small caches differs from code for large ones, where one stream suffices. */
 START_TEST(used)
 {
     const bool rows = _i >= VALUES;
@@ -188,7 +188,7 @@ START_TEST(used)
 }
 END_TEST
 
-/* Where there are no fronts, lines that the first cache does not hold are read first. */
+/* Targets with one stream first read lines that the first cache does not hold. */
 START_TEST(read_ahead)
 {
     static const struct {
@@ -216,8 +216,8 @@ START_TEST(read_ahead)
 }
 END_TEST
 
-/* In place, rows from a place of their own on: what is read ahead is a row away, or less where rows are long, and
- * nothing past the tensor; short rows, and what the stage loads itself, are not read. */
+/* In place, rows from a computed place on: the line that is read ahead is a row away, or less where rows are long, and
+ * never past the tensor.  Short rows, and what the stage loads itself, are not read ahead. */
 START_TEST(in_place)
 {
     static const char *const names[] = { "cpu:x86-64-v4,tune=emeraldrapids,l1=16384,l2=65536,l3=1073741824",
@@ -261,7 +261,7 @@ START_TEST(in_place)
 }
 END_TEST
 
-/* Memory that nobody has touched is mapped once, by a store: where a read comes first, it is mapped twice. */
+/* Untouched memory must be mapped once, by a store: a read before it would map it twice. */
 START_TEST(fresh_pages)
 {
     static const char *const names[] = { "cpu:x86-64-v4,vec=64,l1=1024,l2=1024", "cpu:x86-64-v2,l1=1024,l2=1024" };

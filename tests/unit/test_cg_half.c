@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_half.c - whole numbers as halves: compiled code against the interpreter, for all numbers that short integers
+/* test_cg_half.c - whole numbers as f16: compiled code against the interpreter, for all numbers that short integers
  * hold, and for steps and bounds of every kind. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
@@ -11,11 +11,11 @@ static const char *const targets[] = {
     "cpu:aarch64,l3=16777216",  "cpu:rv64gcv,l3=16777216"
 };
 
-/* count numbers, of j. */
+/* count numbers, computed from j. */
 static const struct numbers {
     uint32_t count;
     const char *index;
-    bool is_short; /* is a short integer, signed or not */
+    bool is_short; /* fits a short integer, signed or unsigned */
 } numbers[] = {
     { 65536, "%2", true },                       /* all unsigned ones */
     { 65536, "iadd(%2, -32768)", true },         /* all signed ones */
@@ -60,7 +60,7 @@ START_TEST(bits)
 }
 END_TEST
 
-/* Where there is an instruction for short integers, they are converted by it and others are not. */
+/* Where there is an instruction for short integers, it converts them, and others are converted as usual. */
 START_TEST(shorts)
 {
     for (uint32_t i = 0; i < NUMBERS; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cg_loops.c - loops: trip counts, vector widths, unrolling, bounds of every form, strides, guards, accumulators.
- * Equal bits with the interpreter, nothing touched outside of the buffers. */
+ * The same bits as the interpreter, and nothing touched outside of the buffers. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
@@ -61,7 +61,7 @@ static ir_ref body_value(ir_func *f, const sample *s, ir_ref p, ir_ref j)
         return ir_expr3(f, IR_SELECT, IR_NONE,
                         e2(f, IR_XOR, e2(f, IR_LE, c(f, 7), shown), e2(f, IR_LT, shown, opjit_ir_param(f, 1))), own,
                         opjit_ir_const(f, s->type, 0x7fa1b2c3d4e5f607));
-    case DISTANCE: /* the first copies of two vectors, and what goes on from them */
+    case DISTANCE: /* the first copies of two vectors, and those that continue from them */
         return e2(f, IR_ADD, e1(f, IR_ELEM, s->type, e2(f, IR_IADD, shown, opjit_ir_param(f, 1))),
                   e1(f, IR_ELEM, s->type, e2(f, IR_ISUB, j, e2(f, IR_IMUL, p, c(f, 3)))));
     case ONE_VALUE: return opjit_ir_const(f, s->type, 0x7fa1b2c3d4e5f607);
@@ -179,7 +179,7 @@ START_TEST(trips)
             static const ir_type types[] = { IR_F32, IR_U8, IR_F64, IR_I16, IR_U64, IR_F16, IR_I32 };
             static const uint32_t lanes[] = { 1, 4, 8, 16, 32 };
             if (!test_random_chance(&r, 40))
-                continue; /* each pair comes up with many other trip counts */
+                continue; /* each pair is also drawn with many other trip counts */
             sample s = { .bounds = (bounds)b,
                          .body = (body)v,
                          .trip = (uint32_t)_i,
@@ -205,7 +205,7 @@ typedef struct long_row {
     ir_type type;
     uint32_t lanes, unroll, trip, rows;
     int64_t lo, step;
-    bool point, swapped; /* one value but in one element, often outside of the row; else numbers in equal steps */
+    bool point, swapped; /* one value except in one element, often outside of the row; else numbers in equal steps */
 } long_row;
 
 static void build_wide(ir_func *f, const long_row *w)
@@ -236,7 +236,7 @@ static void build_wide(ir_func *f, const long_row *w)
 START_TEST(wide_rows)
 {
     static const ir_type types[] = { IR_F32, IR_U8, IR_F64, IR_I16, IR_U64, IR_F16, IR_I32 };
-    static const int64_t steps[] = { 1, -7, 4099, 1 << 20 }; /* the last ones leave what is exact in f32, and in f16 */
+    static const int64_t steps[] = { 1, -7, 4099, 1 << 20 }; /* the last ones exceed what is exact in f32 and f16 */
     test_random r;
     test_random_init(&r, 4, 0, (uint64_t)_i);
     for (uint32_t i = 0; i < TARGETS; i++) {
@@ -268,8 +268,8 @@ START_TEST(wide_rows)
 }
 END_TEST
 
-/* Long runs of one value that begin at a multiple of a round, so that their lengths modulo it are known; their vectors
- * begin elsewhere. */
+/* Long runs of one value that begin at a multiple of a round, so that their lengths modulo the round are known; their
+ * vectors begin elsewhere. */
 START_TEST(known_rests)
 {
     static const int ends[] = { 1024, 1027, 1001, 1023 };
@@ -297,7 +297,7 @@ START_TEST(known_rests)
 }
 END_TEST
 
-/* Stores to the stack from the first store of a vector to memory on, up to the end of the stage's function. */
+/* Counts stores to the stack after the first store of a vector to memory, up to the end of the stage's function. */
 static uint32_t late_stores(const char *code, const char *function)
 {
     bool stored = false;
@@ -315,8 +315,8 @@ static uint32_t late_stores(const char *code, const char *function)
     return late;
 }
 
-/* What a row's loops count with is on the stack before the row stores anything: after that comes the row's own number
- * alone. */
+/* What a row's loops count with is on the stack before the row stores anything; after that only the row's own number is
+ * stored there. */
 START_TEST(early)
 {
     static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4,vec=64" };
@@ -400,7 +400,8 @@ static void check_reduction(const reduction *s, test_random *r)
     opjit_ir_free(&f);
 }
 
-/* Iterations of a few vectors: eight vectors in a round at quick, whatever number of them a piece has; at peak one. */
+/* Iterations of a few vectors: eight vectors per round at quick, for any number of vectors in a piece; at peak one
+ * iteration per round. */
 START_TEST(short_iterations)
 {
     static const struct {
@@ -450,7 +451,7 @@ START_TEST(short_iterations)
 }
 END_TEST
 
-/* In place, runs of one constant that differ by a few elements from row to row: stores over each other, in any piece. */
+/* In place, runs of one constant that differ by a few elements from row to row: overlapping stores, in any piece. */
 START_TEST(brief_runs)
 {
     static const int64_t bands[][2] = { { 2, 3 }, { 1, 3 }, { 0, 5 }, { 4, 5 }, { 6, 7 }, { 1, 1 }, { -3, 8 } };
@@ -507,7 +508,7 @@ END_TEST
 
 /* --- running accumulators ----------------------------------------------------------------------------------------- */
 
-/* Rows of running sums, products, minimums or maximums: of each element what there is after its own step, or before. */
+/* Rows of running sums, products, minimums or maximums: each element's value after its own step, or before it. */
 typedef struct running {
     ir_kind kind;
     ir_type type;
@@ -560,7 +561,7 @@ static void build_running(ir_func *f, const running *s)
     ck_assert(!f->failed);
 }
 
-/* Row lengths from none to several rounds, and what is left of them. */
+/* Row lengths from zero to several rounds, with every remainder. */
 START_TEST(running_steps)
 {
     static const ir_type types[] = { IR_F32, IR_F64, IR_F16, IR_I32, IR_I64, IR_U64, IR_U8 };
@@ -605,8 +606,8 @@ END_TEST
 
 /* --- shared loads ------------------------------------------------------------------------------------------------- */
 
-/* One load is read by statements of a loop and of the loop inside of it, where it doesn't move: for each row its first
- * element less the sum of it in `trip` iterations, behind `depth` loops around. */
+/* One load is used by a loop and by the loop inside it, where it doesn't move: for each row its first element minus the
+ * sum of it over `trip` iterations, inside `depth` enclosing loops. */
 static void build_shared(ir_func *f, uint32_t trip, uint32_t depth)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "shared_load", NULL) == OPJIT_OK);

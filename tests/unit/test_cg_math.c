@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_math.c - math in compiled code: the bits that the interpreter computes, for every op and type on every
- * target whose code can be run; and, where OPJIT_MATH_EVERY names a function or is "all", the error of every f32. */
+/* test_cg_math.c - mathematical functions in compiled code: the bits that the interpreter computes, for every op and
+ * type on every target whose code can be run; and, where OPJIT_MATH_EVERY names a function or is "all", the error of
+ * every f32. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
@@ -50,7 +51,7 @@ START_TEST(every_level)
         for (uint32_t t = 0; t < TARGETS; t++)
             for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
                 if (level == OPJIT_LEVEL_PEAK && t != 2)
-                    continue; /* LLVM's optimizer is no other one elsewhere, and slow */
+                    continue; /* LLVM's optimiser is the same elsewhere, and slow */
                 char what[96];
                 ir_func f;
                 build(&f, op, type, COUNT, targets[t].bytes / opjit_ir_type_size(type));
@@ -66,7 +67,7 @@ START_TEST(every_level)
 }
 END_TEST
 
-/* Every f32, in compiled code; results that equal the C library's double, rounded, need no closer look. */
+/* Every f32, in compiled code.  A result that equals the C library's double, rounded, needs no closer look. */
 START_TEST(every_f32)
 {
     static float x[CHUNK], y[CHUNK];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_module.c - requests: every kind of output, equal bytes for equal requests, threads, refusals, lack of
- * memory, and objects that are damaged. */
+/* test_cg_module.c - requests: every kind of output, equal bytes for equal requests, threads, refusals, lack of memory,
+ * damaged objects. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
@@ -19,7 +19,8 @@ static const char *const targets[] = {
 };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
-/* out[p, j] = fma(in[p, j], in[p, j], elem(j)) rem in[p, j], as a band of ones would be cut: much of everything. */
+/* out[p, j] = fma(in[p, j], in[p, j], elem(j)) rem in[p, j], with the attributes of a band of ones: uses many parts of
+ * codegen. */
 static void build(ir_func *f, ir_type type)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "sample", NULL) == OPJIT_OK);
@@ -97,7 +98,7 @@ START_TEST(outputs)
 }
 END_TEST
 
-/* Vectors that go to the stack are never across two of its lines, whatever the caller's stack is. */
+/* Vectors on the stack never cross cache lines, whatever the caller's stack is. */
 START_TEST(stack)
 {
     static const struct {
@@ -192,7 +193,7 @@ static uint32_t free_keys(void)
     return count;
 }
 
-/* Of a process's few keys for what a thread has, codegen takes one, whatever it makes code for. */
+/* A process has few keys for thread-specific data; codegen takes one, however many backends it uses. */
 START_TEST(keys)
 {
     static const char *const gpus[] = { "nvptx:sm_80",  "nvptx:sm_90",  "nvptx:sm_100",  "nvptx:sm_120",
@@ -211,7 +212,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* Selects that share their arms: a small graph and a large tree. */
+/* Selects that share their arms: a small graph that would be a large tree. */
 START_TEST(guards)
 {
     ir_func f;
@@ -255,7 +256,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* An expression that is too deep, as an adder chain. */
+/* An expression that is too deep, as a chain of additions. */
 START_TEST(deep)
 {
     ir_func f;

@@ -25,14 +25,14 @@ static const struct {
 };
 enum { TARGETS = sizeof(targets) / sizeof(targets[0]), FOREIGN = 4 };
 
-/* out[j] = op(in0[j], in1[j], in2[j]) for all j, vectors of lanes. */
+/* out[j] = op(in0[j], in1[j], in2[j]) for all j, in vectors of that many lanes. */
 typedef struct sample {
     ir_op op;
     ir_type type, from;
     uint32_t lanes;
     const char *target;
     uint32_t level;
-    uint32_t constant; /* operand that is one, counted from 1; 0: none is */
+    uint32_t constant; /* operand that is constant, counted from 1; 0: none */
     uint64_t bits;     /* of it */
 } sample;
 
@@ -106,7 +106,7 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
     for (uint32_t t = 0; t < TARGETS; t++)
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
             if (t >= FOREIGN && (t + level + (uint32_t)op + (uint32_t)type + (uint32_t)from) % 2 == 0)
-                continue; /* an emulator takes its time: every second target or level */
+                continue; /* emulators are slow: every second target or level */
             const uint32_t size = opjit_ir_type_size(type);
             const sample vectors = { op, type, from, targets[t].bytes / size, targets[t].target, level, 0, 0 };
             const sample scalars = { op, type, from, 1, targets[t].target, level, 0, 0 };
@@ -116,7 +116,7 @@ static void check_everywhere(ir_op op, ir_type type, ir_type from)
         }
 }
 
-/* Types that the letter of the table stands for; the verifier allows these ops f64 alone (rule V1). */
+/* Whether the table's letter allows the type; the verifier allows f64 only for these ops (rule V1). */
 static bool allows(ir_op op, ir_type t)
 {
     if (op == IR_SIN_FAR || op == IR_COS_FAR || op == IR_TAN_FAR)
@@ -144,7 +144,7 @@ START_TEST(every_op)
 }
 END_TEST
 
-/* What is known of a constant leaves steps out: 0, -0, 1, the ends, NaNs. */
+/* Knowing a constant lets codegen omit steps: 0, -0, 1, the extremes, NaNs. */
 START_TEST(constant_bounds)
 {
     static const double numbers[] = { 0, -0.0, 1, -90, INFINITY, -INFINITY, NAN, -NAN };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_random.c - random functions in value form, through all passes and codegen, against the interpreter's run of
- * the value form: what the parts make of each other. */
+/* test_cg_random.c - random functions in value form, through all passes and codegen, compared with the interpreter's
+ * run of the value form: tests how the parts work together. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
@@ -57,7 +57,7 @@ static void release(memory *m)
     harness_buffer_free(&m->scratch);
 }
 
-/* All stages, each in two pieces at a multiple of its grain.  False: the emulator gave up. */
+/* Runs all stages, each in two pieces split at a multiple of its grain.  False: the emulator gave up. */
 static bool run_compiled(const ir_func *f, const harness_kernel *k, const memory *m, const uint64_t *params,
                          test_random *r, const char *what)
 {

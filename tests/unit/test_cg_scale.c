@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_scale.c - many stages, or many operators in one: memory of the hook grows by the same for each of them, and
- * every stage is found again in the code. */
+/* test_cg_scale.c - many stages, or many operators in one stage: the hook's memory grows linearly, and every stage is
+ * found in the code. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 #include "tests/support/meter.h"
@@ -9,8 +9,8 @@ enum { FEW = 100, MANY = 800, COLUMNS = 40, MOST_OF_A_STAGE = 32 * 1024 };
 
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
-/* Stage i adds i to input i, of a layout that input and output share in every second stage, and divides by the sum of
- * its row where `sums`.  in_place: the stage that works in place, counted from 1; 0: none. */
+/* Stage i adds i to input i, whose layout is the output's in every second stage, and divides by the sum of its row if
+ * `sums`.  in_place: the stage that works in place, counted from 1; 0: none. */
 static void build(ir_func *f, uint32_t stages, bool sums, uint32_t in_place)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "scale", NULL) == OPJIT_OK);
@@ -77,7 +77,7 @@ static void build_long(ir_func *f, uint32_t operators)
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-/* A compile of variants, and the hook's peak in it. */
+/* Compiles variants and measures the hook's peak. */
 static codegen_result compile(const ir_func *const *variants, uint32_t count, uint32_t level,
                               const opjit_allocator *allocator)
 {
@@ -143,7 +143,7 @@ START_TEST(operators)
 }
 END_TEST
 
-/* Variants differ in the one stage that works in place; the others are there once. */
+/* Variants differ in the one stage that works in place; the other stages appear once. */
 START_TEST(variants)
 {
     enum { STAGES = 20, IN_PLACE = 6 };
@@ -163,7 +163,7 @@ START_TEST(variants)
 }
 END_TEST
 
-/* What would take LLVM too long at peak is made at quick. */
+/* A stage that would take LLVM too long at peak is compiled at quick. */
 START_TEST(too_large_for_peak)
 {
     ir_func f;
@@ -179,7 +179,7 @@ START_TEST(too_large_for_peak)
 }
 END_TEST
 
-/* The same bits as in the interpreter, at places that only a stage of its own tells apart. */
+/* The same bits as the interpreter, with offsets that differ from stage to stage. */
 START_TEST(results)
 {
     enum { STAGES = 3 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_soft.c - software fma, fmod, ldexp and f16 conversions where they are hard: cancellation, halfway points,
- * under- and overflow; against libm, and every f16.  On levels where nothing of this is an instruction. */
+/* test_cg_soft.c - software fma, fmod, ldexp and f16 conversions on hard cases: cancellation, halfway points, underflow
+ * and overflow, against libm; and every f16.  On levels without instructions for them. */
 #define _GNU_SOURCE
 #include "cg_harness.h"
 
@@ -8,7 +8,7 @@
 
 enum { COUNT = 512, WAYS = 5 };
 
-/* Scalars, and vectors of less, as much and more than a register holds. */
+/* Scalars, and vectors smaller than, as large as and larger than a register. */
 static const struct way {
     const char *target;
     uint32_t level, lanes;
@@ -80,7 +80,7 @@ static double sparse(test_random *r, int exponent)
     return f64_of((test_random_u64(r) & (uint64_t)1 << 63) | (uint64_t)biased << 52 | fraction);
 }
 
-/* ilogb, but -1074 for the zeros, of which C gives INT_MIN. */
+/* ilogb, except -1074 for zeros, where C gives INT_MIN. */
 static int exponent_of(double x)
 {
     return x == 0 ? -1074 : ilogb(x);
@@ -91,8 +91,8 @@ static double random_sign(test_random *r, double x)
     return test_random_chance(r, 50) ? -x : x;
 }
 
-/* A product a little off a power of two, by as much as its last bits, and an addend of which that power is half of the
- * last place, or some other part: sums on both sides of a tie, at it, and where the tie is not.  Of any size. */
+/* A product slightly off a power of two, by as much as its last bits, and an addend for which that power is half of its
+ * last place, or another fraction: sums on both sides of a tie, at the tie, and away from it.  Of any size. */
 static void near_tie(test_random *r, double *a, double *b, double *c)
 {
     const int scale = (int)test_random_between(r, -1140, 1010), part = (int)test_random_between(r, 50, 56);
@@ -126,7 +126,7 @@ START_TEST(fma_f64)
                 a[i] = f64_of(harness_special(IR_F64, &r));
             if (test_random_chance(&r, 3))
                 b[i] = f64_of(harness_special(IR_F64, &r));
-            if (round % 4 < 2) { /* numbers of usual size, which no lane takes the slow road for */
+            if (round % 4 < 2) { /* numbers of usual size, which need the slow path in no lane */
                 a[i] = random_sign(&r, 1 + (double)test_random_below(&r, 1u << 30) * 0x1p-10);
                 b[i] = random_sign(&r, 1 + (double)(test_random_u64(&r) >> 12) * 0x1p-52);
                 c[i] = test_random_chance(&r, 50) ? -a[i] * b[i] : random_sign(&r, ldexp(b[i], 1 + (int)(i % 80)));
@@ -188,7 +188,7 @@ START_TEST(fmod_f64)
             a[i] = sparse(&r, e);
             b[i] = sparse(&r, test_random_chance(&r, 50) ? e - (int)test_random_below(&r, 70)
                                                          : (int)test_random_between(&r, -1074, 1023));
-            if (round & 1) { /* near a multiple of b, by quotients up to where one lane needs the slow road for all */
+            if (round & 1) { /* near a multiple of b, with quotients up to where one lane sends all to the slow path */
                 const double n = (double)test_random_below(&r, 1u << test_random_below(&r, round & 2 ? 28 : 26));
                 b[i] = sparse(&r, e > -1000 ? -e : e);
                 a[i] = test_random_chance(&r, 50) ? n * b[i] : nextafter(n * b[i], random_sign(&r, INFINITY));
@@ -253,7 +253,7 @@ START_TEST(ldexp_f64)
 }
 END_TEST
 
-/* Every f16 there and back; f32 and f64 around every f16 and every halfway point between two. */
+/* Every f16 there and back; f32 and f64 around every f16 and every midpoint of two. */
 START_TEST(halves)
 {
     static uint16_t half[COUNT], back[COUNT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_spirv.c - modules as LLVM writes them, some with blocks that have numbers of other values: each block gets a
- * number of its own, wherever it is referred to, and what can't be told apart is to be made again. */
+/* test_cg_spirv.c - modules as LLVM writes them, some with blocks that share numbers with other values: each block gets
+ * a number of its own wherever it is referred to, and ambiguous modules are to be made again. */
 #include <check.h>
 #include <string.h>
 

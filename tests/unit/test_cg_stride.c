@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_stride.c - vectors of elements that are not side by side: backwards, every second to fifth, in turns from
- * a few rows; compiled code against the interpreter, between pages that can't be touched, so that nothing is read
- * that isn't the tensor's. */
+/* test_cg_stride.c - vectors of elements that are not adjacent: backwards, every second to fifth, alternating between a
+ * few rows.  Compiled code against the interpreter, between inaccessible pages, so that nothing outside of the tensor
+ * is read. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
 
@@ -20,11 +20,11 @@ static bool runs(const char *target)
 typedef struct sample {
     const char *type, *to, *target;
     uint32_t first, count, vec, unroll, level;
-    int32_t step;     /* 0: rows take turns */
+    int32_t step;     /* 0: rows alternate */
     uint32_t divisor; /* of these */
 } sample;
 
-/* The input ends with the last element that is read, and begins with the first one. */
+/* The input begins with the first element that is read and ends with the last one. */
 static void make(const sample *s, ir_func *f)
 {
     char text[1000], in[100], load[200];

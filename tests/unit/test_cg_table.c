@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_table.c - loops that store, from tables, what they would compute with divisions: compiled code against the
- * interpreter, for every type of element, length of row and place. */
+/* test_cg_table.c - loops that store from tables what they would compute with divisions: compiled code against the
+ * interpreter, for every element type, row length and place. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
 
@@ -9,7 +9,7 @@
 static const char *const targets[] = { "cpu:x86-64-v3", "cpu:x86-64-v1", "cpu:x86-64-v4",
                                        "cpu:aarch64",   "cpu:rv64gcv",   "cpu:x86-64-v3,l1=1024,l2=1024,l3=0" };
 
-/* What is stored at j. */
+/* The value stored at j. */
 static const struct value {
     const char *type, *text;
 } values[] = {
@@ -20,7 +20,7 @@ static const struct value {
     { "i64", "select(lt(imod(%2, 7), idiv(%2, 11)), elem i64 (imul(%2, -1048577)), i64 -3)" },
     { "i16", "elem i16 (idiv(imul(%2, 70001), 3))" },
 };
-static const uint32_t columns[] = { 9, 64, 72, 144, 147, 500, 4200 }; /* the last one is no table of most types */
+static const uint32_t columns[] = { 9, 64, 72, 144, 147, 500, 4200 }; /* the last is too large for most types */
 enum {
     TARGETS = sizeof(targets) / sizeof(targets[0]),
     VALUES = sizeof(values) / sizeof(values[0]),
@@ -62,7 +62,7 @@ START_TEST(bits)
 }
 END_TEST
 
-/* Rows that are all alike are copies of a table, others aren't. */
+/* Rows that are all alike are copies of a table; other rows are not. */
 START_TEST(used)
 {
     const struct value with_row = { "f32", "elem f32 (imod(iadd(%2, imul(%1, 5)), 7))" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cg_turn.c - blocks that are turned in registers: rows and columns of any number, whole or not, vectors of every
- * width, loads of two widths, values that depend on the row; compiled code against the interpreter, between pages that
- * can't be touched. */
+/* test_cg_transpose.c - blocks that are transposed in registers: rows and columns of any number, whole blocks or not,
+ * vectors of every width, loads of two widths, values that depend on the row.  Compiled code against the interpreter,
+ * between inaccessible pages. */
 #define _GNU_SOURCE
 #include "tests/unit/cg_harness.h"
 
@@ -9,7 +9,8 @@
 
 static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
 
-/* %0 and %1 lie across the output, %1 of another type; %2 lies as the output does; %3 has one element a row. */
+/* %0 and %1 are transposed relative to the output, %1 of another type; %2 has the output's layout; %3 has one element
+ * per row. */
 static const char *const values[] = {
     "load %%0[%%i,%%j]",
     "cast %s (load %%1[%%i,%%j])",
@@ -55,7 +56,7 @@ static void make(const sample *s, ir_func *f)
         value);
     ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
                   error.message, text);
-    if (strstr(value, "%v") != NULL) /* without, it is a dead let */
+    if (strstr(value, "%v") != NULL) /* otherwise it is a dead let */
         ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "%s\n%s", error.message, text);
 }
 

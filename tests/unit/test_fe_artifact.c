@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_artifact.c - the artifact's interface: what it takes, what it refuses and with which words, whose the outputs
- * are, and that threads make the same bytes.  What the code does is property.aot's. */
+/* test_fe_artifact.c - the artifact's interface: what it accepts, the messages of what it refuses, who owns outputs,
+ * and that threads make the same bytes.  What the code computes is tested by property.aot. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -153,7 +153,7 @@ static void do_nothing(void *output)
     (void)output;
 }
 
-/* A function of this process has no place in an object. */
+/* A function of this process can't be part of an object. */
 START_TEST(custom_refused)
 {
     opjit_context *context = test_context_create();
@@ -187,7 +187,7 @@ END_TEST
 
 /* --- outputs ------------------------------------------------------------------------------------------------------ */
 
-/* Texts need no code generation; outputs stay where they are. */
+/* Texts need no code generator; outputs keep their addresses. */
 START_TEST(outputs)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
@@ -220,7 +220,7 @@ START_TEST(outputs)
 }
 END_TEST
 
-/* A graph a - b whose inputs and output have these names, and its prototype in the header. */
+/* Makes a graph a - b whose inputs and output have these names, and reads its prototype from the header. */
 static void prototype_of(opjit_context *context, const char *const labels[3], char *out, size_t size)
 {
     static const uint32_t sizes[1] = { 4 };
@@ -256,7 +256,7 @@ static void prototype_of(opjit_context *context, const char *const labels[3], ch
     graph_end(&g);
 }
 
-/* Arguments have the graph's names, as far as C can have them. */
+/* Arguments have the graph's names as far as C allows them. */
 static const struct {
     const char *names[3], *prototype;
 } prototypes[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running ptxas: scripts in its place that do well, fail, crash, hang or leave half of a file, in processes that wait for
- * their children, ignore SIGCHLD, or have a thread that waits for all children. */
+/* test_fe_assemble.c - running ptxas: scripts in its place that succeed, fail, crash, hang or write half a file, in
+ * processes that wait for their children, ignore SIGCHLD, or have a thread that waits for all children. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -22,7 +22,7 @@
 static const struct {
     const char *name, *script;
     opjit_status status;
-    const char *message; /* NULL: there is none */
+    const char *message; /* NULL: success */
     const char *reaped;  /* where the exit status is lost; NULL: the same */
 } rows[] = {
     { "good", "[ \"$1\" = -arch=sm_90 ] && [ \"$(cat \"$4\")\" = text ] && cp $good \"$3\"", OPJIT_OK, NULL, NULL },
@@ -56,7 +56,7 @@ static void write_file(const char *name, const void *data, size_t size, mode_t m
     close(file);
 }
 
-/* The least file that is machine code for CUDA: a header, 16 bytes, and one section of them. */
+/* Writes the smallest file that counts as machine code for CUDA: a header, and one section of 16 bytes. */
 static void write_elf(void)
 {
     struct {
@@ -146,12 +146,12 @@ static void *reap(void *unused)
 {
     (void)unused;
     while (!atomic_load(&done))
-        if (waitpid(-1, NULL, 0) < 0) /* there is none yet */
+        if (waitpid(-1, NULL, 0) < 0) /* there is no child yet */
             usleep(50);
     return NULL;
 }
 
-/* Who gets the exit status is a race; the kind of the error isn't. */
+/* Which thread gets the exit status is a race; the kind of the error isn't. */
 START_TEST(reaps_all)
 {
     pthread_t thread;
@@ -163,7 +163,8 @@ START_TEST(reaps_all)
 }
 END_TEST
 
-/* The program gets none of our descriptors, default signals of which none is blocked, and its folder is gone afterwards. */
+/* The program inherits none of our descriptors and has default signals, none blocked; its folder is removed
+ * afterwards. */
 START_TEST(surroundings)
 {
     sigset_t set;
@@ -171,7 +172,7 @@ START_TEST(surroundings)
     opjit_error error = { .message = "" };
     rt_target target;
     rt_bytes ptx, out;
-    for (int file = 3; file < 1024; file++) /* Check's, and what it got */
+    for (int file = 3; file < 1024; file++) /* Check's descriptors, and those it inherited */
         fcntl(file, F_SETFD, FD_CLOEXEC);
     snprintf(script, sizeof script,
              "#!/bin/sh\n[ \"$(ls /proc/self/fd | wc -l)\" = 4 ] || { ls -l /proc/self/fd; exit 1; }\n"

@@ -34,7 +34,7 @@ static void teardown(void)
     rmdir(folder);
 }
 
-/* A 4 x 4 band, another one for each value; NULL: there is no code generator. */
+/* A 4 x 4 band, different for each value; NULL: there is no code generator. */
 static opjit_kernel *compile(float value, uint32_t flags)
 {
     static const uint32_t sizes[] = { 4, 4 };
@@ -160,7 +160,7 @@ START_TEST(damaged_files)
 }
 END_TEST
 
-/* The folder is others', too. */
+/* The folder is writable by others, too. */
 START_TEST(folder_that_is_not_used)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: what they refuse and with which words; from which
- * feature level on they are there; what they are lowered to. */
+/* test_fe_cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: messages of what they refuse, the feature level
+ * that introduces them, what they are lowered to. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -80,8 +80,7 @@ END_TEST
 
 /* --- what they are lowered to ------------------------------------------------------------------------------------- */
 
-/* golden/lower/cumulative_*.ir: forward, and backward without the own element in FLOAT16 (OPJIT_UPDATE_GOLDEN=1
- * rewrites it). */
+/* golden/lower/cumulative_*.ir: forward; and backward, exclusive, in FLOAT16 (OPJIT_UPDATE_GOLDEN=1 rewrites it). */
 START_TEST(lowered)
 {
     static const char *const files[] = { "cumulative_summation", "cumulative_product" };

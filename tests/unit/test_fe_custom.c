@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_custom.c - custom operators: what is refused, arguments of all kinds, and graphs in which they stand between
- * others, compiled and interpreted, alone and on an executor. */
+/* test_fe_custom.c - custom operators: what is refused, arguments of all kinds, and graphs that contain them between
+ * other nodes, compiled and interpreted, alone and on an executor. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +178,7 @@ START_TEST(wrong_descriptions_are_refused)
 }
 END_TEST
 
-/* reverse(-x), where x and -x say that they have so many bytes. */
+/* reverse(-x), where x and -x claim to have so many bytes. */
 static opjit_status compile_with_total(opjit_context *context, uint64_t total, uint32_t customs, opjit_error *error)
 {
     opjit_custom_desc desc = unary_desc((void (*)(void))reverse);
@@ -324,11 +324,11 @@ START_TEST(failures_end_the_call)
     out[5] = 9;
     ck_assert_int_eq(call_kernel(kernel, data, NULL, 2, NULL, &error), OPJIT_CANCELLED);
     ck_assert_str_eq(error.message, "node 0 \"check\" (mine): its function returned -7");
-    ck_assert(out[5] == 9); /* what comes after was not run */
+    ck_assert(out[5] == 9); /* the nodes after it did not run */
     result = 0;
     ck_assert_int_eq(call_kernel(kernel, data, NULL, 2, NULL, &error), OPJIT_OK);
     ck_assert(out[5] == -1);
-    /* No output of it may be an input's memory. */
+    /* None of its outputs may share an input's memory. */
     ck_assert_int_eq(call_kernel(kernel, (float *[]){ in, in }, NULL, 2, NULL, &error), OPJIT_INVALID_ARGUMENT);
     opjit_kernel_release(kernel);
     graph_end(&g);
@@ -338,7 +338,7 @@ END_TEST
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
-/* y0 = -reverse(-x + fill) + (-x); y1 = reverse(-x + fill), which is read inside as well; y2 = reverse(y0) */
+/* y0 = -reverse(-x + fill) + (-x); y1 = reverse(-x + fill), which other nodes read as well; y2 = reverse(y0) */
 static void begin_graph(graph_case *g, opjit_context *context)
 {
     opjit_custom_desc desc = unary_desc((void (*)(void))reverse), filler = unary_desc((void (*)(void))fill);
@@ -540,7 +540,7 @@ static void release(void *user, void *memory, size_t size)
     opjit_rt_default_allocator.release(NULL, memory, size);
 }
 
-/* One operator, and the graph of it and what is around it, with allocation n failing; whether there was none. */
+/* Makes an operator and a graph of it with allocation n failing; returns whether there was no such allocation. */
 static bool fails_at(opjit_context *context, failing *f, long n)
 {
     const opjit_custom_desc desc = unary_desc((void (*)(void))reverse);

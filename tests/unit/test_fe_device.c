@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_device.c - kernels on a device through the public API, on the fake CUDA driver, which runs their PTX: results
- * bit for bit those of the CPU's kernels, metadata, workspaces, streams, and refusals in words. */
+/* test_fe_device.c - kernels on a device through the public interface, on the fake CUDA driver, which runs their PTX:
+ * the same bits as the CPU's kernels, metadata, workspaces, streams, and messages of refusals. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ START_TEST(kernels_run)
     check_kernel(context, kernel, (kind)_i, stream);
     good(opjit_stream_wait(context, stream, &error));
     opjit_stream_destroy(context, stream);
-    opjit_context_destroy(context); /* the kernel has the device still */
+    opjit_context_destroy(context); /* the kernel still holds the device */
     opjit_kernel_release(kernel);
     ck_assert_int_eq(live(), 0);
 }
@@ -68,7 +68,7 @@ START_TEST(metadata)
 }
 END_TEST
 
-/* The last argument is a late parameter; the first of them reach it and no other. */
+/* The late parameter is the last argument; values before it must not reach it. */
 START_TEST(late_parameters)
 {
     opjit_context *context = on_device("cuda", NULL);
@@ -109,7 +109,7 @@ START_TEST(late_parameters)
 }
 END_TEST
 
-/* A constant of more than 4 KiB lies with the kernel, goes to the device once, and each kernel has its own. */
+/* A constant of more than 4 KiB belongs to the kernel and is copied to the device once; each kernel has its own. */
 static opjit_kernel *add_constant(opjit_context *context, const float *values)
 {
     opjit_operator *op = make_operator(context, ADD);
@@ -149,7 +149,7 @@ START_TEST(constants)
             for (uint32_t i = 0; i < SIZE; i++)
                 ck_assert(out[i] == input[i] + values[k][i]);
         }
-        /* code and constants come with the first call, and no others with the second. */
+        /* the first call loads code and constants, the second one nothing */
         ck_assert_int_eq(live() - before, round == 0 ? 3 : 0);
     }
     for (int k = 0; k < 2; k++)
@@ -216,7 +216,7 @@ START_TEST(without_device)
 }
 END_TEST
 
-/* A target that is named is not the device's. */
+/* A named target that is not the device's. */
 START_TEST(cpu_beside_device)
 {
     opjit_context *context = on_device("cuda", NULL);
@@ -307,7 +307,7 @@ START_TEST(custom_operators)
 }
 END_TEST
 
-/* Each function of the driver that a first call needs fails once; the next call is whole. */
+/* Each function of the driver that a first call needs fails once; the next call succeeds. */
 START_TEST(failures)
 {
     static const struct {

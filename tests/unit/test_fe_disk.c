@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_disk.c - what compiling keeps on disk: kernels of a process that is gone, and peak versions that
- * opjit_kernel_optimize made, are found again without the code generator.  Files and their damage are rt.disk's. */
+/* test_fe_disk.c - what compiling stores on disk: kernels of an earlier process, and peak versions made by
+ * opjit_kernel_optimize, are found again without the code generator.  Files and their damage are tested by rt.disk. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -29,7 +29,7 @@ static void on_event(void *user, const opjit_event *event)
     ck_assert_int_ne(event->kind, OPJIT_EVENT_WARNING);
 }
 
-/* A context as a new process would have it: nothing in memory. */
+/* A context as in a new process: nothing in memory. */
 static opjit_context *begin(const char *cache, counts *c)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
@@ -99,7 +99,7 @@ static opjit_kernel *compile_late(opjit_context *context, opjit_compile_options 
     return compile_operator(context, options);
 }
 
-/* x - 1, by a constant that is folded. */
+/* x - 1, with a constant that is folded. */
 static opjit_kernel *compile_graph(opjit_context *context, opjit_compile_options *options)
 {
     static const float ones[FLOATS] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -179,7 +179,7 @@ START_TEST(peak_versions_are_kept)
     opjit_kernel *kernel = compile(s, context, OPJIT_LEVEL_AUTO);
     expect(s, kernel, OPJIT_LEVEL_QUICK, false);
     ck_assert_uint_eq(files(), 1);
-    opjit_context_destroy(context); /* a kernel keeps what it needs for that */
+    opjit_context_destroy(context); /* a kernel holds what it needs for this */
     ck_assert_int_eq(opjit_kernel_optimize(kernel, NULL), OPJIT_OK);
     expect(s, kernel, OPJIT_LEVEL_PEAK, false);
     ck_assert_uint_eq(files(), 2);
@@ -202,7 +202,7 @@ START_TEST(peak_versions_are_kept)
 }
 END_TEST
 
-/* Whoever makes the file of a key first, it has the same bytes. */
+/* The file of a key has the same bytes whoever makes it first. */
 START_TEST(peak_versions_have_one_content)
 {
     const struct subject *const s = &subjects[_i];
@@ -229,7 +229,7 @@ START_TEST(peak_versions_have_one_content)
 }
 END_TEST
 
-/* The image of a kernel is what the cache holds: another process can load it. */
+/* The image of a kernel is what the cache holds, so another process can load it. */
 START_TEST(images_are_loaded)
 {
     const struct subject *const s = &subjects[_i];
@@ -263,7 +263,7 @@ START_TEST(images_are_loaded)
 }
 END_TEST
 
-/* NO_CACHE keeps both versions off the disk. */
+/* NO_CACHE stores neither version on disk. */
 START_TEST(nothing_is_kept_unasked)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_driver.c - compiling: options, caches, late parameters, variants, names, events, and where the code
- * generator comes from.  Most kernels are interpreted, so that this runs without one; those that need it are skipped
- * where it is not there.  What kernels compute is the property tests' business. */
+/* test_fe_driver.c - compiling: options, caches, late parameters, variants, names, events, and where the code generator
+ * is found.  Most kernels are interpreted, so that this runs without one; tests that need it are skipped where it is
+ * missing.  What kernels compute is tested elsewhere. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 
 enum { HEIGHT = 30, WIDTH = 40, COUNT = HEIGHT * WIDTH };
 
-/* Lines of all events so far. */
+/* The lines of all events so far. */
 static char log_text[16384];
 
 static void log_event(void *user, const opjit_event *event)
@@ -196,7 +196,7 @@ START_TEST(option_sizes)
     opjit_kernel_release(kernel);
     newer.more = 1;
     ck_assert_int_eq(opjit_compile_operator(context, op, &newer.options, &kernel, &error), OPJIT_INVALID_ARGUMENT);
-    newer.options.struct_size = 4; /* not set to what it is: no option may be ignored */
+    newer.options.struct_size = 4; /* not set to its real size: no option may be ignored */
     ck_assert_int_eq(opjit_compile_operator(context, op, &newer.options, &kernel, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_str_eq(error.message,
                      "opjit_compile_options: struct_size 4 is that of no version; set it with the _INIT macro (40)");
@@ -205,7 +205,7 @@ START_TEST(option_sizes)
 }
 END_TEST
 
-/* The bound of the cache is that of all memory that its kernels hold. */
+/* The cache's bound covers all memory that its kernels hold. */
 START_TEST(the_bound_counts_all_of_a_kernel)
 {
     enum { BOUND = 1 << 20, KERNELS = 300 };
@@ -240,7 +240,7 @@ START_TEST(the_bound_counts_all_of_a_kernel)
 }
 END_TEST
 
-/* A host may set its environment and change its directory at any time: contexts looked when they were made. */
+/* A host may change its environment and its directory at any time: contexts read them when they are created. */
 START_TEST(environment_is_read_once)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
@@ -341,7 +341,7 @@ START_TEST(late_fields)
 }
 END_TEST
 
-/* One late scalar of each type has its type's interval. */
+/* A late scalar of each type has its type's interval. */
 START_TEST(late_scalar_types)
 {
     static const struct {
@@ -417,7 +417,7 @@ START_TEST(names_and_metadata)
     ck_assert(info.buffers[1].alias_inputs == 1 && info.buffers[1].bytes == COUNT * sizeof(float));
     ck_assert(info.bytes_written == COUNT * sizeof(float) && info.bytes_read == COUNT * sizeof(float));
     ck_assert_str_eq((const char *)info.meta + info.buffers[0].name, "InputTensor");
-    ck_assert_uint_eq(info.meta->variants, 2); /* in place, what is not filled is left alone */
+    ck_assert_uint_eq(info.meta->variants, 2); /* in place, what is not filled stays */
     check_call(kernel, true, true, NULL, 0, 0, 1, 7);
     options.flags |= OPJIT_COMPILE_NO_CACHE;
     same = compile(context, op, options);
@@ -526,7 +526,7 @@ START_TEST(wrong_codegen_paths)
     opjit_context_destroy(context);
     ck_assert_int_eq(setenv("OPJIT_CODEGEN", "libopjit-codegen.so", 1), 0); /* in this test's own process */
     context = make_context(NULL, 0);
-    ck_assert_int_eq(setenv("OPJIT_CODEGEN", "/elsewhere", 1), 0); /* no context looks any more */
+    ck_assert_int_eq(setenv("OPJIT_CODEGEN", "/elsewhere", 1), 0); /* contexts don't look again */
     ck_assert_int_eq(opjit_context_warm(context, &error), OPJIT_UNAVAILABLE);
     ck_assert_str_eq(error.message, "codegen library \"libopjit-codegen.so\": must be an absolute path");
     opjit_context_destroy(context);
@@ -541,7 +541,7 @@ START_TEST(wrong_codegen_paths)
     opjit_context_destroy(context);
 
     ck_assert_int_ne(dladdr((void *)(uintptr_t)strlen, &libc), 0);
-    context = make_context(libc.dli_fname, 0); /* some library that is no code generator */
+    context = make_context(libc.dli_fname, 0); /* a library that is no code generator */
     ck_assert_int_eq(opjit_context_warm(context, &error), OPJIT_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(error.message, "is no codegen library, opjit_codegen_query is missing"));
     opjit_context_destroy(context);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_fields.c - every kind of field, those that no operator of this build uses included, by a row of our own:
- * what is copied, what is refused, what is in the key. */
+/* test_fe_fields.c - every kind of field, including those that no operator of this build uses, by a row made for the
+ * test: what is copied, what is refused, what is in the key. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_graph.c - graphs: what is refused and in which words, what edges carry, keys, constants, late fields, and
- * that a description's order makes no difference.  Results are those of the value form: what passes make of it is
- * theirs. */
+/* test_fe_graph.c - graphs: messages of what is refused, what edges carry, keys, constants, late fields, and that the
+ * order of a description makes no difference.  Results are those of the value form; passes are tested elsewhere. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ static const uint32_t shape[] = { ROWS, COLUMNS };
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
-/* 10, 11, 12 ... as the tensor lies in memory. */
+/* 10, 11, 12 ... in the order of the tensor's memory. */
 static uint32_t sequence(graph_case *g, const DML_TENSOR_DESC *output, const char *label)
 {
     const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC desc = {
@@ -40,7 +39,7 @@ static uint32_t negate(graph_case *g, const DML_TENSOR_DESC *in, const DML_TENSO
     return graph_operator(g, DML_OPERATOR_ELEMENT_WISE_NEGATE, &desc, label);
 }
 
-/* Bounds of the band are late fields. */
+/* The band's bounds are late fields. */
 static uint32_t band(graph_case *g, const DML_TENSOR_DESC *out, const char *label)
 {
     const DML_DIAGONAL_MATRIX1_OPERATOR_DESC desc = { NULL, out, DML_TENSOR_DATA_TYPE_INT32, { .Int32 = 7 }, 0, 2 };
@@ -73,7 +72,7 @@ static void check_refused(const graph_case *g, opjit_status status, const char *
     ck_assert_ptr_null(kernel);
 }
 
-/* "a" and "b" are added in "sum", which is the output. */
+/* "sum" adds "a" and "b" and is the output. */
 static void begin_sum(graph_case *g, opjit_context *context)
 {
     graph_begin(g, context, CAPACITY);
@@ -176,7 +175,7 @@ static void input_index(graph_case *g)
     g->desc.InputCount = 1;
 }
 
-/* An input edge may lead to an input that is OWNED_BY_DML; what a node gives, a constant too, is not bound. */
+/* An input edge may lead to an input that is OWNED_BY_DML; a node's output and a constant may not. */
 START_TEST(owned_inputs)
 {
     opjit_context *context = test_context_create();
@@ -219,7 +218,7 @@ START_TEST(owned_inputs)
 }
 END_TEST
 
-/* Counts without arrays behind them cost nothing that is worth a word. */
+/* Counts without arrays behind them cost next to nothing. */
 START_TEST(memory_of_counts)
 {
     static const uint32_t counts[] = { 1, 65536, 65537, 1u << 24, UINT32_MAX };
@@ -341,7 +340,7 @@ START_TEST(long_cycles_are_named)
 }
 END_TEST
 
-/* negate reads what sequence writes; live: it is the output, else only the sequence is. */
+/* negate reads what sequence writes; live: negate is the output, else only the sequence is. */
 static void check_edge(opjit_context *context, graph_tensor *from, graph_tensor *to, graph_tensor *out, bool live,
                        opjit_status status, const char *message)
 {
@@ -375,7 +374,7 @@ START_TEST(bytes_that_do_not_fit_are_refused)
             context, &packed, &real, &real, live, OPJIT_INVALID_ARGUMENT,
             "graph: InputTensor of node 1 \"to\" (ELEMENT_WISE_NEGATE) is FLOAT32, must be INT32 as OutputTensor "
             "of node 0 \"from\" (FILL_VALUE_SEQUENCE)");
-        /* 0, 3, 2, 5, 4, 7: each element once, but no address says by itself which one it is. */
+        /* 0, 3, 2, 5, 4, 7: each element once, but an address alone does not tell which element it is. */
         graph_tensor_set(&tangled, DML_TENSOR_DATA_TYPE_INT32, 2, (uint32_t[]){ 3, 2 }, (uint32_t[]){ 2, 3 }, 0);
         graph_tensor_set(&roomy, DML_TENSOR_DATA_TYPE_INT32, 1, (uint32_t[]){ 2 }, (uint32_t[]){ 5 }, 0);
         check_edge(context, &tangled, &roomy, &roomy, live, OPJIT_LIMIT,
@@ -467,7 +466,7 @@ START_TEST(edges_carry_bytes)
     for (int i = 0; i < COUNT; i++)
         expected[i] = -(10 + i % COLUMNS);
     check_view(context, &vector, &wide, expected); /* broadcast */
-    /* Rows of a padded tensor, each element of them three times. */
+    /* Rows of a padded tensor, each element three times. */
     graph_tensor_set(&part, DML_TENSOR_DATA_TYPE_INT32, 3, (uint32_t[]){ 2, 2, 3 }, (uint32_t[]){ COLUMNS + 1, 2, 0 },
                      0);
     for (int i = 0; i < COUNT; i++)
@@ -496,7 +495,7 @@ START_TEST(one_value_feeds_many)
     graph_edge(&g, 3, 0, 0, 1);
     graph_edge(&g, 0, 0, 1, 0);
     graph_edge(&g, 0, 0, 1, 1);
-    graph_output(&g, 0, 0, 1); /* read inside as well */
+    graph_output(&g, 0, 0, 1); /* read by other nodes as well */
     graph_output(&g, 1, 0, 0);
     graph_output(&g, 2, 0, 2); /* a constant, as it is */
     for (int i = 0; i < COUNT; i++)
@@ -511,7 +510,7 @@ START_TEST(one_value_feeds_many)
 }
 END_TEST
 
-/* Views where layouts differ, a constant in line, one value with two readers: as in golden/graph. */
+/* Views where layouts differ, an inline constant, one value with two readers: as in golden/graph. */
 START_TEST(lowered_text)
 {
     const char *data = getenv("OPJIT_TEST_DATA");
@@ -580,7 +579,7 @@ static bool equal_keys(const graph_case *a, const graph_case *b)
     return equal;
 }
 
-/* The same graph in another order, with other labels and a node that leads nowhere; swap: operands change places. */
+/* The same graph in another order, with other labels and a node that leads nowhere; swap: exchanges operands. */
 static void begin_other(graph_case *g, opjit_context *context, bool swap)
 {
     graph_begin(g, context, CAPACITY);
@@ -774,7 +773,7 @@ START_TEST(late_names_are_checked)
 }
 END_TEST
 
-/* Kernels of one key with constants of their own; borrowed ones may be seen to change. */
+/* Kernels of one key with constants of their own; a borrowed constant may change visibly. */
 START_TEST(large_constants_are_bound)
 {
     enum { LARGE = 2048 };

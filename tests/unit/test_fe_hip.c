@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_hip.c - kernels on AMD's GPUs through the public API, on the fake HIP driver: which devices there are,
- * what is launched with which arguments, what comes back from a function that stands in for the kernel, and
- * refusals in words. What the code objects hold is fe.hsaco's. */
+/* test_fe_hip.c - kernels on AMD's GPUs through the public interface, on the fake HIP driver: which devices there are,
+ * what is launched with which arguments, the results of a function that stands in for the kernel, and messages of
+ * refusals.  What code objects hold is tested by fe.hsaco. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
@@ -92,7 +92,7 @@ START_TEST(devices)
         "device hip:2: gfx906 is an architecture that opjit makes no code for");
     bad(open_context("hip:3", NULL, &context), OPJIT_UNAVAILABLE, "device hip:3: there are 3");
     bad(open_context("hip:0", "amdgpu:gfx90a", &context), OPJIT_UNSUPPORTED,
-        "target amdgpu:gfx90a is not for device hip:0, which runs amdgpu:gfx942"); /* they run none but their own */
+        "target amdgpu:gfx90a is not for device hip:0, which runs amdgpu:gfx942"); /* it runs only its own code */
     bad(open_context("hip:0", "nvptx:sm_80", &context), OPJIT_UNSUPPORTED,
         "target nvptx:sm_80 is not for device hip:0");
     bad(open_context("rocm:0", NULL, &context), OPJIT_INVALID_ARGUMENT,
@@ -128,7 +128,7 @@ typedef struct seen {
     fake_hip_launch last;
     char name[64];
     uint64_t arguments[8];
-    uint64_t workspace_bytes; /* that the workspace has to have; 0: none is needed */
+    uint64_t workspace_bytes; /* size that the workspace must have; 0: none is needed */
     bool good;
 } seen;
 
@@ -146,7 +146,7 @@ static void add(void *user, const fake_hip_launch *l)
         out[i] = a[i] + b[i];
 }
 
-/* Writes all of its workspace. */
+/* Writes the whole workspace. */
 static void work(void *user, const fake_hip_launch *l)
 {
     seen *s = user;
@@ -239,7 +239,7 @@ START_TEST(workspaces)
     good(opjit_kernel_call(kernel, &call, &error));
     ck_assert(s.good && s.arguments[0] == (uintptr_t)bindings[0].data && s.arguments[1] == (uintptr_t)bindings[1].data);
     const uint64_t first = s.arguments[2];
-    good(opjit_kernel_call(kernel, &call, &error)); /* the stream's again */
+    good(opjit_kernel_call(kernel, &call, &error)); /* again the stream's */
     ck_assert(s.good && s.arguments[2] == first);
     good(opjit_device_allocate(context, info.workspace_bytes, &call.workspace.data, &error));
     call.workspace.bytes = info.workspace_bytes;
@@ -282,7 +282,7 @@ START_TEST(images)
 }
 END_TEST
 
-/* The driver's words, under HIP's names. */
+/* The driver's words, with HIP's names. */
 START_TEST(failures)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_hsaco.c - kernels for AMD GPUs as artifacts: every pointwise operator with every type of its tensors,
- * reductions and softmax become code objects whose headers, symbols and kernel descriptors say what a loader asks,
- * and which LLVM's own tools read without a word; what is for others is refused.  What pass grid makes of kernels
- * is ir.grid's and grid.*'s. */
+ * reductions and softmax become code objects whose headers, symbols and kernel descriptors are what a loader expects,
+ * and which LLVM's own tools read without a warning; outputs for other targets are refused.  Pass grid is tested by
+ * ir.grid and grid.*. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <elf.h>
@@ -51,8 +51,8 @@ static uint64_t symbol_of(const code_object *o, const char *name)
     return 0;
 }
 
-/* The kernel descriptor (AMDGPU's user guide, "Kernel Descriptor"): bytes 4 to 8 the memory of each thread, 16 to
- * 24 the way to the code. */
+/* The kernel descriptor (AMDGPU's user guide, "Kernel Descriptor"): bytes 4 to 8 hold each thread's memory, 16 to 24
+ * the distance to the code. */
 static void check_descriptor(const code_object *o, const char *kernel, uint32_t most_private)
 {
     char name[64];
@@ -85,7 +85,7 @@ static void check_object(code_object *o, const char *kernel, uint32_t most_priva
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-/* most_private: bytes of memory that a thread may have. */
+/* most_private: limit of a thread's memory in bytes. */
 static code_object get(opjit_artifact *artifact, uint32_t most_private)
 {
     const void *data;
@@ -97,7 +97,7 @@ static code_object get(opjit_artifact *artifact, uint32_t most_private)
     return o;
 }
 
-/* fmod and what takes large angles are functions, which are called. */
+/* fmod and trigonometric functions of large angles are functions that are called. */
 static void check_pointwise(opjit_artifact *artifact, const DML_OPERATOR_DESC *desc, void *user)
 {
     const bool is_modulus = desc->Type == DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE ||
@@ -119,10 +119,10 @@ END_TEST
 
 typedef struct reading {
     const char *target;
-    bool read; /* by the tools, so far */
+    bool read; /* whether the tools have read it */
 } reading;
 
-/* Rows by teams, with shuffles and shared memory; columns by threads; 16 bytes a store. */
+/* Rows by teams, with shuffles and shared memory; columns by threads; stores of 16 bytes. */
 static void check_other(opjit_artifact *artifact, const DML_OPERATOR_DESC *desc, void *user)
 {
     static char said[1 << 20];

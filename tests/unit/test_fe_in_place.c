@@ -12,10 +12,10 @@
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
 #define U8 DML_TENSOR_DATA_TYPE_UINT8
 
-enum { N = 131 }; /* no multiple of any vector */
+enum { N = 131 }; /* not a multiple of any vector width */
 
 typedef struct shapes {
-    graph_tensor matrix, wide, across, row, column, flags; /* across: the same memory, rows for columns */
+    graph_tensor matrix, wide, across, row, column, flags; /* across: the same memory, transposed */
 } shapes;
 
 static void make_shapes(shapes *s)
@@ -141,7 +141,7 @@ static void transpose(graph_case *g, const shapes *s)
     one(g, graph_operator(g, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, "transpose"));
 }
 
-/* One input as it is and across: the same binding, read twice. */
+/* One input read directly and transposed: the same binding, read twice. */
 static void add_own_transpose(graph_case *g, const shapes *s)
 {
     const uint32_t node = add(g, &s->across.desc, s);
@@ -174,7 +174,7 @@ static void doubled(graph_case *g, const shapes *s)
     graph_output(g, node, 0, 0);
 }
 
-/* Rows that are normalized, of columns that are. */
+/* Rows that are normalized, read from columns that are. */
 static void rows_of_columns(graph_case *g, const shapes *s)
 {
     const uint32_t first = softmax(g, &s->matrix.desc, s, DML_OPERATOR_ACTIVATION_SOFTMAX1, 0);
@@ -243,8 +243,8 @@ START_TEST(allowed)
 }
 END_TEST
 
-/* Two outputs, each the negative of an input under a mask, whose rows end in vectors that reach back over what is stored
- * already: these elements must not be computed again, whichever of the pairs are in place. */
+/* Two outputs, each the negative of an input under a mask, whose rows end in vectors that reach back over stored
+ * elements: these must not be computed again, whichever pairs are in place. */
 START_TEST(several_pairs)
 {
     static shapes s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_key.c - the canonical key: operators with equal keys lower to equal IR, whatever one field is changed; and
- * what does not reach the IR is not in the key. */
+/* test_fe_key.c - the canonical key: operators with equal keys lower to equal IR, whichever field changes; and what
+ * does not reach the IR is not in the key. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void teardown(void)
     opjit_context_destroy(context);
 }
 
-/* Key and IR text of the case with the fields of late left open; false: the case is not legal. */
+/* The key and IR text of the case with its late fields left open; false: the case is not legal. */
 static bool key_and_text(const test_case *c, uint64_t late, rt_bytes *key, rt_bytes *text)
 {
     fe_options options;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_library.c - libraries of kernels that are compiled ahead of time, as the runtime uses them: found by
- * name, the best version, called in every way; and what is damaged, foreign or for another machine, refused: ten
- * thousand mutations of a library's file are all noticed, and registries that were damaged before their checksum
- * was made lead nowhere. */
+/* test_fe_library.c - libraries of kernels compiled ahead of time, as the runtime uses them: found by name, best
+ * version first, called in every way; and damaged or foreign ones refused.  Ten thousand mutations of a library's file
+ * are all noticed, and registries damaged before their checksum was computed lead nowhere. */
 #include <check.h>
 #include <dlfcn.h>
 #include <math.h>
@@ -111,7 +110,7 @@ static void make_library(fixture *f, const char *const *targets, uint32_t count)
     opjit_artifact_destroy(artifact);
 }
 
-/* False: no code can be made here. */
+/* False: no code can be generated here. */
 static bool begin(fixture *f, const char *const *targets, uint32_t count)
 {
     f->context = test_context_create();
@@ -156,7 +155,7 @@ static opjit_status call(const opjit_kernel *kernel, const float *in, float *out
     return opjit_kernel_call(kernel, &c, NULL);
 }
 
-/* Modulus of two inputs, the first one and half of it plus one. */
+/* Modulus of two inputs: the first one, and half of it plus one. */
 static opjit_status call3(const opjit_kernel *kernel, const float *in, float *out)
 {
     static float divisor[ELEMENTS];
@@ -269,8 +268,8 @@ START_TEST(opened)
 }
 END_TEST
 
-/* Kernels have their names for buffers and parameters, which messages use; one that needs nothing else takes the
- * call's short road, as one that was compiled here. */
+/* Kernels name their buffers and parameters, which messages use.  A kernel that needs nothing else takes the call's
+ * short path, as if it were compiled here. */
 START_TEST(named)
 {
     fixture f;
@@ -347,7 +346,7 @@ static opjit_status open_bytes(fixture *f, const void *bytes, size_t size, opjit
     return status;
 }
 
-/* The trailer with another checksum, of what the bytes are now. */
+/* Replaces the trailer's checksum by that of the current bytes. */
 static void seal(uint8_t *bytes, size_t size)
 {
     opjit_aot_trailer trailer;
@@ -395,7 +394,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* A CPU without AVX-512 is told what it lacks; one with it runs the kernel. */
+/* A CPU without AVX-512 gets a message about what it lacks; one with it runs the kernel. */
 START_TEST(runs_nowhere_here)
 {
     fixture f;
@@ -436,7 +435,7 @@ static void mutate(test_random *r, uint8_t *bytes, size_t first, size_t size)
     }
 }
 
-/* Any change of a library's file is noticed, and so is any other length. */
+/* Any change of a library's file is noticed, and so is any change of its length. */
 START_TEST(mutated_files)
 {
     fixture f;
@@ -457,7 +456,7 @@ START_TEST(mutated_files)
             mutate(&r, copy, f.size - 64, 64); /* its end */
         else
             mutate(&r, copy, 0, f.size);
-        if (memcmp(copy, f.bytes, f.size) == 0 && size == f.size) /* two changes that cancel each other */
+        if (memcmp(copy, f.bytes, f.size) == 0 && size == f.size) /* two changes may cancel each other */
             continue;
         ck_assert_int_ne(opjit_rt_library_check_file(copy, size, &registry, NULL), OPJIT_OK);
         if (n % 100 == 0) {
@@ -470,8 +469,8 @@ START_TEST(mutated_files)
 }
 END_TEST
 
-/* Damage that a checksum does not show, as in a program's own memory: every kernel is found or refused, and nothing is
- * read outside (which the address sanitizer would see). */
+/* Damage that no checksum reveals, as in a program's own memory: every kernel is found or refused, and nothing outside
+ * is read (which the address sanitizer would notice). */
 START_TEST(mutated_registries)
 {
     fixture f;
@@ -517,7 +516,7 @@ START_TEST(mutated_registries)
 }
 END_TEST
 
-/* Entries of a kernel that says it has no code would be anywhere. */
+/* The entries of a kernel that claims to have no code could be anywhere. */
 START_TEST(kernels_without_code)
 {
     fixture f;

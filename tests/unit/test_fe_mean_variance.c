@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_mean_variance.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: what they refuse and with
- * which words; what they are lowered to. */
+/* test_fe_mean_variance.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: messages of what they refuse,
+ * and what they are lowered to. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -92,8 +92,8 @@ END_TEST
 
 /* --- what they are lowered to ------------------------------------------------------------------------------------- */
 
-/* golden/lower/mean_variance_*.ir: FLOAT32, and in FLOAT16 over all channels or without a division
- * (OPJIT_UPDATE_GOLDEN=1 rewrites it). */
+/* golden/lower/mean_variance_*.ir: FLOAT32; and FLOAT16 over all channels or without a division (OPJIT_UPDATE_GOLDEN=1
+ * rewrites it). */
 START_TEST(lowered)
 {
     static const char *const files[] = { "mean_variance_normalization", "mean_variance_normalization1" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_moves.c - the operators that move elements: what they refuse, one wrong number at a time, and with which
- * words; what feature levels have; what they are lowered to. */
+/* test_fe_moves.c - the operators that move elements: messages of what they refuse, one wrong number at a time; what
+ * feature levels have; what they are lowered to. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define I32 DML_TENSOR_DATA_TYPE_INT32
 #define U16 DML_TENSOR_DATA_TYPE_UINT16
 
-/* A valid operator: its tensors by position, inputs first, and the numbers of its other fields. */
+/* A valid operator: its tensors by position, inputs first, and its other numbers. */
 typedef struct plain {
     DML_OPERATOR_TYPE type;
     uint32_t inputs, rank;
@@ -102,7 +102,7 @@ static void fill_padding(built *b)
         };
 }
 
-/* The descriptor of what b says now. */
+/* The descriptor that b describes now. */
 static void finish(built *b)
 {
     const plain *p = &b->p;
@@ -333,7 +333,8 @@ START_TEST(plain_operators_are_legal_from_their_level_on)
 }
 END_TEST
 
-/* Every number of every descriptor wrong in turn: refused or legal, never a crash; the message names the operator. */
+/* Makes every number of every descriptor wrong in turn: refused or legal, never a crash; the message names the
+ * operator. */
 START_TEST(any_number_is_refused_or_legal)
 {
     static const int64_t values[] = { 0, 1, 2, 5, 255, 0x7fffffff, 0x80000000, 0xffffffff };
@@ -375,7 +376,7 @@ END_TEST
 
 /* --- what they are lowered to ------------------------------------------------------------------------------------- */
 
-/* golden/lower/<operator>.ir: every mode or order there is, one after the other (OPJIT_UPDATE_GOLDEN=1 rewrites it). */
+/* golden/lower/<operator>.ir: every mode or order, one after the other (OPJIT_UPDATE_GOLDEN=1 rewrites it). */
 START_TEST(lowered)
 {
     const DML_OPERATOR_TYPE type = plains[_i].type;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_operator.c - operators: what they refuse and with which words, what each feature level has, the deep copy.
- * Field kinds that no operator of this build uses are in test_fe_fields.c. */
+/* test_fe_operator.c - operators: messages of what they refuse, what each feature level has, the deep copy.  Field
+ * kinds that no operator of this build uses are in test_fe_fields.c. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,8 +249,8 @@ END_TEST
 
 /* --- feature levels ----------------------------------------------------------------------------------------------- */
 
-/* The documents' tables, written down a second time.  types: F of 16 and 32 bits, I of 8 to 32, L of 64 bits, D
- * FLOAT64. */
+/* The documents' tables, written a second time.  types: F FLOAT of 16 and 32 bits, I integers of 8 to 32, L of 64 bits,
+ * D FLOAT64. */
 static const struct {
     DML_OPERATOR_TYPE type;
     uint32_t from, rank_min, rank_max;
@@ -267,7 +267,7 @@ static const struct {
     { DML_OPERATOR_DIAGONAL_MATRIX, 0x4000, 2, 4, "FI" },
     { DML_OPERATOR_DIAGONAL_MATRIX, 0x5100, 2, 4, "FILD" },
     { DML_OPERATOR_DIAGONAL_MATRIX1, 0x5100, 2, 4, "FILD" },
-    /* Without a level, opjit's own. */
+    /* Without a level: opjit's extensions. */
     { DML_OPERATOR_FILL_VALUE_CONSTANT, 0x10000, 1, 8, "FILD" },
     { DML_OPERATOR_FILL_VALUE_SEQUENCE, 0x10000, 1, 8, "FILD" },
     { DML_OPERATOR_DIAGONAL_MATRIX, 0x10000, 2, 8, "FILD" },
@@ -320,8 +320,7 @@ START_TEST(feature_levels)
                 status = opjit_operator_create(context, &b.op, &op, &error);
                 ck_assert_msg((status == OPJIT_OK) == want, "type %d level %x rank %u dtype %d: %s", types[t], level,
                               rank, dtype, error.message);
-                /* What is legal elsewhere is unsupported here; what is legal nowhere is wrong, once the operator
-                 * exists. */
+                /* Legal at another level: unsupported here; legal nowhere: invalid, once the operator exists. */
                 if (!want && ever)
                     ck_assert_msg(status == OPJIT_UNSUPPORTED, "%s", error.message);
                 if (!want && !ever && strstr(error.message, "needs feature level") == NULL)
@@ -336,7 +335,7 @@ END_TEST
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
-/* Rows of one field stand together: level by level, a field after the other. */
+/* Rows of one field are adjacent: level by level, one field after the other. */
 static bool same_field(const op_support *a, const op_support *b)
 {
     return a->field == NULL ? b->field == NULL : b->field != NULL && strcmp(a->field, b->field) == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_pointwise.c - pointwise operators: types by feature level against the documents' table, refusals and their
- * words, and what each one is lowered to: golden/lower/<operator>.ir (OPJIT_UPDATE_GOLDEN=1 rewrites them). */
+/* test_fe_pointwise.c - pointwise operators: types by feature level against the documents' table, messages of refusals,
+ * and what each one is lowered to: golden/lower/<operator>.ir (OPJIT_UPDATE_GOLDEN=1 rewrites them). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ START_TEST(wrong_tensors)
     for (uint32_t i = 0; i < def->field_count; i++)
         if (def->fields[i].kind == OP_INPUT)
             spoil_input(context, &c, input++, &def->fields[i]);
-    for (input = 0; input < c.input_count; input++) { /* tensors of one letter are of one type */
+    for (input = 0; input < c.input_count; input++) { /* tensors of one letter have one type */
         const DML_TENSOR_DATA_TYPE was = c.inputs[input].buffer.DataType;
         opjit_operator *op = NULL;
         uint32_t same = 0;
@@ -273,7 +273,7 @@ START_TEST(refusal_row)
 }
 END_TEST
 
-/* An activation that came later than the context's level. */
+/* An activation newer than the context's level. */
 START_TEST(fused_by_level)
 {
     const ref_pointwise_row *row = ref_pointwise_row_of(DML_OPERATOR_ELEMENT_WISE_ADD1, 0);
@@ -356,7 +356,7 @@ END_TEST
 
 /* --- lowering ----------------------------------------------------------------------------------------------------- */
 
-/* The operator for its first type, and for FLOAT16 and INT8 where it has them as the type of all tensors. */
+/* The operator for its first type, and for FLOAT16 and INT8 if all tensors may have them. */
 static void lower_all(const ref_pointwise_row *row, rt_bytes *out)
 {
     static const DML_TENSOR_DATA_TYPE more[] = { DML_TENSOR_DATA_TYPE_UNKNOWN, DML_TENSOR_DATA_TYPE_FLOAT16,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_ptx.c - kernels for NVIDIA GPUs as artifacts: every kind of kernel and every architecture assembles without a
- * warning and without a spill, and stores 16 bytes at a time; JSON says how to launch it; what is for CPUs is refused.
- * What kernels compute is grid.*'s. */
+/* test_fe_ptx.c - kernels for NVIDIA GPUs as artifacts: every kind of kernel for every architecture assembles without a
+ * warning or a spill, and stores 16 bytes at a time; JSON says how to launch it; outputs for CPUs are refused.  What
+ * kernels compute is tested by grid.*. */
 #include <check.h>
 #include <opjit/artifact.h>
 #include <opjit/opjit.h>
@@ -79,7 +79,7 @@ static opjit_artifact *make_artifact(opjit_context *context, const char *target,
     return artifact;
 }
 
-/* The output with a NUL behind it. */
+/* The output, NUL-terminated. */
 static char *get(opjit_artifact *artifact, opjit_artifact_kind what)
 {
     const void *data;
@@ -130,7 +130,7 @@ START_TEST(assembles)
 }
 END_TEST
 
-/* A round of a team wholly on one side of a cut stores a constant: what is compared are bounds. */
+/* A round of a team that is wholly on one side of a cut stores a constant: only bounds are compared. */
 START_TEST(cuts_are_bounds)
 {
     opjit_context *context = test_context_create();
@@ -147,7 +147,7 @@ START_TEST(cuts_are_bounds)
     }
     ck_assert_uint_ge(stores, 3);
     ck_assert_uint_ge(free_of_choice, 2);
-    ck_assert_uint_lt(free_of_choice, stores); /* the round with the diagonal */
+    ck_assert_uint_lt(free_of_choice, stores); /* the round that contains the diagonal */
     free(ptx);
     opjit_artifact_destroy(artifact);
     opjit_context_destroy(context);
@@ -221,7 +221,7 @@ START_TEST(cubin)
 }
 END_TEST
 
-/* Compiled to be called here, it would have to run here. */
+/* A kernel that is compiled to be called here must run here. */
 START_TEST(not_called_here)
 {
     opjit_context *context = test_context_create();

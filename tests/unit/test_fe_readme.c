@@ -27,7 +27,7 @@ static const char *family(const op_def *def)
     return "";
 }
 
-/* Types of the tensors without a feature level, then ranks, then the scalars that may be late. */
+/* The types of the tensors without a feature level, then ranks, then the scalars that may be late. */
 static void extent(const op_def *def, char *out)
 {
     char types[FE_TYPES_TEXT], ranks[32];
@@ -59,7 +59,7 @@ static void extent(const op_def *def, char *out)
     add(out, strcmp(separator, " | ") == 0 ? " | none |\n" : " |\n");
 }
 
-/* Operators of a family with one extent are one line. */
+/* Operators of a family with the same extent share a line. */
 static void make_table(char *table, size_t size)
 {
     const op_def *first, *def;

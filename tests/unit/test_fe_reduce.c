@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_reduce.c - REDUCE, ARGMIN, ARGMAX and the softmax family: what they refuse and with which words, what a
- * feature level allows, and what they are lowered to. */
+/* test_fe_reduce.c - REDUCE, ARGMIN, ARGMAX and the softmax family: messages of what they refuse, what a feature level
+ * allows, and what they are lowered to. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -59,12 +59,12 @@ static void expect(uint32_t level, const built *b, const char *message)
 
 /* --- feature levels ----------------------------------------------------------------------------------------------- */
 
-/* Types that every level has, and FLOAT64, which none has. */
+/* Types that every level has; and FLOAT64, which none has. */
 static const struct {
     DML_OPERATOR_TYPE type;
     DML_TENSOR_DATA_TYPE in, out;
     uint32_t since;
-    const char *f64; /* what FLOAT64 is told at that level */
+    const char *f64; /* message for FLOAT64 at that level */
 } levels[] = {
     { DML_OPERATOR_REDUCE, TYPE(UINT64), TYPE(UINT64), 0x1000,
       "REDUCE InputTensor.DataType: FLOAT64, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, UINT64 "
@@ -98,7 +98,7 @@ START_TEST(types_by_level)
 }
 END_TEST
 
-/* The forms without Axes take matrices, behind ones. */
+/* The forms without Axes take matrices; leading sizes of 1 are allowed. */
 START_TEST(matrices_by_level)
 {
     static const DML_OPERATOR_TYPE types[] = { ACTIVATION(SOFTMAX), ACTIVATION(LOG_SOFTMAX), ACTIVATION(HARDMAX) };

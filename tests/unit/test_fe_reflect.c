@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_reflect.c - opjit/reflect.h says what is so: opjit_query_support agrees with what opjit_operator_create takes,
- * for every operator, tensor, data type, rank and feature level; a plan agrees with the kernel that is compiled then. */
+/* test_fe_reflect.c - opjit/reflect.h: opjit_query_support agrees with what opjit_operator_create accepts, for every
+ * operator, tensor, data type, rank and feature level; a plan agrees with the kernel that is compiled later. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { TENSORS = 16, CLASSES = 4, LEVELS = 16, DESC_BYTES = 512, TYPES = DML_TEN
 
 /* --- descriptors of tensors that have one element ----------------------------------------------------------------- */
 
-/* Of every operator there is a legal descriptor whose sizes are all 1, but for ONE_HOT's values. */
+/* Every operator has a legal descriptor whose sizes are all 1, except for ONE_HOT's values. */
 typedef struct tiny_tensor {
     DML_BUFFER_TENSOR_DESC buffer;
     DML_TENSOR_DESC desc;
@@ -67,7 +67,7 @@ static void add_tensor(tiny *t, const char *name)
     t->tensor_count++;
 }
 
-/* All fields but the tensors' shapes: arrays have one element, or one a dimension. */
+/* All fields except the tensors' shapes: arrays have one element, or one per dimension. */
 static void tiny_fields(tiny *t, uint32_t rank)
 {
     static const uint32_t zeros[8], ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -153,7 +153,7 @@ static void tiny_shape(tiny *t, uint32_t rank, const uint32_t types[CLASSES])
     }
 }
 
-/* Whether the operator is made with any value of its enumeration. */
+/* Whether the operator can be created with any value of its enumeration. */
 static bool tiny_makes(const tiny *t, opjit_context *context)
 {
     tiny copy;
@@ -176,7 +176,7 @@ static bool tiny_makes(const tiny *t, opjit_context *context)
     return false;
 }
 
-/* Every tuple of data types, one a class: seen[c] gets those of class c that some tuple was accepted with. */
+/* Tries every tuple of data types, one per class: seen[c] receives those of class c that some accepted tuple has. */
 static void accepted(tiny *t, opjit_context *context, uint32_t rank, uint32_t seen[CLASSES])
 {
     uint32_t types[CLASSES] = { 1, 1, 1, 1 }, c = 0;

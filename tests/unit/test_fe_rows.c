@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_rows.c - graphs whose operators each take whole rows are one stage, with rows of scratch and no temp. */
+/* test_fe_rows.c - graphs whose operators all work on whole rows become one stage, with rows of scratch and no temp. */
 #include <check.h>
 #include <stdlib.h>
 

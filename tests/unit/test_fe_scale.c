@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_scale.c - graphs of hundreds of stages and thousands of nodes: memory is linear in them, counted by the hook,
- * results are those of the operators one by one, and chains of 10,000 nodes need no deep C stack.  Times are
- * tests/bench/bench_scale.c's. */
+/* test_fe_scale.c - graphs of hundreds of stages and thousands of nodes: memory, counted by the hook, is linear in
+ * them, results are those of the operators one by one, and chains of 10,000 nodes need no deep C stack.  Times are
+ * measured by tests/bench/bench_scale.c. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "tests/support/meter.h"
 #include "tests/support/scale.h"
 
-/* What 400 nodes may take, in what 100 do. */
+/* The most that 400 nodes may take, relative to 100. */
 #define GROWTH (4 * 1.3)
 enum { FEW = 100, MANY = 400, LARGE = 1000, STAGE_BYTES = 100000 };
 

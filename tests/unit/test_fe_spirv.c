@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_spirv.c - kernels for OpenCL as artifacts: every pointwise operator with every type of its tensors,
- * reductions, scans and softmax become modules that spirv-val takes; the same bytes whatever was made before them
- * and beside them; JSON says how to launch them; what is for others is refused.  What modules compute is
- * opencl.*'s, where a device takes them. */
+ * reductions, scans and softmax become modules that spirv-val accepts; the same bytes whatever was compiled before and
+ * at the same time; JSON says how to launch them; outputs for other targets are refused.  What modules compute is
+ * tested by opencl.*, where a device accepts them. */
 #include <check.h>
 #include <opjit/artifact.h>
 #include <opjit/opjit.h>
@@ -21,7 +21,7 @@ static _Thread_local opjit_error error;
 
 enum { HEADER = 5, OP_CAPABILITY = 17, OP_ENTRY_POINT = 15, OP_EXECUTION_MODE = 16, OP_EXTENSION = 10, OP_LABEL = 248 };
 
-/* Addresses, Linkage, Kernel, Vector16, Float64, Int64, Int16, Int8: what every full OpenCL device with f64 has. */
+/* Addresses, Linkage, Kernel, Vector16, Float64, Int64, Int16, Int8: every full OpenCL device with f64 has these. */
 static bool is_known_capability(uint32_t c)
 {
     static const uint32_t known[] = { 4, 5, 6, 7, 10, 11, 22, 39 };
@@ -152,7 +152,7 @@ static void *make_others(void *user)
     return NULL;
 }
 
-/* In a process that has made nothing, after a hundred other modules, and in four threads at a time. */
+/* In a new process, after a hundred other modules, and in four threads at a time. */
 START_TEST(same_bytes)
 {
     enum { THREADS = 4 };
@@ -190,7 +190,7 @@ static opjit_artifact *make_softmax(opjit_context *context, const char *of)
     return gpu_artifact_make(context, &desc, of);
 }
 
-/* Threads that meet are a block of their own. */
+/* Threads that communicate are a block of their own. */
 START_TEST(json)
 {
     static const char want[] =

@@ -41,7 +41,7 @@ START_TEST(nearest)
 }
 END_TEST
 
-/* What is given need not end with a NUL, and the first of equal ones is kept. */
+/* The given name need not end with a NUL, and the first of equally near names is kept. */
 START_TEST(lengths)
 {
     fe_suggestion s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_tensor.c - the rules for one tensor descriptor, a row each, with the exact message or the exact result; and
+/* test_fe_tensor.c - the rules for one tensor descriptor, one per row, with the exact message or the exact result; and
  * the overlap test against an enumeration of all coordinates. */
 #include <check.h>
 #include <stdio.h>
@@ -189,7 +189,7 @@ END_TEST
 
 #define SPAN_MAX 4096
 
-/* Marks every element that a coordinate reaches; true where one is marked twice. */
+/* Marks every element that a coordinate reaches; true if one is marked twice. */
 static bool shares(uint32_t rank, const uint64_t *sizes, const uint64_t *strides)
 {
     static unsigned char seen[SPAN_MAX];

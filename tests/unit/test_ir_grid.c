@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_grid.c - the simulated grid: kernels that threads share out rightly give what they give in order, and
- * every way to share them out wrongly that is tried here is found and named.  And the numbers of launches. */
+/* test_ir_grid.c - the simulated grid: kernels whose work is distributed correctly compute the same as in order, and
+ * every incorrect distribution that is tried here is found and named.  And the numbers of launches. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static const struct {
     { HEAD "stage @0 for %p in 0..4 team 32 { sync store %s[0], load %x[%p,0]\n"
            "for %j in 0..64 vec 4 spread { store %y[%p,%j], load %s[0] } } }",
       "load: a race" },
-    /* two iterations of a loop that is spread store one element */
+    /* two iterations of a distributed loop store one element */
     { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 spread { store %y[%p,idiv(%j, 2)], load %x[%p,%j] } } }",
       "store: a race" },
     /* two teams store one element */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_interp.c - the interpreter on small kernels against results worked out by hand or by a plain loop: both
- * forms, lazy arms, order of reductions, arg kinds, memory between stages, and accesses that it must refuse to
- * carry out. */
+/* test_ir_interp.c - the interpreter on small kernels, against results computed by hand or by a plain loop: both forms,
+ * lazy arms, order of reductions, arg kinds, memory between stages, and accesses that it must refuse. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -57,7 +56,7 @@ START_TEST(value_form)
 }
 END_TEST
 
-/* The arm that is not chosen would load outside; strides leave gaps that stay untouched. */
+/* The arm that is not selected would load outside; strides leave gaps that stay untouched. */
 START_TEST(lazy_and_strided)
 {
     static const char text[] =
@@ -77,7 +76,7 @@ START_TEST(lazy_and_strided)
 }
 END_TEST
 
-/* The stated order, written down a second time: lanes by k, blocks of 4096, lanes by halves, blocks ascending. */
+/* The specified order, written a second time: lanes by k, blocks of 4096, lanes by halves, blocks ascending. */
 static float reference_sum(const float *x, uint32_t begin, uint32_t end)
 {
     float total = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_interval.c - intervals, decided comparisons and linear forms against every value that random expressions
- * take. */
+/* test_ir_interval.c - intervals, decided comparisons and linear forms, checked against every value that random
+ * expressions take. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ START_TEST(random_expressions)
 }
 END_TEST
 
-/* What the bounds of loops give beyond intervals, and what may overflow. */
+/* What the bounds of loops tell beyond intervals, and what may overflow. */
 START_TEST(particular_cases)
 {
     ir_func f;
@@ -201,7 +201,7 @@ START_TEST(particular_cases)
 }
 END_TEST
 
-/* A copied block has variables and lets of its own; twice with one map gives two. */
+/* A copied block has variables and lets of its own; two copies with one map are distinct. */
 START_TEST(copied_blocks)
 {
     static const char text[] = "kernel @k after place { out %y: i32[4,4] stage @0 for %p in 0..4 { for %j in 0..4 {\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_math.c - math functions as the interpreter and folding compute them: within the bounds of ir/README.md,
- * by sample and at every corner.  test_cg_math.c compares compiled code with them, and can try every f32. */
+/* test_ir_math.c - mathematical functions as the interpreter and folding compute them: within the bounds of
+ * ir/README.md, on samples and on every corner case.  test_cg_math.c compares compiled code with them, and can try
+ * every f32. */
 #include <check.h>
 #include <float.h>
 #include <math.h>
@@ -40,7 +41,7 @@ static bool is_binary(const test_math *f)
     return f->op == IR_POW || f->op == IR_ATAN2;
 }
 
-/* A third any bits, a third where the function bends, a third near powers of two and small numbers. */
+/* A third any bits, a third near the function's special points, a third near powers of two and small numbers. */
 static double sample(const test_math *f, test_random *r, bool single)
 {
     const uint64_t bits = test_random_u64(r);
@@ -167,7 +168,7 @@ END_TEST
 
 static uint32_t samples(uint32_t count)
 {
-    const char *text = getenv("OPJIT_MATH_SAMPLES"); /* how many times the usual count */
+    const char *text = getenv("OPJIT_MATH_SAMPLES"); /* a multiple of the usual count */
     return text ? count * (uint32_t)strtoul(text, NULL, 10) : count;
 }
 
@@ -195,8 +196,8 @@ START_TEST(sample_f64)
 }
 END_TEST
 
-/* Of each exponent the doubles m * 2^p nearest to multiples of pi / 2: m is the denominator of an
- * approximation of 2^p * 2 / pi by a continued fraction. */
+/* The doubles m * 2^p of each exponent that are nearest to multiples of pi / 2: m is the denominator of a
+ * continued-fraction approximation of 2^p * 2 / pi. */
 static uint64_t next_denominator(mpfr_t rest, uint64_t *last, uint64_t *m)
 {
     const uint64_t digit = mpfr_get_exp(rest) > 60 ? UINT64_C(1) << 60 : mpfr_get_ui(rest, MPFR_RNDD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_pass_expand.c - pass expand: the interpreter computes the same bits before and after it, for every math
- * op and type, also where a select keeps a load in bounds and where the argument is a constant. */
+/* test_ir_pass_expand.c - pass expand: the interpreter computes the same bits before and after it, for every math op
+ * and type, also where a select keeps a load in bounds and where the argument is a constant. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

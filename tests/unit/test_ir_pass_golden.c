@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_pass_golden.c - each pass on the files of golden/<pass>: the function before the line "; ---", the text
- * that the pass must leave after it.  A first line "; target TEXT" sets the target.  OPJIT_UPDATE_GOLDEN=1 rewrites
- * what comes after the line; the difference is to be reviewed. */
+/* test_ir_pass_golden.c - each pass on the files of golden/<pass>: the function before the line "; ---", and after it
+ * the text that the pass must leave.  A first line "; target TEXT" sets the target.  OPJIT_UPDATE_GOLDEN=1 rewrites
+ * what follows the line; the difference is to be reviewed. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <glob.h>
@@ -45,7 +45,7 @@ static void parse_target(const char *text, rt_target *target)
     ck_assert_msg(opjit_rt_target_parse(name, target, &error) == OPJIT_OK, "%s", error.message);
 }
 
-/* Runs the pass on the function that the file holds, verified before and after, and prints what it leaves. */
+/* Runs the pass on the file's function, verified before and after, and prints the result. */
 static void run_pass(const char *path, const ir_pass *pass, const char *text, size_t size, rt_bytes *out)
 {
     ir_func f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_graphs.c - the pipeline on random graphs of definitions: before place and after every pass from there on
- * the interpreter writes the same bytes, the verifier agrees, and the pass run a second time changes no letter. */
+ * the interpreter writes the same bytes, the verifier accepts, and running the pass again changes nothing. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void free_buffers(buffers *b)
         free(b->memory[i]);
 }
 
-/* Runs everything; outputs begin as the same garbage each time, workspace as other garbage. */
+/* Runs everything; outputs start as the same garbage each time, the workspace as other garbage. */
 static void interpret(ir_func *f, buffers *b)
 {
     opjit_error error = { 0 };
@@ -170,7 +170,7 @@ static void build_chain(ir_func *f, uint32_t n, bool twice)
     ck_assert(!f->failed);
 }
 
-/* One stage, however long the chain is, and work that grows with it and not with its square: counted, not timed. */
+/* One stage, however long the chain is, and work that grows linearly with it: counted, not timed. */
 START_TEST(chains)
 {
     uint64_t nodes[2];

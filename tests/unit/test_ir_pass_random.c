@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_random.c - the pipeline on random functions: after each pass the interpreter writes the same bytes,
- * nothing between the elements is touched, the verifier agrees, and the pass run a second time changes no letter. */
+ * nothing between the elements is touched, the verifier accepts, and running the pass again changes nothing. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

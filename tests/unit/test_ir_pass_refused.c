@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_pass_refused.c - what place can't put in loops is refused with a reason, never miscompiled; and schedule
- * wants a target. */
+/* test_ir_pass_refused.c - place refuses, with a reason, what it can't express as loops, and never miscompiles it; and
+ * schedule needs a target. */
 #include <check.h>
 #include <string.h>
 

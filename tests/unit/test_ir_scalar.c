@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_scalar.c - the meaning of ops on values: conversions exhaustively where 16 bits allow it, every stated
- * corner by table, f16 arithmetic against exact arithmetic in wider types. */
+/* test_ir_scalar.c - the meaning of ops on values: conversions exhaustively where 16 bits allow it, every specified
+ * corner case by table, f16 arithmetic against exact arithmetic in wider types. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void fill_half_values(void)
     half_values[0x7c00] = 65536;
 }
 
-/* Nearest f16, halves to even, by search over all of them: x is exact, so are the distances. */
+/* The nearest f16, halves to even, by search over all of them: x is exact, and so are the distances. */
 static uint32_t nearest_half(long double x)
 {
     const uint32_t sign = signbit(x) ? 0x8000 : 0;
@@ -144,7 +144,7 @@ START_TEST(random_rounding)
 }
 END_TEST
 
-/* Long double has 64 bits of significand; sums of f16 products need up to 80: checked where the sum is exact. */
+/* Long double has 64 bits of significand and sums of f16 products need up to 80, so only exact sums are checked. */
 START_TEST(half_arithmetic)
 {
     start_random();
@@ -177,7 +177,7 @@ END_TEST
 
 START_TEST(half_fma_is_rounded_once)
 {
-    /* A tie goes to even, but an addend far below the reach of a double must break it. */
+    /* A tie goes to even, but an addend far below a double's precision must break it. */
     const uint64_t up[3] = { 0x6801, 0x6400, 0x0001 }; /* 2050 * 1024 + 2^-24 overflows: infinity */
     const uint64_t tie[3] = { 0x3c01, 0x3801, 0x0001 };
     uint64_t out;
@@ -257,7 +257,7 @@ static const corner corners[] = {
     { IR_LDEXP, IR_F16, IR_F16, { 0x3c00, (uint32_t)-24 }, 1 },
     { IR_LDEXP, IR_F16, IR_F16, { 0x0001, 39 }, 0x7800 },
     { IR_LDEXP, IR_F64, IR_F64, { 1, 0x7fffffff }, 0x7ff0000000000000 },
-    /* comparisons: ordered, but ne */
+    /* comparisons: ordered, except ne */
     { IR_EQ, IR_BOOL, IR_F32, { F32_NAN, F32_NAN }, 0 },
     { IR_NE, IR_BOOL, IR_F32, { F32_NAN, F32_NAN }, 1 },
     { IR_LT, IR_BOOL, IR_F32, { F32_NAN, F32_ONE }, 0 },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_text.c - text in and out: every bit of every constant survives, built functions print and parse back, and
- * what is refused is refused with its line. */
+/* test_ir_text.c - printing and parsing: every bit of every constant survives, functions print and parse back, and
+ * refusals name the line. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ START_TEST(constants)
 }
 END_TEST
 
-/* Names, slots, layouts, constants' bytes, aliases: what a function has besides its nodes. */
+/* Names, slots, layouts, contents of constants, aliases: everything in a function besides its nodes. */
 START_TEST(declarations)
 {
     static const char text[] = "kernel @k9 target \"cpu:x86-64-v3,l2=\\x01\" after schedule {\n"

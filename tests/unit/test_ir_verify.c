@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_verify.c - the verifier on every file of golden/verify: a file with a line that ends in "; error:
- * MESSAGE" is refused with exactly this message, any other one is accepted.  Each file also prints, parses and
- * prints again alike. */
+/* test_ir_verify.c - the verifier on every file of golden/verify: a file with a line that ends in "; error: MESSAGE" is
+ * refused with exactly this message; any other file is accepted.  Each file also prints, parses and prints again to the
+ * same text. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rt_cache.c - the memory cache: one make a key, bounds, least recently used, failures, clearing, threads. */
+/* test_rt_cache.c - the memory cache: one make per key, bounds, least recently used, failures, clearing, threads. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static opjit_status no_interpreter(void *user, uint32_t step, void *const *buffe
     return opjit_rt_error_set(error, OPJIT_INTERNAL, "not to be run");
 }
 
-/* What a make does and how often it did. */
+/* What a make does, and how often it ran. */
 typedef struct maker {
     atomic_int calls;
     atomic_int failures_left; /* the next makes fail */
@@ -102,7 +102,7 @@ START_TEST(hit_and_miss)
 }
 END_TEST
 
-/* Equal hashes, and bytes that are equal only when the two halves are run together. */
+/* Equal hashes, and bytes that are equal only if the two halves of the key are concatenated. */
 START_TEST(keys_are_compared_whole)
 {
     static const rt_key keys[] = { { "ab", 2, "c", 1, 42 },
@@ -354,7 +354,7 @@ START_TEST(threads_one_key)
 }
 END_TEST
 
-/* Each failure reaches exactly one caller; the others try again. */
+/* Each failure is reported to exactly one caller; the others try again. */
 START_TEST(threads_and_failures)
 {
     team t = { .cache = context->cache, .maker = { .slow = true, .failures_left = 5 }, .keys = 1, .rounds = 1 };
@@ -405,7 +405,7 @@ END_TEST
 
 /* --- makers that ask for more, and forks ---------------------------------------------------------------------------- */
 
-/* A make that asks for another key while it runs, as an event sink may. */
+/* A make that requests another key while it runs, as an event sink may. */
 typedef struct asker {
     uint64_t other;
     maker maker;
@@ -460,7 +460,7 @@ static void *ask(void *user)
     return NULL;
 }
 
-/* Each of two makers asks for what the other one makes: nobody waits, both are served. */
+/* Two makers that each request the other's key: neither waits, both are served. */
 START_TEST(makers_that_ask_each_other)
 {
     asker a = { .other = 1 }, b = { .other = 2, .partner = &a };
@@ -474,7 +474,7 @@ START_TEST(makers_that_ask_each_other)
 }
 END_TEST
 
-/* Forks; the child ends with what run returns.  One that hangs is ended by an alarm. */
+/* Forks; the child exits with what run returns.  An alarm ends a child that hangs. */
 static pid_t begin_child(int (*run)(void))
 {
     const pid_t child = fork();
@@ -493,14 +493,14 @@ static void end_child(pid_t child)
     ck_assert_int_eq(status, 0);
 }
 
-/* A make that takes as long as the test says. */
+/* A make that takes as long as the test wants. */
 static struct held_make {
     maker maker;
     atomic_bool began, may_end, forks;
     pid_t child;
 } held;
 
-/* 0: it is as it should be.  Without assertions: Check's have a lock that does not survive a fork. */
+/* Returns 0 if all is well.  Without assertions, because Check's use a lock that does not survive a fork. */
 static int use_the_cache(void)
 {
     maker m = { 0 };
@@ -561,7 +561,7 @@ START_TEST(forked_while_a_key_is_made)
 }
 END_TEST
 
-/* The child goes on with what its only thread was at: it gets its kernel, and the cache is of use to it. */
+/* The child continues what its only thread was doing: it gets its kernel, and can use the cache. */
 START_TEST(forked_by_a_maker)
 {
     memset(&held, 0, sizeof held);

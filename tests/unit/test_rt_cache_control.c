@@ -68,7 +68,7 @@ static opjit_status make(void *user, opjit_kernel **out, opjit_error *error)
     return sample_kernel(&s, context->core, NULL, &hooks, out, error);
 }
 
-/* Asks for the kernel of the number; whether it was there. */
+/* Requests the kernel of the number; returns whether it was present. */
 static bool ask(uint64_t number, opjit_kernel **out)
 {
     const rt_key key = { &number, sizeof number, "opt", 3, opjit_rt_hash64(&number, sizeof number) };
@@ -170,7 +170,7 @@ START_TEST(dropping)
 }
 END_TEST
 
-/* What is pinned stays whatever else comes, in every shard; unpinned it goes as any other. */
+/* Pinned kernels stay whatever is added, in every shard; unpinned they are evicted like any other. */
 START_TEST(pinned_ones_stay)
 {
     opjit_cache_stats stats = OPJIT_CACHE_STATS_INIT;
@@ -207,7 +207,7 @@ START_TEST(pinned_ones_stay)
 }
 END_TEST
 
-/* Pinned beyond the bound: nothing else is kept, until something is unpinned. */
+/* Pinned beyond the bound: nothing else is kept until something is unpinned. */
 START_TEST(pins_above_the_bound)
 {
     opjit_cache_stats stats = OPJIT_CACHE_STATS_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rt_debug.c - names for machine code: perf's map file, and registration with GDB's interface.  That GDB itself
- * reads what is registered is beyond a unit test; here its list is built up and taken down in all orders. */
+/* test_rt_debug.c - names for machine code: perf's map file, and registration with GDB's interface.  Whether GDB itself
+ * reads the registrations is beyond a unit test; here its list is built and taken down in all orders. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ START_TEST(perf_map)
 }
 END_TEST
 
-/* A kernel of many stages, which a second variant has in another order: each has its own line. */
+/* A kernel of many stages, which a second variant has in another order: each has a line of its own. */
 START_TEST(many_stages)
 {
     enum { STAGES = 1000, SIZE = 4, STEPS = 2 * STAGES };
@@ -128,7 +128,7 @@ START_TEST(many_stages)
 }
 END_TEST
 
-/* /tmp belongs to all: a link laid there by someone must not be followed. */
+/* /tmp is shared: a link that someone else left there must not be followed. */
 START_TEST(perf_map_is_no_link)
 {
     rt_bytes image;
@@ -205,7 +205,7 @@ START_TEST(no_memory_is_a_warning)
         memory.fail_at = memory.calls + n;
         entry = name_sample(&image, &code);
         if (memory.calls < memory.fail_at)
-            n = 20; /* it got through: the last round */
+            n = 20; /* success: this is the last round */
         else
             ck_assert_msg(strstr(last_event, "opjit,warning,") == last_event, "round %d: %s", n, last_event);
         opjit_rt_debug_unregister(context->core, entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rt_device.c - devices by the CUDA driver API, on the fake driver: what is there, memory, streams, code,
- * launches; and every function of the driver failing once. */
+/* test_rt_device.c - devices through the CUDA driver API, on the fake driver: devices, memory, streams, code, launches;
+ * and every function of the driver failing once. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ static opjit_status load(rt_device *device, const char *code, const char *const 
     const rt_device_text text = { code, strlen(code) + 1, entries, count };
     return dev()->load(device, &text, out, e);
 }
-/* One launch or several with the same arguments, and no workspace. */
+/* Makes several launches with the same arguments, without a workspace. */
 static opjit_status launch(rt_device_code *code, void *stream, const rt_launch *l, uint32_t count, void **arguments,
                            opjit_error *e)
 {
@@ -216,7 +216,7 @@ START_TEST(a_kernel_that_goes_wrong_is_told)
     const rt_launch l = { 1, { 1, 1, 1 }, { 1, 1, 1 } };
 
     good(load(device, code_text, names, 2, &code, &error));
-    good(launch(code, NULL, &l, 1, NULL, &error)); /* nobody knows yet */
+    good(launch(code, NULL, &l, 1, NULL, &error)); /* the failure is not known yet */
     bad(dev()->stream_wait(device, NULL, &error), OPJIT_INTERNAL,
         "cuda:0: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS, line ");
     ck_assert_ptr_nonnull(strstr(error.message, "st.global.u32 [%d1], 1"));
@@ -249,7 +249,7 @@ START_TEST(code_that_the_driver_refuses)
 END_TEST
 
 /* --- failures ---------------------------------------------------------------------------------------------------- */
-/* All that a user of devices does; stops at the first failure, and frees what there is. */
+/* Everything that a user of devices does; stops at the first failure, and releases everything. */
 static opjit_status whole_life(const opjit_allocator *allocator)
 {
     rt_driver *driver = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rt_disk.c - the disk cache's files: what is read back, what is refused, what goes when there is no room, and
- * many processes at once that are killed. */
+/* test_rt_disk.c - the disk cache's files: what is read back, what is refused, what is evicted, and many processes at
+ * once that are killed. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -83,7 +83,7 @@ static rt_disk_key disk_key(const void *key, size_t size)
     return (rt_disk_key){ key, size, opjit_rt_hash(key, size) };
 }
 
-/* What the cache has for a key is the image or nothing. */
+/* The cache returns the image for a key, or nothing. */
 static rt_disk_result load(const void *key, size_t key_size)
 {
     const rt_disk_key whole = disk_key(key, key_size);
@@ -129,7 +129,7 @@ START_TEST(a_stored_image_comes_back)
 }
 END_TEST
 
-/* Whatever is done to a file, the image is the right one or there is none. */
+/* Whatever is done to a file, the cache returns the right image or none. */
 START_TEST(no_mutation_is_served)
 {
     uint32_t rejected = 0, state = 12345;
@@ -169,7 +169,7 @@ START_TEST(no_mutation_is_served)
 }
 END_TEST
 
-/* A file under the name of one key that holds another one's. */
+/* A file named after one key that holds another key's kernel. */
 START_TEST(the_whole_key_counts)
 {
     char first[512], second[512];
@@ -235,7 +235,7 @@ START_TEST(nothing_can_be_written)
     setrlimit(RLIMIT_FSIZE, &none);
     ck_assert(!store("key", 3) && !store("other", 5));
     setrlimit(RLIMIT_FSIZE, &old);
-    ck_assert_uint_eq(warnings, 1); /* not one a kernel */
+    ck_assert_uint_eq(warnings, 1); /* one per context, not per kernel */
     ck_assert_int_eq(load("key", 3), RT_DISK_ABSENT);
     ck_assert(store("key", 3));
 }
@@ -256,7 +256,7 @@ START_TEST(without_memory)
         ck_assert(result == RT_DISK_ABSENT || (result == RT_DISK_FOUND && out.size == image.size));
         opjit_rt_bytes_free(&out);
     }
-    ck_assert_int_eq(load("key", 3), RT_DISK_FOUND); /* it did not go for lack of memory */
+    ck_assert_int_eq(load("key", 3), RT_DISK_FOUND); /* lack of memory did not remove it */
     ck_assert_uint_eq(warnings, 0);
 }
 END_TEST
@@ -264,7 +264,7 @@ END_TEST
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 enum { PROCESSES = 8, KEYS = 1000 };
 
-/* Loads or stores every key, from one of its own on, until it is killed or done. */
+/* Loads or stores every key, starting at `first`, until it is killed or done. */
 static void work(uint32_t first)
 {
     for (uint32_t i = 0; i < KEYS; i++) {
@@ -283,7 +283,7 @@ static void work(uint32_t first)
     _exit(0);
 }
 
-/* From now on no file system has files without a name, for this process and its children. */
+/* From now on this process and its children can't create files without a name. */
 static void forbid_unnamed_files(void)
 {
     struct sock_filter code[] = {
@@ -313,8 +313,8 @@ static bool count_whole(void *user, const rt_disk_entry *entry)
     return count_files(user, entry);
 }
 
-/* At random, from a generator that is the same each time; how many rounds: OPJIT_CASES.  Then every file is whole, and
- * who opens the folder next removes what dead writers left. */
+/* Kills processes at random, with a generator that is the same each time; OPJIT_CASES sets the rounds.  Afterwards
+ * every file is whole, and the next process that opens the folder removes what dead writers left. */
 START_TEST(processes_that_are_killed_leave_whole_files)
 {
     const test_cases cases = test_cases_init(_i == 0 ? "killed" : "killed, named files", 6);
@@ -359,7 +359,7 @@ START_TEST(processes_that_are_killed_leave_whole_files)
 }
 END_TEST
 
-/* A file that went while it was being read is no stranger; one with two names is. */
+/* A file that is removed while it is being read is not foreign; one with two names is. */
 START_TEST(names_of_a_file)
 {
     struct stat info = { .st_mode = S_IFREG | 0600, .st_uid = geteuid(), .st_size = 1000, .st_nlink = 1 };
@@ -371,7 +371,7 @@ START_TEST(names_of_a_file)
 }
 END_TEST
 
-/* A file that its writer still holds stays, one of a dead writer goes. */
+/* A file that its writer still holds stays; a dead writer's is removed. */
 START_TEST(leftovers_go_at_the_next_open)
 {
     char path[512];
@@ -395,7 +395,7 @@ START_TEST(leftovers_go_at_the_next_open)
 }
 END_TEST
 
-/* A folder called "way" above the cache's, which is missing or there. */
+/* A folder called "way" above the cache's, which exists or not. */
 static const struct {
     const char *name;
     mode_t mode;
@@ -438,7 +438,7 @@ START_TEST(folders_above)
     ck_assert_int_eq(load("key", 3), ways[row].good ? RT_DISK_FOUND : RT_DISK_ABSENT);
     ck_assert_uint_eq(warnings, !ways[row].good);
     snprintf(way, sizeof way, "%.60s/way/deep", base);
-    ck_assert_int_eq(access(way, F_OK) == 0, there || ways[row].good); /* nothing is made where others decide */
+    ck_assert_int_eq(access(way, F_OK) == 0, there || ways[row].good); /* nothing is created where others may write */
     snprintf(way, sizeof way, "rm -r %.60s/way", base);
     ck_assert_int_eq(system(way), 0);
     strcpy(folder, base);

@@ -94,7 +94,7 @@ START_TEST(failures_are_counted)
 }
 END_TEST
 
-/* Each C type arrives in the 8-byte slot as abi.h says: the interval check of the call sees to it. */
+/* Each C type arrives in the 8-byte slot as abi.h says: the call's interval check verifies it. */
 START_TEST(typed_parameters)
 {
     uint8_t in[SAMPLE_ELEMENTS] = { 10 }, out[SAMPLE_ELEMENTS] = { 0 };
