@@ -108,8 +108,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cg.turn");
-    TCase *tcase = tcase_create("turned");
+    Suite *suite = suite_create("cg.transpose");
+    TCase *tcase = tcase_create("transposed");
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, blocks, 0, 16);
     suite_add_tcase(suite, tcase);

@@ -20,7 +20,7 @@ static const char *const targets[] = {
     "cpu:x86-64-v2,l1=1024,l2=1024",
     "cpu:x86-64-v3,tune=znver3,l2=1073741824",
 };
-enum { TARGETS = sizeof(targets) / sizeof(targets[0]), HAS_FRONTS = TARGETS - 1, ROWS = 3 };
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]), ONE_STREAM = TARGETS - 1, ROWS = 3 };
 
 /* The value of a row's element at (p, j). */
 static const struct value {
@@ -63,7 +63,7 @@ static void make(ir_func *f, const char *target, const struct value *v, uint32_t
     put_value(first, sizeof first, v->text, 2);
     put_value(second, sizeof second, v->text, 3);
     int n = snprintf(text, sizeof text,
-                     "kernel @fronts after identity {\n    out %%0: %s[%d,%u] align %u\n"
+                     "kernel @streams after identity {\n    out %%0: %s[%d,%u] align %u\n"
                      "    stage @0 for %%1 in 0..%d {\n",
                      v->type, ROWS, columns, align, ROWS);
     if (cut) {
@@ -170,7 +170,7 @@ START_TEST(used)
         codegen_result code[2];
         for (uint32_t i = 0; i < 2; i++) {
             ir_func f;
-            const char *const name = i == 0 ? targets[0] : targets[HAS_FRONTS];
+            const char *const name = i == 0 ? targets[0] : targets[ONE_STREAM];
             if (rows)
                 make_rows(&f, name, &shapes[_i - VALUES]);
             else
@@ -181,7 +181,7 @@ START_TEST(used)
         const bool same = code[0].bytes.size == code[1].bytes.size &&
                           memcmp(code[0].bytes.data, code[1].bytes.data, code[0].bytes.size) == 0;
         const bool one = rows ? shapes[_i - VALUES].rows == 1 : strcmp(values[_i].type, "f16") == 0;
-        ck_assert_msg(same == one, "%d at level %u has %s", _i, level, same ? "one front" : "two fronts");
+        ck_assert_msg(same == one, "%d at level %u has %s", _i, level, same ? "one stream" : "two streams");
         harness_free_result(&code[0]);
         harness_free_result(&code[1]);
     }
@@ -291,8 +291,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cg.fronts");
-    TCase *tcase = tcase_create("fronts");
+    Suite *suite = suite_create("cg.two_streams");
+    TCase *tcase = tcase_create("two_streams");
     tcase_add_loop_test(tcase, bits, 0, TARGETS * VALUES);
     tcase_add_loop_test(tcase, two_rows, 0, TARGETS * SHAPES);
     tcase_add_loop_test(tcase, used, 0, VALUES + SHAPES);
