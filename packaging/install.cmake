@@ -4,7 +4,7 @@
 #   dev       headers, package files for CMake and pkg-config, static libraries
 #   codegen   libopjit-codegen, which libopjit and the program load
 #   program   opjit, its man page and completions
-# Nothing in an installed tree holds its path, so that it can be moved: package files lead from themselves to the rest.
+# No file of an installed tree contains its path, so the tree can be moved: package files refer to the rest relative to themselves.
 include(CMakePackageConfigHelpers)
 
 set(components runtime dev)
@@ -17,7 +17,7 @@ install(TARGETS ${libraries} EXPORT opjit_targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
 install(EXPORT opjit_targets NAMESPACE opjit:: FILE opjitTargets.cmake DESTINATION ${opjit_package_dir} COMPONENT dev)
-# What need not be there has targets of its own, which opjitConfig.cmake takes where they are.
+# Optional parts have export sets of their own, which opjitConfig.cmake includes if they are installed.
 if(TARGET opjit-codegen)
     list(APPEND components codegen)
     install(TARGETS opjit-codegen EXPORT opjit_codegen_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT codegen)
@@ -40,7 +40,7 @@ if(TARGET opjit_manual)
     install(FILES ${manual}/opjit.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 endif()
 install(DIRECTORY include/opjit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
-# Packages may not share files, and each has to bring its licences.
+# Packages may not share files, and each must contain its licences.
 foreach(component IN LISTS components)
     install(FILES LICENSE packaging/THIRD-PARTY.txt DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/opjit-${component}
             COMPONENT ${component})
@@ -48,7 +48,7 @@ endforeach()
 install(FILES CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/opjit-dev COMPONENT dev)
 
 # --- find_package -----------------------------------------------------------------------------------------------------
-# A static library is linked by whoever uses it, who therefore needs what we link.
+# The user of a static library links its dependencies, too.
 get_target_property(library_type opjit TYPE)
 set(opjit_find_dependencies "")
 if(library_type STREQUAL "STATIC_LIBRARY")
@@ -68,7 +68,7 @@ install(FILES ${PROJECT_BINARY_DIR}/opjitConfig.cmake ${PROJECT_BINARY_DIR}/opji
         DESTINATION ${opjit_package_dir} COMPONENT dev)
 
 # --- pkg-config -------------------------------------------------------------------------------------------------------
-# libdir may be several levels deep, or a path of its own, of which no prefix is known.
+# libdir may be several levels deep, or an absolute path without a known prefix.
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
     set(pc_prefix ${CMAKE_INSTALL_PREFIX})
 else()
@@ -84,7 +84,7 @@ if(OPJIT_FFI)
     set(pc_requires libffi)
 endif()
 
-# pc_file(<library> <libraries that a static one needs beside libc's> <description>)
+# pc_file(<library> <libraries that the static one needs in addition to libc> <description>)
 function(pc_file pc_name pc_libraries pc_description)
     configure_file(packaging/library.pc.in ${pc_name}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
@@ -107,7 +107,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "embeddable operator-graph JIT compiler")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_COMPONENTS_ALL ${components})
 set(CPACK_STRIP_FILES ON)
-# One archive and one package a component; archives unpacked into one folder are the installed tree.
+# One archive and one package per component; archives unpacked into one folder form the installed tree.
 set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
 set(CPACK_INCLUDE_TOPLEVEL_DIRECTORY OFF)
 set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY OFF)

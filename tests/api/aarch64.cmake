@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# aarch64.cmake - a toolchain file as people write them: Debian's cross compiler, its libraries, qemu to run programs.
+# aarch64.cmake - an ordinary toolchain file: Debian's cross compiler, its libraries, qemu to run programs.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

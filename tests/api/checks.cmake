@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Checks of what the library looks like from outside and of the arrows between its folders.  Included by
-# tests/CMakeLists.txt; the scripts beside this file do the work and say what they check.
+# Checks of the library from outside and of the dependencies between its folders.  Included by tests/CMakeLists.txt; the
+# scripts beside this file do the work and say what they check.
 enable_language(CXX)
 set(api ${CMAKE_CURRENT_LIST_DIR})
 
@@ -12,14 +12,14 @@ foreach(language C CXX)
                -DCOMPILER=${CMAKE_${language}_COMPILER} -P ${api}/headers.cmake)
 endforeach()
 
-# What follows is about ordinary builds: a sanitizer adds symbols of its own to every file and its library to every
-# program.  It is about shared libraries too, which only the default build has.
+# The rest is for ordinary builds: a sanitizer adds symbols to every file and its library to every program.  It also needs
+# shared libraries, which only the default build has.
 get_target_property(type opjit TYPE)
 if(OPJIT_SANITIZE OR OPJIT_FUZZ OR NOT TARGET opjit-codegen OR NOT type STREQUAL "SHARED_LIBRARY")
     return()
 endif()
 
-# The archive of codegen is made for tests of its internals, which there may be none of.
+# The archive of codegen exists only if tests of its internals are built.
 add_custom_target(api_archives ALL DEPENDS opjit_internal opjit_internal_codegen)
 opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
            -DINCLUDE=${PROJECT_SOURCE_DIR}/include
@@ -28,11 +28,11 @@ opjit_test(api.symbols ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READE
            -DDEVICE=$<TARGET_FILE:opjit-device> -DPROGRAM=$<TARGET_FILE:opjit-program>
            -P ${api}/symbols.cmake)
 
-# What an application ships that only runs kernels.
+# The library that an application ships if it only runs kernels.
 opjit_test(api.runtime ${CMAKE_COMMAND} -DREADELF=${CMAKE_READELF} -DRUNTIME=$<TARGET_FILE:opjit-runtime>
            -DDEVICE=$<TARGET_FILE:opjit-device> -P ${api}/runtime.cmake)
 
-# A project of its own that uses opjit, in each of the ways in which that can be done.
+# A separate project that uses opjit, in every supported way.
 foreach(way installed pkgconfig packed installed_static subdirectory)
     opjit_test(api.consumer_${way} ${CMAKE_COMMAND} -DWAY=${way} -DSOURCE=${PROJECT_SOURCE_DIR}
                -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/${way}

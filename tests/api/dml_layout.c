@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dml_layout.c - what <opjit/dml.h> promises about layout and values, checked by the compiler alone.
- * It is compiled as C11 and as C++17, each with and without OPJIT_DML_WIN32_TYPES; there is nothing to run.
- * Sizes and offsets are those of LP64, where DirectML's own header gives the same ones. */
+/* dml_layout.c - the layout and values that <opjit/dml.h> promises, checked by the compiler alone.  Compiled as C11 and
+ * as C++17, each with and without OPJIT_DML_WIN32_TYPES; there is nothing to run.  Sizes and offsets are those of LP64,
+ * where DirectML's own header gives the same ones. */
 #include <opjit/dml.h>
 
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #error "this test is about opjit's own structures"
 #endif
 
-/* Number of an operator, and size of its descriptor where pointers have 8 bytes. */
+/* The number of an operator, and the size of its descriptor where pointers have 8 bytes. */
 #if UINTPTR_MAX == UINT64_MAX
 #define OPERATOR(number, name, bytes) \
     VALUE(DML_OPERATOR_##name, number); \

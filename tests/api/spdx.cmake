@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# spdx.cmake - every source file says its licence in its first line, or in the second one where a program's name stands first.
+# spdx.cmake - every source file names its licence in its first line, or in the second one after a #! line.
 #   cmake -DROOT=<source folder> -P spdx.cmake
 cmake_minimum_required(VERSION 3.25)
 

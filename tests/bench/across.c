@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* across.c - the yardstick for inputs stored across their output: squares of 8 x 8 elements turned in registers. */
+/* across.c - the yardstick for inputs stored across their output: transposes squares of 8 x 8 elements in registers. */
 #include "tests/bench/across.h"
 
 #if defined(__x86_64__)

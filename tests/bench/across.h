@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* across.h - the yardstick for inputs stored across their output: square matrices of f32, sides a multiple of 64. */
+/* across.h - the yardstick for inputs stored across their output: square matrices of f32 whose sides are multiples of
+ * 64. */
 #ifndef OPJIT_TESTS_BENCH_ACROSS_H
 #define OPJIT_TESTS_BENCH_ACROSS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_calls.c - what opjit costs around the kernels: a call, a cache hit, an equal descriptor once more, two
- * threads at a time, the first result of a process, and resident memory.  What a kernel itself takes is
- * bench_generators.c's business. */
+/* bench_calls.c - the cost of opjit around kernels: a call, a cache hit, creating an equal descriptor again, two
+ * threads at a time, the first result of a process, and resident memory.  The kernels themselves are measured by
+ * bench_generators.c. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ typedef struct bench {
     bool broken;
 } bench;
 
-/* Puts a row whose time is that of a, or a minus b where less is set, with an absolute bar. */
+/* Adds a row whose time is a's, or a minus b where less is set, with an absolute bar. */
 static void put_ns(bench *b, const char *name, const measure_pair *p, bool less, const char *reference, double limit)
 {
     const double base = less ? p->b_ns : 0;
@@ -49,7 +49,7 @@ static void put_ns(bench *b, const char *name, const measure_pair *p, bool less,
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
-/* What a stage function would be that does nothing. */
+/* A stage function that does nothing. */
 __attribute__((noinline)) static void empty_stage(void *const *buffers, const uint64_t *params, void *shared,
                                                   void *scratch, uint64_t begin, uint64_t end)
 {
@@ -62,8 +62,8 @@ __attribute__((noinline)) static void empty_stage(void *const *buffers, const ui
     __asm__ volatile("");
 }
 
-/* A loop of calls measures their time one behind another; the bare ones are timed the same way, so that the
- * difference is what opjit_kernel_call adds. */
+/* A loop measures the time of consecutive calls; the bare functions are timed in the same way, so that the difference
+ * is what opjit_kernel_call adds. */
 static void calls_of(bench *b, const char *what, subject *s, bare *stage)
 {
     _Alignas(64) static float out[16];
@@ -174,7 +174,7 @@ static void create_and_hit(void *arg)
     l->failed = l->failed || own.failed;
 }
 
-/* A helper thread that looks up one key for as long as the other one is measured. */
+/* A helper thread that looks up one key while the other one is measured. */
 typedef struct helper {
     lookup lookup;
     atomic_bool stop;
@@ -194,9 +194,9 @@ static void *keep_hitting(void *arg)
     return NULL;
 }
 
-/* Hits a nanosecond of both threads together over those of one thread alone, in turns.  possible: what two threads
- * gain that share nothing, NAN for that case itself; where it is below the bar, the machine has no two cores free
- * for us. */
+/* Hits per nanosecond of both threads together, divided by those of one thread alone, in turns.  possible: the gain
+ * of two threads that share nothing, NAN for that case itself; if it is below the bar, the machine has no two free
+ * cores. */
 static double contention(bench *b, const char *name, lookup *mine, lookup *other, double possible)
 {
     enum { calls_a_sample = 20000 };
@@ -290,8 +290,9 @@ static void hits(bench *b)
     opjit_operator_release(other.op);
 }
 
-/* --- processes ---------------------------------------------------------------------------------------------------- */
-/* What a child measures of itself, as numbers on its standard output: a context, then one eye compiled and called. */
+/* --- processes --------------------------------------------------------------------------------------------------- */
+/* What a child measures of itself, as numbers on its standard output: a context, then an identity matrix compiled and
+ * called. */
 static int child(void)
 {
     _Alignas(64) static float out[16];
@@ -367,7 +368,7 @@ static void first_results(bench *b, char *self)
 }
 
 /* --- opjit run ---------------------------------------------------------------------------------------------------- */
-/* The program is the one that the build names in $OPJIT. */
+/* The program named by $OPJIT, which the build sets. */
 static void runs(bench *b)
 {
     char path[] = "/tmp/opjit-bench-XXXXXX", text[4096], *const program_path = getenv("OPJIT");

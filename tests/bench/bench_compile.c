@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_compile.c - compile time by phase, as a multiple of emitting an empty function; and how fast the code is,
- * against the same loops through default<O2>.  All compiles are warm and pass by the caches; bench_calls.c has the
- * first one. */
+/* bench_compile.c - compile time by phase, as a multiple of emitting an empty function; and the speed of the code,
+ * compared with the same loops through default<O2>.  All compiles are warm and bypass the caches; bench_calls.c
+ * measures the first one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define LARGEST (64 * MIB)
-#define COMPILE_US 2000.0 /* shortest sample, of compiling */
-#define RUN_US 200.0      /* of running */
+#define COMPILE_US 2000.0 /* shortest sample of compiling */
+#define RUN_US 200.0      /* shortest sample of running */
 
 typedef struct bench {
     report report;
@@ -59,7 +59,7 @@ typedef struct compilation {
     bool failed;
 } compilation;
 
-/* Descriptor to callable, and back to nothing. */
+/* From descriptor to callable kernel, and released again. */
 static void compile(void *arg)
 {
     compilation *const c = arg;
@@ -85,7 +85,7 @@ static void put_compile(bench *b, const char *name, const char *reference, const
                                           .limit = limit });
 }
 
-/* The phases as the kernel tells them, medians over compiles. */
+/* The phases as the kernel reports them, medians over compiles. */
 static void put_phases(bench *b, const char *kind, compilation *c)
 {
     static const char *const names[] = { "lower", "passes", "codegen", "load" };
@@ -248,7 +248,7 @@ typedef struct gpu_compilation {
     bool failed;
 } gpu_compilation;
 
-/* Descriptor to code, and back to nothing. */
+/* From descriptor to code, and released again. */
 static void make_gpu_code(void *arg)
 {
     gpu_compilation *const c = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_device.c - kernels on an NVIDIA GPU: fills against the driver's memset, causal softmax against a kernel by
- * hand, the road of a call against a bare cuLaunchKernel.  Says why it measures nothing where there is no GPU. */
+/* bench_device.c - kernels on an NVIDIA GPU: fills against the driver's memset, causal softmax against a hand-written
+ * kernel, a call against a bare cuLaunchKernel.  Says why it measures nothing where there is no GPU. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { HEADS = 16, ROWS = 512, COLUMNS = 512, WARPS = 8, CALLS = 20, LAUNCHES = 
 #define SAMPLE_US 2000.0
 #define MIB (UINT64_C(1) << 20)
 
-/* The driver's functions that opjit's interface has no counterpart of. */
+/* Functions of the driver that opjit's interface does not cover. */
 typedef struct cuda {
     int (*init)(unsigned), (*device)(int *, int), (*retain)(void **, int), (*push)(void *);
     int (*fill)(uint64_t, unsigned char, size_t, void *), (*wait)(void *);
@@ -31,13 +31,13 @@ typedef struct bench {
     opjit_context *context;
     cuda driver;
     void *softmax, *empty; /* kernels by hand */
-    double waited;         /* ns that launches took to end */
+    double waited;         /* ns that launches took to complete */
     bool broken;
 } bench;
 
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
 
-/* A warp a row of 512: four pieces of 128 columns, four columns a thread.  What the mask hides isn't read. */
+/* One warp per row of 512: four pieces of 128 columns, four columns per thread.  Masked elements are not read. */
 #define PIECE(f, bytes, c0, c1, c2, c3)                                                                     \
     "setp.le.s32 %p, " #c0 ", %r4;\nmov.f32 %a" #f "0, %ninf;\nmov.f32 %a" #f "1, %ninf;\nmov.f32 %a" #f    \
     "2, %ninf;\nmov.f32 %a" #f "3, %ninf;\n@%p ld.global.nc.v4.f32 {%a" #f "0, %a" #f "1, %a" #f "2, %a" #f \
@@ -94,7 +94,7 @@ static bool find(bench *b, void *library, const char *name, void *function, size
     return is_good(b, symbol != NULL ? 0 : -1, name);
 }
 
-/* After opjit has opened the device: the same primary context. */
+/* Called after opjit has opened the device; uses the same primary context. */
 static bool open_driver(bench *b)
 {
     const char *path = getenv("OPJIT_CUDA_DRIVER");
@@ -118,7 +118,7 @@ static bool open_driver(bench *b)
            is_good(b, c->entry(&b->empty, module, "empty"), "empty");
 }
 
-/* --- what runs in turns ------------------------------------------------------------------------------------------- */
+/* --- what is measured in turns ----------------------------------------------------------------------------------- */
 
 typedef struct work {
     bench *b;
@@ -147,7 +147,7 @@ static void put_once(const work *w)
     }
 }
 
-/* Several in the stream, and their end. */
+/* Puts several into the stream and waits. */
 static void run(void *arg)
 {
     const work *const w = arg;
@@ -165,7 +165,7 @@ static double without_waiting(const void *user)
     return measure_now_ns() - b->waited;
 }
 
-/* One call's time over another's; by the clock on the wall, or of the calls alone without their end. */
+/* One call's time over the other's, by the wall clock; or of the calls alone, without waiting. */
 static void compare(bench *b, const char *name, work *ours, work *theirs, const char *reference, bool calls_alone,
                     uint64_t bytes, double limit)
 {
@@ -198,7 +198,7 @@ static bool allocate(bench *b, uint64_t bytes, void **out)
 
 /* --- cases -------------------------------------------------------------------------------------------------------- */
 
-/* Nine tenths of memset's bandwidth. */
+/* The bar is nine tenths of memset's bandwidth. */
 static void fill(bench *b, const char *kind, uint64_t bytes)
 {
     subject_desc d;
@@ -231,7 +231,7 @@ static void fill(bench *b, const char *kind, uint64_t bytes)
     subject_free(&s);
 }
 
-/* Whether two results are the same up to the rounding of an exp that is an estimate. */
+/* Whether two results agree up to the rounding of an approximate exp. */
 static bool alike(bench *b, const void *ours, const void *theirs, uint64_t bytes)
 {
     float *const here = malloc(2 * bytes), *const other = here + bytes / 4;

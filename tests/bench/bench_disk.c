@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_disk.c - what a new process takes from the disk cache: its first kernel, and `opjit run` of a small model, both
- * without LLVM.  Each sample is a process of its own; the folder is warm, so nothing waits for a disk. */
+/* bench_disk.c - what a new process needs with a warm disk cache: its first kernel, and `opjit run` of a small model,
+ * both without LLVM.  Each sample is a process of its own; the folder is warm, so nothing waits for a disk. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static bool complain(bench *b, const char *what)
     return false;
 }
 
-/* a_ns - b_ns by pair, with a's bar on what is left. */
+/* a_ns - b_ns by pair, with a's bar on the difference. */
 static void put(bench *b, const char *name, const char *reference, double *a, const double *less, double limit)
 {
     report_row row = { .name = name,
@@ -103,7 +103,7 @@ static void small_model(bench *b)
         put(b, "opjit run, 4 x 4 eye, cached", "an empty program", whole, empty, 2e6);
 }
 
-/* The programs that are run lie beside this one. */
+/* The programs that are run are in this one's folder. */
 static void beside(const char *self, const char *name, char path[static PATH_SIZE])
 {
     const char *const slash = strrchr(self, '/');

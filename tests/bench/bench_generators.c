@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_generators.c - run time of the generators: operator x type x size x alignment x threads, each against the
- * best plain fill or the yardstick of hand.h in interleaved pairs.  Where the yardstick computes the same thing,
- * results are compared first: a fast wrong yardstick measures nothing. */
+/* bench_generators.c - run time of the generators: operator x type x size x alignment x threads, each against the best
+ * plain fill or the yardstick of hand.h in interleaved pairs.  If the yardstick computes the same, results are compared
+ * first: a fast wrong yardstick measures nothing. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ typedef struct bench {
 /* --- references --------------------------------------------------------------------------------------------------- */
 typedef enum twin_kind { TWIN_NONE, TWIN_EYE, TWIN_BAND, TWIN_SEQUENCE, TWIN_FILL } twin_kind; /* in hand_library */
 
-/* One way to do the work, as a measure_fn's argument. */
+/* One way to do the work; a measure_fn's argument. */
 typedef struct way {
     const char *name;
     const bench *bench;
@@ -91,7 +91,7 @@ static void run_way(void *arg)
 
     if (w->twin != TWIN_NONE)
         run_twin(w);
-    else if (w->fn == NULL) /* lines of zeros are faster than others: none where the job's aren't */
+    else if (w->fn == NULL) /* lines of zeros are faster than others, so none where the job's aren't zero */
         memset(w->job.out, w->job.value != 0 ? 0x5a : 0, w->job.units * HAND_BLOCK);
     else if (w->executor != NULL)
         (void)w->executor->run(w->executor->user, w->job.units, 1, run_piece, w);
@@ -99,7 +99,7 @@ static void run_way(void *arg)
         w->fn(&w->job, 0, w->job.units);
 }
 
-/* The ways of doing job by fn: both kinds of stores, and the library's modes where it has a twin of it. */
+/* The ways of doing the job by fn: both kinds of stores, and the library's modes where it has a counterpart. */
 static uint32_t make_ways(const bench *b, hand_fn fn, const hand_job *job, twin_kind twin,
                           const opjit_executor *executor, way *ways)
 {
@@ -118,7 +118,7 @@ static uint32_t make_ways(const bench *b, hand_fn fn, const hand_job *job, twin_
     return count;
 }
 
-/* Fewest nanoseconds of a few samples: enough to choose among ways. */
+/* The shortest of a few samples, which is enough to choose among ways. */
 static double time_of(measure_fn fn, void *arg)
 {
     double best = INFINITY;
@@ -140,7 +140,7 @@ static double time_of(measure_fn fn, void *arg)
     return best;
 }
 
-/* Alone. */
+/* The fastest way when run alone. */
 static way *fastest(way *ways, uint32_t count)
 {
     double best = INFINITY;
@@ -161,22 +161,22 @@ static way *fastest(way *ways, uint32_t count)
 typedef struct example {
     const char *name;
     subject_desc *desc;
-    bool aligned; /* tell the kernel what the yardstick knows: all begins at a line */
+    bool aligned; /* tells the kernel what the yardstick assumes: everything begins at a line */
     const void *in;
     char *out;
     uint64_t bytes; /* of a binding */
-    uint64_t moved; /* bytes that are written, and those that are read */
+    uint64_t moved; /* bytes written plus bytes read */
     hand_fn fn;     /* the reference */
     hand_job job;
     twin_kind twin;
-    bool with_memset; /* memset counts as a way too */
-    bool same;        /* the reference's result is the kernel's */
+    bool with_memset; /* memset counts as a way, too */
+    bool same;        /* the reference computes what the kernel does */
     report_bar bar;
     double limit;
-    hand_fn whole_fn; /* all of job by hand, where fn does less: the machine's bound; NULL: none */
+    hand_fn whole_fn; /* all of the job by hand, where fn does less: the machine's limit; NULL: none */
 } example;
 
-/* The kernel's result against the first way's. */
+/* Compares the kernel's result with the first way's. */
 static bool same_result(const example *e, subject *s, way *w)
 {
     rt_hash ours, theirs;
@@ -192,8 +192,8 @@ static bool same_result(const example *e, subject *s, way *w)
     return false;
 }
 
-/* In turns with the kernel: what a way leaves in the caches is the other's loss, and one that is fast alone may do what
- * the kernel has just made useless, as non-temporal stores to lines that it wrote. */
+/* The fastest way in turns with the kernel: what a way leaves in the caches costs the other one, and a way that is fast
+ * alone may do what the kernel has just made useless, as non-temporal stores to lines that it wrote. */
 static const way *fastest_beside(subject *s, way *ways, uint32_t count)
 {
     double best = INFINITY;
@@ -210,7 +210,7 @@ static const way *fastest_beside(subject *s, way *ways, uint32_t count)
     return found;
 }
 
-/* What all of the work takes by hand, ÷ the reference. */
+/* The time of all of the work by hand, divided by the reference's. */
 static double whole_ratio(const bench *b, const example *e, const way *reference)
 {
     way ways[WAYS_MAX];
@@ -323,7 +323,7 @@ static void constants(bench *b, DML_TENSOR_DATA_TYPE type, uint64_t bytes, doubl
                                .limit = 1.05 });
 }
 
-/* The hand-written sequence of that type; NULL: none was written. */
+/* The hand-written sequence of that type; NULL: there is none. */
 static hand_fn hand_sequence(const hand *h, DML_TENSOR_DATA_TYPE type)
 {
     switch (type) {
@@ -531,7 +531,7 @@ static double put_gain(bench *b, const char *name, measure_fn fn, void *one, voi
     return pair.ratio;
 }
 
-/* What a second thread brings to the best fill with the value. */
+/* The gain of a second thread for the best fill with the value. */
 static double fill_gain(bench *b, const char *name, double value)
 {
     const hand_job job = fill_job(b, LARGEST, DML_TENSOR_DATA_TYPE_FLOAT32, value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_layouts.c - the diagonal operators on layouts that are not one large dense matrix: batches of small matrices,
- * narrow rows, padded rows, inputs and outputs stored the other way round, inputs that repeat.  Against the best plain
- * fill or copy of as many bytes, or a hand-written transposition.  Odd sizes, bands and in place: bench_generators. */
+/* bench_layouts.c - the diagonal operators on layouts other than one large dense matrix: batches of small matrices,
+ * narrow rows, padded rows, transposed inputs and outputs, inputs that repeat.  Against the best plain fill or copy of
+ * as many bytes, or a hand-written transposition.  Odd sizes, bands and in place are in bench_generators.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct layout {
     uint32_t sizes[3];
     uint32_t out_strides[3], in_strides[3]; /* all 0: packed */
     bool band; /* DIAGONAL_MATRIX1 with an input, filled from diagonal 1 up; else an identity */
-    bool late; /* its diagonals come with the call */
+    bool late; /* its diagonals are late parameters */
     against reference;
     double limit; /* 0: no bar */
 } layout;
@@ -142,7 +142,7 @@ static uint64_t span_bytes(const layout *l, const uint32_t strides[3])
     return ((last + 1) * size + 3) / 4 * 4;
 }
 
-/* The operator with tensors of its own: subject_desc has two sizes. */
+/* The operator with tensors of its own, because subject_desc has two sizes. */
 typedef struct layout_desc {
     subject_desc base;
     DML_BUFFER_TENSOR_DESC out, in;

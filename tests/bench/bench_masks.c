@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_masks.c - fused graphs against loops by hand: causal masks made in three ways with ALiBi slopes and exp, causal
- * softmax, layer norm before it, chains of cheap operators; on one thread and on two.  Results are compared bit for bit before anything is
- * timed.  bench_reduce.c has reductions, bench_compile.c what these graphs cost to compile. */
+/* bench_masks.c - fused graphs against hand-written loops: causal masks made in three ways with ALiBi slopes and exp,
+ * causal softmax, layer norm before it, chains of cheap operators; on one thread and on two.  Results are compared bit
+ * for bit before anything is timed.  Reductions are in bench_reduce.c, the compile times of these graphs in
+ * bench_compile.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static void run_twin(void *arg)
         fprintf(stderr, "the pool failed\n"); /* ours never does */
 }
 
-/* In turns with the kernel, in CPU time, of the busier thread. */
+/* In turns with the kernel, in CPU time, that of the busier thread. */
 static void measure_twin(subject *s, twin *t, const pool *two, uint32_t pairs, measure_pair *out)
 {
     if (two != NULL)
@@ -96,7 +97,7 @@ static double time_of(subject *s, twin *t, const pool *two)
     return pair.b_ns;
 }
 
-/* Takes the better kind of stores for the machine's caches; the time. */
+/* Selects the faster kind of stores for the machine's caches; returns the time. */
 static double with_best_stores(subject *s, twin *t, const pool *two)
 {
     double ns[HAND_MODES];
@@ -122,8 +123,8 @@ static twin twin_of(bench *b, const fused *c)
                             .length = c->kind == CHAIN ? c->length : 0 } };
 }
 
-/* What the case is measured against.  A chain can't be faster than its memory nor than its arithmetic: the slower of a
- * copy and of the same operators on a row that stays in the first cache. */
+/* The reference of a case.  A chain can't be faster than its memory or its arithmetic: the slower of a copy and of the
+ * same operators on a row that stays in the first cache. */
 static twin reference_of(bench *b, const fused *c, subject *s, const pool *two, const char **name)
 {
     twin t = twin_of(b, c);
@@ -202,7 +203,7 @@ static bool compare(bench *b, const fused *c, subject *s)
     return !s->failed;
 }
 
-/* two: the pool to run on; NULL: this thread alone. */
+/* two: the pool to run on; NULL: this thread only. */
 static void run_case(bench *b, const fused *c, opjit_level level, const pool *two)
 {
     opjit_binding bindings[3];
@@ -219,7 +220,7 @@ static void run_case(bench *b, const fused *c, opjit_level level, const pool *tw
         b->broken = true;
         return;
     }
-    b->broken = (c->kind != WHOLE_ROWS && !compare(b, c, &s)) || b->broken; /* not written by hand: only a copy is */
+    b->broken = (c->kind != WHOLE_ROWS && !compare(b, c, &s)) || b->broken; /* only a copy is by hand */
     s.call.executor = two != NULL ? pool_executor(two) : NULL;
     twin t = reference_of(b, c, &s, two, &reference);
     measure_twin(&s, &t, two, b->report.pairs, &pair);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_moves.c - operators that move elements and compute nothing: inputs stored across the output, turned and strided
- * windows, blocks.  Against memcpy of as many bytes, and a transposition by hand.  The diagonals: bench_layouts. */
+/* bench_moves.c - operators that move elements and compute nothing: transposed inputs, reversed and strided windows,
+ * blocks.  Against memcpy of as many bytes, and a hand-written transposition.  The diagonals are in bench_layouts.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

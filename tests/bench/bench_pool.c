@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_pool.c - what opjit's pool costs: empty runs, and memset split by it on one and two threads, against memset on
- * this thread; and the same on a helper that never sleeps and gets one half (pool.h), which is as good as it can be. */
+/* bench_pool.c - the cost of opjit's pool: empty runs, and memset split by it on one and two threads, against memset on
+ * this thread; and the same on a helper that never sleeps and gets one half (pool.h), which is the best possible. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void put(report *r, const char *name, task *ours, const char *reference, 
     report_put(r, &row);
 }
 
-/* Empty runs one at a time: after a rest, when the helper sleeps, or after work that got it up. */
+/* Single empty runs: after a pause, when the helper sleeps, or after work that woke it. */
 static void put_single(report *r, const char *name, const opjit_executor *executor, task *before)
 {
     const struct timespec rest = { 0, 2000000 };
@@ -122,7 +122,7 @@ static void put_fills(report *r, const char *name, const opjit_executor *executo
     }
 }
 
-/* The yardstick comes and goes first: while its helper spins there is no core for another. */
+/* Starts and ends the yardstick first: while its helper spins there is no core for another. */
 static bool put_spinning(report *r, char *out)
 {
     pool *const spinning = pool_start();

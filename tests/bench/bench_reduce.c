@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_reduce.c - sums along one axis, or of all, against loops written by hand that add in the same fixed order:
+/* bench_reduce.c - sums along one axis or of all elements, against hand-written loops that add in the same fixed order:
  * blocks of 4096, in the last axis 32 lanes that are folded by halves.  Results are compared bit for bit before
  * anything is timed. */
 #include <math.h>
@@ -102,7 +102,7 @@ ISA static void sum_columns(const float *in, float *out, uint32_t count, size_t 
         sum_columns_by(in, out, count, pitch, columns, 4);
 }
 
-/* Of whole vectors of lanes, and at most a block. */
+/* For whole vectors of lanes, at most a block. */
 ISA static float sum_row(const float *in, uint32_t count)
 {
     __m256 s[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps() };
@@ -126,7 +126,7 @@ static float sum_row(const float *in, uint32_t count) { return in[count - 1]; }
 static bool runs(void) { return false; }
 #endif
 
-/* Whole blocks of all, which is what the cases here have. */
+/* For whole blocks only, which is what the cases here have. */
 static void sum_blocks(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
 {
     const twin *const t = arg;
@@ -204,7 +204,7 @@ static void describe(const reduction *c, reduce_desc *d)
     d->base.op = (DML_OPERATOR_DESC){ DML_OPERATOR_REDUCE, &d->fields };
 }
 
-/* two: the pool to run on; NULL: this thread alone. */
+/* two: the pool to run on; NULL: this thread only. */
 static bool run_reduction(report *r, opjit_context *context, const reduction *c, const float *in, float *out,
                           float *by_hand, const pool *two)
 {

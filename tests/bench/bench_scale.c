@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_scale.c - what a stage, or a node, costs in large graphs against small ones: time by phase, and memory that
- * goes through the allocator hook, so all but LLVM's own.  Times are of the thread's CPU; each graph's results are
- * compared with those of its operators one by one before. */
+/* bench_scale.c - the cost of a stage, or a node, in large graphs compared with small ones: time by phase, and memory
+ * that goes through the allocator hook, which is all except LLVM's.  Times are the thread's CPU time; before that, each
+ * graph's results are compared with those of its operators one by one. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "tests/support/meter.h"
 #include "tests/support/scale.h"
 
-#define STAGE_BYTES 100e3 /* most, of a stage */
-#define GROWTH 1.3        /* most, of what a stage or node takes */
+#define STAGE_BYTES 100e3 /* limit per stage */
+#define GROWTH 1.3        /* limit of a stage's or node's cost in the large graph, relative to the small one */
 enum { ROUNDS = 3, FEW_ROUNDS = 15 };
 
 static const struct shape {
@@ -28,7 +28,7 @@ typedef enum phase { LOWER, PASSES, CODEGEN, IMAGE, LOAD, TOTAL, INTERPRETED, CA
 static const char *const phase_names[PHASES] = { "lower", "passes", "codegen",     "image",
                                                  "load",  "total",  "interpreted", "call" };
 
-/* Of one node or stage. */
+/* The cost of one node or stage. */
 typedef struct cost {
     double ns[PHASES];
     double peak, interpreted_peak, call_peak; /* bytes */
@@ -56,7 +56,7 @@ static void least(double *at, double value)
     *at = value < *at ? value : *at;
 }
 
-/* Bytes beyond those that were there before. */
+/* Bytes beyond those allocated before. */
 static double peak_over(bench *b, size_t before)
 {
     return (double)(b->meter.peak - before);
@@ -71,7 +71,7 @@ static bool call_kernel(bench *b, opjit_kernel *kernel)
     return opjit_kernel_call(kernel, &call, &b->error) == OPJIT_OK;
 }
 
-/* Out of the kernel and into another one. */
+/* Saves the kernel and loads it as another one. */
 static bool load_again(bench *b, opjit_kernel *kernel, double *out_ns)
 {
     opjit_kernel *loaded = NULL;
@@ -87,7 +87,7 @@ static bool load_again(bench *b, opjit_kernel *kernel, double *out_ns)
     return ok;
 }
 
-/* Compiles once with code; info tells wall-clock times of the phases, which are scaled to the thread's own. */
+/* Compiles once with code.  info has wall-clock times of the phases, which are scaled to the thread's CPU time. */
 static bool compile_code(bench *b, cost *c)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
@@ -139,7 +139,7 @@ static bool compile_interpreted(bench *b, cost *c, bool check)
     return ok;
 }
 
-/* The least of some rounds, of one node. */
+/* The minimum of several rounds, per node. */
 static bool measure(bench *b, scale_shape shape, uint32_t count, int rounds, cost *c)
 {
     double *const all = (double *)c;
@@ -172,7 +172,7 @@ static void put(bench *b, const char *name, double ns, double bytes, const char 
                                           .limit = limit });
 }
 
-/* Phases that take less than a microsecond a node tell nothing by themselves: total has the bar for them. */
+/* A phase of less than a microsecond per node has no bar of its own; the total's includes it. */
 static void put_shape(bench *b, scale_shape shape, const cost *few, const cost *many)
 {
     const char *const unit = shapes[shape].stages ? "stage" : "node";

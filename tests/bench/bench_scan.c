@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_scan.c - running sums and products along the last axis, at both levels, against the plain loop in C, which is
- * as slow as one addition after the other: nothing is won by vectors here.  Results are compared bit for bit before
- * anything is timed. */
+ * bound by one addition after the other: vectors gain nothing here.  Results are compared bit for bit before anything
+ * is timed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static const uint32_t widths[ELEMENTS] = { 4, 8, 4, 8 };
 
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
 
-/* One step: what a compiler makes of the loop as everybody writes it.  Integers wrap. */
+/* One step: the loop as everybody writes it, compiled.  Integers wrap. */
 #define ROW(NAME, TYPE, START, STEP)                                                                        \
     static void NAME(const void *in, void *out, int64_t count, int64_t first, int64_t step, bool exclusive) \
     {                                                                                                       \

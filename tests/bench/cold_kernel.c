@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cold_kernel.c - what an application linked to libopjit.so waits for at its first kernel: creates, compiles and
- * calls a 4 x 4 identity matrix with the disk cache in the folder argv[1].  Prints nanoseconds for the descriptor,
- * for the kernel from compile to the end of its first call, and whether LLVM was mapped.  bench_disk.c runs it many
- * times. */
+/* cold_kernel.c - an application linked to libopjit.so at its first kernel: creates, compiles and calls a 4 x 4
+ * identity matrix with the disk cache in the folder argv[1].  Prints the nanoseconds for the descriptor, for the kernel
+ * from compile to the end of its first call, and whether LLVM was mapped.  bench_disk.c runs it many times. */
 #define _POSIX_C_SOURCE 200809L
 #include <opjit/opjit.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@ static bool along(graph_layout layout, uint32_t dimension)
            (layout == GRAPH_ROWS && dimension == 1) || (layout == GRAPH_HEADS && dimension == 0);
 }
 
-/* As it is stored (its repeated dimensions are 1), or as a reader sees it. */
+/* As stored (repeated dimensions are 1), or as a reader sees it. */
 static const DML_TENSOR_DESC *describe(graph *g, graph_port *port, graph_value value, bool reader)
 {
     uint64_t bytes = value.type == U8 ? 1 : 4;
@@ -114,7 +114,7 @@ static graph_value clip(graph *g, graph_value x, float least, float most)
     return result;
 }
 
-/* Value on diagonals [first, last), elsewhere what x has, or 0 where x is NULL. */
+/* Value on diagonals [first, last); elsewhere x, or 0 where x is NULL. */
 static graph_value band(graph *g, const graph_value *x, DML_TENSOR_DATA_TYPE type, DML_SCALAR_UNION value, int32_t first,
                         int32_t last)
 {
@@ -264,7 +264,7 @@ void graph_rows(graph *g, const uint32_t shape[3], bool with_gelu)
 static void add_edges(graph *g, uint32_t to)
 {
     const graph_node *const node = &g->nodes[to];
-    /* DIAGONAL_MATRIX1's optional input is its number 0, there or not. */
+    /* DIAGONAL_MATRIX1's optional input is number 0, present or not. */
     for (uint32_t i = 0; i < node->input_count; i++) {
         const int32_t from = node->inputs[i].node;
         if (from < 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graphs.h - graphs for benchmarks, made node by node over one shape (heads, rows, columns) of f32: causal masks in
- * three ways, ALiBi slopes, softmax over rows, layer norm before it, chains of cheap operators.  What they compute is in hand_masks.h too, by
- * hand.  Not a general builder: nodes have up to three inputs and one output. */
+ * three ways, ALiBi slopes, softmax over rows, layer norm before it, chains of cheap operators.  hand_masks.h has
+ * hand-written versions of the same.  Not a general builder: nodes have up to three inputs and one output. */
 #ifndef OPJIT_TESTS_BENCH_GRAPHS_H
 #define OPJIT_TESTS_BENCH_GRAPHS_H
 
@@ -11,7 +11,7 @@
 
 enum { GRAPH_NODES = 128, GRAPH_PORTS = 3 };
 
-/* How a tensor lies under the shape: all of it, or repeated along the other dimensions. */
+/* How a tensor lies in the shape: all of it, or repeated along the other dimensions. */
 typedef enum graph_layout { GRAPH_FULL, GRAPH_COLUMNS, GRAPH_ROWS, GRAPH_HEADS } graph_layout;
 
 /* Output of a node, or input `~node` of the graph. */
@@ -63,7 +63,7 @@ typedef struct graph {
 
 typedef enum graph_mask { GRAPH_MASK_DIAGONAL, GRAPH_MASK_IF, GRAPH_MASK_ADD } graph_mask;
 
-/* Each begins a graph of its own.  Input 0 is the scores, input 1 the slopes, one a head, or the chain's row. */
+/* Each starts a graph of its own.  Input 0 is the scores; input 1 the slopes, one per head, or the chain's row. */
 void graph_alibi(graph *g, const uint32_t shape[3], graph_mask mask);
 void graph_causal_softmax(graph *g, const uint32_t shape[3], graph_mask mask);
 void graph_chain(graph *g, const uint32_t shape[3], uint32_t length);

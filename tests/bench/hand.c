@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hand.c - the yardstick at both vector widths, and the loader of one from elsewhere.  The loops are in
+/* hand.c - the yardstick at both vector widths, and the loader of an external one.  The loops are in
  * hand_template.h. */
 #include "tests/bench/hand.h"
 
@@ -118,7 +118,7 @@ static bool has_avx512(void)
 }
 #endif
 
-/* --- a yardstick from elsewhere ----------------------------------------------------------------------------------- */
+/* --- an external yardstick --------------------------------------------------------------------------------------- */
 /* dlsym gives an object pointer; POSIX says that it may be copied into a function pointer. */
 static bool find(void *library, const char *name, void *out, char *reason, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hand.h - the yardstick: the generators as an expert writes them by hand for one machine, full lines and blended
- * seams, with ordinary and with non-temporal stores.  Benchmarks divide by the better of the two.  Not used by any
- * kernel.
+ * boundaries, with ordinary and with non-temporal stores.  Benchmarks divide by the faster of the two.  No kernel uses
+ * it.
  *
  * Everything starts at a 64-byte boundary and a row is a multiple of 64 bytes, which is more than a kernel may
  * assume. */
@@ -18,10 +18,10 @@ typedef struct hand_job {
     const void *in;
     void *out;
     uint64_t units;         /* rows; for fill and sequences blocks of HAND_BLOCK bytes */
-    uint64_t matrix_rows;   /* rows of one matrix; a batch is that many rows again and again */
+    uint64_t matrix_rows;   /* rows of one matrix; a batch has several matrices */
     uint64_t columns;
     uint32_t element;       /* bytes: 1, 2, 4 or 8 */
-    uint64_t value;         /* bits of the element that is filled in */
+    uint64_t value;         /* bits of the filled element */
     int64_t begin, end;     /* diagonals [begin, end), column - row; eye: begin alone */
     double start, delta;    /* sequences */
     hand_mode mode;
@@ -29,7 +29,7 @@ typedef struct hand_job {
 
 #define HAND_BLOCK 256u
 
-/* Units [begin, end) of the job. */
+/* Does units [begin, end) of the job. */
 typedef void (*hand_fn)(const hand_job *job, uint64_t begin, uint64_t end);
 
 typedef struct hand {
@@ -44,7 +44,7 @@ typedef struct hand {
 /* The widest version that this machine runs; NULL: none, it has no AVX2. */
 const hand *hand_get(void);
 
-/* --- a yardstick from elsewhere ----------------------------------------------------------------------------------- */
+/* --- an external yardstick --------------------------------------------------------------------------------------- */
 /* Functions of a shared library with these names.  The last two arguments are the mode, 0 plain, 1 non-temporal, 2 with
  * clzero, and the number of threads, 1 or 2. */
 typedef struct hand_library {

@@ -27,7 +27,7 @@ INLINE void put(float *p, __m256 v, const bool nt)
         _mm256_store_ps(p, v);
 }
 
-/* Lines to come, past the end of rows: the processor alone does not read far enough ahead here. */
+/* Prefetches: past the end of rows the processor by itself does not read far enough ahead. */
 INLINE void fetch(const float *p) { _mm_prefetch((const char *)(p + 512), _MM_HINT_T0); }
 
 INLINE void put_all(float *p, uint64_t count, __m256 v, const bool nt)

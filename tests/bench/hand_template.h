@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hand_template.h - the body of the yardstick, included by hand.c once a vector width.  Not a header for anybody
- * else: no include guard on purpose.
+/* hand_template.h - the body of the yardstick, included by hand.c once per vector width.  Not an ordinary header: it
+ * has no include guard on purpose.
  *
- * Expected: HAND(name) the function's name at this width, ISA its target attribute, VEC, WIDTH (bytes), and the
+ * Expects: HAND(name) the function's name at this width, ISA its target attribute, VEC, WIDTH (bytes), and the
  * operations V_LOAD, V_LOADU, V_STORE, V_STOREU, V_STREAM, V_SET8, V_SET32, V_SET64, V_ADD8, V_ADD32, V_ADD64, V_AND,
- * V_ANDNOT, V_OR, V_SEQUENCE (float bits of fma(float(counter), delta, start)), V_HALVES (two of those as halves). */
+ * V_ANDNOT, V_OR, V_SEQUENCE (float bits of fma(float(counter), delta, start)), V_HALVES (two of those as f16). */
 
 /* -O2 leaves loops of eight vectors as they are. */
 #define UNROLLED _Pragma("GCC unroll 8")
@@ -65,7 +65,7 @@ INLINE void HAND(fill_)(const hand_job *job, uint64_t begin, uint64_t end, const
 }
 
 /* --- eye: zero, the line with the diagonal, zero ------------------------------------------------------------------ */
-/* The line is read from a strip of zeros with the element in its middle, at whatever offset puts it in the right
+/* Reads the line from a strip of zeros with the element in its middle, at the offset that puts it in the right
  * place. */
 INLINE void HAND(eye_)(const hand_job *job, uint64_t begin, uint64_t end, const bool nt)
 {
@@ -92,7 +92,7 @@ INLINE void HAND(eye_)(const hand_job *job, uint64_t begin, uint64_t end, const 
     }
 }
 
-/* --- band: copy, seam, fill, seam, copy --------------------------------------------------------------------------- */
+/* --- band: copy, boundary, fill, boundary, copy ------------------------------------------------------------------ */
 /* One line, bytes [x0, x1) of which belong to the band; both relative to the line and clamped to it.  steps holds 64
  * bytes of 0, 64 of 0xff and 64 of 0: reading it at 64 - x0 gives the bytes at and after x0, at 128 - x1 those
  * before x1. */
@@ -145,7 +145,7 @@ INLINE void HAND(band_)(const hand_job *job, uint64_t begin, uint64_t end, const
     }
 }
 
-/* The ends of a long run are vectors that overlap its whole ones; short runs go element by element. */
+/* The ends of a long run are vectors that overlap its whole ones; short runs are stored element by element. */
 INLINE void HAND(put_bytes)(char *p, size_t bytes, uint32_t element, uint64_t value, VEC v)
 {
     if (bytes < WIDTH) {

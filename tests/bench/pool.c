@@ -13,13 +13,13 @@ enum { PIECES = 32 };
 
 typedef void (*body_fn)(void *arg, uint32_t worker, uint64_t begin, uint64_t end);
 
-/* The counters are in lines of their own: each is written by one thread and watched by the other. */
+/* The counters are in lines of their own: one thread writes each, the other one watches it. */
 struct pool {
     opjit_executor executor;
     pthread_t helper;
     body_fn body;
     void *arg;
-    uint64_t extent, piece;       /* iterations; of a piece, the last one but for its end */
+    uint64_t extent, piece;       /* iterations; of a piece, except the last one */
     double helper_ns, total_ns;   /* CPU time: of the helper's pieces; of all runs, half of both threads' */
     bool stop;
     _Alignas(128) atomic_uint claimed; /* pieces */
@@ -34,7 +34,7 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Worker 0 takes pieces from the front, worker 1 from the end, until they meet: rows need not take equally long. */
+/* Worker 0 takes pieces from the front, worker 1 from the end, until they meet: rows may take different times. */
 static void take_pieces(pool *p, uint32_t worker)
 {
     for (uint64_t k = 0; atomic_fetch_add_explicit(&p->claimed, 1, memory_order_relaxed) < PIECES; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h - what the programs of this folder share: options, rows, bars and verdicts. */
+/* report.h - shared by the benchmark programs: options, rows, bars and verdicts. */
 #ifndef OPJIT_TESTS_BENCH_REPORT_H
 #define OPJIT_TESTS_BENCH_REPORT_H
 
@@ -12,8 +12,8 @@ typedef struct report {
     table table;
     bool json, quick, strict;
     const char *only;            /* run the cases whose names contain it; NULL: all */
-    const char *yardstick;       /* path of a yardstick from elsewhere; NULL: ours alone */
-    const char *child;           /* what a program started by itself is to do */
+    const char *yardstick;       /* path of an external yardstick; NULL: ours only */
+    const char *child;           /* the task of a program that was started by itself */
     uint32_t pairs;
     uint32_t passed, open, failed;
 } report;
@@ -35,13 +35,13 @@ typedef struct report_row {
     double limit;                /* of ratio, or of ns where in_ns is set */
     bool in_ns;
     double ns_lo, ns_hi;         /* interval of ns, where in_ns is set */
-    const char *note;            /* in place of a verdict */
+    const char *note;            /* instead of a verdict */
 } report_row;
 
-/* Verdicts: "ok" where the median keeps the bar; "open" where it does not but the interval reaches it, so that the
- * run decides nothing; else "FAIL". */
+/* Verdicts: "ok" if the median keeps the bar; "open" if it does not but the interval reaches it, so that the run
+ * decides nothing; otherwise "FAIL". */
 void report_put(report *r, const report_row *row);
-/* Ends the table; prints the counts.  The exit status: 1 for a failed bar with --strict. */
+/* Ends the table and prints the counts.  Returns the exit status: 1 for a failed bar with --strict. */
 int report_end(report *r);
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bench.sh - `opjit bench`: which rows and columns it prints, and what it refuses.  Times themselves are not looked at.
+# bench.sh - `opjit bench`: which rows and columns it prints, and what it refuses.  Does not check the times themselves.
 . "$(dirname "$0")/common.inc"
 
 columns='case type bytes align threads compile lower passes codegen load hit call GB/s x memset x zero x nt x memcpy'
@@ -39,7 +39,7 @@ for type in f32 f16; do
 done
 expect_rows 'generators' 'first result' 'resident at start' 'resident with kernels' "$@"
 
-# The same as JSON, which a program reads: one object a row, with numbers in ns and bytes.
+# The same as JSON, for programs: one object per row, with numbers in ns and bytes.
 run bench --no-cache --json "$models/eye.json"
 expect_status 'json' 0
 if command -v python3 >/dev/null; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cache.sh - the disk cache from outside: what a second process takes from it, what it does about damage, and `opjit cache`.
+# cache.sh - the disk cache from outside: what a second process finds in it, how damage is handled, and `opjit cache`.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 cp "$tests/examples/models/causal_mask.json" "$work/m.json"
@@ -36,7 +36,7 @@ expect_line 'list' "$(basename "$file")  diagonal_matrix1_" "$(cat "$work/out")"
 run cache verify --cache-dir "$folder"
 expect_status 'verify' 0
 
-# spoil NAME REASON COMMAND...: what COMMAND does to the file is noticed, mended and no longer there afterwards
+# spoil NAME REASON COMMAND...: the damage that COMMAND does to the file is noticed and repaired
 spoil() {
     name=$1 reason=$2
     shift 2
@@ -83,7 +83,7 @@ expect_line 'a file as folder' '^opjit,warning,disk cache,.*not used: it is no f
 lines=$(verbose run "$work/m.json" --cache-dir /proc/opjit)
 expect_line 'no such place' '^opjit,warning,disk cache,/proc/opjit,No such file' "$lines"
 
-# leftovers of writers that died; what is no file of the cache stays
+# files left by dead writers are removed; files that are not the cache's stay
 mkdir "$folder/.opjit-new"
 touch "$folder/.opjit-new/1-2" "$folder/notes.txt"
 run run "$work/m.json" --cache-dir "$folder"

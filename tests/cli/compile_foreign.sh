@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # compile_foreign.sh - `opjit compile` for other machines: objects, static and shared libraries that their compilers link
-# and that run under qemu-user, and the headers' check on CPUs with and without what the code needs.
+# and that run under qemu-user; and the headers' check on CPUs with and without the features that the code needs.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 models=$tests/examples/models
@@ -19,7 +19,7 @@ int main(void)
 }
 END
 
-# on MACHINE TARGET "CPU..." "CPU...": runs on each of the first CPUs, and says of the others that it can't
+# on MACHINE TARGET "CPU..." "CPU...": runs on each of the first CPUs, and reports that it can't on the others
 on() {
     machine=$1 target=$2 place=$work/$(echo "$2" | tr ,: __)
     if ! command -v "$machine-linux-gnu-gcc" >/dev/null 2>&1 || ! command -v "qemu-$machine" >/dev/null 2>&1; then

@@ -51,7 +51,7 @@ cmp -s "$work/amd/attention.hsaco" "$work/amd2/attention.hsaco" || fail 'the sam
 run compile "$models/eye.json" --target amdgpu:gfx803 --emit hsaco -o "$work/x"
 expect_status 'an unknown GPU' 2
 
-# code objects are loaded and launched by a driver that runs none
+# code objects are loaded and launched by a fake driver, which does not run them
 if [ -n "${OPJIT_TEST_HIP:-}" ]; then
     for arch in gfx90a gfx1100; do
         OPJIT_HIP_DRIVER="$OPJIT_TEST_HIP" FAKE_HIP_DEVICES="$arch" run run "$models/causal_softmax.json" --executor hip --no-cache

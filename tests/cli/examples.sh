@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# examples.sh - the models in examples/models print what lies beside them as .out; and a folder of DxDispatch's own models,
-# where $OPJIT_DXDISPATCH_MODELS names one, prints what is known of them.
+# examples.sh - the models in examples/models print the contents of the .out files beside them; and DxDispatch's sample
+# models, if $OPJIT_DXDISPATCH_MODELS names their folder, print the known results.
 . "$(dirname "$0")/common.inc"
 
 mkdir "$work/models"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# faults.sh - `opjit run` on a disk that fails (support/fake_files.c): each call that touches files fails once, with each error,
-# is short, or is the last one before the power goes.  Whatever happens: one clear line or the right result, no descriptor
-# left open, files complete or as they were, nothing wrong out of the disk cache, and the next run is as if nothing were.
+# faults.sh - `opjit run` on a disk that fails (machines/fake_files.c): each call that touches files fails once, with each
+# error, is short, or is the last one before a power failure.  In every case: one clear line or the right result, no
+# descriptor left open, files complete or unchanged, nothing wrong from the disk cache, and the next run succeeds.
 . "$(dirname "$0")/common.inc"
 [ -n "${OPJIT_TEST_FILES:-}" ] || { echo 'skipped: a sanitizer does not go with a preloaded library'; exit 77; }
 
@@ -18,7 +18,7 @@ printf "Resource 'B': 254, 253, 252, 251\n" >"$work/expected"
 printf '\376\375\374\373' >"$work/new"
 export OPJIT_CACHE_DIR="$work/cache"
 
-# whole NAME: what is left of the run is sound, and a run without faults does well.
+# whole NAME: the files that the run left are sound, and a run without faults succeeds.
 whole() {
     if [ -e "$work/model/out.raw" ] && ! cmp -s "$work/model/out.raw" "$work/new" && ! cmp -s "$work/model/out.raw" "$work/old"; then
         fail "$1: out.raw is neither the old one nor the new one"
@@ -29,7 +29,7 @@ whole() {
     [ $status != 99 ] || "$OPJIT" cache verify >"$work/out" 2>"$work/err" || fail "$1: the cache is damaged"
 }
 
-# sweep KIND CACHE BEFORE: with each call going wrong.  CACHE: cold or warm; BEFORE: whether out.raw is there (old) or none.
+# sweep KIND CACHE BEFORE: makes each call fail.  CACHE: cold or warm; BEFORE: whether out.raw exists (old) or not (none).
 sweep() {
     before=$3
     n=0
@@ -60,7 +60,7 @@ sweep() {
     [ $n -gt 20 ] || [ $failed != 0 ] || fail "$1, $2: only $n calls are seen"
     echo "$1, $2, $3: $n calls"
 }
-# The files of `compile` are complete or as they were, too.
+# The files of `compile` are complete or unchanged, too.
 compiled() {
     n=0
     while [ $failed = 0 ]; do

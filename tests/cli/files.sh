@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# files.sh - files in and out: .npy of every type, damaged ones, raw bytes, that files are whole or not there, and that
-# they are inside of the model's folder.
+# files.sh - reading and writing files: .npy of every type, damaged ones, raw bytes; that files are complete or absent, and
+# that they are inside the model's folder.
 . "$(dirname "$0")/common.inc"
 
 # --- round trips: an .npy file that is read and written again is the same, byte by byte -----------------------------
@@ -114,7 +114,7 @@ run run "$work/m.json"
 expect_status 'raw with room' 0
 [ "$(od -An -tx1 "$work/b.raw" | tr -d ' \n')" = 00000100020000 ] || fail 'raw with room'
 
-# --- whole or not there ---------------------------------------------------------------------------------------------
+# --- complete or absent ---------------------------------------------------------------------------------------------
 printf '{ "resources": { "A": { "initialValuesDataType": "FLOAT64", "initialValues": { "valueCount": 100000, "value": 1 } } },
     "dispatchables": {}, "commands": [{ "type": "writeFile", "resource": "A", "targetPath": "big.npy" }] }' >"$work/m.json"
 mkdir "$work/folder"

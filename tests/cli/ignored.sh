@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ignored.sh - settings that are ignored say so, in one line and once: OPJIT_DUMP, OPJIT_DUMP_DIR, the disk cache's folder.
-# What is dumped takes the place of links and follows none.
+# ignored.sh - the program says in one line, once, that it ignores a setting: OPJIT_DUMP, OPJIT_DUMP_DIR, the disk cache's
+# folder.  Dumped files replace links and don't follow them.
 . "$(dirname "$0")/common.inc"
 cp "$tests/examples/models/eye.json" "$work/m.json" # two kernels
 expected=$(cat "$tests/examples/models/eye.out")
@@ -26,7 +26,7 @@ OPJIT_DUMP=foo warns 'unknown kind' 'opjit: warning: OPJIT_DUMP: foo: none of gr
 OPJIT_DUMP=ir,irs,asm warns 'unknown kind among others' 'opjit: warning: OPJIT_DUMP: irs: none of graph ir ir-all llvm asm obj' --no-cache
 ls "$work/dumps" | grep -q '\.ir$' || fail 'the others are not dumped'
 
-# Links in the folder are replaced, what they lead to stays; a folder in the way is told.
+# Links in the folder are replaced, and their targets stay; a folder in the way is reported.
 printf mine >"$work/mine"
 for file in "$work/dumps"/*; do
     ln -sf "$work/mine" "$file"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lists.sh - `opjit ops`, `targets`, `version` and `explain`: that they say what other programs look for.
+# lists.sh - `opjit ops`, `targets`, `version` and `explain`: that they print what other programs look for.
 . "$(dirname "$0")/common.inc"
 
 # has NAME TEXT: a line of the output holds the text

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# manual.sh - the man page and the shells' completions: that they have every command and option that help shows, and that
-# the shells take them.
+# manual.sh - the man page and the shells' completions: that they contain every command and option that help shows, and
+# that the shells accept them.
 . "$(dirname "$0")/common.inc"
 run help
 commands=$(sed -n 's/^  \([a-z]*\) .*/\1/p' "$work/out" | sort -u)

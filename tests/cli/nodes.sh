@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# nodes.sh - one operator at a time with the answer that is known of it: the models in conformance/nodes, whose .out files
-# were not made with opjit, on every executor, level of code and level of CPU that runs here.
+# nodes.sh - one operator at a time with a known answer: the models in conformance/nodes, whose .out files were not made
+# with opjit, on every executor, code level and CPU level that runs here.
 . "$(dirname "$0")/common.inc"
 
 runs_here() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# print.sh - what `print` writes: every type, corners of floats, and how numbers in models are rounded.
+# print.sh - what `print` writes: every type, corner cases of floats, and how numbers in models are rounded.
 . "$(dirname "$0")/common.inc"
 
 # prints TYPE VALUES EXPECTED

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# refusals.sh - models that must be refused: with status 1, one line, and exactly the line that the table says.
+# refusals.sh - models that must be refused: with status 1, one line, and exactly the line in the table.
 # refusals/*.txt are the tables.  A case is
 #     --- what is wrong
 #     ! the line, without the file's name

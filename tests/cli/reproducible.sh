@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# reproducible.sh - the same models give the same bytes: in another folder, under another environment, named in another
-# way and order, beside other processes; nothing of where they were made is in them.
+# reproducible.sh - the same models give the same bytes: in another folder, under another environment, named differently
+# and in another order, beside other processes; and the bytes contain nothing of the place where they were made.
 . "$(dirname "$0")/common.inc"
 case " $executors " in *' cpu '*) ;; *) echo 'skipped: no compiled kernels here'; exit 0 ;; esac
 kinds=obj,header,lib,llvm,asm,ir,json

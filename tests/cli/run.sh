@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh - `opjit run`: bindings, ranges, owned and deferred resources, in place, and that nothing runs too early.
+# run.sh - `opjit run`: bindings, ranges, owned and deferred resources, in place, and that nothing runs before all is checked.
 . "$(dirname "$0")/common.inc"
 
 # model RESOURCES DISPATCHABLES COMMANDS
@@ -60,7 +60,7 @@ sed 's/"OutputTensor": "A" }/"OutputTensor": "A", "InputTensor": "A" }/' "$work/
 run run "$work/n.json"
 expect_error 'no input, but bound' 1 "$work/n.json: \$.commands[0].bindings.InputTensor: the descriptor has no InputTensor"
 
-# A deferred resource gets size and type from what is bound, and is printed as far as tensors reach.
+# A deferred resource gets its size and type from its bindings, and is printed as far as tensors reach.
 model '"D": { "initialValues": "deferred" }' '"f": { "type": "FILL_VALUE_CONSTANT", "desc": { "OutputTensor": '"$(tensor UINT8 '[3]')"', "ValueDataType": "UINT8", "Value": 200 } }' \
     '{ "type": "dispatch", "dispatchable": "f", "bindings": { "OutputTensor": "D" } },
      { "type": "dispatch", "dispatchable": "f", "bindings": { "OutputTensor": { "name": "D", "elementOffset": 4 } } },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conformance_cache.c - what the memory cache promises: equal descriptors share a kernel, whatever memory they
- * were given in; another value in any field that matters makes another one; statistics add up; eviction and
- * clearing leave kernels that are held alone. */
+/* test_conformance_cache.c - the memory cache's contract: equal descriptors share a kernel, whatever memory they were
+ * given in; a difference in any field that matters makes another kernel; statistics add up; kernels that are held
+ * survive eviction and clearing. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void int_type(test_case *c)
     c->input.buffer.DataType = c->output.buffer.DataType = DML_TENSOR_DATA_TYPE_INT32;
     c->desc.diagonal_matrix1.ValueDataType = DML_TENSOR_DATA_TYPE_INT32;
 }
-/* Not looked at, so the same kernel: bytes behind the element, and strides that say what packed means. */
+/* Ignored, so the same kernel: bytes after the element, and strides that spell out the packed ones. */
 static void union_tail(test_case *c) { c->desc.diagonal_matrix1.Value.UInt64 |= UINT64_C(0xdead) << 48; }
 static void written_strides(test_case *c) { c->output.buffer.Strides = c->output.strides; }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conformance_leak.c - memory of the process over a long run: cache hits, misses with eviction, and what opjit
- * costs a process that never makes code.  Leaks themselves are LeakSanitizer's work (-DOPJIT_SANITIZE=address);
- * this sees what is still reachable and grows. */
+/* test_conformance_leak.c - the process's memory over a long run: cache hits, misses with eviction, and the cost of
+ * opjit in a process that never generates code.  LeakSanitizer finds leaks (-DOPJIT_SANITIZE=address); this test finds
+ * memory that is still reachable and grows. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define GROWTH_ALLOWED_KIB 1024
 #define FOOTPRINT_ALLOWED_KIB 2048
 
-/* Resident memory in KiB; smaps_rollup counts exactly, the others may lag behind by some pages a CPU. */
+/* Resident memory in KiB.  smaps_rollup is exact; the others may lag behind by some pages per CPU. */
 static long resident_kib(void)
 {
     FILE *file = fopen("/proc/self/smaps_rollup", "r");
@@ -44,7 +44,7 @@ static long resident_kib(void)
     return kib;
 }
 
-/* Whether resident memory says anything here. */
+/* Whether resident memory is meaningful here. */
 static bool can_measure(void)
 {
     if (SANITIZED)
@@ -132,7 +132,7 @@ END_TEST
 START_TEST(compiled_rounds_do_not_grow) { run_rounds(0); }
 END_TEST
 
-/* Contexts come and go, with kernels in their caches. */
+/* Contexts with kernels in their caches are created and destroyed again and again. */
 START_TEST(contexts_do_not_grow)
 {
     for (int i = 0; i < 50; i++) {
@@ -175,7 +175,7 @@ int main(void)
 {
     Suite *suite = suite_create("conformance.leak");
     TCase *cases = tcase_create("resident memory");
-    tcase_add_test(cases, opjit_without_codegen_is_small); /* first: nothing of opjit has been touched yet */
+    tcase_add_test(cases, opjit_without_codegen_is_small); /* first, before anything of opjit has been touched */
     tcase_add_test(cases, interpreted_rounds_do_not_grow);
     tcase_add_test(cases, compiled_rounds_do_not_grow);
     tcase_add_test(cases, contexts_do_not_grow);

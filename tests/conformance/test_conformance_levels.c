@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conformance_levels.c - the random suite once more for every CPU level, code level and vector width, and with
- * caches so small that ordinary shapes get the stores of large ones: always the same bits. A level that this
- * machine lacks is compiled and not run, and the output says so. */
+/* test_conformance_levels.c - the random suite for every CPU level, code level and vector width, and with caches so
+ * small that ordinary shapes get the stores of large ones: always the same bits.  A level that this machine lacks is
+ * compiled and not run, and the output says so. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -65,7 +65,7 @@ static void run_here(opjit_context *context, DML_OPERATOR_TYPE type, const char 
     test_suite_run(&suite);
 }
 
-/* What a compile does up to the code, which opjit_compile_operator refuses to make for a machine that can't run it. */
+/* A compile up to the code, for machines for which opjit_compile_operator refuses because this one can't run it. */
 static opjit_status make_code(opjit_context *context, const test_case *c, const char *target, opjit_level level,
                               opjit_error *error)
 {

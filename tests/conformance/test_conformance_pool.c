@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conformance_pool.c - a kernel that runs on opjit's pool leaves the same bytes as on one thread, whatever the
- * number of threads, compiled and interpreted, gaps of the layout included.  What the bytes should be is other tests'
- * business. */
+/* test_conformance_pool.c - a kernel on opjit's pool writes the same bytes as on one thread, for any number of threads,
+ * compiled and interpreted, gaps of the layout included.  Which bytes are right is tested elsewhere. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +17,11 @@ typedef struct bed {
     opjit_context *context;
     opjit_pool *pools[POOLS];
     uint32_t flags;
-    uint64_t pieces; /* cases in which there was something to share */
+    uint64_t pieces; /* cases with work to share */
     uint64_t cases;  /* of all operators */
 } bed;
 
-/* A page is more than any descriptor here guarantees. */
+/* Page-aligned, which is more than any descriptor here guarantees. */
 static void *make_memory(uint64_t bytes)
 {
     void *memory = aligned_alloc(4096, (size_t)((bytes + 4095) / 4096 * 4096));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conformance_reproducible.c - artifacts that several threads make at once are, byte for byte, those that one
- * thread makes alone: for every target, at both levels.  Folders, environments and processes are
- * cli.reproducible's. */
+/* test_conformance_reproducible.c - artifacts that several threads make at once equal, byte for byte, those that one
+ * thread makes alone: for every target, at both levels.  cli.reproducible tests folders, environments and processes. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conformance_threads.c - many threads compile, call, optimize and release the same and different kernels of
- * one context, while its cache is cleared now and then.  Results are compared; under -DOPJIT_SANITIZE=thread so are
- * accesses. Threads only count what went wrong: Check's assertions belong to the thread that runs the test. */
+/* test_conformance_threads.c - many threads compile, call, optimize and release the same and different kernels of one
+ * context, while its cache is cleared now and then.  Results are compared; -DOPJIT_SANITIZE=thread also checks the
+ * accesses.  Threads only count failures, because Check's assertions belong to the thread that runs the test. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ typedef struct shared {
     opjit_kernel *common;            /* called and optimized by all */
     float expected[KEYS][HEIGHT * WIDTH];
     atomic_uint failures;
-    opjit_error error;               /* of one of them */
+    opjit_error error;               /* of one of the failures */
     atomic_flag error_set;
 } shared;
 
@@ -76,7 +76,7 @@ static void call_and_compare(shared *s, const opjit_kernel *kernel, int key)
     }
 }
 
-/* One key: with the common operator or one of its own, through the cache or past it. */
+/* One key: with the common operator or the thread's own, through the cache or bypassing it. */
 static void one_round(shared *s, test_random *r)
 {
     const int key = (int)test_random_below(r, KEYS);
@@ -162,7 +162,7 @@ END_TEST
 START_TEST(compiled_kernels_on_many_threads) { run_threads(false); }
 END_TEST
 
-/* --- one key, asked for by all at once ---------------------------------------------------------------------------- */
+/* --- one key, requested by all threads at once ------------------------------------------------------------------- */
 typedef struct race {
     opjit_context *context;
     opjit_operator *op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - adds two vectors on the first GPU that CUDA's driver knows, or HIP: `device cuda` or `device hip`. */
+/* device.c - adds two vectors on the first GPU of CUDA's driver, or of HIP: `device cuda` or `device hip`. */
 #include <opjit/device.h>
 #include <opjit/opjit.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static opjit_status run(opjit_context *context, opjit_kernel *kernel, float valu
     for (int i = 0; i < 2 && status == OPJIT_OK; i++)
         status = opjit_device_write(context, NULL, bindings[i].data, values, bindings[i].bytes, error);
     if (status == OPJIT_OK)
-        status = opjit_kernel_call(kernel, &call, error); /* returns before it is done */
+        status = opjit_kernel_call(kernel, &call, error); /* returns before it has run */
     if (status == OPJIT_OK)
         status = opjit_device_read(context, NULL, values, bindings[2].data, bindings[2].bytes, error); /* waits */
     for (int i = 0; i < 3; i++)

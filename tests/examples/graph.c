@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - causal softmax of a row of scores as one kernel: the mask is an operator, but no buffer; a C function
- * of the program's own is the last node. */
+/* graph.c - causal softmax of a row of scores as one kernel: the mask is an operator and no buffer; the last node is a
+ * C function of this program. */
 #include <limits.h>
 #include <math.h>
 #include <opjit/ffi.h>
@@ -59,7 +59,7 @@ int main(void)
     custom.args = args;
     custom.arg_count = 2;
     custom.function = (void (*)(void))percent;
-    options.flags = OPJIT_COMPILE_MASKS_ABSORB; /* masked scores count as -inf, whatever they are: they are never read */
+    options.flags = OPJIT_COMPILE_MASKS_ABSORB; /* masked scores count as -inf and are never read */
     for (int i = 0; i < 3; i++)
         edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &between[i] };
     for (int i = 0; i < 4; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_kernels.c - an application without a compiler: it links opjit-runtime and kernels that were compiled when
- * it was built (opjit_add_kernels of the models band_inplace.json and causal_mask.json), finds them by name and
- * runs them, on threads and in place.  `runtime_kernels LIBRARY.so` takes the kernels of a file that `opjit
- * compile` wrote instead. */
+/* runtime_kernels.c - an application without a compiler: it links opjit-runtime and kernels that were compiled when it
+ * was built (opjit_add_kernels of the models band_inplace.json and causal_mask.json), finds them by name and runs them,
+ * on threads and in place.  `runtime_kernels LIBRARY.so` loads the kernels from a file that `opjit compile` wrote
+ * instead. */
 #include <stdio.h>
 
 #include <opjit/artifact.h>
@@ -16,7 +16,7 @@ static int fail(const char *what, const opjit_error *error)
     return 1;
 }
 
-/* The band of band_inplace.json, in the memory of its own input. */
+/* The band of band_inplace.json, in its input's memory. */
 static int run_band(opjit_library *library, const opjit_executor *executor)
 {
     int32_t matrix[5][5];

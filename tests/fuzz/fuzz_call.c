@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_call.c - bytes as the structures of a call: struct_size, bindings, parameters, workspace and an executor that
- * keeps or breaks its contract.  The call is refused with a message and nothing has changed, or it writes to its outputs
- * and its workspace alone; where the executor kept the contract, the outputs are right. */
+/* fuzz_call.c - bytes as the structures of a call: struct_size, bindings, parameters, workspace, and an executor that
+ * keeps or breaks its contract.  Either the call is refused with a message and nothing has changed, or it writes to its
+ * outputs and its workspace only; if the executor kept its contract, the outputs are right. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +51,8 @@ static opjit_kernel *band(opjit_context *context, uint32_t flags)
         &(DML_DIAGONAL_MATRIX1_OPERATOR_DESC){ d, d, DML_TENSOR_DATA_TYPE_FLOAT32, { .Float32 = 1 }, 0, 1 }, &options);
 }
 
-/* Softmax over the rows of a table that a constant above 4 KiB holds, picked by an input of indices; then sums of its
- * columns, so that there is a workspace. */
+/* Softmax over rows of a table in a constant above 4 KiB, selected by an input of indices; then sums of its columns, so
+ * that there is a workspace. */
 static opjit_kernel *table(opjit_context *context, uint32_t flags)
 {
     static const uint32_t axes[] = { 1 }, columns[] = { 0 };
@@ -154,7 +154,7 @@ typedef struct memory {
     _Alignas(64) uint8_t arena[ARENA];
 } memory;
 
-/* A place in the arena, or one that is none. */
+/* A place in the arena, or an invalid one. */
 static opjit_binding take_binding(fuzz_reader *r, memory *m, const opjit_kernel_info *info, uint64_t bytes, uint32_t i)
 {
     opjit_binding b = { m->arena + (2048 * (size_t)i + 64) % ARENA, bytes };
@@ -163,7 +163,7 @@ static opjit_binding take_binding(fuzz_reader *r, memory *m, const opjit_kernel_
     case 2: b.data = m->arena + fuzz_choose(r, ARENA); break;
     case 3: b.bytes = fuzz_take(r, 1 + fuzz_choose(r, 8)); break;
     case 4: b.data = fuzz_sometimes(r, 128) ? NULL : (void *)(uintptr_t)fuzz_take(r, 8); break;
-    case 5: /* memory that the kernel has borrowed; for others it is any memory */
+    case 5: /* memory that this kernel has borrowed; for others it is any memory */
         if (info->meta->constants != 0)
             b.data = constant + fuzz_choose(r, CONSTANT_BYTES / 4) * 4;
         break;
@@ -178,11 +178,11 @@ static bool in_arena(const memory *m, const void *at, uint64_t bytes)
     return offset <= ARENA && bytes <= ARENA - offset;
 }
 
-/* Whether all that the call would touch if it were accepted is memory of this test. */
+/* Whether everything that the call would touch if it were accepted belongs to this test. */
 static bool is_ours(const memory *m, const opjit_kernel_info *info, const opjit_call *call)
 {
     if (call->binding_count != info->inputs + info->outputs || call->bindings == NULL)
-        return true; /* refused by its count */
+        return true; /* refused because of its count */
     for (uint32_t i = 0; i < call->binding_count; i++) {
         const opjit_binding *b = &call->bindings[i];
         const uintptr_t at = (uintptr_t)b->data - (uintptr_t)constant;
@@ -206,7 +206,7 @@ static void check_writes(const memory *m, const memory *before, const opjit_kern
     }
 }
 
-/* The same call on memory of its own, one after the other, by the interpreted kernel. */
+/* The same call on separate memory, in order, by the interpreted kernel. */
 static void check_outputs(opjit_kernel *reference, const memory *before, const memory *after,
                           const opjit_kernel_info *info, const opjit_call *call)
 {
@@ -262,7 +262,7 @@ static void take_call(fuzz_reader *r, memory *m, const opjit_kernel_info *info, 
         call->struct_size = (uint32_t)fuzz_take(r, 1 + fuzz_choose(r, 2));
 }
 
-/* As many bytes as struct_size says, so that a sanitizer sees what is read behind them. */
+/* As many bytes as struct_size says, so that a sanitizer notices reads past them. */
 static void *copy_struct(const opjit_call *call)
 {
     uint8_t *copy = malloc(call->struct_size > 4 ? call->struct_size : 4);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_custom.c - bytes as an opjit_custom_desc: it is refused with a message, or makes an operator whose kernel calls
- * the function once. */
+/* fuzz_custom.c - bytes as an opjit_custom_desc: either it is refused with a message, or it makes an operator whose
+ * kernel calls the function once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum { TENSORS = 72, ARGS = 80 };
 
 static uint32_t calls;
 
-/* Looks at no argument: whichever there are, the caller takes them away again. */
+/* Ignores its arguments, whichever they are: the caller removes them. */
 static int count_call(void)
 {
     calls++;
@@ -67,7 +67,7 @@ static void take_desc(fuzz_reader *r, opjit_custom_desc *d, graph_tensor *tensor
     take_args(r, d, args);
 }
 
-/* As many bytes as struct_size says, so that a sanitizer sees what is read behind them. */
+/* As many bytes as struct_size says, so that a sanitizer notices reads past them. */
 static void *copy_struct(const opjit_custom_desc *d)
 {
     const size_t size = d->struct_size > sizeof d->struct_size ? d->struct_size : sizeof d->struct_size;

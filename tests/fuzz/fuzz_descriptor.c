@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_descriptor.c - bytes as the fields of an operator's descriptor: it is refused with a message, or its interpreted
- * kernel does what the reference does.  Pointers are always good ones and buffers small: what is looked for is a
- * descriptor that is accepted and should not be, or the other way round a crash in refusing it. */
+/* fuzz_descriptor.c - bytes as the fields of a generator's descriptor: either it is refused with a message, or its
+ * interpreted kernel computes what the reference does.  Pointers are always valid and buffers small: the target looks
+ * for descriptors that are accepted and should not be, and for crashes while refusing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ typedef struct reader {
     size_t left;
 } reader;
 
-/* Little-endian; zeros behind the end. */
+/* Little-endian; zeros past the end. */
 static uint64_t take(reader *r, size_t bytes)
 {
     uint64_t value = 0;
@@ -31,7 +31,7 @@ static uint64_t take(reader *r, size_t bytes)
     return value;
 }
 
-/* Sizes have 16 bits: larger ones could only be refused, or be too much to run. */
+/* Sizes have 16 bits: larger ones could only be refused, or be too large to run. */
 static void take_tensor(reader *r, test_tensor *t)
 {
     const uint64_t has_strides = take(r, 1);
@@ -80,7 +80,7 @@ static void take_scalars(reader *r, test_case *c)
     }
 }
 
-/* Whether input and output may be one buffer: equal layouts, spelled equally. */
+/* Whether input and output may be one buffer: equal layouts, written equally. */
 static bool same_layout(const test_case *c)
 {
     const DML_BUFFER_TENSOR_DESC *in = &c->input.buffer, *out = &c->output.buffer;
@@ -108,7 +108,7 @@ static void broken(const char *what, const test_case *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static opjit_context *context;   /* one for all inputs: the fuzzer ends the process */
+    static opjit_context *context;   /* one for all inputs; the fuzzer ends the process */
     reader r = { data, size };
     opjit_operator *op = NULL;
     opjit_error error = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_disk.c - any bytes as a file of the disk cache: what the check accepts was written for the key in it, byte for
- * byte, and its image is sound; everything else has a reason.  The first byte says whether the file's and the image's
- * checksums are made right first. */
+/* fuzz_disk.c - any bytes as a file of the disk cache: what the check accepts was written for exactly the key in it,
+ * and its image is sound; everything else is refused with a reason.  The first byte says whether the checksums of the
+ * file and the image are corrected first. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_driver.c - runs a fuzz target without libFuzzer: over each file of its corpus, and over changed copies of it.
- * It looks for no coverage: new inputs are libFuzzer's work (-DOPJIT_FUZZ=ON), this keeps found ones from coming back.
+/* fuzz_driver.c - runs a fuzz target without libFuzzer: on each file of its corpus and on changed copies of it.  Not
+ * guided by coverage: libFuzzer finds new inputs (-DOPJIT_FUZZ=ON); this keeps found ones from coming back.
  *
  *     fuzz_ir FILE-OR-FOLDER...
  *
- * OPJIT_SEED sets the seed of the changes, OPJIT_FUZZ_ROUNDS how many changed copies each file gets. */
+ * OPJIT_SEED sets the seed of the changes, OPJIT_FUZZ_ROUNDS the number of changed copies per file. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <dirent.h>
@@ -30,7 +30,7 @@ static uint64_t next_random(driver *d)
     return d->random;
 }
 
-/* A fresh block of exactly size bytes, so that a sanitizer sees reads past its end. */
+/* A fresh block of exactly size bytes, so that a sanitizer notices reads past its end. */
 static uint8_t *copy_of(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size != 0 ? size : 1);
@@ -51,7 +51,7 @@ static void run(driver *d, const uint8_t *data, size_t size)
     d->inputs++;
 }
 
-/* One to four changes: a byte replaced, a bit turned, the end cut off, or a piece copied over another place. */
+/* Makes one to four changes: replaces a byte, flips a bit, cuts off the end, or copies a piece to another place. */
 static void run_changed(driver *d, const uint8_t *data, size_t size)
 {
     uint8_t *copy = copy_of(data, size);

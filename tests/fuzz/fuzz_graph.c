@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_graph.c - bytes as a DML_GRAPH_DESC of any operators: nodes, constants and edges, most of them legal.  It is
- * refused with a message and at a bounded cost, or the lowered graph run literally, the interpreted and the compiled
- * kernel give the same bytes. */
+/* fuzz_graph.c - bytes as a DML_GRAPH_DESC of any operators: nodes, constants and edges, most of them legal.  Either it
+ * is refused with a message at a bounded cost, or the lowered graph run literally, the interpreted kernel and the
+ * compiled kernel compute the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { NODES = 12, EDGES = 64, MOST_BYTES = 160 << 20 };
 
-/* More edges than there is room for are left out. */
+/* Drops edges for which there is no room. */
 static void add_input(graph_case *g, uint32_t index, uint32_t node, uint32_t input)
 {
     if (g->desc.InputEdgeCount < EDGES)
@@ -30,7 +30,7 @@ static uint32_t outputs_of(const graph_case *g, uint32_t node)
     return g->nodes[node].Type == DML_GRAPH_NODE_TYPE_CONSTANT ? 1 : g->operators[node].Operator->output_count;
 }
 
-/* Who drives each input of the node: a node before it, a graph's input, nobody, or now and then anything. */
+/* Draws what drives each input of the node: an earlier node, a graph's input, nothing, or now and then anything. */
 static void connect(fuzz_reader *r, graph_case *g, uint32_t node, const opjit_operator *op)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -66,7 +66,7 @@ static void add_constant(fuzz_reader *r, graph_case *g)
     graph_constant(g, data, bytes, NULL);
 }
 
-/* An operator that is legal by itself; false: it is not, and nothing was added. */
+/* Adds an operator that is legal by itself; false: it is not, and nothing was added. */
 static bool add_operator(fuzz_reader *r, graph_case *g, const op_def *def, const fuzz_shape *shape)
 {
     static fuzz_descriptor d;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_image.c - any bytes as a kernel's image: what the check accepts leads nowhere outside, and its kernel loads with
- * information that can be read, or is refused with a message.  No code of an image is run: nothing can check that.
- * The first byte says whether the checksum is made right first, without which few inputs would get any further. */
+/* fuzz_image.c - any bytes as a kernel's image: either the check accepts it, then nothing in it leads outside, and its
+ * kernel loads with readable information; or it is refused with a message.  No code of an image is run: nothing can
+ * check that.  The first byte says whether the checksum is corrected first, without which few inputs would get any
+ * further. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static void read_text(const opjit_kernel_meta *meta, uint32_t offset)
     read_bytes((const char *)meta + offset, strlen((const char *)meta + offset) + 1);
 }
 
-/* Everything that a reader of metadata looks at, so that a sanitizer sees what lies outside. */
+/* Reads everything that a reader of metadata uses, so that a sanitizer notices what lies outside. */
 static void read_meta(const opjit_kernel_meta *meta, size_t code_size)
 {
     const uint8_t *const base = (const uint8_t *)meta;
@@ -73,7 +74,7 @@ static void load(const void *image, size_t size)
     fuzz_meter_end(&meter, size, 1 << 20, 64);
 }
 
-/* Images behind a wrong checksum are refused, so it is made right. */
+/* Corrects the checksum, because images with a wrong one are refused. */
 static void fix_checksum(uint8_t *image, size_t size)
 {
     image_header header;

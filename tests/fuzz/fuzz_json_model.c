@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_json_model.c - any bytes as a model: JSON reader, resources, descriptors, operators, commands.  No file is read or
- * written and nothing is compiled; resources are kept small, so that an input costs no time for being large. */
+/* fuzz_json_model.c - any bytes as a model: JSON reader, resources, descriptors, operators, commands.  No file is read
+ * or written and nothing is compiled; resources are kept small, so that a large one costs no time. */
 #include "frontend/cli/model.h"
 #include "tests/support/fuzz.h"
 

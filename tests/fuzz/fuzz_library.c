@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_library.c - any bytes as a shared library that opjit wrote: it is refused with a message, or all that its
- * kernels' records lead to lies inside.  No code of it is run.  The first byte says whether the end of the file (its
- * magic, size and checksum) is made right first. */
+/* fuzz_library.c - any bytes as a shared library that opjit wrote: either it is refused with a message, or everything
+ * that its kernels' records lead to lies inside.  No code of it is run.  The first byte says whether the end of the
+ * file (its magic, size and checksum) is corrected first. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <opjit/abi.h>
@@ -33,7 +33,7 @@ static void fix_trailer(uint8_t *file, size_t size)
     memcpy(file + size - sizeof t, &t, sizeof t);
 }
 
-/* Reads every byte of the code and the constants that a kernel was given. */
+/* Reads every byte of a kernel's code and constants. */
 static void read_kernel(const opjit_kernel *kernel)
 {
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_npy.c - any bytes as a NumPy array file: what is accepted has exactly the data that its header says, and its
- * header, written again, is read as the same. */
+/* fuzz_npy.c - any bytes as a NumPy array file: what is accepted has exactly the data that its header describes, and
+ * its header, written and read again, is the same. */
 #include <stdlib.h>
 #include <string.h>
 

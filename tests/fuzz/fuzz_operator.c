@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_operator.c - bytes as the descriptor of any operator: it is refused with a message and at a bounded cost, or its
- * compiled kernel does what its interpreted one does, within its buffers. */
+/* fuzz_operator.c - bytes as the descriptor of any operator: either it is refused with a message at a bounded cost, or
+ * its compiled kernel computes what its interpreted one does, within its buffers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What an input of any size may take through the allocator: a compile of at most 4 buffers of FUZZ_BYTES. */
+/* The limit of any input's memory: a compile of at most 4 buffers of FUZZ_BYTES. */
 enum { MOST_BYTES = 96 << 20 };
 
 static opjit_kernel *compile(opjit_context *context, opjit_operator *op, uint32_t flags, opjit_level level)
@@ -23,7 +23,7 @@ static opjit_kernel *compile(opjit_context *context, opjit_operator *op, uint32_
     return kernel;
 }
 
-/* Both run on equal memory; every byte is compared. */
+/* Runs both on equal memory and compares every byte. */
 static void compare(opjit_kernel *a, opjit_kernel *b, uint64_t seed)
 {
     fuzz_memory x = { 0 }, y = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_oom_ir_passes.c - the pipeline with allocation 1, 2, 3 ... failing: the right status, and nothing is leaked. */
+/* test_oom_ir_passes.c - the pipeline with allocation 1, 2, 3 ... failing: the right status, and no leak. */
 #include <check.h>
 
 #include "ir/ir.h"
@@ -32,7 +32,7 @@ static const ir_sample samples[] = {
     { .kind = SAMPLE_SEQUENCE, .type = IR_F16, .rank = 2, .sizes = { 70, 80 }, .out_strides = { 1, 72 }, .late = true },
 };
 
-/* Whether the pipeline came to its end. */
+/* Whether the pipeline finished. */
 static bool run_once(const ir_sample *sample, const rt_target *target, failing *state)
 {
     ir_func f = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_oom_public.c - every public call that may allocate, with allocation 1, 2, 3 ... failing until none is left to
- * fail: each time OPJIT_OUT_OF_MEMORY, outputs NULL, nothing leaked and nothing broken.  LLVM's own memory is not the
- * hook's. */
+ * fail: each time OPJIT_OUT_OF_MEMORY, outputs NULL, nothing leaked and nothing broken.  LLVM's own memory does not go
+ * through the hook. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 /* --- an allocator that fails once --------------------------------------------------------------------------------- */
 
 static atomic_long live_blocks, live_bytes;
-static long countdown; /* allocations until the one that fails; 0: none does */
+static long countdown; /* allocations until the failing one; 0: none fails */
 static bool has_failed;
 
 static void *allocate(void *user, size_t size, size_t alignment)
@@ -31,7 +31,7 @@ static void *allocate(void *user, size_t size, size_t alignment)
     }
     memory = aligned_alloc(alignment < 16 ? 16 : alignment, (size + 63) / 64 * 64);
     ck_assert_ptr_nonnull(memory);
-    memset(memory, 0xa5, size); /* what is not written must not be read */
+    memset(memory, 0xa5, size); /* unwritten memory must not be read */
     atomic_fetch_add(&live_blocks, 1);
     atomic_fetch_add(&live_bytes, (long)size);
     return memory;
@@ -100,7 +100,7 @@ static opjit_status compile(const world *w, uint32_t flags, uint32_t late_count,
     return opjit_compile_operator(w->context, w->op, &options, out, error);
 }
 
-/* --- one row a call: the status, after checking that what it gives is whole or NULL ------------------------------- */
+/* --- one row per call: the status, after a check that its output is complete or NULL ----------------------------- */
 
 static void check_output(opjit_status status, const void *out)
 {
@@ -208,7 +208,8 @@ static opjit_status explain(world *w, opjit_error *error)
     return status;
 }
 
-/* Three of the operator: one reads input 0, one that one's output, and one a constant, small or bound to the kernel. */
+/* Three nodes of the operator: one reads input 0, one reads that node's output, and one a constant, small or bound to
+ * the kernel. */
 static opjit_status with_graph(world *w, size_t constant_bytes, const opjit_compile_options *options, int *stages,
                                opjit_artifact *artifact, opjit_kernel **out, opjit_error *error)
 {
@@ -265,7 +266,7 @@ static opjit_status graph_code(world *w, opjit_error *error)
     return graph_with(w, 0, 5000, error);
 }
 
-/* A context of its own for the fake driver's device, and a kernel with a constant of its own, called once. */
+/* A context for the fake driver's device, and a kernel with a constant of its own, called once. */
 static opjit_status device(world *w, opjit_error *error)
 {
     world there = *w;
@@ -352,7 +353,7 @@ static opjit_status artifact_libraries(world *w, opjit_error *error)
     return artifact_outputs(w, OPJIT_ARTIFACT_ARCHIVE, OPJIT_ARTIFACT_LIBRARY_HEADER, error);
 }
 
-/* A library's file, made once with memory that never fails. */
+/* A library's file, made once with an allocator that never fails. */
 static const char *library_path(void)
 {
     static char path[] = "/tmp/opjit-oom-XXXXXX";
@@ -496,7 +497,7 @@ START_TEST(fails_one_by_one)
                       fail_at, opjit_status_name(status), error.message);
         ck_assert_msg(!failed || strstr(error.message, "out of memory") != NULL, "%s, allocation %ld: %s",
                       rows[_i].name, fail_at, error.message);
-        /* Nothing is broken: the same call now works. */
+        /* Nothing is broken: the same call now succeeds. */
         ck_assert_msg(rows[_i].run(&w, &error) == OPJIT_OK, "%s after allocation %ld: %s", rows[_i].name, fail_at,
                       error.message);
         tear_down(&w);

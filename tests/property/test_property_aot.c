@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_aot.c - kernels compiled ahead of time: every operator with every type, and random descriptors of all
- * operators, as objects that the system's compilers and linkers take, in C and C++, called by their typed and their
- * packed entry: the memory afterwards is what the interpreter leaves, which other properties hold against references.
- * One batch of a failure again: OPJIT_SEED=<seed> ./property_aot. */
+ * operators, as objects that the system's compilers and linkers accept, in C and C++, called through their typed and
+ * their packed entry.  They leave the memory that the interpreter leaves, which other properties compare with
+ * references.  To run one batch of a failure again: OPJIT_SEED=<seed> ./property_aot. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
@@ -19,7 +19,7 @@
 
 enum { CALLS = 2, FEW = 150 };
 
-/* How a program is made of its source in one language. */
+/* How a program is built from its source in one language. */
 typedef struct toolchain {
     const char *compile, *link, *language, *kernels; /* kernels: what is linked to it */
 } toolchain;
@@ -221,7 +221,7 @@ static void check_program(aot_batch *b, const aot_folder *folder, const uint64_t
     dlclose(library);
 }
 
-/* On another machine: all calls are written down, made there, and read. */
+/* For another machine: writes all calls down, runs them there, and reads the answers. */
 static void write_request(FILE *file, const aot_memory *m, const aot_subject *s, uint32_t kernel, uint64_t workspace)
 {
     const uint32_t count = m->info.inputs + m->info.outputs;
@@ -249,7 +249,7 @@ static FILE *open_file(const aot_folder *folder, const char *name, const char *m
     return file;
 }
 
-/* False: the program ended before it had answered. */
+/* False: the program ended before it answered. */
 static bool read_answer(FILE *file, const aot_memory *m, const aot_subject *s, uint32_t kernel)
 {
     for (uint32_t k = 0; k < m->info.inputs + m->info.outputs; k++)
@@ -259,8 +259,8 @@ static bool read_answer(FILE *file, const aot_memory *m, const aot_subject *s, u
     return true;
 }
 
-/* Runs kernels from first on in one process.  How far it came: to the end, or to one at which qemu 7.2 ended with an
- * assertion of its own, as it does where vectors are converted to integers. */
+/* Runs kernels from `first` on in one process.  Returns how far it got: to the end, or to one at which qemu 7.2 failed
+ * an assertion of its own, as it does where vectors are converted to integers. */
 static uint32_t run_emulated(const aot_batch *b, const struct mode *mode, const aot_folder *folder,
                              const aot_memory *memory, const long *at, uint32_t first)
 {
@@ -302,7 +302,7 @@ static void check_emulated(aot_batch *b, const struct mode *mode, const aot_fold
     free(at);
 }
 
-/* By the runtime, out of the library. */
+/* Through the runtime, from the library. */
 static void check_in_library(aot_batch *b, opjit_library *library, const aot_subject *s)
 {
     opjit_kernel *kernel;
@@ -384,7 +384,7 @@ static void run_mode(aot_batch *b, const struct mode *mode)
     const uint32_t all = b->count;
     for (const toolchain *t = mode->toolchains; t->compile != NULL; t++) {
         if (mode->emulator != NULL && t != mode->toolchains && b->count > FEW)
-            b->count = FEW; /* emulation takes long */
+            b->count = FEW; /* emulation is slow */
         if (is_there(t->compile) && is_there(t->link))
             run_toolchain(b, mode, t, &folder, workspaces);
         else
@@ -396,7 +396,7 @@ static void run_mode(aot_batch *b, const struct mode *mode)
     free(workspaces);
 }
 
-/* What OPJIT_CASES counts are hundredths of all subjects. */
+/* OPJIT_CASES counts hundredths of all subjects. */
 START_TEST(objects)
 {
     const struct mode *mode = &modes[_i];
@@ -412,7 +412,7 @@ START_TEST(objects)
 }
 END_TEST
 
-/* With OPJIT_TEST_FOREIGN=1 (foreign.aot) the modes of other machines, else those of this one. */
+/* With OPJIT_TEST_FOREIGN=1 (foreign.aot) the modes of other machines, otherwise those of this one. */
 int main(void)
 {
     const int count = (int)(sizeof modes / sizeof *modes);

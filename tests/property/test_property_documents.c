@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_property_documents.c - the examples of the operators' documents, through the reference and through the
- * library, and the reference's own number conversions: what all random tests stand on. Two errata:
- * DIAGONAL_MATRIX1's first example prints 1 for a Value of 7, and a Delta of -2 for UINT8 means 254. */
+/* test_property_documents.c - the examples in the operators' documents, through the reference and through the library,
+ * and the reference's own number conversions: the basis of all random tests.  Two errata: DIAGONAL_MATRIX1's first
+ * example prints 1 for a Value of 7, and a Delta of -2 for UINT8 means 254. */
 #include <check.h>
 #include <limits.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_property_generators.c - thousands of random descriptors of each operator: whatever way the kernel is made
- * and run, the whole memory afterwards is bit for bit what the reference says. One case of a failure again:
+/* test_property_generators.c - thousands of random descriptors of each generator: whichever way the kernel is made and
+ * run, the whole memory afterwards equals the reference's bit for bit.  To run one case of a failure again:
  * OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_generators; OPJIT_CASES for longer runs. */
 #include <check.h>
 #include <inttypes.h>
@@ -97,7 +97,8 @@ START_TEST(compiled_variation_results)
 }
 END_TEST
 
-/* More elements than FLOAT32 has consecutive integers: the index itself is rounded.  Compiled, for it takes a while. */
+/* More elements than FLOAT32 has consecutive integers: the index itself is rounded.  Compiled, because it takes a
+ * while. */
 static void run_long(opjit_context *context, DML_TENSOR_DATA_TYPE type, uint64_t start, uint64_t delta)
 {
     static const test_mode mode = { .name = "compiled, threads", .how = TEST_THREADS };
@@ -134,7 +135,7 @@ START_TEST(indices_beyond_2_to_24)
 }
 END_TEST
 
-/* Long rows, none of which begins where the one before does in its line: a piece and two cuts each. */
+/* Long rows that all begin at different offsets in their lines: a piece and two cuts each. */
 static void run_odd(opjit_context *context, DML_TENSOR_DATA_TYPE type, bool has_input, int32_t begin)
 {
     static const test_mode mode = { .name = "compiled, threads", .how = TEST_THREADS };
@@ -171,8 +172,8 @@ START_TEST(rows_of_odd_width)
 }
 END_TEST
 
-/* Sequences that overflow, or whose values are one for another reason, from some element on or from the first, as many
- * times as is not or just worth a loop, and more.  Rows are dense, or begin anywhere. */
+/* Sequences that overflow, or whose values become constant for another reason, from the first element or a later one
+ * on, for runs below, at and above the length that is worth a loop.  Rows are dense, or begin anywhere. */
 typedef struct resting {
     DML_TENSOR_DATA_TYPE type;
     uint64_t start, delta;
@@ -254,8 +255,8 @@ START_TEST(sequences_that_come_to_rest)
 }
 END_TEST
 
-/* Whole numbers in equal steps, of which rounds of one binade are not all converted: ties of both kinds, and each
- * binade's end anywhere in a round. */
+/* Whole numbers in equal steps, for which rounds within one binade are not fully converted: ties of both kinds, and
+ * each binade's end anywhere in a round. */
 static const resting whole_sequences[] = {
     { HALF, 0x0000, 0x3c00, 60001 }, /* e */
     { HALF, 0x3c00, 0x3c00, 65519 }, /* 1 + e, up to the last one that is no infinity */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_property_graph.c - random graphs against their nodes' references run one after the other, with a buffer for
- * each value that its readers see as their own descriptors say: reshaped, transposed, broadcast, in part.  As
- * lowered, through the passes, as code.  One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number>
+/* test_property_graph.c - random graphs against their nodes' references run one after the other, with a buffer for each
+ * value that its readers see through their own descriptors: reshaped, transposed, broadcast, in part.  As lowered,
+ * through the passes, as code.  To run one case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number>
  * ./property_graph. */
 #include <check.h>
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static const DML_OPERATOR_TYPE binary[] = { DML_OPERATOR_ELEMENT_WISE_ADD, DML_O
 
 typedef enum value_kind { INPUT, CONSTANT, NODE } value_kind;
 
-/* What some tensor's bytes are when all has run. */
+/* What a tensor's bytes are after the run. */
 typedef struct value {
     value_kind kind;
     uint32_t index; /* of the graph's input, or of the node */
@@ -97,7 +97,7 @@ static void mark_written(value *v)
     }
 }
 
-/* Small numbers: what they are added up and multiplied to need not stay small. */
+/* Small numbers; their sums and products need not stay small. */
 static void fill(trial *t, value *v)
 {
     const ref_tensor tensor = ref_tensor_of(&v->tensor.desc);
@@ -143,7 +143,7 @@ static void link_view(const trial *t, test_tensor *out, uint32_t rank)
     out->buffer.Strides = out->strides;
 }
 
-/* The value as it is, its dimensions in another order, some repeated, or its elements as if they were packed. */
+/* The value as it is, with its dimensions permuted, some repeated, or its elements as if they were packed. */
 static void draw_shape(trial *t, const value *v, test_tensor *out)
 {
     const uint32_t rank = v->tensor.buffer.DimensionCount;
@@ -172,10 +172,10 @@ static void draw_shape(trial *t, const value *v, test_tensor *out)
         out->strides[1] = 1;
     }
     if (!is_readable(v, out))
-        draw_shape(t, v, out); /* sooner or later it is drawn as it is */
+        draw_shape(t, v, out); /* eventually it is drawn as it is */
 }
 
-/* Strides for sizes that are given; 0 everywhere where nothing better is found. */
+/* Strides for the given sizes; 0 everywhere where nothing better is found. */
 static void draw_strides(trial *t, const value *v, const test_tensor *like, test_tensor *out)
 {
     const uint32_t rank = like->buffer.DimensionCount;
@@ -212,7 +212,7 @@ static void connect(trial *t, value *from, uint32_t to, uint32_t input)
 static void random_layout(trial *t, test_tensor *out)
 {
     test_tensor_random_layout(t->r, out, true);
-    if (out->interleaved) { /* no address tells by itself which element it is; test_fe_graph.c has that case */
+    if (out->interleaved) { /* no address alone tells which element it is; test_fe_graph.c has that case */
         out->buffer.Strides = NULL;
         out->buffer.TotalTensorSizeInBytes = 0;
     }
@@ -278,8 +278,7 @@ static void add_reader(trial *t)
 
 /* --- nodes whose outputs have another shape, or need more than an element of their input -------------------------- */
 
-/* The one input `in` of the value a, and the output, whose sizes are those of the input until the node says
- * otherwise. */
+/* The input `in`, which is value a, and the output, whose sizes are the input's until the node changes them. */
 typedef struct mover {
     trial *t;
     value *a;
@@ -287,7 +286,7 @@ typedef struct mover {
     uint32_t rank, axis;
 } mover;
 
-/* The node's own value, still without its elements. */
+/* The node's own value, still without elements. */
 static void *moved(mover *m, DML_OPERATOR_TYPE type, const void *desc, uint32_t inputs)
 {
     const uint32_t node = graph_operator(&m->t->graph, type, desc, "mover");
@@ -385,7 +384,7 @@ static void add_mover(trial *t)
     mover m = { .t = t, .a = &t->values[test_random_below(t->r, t->count)], .out = &t->values[t->count].tensor };
 
     if (m.a->tensor.span > 8 * ELEMENTS_MAX)
-        m.a = &t->values[0]; /* graphs are to stay small */
+        m.a = &t->values[0]; /* graphs must stay small */
     draw_shape(t, m.a, &m.in);
     m.rank = m.in.buffer.DimensionCount;
     m.axis = (uint32_t)test_random_below(t->r, m.rank);
@@ -444,7 +443,7 @@ static void end_trial(trial *t)
 
 /* --- runs --------------------------------------------------------------------------------------------------------- */
 
-/* Bindings of the inputs that are used, and fresh outputs. */
+/* Binds the used inputs and fresh outputs. */
 static uint32_t bind(const trial *t, opjit_binding *bindings)
 {
     uint32_t count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_property_in_place.c - outputs in the memory of inputs, wherever the kernel says that it can: random operators
- * of every kind and random graphs give the bits of the same call with buffers of their own, and change nothing else.
- * One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_in_place. */
+/* test_property_in_place.c - outputs in the memory of inputs, wherever the kernel allows it: random operators of every
+ * kind and random graphs compute the same bits as with separate buffers, and change nothing else.  To run one case of a
+ * failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_in_place. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const test_mode modes[] = {
 };
 enum { INTERPRETED = 2 }; /* the first of them */
 
-static uint64_t shared_calls; /* how many had an output in an input's memory */
+static uint64_t shared_calls; /* calls with an output in an input's memory */
 
 static const test_mode *draw_mode(test_random *r, bool codegen)
 {
@@ -60,7 +60,7 @@ static void check_operator(in_place_trial *t, opjit_context *context, const DML_
     t->mode = draw_mode(t->r, codegen);
     const opjit_compile_options options = options_of(t->mode);
     opjit_status status = opjit_operator_create(context, op, &made, &error);
-    if (status == OPJIT_LIMIT) /* a layout that it doesn't take */
+    if (status == OPJIT_LIMIT) /* a layout that it refuses */
         return;
     ck_assert_msg(status == OPJIT_OK, IN_PLACE_WHERE "%s", IN_PLACE_AT(t), error.message);
     status = test_compile_operator(context, made, &options, &t->kernel, &error);
@@ -70,7 +70,7 @@ static void check_operator(in_place_trial *t, opjit_context *context, const DML_
     opjit_operator_release(made);
 }
 
-/* Operators of whole rows: each draws its fields for one input and output of one shape. */
+/* Operators on whole rows: each draws its fields for one input and output of the same shape. */
 static void draw_rows(in_place_trial *t, opjit_context *context, bool codegen)
 {
     static const DML_OPERATOR_TYPE types[] = {
@@ -172,7 +172,7 @@ static uint32_t any_value(const net *n)
                                            : (uint32_t)test_random_below(n->t->r, n->count);
 }
 
-/* What a node reads: as it is, or across. */
+/* What a node reads: the value, or its transpose. */
 static const DML_TENSOR_DESC *reading(const net *n)
 {
     const bool square = n->rank >= 2 && n->sizes[n->rank - 1] == n->sizes[n->rank - 2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_invalid.c - descriptors that are wrong in one field, systematically, and descriptors of random bytes.
- * Each is refused with a status and one line that names operator and field; none crashes.  What a wrong call or option
- * gets is in test_property_refused.c. */
+ * Each is refused with a status and one line that names operator and field; none crashes.  Wrong calls and options are
+ * in test_property_refused.c. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tests/support/cases.h"
 #include "tests/support/checker.h"
 
-/* A valid operator of the given type, data type and rank, with every optional part there. */
+/* A valid operator of the given type, data type and rank, with all optional parts. */
 static void make_valid(test_case *c, DML_OPERATOR_TYPE type, DML_TENSOR_DATA_TYPE dtype, uint32_t rank)
 {
     test_desc *d = &c->desc;
@@ -50,7 +50,7 @@ static void make_valid(test_case *c, DML_OPERATOR_TYPE type, DML_TENSOR_DATA_TYP
     }
 }
 
-static unsigned refusals;            /* of this test's process, for its report */
+static unsigned refusals;            /* in this process, for its report */
 
 /* The case must be refused with a message that begins with the operator's name and names the field. */
 static void expect_refused(opjit_context *context, const test_case *c, const char *field)
@@ -131,7 +131,7 @@ static void wrong_strides(opjit_context *context, const test_case *c, test_tenso
     const test_tensor valid = *t;
     const uint32_t rank = t->buffer.DimensionCount;
     for (uint32_t i = 0; i < rank; i++) {
-        if (t->sizes[i] > 2) { /* (size - 1) * stride must pass the limit by itself */
+        if (t->sizes[i] > 2) { /* (size - 1) * stride alone must exceed the limit */
             t->strides[i] = UINT32_MAX;
             expect_refused(context, c, "Tensor.Strides");
         }
@@ -139,7 +139,7 @@ static void wrong_strides(opjit_context *context, const test_case *c, test_tenso
         if (is_output)
             expect_refused(context, c, "Tensor.Strides");
         t->strides[i] = valid.strides[i];
-        if (is_output && i + 1 < rank) { /* the same stride twice: the second element of both is one */
+        if (is_output && i + 1 < rank) { /* the same stride twice: two coordinates share an element */
             t->strides[i] = valid.strides[i + 1];
             expect_refused(context, c, "Tensor.Strides");
             t->strides[i] = valid.strides[i];
@@ -204,7 +204,7 @@ static DML_TENSOR_DATA_TYPE *value_type(test_case *c)
     }
 }
 
-/* Sizes, rank and type of DIAGONAL_MATRIX1's input are the output's. */
+/* DIAGONAL_MATRIX1's input must have the output's sizes, rank and type. */
 static void wrong_input(opjit_context *context, test_case *c)
 {
     test_tensor *in = &c->input;
@@ -225,7 +225,7 @@ static void wrong_input(opjit_context *context, test_case *c)
     }
     in->buffer.DimensionCount = rank - 1;
     expect_refused(context, c, "InputTensor.DimensionCount");
-    in->buffer.DimensionCount = rank + 1; /* the size behind the last one is made a legal one */
+    in->buffer.DimensionCount = rank + 1; /* the size after the last one is legal */
     in->sizes[rank < 8 ? rank : 7] = rank < 8 ? 1 : in->sizes[7];
     expect_refused(context, c, "InputTensor.DimensionCount");
     in->buffer.DimensionCount = rank;
@@ -287,7 +287,7 @@ START_TEST(unknown_operators_are_refused)
 END_TEST
 
 /* --- random bytes ------------------------------------------------------------------------------------------------- */
-/* Number of bytes that are random: few, so that some descriptors get past the first check. */
+/* How many bytes are random: few, so that some descriptors pass the first check. */
 static void scramble(test_random *r, void *memory, size_t bytes)
 {
     for (uint64_t n = test_random_below(r, 4); n != 0; n--)

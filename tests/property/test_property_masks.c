@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_property_masks.c - rows that a band masks, reduced or made a softmax of, as one graph: through the passes
- * and as code, bit for bit what the nodes' formulas give as they are lowered.  The band may be any, and so may the
- * rows' lengths: loops end where the mask cuts, in the middle of vectors, before the first element or behind the
- * last one. One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_masks. */
+/* test_property_masks.c - rows masked by a band and then reduced or made a softmax, as one graph: through the passes
+ * and as code, bit for bit what the nodes' formulas give as lowered.  Bands and row lengths are arbitrary: loops end
+ * where the mask cuts, in the middle of vectors, before the first element or after the last one.  To run one case of a
+ * failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_masks. */
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -43,7 +43,7 @@ static uint32_t element_size(DML_TENSOR_DATA_TYPE type)
 
 /* --- the graph ---------------------------------------------------------------------------------------------------- */
 
-/* Scores where the band is not, else -inf or 0: one node, or a condition and IF.  Gives the node. */
+/* Scores outside of the band, else -inf or 0: one node, or a condition and IF.  Returns the node. */
 static uint32_t add_mask(trial *t, test_random *r, graph_tensor *tensor)
 {
     static graph_tensor condition;
@@ -179,7 +179,7 @@ static void run_trial(opjit_context *context, const test_mode *mode, uint64_t nu
     t.sizes[0] = 1 + (uint32_t)test_random_below(r, 3);
     t.sizes[1] = 1 + (uint32_t)test_random_below(r, MOST_ROWS);
     t.sizes[2] = 1 + (uint32_t)test_random_below(r, MOST_COLUMNS);
-    if (test_random_below(r, 2) == 0) /* rows of whole vectors, as they mostly are */
+    if (test_random_below(r, 2) == 0) /* rows of whole vectors, as is common */
         t.sizes[2] = (t.sizes[2] + 31) / 32 * 32;
     graph_begin(&t.graph, context, 8);
     add_reader(&t, r, &tensor, add_mask(&t, r, &tensor));

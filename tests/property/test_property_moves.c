@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_property_moves.c - thousands of random descriptors of each operator that moves elements, every type, any
- * legal layout, index tensors of every type with numbers inside and outside: whatever way the kernel is made and
- * run, the whole memory of every output afterwards is bit for bit what the reference says, and no input has
- * changed. One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_moves; OPJIT_CASES for
- * longer runs. */
+/* test_property_moves.c - thousands of random descriptors of each operator that moves elements: every type, any legal
+ * layout, index tensors of every type with numbers inside and outside.  Whichever way the kernel is made and run, the
+ * whole memory of every output equals the reference's bit for bit, and no input has changed.  To run one case of a
+ * failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_moves; OPJIT_CASES for longer runs. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_pointwise.c - random descriptors of every pointwise operator: the interpreter's result is what the
- * reference allows, bit for bit where the formula has no function of mathematics in it, and compiled code of any
- * target, level and split leaves the same bits as the interpreter.  Nothing outside of the output's elements is
- * written. One case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_pointwise. */
+ * reference allows, bit for bit where the formula has no mathematical function; compiled code of any target, level and
+ * division of the work computes the interpreter's bits.  Nothing outside of the output's elements is written.  To run
+ * one case of a failure again: OPJIT_SEED=<seed> OPJIT_CASE=<number> ./property_pointwise. */
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -35,7 +35,7 @@ static const test_mode modes[] = {
 };
 #define MODE_COUNT (sizeof modes / sizeof *modes)
 
-/* One case between guards, and what all of its runs begin with. */
+/* One case between guards, and the state from which each of its runs starts. */
 typedef struct trial {
     const pointwise_case *c;
     test_random *random;
@@ -44,7 +44,7 @@ typedef struct trial {
     test_buffer inputs[REF_INPUTS_MAX], output;
     uint8_t *before[REF_INPUTS_MAX], *output_before; /* the buffers' whole memory */
     uint8_t *interpreted;                            /* the output's binding, NaNs made equal */
-    const void *given;                               /* what the inputs hold; NULL: random elements */
+    const void *given;                               /* the inputs' contents; NULL: random elements */
     char where[256];                                 /* for messages */
 } trial;
 
@@ -109,7 +109,7 @@ static void unify_nans(const pointwise_case *c, void *base)
     }
 }
 
-/* The element whose byte is at `at`, with the inputs that it was made of. */
+/* Reports the element that contains byte `at`, with the inputs that it was computed from. */
 static void report_element(const trial *t, int64_t at)
 {
     const ref_tensor out = ref_tensor_of(&t->c->output.desc);
@@ -140,7 +140,7 @@ static void wrong(const trial *t, const char *text)
     ck_abort_msg("%s: %s", t->where, text);
 }
 
-/* The copy of the output gets what the reference makes of the buffers as they were. */
+/* Runs the reference on the copy of the output, with the buffers as they were. */
 static void expect(trial *t)
 {
     const size_t binding = (size_t)(t->output.data - t->output.memory);
@@ -280,7 +280,7 @@ START_TEST(results)
 }
 END_TEST
 
-/* Inputs that are turned in registers, or would be but for their sizes: what matters is where elements go, so that
+/* Inputs that are transposed in registers, or would be except for their sizes.  Only where elements go matters, so
  * these operators stand for all. */
 static const DML_OPERATOR_TYPE across[] = {
     DML_OPERATOR_ELEMENT_WISE_IDENTITY, DML_OPERATOR_CAST,
@@ -303,7 +303,7 @@ START_TEST(results_across)
 }
 END_TEST
 
-/* inf times what rounds to 0, or to the least number: either is right. */
+/* inf times a number that rounds to 0 or to the smallest number: either is right. */
 START_TEST(infinite_alpha)
 {
     static const uint16_t given[] = { 0xd680, 0xd67f, 0xd600, 0xd4c0, 0x0000, 0xfbff }; /* -104, -103.9, -96, -76, 0 */

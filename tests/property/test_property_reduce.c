@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_property_reduce.c - random descriptors of REDUCE (but for logarithms), ARGMIN, ARGMAX and HARDMAX: any
- * sizes, axes, types and layouts; whatever way the kernel is made and run, the output's memory is bit for bit the
- * reference's. Softmax, its logarithm and REDUCE with logarithms, interpreted: close to the formula; compiled: the
+/* test_property_reduce.c - random descriptors of REDUCE (except logarithms), ARGMIN, ARGMAX and HARDMAX: any sizes,
+ * axes, types and layouts; whichever way the kernel is made and run, the output's memory equals the reference's bit for
+ * bit.  Softmax, its logarithm and REDUCE with logarithms: interpreted, close to the formula; compiled, the
  * interpreter's bits. */
 #include <check.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static DML_TENSOR_DATA_TYPE draw(test_random *r, const DML_TENSOR_DATA_TYPE *typ
     return types[test_random_below(r, count)];
 }
 
-/* The type of the input, and of numbers of elements in the output. */
+/* The input's type, and the type of counts in the output. */
 static DML_TENSOR_DATA_TYPE input_type(test_random *r, DML_OPERATOR_TYPE type, DML_REDUCE_FUNCTION function)
 {
     static const DML_TENSOR_DATA_TYPE reals[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
@@ -87,7 +87,7 @@ static void draw_axes(test_random *r, reduce_case *c)
     }
 }
 
-/* columns: of rows of that many, the last axis reduced; 0: any sizes and axes. */
+/* columns: rows of that many, reduced over the last axis; 0: any sizes and axes. */
 static void draw_case(test_random *r, DML_OPERATOR_TYPE type, uint32_t columns, reduce_case *c)
 {
     static const DML_TENSOR_DATA_TYPE numbers[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
@@ -111,7 +111,7 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, uint32_t columns, 
         c->axes[0] = 0;
         c->axis_count = 1;
     }
-    if (!hardmax && !columns && rank == 2 && test_random_chance(r, 12)) { /* few and long: their blocks are a stage */
+    if (!hardmax && !columns && rank == 2 && test_random_chance(r, 12)) { /* few and long: blocks become a stage */
         const uint32_t along = (uint32_t)test_random_below(r, 2);
         c->input.sizes[along] = 65000 + (uint32_t)(test_random_chance(r, 50) ? 4632 : test_random_below(r, 9000));
         c->input.sizes[1 - along] = 1 + (uint32_t)test_random_below(r, 3);
@@ -153,7 +153,7 @@ static void reference(const void *user, const void *const *inputs, void *output)
         ref_hardmax(&c->desc.hardmax1, input, output);
 }
 
-/* Few different numbers, so that there are ties. */
+/* Few different numbers, so that ties occur. */
 static operator_case case_of(const reduce_case *c)
 {
     return (operator_case){ .op = &c->op,
@@ -184,7 +184,7 @@ START_TEST(random_descriptors)
 }
 END_TEST
 
-/* Rows of several blocks of 4096, which GPUs share out. */
+/* Rows of several blocks of 4096, which GPUs distribute. */
 START_TEST(long_rows)
 {
     static const uint32_t columns[] = { 4097, 8192, 36001 };
@@ -231,7 +231,7 @@ static double value_of(DML_TENSOR_DATA_TYPE type, uint64_t bits)
                                                   : d;
 }
 
-/* The result at these coordinates by the textbook's formula, in as many digits as there are. */
+/* The result at these coordinates by the textbook formula, in as many digits as possible. */
 static double result_of(const reduce_case *c, const void *data, const uint32_t at[8])
 {
     const ref_tensor in = ref_tensor_of(&c->input.desc);
@@ -278,7 +278,7 @@ static void check_formula(const reduce_case *c, const test_buffer *in, const tes
     }
 }
 
-/* Numbers above 0, of which sums have logarithms; for softmax of both signs, some of them masked; or anything. */
+/* Numbers above 0 for logarithms of sums; of both signs for softmax, some of them masked; or anything. */
 static void fill_formula(test_random *r, const reduce_case *c, bool wild, const test_buffer *in)
 {
     const DML_TENSOR_DATA_TYPE type = c->input.buffer.DataType;
@@ -355,7 +355,7 @@ int main(void)
     Suite *suite = suite_create("property.reduce");
     TCase *tcase = tcase_create("random descriptors");
     tcase_add_loop_test(tcase, random_descriptors, 0, OPERATORS);
-    tcase_add_loop_test(tcase, long_rows, 0, 5); /* not HARDMAX, whose reference looks at all of a row for each element */
+    tcase_add_loop_test(tcase, long_rows, 0, 5); /* not HARDMAX, whose reference reads a whole row per element */
     tcase_add_loop_test(tcase, random_formulas, 0, FORMULAS);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

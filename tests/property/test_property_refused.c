@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_property_refused.c - wrong calls, wrong options and NULL for every parameter of the public interface: each is
- * refused with a status and a message, and the output's bytes stay as they were.
- * Kernels are interpreted ones: what is refused is the same for all. */
+ * refused with a status and a message, and the output's bytes do not change.  Kernels are interpreted, because refusals
+ * are the same for all kernels. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

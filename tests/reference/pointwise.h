@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise.h - operators whose output element depends on the input elements at the same coordinates: one literal
- * formula each, by family, and the loop around them (ref_pointwise.c).  Functions of mathematics leave a margin. */
+ * formula each, by family, and the loop around them (ref_pointwise.c).  Mathematical functions have a margin. */
 #ifndef OPJIT_TESTS_REFERENCE_POINTWISE_H
 #define OPJIT_TESTS_REFERENCE_POINTWISE_H
 
@@ -15,7 +15,7 @@ typedef struct ref_element {
     uint64_t bits;
 } ref_element;
 
-/* What an output element may be: these bits, or, where exact is not set, any value of the range. */
+/* What an output element may be: exactly these bits, or, where exact is not set, any value of the range. */
 typedef struct ref_result {
     bool exact;
     uint64_t bits;
@@ -27,24 +27,24 @@ typedef struct ref_argument {
     const void *data;
 } ref_argument;
 
-/* Writes what the operator writes.  Where its formula leaves a margin, elements of actual, a binding of the output's
- * layout, are taken over if they are within it. */
+/* Writes the operator's output.  Where its formula has a margin, elements of actual, a binding with the output's
+ * layout, are copied if they lie within it. */
 void ref_pointwise(const DML_OPERATOR_DESC *op, const ref_argument inputs[REF_INPUTS_MAX],
                    const DML_TENSOR_DESC *output_desc, const void *actual, void *output);
 
 /* --- what there is (ref_pointwise_rows.c) ------------------------------------------------------------------------- */
 typedef struct ref_pointwise_row {
     DML_OPERATOR_TYPE type;
-    uint32_t level;       /* from which on it has these types; the first one introduced the operator */
+    uint32_t level;       /* the feature level from which it has these types; the first row introduces the operator */
     const char *tensors;  /* a letter a tensor, in the descriptor's order; equal letters are of one type; in upper case:
                              sizes may be 1 where the first tensor's are not */
-    const char *types[2]; /* of letter a and letter b: sets by their letters, see the table */
+    const char *types[2]; /* of letter a and letter b: sets of types by their letters, see the table */
 } ref_pointwise_row;
 
-/* Rows of one operator stand together, the newest last. */
+/* Rows of one operator are adjacent, the newest last. */
 extern const ref_pointwise_row ref_pointwise_rows[];
 extern const uint32_t ref_pointwise_row_count;
-/* The row that holds at a feature level, 0: without one; NULL: none. */
+/* The row that applies at a feature level, 0: without one; NULL: none. */
 const ref_pointwise_row *ref_pointwise_row_of(DML_OPERATOR_TYPE type, uint32_t level);
 bool ref_pointwise_allows(const ref_pointwise_row *row, char letter, uint32_t level, DML_TENSOR_DATA_TYPE dtype);
 /* The only rank that the row's operator has from that level on; 0: all from 1 to 8. */
@@ -64,11 +64,11 @@ uint64_t ref_integer_of(ref_element x);
 ref_result ref_result_of(DML_TENSOR_DATA_TYPE dtype, ref_range range);
 ref_result ref_result_bits(uint64_t bits);
 
-/* --- families: whether the operator is one of theirs, and its result -------------------------------------------- */
+/* --- families: each says whether the operator is one of its own, and its result ---------------------------------- */
 /* Formulas in floats; x are the inputs (absent: 0). */
 bool ref_element_wise_float(const DML_OPERATOR_DESC *op, ref_floats f, const ref_range *x, ref_range *out);
 bool ref_activation(const DML_OPERATOR_DESC *op, ref_floats f, const ref_range *x, ref_range *out);
-/* Formulas in integers of dtype, extended; only the low bits of the result count. */
+/* Formulas on integers of dtype, extended; only the low bits of the result matter. */
 bool ref_element_wise_integer(const DML_OPERATOR_DESC *op, DML_TENSOR_DATA_TYPE dtype, const uint64_t *x,
                               ref_result *out);
 /* Operators that mix types: comparisons, IF, CAST, quantization. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* range.h - floats of which more than one is right.  A formula's operations round once each and have one result; a
- * function of mathematics may be off by its bound, and what is computed from it by a little more.  A range holds all
- * results that are allowed; it is one number as long as only operations made it. */
+/* range.h - floats with more than one right value.  Each operation of a formula rounds once and has one result; a
+ * mathematical function may be off by its bound, and what is computed from it by a little more.  A range holds all
+ * results that are allowed; it is a single number as long as only operations made it. */
 #ifndef OPJIT_TESTS_REFERENCE_RANGE_H
 #define OPJIT_TESTS_REFERENCE_RANGE_H
 
@@ -25,7 +25,7 @@ ref_range ref_div(ref_floats f, ref_range a, ref_range b);
 /* (a > b or a is NaN) ? a : b, and with < */
 ref_range ref_max(ref_range a, ref_range b);
 ref_range ref_min(ref_range a, ref_range b);
-/* function(x), which grows where x is more than one number, within the margin that functions are allowed. */
+/* function(x), which must be increasing where x is more than one number, with the margin that functions are allowed. */
 ref_range ref_function(ref_floats f, long double (*function)(long double), ref_range x);
 ref_range ref_function2(ref_floats f, long double (*function)(long double, long double), double x, double y);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_activation.c - the formulas of ACTIVATION operators of one element, in floats.  Those with e^x are written so
+/* ref_activation.c - the formulas of ACTIVATION operators on one element, in floats.  Those with e^x are written so
  * that they neither overflow nor cancel where the function does not. */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT by the book: for each line along the axis, one element
- * after the other in the direction.  FLOAT16 is accumulated in float, each output rounded. */
+/* ref_cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT, literally: for each line along the axis, one element
+ * after the other in the direction.  FLOAT16 is accumulated in float, and each output rounded. */
 #include <string.h>
 
 #include "tests/reference/reference.h"
@@ -60,7 +60,7 @@ void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool pro
     for (uint64_t e = 0; e < ref_tensor_elements(&out); e++) {
         uint32_t at[8];
         ref_tensor_coordinates(&out, e, at);
-        if (at[desc->Axis] != 0) /* a line is done at its first element */
+        if (at[desc->Axis] != 0) /* the whole line is done at its first element */
             continue;
         uint64_t total = start(in.dtype, product);
         for (uint32_t i = 0; i < size; i++) {

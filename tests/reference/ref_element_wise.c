@@ -78,7 +78,7 @@ static bool float_functions(const DML_OPERATOR_DESC *op, ref_floats f, const ref
     }
 }
 
-/* A bound of CLIP1: of the tensor's type. */
+/* A bound of CLIP1, in the tensor's type. */
 static double typed(DML_TENSOR_DATA_TYPE dtype, const DML_SCALAR_UNION *value)
 {
     return ref_float_of((ref_element){ dtype, ref_scalar_bits(dtype, value) });
@@ -172,7 +172,7 @@ bool ref_element_wise_float(const DML_OPERATOR_DESC *op, ref_floats f, const ref
     }
 }
 
-/* --- integers: modulo 2^N, so in 64 bits where no sign or quotient is looked at --------------------------------- */
+/* --- integers: modulo 2^N, so in 64 bits unless the sign or a quotient matters ----------------------------------- */
 
 typedef struct integers {
     bool is_signed;
@@ -211,7 +211,7 @@ static uint64_t raised(uint64_t base, uint64_t power)
     return power == 0 ? 1 : half * half * (power % 2 != 0 ? base : 1);
 }
 
-/* 1 / base^power, toward zero: the numbers whose powers are not beyond 1. */
+/* 1 / base^power, toward zero: nonzero for few bases only. */
 static uint64_t reciprocal(integers t, uint64_t base, bool odd)
 {
     if (t.is_signed && (int64_t)base == -1)

@@ -10,7 +10,7 @@
  * copied. */
 #include "tests/reference/reference.h"
 
-/* An index or length by its sign and size. */
+/* An index or length as sign and magnitude. */
 typedef struct number {
     bool negative;
     uint64_t magnitude;
@@ -26,7 +26,7 @@ static number number_of(const ref_tensor *t, uint64_t bits)
     return value < 0 ? (number){ true, 0 - (uint64_t)value } : (number){ false, (uint64_t)value };
 }
 
-/* The coordinate below n that the number means; *out_hit: without clamping. */
+/* The coordinate below n that the number denotes; *out_hit: without clamping. */
 static uint32_t coordinate(number x, uint32_t n, bool *out_hit)
 {
     *out_hit = x.negative ? x.magnitude <= n : x.magnitude < n;
@@ -41,7 +41,7 @@ static uint32_t clamped(number x, uint32_t n)
     return coordinate(x, n, &hit);
 }
 
-/* The last `count` of the coordinates become those of tensor t, zeros before them. */
+/* The last `count` coordinates become those of tensor t, with zeros before them. */
 static void align_right(const ref_tensor *t, const uint32_t *coordinates, uint32_t count, uint32_t out[8])
 {
     for (uint32_t d = 0; d < t->rank; d++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_join.c - JOIN: each input in turn is copied behind the ones before it, along Axis; SPLIT: each output in turn is
- * filled from where the one before it ended. */
+/* ref_join.c - JOIN: copies each input after the previous one, along Axis; SPLIT: fills each output from where the
+ * previous one ended. */
 #include "tests/reference/reference.h"
 
 void ref_join(const DML_JOIN_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)

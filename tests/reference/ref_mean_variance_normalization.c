@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION1 by the book: for each group of elements along the
+/* ref_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION1, literally: for each group of elements along the
  * axes its mean and variance, in the documented order of sums, then its elements.  Every operation rounds to float
- * (FLOAT64: double); of activations RELU alone. */
+ * (FLOAT64: double).  RELU is the only activation. */
 #include <math.h>
 
 #include "tests/reference/reference.h"
@@ -19,7 +19,7 @@ static double rounded(const group *g, double x)
     return ref_rounded(g->in.dtype, x);
 }
 
-/* Where element k of those that are normalised together is, row-major over the axes. */
+/* The coordinates of element k of those that are normalised together, row-major over the axes. */
 static void coordinates(const group *g, uint64_t k, uint32_t at[8])
 {
     for (uint32_t d = g->in.rank; d-- > 0;) {
@@ -45,7 +45,7 @@ static double term(void *user, uint64_t k)
     return rounded(g, off * off);
 }
 
-/* Of the elements, or of the squares of what they are off the mean. */
+/* The average of the elements, or of the squares of their distances from the mean. */
 static double average(const group *g, const double *mean)
 {
     group terms = *g;
@@ -53,7 +53,7 @@ static double average(const group *g, const double *mean)
     return rounded(g, ref_sum(g->in.dtype, g->lanes, g->count, term, &terms) / rounded(g, (double)g->count));
 }
 
-/* Scale or Bias there, whose sizes of 1 stand for all. */
+/* Scale or Bias at these coordinates; a size of 1 applies to all. */
 static double factor(const DML_TENSOR_DESC *desc, const void *base, const uint32_t at[8])
 {
     const ref_tensor t = ref_tensor_of(desc);
@@ -63,7 +63,7 @@ static double factor(const DML_TENSOR_DESC *desc, const void *base, const uint32
     return ref_real(t.dtype, ref_get(&t, base, own));
 }
 
-/* The elements that have the coordinates g->at but along the axes. */
+/* Normalises the elements with the coordinates g->at, except along the axes. */
 static void normalise(const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *desc, const group *g, const void *scale,
                       const void *bias, void *output)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_padding.c - PADDING and PADDING1: the input surrounded by the value, or walked over again from where its edge
- * is: EDGE stays there, REFLECTION and SYMMETRIC turn round (REFLECTION without standing on the edge twice), WRAP
- * goes on at the other end.  Found by walking, one step an element of padding. */
+/* ref_padding.c - PADDING and PADDING1: the input surrounded by the value, or by elements found by walking on from its
+ * edge: EDGE stays there, REFLECTION and SYMMETRIC turn round (REFLECTION without standing on the edge twice), WRAP
+ * continues at the other end.  One step per element of padding. */
 #include "tests/reference/reference.h"
 
-/* The element `steps` away from element 0 of n, to the left; from the other end it is the mirror image. */
+/* The element `steps` to the left of element 0 of n; from the other end it is the mirror image. */
 static uint32_t walk(DML_PADDING_MODE mode, uint32_t n, uint32_t steps)
 {
     uint32_t at = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_pointwise.c - the loop over the elements of a pointwise operator, and how elements become numbers and back.
+/* ref_pointwise.c - the loop over the elements of a pointwise operator, and conversions between elements and numbers.
  * FLOAT16 is computed in FLOAT32 and rounded at the end.  The formulas are in the files of the families. */
 #include "tests/reference/pointwise.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_pointwise_rows.c - which types the pointwise operators take from which feature level on, from their documents. */
+/* ref_pointwise_rows.c - the types that pointwise operators accept from each feature level on, from their documents. */
 #include <string.h>
 
 #include "tests/reference/pointwise.h"
@@ -7,9 +7,9 @@
 #define ELEMENT_WISE(NAME) DML_OPERATOR_ELEMENT_WISE_##NAME
 #define ACTIVATION(NAME) DML_OPERATOR_ACTIVATION_##NAME
 
-/* Sets of types, a letter each: f FLOAT32 and FLOAT16, g FLOAT32 (both with FLOAT64 where there is no feature level),
- * d FLOAT64, s signed integers and u unsigned ones of 64 to 8 bits, i and v of 32 to 8, k INT32, w UINT32, c INT8,
- * b UINT8. */
+/* Sets of types, one letter each: f FLOAT32 and FLOAT16, g FLOAT32 (both with FLOAT64 where there is no feature level),
+ * d FLOAT64, s signed integers and u unsigned ones of 64 to 8 bits, i and v of 32 to 8, k INT32, w UINT32, c INT8, b
+ * UINT8. */
 #define ALL "dfsu"
 #define NUMBER "fsu"
 

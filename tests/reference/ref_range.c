@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_range.c - arithmetic on ranges of floats.  A float operation done in double and rounded to float is rounded
- * right, for doubles have more than twice the digits. */
+/* ref_range.c - arithmetic on ranges of floats.  A float operation done in double and then rounded to float is rounded
+ * correctly, because doubles have more than twice the digits. */
 #include "tests/reference/range.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@ ref_range ref_exactly(double value)
     return (ref_range){ value, value };
 }
 
-/* The range from the least to the greatest of four results; equal ones keep the first one's sign of zero.  Where
- * only some are NaN, such as inf times what may be 0 or more, so may the result be. */
+/* The range from the smallest to the largest of four results; equal ones keep the first one's sign of zero.  If only
+ * some are NaN, as for inf times something that may be 0, so may the result be. */
 static ref_range around(ref_floats f, const double results[4])
 {
     ref_range range = ref_exactly(ref_round(f, results[0]));
@@ -97,7 +97,7 @@ static ref_range with_margin(ref_floats f, long double least, long double greate
     return range;
 }
 
-/* Of 0 and infinities, whole results have no margin: e^0 is 1. */
+/* Results for 0 and infinities that are whole have no margin: e^0 is 1. */
 static bool is_special(double x, long double value)
 {
     return (x == 0 || isinf(x)) && (isinf(value) || truncl(value) == value);

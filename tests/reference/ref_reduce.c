@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_reduce.c - REDUCE, ARGMIN, ARGMAX and HARDMAX by the book: each output element looks at its elements of the
- * input one by one.  Floating sums and products are taken in the documented order: element k in lane k mod 32 if
- * the last dimension of more than one element is reduced, else in the only one; blocks of 4096 elements; lanes fold
- * by halves. */
+/* ref_reduce.c - REDUCE, ARGMIN, ARGMAX and HARDMAX, literally: each output element reads its elements of the input one
+ * by one.  Floating sums and products are in the documented order: element k in lane k mod 32 if the last dimension of
+ * more than one element is reduced, otherwise in a single lane; blocks of 4096 elements; lanes fold by halves. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +68,8 @@ static uint64_t bits_of(DML_TENSOR_DATA_TYPE dtype, double x)
            : dtype == DML_TENSOR_DATA_TYPE_FLOAT16 ? ref_half_of_float(f) : word;
 }
 
-/* One operation, rounded to the type that is accumulated in: double has more than twice the digits of float, so
- * rounding twice is rounding once. */
+/* One operation, rounded to the type of accumulation: double has more than twice the digits of float, so rounding twice
+ * equals rounding once. */
 static double rounded(const values *v, double x)
 {
     return v->in.dtype == DML_TENSOR_DATA_TYPE_FLOAT64 ? x : (double)(float)x;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_scalar.c - element types: their sizes, and the conversions that the documents ask for.
- * FLOAT16 has no type in C; its values are looked up by what they mean, (-1)^s * 2^(e-15) * 1.m, not by bit tricks. */
+/* ref_scalar.c - element types: their sizes, and the conversions that the documents require.  C has no type for
+ * FLOAT16; its values are searched by what they mean, (-1)^s * 2^(e-15) * 1.m, without bit tricks. */
 #include <math.h>
 #include <string.h>
 
@@ -63,8 +63,8 @@ float ref_float_of_half(uint16_t half)
     return (float)(sign * ldexp(1024 + mantissa, exponent - 25));
 }
 
-/* The value of a positive half's bits, with 2^16 for infinity: that is where the next half would lie, and so the
- * halfway point below it decides between the largest half and infinity. */
+/* The value of a positive f16's bits, with 2^16 for infinity: the next f16 would lie there, so the midpoint below it
+ * decides between the largest f16 and infinity. */
 static double half_value(uint16_t half)
 {
     return half == HALF_INFINITY ? 65536.0 : (double)ref_float_of_half(half);
@@ -74,7 +74,7 @@ uint16_t ref_half_of_double(double value)
 {
     const double magnitude = fabs(value);
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
-    uint16_t below = 0;              /* the largest half that is not above magnitude */
+    uint16_t below = 0;              /* the largest f16 not above magnitude */
     uint16_t above = HALF_INFINITY;
     if (isnan(value))
         return sign | HALF_NAN;
@@ -87,7 +87,7 @@ uint16_t ref_half_of_double(double value)
         else
             above = middle;
     }
-    /* The differences are exact where they are close: then neither number is above twice the other. */
+    /* The differences are exact where they are close, because then neither number is above twice the other. */
     const double down = magnitude - half_value(below);
     const double up = half_value(above) - magnitude;
     if (down < up || (down == up && below % 2 == 0))

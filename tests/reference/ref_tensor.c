@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_tensor.c - where the elements of a tensor lie: the text of DML_BUFFER_TENSOR_DESC as code. */
+/* ref_tensor.c - the addresses of a tensor's elements: the text of DML_BUFFER_TENSOR_DESC as code. */
 #include <string.h>
 
 #include "tests/reference/reference.h"

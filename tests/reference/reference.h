@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reference.h - the operators once more, written from their documents alone: one literal loop over coordinates each.
- * This is what the library's results are compared with, so it shares no code with it and sees the public headers only.
- * It is neither fast nor does it check anything: descriptors are valid ones.  Elements are handled as their bits in the
- * low bytes of a uint64_t, which needs a little-endian machine. */
+/* reference.h - the operators a second time, written from their documents alone: one literal loop over coordinates
+ * each.  The library's results are compared with these, so they share no code with it and use the public headers only.
+ * They are not fast and check nothing: descriptors are valid.  Elements are handled as bits in the low bytes of a
+ * uint64_t, which requires a little-endian machine. */
 #ifndef OPJIT_TESTS_REFERENCE_H
 #define OPJIT_TESTS_REFERENCE_H
 
@@ -11,7 +11,7 @@
 
 #include <opjit/dml.h>
 
-/* --- operators: output is the start of the binding, and so is input, which is NULL where the tensor is absent ----- */
+/* --- operators: output and input are the starts of bindings; input is NULL where the tensor is absent ------------ */
 void ref_diagonal_matrix(const DML_DIAGONAL_MATRIX_OPERATOR_DESC *desc, void *output);
 void ref_diagonal_matrix1(const DML_DIAGONAL_MATRIX1_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_fill_value_constant(const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC *desc, void *output);
@@ -37,11 +37,11 @@ void ref_gather_elements(const DML_GATHER_ELEMENTS_OPERATOR_DESC *desc, ref_inpu
 void ref_gather_nd1(const DML_GATHER_ND1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_one_hot(const DML_ONE_HOT_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 
-/* --- operators over axes; arg: ARGMAX, or ARGMIN, whose fields are the same ------------------------------------- */
-void ref_reduce(const DML_REDUCE_OPERATOR_DESC *desc, const void *input, void *output); /* but for logarithms */
+/* --- operators over axes; arg: ARGMAX, or ARGMIN, which has the same fields -------------------------------------- */
+void ref_reduce(const DML_REDUCE_OPERATOR_DESC *desc, const void *input, void *output); /* except logarithms */
 void ref_arg(const DML_ARGMAX_OPERATOR_DESC *desc, bool max, const void *input, void *output);
 void ref_hardmax(const DML_ACTIVATION_HARDMAX1_OPERATOR_DESC *desc, const void *input, void *output);
-/* product: CUMULATIVE_PRODUCT, whose fields are the same. */
+/* product: CUMULATIVE_PRODUCT, which has the same fields. */
 void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool product, const void *input, void *output);
 void ref_lp_normalization(const DML_LP_NORMALIZATION_OPERATOR_DESC *desc, const void *input, void *output);
 /* scale, bias: NULL where absent; of activations RELU alone. */
@@ -60,7 +60,7 @@ typedef struct ref_tensor {
     DML_TENSOR_DATA_TYPE dtype;
     uint32_t rank;
     uint32_t sizes[8];
-    uint64_t strides[8];             /* elements; written out where the descriptor has none */
+    uint64_t strides[8];             /* elements; filled in where the descriptor has none */
 } ref_tensor;
 
 ref_tensor ref_tensor_of(const DML_TENSOR_DESC *desc);
@@ -69,7 +69,7 @@ uint64_t ref_tensor_elements(const ref_tensor *t);
 uint64_t ref_tensor_span(const ref_tensor *t);
 /* The coordinates of the element with this row-major index. */
 void ref_tensor_coordinates(const ref_tensor *t, uint64_t element, uint32_t coordinates[8]);
-/* Where the element lies behind the start of the binding, in elements. */
+/* The distance of the element from the start of the binding, in elements. */
 uint64_t ref_tensor_offset(const ref_tensor *t, const uint32_t coordinates[8]);
 uint64_t ref_load(const ref_tensor *t, const void *base, uint64_t offset);
 void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits);

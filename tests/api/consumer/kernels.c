@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.c - a program with kernels that were compiled when it was built, and nothing else of opjit. */
+/* kernels.c - a program that uses kernels compiled when it was built, and nothing else of opjit. */
 #include "consumer_kernels.h"
 #include "late_kernels.h"
 
@@ -15,7 +15,7 @@ int main(void)
     for (int y = 0; y < 4; y++)
         for (int x = 0; x < 5; x++)
             wrong += matrix[y][x] != (x == y ? 1.0f : 0.0f);
-    kernels_eye(matrix[0], 1); /* Offset is given here */
+    kernels_eye(matrix[0], 1); /* the late field Offset */
     for (int y = 0; y < 4; y++)
         for (int x = 0; x < 5; x++)
             wrong += matrix[y][x] != (x == y + 1 ? 1.0f : 0.0f);

@@ -11,7 +11,7 @@ static int fail(const char *what, const opjit_error *error)
     return 1;
 }
 
-/* The library for devices is found beside ours, and finds no driver where there is none. */
+/* The device library is found beside ours, and finds no driver where there is none. */
 static int check_devices(void)
 {
     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
