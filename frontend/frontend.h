@@ -121,6 +121,7 @@ typedef struct fe_subject {
     const DML_GRAPH_DESC *desc; /* borrowed, as late */
     const char *const *late;    /* a graph's late fields, "node.Field" */
     uint32_t late_count;
+    uint64_t compile_id;        /* opjit_event's; 0: nobody wants events */
 } fe_subject;
 
 /* A graph with the late fields that options (may be NULL) name. */
@@ -237,6 +238,8 @@ typedef struct fe_unit {
     fe_options options;      /* its target is own, its name is NULL or name */
     char name[FE_NAME_SIZE]; /* the kernel's */
     rt_hash key;
+    uint64_t compile_id;     /* opjit_event's, as node_names; NULL: nobody wants events */
+    const char *const *node_names;
     const void *subject_key; /* the subject's half of the key, in the graph's arena; NULL: nothing is put on disk */
     size_t subject_key_size;
     const opjit_codegen *codegen; /* NULL: none was needed so far */
@@ -265,6 +268,10 @@ typedef struct fe_label {
     char text[192];
 } fe_label;
 fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_target *target); /* shape: NULL: none */
+
+/* Sends the event of a unit that was compiled, if anybody wants it; bytes: of its code. */
+void opjit_fe_report_compile(const fe_unit *unit, opjit_event_subject subject, uint64_t bytes,
+                             const rt_kernel_times *times);
 
 /* OPJIT_DUMP (dump.c): what a compile writes into files for its reader. */
 enum { FE_DUMP_GRAPH = 1, FE_DUMP_IR = 2, FE_DUMP_IR_ALL = 4, FE_DUMP_LLVM = 8, FE_DUMP_ASM = 16, FE_DUMP_OBJ = 32 };

@@ -5,6 +5,19 @@
 
 #include "frontend/aot/artifact.h"
 
+/* As one compile: the versions share its time. */
+OUT_OF_LINE static void report(const opjit_artifact *a, const fe_shipped *k, uint64_t bytes, double codegen_ms)
+{
+    rt_kernel_times times = { .codegen_ms = codegen_ms };
+
+    for (uint32_t i = 0; i < a->target_count; i++) {
+        times.lower_ms += k->versions[i].unit->program.lower_ms;
+        times.passes_ms += k->versions[i].unit->program.passes_ms;
+    }
+    times.compile_ms = times.lower_ms + times.passes_ms + codegen_ms;
+    opjit_fe_report_compile(k->versions[0].unit, OPJIT_EVENT_ARTIFACT, bytes, &times);
+}
+
 static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codegen_emit emit, rt_bytes *out,
                              opjit_error *error)
 {
@@ -19,6 +32,7 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
                                 .kernel = &kernel };
     codegen_version *versions;
     codegen_result result = { .entries = NULL };
+    const double start = opjit_fe_now();
     opjit_status status = OPJIT_OK;
 
     TRY(opjit_fe_codegen(a->context->core, &codegen, error));
@@ -37,8 +51,10 @@ static opjit_status generate(const opjit_artifact *a, const fe_shipped *k, codeg
     }
     opjit_rt_bytes_init(&result.bytes, request.allocator);
     status = versions == NULL ? opjit_rt_no_memory(error) : codegen->compile(&request, &result, error);
-    if (status == OPJIT_OK)
+    if (status == OPJIT_OK) {
         *out = result.bytes;
+        report(a, k, out->size, opjit_fe_now() - start);
+    }
     opjit_rt_arena_free(&arena);
     return status;
 }

@@ -34,6 +34,8 @@ typedef struct cli_options {
     const char *output;  /* compile: the folder */
     const char *library; /* compile: the libraries' name */
     bool prefix_model;   /* compile: symbols begin with the model's name */
+    const char *trace;   /* run, compile: the file for a trace; NULL: none */
+    struct cli_trace *recorder; /* that is on its way; NULL: none */
 } cli_options;
 
 typedef int (*cli_command_fn)(const cli_options *options); /* gives the exit status */

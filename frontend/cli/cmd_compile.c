@@ -14,6 +14,7 @@
 #include "frontend/cli/files.h"
 #include "frontend/cli/late.h"
 #include "frontend/cli/symbol.h"
+#include "frontend/cli/trace.h"
 
 static const struct {
     const char *name, *extension;
@@ -305,17 +306,12 @@ static int compile(compiler *c)
     return result;
 }
 
-int opjit_cli_compile_ahead(const cli_options *options)
+static int compile_models(const cli_options *options)
 {
     compiler c = { .options = options };
     opjit_artifact_options artifact = OPJIT_ARTIFACT_OPTIONS_INIT;
     opjit_error error;
     int result = EXIT_FAILED;
-    if (options->output == NULL) {
-        opjit_rt_error_set(&error, OPJIT_INVALID_ARGUMENT, "compile: -o DIR is missing: see opjit --help");
-        opjit_cli_complain(NULL, NULL, &error);
-        return EXIT_USAGE;
-    }
     artifact.targets = options->targets;
     artifact.target_count = options->target_count;
     artifact.name = options->library;
@@ -329,4 +325,18 @@ int opjit_cli_compile_ahead(const cli_options *options)
     opjit_context_destroy(c.context);
     opjit_rt_arena_free(&c.arena);
     return result;
+}
+
+int opjit_cli_compile_ahead(const cli_options *options)
+{
+    opjit_error error;
+    cli_options traced;
+    cli_trace trace;
+    if (options->output == NULL) {
+        opjit_rt_error_set(&error, OPJIT_INVALID_ARGUMENT, "compile: -o DIR is missing: see opjit --help");
+        opjit_cli_complain(NULL, NULL, &error);
+        return EXIT_USAGE;
+    }
+    opjit_cli_trace_begin(&trace, options, &traced);
+    return opjit_cli_trace_end(&trace, compile_models(&traced));
 }

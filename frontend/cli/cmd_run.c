@@ -15,6 +15,7 @@
 #include "frontend/cli/npy.h"
 #include "frontend/cli/number.h"
 #include "frontend/cli/run_device.h"
+#include "frontend/cli/trace.h"
 #include "frontend/frontend.h"
 
 #define FLUSH_AT 65536u /* bytes of output that are gathered */
@@ -100,17 +101,22 @@ static opjit_status write_file(cli_model *m, const cli_command *c)
     return status;
 }
 
-static opjit_status dispatch(cli_model *m, const cli_command *c, const opjit_executor *executor)
+static opjit_status dispatch(cli_model *m, const cli_command *c, const opjit_executor *executor, cli_trace *trace)
 {
     opjit_call call = OPJIT_CALL_INIT;
     call.bindings = c->bindings;
     call.binding_count = c->binding_count;
     call.executor = executor;
-    return opjit_cli_at(m, c->json, opjit_kernel_call(c->dispatchable->kernel, &call, &m->report.error));
+    const cli_dispatchable *const d = c->dispatchable;
+    return opjit_cli_at(m, c->json,
+                        trace == NULL ? opjit_kernel_call(d->kernel, &call, &m->report.error)
+                                      : opjit_cli_trace_call(trace, d->json->key, d->json->key_length, d->kernel, &call,
+                                                             &m->report.error));
 }
 
-/* device: NULL: kernels run here. */
-static opjit_status run_commands(cli_model *m, const opjit_executor *executor, const cli_device *device)
+/* device: NULL: kernels run here.  trace: NULL: none. */
+static opjit_status run_commands(cli_model *m, const opjit_executor *executor, const cli_device *device,
+                                 cli_trace *trace)
 {
     for (uint32_t i = 0; i < m->command_count; i++) {
         const cli_command *const c = &m->commands[i];
@@ -118,7 +124,7 @@ static opjit_status run_commands(cli_model *m, const opjit_executor *executor, c
             TRY(opjit_cli_device_fetch(m, device, c));
         switch (c->kind) {
         case CLI_DISPATCH:
-            TRY(device != NULL ? opjit_cli_device_dispatch(m, device, c) : dispatch(m, c, executor));
+            TRY(device != NULL ? opjit_cli_device_dispatch(m, device, c) : dispatch(m, c, executor, trace));
             break;
         case CLI_PRINT: TRY(print(m, c)); break;
         case CLI_WRITE_FILE: TRY(write_file(m, c)); break;
@@ -134,7 +140,7 @@ static opjit_status run_on_device(cli_model *m)
     opjit_status status = opjit_cli_device_open(m, &device);
 
     if (status == OPJIT_OK)
-        status = run_commands(m, NULL, device);
+        status = run_commands(m, NULL, device, NULL);
     opjit_cli_device_close(m, device);
     return status;
 }
@@ -163,12 +169,12 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
     if (opjit_cli_on_device(options))
         return run_on_device(m);
     TRY(opjit_cli_pool(options, &pool, &m->report.error));
-    status = run_commands(m, opjit_pool_executor(pool), NULL);
+    status = run_commands(m, opjit_pool_executor(pool), NULL, options->recorder);
     opjit_pool_destroy(pool);
     return status;
 }
 
-int opjit_cli_run(const cli_options *options)
+static int run(const cli_options *options)
 {
     opjit_context *context = NULL;
     opjit_error error;
@@ -183,4 +189,12 @@ int opjit_cli_run(const cli_options *options)
     opjit_cli_model_free(&m);
     opjit_context_destroy(context);
     return result;
+}
+
+int opjit_cli_run(const cli_options *options)
+{
+    cli_options traced;
+    cli_trace trace;
+    opjit_cli_trace_begin(&trace, options, &traced);
+    return opjit_cli_trace_end(&trace, run(&traced));
 }

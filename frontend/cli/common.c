@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "frontend/cli/cli.h"
+#include "frontend/cli/trace.h"
 
 int opjit_cli_complain(const char *file, const char *place, const opjit_error *error)
 {
@@ -76,14 +77,12 @@ bool opjit_cli_on_device(const cli_options *options)
     return strcmp(options->executor, "cuda") == 0 || strcmp(options->executor, "hip") == 0;
 }
 
-/* What was ignored: "opjit,warning,disk cache,/proc/x,reason" becomes "opjit: warning: disk cache: /proc/x: reason".  Nobody
- * asked for a disk cache in the usual folder, so that one is not missed. */
-static void show_warning(void *user, const opjit_event *event)
+/* What was ignored: "opjit,warning,disk cache,/proc/x,reason" becomes "opjit: warning: disk cache: /proc/x: reason".
+ * Nobody asked for a disk cache in the usual folder, so that one is not missed. */
+static void show_warning(const cli_options *options, const opjit_event *event)
 {
-    static const char start[] = "opjit,warning,", cache[] = "opjit,warning,disk cache,";
-    const cli_options *const options = user;
-    if (event->kind != OPJIT_EVENT_WARNING || strncmp(event->line, start, sizeof start - 1) != 0 ||
-        (!options->cache_named && strncmp(event->line, cache, sizeof cache - 1) == 0))
+    static const char start[] = "opjit,warning,";
+    if (event->kind != OPJIT_EVENT_WARNING || (!options->cache_named && event->subject == OPJIT_EVENT_DISK_CACHE))
         return;
     fputs("opjit: warning: ", stderr);
     for (const char *c = event->line + sizeof start - 1; *c != '\0'; c++)
@@ -91,12 +90,28 @@ static void show_warning(void *user, const opjit_event *event)
     fputc('\n', stderr);
 }
 
+static bool is_verbose(void)
+{
+    const char *const verbose = getenv("OPJIT_VERBOSE");
+    return verbose != NULL && verbose[0] != '\0' && strcmp(verbose, "0") != 0;
+}
+
+static void on_event(void *user, const opjit_event *event)
+{
+    const cli_options *const options = user;
+    if (options->recorder != NULL)
+        opjit_cli_trace_event(options->recorder, event);
+    if (is_verbose())
+        fprintf(stderr, "%s\n", event->line);
+    else if (!options->quiet)
+        show_warning(options, event);
+}
+
 opjit_status opjit_cli_context(const cli_options *options, opjit_context **out, opjit_error *error)
 {
     opjit_context_options context = OPJIT_CONTEXT_OPTIONS_INIT;
-    const char *const verbose = getenv("OPJIT_VERBOSE"); /* then the library prints all of them */
-    if (!options->quiet && (verbose == NULL || verbose[0] == '\0' || strcmp(verbose, "0") == 0)) {
-        context.event = show_warning;
+    if (options->recorder != NULL || (!options->quiet && !is_verbose())) { /* else the library prints all of them */
+        context.event = on_event;
         context.event_user = (void *)(uintptr_t)options;
     }
     context.feature_level = options->feature_level;

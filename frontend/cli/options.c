@@ -185,6 +185,14 @@ static opjit_status set_library(cli_parser *p, const cli_option_row *o, const ch
     return opjit_artifact_check_name(value, &p->error);
 }
 
+static opjit_status set_trace(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
+    p->options.trace = value;
+    return value[0] != '\0' ? OPJIT_OK
+                            : opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "a file has to be named");
+}
+
 static opjit_status set_dispatchable(cli_parser *p, const cli_option_row *o, const char *value)
 {
     (void)o;
@@ -247,6 +255,8 @@ const cli_option_row opjit_cli_options[] = {
       "libNAME.a, libNAME.so, NAME.h of --emit lib; default kernels", set_library, 0 },
     { "--prefix-model", NULL, NULL, NULL, " compile ", false, false, "names are MODEL_DISPATCHABLE",
       FLAG(prefix_model) },
+    { "--trace", NULL, "FILE", NULL, " run compile ", false, false,
+      "write what was compiled and run, and how long it took, as JSON for chrome://tracing", set_trace, 0 },
     { "--quick", NULL, NULL, NULL, " bench ", false, false, "fewer cases", FLAG(quick) },
     { "--json", NULL, NULL, NULL, " bench ops targets cache version ", false, false, "print JSON (of cache: list)",
       FLAG(json) },

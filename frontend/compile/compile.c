@@ -46,6 +46,21 @@ static void make_name(const fe_graph *graph, rt_hash key, char name[static FE_NA
     name[used + 8] = '\0';
 }
 
+/* For events: labels, or where there are none, operators. */
+static opjit_status name_nodes(fe_unit *unit, opjit_error *error)
+{
+    const fe_graph *graph = &unit->graph;
+    const char **const names = ARENA_ARRAY(&unit->graph.arena, const char *, graph->node_count);
+
+    if (names == NULL)
+        return opjit_rt_no_memory(error);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        names[i] = graph->nodes[i].name[0] != '\0' ? graph->nodes[i].name
+                                                   : opjit_fe_operator_label(graph->nodes[i].op);
+    unit->node_names = names;
+    return OPJIT_OK;
+}
+
 static opjit_status unit_fill(opjit_context *context, fe_unit *unit, const fe_subject *subject, opjit_error *error)
 {
     const fe_options *options = &unit->options;
@@ -60,7 +75,7 @@ static opjit_status unit_fill(opjit_context *context, fe_unit *unit, const fe_su
         snprintf(unit->name, sizeof unit->name, "%s", options->name);
     if (options->name != NULL)
         unit->options.name = unit->name;
-    return OPJIT_OK;
+    return rt_wants_events(unit->core) ? name_nodes(unit, error) : OPJIT_OK;
 }
 
 opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject, const fe_options *options,
@@ -78,6 +93,7 @@ opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject
     unit->options.own = *options->target;
     unit->options.target = &unit->options.own;
     unit->key = key;
+    unit->compile_id = subject->compile_id;
     status = unit_fill(context, unit, subject, error);
     if (status != OPJIT_OK)
         opjit_fe_unit_destroy(unit);
@@ -108,12 +124,45 @@ fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_targe
     return label;
 }
 
-OUT_OF_LINE static void report(const fe_unit *unit, const char *how, const rt_kernel_times *times)
+/* An event with what it says of the unit's kernel. */
+static opjit_event event_of(const fe_unit *unit, opjit_event_kind kind, opjit_event_subject subject)
 {
-    if (rt_wants_events(unit->core))
-        opjit_rt_event(unit->core, OPJIT_EVENT_COMPILE, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
-                       opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text,
-                       how, times->lower_ms, times->passes_ms, times->codegen_ms, times->compile_ms);
+    return (opjit_event){ .kind = kind,
+                          .subject = (uint32_t)subject,
+                          .level = unit->options.level,
+                          .compile_id = unit->compile_id,
+                          .key_hi = unit->key.hi,
+                          .key_lo = unit->key.lo,
+                          .name = unit->name,
+                          .target = unit->options.target->text };
+}
+
+static fe_label label_of(const fe_unit *unit)
+{
+    return opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target);
+}
+
+OUT_OF_LINE void opjit_fe_report_compile(const fe_unit *unit, opjit_event_subject subject, uint64_t bytes,
+                                         const rt_kernel_times *times)
+{
+    const char *const how = subject == OPJIT_EVENT_INTERPRETED         ? "interpreted"
+                            : subject == OPJIT_EVENT_ARTIFACT          ? "artifact"
+                            : unit->options.level == OPJIT_LEVEL_QUICK ? "quick"
+                                                                       : "peak";
+    opjit_event event;
+
+    if (!rt_wants_events(unit->core))
+        return;
+    event = event_of(unit, OPJIT_EVENT_COMPILE, subject);
+    event.nodes = unit->node_names;
+    event.node_count = unit->node_names == NULL ? 0 : unit->graph.node_count;
+    event.bytes = bytes;
+    event.total_ms = times->compile_ms;
+    event.lower_ms = times->lower_ms;
+    event.passes_ms = times->passes_ms;
+    event.codegen_ms = times->codegen_ms;
+    opjit_rt_event(unit->core, &event, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
+                   label_of(unit).text, how, times->lower_ms, times->passes_ms, times->codegen_ms, times->compile_ms);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -150,8 +199,9 @@ static opjit_status create_kernel(fe_unit *unit, const rt_bytes *image, rt_kerne
     }
     hooks.user_bytes = unit_bytes(unit);
     hooks.key = unit->key;
-    return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, graph->constant_count, &hooks,
-                                  times, out, error);
+    hooks.compile_id = unit->compile_id;
+    return opjit_rt_kernel_create(unit->core, image->data, image->size, constants, graph->constant_count, &hooks, times,
+                                  out, error);
 }
 
 /* --- compiled kernels --------------------------------------------------------------------------------------------- */
@@ -252,14 +302,14 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
     return OPJIT_OK;
 }
 
-OUT_OF_LINE static void report_image(const fe_unit *unit, bool found, const rt_kernel_times *times)
+OUT_OF_LINE static void report_image(const fe_unit *unit, bool found, uint64_t bytes, const rt_kernel_times *times)
 {
-    if (!found)
-        report(unit, unit->options.level == OPJIT_LEVEL_QUICK ? "quick" : "peak", times);
-    else if (rt_wants_events(unit->core))
-        opjit_rt_event(
-            unit->core, OPJIT_EVENT_HIT, "hit,%s,disk",
-            opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target).text);
+    if (!found) {
+        opjit_fe_report_compile(unit, OPJIT_EVENT_CODE, bytes, times);
+    } else if (rt_wants_events(unit->core)) {
+        const opjit_event event = event_of(unit, OPJIT_EVENT_HIT, OPJIT_EVENT_DISK_CACHE);
+        opjit_rt_event(unit->core, &event, "hit,%s,disk", label_of(unit).text);
+    }
 }
 
 /* The peak version has the key, so the name and the bytes, of a kernel that is compiled at that level. */
@@ -289,7 +339,7 @@ static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
         bytes.failed ? opjit_rt_no_memory(error) : find_or_make_image(&peak, &key, NULL, image, &found, &times, error);
     opjit_rt_bytes_free(&bytes);
     if (status == OPJIT_OK)
-        report_image(&peak, found, &times);
+        report_image(&peak, found, image->size, &times);
     return status;
 }
 
@@ -315,18 +365,20 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
 
     TRY(check_runs_here(unit, error));
     if (rt_target_team(unit->options.target) > 0 && unit->graph.parts != NULL)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "kernel %s: has custom operators, which are functions of this process and don't run on "
-                                  "a device",
-                                  unit->name);
+        return opjit_rt_error_set(
+            error, OPJIT_UNSUPPORTED,
+            "kernel %s: has custom operators, which are functions of this process and don't run on "
+            "a device",
+            unit->name);
     TRY(keep_subject_key(unit, key, error));
     opjit_rt_bytes_init(&image, &unit->core->allocator);
     status = find_or_make_image(unit, &disk_key, context->cache, &image, &hooks.from_disk, &times, error);
     if (status == OPJIT_OK)
         status = create_kernel(unit, &image, hooks, &times, out, error);
+    const size_t bytes = image.size;
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK)
-        report_image(unit, hooks.from_disk, &times);
+        report_image(unit, hooks.from_disk, bytes, &times);
     return status;
 }
 
@@ -391,7 +443,7 @@ static opjit_status make_interpreted(fe_unit *unit, opjit_kernel **out, opjit_er
         status = create_kernel(unit, &image, hooks, &times, out, error);
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK)
-        report(unit, "interpreted", &times);
+        opjit_fe_report_compile(unit, OPJIT_EVENT_INTERPRETED, 0, &times);
     return status;
 }
 
@@ -416,7 +468,8 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
     } else {
         status = compile(context, unit, key, whole, out, &reason);
         if (status == OPJIT_UNAVAILABLE && may_interpret(context->core, options)) {
-            opjit_rt_event(context->core, OPJIT_EVENT_WARNING, "warning,%s,interpreted,%s", unit->name, reason.message);
+            opjit_rt_event(context->core, RT_WARNING(OPJIT_EVENT_INTERPRETED, unit->name, reason.message),
+                           "warning,%s,interpreted,%s", unit->name, reason.message);
             status = make_interpreted(unit, out, error);
         } else if (status != OPJIT_OK) {
             opjit_rt_error_set(error, status, "%s", reason.message);

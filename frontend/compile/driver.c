@@ -16,17 +16,37 @@ typedef struct job {
 
 /* Not where it is needed: what it prints into would be part of that function's stack, and stacks are touched page by
  * page. */
-OUT_OF_LINE static void report(const job *j, opjit_event_kind kind, const char *what)
+OUT_OF_LINE static void report_miss(job *j)
 {
-    opjit_rt_event(j->context->core, kind, "%s,%s", what, opjit_fe_label(j->label, j->shape, j->options->target).text);
+    rt_core *core = j->context->core;
+    const opjit_event event = { .kind = OPJIT_EVENT_MISS,
+                                .subject = OPJIT_EVENT_MEMORY_CACHE,
+                                .level = j->options->level,
+                                .compile_id = j->subject.compile_id,
+                                .name = j->label,
+                                .target = j->options->target->text };
+
+    opjit_rt_event(core, &event, "miss,%s", opjit_fe_label(j->label, j->shape, j->options->target).text);
+}
+
+OUT_OF_LINE static void report_hit(const job *j, const opjit_kernel *kernel)
+{
+    opjit_event event = opjit_rt_kernel_event(kernel, OPJIT_EVENT_HIT, OPJIT_EVENT_MEMORY_CACHE);
+
+    event.compile_id = 0; /* nothing is compiled here */
+    event.bytes = opjit_rt_kernel_bytes(kernel);
+    opjit_rt_event(j->context->core, &event, "hit,%s", opjit_fe_label(j->label, j->shape, j->options->target).text);
 }
 
 static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *error)
 {
-    const job *j = user;
+    job *j = user;
 
-    if (rt_wants_events(j->context->core) && (j->options->flags & OPJIT_COMPILE_NO_CACHE) == 0)
-        report(j, OPJIT_EVENT_MISS, "miss");
+    if (rt_wants_events(j->context->core)) {
+        j->subject.compile_id = rt_next_compile(j->context->core);
+        if ((j->options->flags & OPJIT_COMPILE_NO_CACHE) == 0)
+            report_miss(j);
+    }
     return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
@@ -52,7 +72,7 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
         return make(j, out, error);
     TRY(opjit_rt_cache_get(j->context->cache, &key, make, j, out, &hit, error));
     if (hit && rt_wants_events(j->context->core))
-        report(j, OPJIT_EVENT_HIT, "hit");
+        report_hit(j, *out);
     return OPJIT_OK;
 }
 

@@ -37,14 +37,15 @@ static const struct {
 static void ignore_kind(const fe_unit *unit, const char *word, size_t length)
 {
     if (!atomic_exchange(&unit->core->dump_kind_warned, 1))
-        opjit_rt_event(unit->core, OPJIT_EVENT_WARNING,
+        opjit_rt_event(unit->core, RT_WARNING(OPJIT_EVENT_OTHER, "OPJIT_DUMP", "none of graph ir ir-all llvm asm obj"),
                        "warning,OPJIT_DUMP,%.*s,none of graph ir ir-all llvm asm obj", (int)length, word);
 }
 
 static void ignore_folder(const fe_unit *unit, const char *folder, int reason)
 {
     if (!atomic_exchange(&unit->core->dump_folder_warned, 1))
-        opjit_rt_event(unit->core, OPJIT_EVENT_WARNING, "warning,OPJIT_DUMP_DIR,%s,%s", folder, strerror(reason));
+        opjit_rt_event(unit->core, RT_WARNING(OPJIT_EVENT_OTHER, "OPJIT_DUMP_DIR", strerror(reason)),
+                       "warning,OPJIT_DUMP_DIR,%s,%s", folder, strerror(reason));
 }
 
 static uint32_t parse_kinds(const fe_unit *unit, const char *text)

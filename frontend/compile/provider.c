@@ -49,6 +49,15 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
 
 #else
 
+static void report_loaded(rt_core *core, const char *path, const char *llvm, double ms)
+{
+    const opjit_event event = {
+        .kind = OPJIT_EVENT_LOAD, .subject = OPJIT_EVENT_CODEGEN, .name = path, .total_ms = ms
+    };
+
+    opjit_rt_event(core, &event, "load,codegen,%s,llvm=%s,ms=%.3f", path, llvm, ms);
+}
+
 opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_error *error)
 {
     static const rt_module module = { "codegen", "libopjit-codegen.so", "opjit_codegen_query", NULL,
@@ -65,8 +74,7 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
     *out = query(CODEGEN_ABI);
     TRY(opjit_fe_codegen_check(*out, path, error));
     if (fresh)
-        opjit_rt_event(core, OPJIT_EVENT_LOAD, "load,codegen,%s,llvm=%s,ms=%.3f", path, (*out)->llvm_version,
-                       opjit_fe_now() - start);
+        report_loaded(core, path, (*out)->llvm_version, opjit_fe_now() - start);
     return OPJIT_OK;
 }
 

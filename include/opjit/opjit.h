@@ -87,6 +87,7 @@
 
 #include <opjit/abi.h>
 #include <opjit/dml.h>
+#include <opjit/event.h>
 #include <opjit/status.h>
 
 #ifdef __cplusplus
@@ -110,29 +111,6 @@ OPJIT_API uint32_t opjit_version_number(void);
 typedef struct opjit_context opjit_context;   /* allocator, target, caches, event sink; one owner, not counted */
 typedef struct opjit_operator opjit_operator; /* a validated deep copy of a descriptor; reference counted */
 typedef struct opjit_kernel opjit_kernel;     /* compiled code with its metadata; immutable, reference counted */
-
-/* --- events ----------------------------------------------------------------------------------------------------- */
-typedef enum opjit_event_kind {
-    OPJIT_EVENT_COMPILE = 1, /* a kernel was compiled: milliseconds per phase in the line */
-    OPJIT_EVENT_HIT = 2,     /* found in the memory or disk cache */
-    OPJIT_EVENT_MISS = 3,    /* not found in the memory cache: it will be loaded from disk or compiled */
-    OPJIT_EVENT_LOAD = 4,    /* code mapped executable; also: the codegen library was loaded */
-    OPJIT_EVENT_EVICT = 5,   /* the memory cache dropped kernels to stay within its bound */
-    OPJIT_EVENT_WARNING = 6  /* something was ignored or replaced: a damaged cache file, a missing codegen library */
-} opjit_event_kind;
-
-typedef struct opjit_event {
-    opjit_event_kind kind; /* what happened */
-    const char *line;      /* one comma-separated line, "opjit,compile,diagonal_matrix1,f32,512x512,...", no newline;
-                              valid during the call only */
-} opjit_event;
-
-/* An application's event callback.  It is called from the thread that caused the event, on several threads at once
- * where several cause events, and never under a lock that users of other kernels wait for.
- * It may call every function of opjit, with these exceptions: it may not destroy the context or release the last
- * reference to the operator or kernel that the interrupted function works with, and a request for the kernel whose
- * compiling it is told of is refused with INVALID_ARGUMENT.  It has to return: no longjmp, no C++ exception. */
-typedef void (*opjit_event_fn)(void *user, const opjit_event *event);
 
 /* --- context ---------------------------------------------------------------------------------------------------- */
 /* Everything is copied by opjit_context_create.  Since 0.1. */
@@ -317,6 +295,23 @@ typedef struct opjit_call {
  * an executor or custom operator returned.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,
                                                          opjit_error *error);
+
+/* When one step of a call began and ended.  Since 0.1. */
+typedef struct opjit_step_time {
+    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint64_t extent;           /* iterations of the step's parallel loop */
+    uint32_t step;             /* its index among the steps of opjit_kernel_info.meta */
+    uint32_t kind;             /* opjit_step_kind */
+} opjit_step_time;
+
+/* Does what opjit_kernel_call does, and reads the clock around each step: the first `capacity` of them into steps, in the
+ * order in which they ran, and how many there were into *out_count, which may be more; also where a step fails.  Takes the
+ * way of calls with an executor, so the bits are the same and the times those of the steps, not of the shortest call.
+ * UNSUPPORTED: kernels on a device, whose stream knows when they ran.
+ * [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call_timed(const opjit_kernel *kernel, const opjit_call *call,
+                                                               opjit_step_time *steps, uint32_t capacity,
+                                                               uint32_t *out_count, opjit_error *error);
 
 /* --- what kernels tell of themselves ---------------------------------------------------------------------------- */
 /* Since 0.1. */

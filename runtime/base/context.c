@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/cache/cache.h"
@@ -122,7 +123,21 @@ static void print_line(char *line, size_t length)
     (void)written; /* nobody could be told */
 }
 
-void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...)
+static uint64_t now_ns(void)
+{
+    struct timespec now = { 0 };
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Set where the caller left out what a host may read. */
+static const char *text_or_empty(const char *text)
+{
+    return text == NULL ? "" : text;
+}
+
+void opjit_rt_event(rt_core *core, const opjit_event *event, const char *format, ...)
 {
     static const char start[] = "opjit,";
     char line[1024];
@@ -137,8 +152,14 @@ void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ..
     va_end(arguments);
     opjit_rt_printable(line);
     if (core->event != NULL) {
-        const opjit_event event = { kind, line };
-        core->event(core->event_user, &event);
+        opjit_event full = *event;
+        full.struct_size = sizeof full;
+        full.line = line;
+        full.time_ns = now_ns();
+        full.name = text_or_empty(full.name);
+        full.target = text_or_empty(full.target);
+        full.reason = text_or_empty(full.reason);
+        core->event(core->event_user, &full);
     } else {
         print_line(line, strlen(line));
     }
@@ -270,8 +291,8 @@ static opjit_status open_disk(rt_core *core, const opjit_context_options *option
     if (given[0] == '/')
         return opjit_rt_disk_create(core, given, bytes, &core->disk, error);
     if (getcwd(here, sizeof here) == NULL)
-        return opjit_rt_error_set(error, OPJIT_IO, "cache_dir '%.100s': there is no current directory (errno %d)", given,
-                                  errno);
+        return opjit_rt_error_set(error, OPJIT_IO, "cache_dir '%.100s': there is no current directory (errno %d)",
+                                  given, errno);
     size = strlen(here) + strlen(given) + 2;
     path = opjit_rt_allocate(&core->allocator, size, 1);
     if (path == NULL)

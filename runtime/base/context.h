@@ -33,6 +33,7 @@ typedef struct rt_core {
     opjit_allocator allocator;
     opjit_event_fn event;     /* NULL: no sink */
     void *event_user;
+    atomic_ullong compiles;   /* ids given to compiles so far; only where events are wanted */
     bool verbose;             /* OPJIT_VERBOSE=1 and no sink: lines go to standard error */
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
     bool verify;              /* OPJIT_VERIFY=1: IR is verified after every pass (always where assertions are on) */
@@ -54,8 +55,12 @@ uint32_t opjit_rt_core_enter(rt_core *core);
 void opjit_rt_core_leave(rt_core *core, uint32_t counter);
 /* Whether an event would reach anyone: skip formatting if not. */
 static inline bool rt_wants_events(const rt_core *core) { return core->event != NULL || core->verbose; }
-/* Sends "opjit,<format...>"; does nothing where nobody listens. */
-void opjit_rt_event(rt_core *core, opjit_event_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Sends *event, in which texts may be NULL, with "opjit,<format...>" as its line; does nothing where nobody listens. */
+void opjit_rt_event(rt_core *core, const opjit_event *event, const char *format, ...) PRINTF_LIKE(3, 4);
+#define RT_WARNING(of, what, why) \
+    &(const opjit_event){ .kind = OPJIT_EVENT_WARNING, .subject = (of), .name = (what), .reason = (why) }
+/* For opjit_event.compile_id. */
+static inline uint64_t rt_next_compile(rt_core *core) { return atomic_fetch_add(&core->compiles, 1) + 1; }
 
 /* DirectML's feature levels in ascending order; 0 behind the last. */
 uint32_t opjit_rt_feature_level(uint32_t index);

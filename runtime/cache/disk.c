@@ -39,8 +39,8 @@ struct rt_disk {
 
 static void warn(rt_disk *disk, const char *file, const char *reason)
 {
-    opjit_rt_event(disk->core, OPJIT_EVENT_WARNING, "warning,disk cache,%s%s%s,%s", disk->path, file[0] ? "/" : "",
-                   file, reason);
+    opjit_rt_event(disk->core, RT_WARNING(OPJIT_EVENT_DISK_CACHE, file[0] != '\0' ? file : disk->path, reason),
+                   "warning,disk cache,%s%s%s,%s", disk->path, file[0] ? "/" : "", file, reason);
 }
 
 /* --- the folder --------------------------------------------------------------------------------------------------- */
@@ -306,7 +306,11 @@ bool opjit_rt_disk_store(rt_disk *disk, const rt_disk_key *key, const void *imag
     disk->warned = disk->warned || first;
     opjit_rt_unlock(&disk->lock);
     if (gone != 0)
-        opjit_rt_event(disk->core, OPJIT_EVENT_EVICT, "evict,disk cache,%s,files=%u", disk->path, gone);
+        opjit_rt_event(
+            disk->core,
+            &(const opjit_event){
+                .kind = OPJIT_EVENT_EVICT, .subject = OPJIT_EVENT_DISK_CACHE, .name = disk->path, .file_count = gone },
+            "evict,disk cache,%s,files=%u", disk->path, gone);
     if (first)
         warn(disk, "", strerror(reason));
     return good;

@@ -148,10 +148,9 @@ void opjit_rt_cache_free(rt_cache *cache, cache_entry *victims, bool tell)
     while (victims != NULL) {
         cache_entry *next = victims->chain;
         if (tell && rt_wants_events(cache->core)) {
-            opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
-            if (opjit_kernel_get_info(victims->kernel, &info, NULL) == OPJIT_OK)
-                opjit_rt_event(cache->core, OPJIT_EVENT_EVICT, "evict,%s,bytes=%llu", info.name,
-                               (unsigned long long)victims->bytes);
+            opjit_event event = opjit_rt_kernel_event(victims->kernel, OPJIT_EVENT_EVICT, OPJIT_EVENT_MEMORY_CACHE);
+            event.bytes = victims->bytes;
+            opjit_rt_event(cache->core, &event, "evict,%s,bytes=%llu", event.name, (unsigned long long)victims->bytes);
         }
         entry_free(cache, victims);
         victims = next;

@@ -7,12 +7,6 @@
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-static const char *buffer_name(const opjit_kernel *k, uint32_t index)
-{
-    const program *p = atomic_load(&k->active);
-    return program_string(p, program_buffers(p)[index].name);
-}
-
 /* Message for the first bad binding, found by the quick check. */
 OUT_OF_LINE static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *bindings, opjit_error *error)
 {
@@ -20,31 +14,25 @@ OUT_OF_LINE static opjit_status refuse_binding(const opjit_kernel *k, const opji
         const opjit_binding *b = &bindings[i];
         if (b->data == NULL)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): data is NULL", i,
-                                      buffer_name(k, i));
+                                      kernel_buffer_name(k, i));
         if (b->bytes < k->slots[i].bytes)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): %llu bytes given, %llu needed",
-                                      i, buffer_name(k, i), (unsigned long long)b->bytes,
+                                      i, kernel_buffer_name(k, i), (unsigned long long)b->bytes,
                                       (unsigned long long)k->slots[i].bytes);
         if (((uintptr_t)b->data & k->slots[i].align_mask) != 0)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "binding %u (%s): data at %p is not aligned to %u bytes", i, buffer_name(k, i),
-                                      b->data, k->slots[i].align_mask + 1);
+                                      "binding %u (%s): data at %p is not aligned to %u bytes", i,
+                                      kernel_buffer_name(k, i), b->data, k->slots[i].align_mask + 1);
     }
     return opjit_rt_error_set(error, OPJIT_INTERNAL, "bindings changed during the call");
-}
-
-/* Whether [a, a + a_bytes) and [b, b + b_bytes) meet; exact also where an end would wrap. */
-static inline bool ranges_meet(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
-{
-    return (uintptr_t)a - (uintptr_t)b < b_bytes || (uintptr_t)b - (uintptr_t)a < a_bytes;
 }
 
 OUT_OF_LINE static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output,
                                                uint32_t other, opjit_error *error)
 {
     const bool same = buffers[output] == buffers[other];
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s overlaps %s%s", buffer_name(k, output),
-                              buffer_name(k, other),
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s overlaps %s%s", kernel_buffer_name(k, output),
+                              kernel_buffer_name(k, other),
                               same ? ": this kernel can't work in place there"
                                    : ": only the very same memory may be shared, and only where alias_inputs says so");
 }
@@ -176,139 +164,12 @@ static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *call,
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* One call on its way: everything that its pieces share. */
-typedef struct run {
-    const opjit_kernel *kernel;
-    const program *program;
-    void **buffers;
-    const uint64_t *params;
-    uint8_t *shared, *scratch; /* scratch: worker after worker, meta->scratch_size apart */
-    const opjit_executor *executor;
-} run;
-
-/* One step on an executor. */
-typedef struct step_run {
-    const run *run;
-    const opjit_step_info *step;
-    uint32_t index;
-    atomic_ullong done;   /* iterations */
-    atomic_flag reported; /* the first failure owns error */
-    atomic_bool failed;
-    opjit_error error;
-} step_run;
-
-static inline opjit_stage_fn stage_of(const program *p, const opjit_step_info *step)
-{
-    opjit_stage_fn fn;
-    const uint8_t *entry = p->code + step->entry;
-    memcpy(&fn, &entry, sizeof fn); /* object pointer to function pointer, without the cast that C lacks */
-    return fn;
-}
-
-static opjit_status run_piece(const run *r, uint32_t index, uint32_t worker, uint64_t begin, uint64_t end,
-                              opjit_error *error)
-{
-    const opjit_step_info *step = &r->program->steps[index];
-    uint8_t *scratch = r->scratch == NULL ? NULL : r->scratch + worker * r->program->meta->scratch_size;
-
-    if (r->kernel->interpret != NULL)
-        return r->kernel->interpret(r->kernel->hooks.user, index, r->buffers, r->params, r->shared, scratch, begin, end,
-                                    error);
-    stage_of(r->program, step)(r->buffers, r->params, r->shared, scratch, begin, end);
-    return OPJIT_OK;
-}
-
-static void report(step_run *s, opjit_status status, const char *message)
-{
-    if (!atomic_flag_test_and_set(&s->reported)) {
-        if (message != NULL)
-            opjit_rt_error_set(&s->error, status, "executor: %s", message);
-        atomic_store(&s->failed, true);
-    }
-}
-
-/* What the executor calls; it is the host's code, so its numbers are not trusted. */
-static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
-{
-    step_run *s = arg;
-    const uint64_t extent = s->step->extent, grain = s->step->grain;
-    opjit_error error = { 0 };
-    opjit_status status;
-
-    if (worker >= s->run->executor->workers) {
-        report(s, OPJIT_INVALID_ARGUMENT, "a worker's index is not below workers");
-        return;
-    }
-    if (begin >= end || end > extent || begin % grain != 0 || (end != extent && end % grain != 0)) {
-        report(s, OPJIT_INVALID_ARGUMENT,
-               "a piece is empty, outside of the extent or not bounded by multiples of grain");
-        return;
-    }
-    status = run_piece(s->run, s->index, worker, begin, end, &error);
-    if (status != OPJIT_OK && !atomic_flag_test_and_set(&s->reported)) {
-        s->error = error;
-        s->error.status = status;
-        atomic_store(&s->failed, true);
-    }
-    atomic_fetch_add_explicit(&s->done, end - begin, memory_order_relaxed);
-}
-
-static opjit_status run_on_executor(const run *r, uint32_t index, opjit_error *error)
-{
-    step_run s = { .run = r, .step = &r->program->steps[index], .index = index, .reported = ATOMIC_FLAG_INIT };
-    opjit_status status;
-    unsigned long long done;
-
-    status = r->executor->run(r->executor->user, s.step->extent, s.step->grain, body, &s);
-    if (atomic_load(&s.failed)) {
-        if (error != NULL)
-            *error = s.error;
-        return s.error.status;
-    }
-    if (status != OPJIT_OK)
-        return opjit_rt_error_set(error, status, "executor returned %s", opjit_status_name(status));
-    done = atomic_load(&s.done);
-    if (done != s.step->extent)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor covered %llu of %llu iterations", done,
-                                  (unsigned long long)s.step->extent);
-    return OPJIT_OK;
-}
-
-/* A step of a single piece stays on this thread: handing it over would only cost time.  So do custom functions, which
- * are the host's. */
-static opjit_status run_steps(const run *r, const opjit_variant_info *variant, opjit_error *error)
-{
-    for (uint32_t i = 0; i < variant->steps; i++) {
-        const uint32_t index = variant->first_step + i;
-        const opjit_step_info *step = &r->program->steps[index];
-        if (step->kind == OPJIT_STEP_CUSTOM)
-            TRY(opjit_rt_custom_run(&r->kernel->hooks.customs->calls[step->entry], r->buffers, error));
-        else if (r->executor != NULL && step->extent > step->grain)
-            TRY(run_on_executor(r, index, error));
-        else
-            TRY(run_piece(r, index, 0, 0, step->extent, error));
-    }
-    return OPJIT_OK;
-}
-
 static inline const opjit_variant_info *pick_variant(const program *p, uint64_t alias)
 {
     const opjit_variant_info *v = p->variants;
     while ((v->alias_mask & ~alias) != 0) /* the last one's mask is 0 */
         v++;
     return v;
-}
-
-static uint32_t workers_of(const opjit_call *call)
-{
-    return call->executor == NULL ? 1 : call->executor->workers;
-}
-
-/* False: more than any memory. */
-static bool workspace_needed(const program *p, uint32_t workers, uint64_t *out)
-{
-    return checked_mul(p->meta->scratch_size, workers, out) && checked_add(*out, p->meta->shared_size, out) &&
-           *out <= SIZE_MAX / 2;
 }
 
 /* The newest version; but a caller whose workspace was sized before opjit_kernel_optimize keeps the version it fits. */
@@ -319,34 +180,9 @@ static const program *pick_program(const opjit_kernel *k, const opjit_call *call
 
     if (call->workspace.data != NULL)
         for (const program *p = newest; p != NULL; p = p->older)
-            if (workspace_needed(p, workers_of(call), &needed) && needed <= call->workspace.bytes)
+            if (opjit_rt_workspace_needed(p, call_workers(call), &needed) && needed <= call->workspace.bytes)
                 return p;
     return newest;
-}
-
-static opjit_status refuse_no_workspace(const opjit_call *call, opjit_error *error)
-{
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: %llu bytes at NULL",
-                              (unsigned long long)call->workspace.bytes);
-}
-
-/* buffers: of the call and the kernel's constants, which somebody else may have lent it. */
-static opjit_status check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers, uint64_t needed,
-                                    opjit_error *error)
-{
-    const opjit_binding *w = &call->workspace;
-
-    if (w->bytes < needed)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "workspace: %llu bytes given, %llu needed for %u workers",
-                                  (unsigned long long)w->bytes, (unsigned long long)needed, workers_of(call));
-    if ((uintptr_t)w->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: data at %p is not aligned to %u bytes",
-                                  w->data, OPJIT_WORKSPACE_ALIGNMENT);
-    for (uint32_t i = 0; i < k->buffers; i++)
-        if (ranges_meet(w->data, needed, buffers[i], k->slots[i].bytes))
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace overlaps %s", buffer_name(k, i));
-    return OPJIT_OK;
 }
 
 /* For devices: a workspace that the call brings is checked; what it doesn't is the stream's. */
@@ -356,55 +192,10 @@ OUT_OF_LINE static opjit_status call_device(const opjit_kernel *k, const program
     if (call->executor != NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: must be NULL, the kernel runs on a device");
     if (call->workspace.data == NULL && call->workspace.bytes != 0)
-        return refuse_no_workspace(call, error);
+        return opjit_rt_refuse_no_workspace(call, error);
     if (call->workspace.data != NULL)
-        TRY(check_workspace(k, call, buffers, p->meta->shared_size, error));
+        TRY(opjit_rt_check_workspace(k, call, buffers, p->meta->shared_size, error));
     return opjit_rt_call_on_device(k, p, call, variant, buffers, error);
-}
-
-/* What lies between custom steps is the first part of the shared memory. */
-static void place_temps(run *r)
-{
-    const rt_custom_plan *customs = r->kernel->hooks.customs;
-
-    if (customs == NULL || customs->temp_count == 0)
-        return;
-    for (uint32_t i = 0; i < customs->temp_count; i++)
-        r->buffers[r->kernel->buffers + i] = r->shared + customs->offsets[i];
-    r->shared += customs->temp_bytes;
-}
-
-/* The road with an executor, a workspace, the interpreter or custom steps. */
-OUT_OF_LINE static opjit_status call_in_full(run *r, const opjit_call *call, const opjit_variant_info *variant,
-                                             opjit_error *error)
-{
-    const opjit_allocator *a = &r->kernel->core->allocator;
-    /* Our own: what it says of its workers is what their memory was sized by, whatever its run does to the host's. */
-    const opjit_executor executor = call->executor == NULL ? (opjit_executor){ NULL, 1, NULL } : *call->executor;
-    void *own = NULL;
-    uint64_t needed;
-    opjit_status status;
-
-    if (call->executor != NULL && (executor.run == NULL || executor.workers == 0))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: %s",
-                                  executor.run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
-    if (call->workspace.data == NULL && call->workspace.bytes != 0)
-        return refuse_no_workspace(call, error);
-    if (!workspace_needed(r->program, executor.workers, &needed))
-        return opjit_rt_no_memory(error);
-    if (needed != 0) {
-        if (call->workspace.data != NULL)
-            TRY(check_workspace(r->kernel, call, r->buffers, needed, error));
-        else if ((own = opjit_rt_allocate(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
-            return opjit_rt_no_memory(error);
-        r->shared = own != NULL ? own : call->workspace.data;
-        r->scratch = r->shared + r->program->meta->shared_size;
-    }
-    place_temps(r);
-    r->executor = call->executor == NULL ? NULL : &executor;
-    status = run_steps(r, variant, error);
-    opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
-    return status;
 }
 
 /* Whether the call gives nothing but buffers and parameters, and p needs nothing else. */
@@ -415,7 +206,7 @@ static inline bool is_plain(const program *p, const opjit_call *call)
 
 /* A call that the structure's size and counts are right of. */
 static opjit_status call_with(const opjit_kernel *k, const program *p, const opjit_call *call, void **buffers,
-                              opjit_error *error)
+                              rt_timing *timing, opjit_error *error)
 {
     const opjit_variant_info *variant;
     uint64_t alias = 0;
@@ -425,21 +216,24 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
         TRY(check_params(k, call->params, error));
     variant = pick_variant(p, alias);
     if (p->launches != NULL)
-        return call_device(k, p, call, variant, buffers, error);
+        return timing == NULL ? call_device(k, p, call, variant, buffers, error)
+                              : opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
+                                                   "the kernel runs on a device: its stream has the times");
     if (call->stream != NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "stream: must be NULL, the kernel runs on the CPU");
-    if (!is_plain(p, call)) {
-        run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params };
-        return call_in_full(&r, call, variant, error);
+    if (timing != NULL || !is_plain(p, call)) {
+        rt_run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params, .timing = timing };
+        return opjit_rt_call_in_full(&r, call, variant, error);
     }
     for (const opjit_step_info *s = p->steps + variant->first_step, *last = s + variant->steps; s != last; s++)
-        stage_of(p, s)(buffers, call->params, NULL, NULL, 0, s->extent);
+        program_stage(p, s)(buffers, call->params, NULL, NULL, 0, s->extent);
     return OPJIT_OK;
 }
 
-/* Parameters are copied into values: what was checked is what the kernel reads, though an output lie over the caller's. */
+/* Parameters are copied into values: what was checked is what the kernel reads, though an output lie over the
+ * caller's. */
 static opjit_status call_with_room(const opjit_kernel *k, const opjit_call *call, void **buffers, uint64_t *values,
-                                   opjit_error *error)
+                                   rt_timing *timing, opjit_error *error)
 {
     opjit_call own;
 
@@ -448,7 +242,7 @@ static opjit_status call_with_room(const opjit_kernel *k, const opjit_call *call
         own.params = memcpy(values, call->params, k->params * sizeof *values);
         call = &own;
     }
-    return call_with(k, pick_program(k, call), call, buffers, error);
+    return call_with(k, pick_program(k, call), call, buffers, timing, error);
 }
 
 static const rt_struct call_sizes = { "opjit_call",
@@ -457,7 +251,8 @@ RT_STRUCT_ENDS_WITH(opjit_call, stream);
 
 /* The road of all calls but the simplest: wrong ones, of an older structure, not plain, of many buffers or several
  * steps. */
-OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error)
+OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const opjit_call *call, opjit_error *error,
+                                            rt_timing *timing)
 {
     void *on_stack[STACK_BUFFERS];
     uint64_t values[STACK_PARAMS];
@@ -475,7 +270,7 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
         call->bindings == NULL || (call->params == NULL && kernel->params != 0))
         return refuse_counts(kernel, call, error);
     if (kernel->pointers <= STACK_BUFFERS && kernel->params <= STACK_PARAMS)
-        return call_with_room(kernel, call, on_stack, values, error);
+        return call_with_room(kernel, call, on_stack, values, timing, error);
     /* Pointers, what find_alias_of_many takes, parameters. */
     const size_t first = kernel->pointers * sizeof *buffers +
                          (kernel->buffers > STACK_BUFFERS ? 2 * (size_t)kernel->buffers * sizeof(rt_place) : 0);
@@ -483,7 +278,7 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
     buffers = opjit_rt_allocate(&kernel->core->allocator, room, alignof(rt_place));
     if (buffers == NULL)
         return opjit_rt_no_memory(error);
-    status = call_with_room(kernel, call, buffers, (uint64_t *)(void *)((char *)buffers + first), error);
+    status = call_with_room(kernel, call, buffers, (uint64_t *)(void *)((char *)buffers + first), timing, error);
     opjit_rt_release(&kernel->core->allocator, buffers, room);
     return status;
 }
@@ -510,7 +305,7 @@ OUT_OF_LINE static opjit_status run_only_step(const program *p, void *first, voi
 {
     void *buffers[2] = { first, second };
 
-    stage_of(p, p->only_step)(buffers, NULL, NULL, NULL, 0, p->only_step->extent);
+    program_stage(p, p->only_step)(buffers, NULL, NULL, NULL, 0, p->only_step->extent);
     return OPJIT_OK;
 }
 
@@ -522,16 +317,33 @@ opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *cal
 
     opjit_rt_error_clear(error);
     if (kernel == NULL || call == NULL || !is_simple(kernel, call))
-        return call_slowly(kernel, call, error);
+        return call_slowly(kernel, call, error, NULL);
     b = call->bindings;
     if (!fits(&kernel->slots[0], &b[0]))
-        return call_slowly(kernel, call, error);
+        return call_slowly(kernel, call, error, NULL);
     if (kernel->buffers == 2) {
         if (!fits(&kernel->slots[1], &b[1]) ||
             ranges_meet(b[0].data, kernel->slots[0].bytes, b[1].data, kernel->slots[1].bytes))
-            return call_slowly(kernel, call, error);
+            return call_slowly(kernel, call, error, NULL);
         second = b[1].data;
     }
     p = atomic_load_explicit(&kernel->active, memory_order_acquire);
-    return p->only_step != NULL ? run_only_step(p, b[0].data, second) : call_slowly(kernel, call, error);
+    return p->only_step != NULL ? run_only_step(p, b[0].data, second) : call_slowly(kernel, call, error, NULL);
+}
+
+opjit_status opjit_kernel_call_timed(const opjit_kernel *kernel, const opjit_call *call, opjit_step_time *steps,
+                                     uint32_t capacity, uint32_t *out_count, opjit_error *error)
+{
+    rt_timing timing = { steps, capacity, 0 };
+    opjit_status status;
+
+    opjit_rt_error_clear(error);
+    if (out_count != NULL)
+        *out_count = 0;
+    if (out_count == NULL || (steps == NULL && capacity != 0))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
+                                  out_count == NULL ? "out_count" : "steps");
+    status = call_slowly(kernel, call, error, &timing);
+    *out_count = timing.count;
+    return status;
 }

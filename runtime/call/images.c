@@ -21,10 +21,12 @@ opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out
     *out_image = NULL;
     *out_bytes = 0;
     p = atomic_load(&kernel->active);
+    if (p->owner != NULL)
+        return opjit_kernel_get_image(p->owner, out_image, out_bytes, error);
     if ((p->mapping.base == NULL && p->launches == NULL) || kernel->hooks.customs != NULL)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "kernel %s is %s, so it has no image",
                                   program_string(p, p->meta->name),
-                                  kernel->interpret != NULL       ? "interpreted"
+                                  p->interpret != NULL            ? "interpreted"
                                   : kernel->hooks.customs != NULL ? "one with custom operators"
                                                                   : "a library's");
     *out_image = p->launches != NULL ? p->copy : p->mapping.base;
@@ -77,6 +79,7 @@ opjit_status opjit_kernel_get_cache_key(const opjit_kernel *kernel, opjit_cache_
     opjit_rt_error_clear(error);
     if (kernel == NULL || out_key == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_key");
+    kernel = kernel_maker(kernel);
     *out_key = (opjit_cache_key){ kernel->hooks.key.hi, kernel->hooks.key.lo };
     if ((out_key->hi | out_key->lo) == 0)
         return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "the kernel was not compiled here, so it has no cache key");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - a kernel's life: loading an image, references, information, the swap to its peak version.
- * Calling is in call.c. */
+/* kernel.c - a kernel's life: loading an image, references, information.
+ * Calling is in call.c, the swap to another version in optimize.c. */
 #define _GNU_SOURCE
 #include "runtime/call/kernel_object.h"
 
@@ -11,7 +11,7 @@
 
 /* --- programs ----------------------------------------------------------------------------------------------------- */
 
-static void program_destroy(rt_core *core, program *p)
+void opjit_rt_program_destroy(rt_core *core, program *p)
 {
     if (p == NULL)
         return;
@@ -19,6 +19,7 @@ static void program_destroy(rt_core *core, program *p)
     opjit_rt_debug_unregister(core, p->debug);
     opjit_rt_unmap_code(&p->mapping);
     opjit_rt_release(&core->allocator, p->copy, p->image_size);
+    opjit_kernel_release(p->owner);
     opjit_rt_release(&core->allocator, p, sizeof *p);
 }
 
@@ -106,24 +107,22 @@ static opjit_status program_place(rt_core *core, program *p, const void *image, 
     return OPJIT_OK;
 }
 
-static opjit_status program_fill(rt_core *core, program *p, const void *image, size_t size,
-                                 const rt_custom_plan *customs, bool interpreted, opjit_error *error)
+static opjit_status program_fill(rt_core *core, program *p, const void *image, size_t size, opjit_error *error)
 {
     TRY(opjit_rt_image_check(image, size, &p->meta, &p->code, &p->code_size, error));
-    if (!interpreted && p->code_size == 0 && has_stages(p->meta))
+    if (p->interpret == NULL && p->code_size == 0 && has_stages(p->meta))
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "the image has no code and there is no interpreter for it");
-    interpreted = interpreted || p->code_size == 0;
-    TRY(check_runnable(core, p->meta, customs, interpreted, error));
+    const bool no_code = p->interpret != NULL || p->code_size == 0;
+    TRY(check_runnable(core, p->meta, p->customs, no_code, error));
     const bool on_device = is_for_device(p->meta);
-    TRY(program_place(core, p, image, size, interpreted || on_device, error));
-    program_prepare(p, !interpreted && !on_device);
+    TRY(program_place(core, p, image, size, no_code || on_device, error));
+    program_prepare(p, !no_code && !on_device);
     return on_device ? opjit_rt_program_launches(core, p, error) : OPJIT_OK;
 }
 
-/* image: bytes that nobody changes meanwhile. */
-static opjit_status program_create(rt_core *core, const void *image, size_t size, const rt_custom_plan *customs,
-                                   bool interpreted, program **out, opjit_error *error)
+opjit_status opjit_rt_program_create(rt_core *core, const void *image, size_t size, const rt_kernel_hooks *hooks,
+                                     bool interpreted, program **out, opjit_error *error)
 {
     program *p = opjit_rt_allocate(&core->allocator, sizeof *p, alignof(program));
     opjit_status status;
@@ -132,9 +131,14 @@ static opjit_status program_create(rt_core *core, const void *image, size_t size
     if (p == NULL)
         return opjit_rt_no_memory(error);
     memset(p, 0, sizeof *p);
-    status = program_fill(core, p, image, size, customs, interpreted, error);
+    if (hooks != NULL) {
+        p->interpret = interpreted ? hooks->interpret : NULL;
+        p->user = hooks->user;
+        p->customs = hooks->customs;
+    }
+    status = program_fill(core, p, image, size, error);
     if (status != OPJIT_OK) {
-        program_destroy(core, p);
+        opjit_rt_program_destroy(core, p);
         return status;
     }
     if (p->mapping.base != NULL)
@@ -217,36 +221,57 @@ static opjit_status kernel_create(rt_core *core, program *p, void *const *consta
     return status;
 }
 
+opjit_event opjit_rt_kernel_event(const opjit_kernel *kernel, opjit_event_kind kind, opjit_event_subject subject)
+{
+    const program *p = atomic_load(&kernel->active);
+
+    return (opjit_event){ .kind = kind,
+                          .subject = (uint32_t)subject,
+                          .level = p->meta->level,
+                          .compile_id = kernel->hooks.compile_id,
+                          .key_hi = kernel->hooks.key.hi,
+                          .key_lo = kernel->hooks.key.lo,
+                          .name = program_string(p, p->meta->name),
+                          .target = program_string(p, p->meta->target) };
+}
+
+OUT_OF_LINE static void report_load(const opjit_kernel *k, const program *p)
+{
+    opjit_event event = opjit_rt_kernel_event(k, OPJIT_EVENT_LOAD, OPJIT_EVENT_CODE);
+
+    event.bytes = p->code_size;
+    event.total_ms = k->times.load_ms;
+    opjit_rt_event(k->core, &event, "load,%s,%s,code=%zu,ms=%.3f", event.name, event.target, p->code_size,
+                   k->times.load_ms);
+}
+
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
                                     uint32_t constant_count, const rt_kernel_hooks *hooks, const rt_kernel_times *times,
                                     opjit_kernel **out, opjit_error *error)
 {
     const double start = milliseconds();
-    const rt_interpret_fn interpret = hooks == NULL ? NULL : hooks->interpret;
     opjit_status status;
     opjit_kernel *k;
     program *p;
 
     *out = NULL;
-    TRY(program_create(core, image, size, hooks == NULL ? NULL : hooks->customs, interpret != NULL, &p, error));
+    TRY(opjit_rt_program_create(core, image, size, hooks, hooks != NULL && hooks->interpret != NULL, &p, error));
     status = p->meta->constants != constant_count
                  ? opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant_count: %u, the image has %u",
                                       constant_count, p->meta->constants)
                  : kernel_create(core, p, constants, hooks != NULL && hooks->unbound, &k, error);
     if (status != OPJIT_OK) {
-        program_destroy(core, p);
+        opjit_rt_program_destroy(core, p);
         return status;
     }
-    k->interpret = interpret;
     if (hooks != NULL)
         k->hooks = *hooks;
     k->pointers = k->buffers + (k->hooks.customs == NULL ? 0 : k->hooks.customs->temp_count);
     if (times != NULL)
         k->times = *times;
     k->times.load_ms += milliseconds() - start;
-    if (p->mapping.base != NULL)
-        opjit_rt_event(core, OPJIT_EVENT_LOAD, "load,%s,%s,code=%zu,ms=%.3f", program_string(p, p->meta->name),
-                       program_string(p, p->meta->target), p->code_size, k->times.load_ms);
+    if (p->mapping.base != NULL && rt_wants_events(core))
+        report_load(k, p);
     *out = k;
     return OPJIT_OK;
 }
@@ -273,7 +298,7 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
     program_prepare(p, true);
     status = kernel_create(core, p, constants, false, &k, error);
     if (status != OPJIT_OK) {
-        program_destroy(core, p);
+        opjit_rt_program_destroy(core, p);
         return status;
     }
     if (!placed->named)
@@ -305,7 +330,6 @@ opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt
     opjit_kernel_retain(base);
     k->base = base;
     k->shared = shared;
-    k->interpret = base->interpret;
     k->hooks = base->hooks;
     k->pointers = base->pointers;
     k->hooks.destroy = NULL;
@@ -328,10 +352,10 @@ void opjit_kernel_release(opjit_kernel *kernel)
     if (kernel == NULL || atomic_fetch_sub_explicit(&kernel->references, 1, memory_order_acq_rel) != 1)
         return;
     core = kernel->core;
-    p = kernel->base != NULL ? NULL : atomic_load(&kernel->active);
-    while (p != NULL) {
+    p = atomic_load(&kernel->active);
+    while (p != NULL && (kernel->base == NULL || p->owner != NULL)) { /* the others are the base's */
         program *older = p->older;
-        program_destroy(core, p);
+        opjit_rt_program_destroy(core, p);
         p = older;
     }
     if (kernel->hooks.destroy != NULL)
@@ -391,6 +415,7 @@ opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info
 opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info *out_info, opjit_error *error)
 {
     opjit_kernel_info info;
+    const opjit_kernel *made;
     const program *p;
 
     opjit_rt_error_clear(error);
@@ -398,89 +423,15 @@ opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_info");
     p = atomic_load(&kernel->active);
     info = info_of(p->meta);
-    info.flags = (kernel->interpret != NULL ? OPJIT_KERNEL_INTERPRETED : 0) |
-                 (kernel->hooks.from_disk ? OPJIT_KERNEL_FROM_DISK : 0) |
+    made = p->owner != NULL ? p->owner : kernel;
+    info.flags = (p->interpret != NULL ? OPJIT_KERNEL_INTERPRETED : 0) |
+                 (made->hooks.from_disk ? OPJIT_KERNEL_FROM_DISK : 0) |
                  (p->launches != NULL ? OPJIT_KERNEL_ON_DEVICE : 0);
     info.code_bytes = p->code_size;
-    info.compile_ms = kernel->times.compile_ms;
-    info.lower_ms = kernel->times.lower_ms;
-    info.passes_ms = kernel->times.passes_ms;
-    info.codegen_ms = kernel->times.codegen_ms;
-    info.load_ms = kernel->times.load_ms;
+    info.compile_ms = made->times.compile_ms;
+    info.lower_ms = made->times.lower_ms;
+    info.passes_ms = made->times.passes_ms;
+    info.codegen_ms = made->times.codegen_ms;
+    info.load_ms = made->times.load_ms;
     return opjit_rt_struct_write(&info_sizes, out_info, &info, error);
-}
-
-/* --- the peak version --------------------------------------------------------------------------------------------- */
-
-/* Whether calls checked against a's metadata may run b: equal buffers and parameters, names apart. */
-static bool same_interface(const program *a, const program *b)
-{
-    const opjit_kernel_meta *m = a->meta, *n = b->meta;
-
-    if (m->inputs != n->inputs || m->outputs != n->outputs || m->constants != n->constants || m->params != n->params)
-        return false;
-    for (uint32_t i = 0; i < m->inputs + m->outputs + m->constants; i++) {
-        opjit_buffer_info x = program_buffers(a)[i], y = program_buffers(b)[i];
-        x.name = y.name = 0;
-        if (memcmp(&x, &y, sizeof x) != 0)
-            return false;
-    }
-    for (uint32_t i = 0; i < m->params; i++) {
-        const opjit_param_info *x = &program_params(a)[i], *y = &program_params(b)[i];
-        if (x->dtype != y->dtype || x->lo != y->lo || x->hi != y->hi)
-            return false;
-    }
-    return true;
-}
-
-/* With the lock held. */
-static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_error *error)
-{
-    program *current = atomic_load(&k->active), *better;
-
-    if (current->meta->level == OPJIT_LEVEL_PEAK)
-        return OPJIT_OK;
-    TRY(k->hooks.optimize(k->hooks.user, image, error));
-    if (image->size == 0 && !image->failed)
-        return OPJIT_OK;
-    if (image->failed)
-        return opjit_rt_no_memory(error);
-    TRY(program_create(k->core, image->data, image->size, k->hooks.customs, false, &better, error));
-    if (!same_interface(current, better)) {
-        program_destroy(k->core, better);
-        return opjit_rt_error_set(error, OPJIT_INTERNAL,
-                                  "the peak version has other buffers or parameters than the kernel");
-    }
-    better->older = current;
-    atomic_store_explicit(&k->active, better, memory_order_release);
-    return OPJIT_OK;
-}
-
-opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
-{
-    const uintptr_t self = (uintptr_t)pthread_self();
-    rt_bytes image;
-    opjit_status status;
-
-    opjit_rt_error_clear(error);
-    if (kernel == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kernel is NULL");
-    if (kernel->interpret != NULL || kernel->hooks.optimize == NULL)
-        return OPJIT_OK;
-    if (kernel->base != NULL) {
-        TRY(opjit_kernel_optimize(kernel->base, error));
-        atomic_store(&kernel->active, atomic_load(&kernel->base->active));
-        return OPJIT_OK;
-    }
-    if (atomic_load(&kernel->optimizer) == self && rt_lock_is_held(&kernel->optimizing))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "this thread is optimizing that kernel already: an event sink can't ask for it");
-    opjit_rt_bytes_init(&image, &kernel->core->allocator);
-    opjit_rt_lock(&kernel->optimizing);
-    atomic_store(&kernel->optimizer, self);
-    status = optimize_locked(kernel, &image, error);
-    atomic_store(&kernel->optimizer, 0);
-    opjit_rt_unlock(&kernel->optimizing);
-    opjit_rt_bytes_free(&image);
-    return status;
 }

@@ -25,15 +25,17 @@ typedef struct rt_kernel_hooks {
     opjit_status (*optimize)(void *user, rt_bytes *image, opjit_error *error);
     const rt_custom_plan *customs; /* NULL: the image has no custom steps */
     rt_hash key;                 /* that it was compiled for; 0: none */
+    uint64_t compile_id;         /* opjit_event's */
     bool from_disk;              /* reported in the kernel's info */
     bool unbound;                /* constants may be NULL: the kernel is not called, but given them by opjit_rt_kernel_bind */
 } rt_kernel_hooks;
 
 typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;
 
-/* Checks an image that nobody changes meanwhile and maps it (code may be empty where hooks->interpret is set) into a
- * kernel with one reference.  constants: one pointer a constant buffer, of which the image must have constant_count
- * (copied pointers; the memory belongs to hooks->user and outlives the kernel). On failure hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
+/* Checks an image that nobody changes meanwhile and maps it (code may be empty where hooks->interpret is set) into
+ * a kernel with one reference.  constants: one pointer a constant buffer, of which the image must have
+ * constant_count (copied pointers; the memory belongs to hooks->user and outlives the kernel). On failure
+ * hooks->user still belongs to the caller.  hooks, times, constants may be NULL. */
 opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t size, void *const *constants,
                                     uint32_t constant_count, const rt_kernel_hooks *hooks,
                                     const rt_kernel_times *times, opjit_kernel **out, opjit_error *error);
@@ -51,13 +53,19 @@ opjit_status opjit_rt_kernel_place(rt_core *core, const rt_placed *placed, void 
 opjit_status opjit_rt_meta_info(const opjit_kernel_meta *meta, opjit_kernel_info *out, opjit_error *error);
 /* Whether this CPU has what the code needs (else UNSUPPORTED), and this runtime knows all steps. */
 opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_error *error);
-/* A kernel with the code of base and these constants, one pointer a constant buffer.  shared: by constant, what the kernel
- * takes over where it succeeds, and NULL for those in memory that outlives it (an array of the core's allocator).  Retains
- * base. */
+/* A kernel with the code of base and these constants, one pointer a constant buffer.  shared: by constant, what
+ * the kernel takes over where it succeeds, and NULL for those in memory that outlives it (an array of the core's
+ * allocator).  Retains base. */
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
                                   opjit_error *error);
+/* Makes the code of better the newest version of k, which has the same buffers and parameters, and other constants
+ * or none: calls from now on run it, calls under way finish in theirs.  k retains better.  Neither is for a
+ * device. */
+opjit_status opjit_rt_kernel_adopt(opjit_kernel *k, opjit_kernel *better, opjit_error *error);
 /* Releases what such an array of count holds, and the array; NULL is fine. */
 void opjit_rt_constants_drop(rt_core *core, rt_constant **shared, uint32_t count);
+/* An event with what it says of the kernel: name, target, level, key. */
+opjit_event opjit_rt_kernel_event(const opjit_kernel *kernel, opjit_event_kind kind, opjit_event_subject subject);
 /* All that goes with the kernel, constants that somebody lent it apart: what the cache counts. */
 uint64_t opjit_rt_kernel_bytes(const opjit_kernel *kernel);
 /* Whether its images still pass the check that they passed when they were loaded. */

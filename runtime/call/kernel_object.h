@@ -6,6 +6,7 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "runtime/call/kernel.h"
 #include "runtime/debug/debug.h"
@@ -27,6 +28,10 @@ typedef struct program {
     rt_debug_entry *debug;
     rt_launch *launches; /* by step: the kernel runs on the core's device; NULL: here */
     _Atomic(rt_device_code *) loaded; /* there; NULL before its first call */
+    rt_interpret_fn interpret;        /* with user; NULL: there is code */
+    void *user;
+    const rt_custom_plan *customs;    /* NULL: no custom steps */
+    opjit_kernel *owner; /* whose code this is, with a reference (opjit_rt_kernel_adopt); NULL: the program's own */
 } program;
 
 /* What a call checks of a buffer, gathered from the metadata into one cache line or two. */
@@ -43,7 +48,6 @@ struct opjit_kernel {
     uint32_t bindings;         /* inputs and outputs */
     uint32_t inputs, buffers, params;
     uint32_t pointers;         /* that a call holds: to buffers, then to what lies between custom steps */
-    rt_interpret_fn interpret;
     rt_kernel_hooks hooks;
     rt_core *core;
     rt_kernel_times times;
@@ -64,19 +68,82 @@ static inline const opjit_param_info *program_params(const program *p)
 {
     return (const opjit_param_info *)((const char *)p->meta + p->meta->param_info);
 }
+static inline opjit_stage_fn program_stage(const program *p, const opjit_step_info *step)
+{
+    opjit_stage_fn fn;
+    const uint8_t *entry = p->code + step->entry;
+    memcpy(&fn, &entry, sizeof fn); /* object pointer to function pointer, without the cast that C lacks */
+    return fn;
+}
 /* For messages: never NULL. */
 static inline const char *program_string(const program *p, uint32_t offset)
 {
     return offset == 0 ? "?" : (const char *)p->meta + offset;
 }
 
-/* --- overlap.c ----------------------------------------------------------------------------------------------- */
+static inline const char *kernel_buffer_name(const opjit_kernel *k, uint32_t index)
+{
+    const program *p = atomic_load(&k->active);
+    return program_string(p, program_buffers(p)[index].name);
+}
+
+/* Whether [a, a + a_bytes) and [b, b + b_bytes) meet; exact also where an end would wrap. */
+static inline bool ranges_meet(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
+{
+    return (uintptr_t)a - (uintptr_t)b < b_bytes || (uintptr_t)b - (uintptr_t)a < a_bytes;
+}
+
+/* --- kernel.c ----------------------------------------------------------------------------------------------------- */
+/* image: bytes that nobody changes meanwhile.  hooks: of the kernel, or NULL; interpreted: hooks->interpret runs it. */
+opjit_status opjit_rt_program_create(rt_core *core, const void *image, size_t size, const rt_kernel_hooks *hooks,
+                                     bool interpreted, program **out, opjit_error *error);
+void opjit_rt_program_destroy(rt_core *core, program *p); /* NULL is fine */
+/* What the kernel's code came from: itself, or the kernel that it took its newest version from. */
+static inline const opjit_kernel *kernel_maker(const opjit_kernel *k)
+{
+    const program *p = atomic_load(&k->active);
+    return p->owner != NULL ? p->owner : k;
+}
+
+/* --- run.c -------------------------------------------------------------------------------------------------------- */
+/* Where the clock's readings of a call go. */
+typedef struct rt_timing {
+    opjit_step_time *steps;
+    uint32_t capacity, count;
+} rt_timing;
+
+/* One call on its way: everything that its pieces share. */
+typedef struct rt_run {
+    const opjit_kernel *kernel;
+    const program *program;
+    void **buffers;
+    const uint64_t *params;
+    uint8_t *shared, *scratch; /* scratch: worker after worker, meta->scratch_size apart */
+    const opjit_executor *executor;
+    rt_timing *timing; /* NULL: nobody asks */
+} rt_run;
+
+static inline uint32_t call_workers(const opjit_call *call)
+{
+    return call->executor == NULL ? 1 : call->executor->workers;
+}
+/* False: more than any memory. */
+bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out);
+opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *error);
+/* buffers: of the call and the kernel's constants, which somebody else may have lent it. */
+opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers,
+                                      uint64_t needed, opjit_error *error);
+/* Runs the variant's steps; r has kernel, program, buffers, parameters and timing. */
+opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opjit_variant_info *variant,
+                                   opjit_error *error);
+
+/* --- overlap.c ---------------------------------------------------------------------------------------------------- */
 typedef struct rt_place {
     uintptr_t at;
     uint32_t buffer;
 } rt_place;
-/* Of a call with so many buffers that pairs are too many: adds to *alias those that share memory as they may.  False: an
- * output shares it with another buffer, and may not.  room: for two places a buffer. */
+/* Of a call with so many buffers that pairs are too many: adds to *alias those that share memory as they may.
+ * False: an output shares it with another buffer, and may not.  room: for two places a buffer. */
 bool opjit_rt_overlaps_by_place(const opjit_kernel *k, void *const *buffers, rt_place *room, uint64_t *alias,
                                 uint32_t *out_output, uint32_t *out_other);
 

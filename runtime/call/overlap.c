@@ -68,8 +68,8 @@ static bool refuse(sweep *s, uint32_t a, uint32_t b)
     return false;
 }
 
-/* Places [begin, end), which have one address: at most one is an output's, and the others are of inputs that it may share
- * memory with. */
+/* Places [begin, end), which have one address: at most one is an output's, and the others are of inputs that it
+ * may share memory with. */
 static bool check_together(sweep *s, uint32_t begin, uint32_t end)
 {
     const opjit_kernel *k = s->kernel;

@@ -141,7 +141,8 @@ static void write_perf_map(rt_core *core, const symbol_list *list)
     /* One append, so that lines of several threads and processes do not mix. */
     good = file >= 0 && !lines.failed && write(file, lines.data, lines.size) == (ssize_t)lines.size;
     if (!good)
-        opjit_rt_event(core, OPJIT_EVENT_WARNING, "warning,perf map %s is not written (errno %d)", path, errno);
+        opjit_rt_event(core, RT_WARNING(OPJIT_EVENT_DEBUG, path, strerror(errno)),
+                       "warning,perf map %s is not written (errno %d)", path, errno);
     if (file >= 0)
         close(file);
     opjit_rt_bytes_free(&lines);
@@ -260,7 +261,8 @@ static rt_debug_entry *register_with_gdb(rt_core *core, const symbol_list *list)
     if (!elf.failed)
         entry = opjit_rt_allocate(&core->allocator, sizeof *entry + elf.size, alignof(rt_debug_entry));
     if (entry == NULL) {
-        opjit_rt_event(core, OPJIT_EVENT_WARNING, "warning,no memory to register code with GDB");
+        opjit_rt_event(core, RT_WARNING(OPJIT_EVENT_DEBUG, "GDB", "no memory"),
+                       "warning,no memory to register code with GDB");
     } else {
         memset(entry, 0, sizeof *entry);
         entry->file_size = elf.size;
@@ -292,7 +294,8 @@ rt_debug_entry *opjit_rt_debug_register(rt_core *core, const opjit_kernel_meta *
     const size_t size = sizeof *list + meta->steps * sizeof(symbol);
     list = opjit_rt_allocate(&core->allocator, size, alignof(symbol_list));
     if (list == NULL) {
-        opjit_rt_event(core, OPJIT_EVENT_WARNING, "warning,no memory to name code for debuggers");
+        opjit_rt_event(core, RT_WARNING(OPJIT_EVENT_DEBUG, "symbols", "no memory"),
+                       "warning,no memory to name code for debuggers");
         return NULL;
     }
     collect_symbols(meta, code, code_size, list);

@@ -65,8 +65,16 @@ static opjit_status load(rt_core *core, program *p, rt_device_code **out, opjit_
         *out = first;
         return OPJIT_OK;
     }
-    opjit_rt_event(core, OPJIT_EVENT_LOAD, "load,%s,%s,code=%zu,device=%s", program_string(p, p->meta->name),
-                   program_string(p, p->meta->target), p->code_size, core->devices->name(core->device));
+    const opjit_event event = {
+        .kind = OPJIT_EVENT_LOAD,
+        .subject = OPJIT_EVENT_DEVICE,
+        .level = p->meta->level,
+        .name = program_string(p, p->meta->name),
+        .target = program_string(p, p->meta->target),
+        .bytes = p->code_size,
+    };
+    opjit_rt_event(core, &event, "load,%s,%s,code=%zu,device=%s", event.name, event.target, p->code_size,
+                   core->devices->name(core->device));
     return OPJIT_OK;
 }
 

@@ -115,8 +115,11 @@ opjit_status opjit_library_open(opjit_context *context, const char *path, opjit_
     if (status == OPJIT_OK)
         status = open_bytes(context->core, &bytes, out_library, error);
     if (status == OPJIT_OK)
-        opjit_rt_event(context->core, OPJIT_EVENT_LOAD, "load,library,%.200s,kernels=%u,bytes=%zu", path,
-                       opjit_library_count(*out_library), bytes.size);
+        opjit_rt_event(
+            context->core,
+            &(const opjit_event){
+                .kind = OPJIT_EVENT_LOAD, .subject = OPJIT_EVENT_LIBRARY, .name = path, .bytes = bytes.size },
+            "load,library,%.200s,kernels=%u,bytes=%zu", path, opjit_library_count(*out_library), bytes.size);
     opjit_rt_bytes_free(&bytes);
     return status;
 }

@@ -225,7 +225,7 @@ START_TEST(events)
     ck_assert_int_eq(opjit_context_create(&options, &context, NULL), OPJIT_OK);
     ck_assert(rt_wants_events(context->core));
     ck_assert(!context->core->verbose); /* the sink wins */
-    opjit_rt_event(context->core, OPJIT_EVENT_WARNING, "warning,%s", "a\nb");
+    opjit_rt_event(context->core, RT_WARNING(OPJIT_EVENT_OTHER, "a", "b"), "warning,%s", "a\nb");
     ck_assert_str_eq(last, "6 opjit,warning,a?b");
     opjit_context_destroy(context);
 }
@@ -249,12 +249,12 @@ START_TEST(environment)
     ck_assert_uint_eq(context->core->flags, OPJIT_CONTEXT_GDB);
     ck_assert_int_eq(pipe(ends), 0);
     ck_assert_int_ge(dup2(ends[1], STDERR_FILENO), 0);
-    opjit_rt_event(context->core, OPJIT_EVENT_HIT, "hit,%d", 7);
+    opjit_rt_event(context->core, &(const opjit_event){ .kind = OPJIT_EVENT_HIT }, "hit,%d", 7);
     ck_assert_int_gt(read(ends[0], line, sizeof line - 1), 0);
     ck_assert_str_eq(line, "opjit,hit,7\n");
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
-    opjit_rt_event(context->core, OPJIT_EVENT_HIT, "%s", longest);
+    opjit_rt_event(context->core, &(const opjit_event){ .kind = OPJIT_EVENT_HIT }, "%s", longest);
     ck_assert_int_eq(read(ends[0], line, sizeof line), 1023);
     ck_assert_int_eq(line[1022], '\n');
     opjit_context_destroy(context);

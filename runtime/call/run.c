@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - the steps of a call that has an executor, a workspace, the interpreter, custom steps or a clock.  What
+ * the call gives has been checked in call.c, the workspace and the executor apart. */
+#define _POSIX_C_SOURCE 200809L
+#include "runtime/call/kernel_object.h"
+
+#include <string.h>
+#include <time.h>
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+/* One step on an executor. */
+typedef struct step_run {
+    const rt_run *run;
+    const opjit_step_info *step;
+    uint32_t index;
+    atomic_ullong done;   /* iterations */
+    atomic_flag reported; /* the first failure owns error */
+    atomic_bool failed;
+    opjit_error error;
+} step_run;
+
+static opjit_status run_piece(const rt_run *r, uint32_t index, uint32_t worker, uint64_t begin, uint64_t end,
+                              opjit_error *error)
+{
+    const opjit_step_info *step = &r->program->steps[index];
+    uint8_t *scratch = r->scratch == NULL ? NULL : r->scratch + worker * r->program->meta->scratch_size;
+
+    if (r->program->interpret != NULL)
+        return r->program->interpret(r->program->user, index, r->buffers, r->params, r->shared, scratch, begin, end,
+                                     error);
+    program_stage(r->program, step)(r->buffers, r->params, r->shared, scratch, begin, end);
+    return OPJIT_OK;
+}
+
+static void report(step_run *s, opjit_status status, const char *message)
+{
+    if (!atomic_flag_test_and_set(&s->reported)) {
+        if (message != NULL)
+            opjit_rt_error_set(&s->error, status, "executor: %s", message);
+        atomic_store(&s->failed, true);
+    }
+}
+
+/* What the executor calls; it is the host's code, so its numbers are not trusted. */
+static void body(void *arg, uint32_t worker, uint64_t begin, uint64_t end)
+{
+    step_run *s = arg;
+    const uint64_t extent = s->step->extent, grain = s->step->grain;
+    opjit_error error = { 0 };
+    opjit_status status;
+
+    if (worker >= s->run->executor->workers) {
+        report(s, OPJIT_INVALID_ARGUMENT, "a worker's index is not below workers");
+        return;
+    }
+    if (begin >= end || end > extent || begin % grain != 0 || (end != extent && end % grain != 0)) {
+        report(s, OPJIT_INVALID_ARGUMENT,
+               "a piece is empty, outside of the extent or not bounded by multiples of grain");
+        return;
+    }
+    status = run_piece(s->run, s->index, worker, begin, end, &error);
+    if (status != OPJIT_OK && !atomic_flag_test_and_set(&s->reported)) {
+        s->error = error;
+        s->error.status = status;
+        atomic_store(&s->failed, true);
+    }
+    atomic_fetch_add_explicit(&s->done, end - begin, memory_order_relaxed);
+}
+
+static opjit_status run_on_executor(const rt_run *r, uint32_t index, opjit_error *error)
+{
+    step_run s = { .run = r, .step = &r->program->steps[index], .index = index, .reported = ATOMIC_FLAG_INIT };
+    opjit_status status;
+    unsigned long long done;
+
+    status = r->executor->run(r->executor->user, s.step->extent, s.step->grain, body, &s);
+    if (atomic_load(&s.failed)) {
+        if (error != NULL)
+            *error = s.error;
+        return s.error.status;
+    }
+    if (status != OPJIT_OK)
+        return opjit_rt_error_set(error, status, "executor returned %s", opjit_status_name(status));
+    done = atomic_load(&s.done);
+    if (done != s.step->extent)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor covered %llu of %llu iterations", done,
+                                  (unsigned long long)s.step->extent);
+    return OPJIT_OK;
+}
+
+/* A step of a single piece stays on this thread: handing it over would only cost time.  So do custom functions, which
+ * are the host's. */
+static opjit_status run_step(const rt_run *r, uint32_t index, opjit_error *error)
+{
+    const opjit_step_info *step = &r->program->steps[index];
+
+    if (step->kind == OPJIT_STEP_CUSTOM)
+        return opjit_rt_custom_run(&r->program->customs->calls[step->entry], r->buffers, error);
+    if (r->executor != NULL && step->extent > step->grain)
+        return run_on_executor(r, index, error);
+    return run_piece(r, index, 0, 0, step->extent, error);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now = { 0 };
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static opjit_status run_step_timed(const rt_run *r, uint32_t index, opjit_error *error)
+{
+    const opjit_step_info *step = &r->program->steps[index];
+    rt_timing *const timing = r->timing;
+    const uint64_t begin = now_ns();
+    const opjit_status status = run_step(r, index, error);
+
+    if (timing->count < timing->capacity)
+        timing->steps[timing->count] = (opjit_step_time){ begin, now_ns(), step->extent, index, step->kind };
+    timing->count++;
+    return status;
+}
+
+static opjit_status run_steps(const rt_run *r, const opjit_variant_info *variant, opjit_error *error)
+{
+    opjit_status status = OPJIT_OK;
+
+    for (uint32_t i = 0; i < variant->steps && status == OPJIT_OK; i++)
+        status = r->timing == NULL ? run_step(r, variant->first_step + i, error)
+                                   : run_step_timed(r, variant->first_step + i, error);
+    return status;
+}
+
+/* --- workspace ---------------------------------------------------------------------------------------------------- */
+
+bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out)
+{
+    return checked_mul(p->meta->scratch_size, workers, out) && checked_add(*out, p->meta->shared_size, out) &&
+           *out <= SIZE_MAX / 2;
+}
+
+opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: %llu bytes at NULL",
+                              (unsigned long long)call->workspace.bytes);
+}
+
+opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers,
+                                      uint64_t needed, opjit_error *error)
+{
+    const opjit_binding *w = &call->workspace;
+
+    if (w->bytes < needed)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "workspace: %llu bytes given, %llu needed for %u workers",
+                                  (unsigned long long)w->bytes, (unsigned long long)needed, call_workers(call));
+    if ((uintptr_t)w->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: data at %p is not aligned to %u bytes",
+                                  w->data, OPJIT_WORKSPACE_ALIGNMENT);
+    for (uint32_t i = 0; i < k->buffers; i++)
+        if (ranges_meet(w->data, needed, buffers[i], k->slots[i].bytes))
+            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace overlaps %s", kernel_buffer_name(k, i));
+    return OPJIT_OK;
+}
+
+/* What lies between custom steps is the first part of the shared memory. */
+static void place_temps(rt_run *r)
+{
+    const rt_custom_plan *customs = r->program->customs;
+
+    if (customs == NULL || customs->temp_count == 0)
+        return;
+    for (uint32_t i = 0; i < customs->temp_count; i++)
+        r->buffers[r->kernel->buffers + i] = r->shared + customs->offsets[i];
+    r->shared += customs->temp_bytes;
+}
+
+opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opjit_variant_info *variant,
+                                   opjit_error *error)
+{
+    const opjit_allocator *a = &r->kernel->core->allocator;
+    /* Our own: what it says of its workers is what their memory was sized by, whatever its run does to the host's. */
+    const opjit_executor executor = call->executor == NULL ? (opjit_executor){ NULL, 1, NULL } : *call->executor;
+    void *own = NULL;
+    uint64_t needed;
+    opjit_status status;
+
+    if (call->executor != NULL && (executor.run == NULL || executor.workers == 0))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: %s",
+                                  executor.run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
+    if (call->workspace.data == NULL && call->workspace.bytes != 0)
+        return opjit_rt_refuse_no_workspace(call, error);
+    if (!opjit_rt_workspace_needed(r->program, executor.workers, &needed))
+        return opjit_rt_no_memory(error);
+    if (needed != 0) {
+        if (call->workspace.data != NULL)
+            TRY(opjit_rt_check_workspace(r->kernel, call, r->buffers, needed, error));
+        else if ((own = opjit_rt_allocate(a, (size_t)needed, OPJIT_WORKSPACE_ALIGNMENT)) == NULL)
+            return opjit_rt_no_memory(error);
+        r->shared = own != NULL ? own : call->workspace.data;
+        r->scratch = r->shared + r->program->meta->shared_size;
+    }
+    place_temps(r);
+    r->executor = call->executor == NULL ? NULL : &executor;
+    status = run_steps(r, variant, error);
+    opjit_rt_release(a, own, needed == 0 ? 0 : (size_t)needed);
+    return status;
+}
