@@ -27,6 +27,11 @@ opjit_status opjit_fe_op_require(DML_OPERATOR_TYPE type, const op_def **out, opj
  * field, with its index in an array; for the message. */
 opjit_status opjit_fe_check_support(const op_def *def, const char *field, const char *name, uint32_t level,
                                     const fe_tensor *tensor, opjit_error *error);
+/* What an array field may count: tensors, and numbers, whose array may be absent where it is optional or they are 0. */
+opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *field, uint32_t count,
+                                             opjit_error *error);
+opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, const void *given, uint32_t count,
+                                    opjit_error *error);
 /* An operator with a copy of the outer struct at desc, which owns its core; tensors, names and key are the caller's to
  * fill.  NULL: no memory. */
 opjit_operator *opjit_fe_operator_new(rt_core *core, const op_def *def, uint32_t inputs, uint32_t outputs,
@@ -95,6 +100,7 @@ typedef struct fe_graph {
     rt_arena arena;
     const char *label; /* "graph", or the operator's name */
     bool is_operator, kept;
+    bool is_named; /* names of inputs and outputs are part of the key */
     fe_node *nodes;
     fe_buffer *inputs, *outputs, *constants; /* inputs: those that an edge leads from */
     fe_source *results;                      /* by output: where it comes from */
@@ -122,8 +128,13 @@ typedef struct fe_subject {
     const char *const *late;    /* a graph's late fields, "node.Field" */
     uint32_t late_count;
     uint64_t compile_id;        /* opjit_event's; 0: nobody wants events */
+    bool is_named;              /* a graph's buffers have the names of its input and output edges, also in the key */
 } fe_subject;
 
+/* opjit_compile_graph; is_named as fe_subject's (driver.c). */
+opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc, bool is_named,
+                                    const opjit_compile_options *options, opjit_kernel **out_kernel,
+                                    opjit_error *error);
 /* A graph with the late fields that options (may be NULL) name. */
 opjit_status opjit_fe_graph_subject(const DML_GRAPH_DESC *desc, const opjit_compile_options *options, fe_subject *out,
                                     opjit_error *error);
@@ -132,6 +143,13 @@ opjit_status opjit_fe_graph_subject(const DML_GRAPH_DESC *desc, const opjit_comp
  * checked: enough for the key, and equal keys pass or fail alike.  *out is to be freed in any case. */
 opjit_status opjit_fe_graph_read(const opjit_context *context, const fe_subject *subject, bool keep, fe_graph *out,
                                  opjit_error *error);
+/* Names inputs and outputs after the first of their edges that has a name; the others keep theirs.  subject: what the
+ * graph was read from. */
+opjit_status opjit_fe_graph_label(const fe_subject *subject, fe_graph *graph, opjit_error *error);
+/* The same for a graph whose names are part of its key (keep.c). */
+opjit_status opjit_fe_graph_name(const fe_subject *subject, fe_graph *graph, opjit_error *error);
+/* What `keep` says above (keep.c). */
+opjit_status opjit_fe_graph_keep(fe_graph *graph, opjit_error *error);
 /* The graph of one operator, late fields out of options; kept. */
 opjit_status opjit_fe_graph_of(opjit_operator *op, const struct fe_options *options, fe_graph *out,
                                opjit_error *error);

@@ -264,7 +264,7 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
             k->name);
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,
                               &unit->program, error));
-    TRY(opjit_fe_artifact_label(subject, &unit->graph, error));
+    TRY(opjit_fe_graph_label(subject, &unit->graph, error));
     return opjit_fe_meta_make(unit, &out->meta, error);
 }
 

@@ -69,8 +69,7 @@ opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, uns
                                opjit_error *error);
 /* artifact.c: whether C, C++ or their libraries use or reserve the name. */
 bool opjit_fe_artifact_is_taken(const char *name);
-/* names.c: the caller's names of a graph's buffers; the arguments' names in C. */
-opjit_status opjit_fe_artifact_label(const fe_subject *subject, fe_graph *graph, opjit_error *error);
+/* names.c: the arguments' names in C. */
 opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error);
 /* check.c: NAME_runs_here and the includes that it needs. */
 void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);

@@ -1,62 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - names for the buffers and parameters of a shipped kernel: from the edges of a graph's description, or from
- * an operator's fields; and C identifiers made of them, for the header and the JSON. */
+/* names.c - C identifiers for the buffers and parameters of a shipped kernel, for the header and the JSON: made of what
+ * opjit_fe_graph_label calls them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "frontend/aot/artifact.h"
-
-/* --- in the metadata ---------------------------------------------------------------------------------------------- */
-
-/* Names one place of a graph; without a name it keeps its number, "Inputs[3]". */
-static opjit_status label(fe_graph *graph, fe_buffer *buffer, const char *name, opjit_error *error)
-{
-    if (name == NULL || name[0] == '\0')
-        return OPJIT_OK;
-    buffer->name = opjit_rt_arena_string(&graph->arena, name, strlen(name));
-    buffer->named = true;
-    return buffer->name == NULL ? opjit_rt_no_memory(error) : OPJIT_OK;
-}
-
-/* Collects, by number, the name of the first edge of each graph input or output that has one. */
-static void edge_names(const DML_GRAPH_EDGE_DESC *edges, uint32_t count, bool is_input, const char **names)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        const DML_INPUT_GRAPH_EDGE_DESC *const in = edges[i].Desc;
-        const DML_OUTPUT_GRAPH_EDGE_DESC *const out = edges[i].Desc;
-        const uint32_t at = is_input ? in->GraphInputIndex : out->GraphOutputIndex;
-        const char *const name = is_input ? in->Name : out->Name;
-        if (names[at] == NULL && name != NULL && name[0] != '\0')
-            names[at] = name;
-    }
-}
-
-opjit_status opjit_fe_artifact_label(const fe_subject *subject, fe_graph *graph, opjit_error *error)
-{
-    const DML_GRAPH_DESC *const desc = subject->desc;
-    const char **inputs, **outputs;
-
-    if (subject->op != NULL) {
-        for (uint32_t i = 0; i < graph->input_count; i++)
-            graph->inputs[i].named = true;
-        for (uint32_t i = 0; i < graph->output_count; i++)
-            graph->outputs[i].named = true;
-        return OPJIT_OK;
-    }
-    inputs = ARENA_ARRAY(&graph->arena, const char *, desc->InputCount);
-    outputs = ARENA_ARRAY(&graph->arena, const char *, desc->OutputCount);
-    if (inputs == NULL || outputs == NULL)
-        return opjit_rt_no_memory(error);
-    edge_names(desc->InputEdges, desc->InputEdgeCount, true, inputs);
-    edge_names(desc->OutputEdges, desc->OutputEdgeCount, false, outputs);
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        TRY(label(graph, &graph->inputs[i], inputs[graph->inputs[i].given], error));
-    for (uint32_t i = 0; i < graph->output_count; i++)
-        TRY(label(graph, &graph->outputs[i], outputs[i], error));
-    return OPJIT_OK;
-}
-
-/* --- as C identifiers --------------------------------------------------------------------------------------------- */
 
 static bool is_letter_or_digit(char c)
 {

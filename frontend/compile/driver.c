@@ -217,8 +217,8 @@ static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_
                                    error);
 }
 
-opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
-                                 const opjit_compile_options *options, opjit_kernel **out_kernel, opjit_error *error)
+opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc, bool is_named,
+                                    const opjit_compile_options *options, opjit_kernel **out_kernel, opjit_error *error)
 {
     _Alignas(16) uint8_t room[16384], key_room[8192]; /* for some fifty nodes */
     fe_graph graph = { 0 };
@@ -227,20 +227,27 @@ opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *d
     rt_bytes key;
     opjit_status status;
 
-    opjit_rt_error_clear(error);
-    if (out_kernel == NULL)
-        return refuse_null("out_kernel", error);
-    *out_kernel = NULL;
-    if (context == NULL || desc == NULL)
-        return refuse_null(context == NULL ? "context" : "desc", error);
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
     TRY(opjit_fe_graph_subject(desc, options, &j.subject, error));
+    j.subject.is_named = is_named;
     opjit_rt_arena_init_in(&graph.arena, &context->core->allocator, room, sizeof room);
     opjit_rt_bytes_init_in(&key, &context->core->allocator, key_room, sizeof key_room);
     status = compile_graph(&j, &graph, &key, out_kernel, error);
     opjit_rt_bytes_free(&key);
     opjit_fe_graph_free(&graph);
     return status;
+}
+
+opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                 const opjit_compile_options *options, opjit_kernel **out_kernel, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (out_kernel == NULL)
+        return refuse_null("out_kernel", error);
+    *out_kernel = NULL;
+    if (context == NULL || desc == NULL)
+        return refuse_null(context == NULL ? "context" : "desc", error);
+    return opjit_fe_compile_graph(context, desc, false, options, out_kernel, error);
 }
 
 opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)

@@ -62,7 +62,7 @@ static opjit_status refuse_null(const char *name, opjit_error *error)
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
 }
 
-opjit_status opjit_operator_plan(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
+opjit_status opjit_plan_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
                                  opjit_plan **out_plan, opjit_error *error)
 {
     const fe_subject subject = { .op = op };
@@ -78,7 +78,7 @@ opjit_status opjit_operator_plan(opjit_context *context, opjit_operator *op, con
     return make(context, &subject, &read, out_plan, error);
 }
 
-opjit_status opjit_graph_plan(opjit_context *context, const DML_GRAPH_DESC *desc, const opjit_compile_options *options,
+opjit_status opjit_plan_graph(opjit_context *context, const DML_GRAPH_DESC *desc, const opjit_compile_options *options,
                               opjit_plan **out_plan, opjit_error *error)
 {
     fe_subject subject;

@@ -131,6 +131,15 @@ typedef struct tensor_counts {
     uint32_t inputs, outputs;
 } tensor_counts;
 
+opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *field, uint32_t count,
+                                             opjit_error *error)
+{
+    if (count != 0 && count <= TENSORS_MAX)
+        return OPJIT_OK;
+    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: %u tensors, must be 1 to %u", def->name, field->name,
+                              count, TENSORS_MAX);
+}
+
 static opjit_status count_tensors(const op_def *def, const void *desc, tensor_counts *out, opjit_error *error)
 {
     *out = (tensor_counts){ 0, 0 };
@@ -139,9 +148,7 @@ static opjit_status count_tensors(const op_def *def, const void *desc, tensor_co
         uint32_t count = is_input(field) || is_output(field);
         if (is_tensor_array(field)) {
             count = read_u32(desc, field->count);
-            if (count == 0 || count > TENSORS_MAX)
-                return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: %u tensors, must be 1 to %u",
-                                          def->name, field->name, count, TENSORS_MAX);
+            TRY(opjit_fe_check_count_of_tensors(def, field, count, error));
         }
         *(is_output(field) ? &out->outputs : &out->inputs) += count;
     }
@@ -236,6 +243,18 @@ static opjit_status take_tensors(walk *w, const op_field *field)
     return OPJIT_OK;
 }
 
+opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, const void *given, uint32_t count,
+                                    opjit_error *error)
+{
+    if (given == NULL && count != 0 && (field->flags & OP_OPTIONAL) == 0)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be an array of %u", def->name,
+                                  field->name, count);
+    if (given != NULL && count > NUMBERS_MAX)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: an array of %u, must be at most %u", def->name,
+                                  field->name, count, NUMBERS_MAX);
+    return OPJIT_OK;
+}
+
 /* An array of numbers: its count is the descriptor's own business, a missing one is not. */
 static opjit_status take_numbers(walk *w, const op_field *field)
 {
@@ -243,12 +262,7 @@ static opjit_status take_numbers(walk *w, const op_field *field)
     const uint32_t count = read_u32(w->op->desc, field->count);
     const void *copy;
 
-    if (given == NULL && count != 0 && (field->flags & OP_OPTIONAL) == 0)
-        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be an array of %u",
-                                  w->op->def->name, field->name, count);
-    if (given != NULL && count > NUMBERS_MAX)
-        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: an array of %u, must be at most %u",
-                                  w->op->def->name, field->name, count, NUMBERS_MAX);
+    TRY(opjit_fe_check_numbers(w->op->def, field, given, count, w->error));
     TRY(copy_array(w, given, count, sizeof(uint32_t), &copy));
     write_pointer(w->op->desc, field, copy);
     return OPJIT_OK;

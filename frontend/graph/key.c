@@ -9,6 +9,7 @@
 
 #include "frontend/frontend.h"
 
+#define NAMED_GRAPH_KEY (UINT32_MAX - 1) /* the same, with names of inputs and outputs */
 #define GRAPH_KEY UINT32_MAX /* where an operator's key has its type */
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -52,6 +53,14 @@ static void constant_key(const fe_buffer *constant, rt_bytes *out)
         opjit_rt_bytes_append(out, constant->data, (size_t)constant->bytes);
 }
 
+static void names_key(const fe_graph *graph, rt_bytes *out)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        opjit_rt_bytes_str(out, graph->inputs[i].named ? graph->inputs[i].name : "");
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        opjit_rt_bytes_str(out, graph->outputs[i].named ? graph->outputs[i].name : "");
+}
+
 static uint64_t node_key(const fe_graph *graph, uint32_t index, uint64_t hash, rt_bytes *out)
 {
     const fe_node *node = &graph->nodes[index];
@@ -72,8 +81,12 @@ static uint64_t node_key(const fe_graph *graph, uint32_t index, uint64_t hash, r
 
 uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out)
 {
-    const uint32_t counts[] = { GRAPH_KEY,         graph->input_count,    graph->output_count,
-                                graph->node_count, graph->constant_count, graph->late_count };
+    const uint32_t counts[] = { graph->is_named ? NAMED_GRAPH_KEY : GRAPH_KEY,
+                                graph->input_count,
+                                graph->output_count,
+                                graph->node_count,
+                                graph->constant_count,
+                                graph->late_count };
     const size_t begin = out->size;
     uint64_t hash;
 
@@ -87,6 +100,8 @@ uint64_t opjit_fe_graph_key(const fe_graph *graph, rt_bytes *out)
         input_key(&graph->inputs[i], out);
     for (uint32_t i = 0; i < graph->constant_count; i++)
         constant_key(&graph->constants[i], out);
+    if (graph->is_named)
+        names_key(graph, out);
     if (out->failed)
         return 0;
     hash = opjit_rt_hash64(out->data + begin, out->size - begin);

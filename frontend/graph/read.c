@@ -498,68 +498,6 @@ static opjit_status read_late(reader *r, const fe_subject *subject, uint32_t i)
     return OPJIT_OK;
 }
 
-/* --- keeping ------------------------------------------------------------------------------------------------------ */
-
-static const char *numbered(rt_arena *arena, const char *what, uint32_t number)
-{
-    char text[32];
-
-    snprintf(text, sizeof text, "%s[%u]", what, number);
-    return opjit_rt_arena_string(arena, text, strlen(text));
-}
-
-/* On a boundary of 64 bytes, as any kernel wants it. */
-static const void *copied(rt_arena *arena, const void *data, size_t bytes)
-{
-    uint8_t *memory = opjit_rt_arena_allocate(arena, bytes + OPJIT_WORKSPACE_ALIGNMENT, 1);
-
-    if (memory == NULL)
-        return NULL;
-    memory += -(uintptr_t)memory % OPJIT_WORKSPACE_ALIGNMENT;
-    return memcpy(memory, data, bytes);
-}
-
-static opjit_status keep_all(fe_graph *graph, opjit_error *error)
-{
-    rt_arena *arena = &graph->arena;
-    bool good = true;
-
-    graph->outputs = ARENA_ARRAY(arena, fe_buffer, graph->output_count);
-    if (graph->outputs == NULL)
-        return opjit_rt_no_memory(error);
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        fe_node *node = &graph->nodes[i];
-        node->name = opjit_rt_arena_string(arena, node->name, strlen(node->name));
-        good = good && node->name != NULL;
-    }
-    for (uint32_t i = 0; i < graph->late_count; i++) {
-        fe_late *late = &graph->late[i];
-        late->name = opjit_rt_arena_string(arena, late->name, strlen(late->name));
-        good = good && late->name != NULL;
-    }
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        graph->inputs[i].name = numbered(arena, "Inputs", graph->inputs[i].given);
-        good = good && graph->inputs[i].name != NULL;
-    }
-    for (uint32_t i = 0; i < graph->output_count; i++) {
-        graph->outputs[i].name = numbered(arena, "Outputs", i);
-        good = good && graph->outputs[i].name != NULL;
-    }
-    for (uint32_t i = 0; i < graph->constant_count; i++) {
-        fe_buffer *constant = &graph->constants[i];
-        const bool folded = constant->bytes <= FE_FOLDED_BYTES;
-        constant->data = folded ? copied(arena, constant->data, (size_t)constant->bytes) : NULL;
-        constant->name = numbered(arena, "Constants", i);
-        good = good && constant->name != NULL && (!folded || constant->data != NULL);
-    }
-    if (!good)
-        return opjit_rt_no_memory(error);
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        opjit_operator_retain(graph->nodes[i].op);
-    graph->kept = true;
-    return opjit_fe_graph_finish(graph, error);
-}
-
 static bool allocate(reader *r, uint32_t late_count)
 {
     const DML_GRAPH_DESC *d = r->desc;
@@ -602,5 +540,7 @@ opjit_status opjit_fe_graph_read(const opjit_context *context, const fe_subject 
     TRY(renumber_all(&r));
     for (uint32_t i = 0; i < subject->late_count; i++)
         TRY(read_late(&r, subject, i));
-    return keep ? keep_all(out, error) : OPJIT_OK;
+    if (subject->is_named)
+        TRY(opjit_fe_graph_name(subject, out, error));
+    return keep ? opjit_fe_graph_keep(out, error) : OPJIT_OK;
 }

@@ -10,4 +10,5 @@ static const op_field cast_fields[] = {
 static const op_support cast_support[] = { POINTWISE_SUPPORT(NULL, 1_0, OP_TYPES_ALL) };
 
 POINTWISE_ELEMENT(cast, CAST, x[0]) /* casts whatever differs from the output's type */
-POINTWISE_ROW(cast, CAST, 1_0, "x in the output's type", opjit_fe_validate_sizes, OP_KEEPS_BITS);
+POINTWISE_TYPED_ROW(cast, CAST, 1_0, "x in the output's type", opjit_fe_validate_sizes, opjit_fe_infer_sizes,
+                    OP_KEEPS_BITS);

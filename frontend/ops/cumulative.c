@@ -2,6 +2,7 @@
 /* cumulative.c - CUMULATIVE_SUMMATION and CUMULATIVE_PRODUCT: the sum or product of the elements so far, in order along
  * an axis.  Not a reduction in lanes and blocks: each element is one step on from its neighbour.  FLOAT16 is computed
  * in FLOAT32. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 #include "frontend/ops/reduce.h"
 
@@ -104,6 +105,7 @@ const op_def opjit_fe_op_cumulative_summation = {
     OP_ROWS(summation_fields, summation_support),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate_summation,
+    .infer = opjit_fe_infer_same,
     .lower = lower_summation,
 };
 
@@ -115,5 +117,6 @@ const op_def opjit_fe_op_cumulative_product = {
     OP_ROWS(product_fields, product_support),
     .introduced = DML_FEATURE_LEVEL_3_1,
     .validate = validate_product,
+    .infer = opjit_fe_infer_same,
     .lower = lower_product,
 };

@@ -4,6 +4,7 @@
  * bx) of the one is element (k, y, x) of the other:
  *     DEPTH_COLUMN_ROW   k = (by*B + bx)*C + c, also without Order
  *     COLUMN_ROW_DEPTH   k = (c*B + by)*B + bx */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 /* clang-format off */
@@ -82,6 +83,30 @@ static opjit_status validate_to_depth(const opjit_operator *op, opjit_error *err
 static opjit_status validate_to_space(const opjit_operator *op, opjit_error *error)
 {
     return check_sides(op, false, error);
+}
+
+static void infer(op_inference *s, bool to_depth)
+{
+    const uint64_t b = ((const STD *)s->desc)->BlockSize;
+    op_shape other = s->inputs[0];
+
+    if (other.rank == 4 && b != 0) {
+        other.sizes[1] = to_depth ? other.sizes[1] * b * b : other.sizes[1] / b / b;
+        for (uint32_t d = 2; d < 4; d++)
+            other.sizes[d] = to_depth ? other.sizes[d] / b : other.sizes[d] * b;
+    }
+    infer_type(&s->outputs[0], other.dtype);
+    infer_shape(&s->outputs[0], &other);
+}
+
+static void infer_to_depth(op_inference *s)
+{
+    infer(s, true);
+}
+
+static void infer_to_space(op_inference *s)
+{
+    infer(s, false);
 }
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
@@ -182,6 +207,7 @@ const op_def opjit_fe_op_space_to_depth = {
     OP_ROWS(space_to_depth_fields, support_1_0),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_to_depth,
+    .infer = infer_to_depth,
     .lower = lower_to_depth,
 };
 
@@ -193,6 +219,7 @@ const op_def opjit_fe_op_depth_to_space = {
     OP_ROWS(depth_to_space_fields, support_1_0),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_to_space,
+    .infer = infer_to_space,
     .lower = lower_to_space,
 };
 
@@ -204,6 +231,7 @@ const op_def opjit_fe_op_space_to_depth1 = {
     OP_ROWS(space_to_depth1_fields, support_2_1),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate_to_depth,
+    .infer = infer_to_depth,
     .lower = lower_to_depth1,
 };
 
@@ -215,5 +243,6 @@ const op_def opjit_fe_op_depth_to_space1 = {
     OP_ROWS(depth_to_space1_fields, support_2_1),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate_to_space,
+    .infer = infer_to_space,
     .lower = lower_to_space1,
 };

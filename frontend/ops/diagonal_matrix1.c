@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diagonal_matrix1.c - DIAGONAL_MATRIX1: Value in (or, with the bounds reversed, outside of) a band of diagonals of
  * every matrix of the last two dimensions, the input or 0 elsewhere. */
-#include "frontend/ops/op.h"
+#include "frontend/ops/infer.h"
 
 #define DESC DML_DIAGONAL_MATRIX1_OPERATOR_DESC
 
@@ -53,5 +53,6 @@ const op_def opjit_fe_op_diagonal_matrix1 = {
     OP_ROWS(fields, support),
     .introduced = DML_FEATURE_LEVEL_5_1,
     .validate = validate,
+    .infer = opjit_fe_infer_same,
     .lower = lower,
 };

@@ -40,5 +40,5 @@ static const op_support element_wise_bit_count_support[] = {
 };
 /* clang-format on */
 POINTWISE_ELEMENT(element_wise_bit_count, ELEMENT_WISE_BIT_COUNT, op1(e, IR_CTPOP, x[0]))
-POINTWISE_ROW(element_wise_bit_count, ELEMENT_WISE_BIT_COUNT, 3_0, "how many bits of x are 1", opjit_fe_validate_sizes,
-              0);
+POINTWISE_TYPED_ROW(element_wise_bit_count, ELEMENT_WISE_BIT_COUNT, 3_0, "how many bits of x are 1",
+                    opjit_fe_validate_sizes, opjit_fe_infer_truth, 0);

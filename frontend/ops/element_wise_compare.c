@@ -35,7 +35,7 @@ static opjit_status validate_comparison(const opjit_operator *op, opjit_error *e
         POINTWISE_SUPPORT("OutputTensor", LEVEL, TYPES_TRUTH),               \
     };                                                                       \
     POINTWISE_ELEMENT(symbol, NAME, value)                                   \
-    POINTWISE_ROW(symbol, NAME, LEVEL, text, validate_comparison, OP_KEEPS_BITS)
+    POINTWISE_TYPED_ROW(symbol, NAME, LEVEL, text, validate_comparison, opjit_fe_infer_truth, OP_KEEPS_BITS)
 
 COMPARISON(element_wise_logical_equals, ELEMENT_WISE_LOGICAL_EQUALS, 1_0, "a == b", op2(e, IR_EQ, x[0], x[1]));
 COMPARISON(element_wise_logical_greater_than, ELEMENT_WISE_LOGICAL_GREATER_THAN, 1_0, "a > b",
@@ -76,7 +76,7 @@ LOGICAL(UNARY_FIELDS, element_wise_logical_not, ELEMENT_WISE_LOGICAL_NOT, "!x", 
         POINTWISE_SUPPORT(NULL, LEVEL, OP_TYPES_FLOAT),                      \
         POINTWISE_SUPPORT("OutputTensor", LEVEL, OP_TYPES(UINT8)),           \
     };                                                                       \
-    POINTWISE_ROW(symbol, NAME, LEVEL, text, opjit_fe_validate_sizes, OP_KEEPS_BITS)
+    POINTWISE_TYPED_ROW(symbol, NAME, LEVEL, text, opjit_fe_validate_sizes, opjit_fe_infer_truth, OP_KEEPS_BITS)
 
 UNARY_FIELDS(element_wise_is_nan, ELEMENT_WISE_IS_NAN)
 POINTWISE_ELEMENT(element_wise_is_nan, ELEMENT_WISE_IS_NAN, op2(e, IR_NE, x[0], x[0]))
@@ -133,5 +133,11 @@ static opjit_status validate_if(const opjit_operator *op, opjit_error *error)
     return opjit_fe_validate_sizes(op, error);
 }
 
+static void infer_if(op_inference *s)
+{
+    infer_type(&s->outputs[0], s->inputs[1].dtype);
+    opjit_fe_infer_sizes(s);
+}
+
 POINTWISE_ELEMENT(element_wise_if, ELEMENT_WISE_IF, choose(e, truth(e, x[0]), x[1], x[2]))
-POINTWISE_ROW(element_wise_if, ELEMENT_WISE_IF, 2_0, "condition ? a : b", validate_if, OP_KEEPS_BITS);
+POINTWISE_TYPED_ROW(element_wise_if, ELEMENT_WISE_IF, 2_0, "condition ? a : b", validate_if, infer_if, OP_KEEPS_BITS);

@@ -3,6 +3,7 @@
  * says.  Negative indices of signed types count from the end; then every index is clamped into its dimension, so that
  * nothing outside the input is read whatever the data are.  Shapes are aligned to the right: leading dimensions are
  * dropped or added. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 static const op_support gather_support[] = {
@@ -34,10 +35,26 @@ typedef struct shape {
     uint32_t rank;
 } shape;
 
-static void shape_add(shape *s, const fe_tensor *t, uint32_t first, uint32_t end)
+static void shape_add_sizes(shape *s, const uint64_t *sizes, uint32_t first, uint32_t end)
 {
     for (uint32_t d = first; d < end; d++)
-        s->sizes[s->rank++] = t->sizes[d];
+        s->sizes[s->rank++] = sizes[d];
+}
+
+static void shape_add(shape *s, const fe_tensor *t, uint32_t first, uint32_t end)
+{
+    shape_add_sizes(s, t->sizes, first, end);
+}
+
+/* The output of the input's rank that is the shape, aligned to the right. */
+static void infer_from(op_inference *s, const shape *from)
+{
+    op_shape out = { .rank = s->inputs[0].rank };
+
+    for (uint32_t d = 0; d < out.rank; d++)
+        out.sizes[d] = d + from->rank < out.rank ? 1 : from->sizes[d + from->rank - out.rank];
+    infer_type(&s->outputs[0], s->inputs[0].dtype);
+    infer_shape(&s->outputs[0], &out);
 }
 
 /* The output has the shape, aligned to the right. */
@@ -108,6 +125,21 @@ static opjit_status validate_gather(const opjit_operator *op, opjit_error *error
     return check_shape(op, &s, error);
 }
 
+static void infer_gather(op_inference *s)
+{
+    const GATHER *desc = s->desc;
+    op_shape *in = &s->inputs[0], *indices = &s->inputs[1];
+    const uint32_t after = desc->Axis < in->rank ? desc->Axis + 1 : in->rank;
+    shape sizes = { .rank = 0 };
+
+    opjit_fe_infer_rank(indices, in->rank);
+    shape_add_sizes(&sizes, in->sizes, 0, after - (after != 0));
+    if (desc->IndexDimensions <= indices->rank)
+        shape_add_sizes(&sizes, indices->sizes, indices->rank - desc->IndexDimensions, indices->rank);
+    shape_add_sizes(&sizes, in->sizes, after, in->rank);
+    infer_from(s, &sizes);
+}
+
 static void lower_gather(op_lowering *l)
 {
     ir_func *f = l->f;
@@ -136,6 +168,7 @@ const op_def opjit_fe_op_gather = {
     OP_ROWS(gather_fields, gather_support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_gather,
+    .infer = infer_gather,
     .lower = lower_gather,
 };
 
@@ -169,6 +202,13 @@ static opjit_status validate_gather_elements(const opjit_operator *op, opjit_err
     return OPJIT_OK;
 }
 
+static void infer_gather_elements(op_inference *s)
+{
+    opjit_fe_infer_rank(&s->inputs[1], s->inputs[0].rank);
+    infer_type(&s->outputs[0], s->inputs[0].dtype);
+    infer_shape(&s->outputs[0], &s->inputs[1]);
+}
+
 static void lower_gather_elements(op_lowering *l)
 {
     ir_func *f = l->f;
@@ -192,6 +232,7 @@ const op_def opjit_fe_op_gather_elements = {
     OP_ROWS(gather_elements_fields, gather_2_1_support),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate_gather_elements,
+    .infer = infer_gather_elements,
     .lower = lower_gather_elements,
 };
 
@@ -250,6 +291,21 @@ static opjit_status validate_nd(const opjit_operator *op, uint32_t in_count, uin
     return check_shape(op, &s, error);
 }
 
+static void infer_nd(op_inference *s, uint32_t in_count, uint32_t index_count, uint32_t batch)
+{
+    op_shape *in = &s->inputs[0], *indices = &s->inputs[1];
+    shape sizes = { .rank = 0 };
+
+    opjit_fe_infer_rank(indices, in->rank);
+    if (indices->rank != 0 && in_count <= in->rank && index_count >= 1 && index_count <= indices->rank &&
+        batch <= in_count) {
+        const uint64_t indexed = in->rank - in_count + batch + indices->sizes[indices->rank - 1];
+        shape_add_sizes(&sizes, indices->sizes, indices->rank - index_count, indices->rank - 1);
+        shape_add_sizes(&sizes, in->sizes, indexed < in->rank ? (uint32_t)indexed : in->rank, in->rank);
+    }
+    infer_from(s, &sizes);
+}
+
 static void lower_nd(op_lowering *l, const nd *n)
 {
     ir_func *f = l->f;
@@ -296,6 +352,12 @@ static opjit_status validate_gather_nd(const opjit_operator *op, opjit_error *er
     return validate_nd(op, desc->InputDimensionCount, desc->IndicesDimensionCount, 0, error);
 }
 
+static void infer_gather_nd(op_inference *s)
+{
+    const ND *desc = s->desc;
+    infer_nd(s, desc->InputDimensionCount, desc->IndicesDimensionCount, 0);
+}
+
 static void lower_gather_nd(op_lowering *l)
 {
     const ND *desc = l->op->desc;
@@ -311,6 +373,7 @@ const op_def opjit_fe_op_gather_nd = {
     OP_ROWS(gather_nd_fields, gather_2_1_support),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate_gather_nd,
+    .infer = infer_gather_nd,
     .lower = lower_gather_nd,
 };
 
@@ -333,6 +396,12 @@ static opjit_status validate_gather_nd1(const opjit_operator *op, opjit_error *e
     return validate_nd(op, desc->InputDimensionCount, desc->IndicesDimensionCount, desc->BatchDimensionCount, error);
 }
 
+static void infer_gather_nd1(op_inference *s)
+{
+    const ND1 *desc = s->desc;
+    infer_nd(s, desc->InputDimensionCount, desc->IndicesDimensionCount, desc->BatchDimensionCount);
+}
+
 static void lower_gather_nd1(op_lowering *l)
 {
     const ND1 *desc = l->op->desc;
@@ -348,5 +417,6 @@ const op_def opjit_fe_op_gather_nd1 = {
     OP_ROWS(gather_nd1_fields, gather_3_0_support),
     .introduced = DML_FEATURE_LEVEL_3_0,
     .validate = validate_gather_nd1,
+    .infer = infer_gather_nd1,
     .lower = lower_gather_nd1,
 };

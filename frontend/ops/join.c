@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join.c - JOIN and SPLIT: concatenates tensors along an axis, and splits them again. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 /* Most parts of one output that become stages of their own: compile time grows by stage, the verifier's proof by
@@ -44,6 +45,17 @@ static opjit_status validate_join(const opjit_operator *op, opjit_error *error)
     }
     return opjit_fe_check_size(op, "OutputTensor", out, desc->Axis, sum, ", the sum of InputTensors' sizes on Axis",
                                error);
+}
+
+static void infer_join(op_inference *s)
+{
+    const JOIN *desc = s->desc;
+    op_shape all = s->inputs[0];
+
+    for (uint32_t i = 1; i < s->input_count && desc->Axis < all.rank; i++)
+        all.sizes[desc->Axis] += s->inputs[i].sizes[desc->Axis]; /* as many as 1024 times 2^32 */
+    infer_type(&s->outputs[0], all.dtype);
+    infer_shape(&s->outputs[0], &all);
 }
 
 /* Input i at the coordinates of `out`, starting at `start` on the axis.  In bounds whether it is selected or not. */
@@ -127,6 +139,7 @@ const op_def opjit_fe_op_join = {
     OP_ROWS(join_fields, support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_join,
+    .infer = infer_join,
     .lower = lower_join,
 };
 
@@ -162,6 +175,20 @@ static opjit_status validate_split(const opjit_operator *op, opjit_error *error)
                                error);
 }
 
+/* Equal parts. */
+static void infer_split(op_inference *s)
+{
+    const SPLIT *desc = s->desc;
+    op_shape part = s->inputs[0];
+
+    if (desc->Axis < part.rank)
+        part.sizes[desc->Axis] /= s->output_count;
+    for (uint32_t i = 0; i < s->output_count; i++) {
+        infer_type(&s->outputs[i], part.dtype);
+        infer_shape(&s->outputs[i], &part);
+    }
+}
+
 static void lower_split(op_lowering *l)
 {
     ir_func *f = l->f;
@@ -189,5 +216,6 @@ const op_def opjit_fe_op_split = {
     OP_ROWS(split_fields, support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_split,
+    .infer = infer_split,
     .lower = lower_split,
 };

@@ -65,5 +65,6 @@ const op_def opjit_fe_op_lp_normalization = {
     OP_ROWS(fields, support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate,
+    .infer = opjit_fe_infer_same,
     .lower = lower,
 };

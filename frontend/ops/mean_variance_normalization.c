@@ -74,6 +74,14 @@ static opjit_status validate_mvn1(const opjit_operator *op, opjit_error *error)
     return opjit_fe_check_axes(op, desc->Axes, desc->AxisCount, error);
 }
 
+/* Scale and Bias may have sizes of 1 as they are. */
+static void infer(op_inference *s)
+{
+    opjit_fe_infer_same(s);
+    opjit_fe_infer_rank(&s->inputs[SCALE], s->inputs[INPUT].rank);
+    opjit_fe_infer_rank(&s->inputs[BIAS], s->inputs[INPUT].rank);
+}
+
 /* --- formula ------------------------------------------------------------------------------------------------------ */
 
 /* The sum over the axes of x, or of (x - mean)^2, divided by their number of elements. */
@@ -177,6 +185,7 @@ const op_def opjit_fe_op_mean_variance_normalization = {
     OP_ROWS(mvn_fields, mvn_support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_mvn,
+    .infer = infer,
     .lower = lower_mvn,
 };
 
@@ -188,5 +197,6 @@ const op_def opjit_fe_op_mean_variance_normalization1 = {
     OP_ROWS(mvn1_fields, mvn1_support),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate_mvn1,
+    .infer = infer,
     .lower = lower_mvn1,
 };

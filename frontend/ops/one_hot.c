@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* one_hot.c - ONE_HOT: the on value where the coordinate on Axis equals the index, the off value elsewhere.  Negative
  * indices count from the end; an index that is still outside matches nothing. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 #define DESC DML_ONE_HOT_OPERATOR_DESC
@@ -33,6 +34,13 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
         TRY(opjit_fe_check_size(op, "ValuesTensor", values, d, last ? 2 : 1, last ? ": off and on value" : "", error));
     }
     return OPJIT_OK;
+}
+
+/* The size on Axis does not follow from the inputs. */
+static void infer(op_inference *s)
+{
+    infer_type(&s->outputs[0], s->inputs[1].dtype);
+    opjit_fe_infer_rank(&s->inputs[1], s->inputs[0].rank);
 }
 
 static ir_ref value_at(op_lowering *l, int64_t which)
@@ -68,5 +76,6 @@ const op_def opjit_fe_op_one_hot = {
     OP_ROWS(fields, support),
     .introduced = DML_FEATURE_LEVEL_2_0,
     .validate = validate,
+    .infer = infer,
     .lower = lower,
 };

@@ -132,6 +132,22 @@ typedef struct op_element {
     uint64_t masks;                  /* as in op_lowering */
 } op_element;
 
+/* A data type and sizes, without a layout. */
+typedef struct op_shape {
+    DML_TENSOR_DATA_TYPE dtype;      /* UNKNOWN: not known yet */
+    uint32_t rank;                   /* 0: an absent input; an output whose sizes are not known yet */
+    uint64_t sizes[OPJIT_MAX_RANK];
+    bool broadcasts;                 /* an input with OP_BROADCAST: its sizes of 1 stay */
+} op_shape;
+
+/* What follows from the inputs of an operator whose outputs were not described (infer.h). */
+typedef struct op_inference {
+    const void *desc;                /* the descriptor struct: arrays are there if they are counted, tensors are not */
+    op_shape *inputs;                /* by position; a rule broadcasts them: a size of 1 to the operator's, leading ones */
+    op_shape *outputs;               /* what the caller asked for stays as it is, a rule fills in the rest */
+    uint32_t input_count, output_count;
+} op_inference;
+
 /* Traits of operators. */
 enum {
     OP_FUSABLE = 1,                  /* may be a FusedActivation: pointwise, and its fields are tensors and OP_FLOATs */
@@ -148,6 +164,9 @@ struct op_def {
     uint32_t introduced;             /* DML_FEATURE_LEVEL */
     /* Checks what fields and support rows can't express: equal sizes, equal types.  NULL: nothing. */
     opjit_status (*validate)(const opjit_operator *op, opjit_error *error);
+    /* What outputs are where the caller leaves that open.  It need not refuse anything: whatever it says is validated as
+     * if the caller had said it.  NULL: nothing follows. */
+    void (*infer)(op_inference *s);
     /* Writes the documented formula literally.  Fails only for lack of memory (l->f->failed). */
     void (*lower)(op_lowering *l);
     /* Pointwise operators: the formula for one element, x by input position (0: absent); else NULL. */

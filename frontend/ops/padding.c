@@ -8,6 +8,7 @@
  *     SYMMETRIC   t < n ? t : P - 1 - t  t = x mod P, P = 2 n: the edge is repeated
  *     WRAP        x mod n
  * so that padding of more than one period continues periodically. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 static const op_enum_name mode_names[] = {
@@ -53,6 +54,16 @@ static opjit_status validate(const opjit_operator *op, const padding *p, opjit_e
         TRY(opjit_fe_check_size(op, "OutputTensor", &op->outputs[0], d, in->sizes[d] + p->start[d] + p->end[d],
                                 " as InputTensor's with padding", error));
     return OPJIT_OK;
+}
+
+static void infer(op_inference *s, const padding *p)
+{
+    op_shape padded = s->inputs[0];
+
+    for (uint32_t d = 0; d < padded.rank && d < p->count; d++)
+        padded.sizes[d] += (uint64_t)p->start[d] + p->end[d];
+    infer_type(&s->outputs[0], padded.dtype);
+    infer_shape(&s->outputs[0], &padded);
 }
 
 /* Where the element of a coordinate c outside of the input comes from; x is before the input's start. */
@@ -131,6 +142,12 @@ static opjit_status validate_padding(const opjit_operator *op, opjit_error *erro
     return validate(op, &p, error);
 }
 
+static void infer_padding(op_inference *s)
+{
+    const padding p = padding_of(s->desc);
+    infer(s, &p);
+}
+
 static void lower_padding(op_lowering *l)
 {
     const padding p = padding_of(l->op->desc);
@@ -145,6 +162,7 @@ const op_def opjit_fe_op_padding = {
     OP_ROWS(padding_fields, padding_support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_padding,
+    .infer = infer_padding,
     .lower = lower_padding,
 };
 
@@ -181,6 +199,12 @@ static opjit_status validate_padding1(const opjit_operator *op, opjit_error *err
     return validate(op, &p, error);
 }
 
+static void infer_padding1(op_inference *s)
+{
+    const padding p = padding1_of(s->desc);
+    infer(s, &p);
+}
+
 static void lower_padding1(op_lowering *l)
 {
     const padding p = padding1_of(l->op->desc);
@@ -195,5 +219,6 @@ const op_def opjit_fe_op_padding1 = {
     OP_ROWS(padding1_fields, padding1_support),
     .introduced = DML_FEATURE_LEVEL_5_0,
     .validate = validate_padding1,
+    .infer = infer_padding1,
     .lower = lower_padding1,
 };

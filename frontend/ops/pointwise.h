@@ -5,7 +5,7 @@
 #ifndef OPJIT_FRONTEND_OPS_POINTWISE_H
 #define OPJIT_FRONTEND_OPS_POINTWISE_H
 
-#include "frontend/ops/op.h"
+#include "frontend/ops/infer.h"
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
 static inline ir_ref op1(const op_element *e, ir_op op, ir_ref x)
@@ -69,17 +69,21 @@ ir_ref opjit_fe_activate(const op_element *e, const DML_OPERATOR_DESC *activatio
 /* The row of DML_OPERATOR_<NAME>, from the arrays <symbol>_fields and <symbol>_support and the function
  * <symbol>_element. */
 #define POINTWISE_ROW(symbol, NAME, LEVEL, text, validate_, traits_) \
-    const op_def opjit_fe_op_##symbol = {                            \
-        .type = DML_OPERATOR_##NAME,                                 \
-        .name = #NAME,                                               \
-        .formula = text,                                             \
-        .desc_size = sizeof(POINTWISE_DESC(NAME)),                   \
-        OP_ROWS(symbol##_fields, symbol##_support),                  \
-        .introduced = DML_FEATURE_LEVEL_##LEVEL,                     \
-        .validate = validate_,                                       \
-        .lower = opjit_fe_lower_pointwise,                           \
-        .element = symbol##_element,                                 \
-        .traits = traits_,                                           \
+    POINTWISE_TYPED_ROW(symbol, NAME, LEVEL, text, validate_, opjit_fe_infer_pointwise, traits_)
+/* The same where the output's type is not that of the first input. */
+#define POINTWISE_TYPED_ROW(symbol, NAME, LEVEL, text, validate_, infer_, traits_) \
+    const op_def opjit_fe_op_##symbol = {                                          \
+        .type = DML_OPERATOR_##NAME,                                               \
+        .name = #NAME,                                                             \
+        .formula = text,                                                           \
+        .desc_size = sizeof(POINTWISE_DESC(NAME)),                                 \
+        OP_ROWS(symbol##_fields, symbol##_support),                                \
+        .introduced = DML_FEATURE_LEVEL_##LEVEL,                                   \
+        .validate = validate_,                                                     \
+        .infer = infer_,                                                           \
+        .lower = opjit_fe_lower_pointwise,                                         \
+        .element = symbol##_element,                                               \
+        .traits = traits_,                                                         \
     }
 
 /* <symbol>_element: value, a formula over e and x and, as d, the descriptor. */

@@ -79,8 +79,15 @@ static ir_ref element_wise_quantize_linear_element(const op_element *e, const ir
     return quantize(&floats, cast_to(e, IR_F32, x[0]), cast_to(e, IR_F32, x[1]), x[2]);
 }
 
-POINTWISE_ROW(element_wise_quantize_linear, ELEMENT_WISE_QUANTIZE_LINEAR, 1_0, "clamp(rint(x / Scale) + ZeroPoint)",
-              validate_quantize, 0);
+
+static void infer_quantize(op_inference *s)
+{
+    infer_type(&s->outputs[0], s->inputs[2].rank != 0 ? s->inputs[2].dtype : DML_TENSOR_DATA_TYPE_UINT8);
+    opjit_fe_infer_sizes(s);
+}
+
+POINTWISE_TYPED_ROW(element_wise_quantize_linear, ELEMENT_WISE_QUANTIZE_LINEAR, 1_0,
+                    "clamp(rint(x / Scale) + ZeroPoint)", validate_quantize, infer_quantize, 0);
 
 /* --- DEQUANTIZE_LINEAR -------------------------------------------------------------------------------------------- */
 
@@ -112,8 +119,15 @@ static opjit_status validate_dequantize(const opjit_operator *op, opjit_error *e
 
 POINTWISE_ELEMENT(element_wise_dequantize_linear, ELEMENT_WISE_DEQUANTIZE_LINEAR,
                   dequantize(e, e->result == IR_F64 ? IR_F64 : IR_F32, x[0], x[2], x[1]))
-POINTWISE_ROW(element_wise_dequantize_linear, ELEMENT_WISE_DEQUANTIZE_LINEAR, 1_0, "(x - ZeroPoint) * Scale",
-              validate_dequantize, 0);
+
+static void infer_dequantize(op_inference *s)
+{
+    infer_type(&s->outputs[0], s->inputs[1].dtype);
+    opjit_fe_infer_sizes(s);
+}
+
+POINTWISE_TYPED_ROW(element_wise_dequantize_linear, ELEMENT_WISE_DEQUANTIZE_LINEAR, 1_0, "(x - ZeroPoint) * Scale",
+                    validate_dequantize, infer_dequantize, 0);
 
 /* --- QUANTIZED_LINEAR_ADD ----------------------------------------------------------------------------------------- */
 

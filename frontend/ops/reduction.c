@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduction.c - REDUCE with its twelve functions, ARGMIN, ARGMAX: one number from all elements along some axes.  The
  * order of the elements is that of ir/README.md; FLOAT16 accumulates in FLOAT32. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/reduce.h"
 
 #define REDUCE DML_REDUCE_OPERATOR_DESC
@@ -77,6 +78,15 @@ static opjit_status validate_reduce(const opjit_operator *op, opjit_error *error
     else
         TRY(opjit_fe_same_type(op, 0, 0, error));
     return opjit_fe_check_reduced(op, desc->Axes, desc->AxisCount, error);
+}
+
+static void infer_reduce(op_inference *s)
+{
+    const REDUCE *desc = s->desc;
+    const bool arg = desc->Function == DML_REDUCE_FUNCTION_ARGMAX || desc->Function == DML_REDUCE_FUNCTION_ARGMIN;
+
+    infer_type(&s->outputs[0], arg ? DML_TENSOR_DATA_TYPE_UINT32 : s->inputs[0].dtype);
+    opjit_fe_infer_reduced(s, desc->Axes, desc->AxisCount);
 }
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
@@ -176,6 +186,7 @@ const op_def opjit_fe_op_reduce = {
     OP_ROWS(reduce_fields, reduce_support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_reduce,
+    .infer = infer_reduce,
     .lower = lower_reduce,
 };
 
@@ -213,6 +224,14 @@ static opjit_status validate_arg(const opjit_operator *op, opjit_error *error)
     return opjit_fe_check_reduced(op, desc->Axes, desc->AxisCount, error);
 }
 
+static void infer_arg(op_inference *s)
+{
+    const ARG *desc = s->desc;
+
+    infer_type(&s->outputs[0], DML_TENSOR_DATA_TYPE_UINT32);
+    opjit_fe_infer_reduced(s, desc->Axes, desc->AxisCount);
+}
+
 static void lower_arg(op_lowering *l, ir_kind first, ir_kind last)
 {
     const ARG *desc = l->op->desc;
@@ -242,6 +261,7 @@ const op_def opjit_fe_op_argmin = {
     OP_ROWS(arg_fields, arg_support),
     .introduced = DML_FEATURE_LEVEL_3_0,
     .validate = validate_arg,
+    .infer = infer_arg,
     .lower = lower_argmin,
 };
 
@@ -253,5 +273,6 @@ const op_def opjit_fe_op_argmax = {
     OP_ROWS(arg_fields, arg_support),
     .introduced = DML_FEATURE_LEVEL_3_0,
     .validate = validate_arg,
+    .infer = infer_arg,
     .lower = lower_argmax,
 };

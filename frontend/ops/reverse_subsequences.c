@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reverse_subsequences.c - REVERSE_SUBSEQUENCES: along Axis, reverses the first elements, as many as a length says, and
  * keeps the others.  Lengths are clamped into the dimension. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 #define DESC DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
@@ -33,6 +34,12 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
     return OPJIT_OK;
 }
 
+static void infer(op_inference *s)
+{
+    opjit_fe_infer_same(s);
+    opjit_fe_infer_rank(&s->inputs[1], s->inputs[0].rank);
+}
+
 static void lower(op_lowering *l)
 {
     ir_func *f = l->f;
@@ -63,5 +70,6 @@ const op_def opjit_fe_op_reverse_subsequences = {
     OP_ROWS(fields, support),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate,
+    .infer = infer,
     .lower = lower,
 };

@@ -4,6 +4,7 @@
  * slice at the elements it came from, 0 elsewhere. */
 #include <stdio.h>
 
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 /* One dimension of the window: element i of the slice is at first + i * stride, for length elements. */
@@ -64,6 +65,17 @@ static opjit_status validate_slice(const opjit_operator *op, opjit_error *error)
     return OPJIT_OK;
 }
 
+static void infer_slice(op_inference *s)
+{
+    const SLICE *desc = s->desc;
+    op_shape part = s->inputs[0];
+
+    for (uint32_t d = 0; d < part.rank && d < desc->DimensionCount; d++)
+        part.sizes[d] = desc->Sizes[d];
+    infer_type(&s->outputs[0], part.dtype);
+    infer_shape(&s->outputs[0], &part);
+}
+
 /* Loads input 0 at first + c * stride in each dimension. */
 static void lower_windows(op_lowering *l, const window *windows)
 {
@@ -96,6 +108,7 @@ const op_def opjit_fe_op_slice = {
     OP_ROWS(slice_fields, slice_support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate_slice,
+    .infer = infer_slice,
     .lower = lower_slice,
 };
 
@@ -148,6 +161,18 @@ static opjit_status validate_slice1(const opjit_operator *op, opjit_error *error
     return OPJIT_OK;
 }
 
+static void infer_slice1(op_inference *s)
+{
+    const SLICE1 *desc = s->desc;
+    op_shape part = s->inputs[0];
+
+    for (uint32_t d = 0; d < part.rank && d < desc->DimensionCount; d++)
+        if (desc->InputWindowSizes[d] != 0 && desc->InputWindowStrides[d] != 0)
+            part.sizes[d] = window_of(0, desc->InputWindowSizes[d], desc->InputWindowStrides[d]).length;
+    infer_type(&s->outputs[0], part.dtype);
+    infer_shape(&s->outputs[0], &part);
+}
+
 static void lower_slice1(op_lowering *l)
 {
     const SLICE1 *desc = l->op->desc;
@@ -166,6 +191,7 @@ const op_def opjit_fe_op_slice1 = {
     OP_ROWS(slice1_fields, slice1_support),
     .introduced = DML_FEATURE_LEVEL_2_1,
     .validate = validate_slice1,
+    .infer = infer_slice1,
     .lower = lower_slice1,
 };
 
@@ -199,6 +225,12 @@ static opjit_status validate_slice_grad(const opjit_operator *op, opjit_error *e
     for (uint32_t d = 0; d < desc->DimensionCount; d++)
         TRY(check_window(op, d, "OutputGradientTensor", &op->outputs[0], "InputGradientTensor", &op->inputs[0], error));
     return OPJIT_OK;
+}
+
+/* The sizes of the tensor that was sliced do not follow from the slice. */
+static void infer_slice_grad(op_inference *s)
+{
+    infer_type(&s->outputs[0], s->inputs[0].dtype);
 }
 
 /* t = (c - first) / stride, if that is a whole number below the slice's length in every dimension. */
@@ -236,5 +268,6 @@ const op_def opjit_fe_op_slice_grad = {
     OP_ROWS(slice_grad_fields, slice_grad_support),
     .introduced = DML_FEATURE_LEVEL_3_0,
     .validate = validate_slice_grad,
+    .infer = infer_slice_grad,
     .lower = lower_slice_grad,
 };

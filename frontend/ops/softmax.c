@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.c - SOFTMAX, LOG_SOFTMAX, HARDMAX over the last dimension, and their "1" forms over Axes.  With m the maximum
  * and e = exp(x - m), softmax is e times the reciprocal of the sum of e, and 0 where x is -inf. */
+#include "frontend/ops/infer.h"
 #include "frontend/ops/reduce.h"
 
 #define SOFTMAX DML_ACTIVATION_SOFTMAX_OPERATOR_DESC   /* the three have the same fields */
@@ -194,6 +195,7 @@ static uint32_t axes_of(const op_lowering *l)
         OP_ROWS(fields_, support_),                                                    \
         .introduced = DML_FEATURE_LEVEL_##level,                                       \
         .validate = validate_,                                                         \
+        .infer = opjit_fe_infer_same,                                                  \
         .lower = lower_##symbol,                                                       \
     };
 #define lower_over_softmax lower_softmax_over

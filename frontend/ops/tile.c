@@ -2,6 +2,7 @@
 /* tile.c - TILE: the input repeated Repeats times in each dimension. */
 #include <string.h>
 
+#include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
 #define DESC DML_TILE_OPERATOR_DESC
@@ -29,6 +30,17 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
                                 " as InputTensor's times Repeats", error));
     }
     return OPJIT_OK;
+}
+
+static void infer(op_inference *s)
+{
+    const DESC *desc = s->desc;
+    op_shape tiled = s->inputs[0];
+
+    for (uint32_t d = 0; d < tiled.rank && d < desc->RepeatsCount; d++)
+        tiled.sizes[d] *= desc->Repeats[d];
+    infer_type(&s->outputs[0], tiled.dtype);
+    infer_shape(&s->outputs[0], &tiled);
 }
 
 /* Most repetitions of a row that become stages of their own, and the shortest row for that. */
@@ -77,5 +89,6 @@ const op_def opjit_fe_op_tile = {
     OP_ROWS(fields, support),
     .introduced = DML_FEATURE_LEVEL_1_0,
     .validate = validate,
+    .infer = infer,
     .lower = lower,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opjit/opjit.h - the manual of opjit, an embeddable operator-graph JIT compiler: contexts, operators, graphs,
  * compiling, calls and what kernels tell of themselves.  GPUs are in device.h, kernels made ahead of time in
- * artifact.h, C functions as operators and kernels as C functions in ffi.h, what a build can do as data in reflect.h,
- * looking after caches in cache.h, DirectML's structures in dml.h, what
- * compiled code looks like in abi.h, status codes and errors in status.h.
+ * artifact.h, C functions as operators and kernels as C functions in ffi.h, a builder of graphs in graph.h and
+ * graph_ops.h, what a build can do as data in reflect.h, looking after caches in cache.h, DirectML's structures in dml.h,
+ * what compiled code looks like in abi.h, status codes and errors in status.h.
  *
  * A complete program, which compiles a 4 x 5 identity matrix and prints it (a test compiles and runs it):
  *

@@ -28,27 +28,29 @@ extern "C" {
 #endif
 
 /* --- data types and feature levels -------------------------------------------------------------------------------- */
-/* "FLOAT32"; "unknown" for what is no data type. */
+/* "FLOAT32"; "unknown" for what is no data type. [any thread, 0.1] */
 OPJIT_API const char *opjit_data_type_name(DML_TENSOR_DATA_TYPE type);
-/* Bytes of one element; 0 for UNKNOWN, for the types of 4 bits, which opjit does not have, and for what is none. */
+/* Bytes of one element; 0 for UNKNOWN, for the types of 4 bits, which opjit does not have, and for what is none.
+ * [any thread, 0.1] */
 OPJIT_API uint32_t opjit_data_type_size(DML_TENSOR_DATA_TYPE type);
-/* The feature levels, ascending: DML_FEATURE_LEVEL_1_0 first; 0 behind the last. */
+/* The feature levels, ascending: DML_FEATURE_LEVEL_1_0 first; 0 behind the last. [any thread, 0.1] */
 OPJIT_API uint32_t opjit_feature_level_at(uint32_t index);
 
 /* --- types of operators ------------------------------------------------------------------------------------------- */
-/* How many operators this build has, and the index-th of them; DML_OPERATOR_INVALID behind the last. */
+/* How many operators this build has, and the index-th of them; DML_OPERATOR_INVALID behind the last.
+ * [any thread, 0.1] */
 OPJIT_API uint32_t opjit_operator_type_count(void);
 OPJIT_API DML_OPERATOR_TYPE opjit_operator_type_at(uint32_t index);
 /* The operator of this build with that name, as "GATHER" or "DML_OPERATOR_GATHER", exact case; DML_OPERATOR_INVALID:
- * there is none.  NULL is fine. */
+ * there is none.  NULL is fine. [any thread, 0.1] */
 OPJIT_API DML_OPERATOR_TYPE opjit_operator_type_find(const char *name);
 
 #define OPJIT_OPERATOR_POINTWISE 1u /* an output element is a formula over the input elements at its coordinates */
 #define OPJIT_OPERATOR_FUSABLE 2u   /* may be a FusedActivation of other operators */
 
 typedef struct opjit_operator_type_info {
-    uint32_t struct_size;
-    DML_OPERATOR_TYPE type;
+    uint32_t struct_size; /* set by its _INIT macro */
+    DML_OPERATOR_TYPE type;  /* its number */
     const char *name;        /* "DIAGONAL_MATRIX1" */
     const char *formula;     /* one line for people */
     uint32_t feature_level;  /* the first that has it */
@@ -61,7 +63,8 @@ typedef struct opjit_operator_type_info {
 #define OPJIT_OPERATOR_TYPE_INFO_INIT \
     { sizeof(opjit_operator_type_info), DML_OPERATOR_INVALID, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 
-/* Expected failures: INVALID_ARGUMENT for what is no DML_OPERATOR_TYPE, UNSUPPORTED for one that this build lacks. */
+/* Expected failures: INVALID_ARGUMENT for what is no DML_OPERATOR_TYPE, UNSUPPORTED for one that this build lacks.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_type_get_info(DML_OPERATOR_TYPE type,
                                                                     opjit_operator_type_info *out_info,
                                                                     opjit_error *error);
@@ -94,8 +97,8 @@ typedef enum opjit_field_kind {
 #define OPJIT_FIELD_BROADCAST 32u /* INPUT: each size is the first input's or 1, which stands for all of them */
 
 typedef struct opjit_field_info {
-    uint32_t struct_size;
-    opjit_field_kind kind;
+    uint32_t struct_size; /* set by its _INIT macro */
+    opjit_field_kind kind;   /* what the member is */
     const char *name;        /* "InputTensor": the member of the structure */
     uint32_t flags;          /* OPJIT_FIELD_OPTIONAL ... */
     uint32_t offset;         /* bytes, in the structure */
@@ -106,33 +109,33 @@ typedef struct opjit_field_info {
 #define OPJIT_FIELD_INFO_INIT { sizeof(opjit_field_info), OPJIT_FIELD_INPUT, NULL, 0, 0, 0, 0, NULL }
 
 /* The index-th field of the type's structure, in the order of its members.
- * Expected failures: those of opjit_operator_type_get_info; NOT_FOUND behind the last field. */
+ * Expected failures: those of opjit_operator_type_get_info; NOT_FOUND behind the last field. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_type_get_field(DML_OPERATOR_TYPE type, uint32_t index,
                                                                      opjit_field_info *out_info, opjit_error *error);
 /* The name of the index-th value of an ENUM field without its prefix ("EDGE"), and the value in *out_value, which may
- * be NULL.  NULL: there is no such value or no such field. */
+ * be NULL.  NULL: there is no such value or no such field. [any thread, 0.1] */
 OPJIT_API const char *opjit_field_value_at(DML_OPERATOR_TYPE type, uint32_t field, uint32_t index, int32_t *out_value);
 
 /* --- ranks and data types ----------------------------------------------------------------------------------------- */
 /* Of the tensor `tensor` (NULL: of all that have no rows of their own) from `feature_level` on, up to the tensor's next
  * row; 0: without a feature level, where that is more than the newest level's row. */
 typedef struct opjit_support_info {
-    uint32_t struct_size;
-    uint32_t feature_level;
+    uint32_t struct_size; /* set by its _INIT macro */
+    uint32_t feature_level;     /* DML_FEATURE_LEVEL, or 0 */
     const char *tensor;         /* "IndicesTensor", or NULL */
-    uint32_t rank_min, rank_max;
+    uint32_t rank_min, rank_max; /* dimensions, both included */
     uint32_t types;             /* bit DML_TENSOR_DATA_TYPE */
     uint32_t reserved;          /* 0 */
 } opjit_support_info;
 #define OPJIT_SUPPORT_INFO_INIT { sizeof(opjit_support_info), 0, NULL, 0, 0, 0, 0 }
 
-/* The index-th row as it stands.  Expected failures: as opjit_operator_type_get_field. */
+/* The index-th row as it stands.  Expected failures: as opjit_operator_type_get_field. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_type_get_support(DML_OPERATOR_TYPE type, uint32_t index,
                                                                        opjit_support_info *out_info,
                                                                        opjit_error *error);
 /* The row that holds for a tensor field of the type at a feature level.  tensor: NULL: all without rows of their own.
  * Expected failures: those of opjit_operator_type_get_info; NOT_FOUND: no such tensor; UNSUPPORTED: the level has no
- * such operator. */
+ * such operator. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_type_find_support(DML_OPERATOR_TYPE type, const char *tensor,
                                                                         uint32_t feature_level,
                                                                         opjit_support_info *out_info,
@@ -147,7 +150,7 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_type_find_support(DML_OPER
  * makes code for the target.  Sizes, and types of tensors that depend on each other, are that function's business.
  * Otherwise: INVALID_ARGUMENT: no level has it, or the target is none; UNSUPPORTED: other levels or builds have it;
  * NOT_FOUND: no such tensor; UNAVAILABLE: a build without code generation was asked about a target.  The message says
- * what was given and what is allowed. */
+ * what was given and what is allowed. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_query_support(DML_OPERATOR_TYPE type, const char *tensor,
                                                            DML_TENSOR_DATA_TYPE dtype, uint32_t rank,
                                                            uint32_t feature_level, const char *target,
@@ -155,7 +158,7 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_query_support(DML_OPERATOR_TYPE typ
 
 /* --- operators that were made ------------------------------------------------------------------------------------- */
 typedef struct opjit_operator_info {
-    uint32_t struct_size;
+    uint32_t struct_size; /* set by its _INIT macro */
     DML_OPERATOR_TYPE type;             /* DML_OPERATOR_INVALID: a custom operator */
     const char *name;                   /* "GATHER", or a custom operator's own; owned by the operator */
     uint32_t input_count, output_count; /* positions: arrays expanded, absent optional tensors counted */
@@ -164,16 +167,17 @@ typedef struct opjit_operator_info {
 } opjit_operator_info;
 #define OPJIT_OPERATOR_INFO_INIT { sizeof(opjit_operator_info), DML_OPERATOR_INVALID, NULL, 0, 0, 0, 0 }
 
+/* What the operator is.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_get_info(const opjit_operator *op, opjit_operator_info *out_info,
                                                                opjit_error *error);
 
 /* A tensor of an operator, as it was resolved. */
 typedef struct opjit_tensor_info {
-    uint32_t struct_size;
+    uint32_t struct_size; /* set by its _INIT macro */
     uint32_t rank;              /* 1 to 8; 0: an absent optional tensor, of which only the name is said */
     const char *name;           /* "InputTensor", "InputTensors[1]"; owned by the operator */
-    DML_TENSOR_DATA_TYPE dtype;
-    DML_TENSOR_FLAGS flags;
+    DML_TENSOR_DATA_TYPE dtype; /* of its elements */
+    DML_TENSOR_FLAGS flags;     /* OWNED_BY_DML or 0 */
     uint64_t sizes[8];          /* elements; unused ones 1 */
     uint64_t strides[8];        /* elements, packed ones where none were given; 0 where the size is 1 */
     uint64_t elements;          /* the product of the sizes */
@@ -184,7 +188,7 @@ typedef struct opjit_tensor_info {
 #define OPJIT_TENSOR_INFO_INIT \
     { sizeof(opjit_tensor_info), 0, NULL, DML_TENSOR_DATA_TYPE_UNKNOWN, DML_TENSOR_FLAG_NONE, { 0 }, { 0 }, 0, 0, 0, 0 }
 
-/* The index-th input or output.  NOT_FOUND behind the last. */
+/* The index-th input or output.  NOT_FOUND behind the last. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_get_input(const opjit_operator *op, uint32_t index,
                                                                 opjit_tensor_info *out_info, opjit_error *error);
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_get_output(const opjit_operator *op, uint32_t index,
@@ -197,18 +201,18 @@ typedef struct opjit_plan opjit_plan;
 
 /* Plans what opjit_compile_operator, and opjit_compile_graph, would compile; both borrow what they get until they
  * return, and have the expected failures of those but for what code generation may refuse.  The caller destroys the
- * plan; nothing is cached. */
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_plan(opjit_context *context, opjit_operator *op,
+ * plan; nothing is cached. [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_plan_operator(opjit_context *context, opjit_operator *op,
                                                            const opjit_compile_options *options, opjit_plan **out_plan,
                                                            opjit_error *error);
-OPJIT_API OPJIT_NODISCARD opjit_status opjit_graph_plan(opjit_context *context, const DML_GRAPH_DESC *desc,
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_plan_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                                         const opjit_compile_options *options, opjit_plan **out_plan,
                                                         opjit_error *error);
 OPJIT_API void opjit_plan_destroy(opjit_plan *plan); /* NULL is fine; the context may be gone */
 
 /* As opjit_kernel_get_info of the kernel, except that flags, code_bytes and times are 0; the plan owns the strings and
  * arrays.  workspace_bytes is what a call needs; buffers[i].alias_inputs, of an output, has bit k where it may be the
- * memory of buffer k. */
+ * memory of buffer k. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_plan_get_info(const opjit_plan *plan, opjit_kernel_info *out_info,
                                                            opjit_error *error);
 

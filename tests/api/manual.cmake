@@ -44,7 +44,7 @@ endif()
 # --- comments ---------------------------------------------------------------------------------------------------------
 set(functions 0)
 set(fields 0)
-set(headers opjit status abi device artifact ffi)
+set(headers opjit status abi device artifact ffi graph reflect)
 list(TRANSFORM headers PREPEND ${INCLUDE}/opjit/)
 list(TRANSFORM headers APPEND .h)
 foreach(header IN LISTS headers)

@@ -12,7 +12,9 @@
 #include <opjit/artifact.h>
 #include <opjit/device.h>
 #include <opjit/ffi.h>
+#include <opjit/graph_ops.h>
 #include <opjit/opjit.h>
+#include <opjit/reflect.h>
 
 /* --- an allocator that fails once --------------------------------------------------------------------------------- */
 
@@ -417,6 +419,45 @@ static opjit_status statistics(world *w, opjit_error *error)
 }
 
 /* clang-format off */
+/* Sticky: whichever call the allocation fails in, the last one tells. */
+static opjit_status graph_builder(world *w, opjit_error *error)
+{
+    static const uint32_t axes[] = { 1, 0 };
+    static const float data[35] = { 0 };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_kernel *kernel = (opjit_kernel *)w;
+    opjit_graph *g = (opjit_graph *)w;
+    opjit_status status = opjit_graph_create(w->context, &g, error);
+    opjit_tensor x;
+
+    check_output(status, g);
+    if (status != OPJIT_OK)
+        return status;
+    x = opjit_graph_input(g, "x", DML_TENSOR_DATA_TYPE_FLOAT32, 2, sizes);
+    x = opjit_graph_add(g, x, opjit_graph_constant(g, DML_TENSOR_DATA_TYPE_FLOAT32, 2, sizes, data, sizeof data, 0));
+    for (int i = 0; i < 20; i++) /* more than the arrays begin with */
+        x = opjit_graph_add(g, opjit_graph_scalar(g, DML_TENSOR_DATA_TYPE_FLOAT32, 1), x);
+    opjit_graph_name(g, x, "sum");
+    opjit_graph_output(g, "y", opjit_graph_transpose(g, x, axes));
+    options.flags = OPJIT_COMPILE_INTERPRET;
+    status = opjit_graph_compile(g, &options, &kernel, error);
+    check_output(status, kernel);
+    opjit_kernel_release(kernel);
+    opjit_graph_destroy(g);
+    ck_assert_int_eq(opjit_cache_clear(w->context, NULL), OPJIT_OK);
+    return status;
+}
+
+static opjit_status plan(world *w, opjit_error *error)
+{
+    opjit_plan *made = (opjit_plan *)w;
+    const opjit_status status = opjit_plan_operator(w->context, w->op, NULL, &made, error);
+
+    check_output(status, made);
+    opjit_plan_destroy(made);
+    return status;
+}
+
 static const struct { const char *name; opjit_status (*run)(world *w, opjit_error *error); bool code; } rows[] = {
     { "context_create", context_create, false },
     { "operator_create", operator_create, false },
@@ -431,6 +472,8 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "compile_graph, interpreted", graph_small, false },
     { "compile_graph, bound constants", graph_bound, false },
     { "graph_explain", graph_explain, false },
+    { "graph builder", graph_builder, false },
+    { "plan", plan, false },
     { "artifact, header", artifact_header, false },
     { "artifact, texts", artifact_texts, false },
     { "artifact, libraries", artifact_libraries, true },

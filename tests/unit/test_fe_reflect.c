@@ -361,7 +361,7 @@ START_TEST(plan_is_what_the_kernel_becomes)
     opjit_kernel *kernel = NULL;
     opjit_plan *plan = NULL;
     opjit_error error = { 0 };
-    ck_assert_msg(opjit_operator_plan(context, op, NULL, &plan, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_msg(opjit_plan_operator(context, op, NULL, &plan, &error) == OPJIT_OK, "%s", error.message);
     ck_assert_int_eq(opjit_plan_get_info(plan, &planned, NULL), OPJIT_OK);
     ck_assert_uint_eq(planned.buffers[1].alias_inputs, 1);
     const opjit_status status = opjit_compile_operator(context, op, NULL, &kernel, &error);
@@ -389,9 +389,9 @@ START_TEST(a_plan_gives_its_memory_back)
     options.allocator = &meter.allocator;
     ck_assert_int_eq(opjit_context_create(&options, &context, NULL), OPJIT_OK);
     opjit_operator *op = make_softmax(context);
-    ck_assert_int_eq(opjit_operator_plan(context, op, NULL, &plan, NULL), OPJIT_OK);
-    ck_assert_int_eq(opjit_operator_plan(context, NULL, NULL, &none, NULL), OPJIT_INVALID_ARGUMENT);
-    ck_assert_int_eq(opjit_graph_plan(context, NULL, NULL, &none, NULL), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_plan_operator(context, op, NULL, &plan, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_plan_operator(context, NULL, NULL, &none, NULL), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_plan_graph(context, NULL, NULL, &none, NULL), OPJIT_INVALID_ARGUMENT);
     ck_assert_ptr_null(none);
     opjit_operator_release(op);
     opjit_context_destroy(context);
