@@ -555,6 +555,8 @@ void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
+/* function.c: survey and plan of the stage of f->ir, in memory of the arena; emission's state is at its begin. */
+opjit_status opjit_cg_prepare(cg_func *f);
 opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
 /* single_stage.c: what a function's stages are taken from; and a stage as a function of its own, good until the next one. */
 opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
@@ -631,6 +633,8 @@ opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uin
 /* LLVM's emission; true: it failed. */
 bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
                    char **text, LLVMMemoryBufferRef *out);
+/* explain.c: the plans of the request's first variant at that level, appended to *out. */
+opjit_status opjit_cg_explain(const codegen_request *request, uint32_t level, rt_bytes *out, opjit_error *error);
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out,
                               opjit_error *error); /* module.c */
 

@@ -12,7 +12,13 @@
 
 #define CODEGEN_ABI 1u
 
-typedef enum codegen_emit { CODEGEN_CODE = 0, CODEGEN_OBJECT = 1, CODEGEN_ASM = 2, CODEGEN_LLVM = 3 } codegen_emit;
+typedef enum codegen_emit {
+    CODEGEN_CODE = 0,
+    CODEGEN_OBJECT = 1,
+    CODEGEN_ASM = 2,
+    CODEGEN_LLVM = 3,
+    CODEGEN_PLAN = 4 /* text: what is chosen for each loop of the first variant; no code is made */
+} codegen_emit;
 
 /* A kernel as other programs link it, for OBJECT, ASM and LLVM: beside its stages the functions NAME and NAME_packed,
  * NAME_runs_here, the metadata, and the constants that it binds itself.  A version is the kernel for one target. */
@@ -45,6 +51,8 @@ typedef struct codegen_request {
     const opjit_allocator *allocator;
     bool verify;                    /* LLVM's verifier reads the module before anything else does: for tests */
     const codegen_kernel *kernel;   /* NULL: stages alone; else variants and target are the versions' */
+    const uint32_t *node_numbers;   /* PLAN: by node of the first variant, its number in the IR's text + 1; NULL: loops
+                                       have no names */
 } codegen_request;
 
 typedef struct codegen_result {

@@ -306,8 +306,10 @@ static opjit_status check(const codegen_request *r, opjit_error *error)
     if (r->level != OPJIT_LEVEL_QUICK && r->level != OPJIT_LEVEL_PEAK)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "level is %u; 1 (quick) and 2 (peak) are allowed",
                                   r->level);
-    if (r->emit > CODEGEN_LLVM)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "emit is %u; 0 to 3 are allowed", (unsigned)r->emit);
+    if (r->emit > CODEGEN_PLAN)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "emit is %u; 0 to 4 are allowed", (unsigned)r->emit);
+    if (r->emit == CODEGEN_PLAN && (r->kernel || r->variant_count == 0))
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "a plan is of a variant, not of a kernel's versions");
     if (strlen(r->name) > NAME_SIZE - 32)
         return opjit_rt_error_set(error, OPJIT_LIMIT, "the kernel's name has more than %d characters", NAME_SIZE - 32);
     if (strspn(r->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(r->name) ||
@@ -343,6 +345,21 @@ static opjit_status open_job(job *j, const cg_target *cpu)
     TRY(opjit_cg_machine(cpu, j->target, j->level, &j->machine, j->error));
     open_module(j, cpu);
     return OPJIT_OK;
+}
+
+/* No machine, context or module of LLVM's. */
+static opjit_status explain(const codegen_request *request, const cg_target *cpu, codegen_result *out,
+                            opjit_error *error)
+{
+    job j = { .request = request, .error = error, .target = request->target, .level = request->level };
+    opjit_rt_arena_init(&j.arena, request->allocator);
+    opjit_status status = find_level(&j, cpu, request->variants, 1);
+    if (status == OPJIT_OK)
+        status = opjit_cg_explain(request, j.level, &out->bytes, error);
+    opjit_rt_arena_free(&j.arena);
+    if (status != OPJIT_OK)
+        opjit_rt_bytes_free(&out->bytes);
+    return status;
 }
 
 static opjit_status compile_once(const codegen_request *request, const cg_target *cpu, const rt_target *target,
@@ -396,6 +413,8 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     TRY(check(request, error));
     if (!cpu)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", target->text);
+    if (request->emit == CODEGEN_PLAN)
+        return explain(request, cpu, out, error);
     if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is %s, and nothing that this machine calls",
                                   target->text, cpu->grid->pack ? "a file for its loader" : "text");

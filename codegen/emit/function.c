@@ -158,28 +158,20 @@ static bool allocate(cg_func *f)
     return ok;
 }
 
+opjit_status opjit_cg_prepare(cg_func *f)
+{
+    const ir_ref stage = f->ir->body;
+    if (!allocate(f))
+        return opjit_rt_no_memory(f->error);
+    f->traits = opjit_cg_traits(f->target);
+    TRY(opjit_cg_survey(f, stage));
+    return opjit_cg_plan(f, stage);
+}
+
 opjit_status opjit_cg_stage(cg_func *f, const char *name)
 {
     const ir_ref stage = f->ir->body;
-    f->order = NULL;
-    f->orders = 0;
-    if (!allocate(f))
-        return opjit_rt_no_memory(f->error);
-    f->scope_count = f->next_scope = f->loop_count = f->row_count = f->constant_count = 0;
-    f->mask = f->line = f->nowhere = f->table = NULL;
-    f->traits = opjit_cg_traits(f->target);
-    f->early = NULL;
-    f->rest = 0;
-    f->edge = NULL;
-    f->head = f->head_count = 0;
-    f->turn = (cg_turn){ .on = false };
-    f->fronts = (cg_fronts){ .distance = NULL };
-    f->tail = f->shifted = f->aligned = f->streams = false;
-    f->fence = f->failed = f->accumulates = f->apart = f->vectors = f->rounds = false;
-    f->scratch = f->block_memory = NULL;
-    memset(f->first, 0, sizeof(f->first));
-    TRY(opjit_cg_survey(f, stage));
-    TRY(opjit_cg_plan(f, stage));
+    TRY(opjit_cg_prepare(f));
     if (f->cpu->grid) {
         opjit_ir_launch_of(f->ir, stage, &f->launch);
         if (!opjit_cg_grid_begin(f, name))

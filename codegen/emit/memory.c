@@ -4,12 +4,7 @@
 #include "codegen/emit/access.h"
 #include "codegen/stores/plan.h"
 
-enum {
-    LINE = 64,
-    AHEAD = 3968,          /* bytes from a load to what is fetched for those to come */
-    STREAMED = 64 * 1024,  /* bytes of the smallest tensor that it is done for beside stores around the caches */
-    REDUCED = 4096 * 1024, /* and where there are none */
-};
+enum { LINE = 64 };
 
 cg_access opjit_cg_access_of(const cg_func *f, ir_ref node)
 {
@@ -461,9 +456,9 @@ static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
     if (!f->loops[f->loop_count - 1].plan->prefetch || offset % LINE != 0 || f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
-        f->ir->tensors[a->tensor].bytes < (f->streams ? STREAMED : REDUCED))
+        f->ir->tensors[a->tensor].bytes < (f->streams ? CG_PREFETCH_STREAMED : CG_PREFETCH_REDUCED))
         return;
-    LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, AHEAD));
+    LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, CG_PREFETCH));
     LLVMValueRef args[] = { ahead, opjit_cg_number(f, 32, 1, 0), opjit_cg_number(f, 32, 1, 3),
                             opjit_cg_number(f, 32, 1, 1) };
     opjit_cg_call(f, "llvm.prefetch", 4, args);

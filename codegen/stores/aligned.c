@@ -4,11 +4,6 @@
  * caches. */
 #include "codegen/stores/pieces.h"
 
-enum {
-    ALIGN_VECTORS = 32, /* least that are worth another two, so that whole ones are stored */
-    TWICE_PART = 32,    /* of a loop, which may be stored twice for it */
-};
-
 /* Whether the loop stores one value everywhere, or in all places but one that is stored afterwards. */
 static bool is_uniform(const cg_plan *plan)
 {
@@ -23,13 +18,13 @@ static uint32_t even_copies(const cg_func *f, const cg_plan *plan)
     const int64_t most = plan->is.most;
     const uint32_t copies = f->peak || is_uniform(plan) ? plan->copies : plan->copies / 2;
     const int64_t size = (int64_t)plan->is.lanes * copies, over = size == 0 ? 0 : (size - most % size) % size;
-    return most >= 2 * size && over <= most / TWICE_PART ? copies : 0;
+    return most >= 2 * size && over <= most / CG_TWICE_PART ? copies : 0;
 }
 
 bool opjit_cg_seeks_alignment(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
-    if (is->least != is->most || is->most < (int64_t)is->lanes * ALIGN_VECTORS || is->lanes < 2 || is->step != 1 ||
+    if (is->least != is->most || is->most < (int64_t)is->lanes * CG_ALIGN_VECTORS || is->lanes < 2 || is->step != 1 ||
         is->rows || is->in_block || is->nontemporal || is->store.value == 0)
         return false;
     return (is_uniform(plan) || (is->unroll > CG_MANY_COPIES && even_copies(f, plan) > 0)) && is->store.repeatable &&

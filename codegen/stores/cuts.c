@@ -4,8 +4,6 @@
  * the bounds decides which of them exist at all: code that can't run is not made. */
 #include "codegen/stores/plan.h"
 
-enum { SCALAR_COPIES = 16 /* of single elements in straight-line code, which wait for each other in a running sum */ };
-
 typedef struct cutter {
     const cg_func *f;
     cg_plan *plan;
@@ -101,7 +99,7 @@ void opjit_cg_plan_cuts(const cg_func *f, cg_plan *plan, int64_t min, int64_t ma
     cutter c = { .f = f, .plan = plan, .min = min, .max = max, .first = !aligned };
     const cg_facts *is = &plan->is;
     const uint32_t lanes = is->lanes, copies = plan->copies;
-    const uint32_t limit = lanes == 1 && copies <= SCALAR_COPIES ? SCALAR_COPIES : CG_MOST_COPIES;
+    const uint32_t limit = lanes == 1 && copies <= CG_SCALAR_COPIES ? CG_SCALAR_COPIES : CG_MOST_COPIES;
     const uint32_t times = copies > CG_MANY_COPIES ? copies : 4 * copies;
     const int64_t at_once = (int64_t)lanes * (times < limit ? times : limit);
     const bool straight = !is->nested && !is->in_block, few = min == max && straight;

@@ -3,15 +3,13 @@
  * of a constant.  Any element may be stored twice, so that none has a remainder. */
 #include "codegen/stores/pieces.h"
 
-enum { MOST_PARTS = 4 /* stores that a short run is made of */ };
-
 /* --- any length --------------------------------------------------------------------------------------------------- */
 
 bool opjit_cg_is_fill(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
-    return is->least < is->most && is->most >= is->lanes && is->store.value != 0 && is->lanes > 1 &&
-           !is->nontemporal && !is->overlaps && is->store.uniform && is->store.repeatable && is->store.contiguous &&
+    return is->least < is->most && is->most >= is->lanes && is->store.value != 0 && is->lanes > 1 && !is->nontemporal &&
+           !is->overlaps && is->store.uniform && is->store.repeatable && is->store.contiguous &&
            opjit_cg_known_rest(f, is, is->lanes) != 0;
 }
 
@@ -63,8 +61,8 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     f->shifted = false;
 }
 
-/* For each power of two n a road for n to 2n - 1 elements, which stores n from the first on and n up to the last; before
- * them one for more, in rounds. */
+/* For each power of two n a road for n to 2n - 1 elements, which stores n from the first on and n up to the last;
+ * before them one for more, in rounds. */
 void opjit_cg_put_fill(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
@@ -103,7 +101,7 @@ static int64_t part_of(const cg_func *f, const cg_facts *is)
         return 0;
     while (2 * part <= -least)
         part *= 2;
-    return is->span <= MOST_PARTS * part ? part : 0;
+    return is->span <= CG_SHORT_RUN_PARTS * part ? part : 0;
 }
 
 bool opjit_cg_is_short_run(const cg_func *f, const cg_plan *plan)

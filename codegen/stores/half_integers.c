@@ -9,7 +9,6 @@
 enum {
     MOST_HALF = 65535, /* in the last binade, though it is rounded to infinity, as the next number would be */
     LAST_PLACE = 32,   /* of halves from 32768 on */
-    LEAST_ROUNDS = 8,  /* that are worth their code */
 };
 static const int64_t MOST_INDEX = (int64_t)1 << 40;
 
@@ -101,7 +100,7 @@ bool opjit_cg_is_in_binades(const cg_func *f, const cg_plan *plan)
     int64_t step;
     return f->traits->binades && is->lanes > 1 && !is->nontemporal && !is->in_block && is->store.value != 0 &&
            is->step == 1 && plan->copies < CG_HALF_COPIES && CG_HALF_COPIES % plan->copies == 0 &&
-           is->most >= (int64_t)is->lanes * CG_HALF_COPIES * LEAST_ROUNDS && is->store.contiguous &&
+           is->most >= (int64_t)is->lanes * CG_HALF_COPIES * CG_HALF_ROUNDS && is->store.contiguous &&
            halved_index(f, is, &step) != 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop.c - a loop as its plan says: its bounds, what is computed before it, its cuts, and the body for a piece of it. */
+/* loop.c - a loop as its plan says: its bounds, what is computed before it, its cuts, and the body for a piece. */
 #include "codegen/stores/pieces.h"
 
 /* --- one piece ---------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,8 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     opjit_cg_scope_push(f);
     f->copy_scope = f->scope_count - 1;
     const bool one = !f->fronts.distance && !f->turn.on, computed = one && !plan->table;
-    const bool done = lanes > 1 && copies > 1 && !f->mask && computed && opjit_cg_side_by_side(f, body, copies, plan->abreast);
+    const bool done =
+        lanes > 1 && copies > 1 && !f->mask && computed && opjit_cg_side_by_side(f, body, copies, plan->abreast);
     opjit_cg_scope_pop(f);
     if (f->turn.on)
         opjit_cg_turn_copies(f, body, copies);
@@ -165,7 +166,8 @@ static void emit_whole(const cg_pieces *p, const cg_cut *cut, cg_range *r)
         put_round(p, cut, r->pos);
         if (after)
             opjit_cg_if_end(f, after);
-        else if (cut->lanes == 1 && cut->copies > 1 && !f->peak) /* what is selected slowly is to take no copies along */
+        else if (cut->lanes == 1 && cut->copies > 1 &&
+                 !f->peak) /* what is selected slowly is to take no copies along */
             opjit_cg_next_block(f);
     }
     r->pos = end;

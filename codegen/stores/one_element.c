@@ -8,8 +8,6 @@
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-enum { LEAST_VECTORS = 8 };
-
 /* The index that is compared with the loop's variable, or a sum with it; *moving: the sum.  0: none is. */
 static ir_ref compared(const cg_func *f, const cg_facts *is, ir_ref condition, ir_ref *moving)
 {
@@ -19,9 +17,8 @@ static ir_ref compared(const cg_func *f, const cg_facts *is, ir_ref condition, i
     for (uint32_t i = 0; i < 2; i++) {
         const ir_ref still = ir_operand(f->ir, condition, 1 - i);
         *moving = ir_operand(f->ir, condition, i);
-        if (ir_at(f->ir, still)->type == IR_INDEX && !(f->info[still].vary >> is->depth & 1) &&
-            !f->info[still].fresh && !f->info[*moving].fresh && opjit_cg_affine(f, *moving, is->var, &factor) &&
-            factor == 1)
+        if (ir_at(f->ir, still)->type == IR_INDEX && !(f->info[still].vary >> is->depth & 1) && !f->info[still].fresh &&
+            !f->info[*moving].fresh && opjit_cg_affine(f, *moving, is->var, &factor) && factor == 1)
             return still;
     }
     return 0;
@@ -32,7 +29,7 @@ ir_ref opjit_cg_find_point(const cg_func *f, const cg_facts *is)
     const bool masks = f->peak && opjit_rt_target_has_masks(f->target) && !f->traits->point_beside_masks;
     const ir_ref choice = is->store.value;
     ir_ref moving;
-    if (masks || is->lanes < 2 || is->least < (int64_t)is->lanes * LEAST_VECTORS || is->nontemporal || choice == 0 ||
+    if (masks || is->lanes < 2 || is->least < (int64_t)is->lanes * CG_POINT_VECTORS || is->nontemporal || choice == 0 ||
         is->step != 1 || !is->store.contiguous || ir_at(f->ir, choice)->op != IR_SELECT ||
         !compared(f, is, ir_operand(f->ir, choice, 0), &moving))
         return 0;

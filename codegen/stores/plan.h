@@ -11,25 +11,19 @@
 
 #include "codegen/cg.h"
 #include "codegen/stores/traits.h"
+#include "codegen/tuning.h"
 
-enum {
-    CG_PEAK_COPIES = 8,   /* at peak, in a loop of many copies */
-    CG_MOST_COPIES = 64,  /* in straight-line code without a loop */
-    CG_MANY_COPIES = 16,  /* more are asked for only where an iteration is hardly more than its store */
-    CG_SHORT_COPIES = 32, /* of short integers that become halves */
-    CG_HALF_COPIES = 16,  /* of whole numbers that become halves, in a round of one binade */
-    CG_MAX_CUTS = 14
-};
+enum { CG_MAX_CUTS = 14 };
 
 /* --- facts -------------------------------------------------------------------------------------------------------- */
 /* What is known of a loop, whatever is chosen. */
 typedef struct cg_facts {
     ir_ref loop, var, body, lo, hi;
-    ir_ref around;       /* the loop or stage whose body it stands in */
-    uint32_t depth;      /* loops around it, the stage included: its bit in cg_info */
-    uint32_t lanes;      /* of its vectors; 1: it has none */
-    uint32_t unroll;     /* copies that the schedule asks for; of a loop over rows: a block's rows */
-    uint32_t bits;       /* of the widest element that it stores or accumulates */
+    ir_ref around;   /* the loop or stage whose body it stands in */
+    uint32_t depth;  /* loops around it, the stage included: its bit in cg_info */
+    uint32_t lanes;  /* of its vectors; 1: it has none */
+    uint32_t unroll; /* copies that the schedule asks for; of a loop over rows: a block's rows */
+    uint32_t bits;   /* of the widest element that it stores or accumulates */
     int64_t step;
     int64_t least, most; /* iterations */
     int64_t span;        /* hi - lo at most; INT64_MAX: not known */
@@ -86,7 +80,7 @@ struct cg_plan;
 typedef struct cg_strategy {
     const char *name;
     bool (*applies)(const cg_func *f, const struct cg_plan *plan);
-    void (*choose)(const cg_func *f, struct cg_plan *plan); /* its parameters; NULL: it has none */
+    void (*choose)(const cg_func *f, struct cg_plan *plan);      /* its parameters; NULL: it has none */
     void (*emit)(const struct cg_pieces *p, struct cg_range *r); /* the iterations of *r; NULL: emit_loop does all */
     void (*emit_loop)(cg_func *f, const struct cg_plan *plan);
 } cg_strategy;
@@ -95,51 +89,48 @@ typedef enum cg_place_of { CG_BEFORE_LOOP, CG_IN_ROUNDS, CG_NOWHERE } cg_place_o
 
 typedef struct cg_plan {
     cg_facts is;
-    struct cg_plan *next;     /* of the stage, in the order of the text */
+    struct cg_plan *next;          /* of the stage, in the order of the text */
     const struct cg_plan *blocked; /* of the same loop where it is inside of a block of rows; NULL: it never is */
     const cg_strategy *strategy;
-    uint32_t copies;          /* of vectors in a round */
-    uint32_t abreast;         /* of these, whose operations are made in turn */
-    uint32_t read_ahead;      /* bytes from a line that is stored to the one that is read; 0: none is */
-    bool prefetch;            /* loads fetch lines for rounds to come */
-    bool early;               /* bounds are computed at the end of the row's first block */
-    cg_place_of still;        /* where what does not change in the loop is computed; nowhere: it is not needed */
-    ir_ref point;             /* select that is false in all elements but one, which is stored afterwards; 0: none */
-    bool binades;             /* whole numbers become halves by additions */
-    const char *table;        /* what is stored, to be read from the module; NULL: it is computed */
+    uint32_t copies;     /* of vectors in a round */
+    uint32_t abreast;    /* of these, whose operations are made in turn */
+    uint32_t read_ahead; /* bytes from a line that is stored to the one that is read; 0: none is */
+    bool prefetch;       /* loads fetch lines for rounds to come */
+    bool early;          /* bounds are computed at the end of the row's first block */
+    cg_place_of still;   /* where what does not change in the loop is computed; nowhere: it is not needed */
+    ir_ref point;        /* select that is false in all elements but one, which is stored afterwards; 0: none */
+    bool binades;        /* whole numbers become halves by additions */
+    const char *table;   /* what is stored, to be read from the module; NULL: it is computed */
     size_t table_bytes;
-    uint32_t table_period;    /* vectors after which it repeats, if registers have room for them; else 0 */
+    uint32_t table_period; /* vectors after which it repeats, if registers have room for them; else 0 */
     /* of strategies */
     uint32_t part;            /* short_run: elements of a store */
-    uint32_t even;            /* aligned: copies in rounds of which the last one reaches back; 0: cuts instead */
-    uint32_t streams;         /* aligned: copies in a round at two places, before these; 0: none */
+    uint32_t even;            /* aligned, whole_blocks: copies in rounds of which the last one reaches back; 0: cuts */
+    uint32_t streams;         /* aligned, two_rows: copies in a round at two places, before these; 0: none */
     cg_cut cuts[CG_MAX_CUTS]; /* one after the other */
     uint32_t cut_count;
 } cg_plan;
 
 /* Two rows of a stage at a time, half of the stage apart. */
 typedef struct cg_two_rows {
-    uint32_t copies;     /* in a round of both; 0: rows are done one after the other */
-    int64_t row;         /* elements of a row */
-    int64_t growth;      /* from a row's one element to that of the next row */
+    uint32_t copies; /* in a round of both; 0: rows are done one after the other */
+    int64_t row;     /* elements of a row */
+    int64_t growth;  /* from a row's one element to that of the next row */
 } cg_two_rows;
 
 typedef struct cg_stage_plan {
     ir_ref stage;
-    bool once;           /* it has one iteration */
-    bool early;          /* what loops count with is computed at the end of an iteration's first block */
-    int64_t at_once;     /* iterations in a round */
+    bool once;       /* it has one iteration */
+    bool early;      /* what loops count with is computed at the end of an iteration's first block */
+    int64_t at_once; /* iterations in a round */
     cg_two_rows rows;
 } cg_stage_plan;
 
 /* Plans the stage and all of its loops, after opjit_cg_survey: f->stage and f->plans. */
 opjit_status opjit_cg_plan(cg_func *f, ir_ref stage);
-/* Appends a line for the stage and one for each of its loops; loops are named by `name`. */
-typedef struct cg_namer {
-    void *user;
-    uint32_t (*number)(void *user, ir_ref var); /* in the text of the function; UINT32_MAX: none */
-} cg_namer;
-void opjit_cg_plan_text(const cg_func *f, const cg_namer *namer, rt_bytes *out);
+/* Appends a line for the stage, which is number `index`, and one for each of its loops.  numbers: by node of the
+ * function that the stage is taken from, that in its text + 1; NULL: loops have no names. */
+void opjit_cg_plan_text(const cg_func *f, const uint32_t *numbers, uint32_t index, rt_bytes *out);
 
 /* --- what strategies.c and the strategies' files share ------------------------------------------------------------ */
 /* facts.c; depth: loops around it. */

@@ -10,10 +10,7 @@
 #include "codegen/stores/pieces.h"
 
 enum {
-    LEAST = 512,    /* bytes of a row that is worth it, where what follows is none of the kernel's */
-    GROUP = 1024,   /* bytes that are stored before the distance is looked at again */
     PAGE = 4096,
-    MOST_WEIGHT = 24, /* of a value; what is dearer hides its stores */
     READ_BITS = 64,
     USES = CG_FEW_USES - 1, /* of an address, by reads: one is chosen, which is another use */
 };
@@ -34,8 +31,8 @@ uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is)
     const ir_tensor *t = &f->ir->tensors[is->store.tensor];
     const cg_info *value = &f->info[is->store.value];
     if (t->role != IR_OUT || t->offset != 0 || t->bytes <= f->target->l1 || t->bytes <= 2 * PAGE ||
-        value->weight > MOST_WEIGHT || value->guarded ||
-        (t->alias != 0 && (value->loads || most_stored(is, t) < LEAST)))
+        value->weight > CG_READ_WEIGHT || value->guarded ||
+        (t->alias != 0 && (value->loads || most_stored(is, t) < CG_READ_LEAST)))
         return 0;
     const uint64_t row = t->rank > 1 ? t->strides[t->rank - 2] * opjit_ir_type_size(t->type) : 0;
     const bool by_row = t->alias != 0 && row > distance && most_stored(is, t) <= f->target->l1 / 4;
@@ -44,7 +41,7 @@ uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is)
 
 uint32_t opjit_cg_read_ahead_copies(const cg_facts *is)
 {
-    return GROUP / (is->lanes * is->bits / 8);
+    return CG_READ_GROUP / (is->lanes * is->bits / 8);
 }
 
 /* Address of what the loop's first copies store; not by the value that these use, of which each use counts. */
@@ -82,10 +79,10 @@ void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
     if (loop->plan->read_ahead == 0 || at % IR_LINE != 0 || loop->step != 1 || f->lanes * a->bits < 2 * READ_BITS ||
         f->fronts.distance)
         return;
-    if (at % GROUP == 0) {
-        f->ahead_group =
-            at == 0 ? first_group(f, pointer) : opjit_cg_add(f, f->ahead_group, opjit_cg_number(f, 64, 1, GROUP));
-        f->ahead = begin(f, a, all - at < GROUP ? all - at : GROUP, loop->plan->read_ahead);
+    if (at % CG_READ_GROUP == 0) {
+        f->ahead_group = at == 0 ? first_group(f, pointer)
+                                 : opjit_cg_add(f, f->ahead_group, opjit_cg_number(f, 64, 1, CG_READ_GROUP));
+        f->ahead = begin(f, a, all - at < CG_READ_GROUP ? all - at : CG_READ_GROUP, loop->plan->read_ahead);
         f->ahead_at = at;
     }
     if (!f->peak && at - f->ahead_at == USES * IR_LINE) {

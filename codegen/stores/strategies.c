@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategies.c - the table of strategies, and the planner: it takes the first one that applies to a loop.  A new
  * strategy is a row here, its functions, and a file in tests/golden/plan. */
+#include "codegen/stores/names.h"
 #include "codegen/stores/pieces.h"
 
-enum {
-    AT_ONCE = 8, /* vectors of short iterations in a round: at quick it stores the variable, beside what it is for */
-    MOST_WEIGHT = 24, /* of what they store */
-};
-
-/* --- strategies ---------------------------------------------------------------------------------------------------- */
+/* --- strategies --------------------------------------------------------------------------------------------------- */
 
 static bool is_edge(const cg_func *f, const cg_plan *plan)
 {
@@ -39,6 +35,17 @@ static bool is_of_two_rows(const cg_func *f, const cg_plan *plan)
     return f->stage->rows.copies > 0 && plan->is.around == f->stage->stage;
 }
 
+static void choose_two_rows(const cg_func *f, cg_plan *plan)
+{
+    plan->streams = f->stage->rows.copies;
+}
+
+static void choose_whole_blocks(const cg_func *f, cg_plan *plan)
+{
+    (void)f;
+    plan->even = plan->copies;
+}
+
 static bool is_over_rows(const cg_func *f, const cg_plan *plan)
 {
     (void)f;
@@ -67,9 +74,9 @@ const cg_strategy opjit_cg_strategies[] = {
     { "row_edge", is_edge, NULL, NULL, opjit_cg_row_edge },
     { "distribute", is_distributed, NULL, NULL, opjit_cg_spread },
     { "nothing", is_empty, NULL, NULL, emit_nothing },
-    { "two_rows", is_of_two_rows, NULL, opjit_cg_put_two_rows, NULL },
+    { "two_rows", is_of_two_rows, choose_two_rows, opjit_cg_put_two_rows, NULL },
     { "short_run", opjit_cg_is_short_run, opjit_cg_choose_short_run, opjit_cg_put_short_run, NULL },
-    { "whole_blocks", opjit_cg_is_whole_blocks, NULL, opjit_cg_put_whole_blocks, NULL },
+    { "whole_blocks", opjit_cg_is_whole_blocks, choose_whole_blocks, opjit_cg_put_whole_blocks, NULL },
     { "uniform_fill", opjit_cg_is_fill, opjit_cg_choose_fill, opjit_cg_put_fill, NULL },
     { "aligned_streams", opjit_cg_is_aligned_streams, opjit_cg_choose_even, opjit_cg_put_even, NULL },
     { "aligned_rounds", opjit_cg_is_aligned_rounds, opjit_cg_choose_even, opjit_cg_put_even, NULL },
@@ -77,7 +84,14 @@ const cg_strategy opjit_cg_strategies[] = {
     { "transpose", is_over_rows, choose_cuts, opjit_cg_put_cuts, NULL },
     { "vectors", is_vector, choose_cuts, opjit_cg_put_cuts, NULL },
     { "scalars", is_any, choose_cuts, opjit_cg_put_cuts, NULL },
+    { NULL, NULL, NULL, NULL, NULL },
 };
+
+const char *opjit_cg_strategy_name(uint32_t index)
+{
+    return index + 1 < sizeof opjit_cg_strategies / sizeof *opjit_cg_strategies ? opjit_cg_strategies[index].name
+                                                                                : NULL;
+}
 
 /* --- a loop ------------------------------------------------------------------------------------------------------- */
 
@@ -115,7 +129,7 @@ static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
 /* More than two copies of a body with lets, such as math has, have no registers: then two after two. */
 static uint32_t find_abreast(const cg_func *f, const cg_facts *is)
 {
-    return !f->peak && ir_at(f->ir, is->body)->next != 0 ? 2 : CG_MAX_SIDE_BY_SIDE;
+    return !f->peak && ir_at(f->ir, is->body)->next != 0 ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
 }
 
 static void find_modifiers(cg_func *f, cg_plan *plan)
@@ -157,7 +171,8 @@ static bool is_ragged(const cg_func *f, ir_ref first)
     return false;
 }
 
-/* Iterations of the stage that a round does: several, if they are a few vectors each, stored without a condition. */
+/* Iterations of the stage that a round does: several, if they are a few vectors each, stored without a condition: at
+ * quick a round stores the variable, beside what it is for. */
 static int64_t iterations_at_once(const cg_func *f, ir_ref first)
 {
     int64_t vectors = 0;
@@ -167,13 +182,14 @@ static int64_t iterations_at_once(const cg_func *f, ir_ref first)
             continue;
         const cg_facts *is = n->op == IR_FOR ? &f->plans[s]->is : NULL;
         if (!is || n->vec < 2 || n->imm != 1 || is->store.value == 0 ||
-            f->info[is->store.value].weight > MOST_WEIGHT || is->span == INT64_MAX)
+            f->info[is->store.value].weight > CG_AT_ONCE_WEIGHT || is->span == INT64_MAX)
             return 1;
         vectors += (is->span + n->vec - 1) / n->vec;
     }
-    if (f->peak || f->stage->rows.copies > 0 || vectors == 0 || vectors > AT_ONCE / 2 || is_ragged(f, first))
+    if (f->peak || f->stage->rows.copies > 0 || vectors == 0 || vectors > CG_ITERATIONS_AT_ONCE / 2 ||
+        is_ragged(f, first))
         return 1;
-    return vectors == 1 ? AT_ONCE : vectors == 2 ? AT_ONCE / 2 : 2;
+    return vectors == 1 ? CG_ITERATIONS_AT_ONCE : vectors == 2 ? CG_ITERATIONS_AT_ONCE / 2 : 2;
 }
 
 static void plan_stage(cg_func *f, ir_ref stage)

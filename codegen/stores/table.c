@@ -5,9 +5,7 @@
 #include "codegen/stores/pieces.h"
 
 enum {
-    MOST_BYTES = 4096, /* of a table */
-    MOST_DEPTH = 16,   /* of the expression */
-    MOST_NODES = 64,   /* of it, as a tree */
+    MOST_DEPTH = 16, /* of the expression */
 };
 
 /* As many vectors as the table repeats after, up to as many as registers have room for; else 0. */
@@ -70,7 +68,7 @@ void opjit_cg_make_table(cg_func *f, cg_plan *plan)
         return;
     const ir_ref value = is->store.value;
     const size_t size = opjit_ir_type_size(f->ir->tensors[is->store.tensor].type);
-    if ((uint64_t)count * size > MOST_BYTES || f->info[value].weight > MOST_NODES ||
+    if ((uint64_t)count * size > CG_TABLE_BYTES || f->info[value].weight > CG_TABLE_NODES ||
         !depends_on(f, value, is->var, MOST_DEPTH, &divides) || !divides)
         return;
     const size_t room = ((size_t)count + is->lanes) * size; /* a masked vector may reach over the end */

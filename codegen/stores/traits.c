@@ -19,12 +19,15 @@ typedef struct row {
 } row;
 
 #define X86 RT_ARCH_X86_64
-/* Zen's stores beyond the first cache go another way than those of others that were measured (bench_generators, Zen 3 and
- * 4; Emerald Rapids): two streams gain there and lose elsewhere, and reading ahead is the other way round. */
-#define ZEN(name)                                                                                             \
+/* Zen's stores beyond the first cache go another way than those of others that were measured (bench_generators, Zen 3
+ * and 4; Emerald Rapids): two streams gain there and lose elsewhere, and reading ahead is the other way round. */
+#define ZEN(name)                                                                                                \
     { X86, name, RT_X86_AVX512FP16, { .two_streams = true, .point_beside_masks = true, .short_halves = true } }, \
-    {                                                                                                         \
-        X86, name, ANY, { .two_streams = true, .point_beside_masks = true, .binades = true }                  \
+    {                                                                                                            \
+        X86, name, ANY,                                                                                          \
+        {                                                                                                        \
+            .two_streams = true, .point_beside_masks = true, .binades = true                                     \
+        }                                                                                                        \
     }
 
 static const row rows[] = {

@@ -8,11 +8,6 @@
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-enum {
-    GROUP = 8,              /* copies at a front before the other one has its turn: a few lines in order */
-    LEAST_DISTANCE = 16384, /* bytes from front to front; those in one page are slower than one */
-};
-
 /* Whether the body's only statement stores what hardly takes time, to memory that is written once and is large. */
 static bool only_stores(const cg_func *f, const cg_facts *is)
 {
@@ -29,21 +24,21 @@ uint32_t opjit_cg_stream_copies(const cg_func *f, const cg_plan *plan, int64_t m
         is->nontemporal || is->in_block)
         return 0;
     const ir_tensor *t = &f->ir->tensors[is->store.tensor];
-    if (most < 2 * LEAST_DISTANCE / opjit_ir_type_size(t->type) || !is->store.contiguous ||
+    if (most < 2 * CG_STREAM_DISTANCE / opjit_ir_type_size(t->type) || !is->store.contiguous ||
         !(aligned || opjit_cg_is_aligned(f, is->body, is->var, is->lanes)))
         return 0;
-    return plan->copies > 2 * GROUP ? plan->copies : 2 * GROUP;
+    return plan->copies > 2 * CG_STREAM_GROUP ? plan->copies : 2 * CG_STREAM_GROUP;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The most copies that a row is a multiple of, up to as many as are unrolled; 0: not of GROUP. */
+/* The most copies that a row is a multiple of, up to as many as are unrolled; 0: not of CG_STREAM_GROUP. */
 static uint32_t copies_in_row(const ir_node *loop, int64_t columns)
 {
     uint32_t copies = loop->unroll / 2;
-    while (copies >= GROUP && columns % ((int64_t)copies * loop->vec) != 0)
+    while (copies >= CG_STREAM_GROUP && columns % ((int64_t)copies * loop->vec) != 0)
         copies /= 2;
-    return copies >= GROUP ? copies : 0;
+    return copies >= CG_STREAM_GROUP ? copies : 0;
 }
 
 cg_two_rows opjit_cg_find_two_rows(const cg_func *f, const cg_facts *is)
@@ -105,9 +100,9 @@ void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies)
     }
     f->fronts.iv = opjit_cg_add(f, loop->iv, f->fronts.distance);
     for (uint32_t u = 0; u < copies; u++) {
-        loop->offset = (int64_t)(u / (2 * GROUP) * GROUP + u % GROUP) * f->lanes;
+        loop->offset = (int64_t)(u / (2 * CG_STREAM_GROUP) * CG_STREAM_GROUP + u % CG_STREAM_GROUP) * f->lanes;
         opjit_cg_copy(f, body);
-        if (u % GROUP == GROUP - 1)
+        if (u % CG_STREAM_GROUP == CG_STREAM_GROUP - 1)
             swap_fronts(f);
     }
 }
@@ -136,16 +131,16 @@ void opjit_cg_put_streams(const cg_pieces *p, uint32_t copies, int64_t min, int6
 void opjit_cg_put_two_rows(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
-    const cg_two_rows *two = &f->stage->rows;
-    const int64_t most = p->plan->is.most, size = (int64_t)p->plan->is.lanes * two->copies / 2;
-    f->fronts.distance = LLVMBuildMul(f->b, f->fronts.rows, cg_number(f, two->row), "");
+    const uint32_t copies = p->plan->streams;
+    const int64_t most = p->plan->is.most, size = (int64_t)p->plan->is.lanes * copies / 2;
+    f->fronts.distance = LLVMBuildMul(f->b, f->fronts.rows, cg_number(f, f->stage->rows.row), "");
     if (most == size) {
-        opjit_cg_piece(p, p->plan->is.lanes, two->copies, r->pos);
+        opjit_cg_piece(p, p->plan->is.lanes, copies, r->pos);
     } else {
         cg_count c;
         LLVMValueRef end = opjit_cg_opaque(f, cg_number(f, most));
         LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, NULL);
-        opjit_cg_piece(p, p->plan->is.lanes, two->copies, at);
+        opjit_cg_piece(p, p->plan->is.lanes, copies, at);
         opjit_cg_count_end(f, &c, size, end);
     }
     f->fronts.distance = NULL;

@@ -14,7 +14,7 @@ void opjit_cg_put_whole_blocks(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
     const cg_facts *is = &p->plan->is;
-    const uint32_t copies = p->plan->copies;
+    const uint32_t copies = p->plan->even;
     const int64_t size = (int64_t)is->lanes * copies;
     LLVMValueRef hi = cg_advance(p, r->pos, r->count), last = opjit_cg_sub(f, hi, cg_number(f, size));
     f->shifted = true;

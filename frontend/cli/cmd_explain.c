@@ -130,6 +130,10 @@ typedef struct passes {
 static void put_pass(void *user, const char *stage, const char *text)
 {
     passes *const p = user;
+    if (strcmp(stage, "plan") == 0) {
+        opjit_rt_bytes_printf(p->out, "plan:\n%s", text);
+        return;
+    }
     const char *const rest = strchr(text, '\n') != NULL ? strchr(text, '\n') : text;
     const size_t length = strlen(rest);
     const bool same = p->before.size == length && memcmp(p->before.data, rest, length) == 0;

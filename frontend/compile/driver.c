@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/frontend.h"
+#include "ir/core/internal.h"
 
 /* What a miss needs. */
 typedef struct job {
@@ -284,6 +285,47 @@ static void explain_pass(void *user, const char *pass, const ir_func *f)
     opjit_rt_bytes_free(&text);
 }
 
+/* What code generation would choose for the loops of the last variant, whose IR was handed out; nothing where there is no
+ * code generation, or where it would refuse the kernel. */
+static void explain_plan(opjit_context *context, const fe_options *options, const fe_program *program, explainer *e)
+{
+    const ir_func *const f = program->count > 0 ? &program->variants[program->count - 1] : NULL;
+    const opjit_codegen *codegen;
+    codegen_result result;
+    ir_numbers numbers;
+    opjit_error ignored = { 0 };
+
+    if (f == NULL || !opjit_fe_has_codegen())
+        return;
+    const opjit_status loaded = opjit_fe_codegen(context->core, &codegen, &ignored);
+    e->failed |= loaded == OPJIT_OUT_OF_MEMORY;
+    if (loaded != OPJIT_OK)
+        return;
+    if (!opjit_ir_numbers_init(f, &numbers)) {
+        e->failed = true;
+        return;
+    }
+    const codegen_request request = { .variants = &f,
+                                      .variant_count = 1,
+                                      .target = options->target,
+                                      .level = options->level,
+                                      .emit = CODEGEN_PLAN,
+                                      .name = "plan",
+                                      .node_numbers = numbers.nodes,
+                                      .allocator = &context->core->allocator };
+    const opjit_status status = codegen->compile(&request, &result, &ignored);
+    opjit_ir_numbers_free(&numbers);
+    e->failed |= status == OPJIT_OUT_OF_MEMORY;
+    if (status != OPJIT_OK)
+        return;
+    opjit_rt_bytes_zero_end(&result.bytes);
+    if (result.bytes.failed)
+        e->failed = true;
+    else
+        e->fn(e->user, "plan", (const char *)result.bytes.data);
+    opjit_rt_bytes_free(&result.bytes);
+}
+
 static opjit_status explain(opjit_context *context, const fe_subject *subject, const fe_options *options,
                             fe_graph *graph, explainer *e, opjit_error *error)
 {
@@ -295,6 +337,7 @@ static opjit_status explain(opjit_context *context, const fe_subject *subject, c
         TRY(opjit_fe_graph_read(context, subject, true, graph, error));
     TRY(opjit_fe_program_make(graph, options, options->name == NULL ? "kernel" : options->name,
                               &context->core->allocator, explain_pass, e, &program, error));
+    explain_plan(context, options, &program, e);
     opjit_fe_program_free(&program);
     return e->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }

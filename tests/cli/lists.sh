@@ -79,6 +79,8 @@ has explain 'DiagonalFillBegin: 2'
 for pass in lower fold place collapse split identity schedule; do
     has explain "after $pass:"
 done
+has explain 'plan:'
+has explain 'stage @0: '
 has explain 'a call writes 100 bytes'
 has explain 'in place: OutputTensor may be the memory of InputTensor'
 has explain 'filled: 12 of 25 elements'

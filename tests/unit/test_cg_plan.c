@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cg_plan.c - what is chosen for loops, on the files of golden/plan: a scheduled function before the line "; ---",
+ * the plan after it.  The first line, "; target TEXT level quick", or peak, says what for.  OPJIT_UPDATE_GOLDEN=1 rewrites
+ * what comes after the line; the difference is to be reviewed. */
+#define _POSIX_C_SOURCE 200809L
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opjit/opjit.h>
+
+#include "codegen/codegen.h"
+#include "codegen/stores/names.h"
+#include "ir/core/internal.h"
+
+#define RULER "; ---\n"
+enum { LEAST_FILES = 20 };
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s can't be opened", path);
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    const long size = ftell(file);
+    ck_assert_int_ge(size, 0);
+    rewind(file);
+    char *text = malloc((size_t)size + 1);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(fread(text, 1, (size_t)size, file), (size_t)size);
+    text[size] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void write_text(const char *path, const char *input, size_t input_size, const char *output)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_msg(file != NULL, "%s can't be written", path);
+    fprintf(file, "%.*s" RULER "%s", (int)input_size, input, output);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void plan(const char *path, const char *text, size_t size, rt_bytes *out)
+{
+    char name[RT_TARGET_TEXT_SIZE], level[8];
+    rt_target target;
+    opjit_error error = { 0 };
+    ir_func f;
+    ir_numbers numbers;
+    codegen_result result;
+    ck_assert_msg(sscanf(text, "; target %159s level %7s", name, level) == 2, "%s: no line with the target", path);
+    ck_assert_msg(opjit_rt_target_parse(name, &target, &error) == OPJIT_OK, "%s: %s", path, error.message);
+    ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", path,
+                  error.message);
+    ck_assert_msg(opjit_ir_layout(&f, &error) == OPJIT_OK, "%s: %s", path, error.message);
+    ck_assert(opjit_ir_numbers_init(&f, &numbers));
+    const ir_func *variant = &f;
+    const codegen_request request = { .variants = &variant,
+                                      .variant_count = 1,
+                                      .target = &target,
+                                      .level = strcmp(level, "peak") == 0 ? OPJIT_LEVEL_PEAK : OPJIT_LEVEL_QUICK,
+                                      .emit = CODEGEN_PLAN,
+                                      .name = "plan",
+                                      .node_numbers = numbers.nodes,
+                                      .allocator = &opjit_rt_default_allocator };
+    ck_assert_msg(opjit_codegen_query(CODEGEN_ABI)->compile(&request, &result, &error) == OPJIT_OK, "%s: %s", path,
+                  error.message);
+    *out = result.bytes;
+    opjit_rt_bytes_zero_end(out);
+    ck_assert(!out->failed);
+    opjit_ir_numbers_free(&numbers);
+    opjit_ir_free(&f);
+}
+
+static void check_file(const char *path)
+{
+    char *text = read_text(path);
+    rt_bytes output;
+    const char *ruler = strstr(text, RULER);
+    const size_t input_size = ruler != NULL ? (size_t)(ruler - text) : strlen(text);
+    plan(path, text, input_size, &output);
+    if (getenv("OPJIT_UPDATE_GOLDEN") != NULL)
+        write_text(path, text, input_size, (const char *)output.data);
+    else
+        ck_assert_msg(ruler != NULL && strcmp(ruler + strlen(RULER), (const char *)output.data) == 0,
+                      "%s: the plan is\n%s", path, (const char *)output.data);
+    opjit_rt_bytes_free(&output);
+    free(text);
+}
+
+static void find_files(glob_t *files)
+{
+    const char *data = getenv("OPJIT_TEST_DATA");
+    char pattern[1024];
+    snprintf(pattern, sizeof pattern, "%s/golden/plan/*.ir", data != NULL ? data : "tests");
+    ck_assert_msg(glob(pattern, 0, NULL, files) == 0, "no file matches %s", pattern);
+}
+
+START_TEST(golden)
+{
+    glob_t files;
+    find_files(&files);
+    ck_assert_uint_ge(files.gl_pathc, LEAST_FILES);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        check_file(files.gl_pathv[i]);
+    globfree(&files);
+}
+END_TEST
+
+/* Each strategy has a file: its name after a loop's number. */
+START_TEST(every_strategy)
+{
+    char name[64];
+    bool found = false;
+    glob_t files;
+    find_files(&files);
+    snprintf(name, sizeof name, ": %s", opjit_cg_strategy_name((uint32_t)_i));
+    for (size_t i = 0; i < files.gl_pathc && !found; i++) {
+        char *text = read_text(files.gl_pathv[i]);
+        const char *ruler = strstr(text, RULER);
+        for (const char *at = ruler; at != NULL && !found; at = strstr(at + 1, name))
+            found = at != ruler && strchr(",\n", at[strlen(name)]) != NULL;
+        free(text);
+    }
+    globfree(&files);
+    ck_assert_msg(found, "no file of golden/plan has a loop with %s", opjit_cg_strategy_name((uint32_t)_i));
+}
+END_TEST
+
+int main(void)
+{
+    int strategies = 0;
+    while (opjit_cg_strategy_name((uint32_t)strategies) != NULL)
+        strategies++;
+    Suite *suite = suite_create("cg.plan");
+    TCase *tcase = tcase_create("loops");
+    tcase_add_test(tcase, golden);
+    tcase_add_loop_test(tcase, every_strategy, 0, strategies);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
