@@ -26,6 +26,7 @@ typedef struct cli_options {
     bool masks_absorb, no_cache, quiet;
     bool allow_outside; /* a model may name files outside of its folder */
     bool json, quick; /* lists as JSON; bench: fewer cases */
+    bool markdown; /* ops: the page docs/OPERATORS.md */
     bool help, version, man;
     const char *completion;  /* help: a shell's name */
     const char *const *late; /* explain, compile: fields that are given at each call */
@@ -44,18 +45,13 @@ int opjit_cli_explain(const cli_options *options);         /* cmd_explain.c */
 int opjit_cli_bench(const cli_options *options);           /* cmd_bench.c */
 int opjit_cli_compile_ahead(const cli_options *options);   /* cmd_compile.c */
 int opjit_cli_cache(const cli_options *options);           /* cmd_cache.c */
-int opjit_cli_ops(const cli_options *options);             /* cmd_list.c */
-int opjit_cli_targets(const cli_options *options);
+int opjit_cli_ops(const cli_options *options);             /* cmd_ops.c */
+int opjit_cli_targets(const cli_options *options);         /* cmd_list.c */
 int opjit_cli_version(const cli_options *options);
 int opjit_cli_show_help(const cli_options *options);       /* usage.c */
 
 /* What one of --emit's choices stands for: bits 1 << opjit_artifact_kind (cmd_compile.c). */
 uint32_t opjit_cli_emit_kinds(const char *name, size_t length);
-
-/* What kind of value a field takes, for people. */
-const char *opjit_cli_kind_text(const op_field *field); /* cmd_list.c */
-/* An element of an array of JSON, which is begun by the first and ended by the caller (list_json.c). */
-void opjit_cli_put_op_json(const op_def *def, bool first);
 
 /* --- common.c ----------------------------------------------------------------------------------------------------- */
 /* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_list.c - `opjit ops`, `opjit targets`, `opjit version`: what this build holds. */
+/* cmd_list.c - `opjit targets`, `opjit version`: what this build makes code for, and which one it is. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "frontend/cli/cli.h"
 #include "frontend/cli/table.h"
@@ -10,138 +9,6 @@
 #include "opjit_build_id.h"
 #include "runtime/device/device.h"
 #include "runtime/target/target.h"
-
-/* --- ops ---------------------------------------------------------------------------------------------------------- */
-const char *opjit_cli_kind_text(const op_field *field)
-{
-    static const char *const names[] = {
-        [OP_INPUT] = "input tensor",
-        [OP_OUTPUT] = "output tensor",
-        [OP_INPUTS] = "input tensors",
-        [OP_OUTPUTS] = "output tensors",
-        [OP_DTYPE] = "data type",
-        [OP_SCALAR] = "scalar of the data type above",
-        [OP_INT] = "INT32",
-        [OP_UINT] = "UINT32",
-        [OP_FLOAT] = "FLOAT32",
-        [OP_BOOL] = "true or false",
-        [OP_ENUM] = "name",
-        [OP_UINTS] = "UINT32 array",
-        [OP_INTS] = "INT32 array",
-        [OP_FLOATS] = "FLOAT32 array",
-        [OP_SCALE_BIAS] = "Scale and Bias",
-        [OP_ACTIVATION] = "fused activation",
-    };
-    return names[field->kind];
-}
-
-static void put_fields(const op_def *def)
-{
-    printf("  fields:\n");
-    for (uint32_t i = 0; i < def->field_count; i++) {
-        const op_field *const f = &def->fields[i];
-        printf("    %-20s %s%s%s\n", f->name, opjit_cli_kind_text(f), (f->flags & OP_OPTIONAL) != 0 ? ", optional" : "",
-               (f->flags & OP_LATE) != 0 ? ", may be bound at the call" : "");
-        for (const op_enum_name *n = f->kind == OP_ENUM ? f->enumeration->names : NULL; n != NULL && n->name != NULL;
-             n++)
-            printf("    %-20s   %s\n", "", n->name + strlen(f->enumeration->prefix));
-    }
-}
-
-static void put_support(const op_def *def)
-{
-    printf("  ranks and types:\n");
-    for (uint32_t i = 0; i < def->support_count; i++) {
-        const op_support *const s = &def->support[i];
-        if (s->level != 0)
-            printf("    from feature level %u.%u", (unsigned)(s->level >> 12), (unsigned)(s->level >> 8 & 15));
-        else
-            printf("    without a feature level");
-        printf(", %s: rank %u to %u:", s->field != NULL ? s->field : "all tensors", (unsigned)s->rank_min,
-               (unsigned)s->rank_max);
-        for (int t = DML_TENSOR_DATA_TYPE_FLOAT32; t <= DML_TENSOR_DATA_TYPE_INT4; t++) {
-            if ((s->types >> t & 1) != 0)
-                printf(" %s", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)t));
-        }
-        printf("\n");
-    }
-}
-
-static int count_bits(uint32_t set)
-{
-    int count = 0;
-    for (; set != 0; set &= set - 1)
-        count++;
-    return count;
-}
-
-/* Name, types of the tensor that has most of them, without a feature level, formula. */
-static void put_line(const op_def *def)
-{
-    char types[FE_TYPES_TEXT];
-    uint32_t most = 0;
-
-    for (uint32_t i = 0; i < def->field_count && def->fields[i].kind <= OP_OUTPUTS; i++) {
-        const uint32_t own = opjit_fe_op_support(def, def->fields[i].name, 0)->types;
-        most = count_bits(own) > count_bits(most) ? own : most;
-    }
-    opjit_fe_types_text(most, types);
-    printf("%-43s %-40s %s\n", def->name, types, def->formula);
-}
-
-static void put_detail(const op_def *def)
-{
-    printf("%s (DML_OPERATOR_%s, number %d, since feature level %u.%u)\n  %s\n", def->name, def->name, (int)def->type,
-           (unsigned)(def->introduced >> 12), (unsigned)(def->introduced >> 8 & 15), def->formula);
-    put_fields(def);
-    put_support(def);
-}
-
-/* Whether the name begins at text or anywhere behind, in any case. */
-static bool is_in(const char *text, const char *name)
-{
-    const size_t length = strlen(name);
-    for (; *text != '\0'; text++)
-        if (strncasecmp(text, name, length) == 0)
-            return true;
-    return length == 0;
-}
-
-/* The operator of that name, else all that it is a part of; "": all there are. */
-int opjit_cli_ops(const cli_options *options)
-{
-    static const char prefix[] = "DML_OPERATOR_";
-    const char *name = options->argument_count != 0 ? options->arguments[0] : "";
-    const op_def *def, *exact = NULL;
-    uint32_t found = 0;
-    char meant[FE_SUGGEST_TEXT];
-    opjit_error error;
-    if (strncasecmp(name, prefix, sizeof prefix - 1) == 0)
-        name += sizeof prefix - 1;
-    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
-        exact = strcasecmp(def->name, name) == 0 ? def : exact;
-    if (exact != NULL && !options->json) {
-        put_detail(exact);
-        return EXIT_DONE;
-    }
-    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++) {
-        if (exact != NULL ? def != exact : !is_in(def->name, name))
-            continue;
-        if (options->json)
-            opjit_cli_put_op_json(def, found == 0);
-        else
-            put_line(def);
-        found++;
-    }
-    if (found == 0) {
-        opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "the operator %.80s is not in this build%s", name,
-                           opjit_cli_near_operator(name, strlen(name), meant));
-        return opjit_cli_complain(NULL, NULL, &error);
-    }
-    if (options->json)
-        printf("\n]\n");
-    return EXIT_DONE;
-}
 
 /* --- targets and version ------------------------------------------------------------------------------------------ */
 /* A line, or an object of the array "devices". */

@@ -260,6 +260,7 @@ const cli_option_row opjit_cli_options[] = {
     { "--quick", NULL, NULL, NULL, " bench ", false, false, "fewer cases", FLAG(quick) },
     { "--json", NULL, NULL, NULL, " bench ops targets cache version ", false, false, "print JSON (of cache: list)",
       FLAG(json) },
+    { "--markdown", NULL, NULL, NULL, " ops ", false, false, "print the page docs/OPERATORS.md", FLAG(markdown) },
     { "--feature-level", NULL, "L", FEATURE_LEVELS, MODELS, true, false,
       "hold operators to DirectML feature level L, e.g. 5.1", set_feature_level, 0 },
     { "--level", NULL, "LEVEL", " quick peak ", MODELS, true, false, "quick: fast to compile; peak: fast to run",

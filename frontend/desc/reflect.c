@@ -24,6 +24,12 @@ uint32_t opjit_data_type_size(DML_TENSOR_DATA_TYPE type)
     return opjit_rt_dtype_size(type);
 }
 
+_Static_assert(OPJIT_DATA_TYPES_TEXT == FE_TYPES_TEXT, "one text");
+void opjit_data_types_text(uint32_t types, char text[OPJIT_DATA_TYPES_TEXT])
+{
+    opjit_fe_types_text(types, text);
+}
+
 uint32_t opjit_feature_level_at(uint32_t index)
 {
     return opjit_rt_feature_level(index);

@@ -33,6 +33,9 @@ OPJIT_API const char *opjit_data_type_name(DML_TENSOR_DATA_TYPE type);
 /* Bytes of one element; 0 for UNKNOWN, for the types of 4 bits, which opjit does not have, and for what is none.
  * [any thread, 0.1] */
 OPJIT_API uint32_t opjit_data_type_size(DML_TENSOR_DATA_TYPE type);
+#define OPJIT_DATA_TYPES_TEXT 80 /* bytes of any text of opjit_data_types_text, final NUL included */
+/* A set of types, bit DML_TENSOR_DATA_TYPE, for people: "FLOAT32/16, UINT8", or "all eleven".  [any thread, 0.1] */
+OPJIT_API void opjit_data_types_text(uint32_t types, char text[OPJIT_DATA_TYPES_TEXT]);
 /* The feature levels, ascending: DML_FEATURE_LEVEL_1_0 first; 0 behind the last. [any thread, 0.1] */
 OPJIT_API uint32_t opjit_feature_level_at(uint32_t index);
 

@@ -16,6 +16,7 @@ for name in DIAGONAL_MATRIX DIAGONAL_MATRIX1 FILL_VALUE_CONSTANT FILL_VALUE_SEQU
 done
 has ops 'ELEMENT_WISE_IF                             all eleven                               condition ? a : b'
 has ops 'ELEMENT_WISE_LOGICAL_NOT                    UINT32/8                                 !x'
+has 'ops, types behind a count of tensors' 'JOIN                                        all eleven                               Output = '
 run ops DML_OPERATOR_FILL_VALUE_SEQUENCE
 expect_status 'ops NAME' 0
 has 'ops NAME' 'number 104, since feature level 2.1'
@@ -33,6 +34,10 @@ has 'ops that have it in their name' 'ACTIVATION_SOFTMAX1 '
 [ "$(grep -vc SOFTM "$work/out")" = 0 ] || fail 'ops that have it in their name: others'
 run ops SFTMAX1
 expect_error 'ops misspelt' 1 'opjit: the operator SFTMAX1 is not in this build; did you mean ACTIVATION_SOFTMAX1?'
+run ops --markdown
+expect_status 'ops --markdown' 0
+[ -z "${OPJIT_UPDATE_GOLDEN:-}" ] || cp "$work/out" "$tests/../docs/OPERATORS.md"
+cmp -s "$work/out" "$tests/../docs/OPERATORS.md" || fail 'ops --markdown: docs/OPERATORS.md is another page; OPJIT_UPDATE_GOLDEN=1 rewrites it'
 run ops GEMV
 expect_error 'ops of nothing' 1 'opjit: the operator GEMV is not in this build'
 
