@@ -131,10 +131,6 @@ typedef struct fe_subject {
     bool is_named;              /* a graph's buffers have the names of its input and output edges, also in the key */
 } fe_subject;
 
-/* opjit_compile_graph; is_named as fe_subject's (driver.c). */
-opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc, bool is_named,
-                                    const opjit_compile_options *options, opjit_kernel **out_kernel,
-                                    opjit_error *error);
 /* A graph with the late fields that options (may be NULL) name. */
 opjit_status opjit_fe_graph_subject(const DML_GRAPH_DESC *desc, const opjit_compile_options *options, fe_subject *out,
                                     opjit_error *error);
@@ -188,6 +184,7 @@ typedef struct fe_options {
     uint32_t late_count;
     uint8_t late[OP_FIELDS_MAX]; /* field by parameter */
     uint64_t late_mask;          /* the same as a set */
+    const atomic_bool *cancel;   /* set by another thread: give up; NULL: nobody may */
     bool verify;                 /* the IR after every pass, and LLVM's after it: as the context says */
     const char *name;            /* the caller's, or NULL */
     rt_target own;               /* set only where target points to it */
@@ -277,6 +274,24 @@ void opjit_fe_unit_destroy(void *unit);
 opjit_status opjit_fe_meta_make(const fe_unit *unit, rt_bytes *out, opjit_error *error);
 /* Lays unit->program out as an image.  code: NULL for an interpreted kernel; else the program is freed on the way. */
 opjit_status opjit_fe_image_make(fe_unit *unit, const codegen_result *code, rt_bytes *out, opjit_error *error);
+
+/* How a kernel is asked for; NULL stands for none of it. */
+typedef struct fe_ask {
+    const atomic_bool *cancel; /* fe_options.cancel */
+    bool is_named;             /* a graph: fe_subject.is_named */
+    bool only_cached;          /* NOT_FOUND, without a message, where the memory cache doesn't have it */
+} fe_ask;
+opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
+                                       const fe_ask *ask, opjit_kernel **out, opjit_error *error);
+opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                    const opjit_compile_options *options, const fe_ask *ask, opjit_kernel **out,
+                                    opjit_error *error);
+/* CANCELLED, and a message. */
+opjit_status opjit_fe_cancelled(opjit_error *error);
+static inline bool fe_is_cancelled(const fe_options *options)
+{
+    return options->cancel != NULL && atomic_load_explicit(options->cancel, memory_order_relaxed);
+}
 
 /* Makes the kernel of a key that the memory cache doesn't have: from the disk cache, or new. */
 opjit_status opjit_fe_compile(opjit_context *context, const fe_subject *subject, const fe_options *options,

@@ -12,6 +12,8 @@
 #ifndef OPJIT_IR_IR_H
 #define OPJIT_IR_IR_H
 
+#include <stdatomic.h>
+
 #include "runtime/base/base.h"
 #include "runtime/target/target.h"
 
@@ -276,6 +278,7 @@ typedef struct ir_pass_env {
     const rt_target *target;
     bool verify;            /* verify before the first and after every pass (debug builds, tests, OPJIT_VERIFY=1) */
     bool masks_absorb;
+    const atomic_bool *cancel; /* set by another thread: CANCELLED before the next pass; NULL: nobody may */
     /* Called after lowering and each pass with the pass's name; NULL: nothing. */
     void (*trace)(void *user, const char *pass, const ir_func *f);
     void *user;

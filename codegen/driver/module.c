@@ -139,6 +139,10 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
     opjit_status status = opjit_cg_whole_init(&whole, ir, &arena, j->error);
     for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
+        if (j->request->cancel != NULL && atomic_load_explicit(j->request->cancel, memory_order_relaxed)) {
+            status = opjit_rt_error_set(j->error, OPJIT_CANCELLED, "the job was cancelled");
+            break;
+        }
         snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
         status = build_stage(j, cpu, &whole, s, name);
     }

@@ -225,6 +225,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
         .name = unit->name,
         .allocator = &unit->core->allocator,
         .verify = unit->core->verify,
+        .cancel = unit->options.cancel,
     };
     codegen_result code;
     opjit_status status;
@@ -462,6 +463,8 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
     opjit_status status;
     fe_unit *unit = NULL;
 
+    if (fe_is_cancelled(options))
+        return opjit_fe_cancelled(error);
     TRY(opjit_fe_unit_new(context, subject, options, opjit_rt_hash(whole->data, whole->size), &unit, error));
     if ((options->flags & OPJIT_COMPILE_INTERPRET) != 0) {
         status = make_interpreted(unit, out, error);
@@ -475,6 +478,7 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
             opjit_rt_error_set(error, status, "%s", reason.message);
         }
     }
+    unit->options.cancel = NULL; /* which the kernel outlives */
     if (status != OPJIT_OK)
         opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
     return status;

@@ -13,6 +13,7 @@ typedef struct job {
     const fe_tensor *shape;
     const fe_options *options;
     const rt_key *key;
+    bool only_cached; /* fe_ask's */
 } job;
 
 /* Not where it is needed: what it prints into would be part of that function's stack, and stacks are touched page by
@@ -69,6 +70,14 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
     bool hit = false;
 
     j->key = &key;
+    if (j->only_cached) {
+        *out = (j->options->flags & OPJIT_COMPILE_NO_CACHE) != 0 ? NULL : opjit_rt_cache_find(j->context->cache, &key);
+        if (*out == NULL)
+            return OPJIT_NOT_FOUND;
+        if (rt_wants_events(j->context->core))
+            report_hit(j, *out);
+        return OPJIT_OK;
+    }
     if ((j->options->flags & OPJIT_COMPILE_NO_CACHE) != 0)
         return make(j, out, error);
     TRY(opjit_rt_cache_get(j->context->cache, &key, make, j, out, &hit, error));
@@ -97,8 +106,22 @@ static opjit_status refuse_null(const char *name, opjit_error *error)
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
 }
 
-opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
-                                    opjit_kernel **out_kernel, opjit_error *error)
+opjit_status opjit_fe_cancelled(opjit_error *error)
+{
+    return opjit_rt_error_set(error, OPJIT_CANCELLED, "the job was cancelled");
+}
+
+/* What a caller of its own adds to the options. */
+static void ask_for(job *j, fe_options *options, const fe_ask *ask)
+{
+    if (ask == NULL)
+        return;
+    options->cancel = ask->cancel;
+    j->only_cached = ask->only_cached;
+}
+
+opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
+                                       const fe_ask *ask, opjit_kernel **out_kernel, opjit_error *error)
 {
     fe_options read;
     job j = { .context = context, .subject = { .op = op }, .options = &read };
@@ -112,8 +135,15 @@ opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op, 
     j.label = opjit_fe_operator_label(op);
     j.shape = &op->outputs[0];
     TRY(opjit_fe_options_read(context, op, options, &read, error));
+    ask_for(&j, &read, ask);
     return read.late_count != 0 ? find_or_make_late(&j, out_kernel, error)
                                 : find_or_make_hashed(&j, &op->key, op->hash, out_kernel, error);
+}
+
+opjit_status opjit_compile_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
+                                    opjit_kernel **out_kernel, opjit_error *error)
+{
+    return opjit_fe_compile_operator(context, op, options, NULL, out_kernel, error);
 }
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
@@ -161,8 +191,8 @@ opjit_status opjit_fe_subject_hash(opjit_context *context, const fe_subject *sub
     return status;
 }
 
-/* Where the constant is to be read: in a copy that kernels with equal ones share, or where the caller lends it and it is
- * aligned, there. */
+/* Where the constant is to be read: in a copy that kernels with equal ones share, or where the caller lends it and
+ * it is aligned, there. */
 static opjit_status place_constant(rt_core *core, const fe_buffer *constant, bool borrow, rt_constant **out_shared,
                                    void **out, opjit_error *error)
 {
@@ -218,8 +248,9 @@ static opjit_status compile_graph(job *j, fe_graph *graph, rt_bytes *key, opjit_
                                    error);
 }
 
-opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc, bool is_named,
-                                    const opjit_compile_options *options, opjit_kernel **out_kernel, opjit_error *error)
+opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                    const opjit_compile_options *options, const fe_ask *ask, opjit_kernel **out_kernel,
+                                    opjit_error *error)
 {
     _Alignas(16) uint8_t room[16384], key_room[8192]; /* for some fifty nodes */
     fe_graph graph = { 0 };
@@ -229,8 +260,9 @@ opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC
     opjit_status status;
 
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
+    ask_for(&j, &read, ask);
     TRY(opjit_fe_graph_subject(desc, options, &j.subject, error));
-    j.subject.is_named = is_named;
+    j.subject.is_named = ask != NULL && ask->is_named;
     opjit_rt_arena_init_in(&graph.arena, &context->core->allocator, room, sizeof room);
     opjit_rt_bytes_init_in(&key, &context->core->allocator, key_room, sizeof key_room);
     status = compile_graph(&j, &graph, &key, out_kernel, error);
@@ -248,7 +280,7 @@ opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *d
     *out_kernel = NULL;
     if (context == NULL || desc == NULL)
         return refuse_null(context == NULL ? "context" : "desc", error);
-    return opjit_fe_compile_graph(context, desc, false, options, out_kernel, error);
+    return opjit_fe_compile_graph(context, desc, options, NULL, out_kernel, error);
 }
 
 opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)

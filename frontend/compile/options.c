@@ -116,6 +116,7 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
     out->late_mask = 0;
     out->name = NULL;
     out->verify = context->core->verify;
+    out->cancel = NULL;
     if (options == NULL)
         return OPJIT_OK;
     TRY(opjit_fe_options_copy(options, &given, error));

@@ -404,6 +404,7 @@ opjit_status opjit_fe_program_make(const fe_graph *graph, const fe_options *opti
                        .name = name,
                        .env = { .target = options->target,
                                 .verify = options->verify,
+                                .cancel = options->cancel,
                                 .masks_absorb = (options->flags & OPJIT_COMPILE_MASKS_ABSORB) != 0,
                                 .trace = trace,
                                 .user = user },

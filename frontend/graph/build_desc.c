@@ -155,5 +155,6 @@ opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options
     if (graph == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "graph is NULL");
     TRY(get_desc(graph, error));
-    return opjit_fe_compile_graph(graph->context, &graph->desc, graph->is_named, options, out_kernel, error);
+    const fe_ask ask = { .is_named = graph->is_named };
+    return opjit_fe_compile_graph(graph->context, &graph->desc, options, &ask, out_kernel, error);
 }

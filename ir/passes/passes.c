@@ -39,6 +39,8 @@ opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage la
         bool changed;
         if (pass->leaves <= f->stage)
             continue;
+        if (env->cancel != NULL && atomic_load_explicit(env->cancel, memory_order_relaxed))
+            return opjit_rt_error_set(error, OPJIT_CANCELLED, "the job was cancelled");
         f->section_count = 0; /* a pass makes nodes wherever it likes */
         f->sections = NULL;
         const rt_arena_mark mark = rt_arena_position(&f->scratch);

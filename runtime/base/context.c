@@ -53,6 +53,8 @@ static rt_core *core_create(const opjit_context_options *options)
     for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
         atomic_init(&core->counters[i].references, 1);
     core->allocator = allocator;
+    opjit_rt_lock_init(&core->jobs.lock, &core->process);
+    core->jobs.list = 1;
     opjit_rt_constants_init(&core->constants, &core->process, &core->allocator);
     core->event = options->event;
     core->event_user = options->event_user;
@@ -248,11 +250,17 @@ static opjit_status copy_environment(rt_core *core, const opjit_context_options 
 
 void opjit_context_destroy(opjit_context *context)
 {
+    void (*close)(rt_core *core);
     rt_core *core;
 
     if (context == NULL)
         return;
     core = context->core;
+    opjit_rt_lock(&core->jobs.lock);
+    close = core->jobs.close;
+    opjit_rt_unlock(&core->jobs.lock);
+    if (close != NULL)
+        close(core);
     opjit_rt_cache_destroy(context->cache);
     opjit_rt_release(&core->allocator, context, sizeof *context);
     core_close(core);

@@ -25,6 +25,15 @@ typedef struct rt_core_counter {
     alignas(64) atomic_uint references;
 } rt_core_counter;
 
+struct rt_core;
+/* Compiles of a context that are under way (frontend/compile/async.c). */
+typedef struct rt_jobs {
+    rt_lock lock; /* of what follows */
+    struct opjit_job *first;
+    uint32_t list; /* counts the lists that there were, from 1: a child of fork may have to begin a new one */
+    void (*close)(struct rt_core *core); /* ends all jobs; NULL: there never was one */
+} rt_jobs;
+
 typedef struct rt_disk rt_disk;
 typedef struct rt_core {
     rt_core_counter counters[RT_CORE_COUNTERS];
@@ -43,6 +52,7 @@ typedef struct rt_core {
     rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
     rt_code_pages pages;
     rt_constants constants; /* that kernels share */
+    rt_jobs jobs;
     const rt_devices *devices; /* how to do things with it */
     rt_device *device;        /* NULL: none; owned */
     rt_target device_target;  /* the best that it runs */

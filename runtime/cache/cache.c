@@ -116,6 +116,19 @@ static void count_again(cache_shard *s, cache_entry *e)
     e->bytes = bytes;
 }
 
+/* Takes a ready entry's kernel, as the newest of its list. */
+static inline opjit_kernel *use(cache_shard *s, cache_entry *e)
+{
+    cache_list *const list = cache_list_of(s, e);
+
+    if (list->newest != e) {
+        count_again(s, e);
+        cache_list_remove(list, e);
+        cache_list_push(list, e);
+    }
+    return take(e);
+}
+
 /* What there is for the caller of a look-up. */
 typedef enum find_result { FOUND, TO_MAKE, TO_MAKE_ALONE, OWN_MAKING, NO_MEMORY } find_result;
 
@@ -143,17 +156,10 @@ static find_result find_or_begin(rt_cache *cache, cache_shard *s, const rt_key *
 
     cache_lock(s);
     while (kernel == NULL && result == TO_MAKE && (e = find(s, key)) != NULL) {
-        if (e->state == CACHE_READY) {
-            kernel = take(e);
-            cache_list *const list = cache_list_of(s, e);
-            if (list->newest != e) {
-                count_again(s, e);
-                cache_list_remove(list, e);
-                cache_list_push(list, e);
-            }
-        } else if (must_wait(cache, s, e, &result)) {
+        if (e->state == CACHE_READY)
+            kernel = use(s, e);
+        else if (must_wait(cache, s, e, &result))
             kernel = wait_for(s, e, &victims);
-        }
     }
     *out_kernel = kernel;
     cache_add_to(kernel != NULL ? &s->hits : &s->misses, 1);
@@ -225,6 +231,22 @@ opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_mak
     if (making != NULL)
         finish(cache, s, making, *out_kernel);
     return status;
+}
+
+opjit_kernel *opjit_rt_cache_find(rt_cache *cache, const rt_key *key)
+{
+    cache_shard *s = shard_of(cache, key->hash);
+    opjit_kernel *kernel = NULL;
+    cache_entry *e;
+
+    cache_lock(s);
+    e = find(s, key);
+    if (e != NULL && e->state == CACHE_READY) {
+        kernel = use(s, e);
+        cache_add_to(&s->hits, 1);
+    }
+    opjit_rt_unlock(&s->lock);
+    return kernel;
 }
 
 /* --- life, statistics --------------------------------------------------------------------------------------------- */

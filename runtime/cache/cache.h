@@ -27,6 +27,8 @@ typedef opjit_status (*rt_cache_make)(void *user, opjit_kernel **out_kernel, opj
  * time. */
 opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_make make, void *user, opjit_kernel **out_kernel,
                                 bool *out_hit, opjit_error *error);
+/* The kernel of key with a reference for the caller, if it is there; NULL: it is not, or is being made. */
+opjit_kernel *opjit_rt_cache_find(rt_cache *cache, const rt_key *key);
 void opjit_rt_cache_clear(rt_cache *cache);
 
 /* What only the maker of a kernel knows; a make that reports DISK_HIT does not count as a compile. */

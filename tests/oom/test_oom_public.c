@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include <opjit/artifact.h>
+#include <opjit/async.h>
+#include <opjit/cache.h>
 #include <opjit/device.h>
 #include <opjit/ffi.h>
 #include <opjit/graph_ops.h>
@@ -406,6 +408,112 @@ static opjit_status library(world *w, opjit_error *error)
     return status;
 }
 
+static opjit_status submit_inline(void *user, void (*task)(void *arg), void *arg)
+{
+    (void)user;
+    task(arg);
+    return OPJIT_OK;
+}
+
+/* Failure of the submission, or of the job. */
+static opjit_status async_with(world *w, const DML_GRAPH_DESC *graph, uint32_t flags, opjit_tier first,
+                               opjit_error *error)
+{
+    static const opjit_async_executor executor = { NULL, submit_inline };
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_async_desc d = OPJIT_ASYNC_DESC_INIT;
+    opjit_job *job = (opjit_job *)w;
+    opjit_kernel *kernel = NULL;
+    opjit_status status;
+
+    options.flags = flags;
+    d.op = graph == NULL ? w->op : NULL;
+    d.graph = graph;
+    d.options = &options;
+    d.executor = &executor;
+    d.first = (uint32_t)first;
+    status = opjit_compile_async(w->context, &d, &job, error);
+    check_output(status, job);
+    if (status == OPJIT_OK) {
+        status = opjit_job_wait(job, &kernel, error);
+        check_output(status, kernel);
+    }
+    opjit_kernel_release(kernel);
+    opjit_job_release(job);
+    ck_assert_int_eq(opjit_cache_clear(w->context, NULL), OPJIT_OK);
+    return status;
+}
+
+static opjit_status async(world *w, opjit_error *error)
+{
+    return async_with(w, NULL, OPJIT_COMPILE_INTERPRET, OPJIT_TIER_NONE, error);
+}
+static opjit_status async_tiers(world *w, opjit_error *error)
+{
+    const opjit_status status = async_with(w, NULL, 0, OPJIT_TIER_INTERPRETED, error);
+    return status == OPJIT_OK ? async_with(w, NULL, 0, OPJIT_TIER_QUICK, error) : status;
+}
+static opjit_status async_graph(world *w, opjit_error *error)
+{
+    static const float data[5000 / sizeof(float)] = { 1 };
+    const DML_OPERATOR_GRAPH_NODE_DESC node = { w->op, "node" };
+    const DML_CONSTANT_DATA_GRAPH_NODE_DESC constant = { data, sizeof data, "constant" };
+    const DML_INTERMEDIATE_GRAPH_EDGE_DESC edge = { 1, 0, 0, 0, "edge" };
+    const DML_OUTPUT_GRAPH_EDGE_DESC output = { 0, 0, 0, NULL };
+    const DML_GRAPH_NODE_DESC nodes[] = { { DML_GRAPH_NODE_TYPE_OPERATOR, &node },
+                                          { DML_GRAPH_NODE_TYPE_CONSTANT, &constant } };
+    const DML_GRAPH_EDGE_DESC edges[] = { { DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &edge } };
+    const DML_GRAPH_EDGE_DESC outputs[] = { { DML_GRAPH_EDGE_TYPE_OUTPUT, &output } };
+    const DML_GRAPH_DESC graph = { 0, 1, 2, nodes, 0, NULL, 1, outputs, 1, edges };
+
+    return async_with(w, &graph, OPJIT_COMPILE_INTERPRET, OPJIT_TIER_NONE, error);
+}
+
+static opjit_status workers(world *w, opjit_error *error)
+{
+    opjit_workers *made = (opjit_workers *)w;
+    const opjit_status status = opjit_workers_create(&allocator, 2, &made, error);
+
+    check_output(status, made);
+    opjit_workers_destroy(made);
+    return status;
+}
+
+static bool visit_none(void *user, const opjit_cache_entry *entry)
+{
+    ++*(int *)user;
+    return entry->kernel != NULL;
+}
+
+static opjit_status enumerate(world *w, opjit_error *error)
+{
+    opjit_kernel *kernel = NULL;
+    int visits = 0;
+    opjit_status status = compile(w, OPJIT_COMPILE_INTERPRET, 0, &kernel, error);
+
+    if (status == OPJIT_OK)
+        status = opjit_cache_enumerate(w->context, OPJIT_CACHE_MEMORY, visit_none, &visits, error);
+    if (status == OPJIT_OK)
+        status = opjit_cache_verify(w->context, OPJIT_CACHE_MEMORY, NULL, visit_none, &visits, error);
+    ck_assert(status != OPJIT_OK || visits == 2);
+    opjit_kernel_release(kernel);
+    ck_assert_int_eq(opjit_cache_clear(w->context, NULL), OPJIT_OK);
+    return status;
+}
+
+static opjit_status call_timed(world *w, opjit_error *error)
+{
+    float input[35] = { 0 }, output[35] = { 0 };
+    const opjit_binding bindings[] = { { input, sizeof input }, { output, sizeof output } };
+    opjit_step_time times[4];
+    opjit_call c = OPJIT_CALL_INIT;
+    uint32_t steps;
+
+    c.bindings = bindings;
+    c.binding_count = 2;
+    return opjit_kernel_call_timed(w->kernel, &c, times, 4, &steps, error);
+}
+
 static opjit_status info(world *w, opjit_error *error)
 {
     opjit_kernel_info out = OPJIT_KERNEL_INFO_INIT;
@@ -485,6 +593,12 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "kernel_call, code", call, true },
     { "a kernel on a device", device, true },
     { "kernel_optimize", optimize, true },
+    { "compile_async", async, false },
+    { "compile_async, tiers", async_tiers, true },
+    { "compile_async, a graph", async_graph, false },
+    { "workers_create", workers, false },
+    { "cache_enumerate, verify", enumerate, false },
+    { "kernel_call_timed", call_timed, false },
 };
 /* clang-format on */
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request.h - what is to be compiled later: copies of all that the caller lent. */
+#ifndef OPJIT_FRONTEND_REQUEST_H
+#define OPJIT_FRONTEND_REQUEST_H
+
+#include "frontend/frontend.h"
+
+typedef struct fe_request {
+    rt_core *core;
+    rt_arena arena;
+    opjit_operator *op;            /* retained; NULL: a graph */
+    DML_GRAPH_DESC graph;          /* with operators retained */
+    opjit_compile_options options;
+    rt_constant **shared;          /* by node, of the arena: data of large constants; NULL: no graph */
+} fe_request;
+
+/* Copies a request that has been checked (opjit_fe_check_request).  *out is to be freed in any case. */
+opjit_status opjit_fe_request_copy(rt_core *core, opjit_operator *op, const DML_GRAPH_DESC *graph,
+                                   const opjit_compile_options *options, fe_request *out, opjit_error *error);
+/* Once more is fine. */
+void opjit_fe_request_free(fe_request *request);
+
+#endif
