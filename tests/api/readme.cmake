@@ -33,8 +33,12 @@ file(MAKE_DIRECTORY ${WORK})
 read_block(README.md "```c" text)
 file(WRITE ${WORK}/example.c "${text}")
 cmake_path(GET LIBRARY PARENT_PATH folder)
-run(${COMPILER} -std=c11 -Wall -Wextra -Wpedantic -Werror -I${INCLUDE} example.c -o example ${LIBRARY} -Wl,-rpath,${folder})
-run(${WORK}/example)
+run(${COMPILER} -std=c11 -Wall -Wextra -Wpedantic -Werror -I${INCLUDE} example.c -o example ${LIBRARY} -lm -Wl,-rpath,${folder})
+execute_process(COMMAND ${WORK}/example OUTPUT_VARIABLE output RESULT_VARIABLE result)
+read_block(README.md "```\n\n```" expected) # what stands behind the program
+if(NOT result EQUAL 0 OR NOT output STREQUAL expected)
+    message(FATAL_ERROR "README.md's example gave ${result} and printed\n${output}not\n${expected}")
+endif()
 
 # The commands name the models from the top of the tree, and the program by its name.
 read_block(docs/ahead-of-time.md "```sh" commands)
