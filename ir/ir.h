@@ -124,6 +124,19 @@ typedef enum ir_stage {
 } ir_stage;
 const char *opjit_ir_stage_name(ir_stage stage); /* "lower", "fold", "place", ... */
 
+/* What passes are made of: steps.def says what each does. */
+typedef enum ir_step {
+#define IR_STEP(name, phase, text, what) IR_STEP_##name,
+#include "ir/passes/steps.def"
+#undef IR_STEP
+    IR_STEP_COUNT
+} ir_step;
+typedef struct ir_step_info {
+    const char *name, *what;
+    ir_stage leaves; /* of its pass */
+} ir_step_info;
+extern const ir_step_info opjit_ir_steps[IR_STEP_COUNT];
+
 /* What walks over a function share, made once, so that a walk takes no more than what it visits. */
 typedef struct ir_walks {
     uint32_t *stamp;  /* by node: the last walk that came there */
@@ -154,6 +167,7 @@ typedef struct ir_func {
     ir_ref body;            /* first kernel level statement (DEF, YIELD or STAGE) */
     ir_section *sections;   uint32_t section_count; /* by stage, of a packed function; else none */
     uint64_t shared_size, scratch_size; /* bytes; set by opjit_ir_layout */
+    uint32_t steps[IR_STEP_COUNT]; /* how often each step of the last pass changed something */
     bool failed;            /* out of memory or too many nodes: builders give 0 from then on; check once at the end */
 } ir_func;
 

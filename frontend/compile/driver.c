@@ -302,13 +302,33 @@ typedef struct explainer {
     bool failed; /* a text could not be printed for lack of memory */
 } explainer;
 
+/* The IR's text, with the steps of the pass behind its first line, as a comment. */
+static void put_text(rt_bytes *out, const ir_func *f)
+{
+    rt_bytes text;
+    size_t first = 0;
+
+    opjit_rt_bytes_init(&text, f->allocator);
+    opjit_ir_print(f, &text);
+    while (first < text.size && text.data[first] != '\n')
+        first++;
+    opjit_rt_bytes_append(out, text.data, first);
+    for (uint32_t i = 0, shown = 0; i < IR_STEP_COUNT; i++)
+        if (f->steps[i] != 0)
+            opjit_rt_bytes_printf(out, "%s%s %u", shown++ == 0 ? " ; " : ", ", opjit_ir_steps[i].name, f->steps[i]);
+    if (first < text.size)
+        opjit_rt_bytes_append(out, text.data + first, text.size - first);
+    out->failed = out->failed || text.failed;
+    opjit_rt_bytes_free(&text);
+}
+
 static void explain_pass(void *user, const char *pass, const ir_func *f)
 {
     explainer *e = user;
     rt_bytes text;
 
     opjit_rt_bytes_init(&text, f->allocator);
-    opjit_ir_print(f, &text);
+    put_text(&text, f);
     opjit_rt_bytes_zero_end(&text);
     if (text.failed)
         e->failed = true;

@@ -398,9 +398,10 @@ OPJIT_API const opjit_executor *opjit_pool_executor(const opjit_pool *pool);
 OPJIT_API void opjit_pool_destroy(opjit_pool *pool);
 
 /* --- looking inside --------------------------------------------------------------------------------------------- */
-/* Called after lowering ("lower") and after each pass with its name and the IR text; then, as "plan", with what code
- * generation chooses for each loop, a line each, unless there is no code generation or it would refuse the kernel.  Both
- * texts are valid during the call only. */
+/* Called after lowering ("lower") and after each pass with its name and the IR text, whose first line ends with a
+ * comment: which steps of the pass changed something, and how often; then, as "plan", with what code generation chooses
+ * for each loop, a line each, unless there is no code generation or it would refuse the kernel.  Both texts are valid
+ * during the call only. */
 typedef void (*opjit_explain_fn)(void *user, const char *stage, const char *text);
 
 /* Lowers the operator and runs the passes without code generation, handing out the IR after each of them on the calling

@@ -121,8 +121,10 @@ static bool cut_sequences(ir_func *f, bool may_cut)
     bool changed = false;
     for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
         const ir_ref value = ir_at(f, s)->op == IR_YIELD ? with_rest(f, ir_operand(f, s, 0), may_cut) : 0;
-        if (value != 0)
+        if (value != 0) {
             opjit_ir_set_value(f, s, value);
+            ir_took(f, IR_STEP_REST);
+        }
         changed = changed || value != 0;
     }
     return changed;
@@ -169,9 +171,10 @@ static bool remove_unread(ir_func *f)
         items[at++] = s;
     for (uint32_t i = count; i-- > 0;) {
         const bool unread = ir_at(f, items[i])->op == IR_DEF && !read[ir_at(f, items[i])->ref];
-        if (unread)
+        if (unread) {
             items[i] = 0;
-        else
+            ir_took(f, IR_STEP_UNREAD);
+        } else
             mark_read(f, items[i], read, seen, stack);
         removed = removed || unread;
     }

@@ -454,6 +454,7 @@ static ir_ref write_load(inliner *in, uint32_t reader, ir_ref load, const ir_ref
     uint32_t instance = opjit_ir_table_get(&in->memo, key);
     if (instance == 0) {
         instance = instance_read(in, load, coordinates);
+        ir_took(f, IR_STEP_INLINE);
         opjit_ir_table_set(f, &in->memo, key, instance);
     }
     if (instance == 0)

@@ -57,6 +57,14 @@ bool opjit_ir_nest_factors(const nest *n, ir_affine *form, int64_t factors[NEST_
 /* Iterations of `row` bytes that are worth a call: whole pages where few of them make some, else whole lines. */
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations);
 
+/* The affine form of root with the variables' factors taken out of it; false where one of them is inside an atom. */
+bool opjit_ir_nest_root(const nest *n, ir_ref root, ir_affine *rest, int64_t factors[NEST_RANK]);
+/* Whether coordinates a and b step together: a by as much as b's whole range. */
+bool opjit_ir_nest_factors_join(const nest *n, const int64_t factors[NEST_RANK], uint32_t a, uint32_t b);
+
+/* coalesce.c: the stage that takes the nest's place; 0: no memory. */
+ir_ref opjit_ir_coalesce(nest *n);
+
 /* flatten.c: the nest as blocks of whole vectors, put in stages; false: another shape, and nothing changed. */
 bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages);
 

@@ -33,7 +33,7 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
 typedef struct block { ir_ref parent, first, tail; } block;
 
 /* --- definitions written where they are read (inline.c) ---------------------------------------------------- */
-/* The first step of place (blocks.c): few long reductions are cut into blocks that can be made side by side. */
+/* The first step of place (cut_reductions.c): few long reductions are cut into blocks that can be made side by side. */
 void opjit_ir_cut_reductions(ir_func *f);
 
 /* What place decided of a tensor, for the writing of values. */
@@ -103,6 +103,9 @@ bool opjit_ir_remove_idle(ir_func *f);
 /* The only statement of the block, 0 where there are none or more. */
 static inline ir_ref ir_only(const ir_func *f, ir_ref first) { return first != 0 && f->nodes[first].next == 0 ? first : 0; }
 static inline bool ir_is_pure(const ir_func *f, ir_ref r) { return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0; }
+
+/* The step has changed something. */
+static inline void ir_took(ir_func *f, ir_step step) { f->steps[step]++; }
 
 /* --- passes ----------------------------------------------------------------------------------------------------- */
 opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);

@@ -2,6 +2,8 @@
 /* passes.c - the pipeline: one array, and the runner, which verifies and traces so that no pass does. */
 #include "ir/passes/pass.h"
 
+#include <string.h>
+
 const ir_pass opjit_ir_passes[] = {
     { "fold", IR_FOLDED, opjit_ir_pass_fold },
     { "place", IR_PLACED, opjit_ir_pass_place },
@@ -12,6 +14,12 @@ const ir_pass opjit_ir_passes[] = {
     { "expand", IR_EXPANDED, opjit_ir_pass_expand },
     { "grid", IR_GRIDDED, opjit_ir_pass_grid },
     { NULL, IR_LOWERED, NULL },
+};
+
+const ir_step_info opjit_ir_steps[IR_STEP_COUNT] = {
+#define IR_STEP(name, phase, text, what) { text, what, IR_##phase },
+#include "ir/passes/steps.def"
+#undef IR_STEP
 };
 
 enum { MANY_NODES = 4096 }; /* of a function that is packed after each pass, so that what passes leave behind doesn't add up */
@@ -43,6 +51,7 @@ opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage la
             return opjit_rt_error_set(error, OPJIT_CANCELLED, "the job was cancelled");
         f->section_count = 0; /* a pass makes nodes wherever it likes */
         f->sections = NULL;
+        memset(f->steps, 0, sizeof f->steps);
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         const opjit_status status = pass->run(f, env, &changed, error);
         opjit_rt_arena_rewind(&f->scratch, mark);

@@ -1,281 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - from value form to loop form: which definitions are computed where they are read, which get
- * memory. Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that gets
- * memory, each a full nest of loops in the order of the coordinates; in it lets for what is dear and shared, and
- * one store.
+/* place.c - from value form to loop form: which definitions are computed where they are read, which get memory, which
+ * stages make them.  Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition
+ * that gets memory, each a full nest of loops in the order of the coordinates; in it lets for what is dear and shared,
+ * and one store.  Reductions are stages of rows or of columns.
  *
- * A definition is computed where it is read if that happens once an element (at the reader's own coordinates, for
- * all of its readers), or if it is cheap.  It gets memory (a temp, written by a stage before its readers') where it
- * is dear and read at several places, or read again by each row of a larger reader, or seen through a view whose
- * coordinates are no function of its own. */
-#include "ir/passes/pass.h"
+ * The steps are cut_reductions, materialize, group_rows, columns (each root is made in the first of these shapes that
+ * it fits), inline and share, which write values. */
+#include "ir/passes/place.h"
 
 #include <string.h>
-
-enum {
-    CHEAP = 12,          /* operations on elements that may be computed again */
-    MAX_INSTANCES = 32,  /* of a cheap definition in all stages */
-    MAX_WEIGHT = 1000000,
-    MOST_ROW_BYTES = 256 * 1024, /* of the rows that a stage keeps */
-    MOST_ROW_LOOPS = 16,         /* of a stage over rows: some become two or three, and rule V16 allows 24 */
-    MAX_UNSAFE = 200,    /* weight of a value that may only be computed under a select, so can't be shared by lets */
-};
-
-/* A load of a definition in the value of an item. */
-typedef struct site {
-    ir_ref load;
-    uint32_t def; /* item */
-    bool identity, unsafe, spread, divided, opaque;
-} site;
-
-/* A DEF or YIELD, and what is known of its readers, all of which come after it. */
-typedef struct item {
-    ir_ref statement;
-    uint32_t first_site, site_count;
-    uint32_t weight;    /* operations on elements, with those of the definitions in it */
-    bool dear, plain;   /* plain: nothing but elements of dense memory at its own coordinates */
-    /* from readers, last to first */
-    uint32_t reads, root, instances;
-    uint32_t first_root, last_root; /* of all readers */
-    ir_ref load;        /* the first of them */
-    uint32_t reader;
-    bool same, aligned, mixed, unsafe, spread, divided, opaque;
-    bool temp, is_root; /* gets memory; gets a stage */
-} item;
-
-typedef struct placer {
-    ir_func *f;
-    opjit_error *error;
-    item *items;
-    uint32_t count;
-    site *sites;
-    uint32_t site_count, site_capacity;
-    uint32_t *item_of; /* by tensor: its DEF's item + 1 */
-    uint32_t *seen;    /* by node: item + 1 of the last visit */
-    ir_ref *stack;
-    inline_source *sources;
-    uint32_t roots;
-    bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
-} placer;
-
-/* --- what an item reads ----------------------------------------------------------------------------------------- */
-
-static bool is_dear(ir_op op)
-{
-    return op == IR_DIV || op == IR_REM || op == IR_SQRT || op == IR_IPOW || op == IR_TO_INDEX /* a gather's */ ||
-           (opjit_ir_op_infos[op].flags & IR_FLAG_M) != 0;
-}
-
-static site *new_site(placer *p)
-{
-    if (p->site_count == p->site_capacity) {
-        const uint32_t capacity = p->site_capacity == 0 ? 64 : 2 * p->site_capacity;
-        site *more = ARENA_ARRAY(&p->f->scratch, site, capacity);
-        if (more == NULL) {
-            p->f->failed = true;
-            return NULL;
-        }
-        if (p->site_count > 0)
-            memcpy(more, p->sites, p->site_count * sizeof *more);
-        p->sites = more;
-        p->site_capacity = capacity;
-    }
-    return &p->sites[p->site_count++];
-}
-
-/* Whether the load is at the item's own coordinates, but for dimensions of one element. */
-static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
-{
-    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref], *own = &f->tensors[ir_at(f, statement)->ref];
-    if (t->rank != own->rank)
-        return false;
-    for (uint32_t d = 0; d < t->rank; d++)
-        if (t->sizes[d] != 1 && ir_operand(f, load, d) != opjit_ir_coordinate(f, statement, d))
-            return false;
-    return true;
-}
-
-/* Whether some coordinate of the item, with more than one value, is in none of the load's: it is read again and
- * again. */
-static bool is_spread(const ir_func *f, ir_ref statement, ir_ref load)
-{
-    for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++) {
-        const ir_ref var = opjit_ir_coordinate(f, statement, d);
-        const ir_interval range = opjit_ir_interval(f, var);
-        bool used = range.lo == range.hi;
-        for (uint32_t i = 0; !used && i < ir_at(f, load)->count; i++)
-            used = opjit_ir_uses(f, ir_operand(f, load, i), var);
-        if (!used)
-            return true;
-    }
-    return false;
-}
-
-static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
-{
-    return a->rank == b->rank && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
-           memcmp(a->strides, b->strides, sizeof a->strides) == 0;
-}
-
-/* Whether all dimensions are one in memory. */
-static bool is_row_major(const ir_tensor *t)
-{
-    uint64_t stride = 1;
-    for (uint32_t d = t->rank; d-- > 0; stride *= t->sizes[d])
-        if (t->sizes[d] > 1 && t->strides[d] != stride)
-            return false;
-    return true;
-}
-
-static void add_site(placer *p, item *reader, ir_ref load)
-{
-    ir_func *f = p->f;
-    const uint32_t tensor = ir_at(f, load)->ref, root = opjit_ir_root(f, tensor);
-    const bool own = at_own(f, reader->statement, load);
-    if (p->item_of[root] == 0) {
-        reader->plain = reader->plain && own && is_row_major(&f->tensors[tensor]);
-        return;
-    }
-    site *s = new_site(p);
-    if (s == NULL)
-        return;
-    *s = (site){ .load = load, .def = p->item_of[root] - 1, .identity = own, .spread = is_spread(f, reader->statement, load),
-                 .unsafe = !opjit_ir_in_bounds(f, load) };
-    if (tensor != root) {
-        const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;
-        s->identity = own && !shifted && same_bytes(&f->tensors[tensor], &f->tensors[root]);
-        s->opaque = !opjit_ir_view_coordinates(f, tensor, NULL, NULL, &s->divided);
-    }
-    reader->plain = reader->plain && own && !s->divided;
-    reader->site_count++;
-}
-
-static void visit_node(placer *p, item *x, ir_ref r)
-{
-    const ir_func *f = p->f;
-    const ir_node *n = ir_at(f, r);
-    x->dear = x->dear || is_dear((ir_op)n->op);
-    if (n->op == IR_LOAD)
-        add_site(p, x, r);
-    if (n->op == IR_LOAD || n->type == IR_INDEX || n->count == 0)
-        return;
-    x->weight++;
-    for (uint32_t i = 0; i < n->count; i++)
-        x->plain = x->plain && ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
-}
-
-/* Visits every node of the value once. */
-static void read_item(placer *p, uint32_t number)
-{
-    ir_func *f = p->f;
-    item *x = &p->items[number];
-    uint32_t depth = 0;
-    x->first_site = p->site_count;
-    x->plain = true;
-    p->stack[depth++] = ir_operand(f, x->statement, 0);
-    while (depth > 0 && !f->failed) {
-        const ir_ref r = p->stack[--depth];
-        if (p->seen[r] == number + 1)
-            continue;
-        p->seen[r] = number + 1;
-        visit_node(p, x, r);
-        for (uint32_t i = 0; i < ir_at(f, r)->count; i++)
-            if (p->seen[ir_operand(f, r, i)] != number + 1)
-                p->stack[depth++] = ir_operand(f, r, i);
-    }
-}
-
-/* Adds what its definitions weigh, but for those that will get memory, as far as that can be said now. */
-static void weigh_item(placer *p, item *x)
-{
-    for (uint32_t i = 0; i < x->site_count; i++) {
-        const item *d = &p->items[p->sites[x->first_site + i].def];
-        const bool apart = !d->same && !d->aligned && d->weight > CHEAP;
-        x->weight += apart ? 1 : d->weight;
-        x->dear = x->dear || (!apart && d->dear);
-        x->plain = x->plain && d->plain;
-    }
-    x->weight = x->weight < MAX_WEIGHT ? x->weight : MAX_WEIGHT;
-}
-
-/* --- decisions -------------------------------------------------------------------------------------------------- */
-
-static bool same_coordinates(const ir_func *f, ir_ref a, ir_ref b)
-{
-    if (ir_at(f, a)->ref != ir_at(f, b)->ref)
-        return false;
-    for (uint32_t d = 0; d < ir_at(f, a)->count; d++)
-        if (!opjit_ir_same(f, ir_operand(f, a, d), ir_operand(f, b, d)))
-            return false;
-    return true;
-}
-
-/* First walk: how the definition is read, item by item. */
-static void note_reader(const placer *p, item *d, const site *s, uint32_t reader)
-{
-    const bool first = d->reads++ == 0;
-    if (first) {
-        d->load = s->load;
-        d->reader = reader;
-        d->same = d->aligned = true;
-    }
-    d->same = d->same && d->reader == reader && (first || same_coordinates(p->f, d->load, s->load));
-    d->aligned = d->aligned && s->identity;
-    d->unsafe = d->unsafe || s->unsafe;
-    d->divided = d->divided || s->divided;
-    d->opaque = d->opaque || s->opaque;
-}
-
-/* Second walk, last item first: from an item that is decided to what it reads. */
-static void note_root(item *d, const site *s, const item *reader)
-{
-    const uint32_t first = reader->is_root ? reader->root : reader->first_root;
-    const uint32_t last = reader->is_root ? reader->root : reader->last_root;
-    d->last_root = d->instances == 0 || last > d->last_root ? last : d->last_root;
-    d->first_root = d->instances == 0 || first < d->first_root ? first : d->first_root;
-    d->mixed = d->first_root != d->last_root;
-    d->root = first;
-    d->aligned = d->aligned && reader->aligned;
-    d->spread = d->spread || s->spread || (reader->spread && !reader->temp);
-    d->instances += reader->instances;
-    d->instances = d->instances < MAX_WEIGHT ? d->instances : MAX_WEIGHT;
-}
-
-static bool gets_memory(const item *d, uint32_t reader_instances)
-{
-    const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
-    if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
-        return true;
-    if (single)
-        return d->dear && d->spread;
-    return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
-}
-
-static void decide(placer *p, uint32_t number)
-{
-    item *x = &p->items[number];
-    const bool is_def = ir_at(p->f, x->statement)->op == IR_DEF;
-    const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
-    const bool reduces = opjit_ir_reduced(p->f, x->statement) != 0;
-    x->temp = is_def && x->reads > 0 && (reduces || gets_memory(x, above));
-    x->is_root = !is_def || x->temp;
-    if (x->is_root) {
-        x->root = number;
-        x->aligned = true;
-        x->mixed = x->spread = false;
-        x->instances = 1;
-        p->roots++;
-    } else if ((x->aligned && !x->mixed) || (x->same && above == 1)) {
-        x->aligned = x->aligned && !x->mixed;
-        x->instances = 1;
-    } else {
-        x->aligned = false;
-    }
-    for (uint32_t i = 0; i < x->site_count; i++) {
-        const site *s = &p->sites[x->first_site + i];
-        note_root(&p->items[s->def], s, x);
-    }
-}
 
 /* --- stages ----------------------------------------------------------------------------------------------------- */
 
@@ -329,129 +62,6 @@ static opjit_status place_nest(placer *p, const item *x, block *stages)
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------- */
-
-/* Elements of a row of the root, which has `rows` leading coordinates: what it reduces, or its last dimension. */
-static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length)
-{
-    const ir_node *n = ir_at(f, statement);
-    const ir_tensor *t = &f->tensors[n->ref];
-    const uint32_t last = t->rank - 1;
-    if (t->rank != first->rank || t->rank < 2 || (n->op == IR_YIELD && n->imm != 0) ||
-        memcmp(t->sizes, first->sizes, last * sizeof *t->sizes) != 0)
-        return false;
-    const int32_t along = opjit_ir_scanned(f, statement);
-    if (n->kind != 0 && (along < 0 ? t->sizes[last] != 1 : along != (int32_t)last))
-        return false;
-    const int64_t own = n->kind != 0 && along < 0 ? ir_index_value(f, ir_operand(f, statement, n->count - 1))
-                                                  : (int64_t)t->sizes[last];
-    if (own > 1 && *length > 1 && own != *length)
-        return false;
-    *length = own > *length ? own : *length;
-    return true;
-}
-
-/* Loops that make a member's row: a long reduction is made of blocks, and of what is behind the last one. */
-static uint32_t loops_of(const ir_func *f, ir_ref statement)
-{
-    const ir_node *n = ir_at(f, statement);
-    const ir_tensor *t = &f->tensors[n->ref];
-    if (n->kind == 0 || opjit_ir_scanned(f, statement) >= 0)
-        return t->sizes[t->rank - 1] > 1;
-    return ir_index_value(f, ir_operand(f, statement, n->count - 1)) > IR_REDUCE_BLOCK ? 3 : 1;
-}
-
-/* Whether the item has to be stored where a group ends before item number `end`. */
-static bool leaves(const ir_func *f, const item *x, uint32_t end)
-{
-    return ir_at(f, x->statement)->op == IR_YIELD || x->last_root >= end;
-}
-
-/* How many of a group that is cut short had better be one: not less than half of it, so that the fewest elements of a
- * row go from it to the rest by way of memory. */
-static uint32_t best_cut(const placer *p, const uint32_t *ends, uint32_t first, uint32_t count)
-{
-    const ir_func *f = p->f;
-    uint64_t least = UINT64_MAX;
-    uint32_t best = count;
-    for (uint32_t c = count; c > count / 2; c--) {
-        uint64_t elements = 0;
-        for (uint32_t i = first; i < ends[c - 1]; i++) {
-            const ir_node *n = ir_at(f, p->items[i].statement);
-            if (p->items[i].is_root && n->op == IR_DEF && leaves(f, &p->items[i], ends[c - 1]))
-                elements += f->tensors[n->ref].sizes[f->tensors[n->ref].rank - 1];
-        }
-        if (elements < least) {
-            least = elements;
-            best = c;
-        }
-    }
-    return best;
-}
-
-/* What one more root would make of the group: whether it fits it in rows, and in size. */
-static bool joins(const placer *p, ir_ref statement, const ir_tensor *first, int64_t *length, uint32_t *loops,
-                  uint64_t *bytes, bool *full)
-{
-    const ir_func *f = p->f;
-    const ir_node *n = ir_at(f, statement);
-    if (!fits_rows(f, statement, first, length))
-        return false;
-    if (n->kind == 0 || opjit_ir_scanned(f, statement) >= 0)
-        *bytes += f->tensors[n->ref].sizes[first->rank - 1] * opjit_ir_type_size(f->tensors[n->ref].type);
-    *loops += loops_of(f, statement);
-    *full = *loops > MOST_ROW_LOOPS || *bytes > MOST_ROW_BYTES;
-    return !*full;
-}
-
-/* At most `most` roots from number `first` on that one stage can make row by row: of the same rows, one of them a
- * reduction. Gives the item after the last of them; `first` where there is no group. */
-static uint32_t find_group(const placer *p, uint32_t first, uint32_t most, place_rows_of *out)
-{
-    const ir_func *f = p->f;
-    const ir_tensor *t = &f->tensors[ir_at(f, p->items[first].statement)->ref];
-    uint32_t ends[ROW_MEMBERS], loops = 0;
-    int64_t length = 1;
-    uint64_t bytes = 0;
-    bool reduces = false, full = false;
-    out->count = 0;
-    for (uint32_t i = first; i < p->count && out->count < most; i++) {
-        const item *x = &p->items[i];
-        if (!x->is_root)
-            continue;
-        if (!joins(p, x->statement, t, &length, &loops, &bytes, &full))
-            break;
-        out->members[out->count] = (row_member){ .statement = x->statement };
-        ends[out->count++] = i + 1;
-    }
-    if (out->count > 0 && (full || out->count == ROW_MEMBERS))
-        out->count = best_cut(p, ends, first, out->count);
-    const uint32_t end = out->count > 0 ? ends[out->count - 1] : first;
-    out->rows = t->rank - 1;
-    for (uint32_t m = 0, i = first; i < end; i++) {
-        const item *x = &p->items[i];
-        if (!x->is_root)
-            continue;
-        reduces = reduces || ir_at(f, x->statement)->kind != 0;
-        out->members[m++].outside = leaves(f, x, end);
-    }
-    return reduces && out->count > 1 ? end : first;
-}
-
-/* Makes a stage of the roots from number `first` on that are of one row; gives the item after the last, `first` where
- * there are none.  A root that reads other rows is left to a stage behind. */
-static uint32_t place_group(const placer *p, uint32_t first, place_rows_of *rows, block *stages)
-{
-    for (uint32_t most = ROW_MEMBERS; most > 1 && !p->f->failed; most = rows->refused) {
-        const uint32_t end = find_group(p, first, most, rows);
-        if (end == first)
-            break;
-        if (opjit_ir_place_rows(rows, stages))
-            return end;
-    }
-    return first;
-}
-
 /* The output that alone reads the reduction, element by element, and is the next root; 0: there is none. */
 static uint32_t output_of(const placer *p, uint32_t number)
 {
@@ -474,7 +84,7 @@ static uint32_t output_of(const placer *p, uint32_t number)
 static opjit_status place_root(placer *p, place_rows_of *rows, uint32_t first, block *stages, uint32_t *out_end)
 {
     const ir_ref statement = p->items[first].statement;
-    const uint32_t end = place_group(p, first, rows, stages);
+    const uint32_t end = opjit_ir_group_rows(p, first, rows, stages);
     if (end > first) {
         *out_end = end;
         return OPJIT_OK;
@@ -487,6 +97,7 @@ static opjit_status place_root(placer *p, place_rows_of *rows, uint32_t first, b
     rows->members[0] = (row_member){ .statement = statement, .outside = true };
     rows->members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
     if (!p->threads && opjit_ir_place_columns(rows, stages)) {
+        ir_took(p->f, IR_STEP_COLUMNS);
         *out_end = output != 0 ? output + 1 : first + 1;
         return OPJIT_OK;
     }
@@ -557,18 +168,7 @@ opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_c
     if (f->failed)
         return opjit_rt_no_memory(error);
     TRY(begin(&p));
-    for (uint32_t i = 0; i < p.count && !f->failed; i++) {
-        item *x = &p.items[i];
-        read_item(&p, i);
-        for (uint32_t k = 0; k < x->site_count; k++)
-            note_reader(&p, &p.items[p.sites[x->first_site + k].def], &p.sites[x->first_site + k], i);
-        if (ir_at(f, x->statement)->op == IR_DEF)
-            p.item_of[ir_at(f, x->statement)->ref] = i + 1;
-    }
-    for (uint32_t i = 0; i < p.count && !f->failed; i++)
-        weigh_item(&p, &p.items[i]);
-    for (uint32_t i = p.count; i-- > 0 && !f->failed;)
-        decide(&p, i);
+    opjit_ir_materialize(&p);
     if (f->failed)
         return opjit_rt_no_memory(error);
     return place_all(&p);

@@ -56,6 +56,11 @@ typedef struct work {
 int64_t opjit_ir_lanes_of(const scheduler *s, const work *w);
 /* Copies of the body in a round of a loop over [lo, hi). */
 uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes);
+/* Lanes of the loop: what a vector holds, or less for a loop that is known to be shorter and has no masks to make up
+ * for it. */
+int64_t opjit_ir_lanes_for(const scheduler *s, ir_ref loop, const work *w);
+/* Copies of a loop that makes no vectors, of one store or of running updates; false: it holds something else. */
+bool opjit_ir_set_copies(scheduler *s, ir_ref loop);
 /* unroll 0: as fits the body; at_line: the loop begins at a whole vector in memory, as is known of its row's edges. */
 void opjit_ir_set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll, bool at_line);
 uint32_t opjit_ir_team_for(scheduler *s); /* team.c: threads of the stage's team; 0: no GPU */
@@ -87,15 +92,8 @@ bool opjit_ir_chain_touches(scheduler *s, const chain *c); /* the next iteration
 bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c);
 void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
 
-/* ends.c: a loop from 0 that makes more than stores of a row, and ends anywhere, then goes to its last whole
- * round, and the loop given from there to the end of the last vector of lanes, whose lanes behind the end update with
- * what changes nothing; neither is in the list out, only lets that they need.  0: it is not one, or its statements
- * can't run on. */
-ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round);
-/* A loop from 0 that only stores rows of scratch, and ends anywhere, then goes to the end of its last round: less to
- * compile than an end of its own, for half a round more to do.  false: it is not one, or its statements can't run on.
- * */
-bool opjit_ir_round_end(scheduler *s, block *out, ir_ref loop, int64_t round);
+/* remainder.c: a loop whose end is made of whole rounds, or that is two, with an end of its own; false: it has none. */
+bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w);
 
 /* transpose.c: marks a loop, in the block of `around`, and the one inside it as blocks that are turned in registers;
  * false: another shape, and nothing changed. */

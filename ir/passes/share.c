@@ -125,6 +125,7 @@ static void share_node(sharer *s, ir_ref r, bool last)
         return;
     const ir_ref let = opjit_ir_let(f, x->made);
     opjit_ir_block_add(f, s->list, let);
+    ir_took(f, IR_STEP_SHARE);
     x->made = let == 0 ? 0 : opjit_ir_get(f, let);
     x->weight = x->depth = 1;
 }

@@ -12,7 +12,7 @@
  * Where a piece makes part of a row of scratch a constant, loops that read the row at their variable are cut there
  * too, and have the constant in place of the load: after a mask the loops of a softmax are as short as what it
  * leaves. */
-#include "ir/passes/pass.h"
+#include "ir/passes/split.h"
 
 enum {
     MAX_CUTS = 68,     /* distinct cuts of a loop that are looked at */
@@ -20,7 +20,6 @@ enum {
     MAX_PIECES = 10,   /* of a loop: with seams and a tail still below rule V16's 24 loops a stage */
     MAX_LOOPS = 24,    /* of a stage: that rule's */
     MAX_CONDITIONS = 128,
-    MAX_KNOWN = 16,    /* parts of rows of scratch with a constant in them */
 };
 
 /* Where j < at holds, 1; where it does not, 0; -1: a piece where both may be. */
@@ -38,21 +37,6 @@ typedef struct condition {
     uint32_t before, after; /* cuts; after is before's number where there is one cut */
     bool negated;
 } condition;
-
-/* Elements lo to hi of a row of scratch, all of which `loop` makes one constant. */
-typedef struct known {
-    ir_ref loop, lo, hi, value;
-    uint32_t tensor;
-} known;
-
-typedef struct stage_split {
-    ir_func *f;
-    ir_ref root;
-    ir_table stores; /* by tensor, in the stage as it was: 2 stands for more */
-    known parts[MAX_KNOWN];
-    uint32_t known_count;
-    uint32_t loops;        /* of the stage, as it is by now */
-} stage_split;
 
 typedef struct piece {
     ir_ref lo, hi;
@@ -74,50 +58,6 @@ typedef struct splitter {
 } splitter;
 
 /* --- conditions ------------------------------------------------------------------------------------------------- */
-
-/* Marks the statements of the list and below, and the variables of loops among them. */
-static void mark_inside(ir_func *f, ir_table *inside, ir_ref first)
-{
-    for (ir_ref r = first; r != 0; r = ir_at(f, r)->next) {
-        opjit_ir_table_set(f, inside, r, 1);
-        if (ir_at(f, r)->op == IR_FOR)
-            opjit_ir_table_set(f, inside, ir_at(f, r)->ref, 1);
-        mark_inside(f, inside, ir_at(f, r)->body); /* as deep as loops nest: rule V16 */
-    }
-}
-
-/* What a loop's body reaches. */
-typedef struct loop_body {
-    ir_reach seen;
-    bool *variant; /* in the order of seen: whether it changes from one iteration of the loop to the next, or reads memory,
-                      which stores might change, or an accumulator, which a loop beside this one may update */
-} loop_body;
-
-/* false: no memory. */
-static bool look_at_body(ir_func *f, ir_ref loop, loop_body *out)
-{
-    ir_table inside = { 0 };
-    out->seen = opjit_ir_reach(f, ir_at(f, loop)->body);
-    out->variant = ARENA_ARRAY(&f->scratch, bool, out->seen.count);
-    opjit_ir_table_set(f, &inside, ir_at(f, loop)->ref, 1);
-    mark_inside(f, &inside, ir_at(f, loop)->body);
-    f->failed = f->failed || out->variant == NULL;
-    for (uint32_t k = 0; k < out->seen.count && !f->failed; k++) { /* operands are older than the node */
-        const ir_ref r = out->seen.nodes[k];
-        const ir_node *n = ir_at(f, r);
-        if (!ir_is_pure(f, r))
-            continue;
-        bool varies = n->op == IR_LOAD || opjit_ir_table_get(&inside, r) != 0 ||
-                      (n->op == IR_GET && (opjit_ir_table_get(&inside, n->ref) != 0 || ir_at(f, n->ref)->op == IR_ACC));
-        for (uint32_t i = 0; i < n->count && !varies; i++)
-            varies = out->variant[opjit_ir_reach_place(&out->seen, ir_operand(f, r, i))];
-        out->variant[k] = varies;
-    }
-    return !f->failed;
-}
-
-/* Of a node that the body reaches. */
-static bool is_variant(const loop_body *b, ir_ref r) { return b->variant[opjit_ir_reach_place(&b->seen, r)]; }
 
 /* The number of the cut at `at`; MAX_CUTS where there is no room. */
 static uint32_t cut_number(splitter *s, ir_ref at)
@@ -215,7 +155,7 @@ static void find_conditions(splitter *s)
 {
     ir_func *f = s->f;
     loop_body b;
-    if (!look_at_body(f, s->loop, &b))
+    if (!opjit_ir_look_at_body(f, s->loop, &b))
         return;
     for (uint32_t k = 0; k < b.seen.count && !f->failed; k++) {
         const ir_ref r = b.seen.nodes[k];
@@ -339,93 +279,6 @@ static void merge_pieces(splitter *s)
     }
 }
 
-/* --- invariants ------------------------------------------------------------------------------------------------- */
-
-/* Puts values and conditions that are the same in every iteration of `loop` into lets before it.  They load nothing, so
- * they may be computed where the loop would not. */
-static bool hoist(ir_func *f, block *out, ir_ref loop)
-{
-    ir_map map = { 0 };
-    loop_body b;
-    if (!look_at_body(f, loop, &b))
-        return false;
-    bool any = false;
-    for (uint32_t k = b.seen.count; k-- > 0 && !f->failed;) {
-        const ir_ref r = b.seen.nodes[k];
-        if (ir_is_pure(f, r) && !b.variant[k])
-            continue; /* not in the loop, or part of something that goes out as a whole */
-        for (uint32_t i = 0; i < ir_at(f, r)->count; i++) {
-            const ir_ref part = ir_operand(f, r, i);
-            if (is_variant(&b, part) || ir_at(f, part)->count == 0 || ir_at(f, part)->type == IR_INDEX)
-                continue;
-            if (ir_map_get(&map, part) == 0)
-                ir_map_set(f, &map, part, opjit_ir_block_let(f, out, part));
-            any = true;
-        }
-    }
-    if (any)
-        opjit_ir_remake_operands(f, &map, ir_at(f, loop)->body);
-    return any;
-}
-
-/* --- rows of scratch -------------------------------------------------------------------------------------------- */
-
-/* By tensor: stores to it in the stage. */
-static ir_table count_stores(ir_func *f, ir_ref stage)
-{
-    const ir_reach seen = opjit_ir_reach(f, ir_at(f, stage)->body);
-    ir_table stores = { 0 };
-    for (uint32_t k = 0; k < seen.count; k++) {
-        const ir_node *n = ir_at(f, seen.nodes[k]);
-        if (n->op == IR_STORE)
-            opjit_ir_table_set(f, &stores, n->ref, opjit_ir_table_get(&stores, n->ref) == 0 ? 1 : 2);
-    }
-    return stores;
-}
-
-/* Enters the piece if all it does is to make elements of a row a constant, in the stage's one store to that row. */
-static void note_known(stage_split *stage, ir_ref parent, ir_ref loop)
-{
-    const ir_func *f = stage->f;
-    const ir_ref only = ir_only(f, ir_at(f, loop)->body);
-    if (parent != stage->root || stage->known_count == MAX_KNOWN || only == 0 || ir_at(f, only)->op != IR_STORE ||
-        ir_at(f, only)->count != 2) /* the stage's own block: its bounds are known to all loops behind it */
-        return;
-    const uint32_t tensor = ir_at(f, only)->ref;
-    const ir_ref value = ir_operand(f, only, 0);
-    if (f->tensors[tensor].role == IR_SCRATCH && opjit_ir_table_get(&stage->stores, tensor) == 1 && ir_at(f, value)->op == IR_CONST &&
-        ir_operand(f, only, 1) == ir_at(f, loop)->ref)
-        stage->parts[stage->known_count++] =
-            (known){ loop, ir_operand(f, loop, 0), ir_operand(f, loop, 1), value, tensor };
-}
-
-/* Whether the load is outside of the known part: in a loop that ends where it begins, or begins where it ends. */
-static bool reads_beside(const ir_func *f, ir_ref stage, const known *k, ir_ref load)
-{
-    const ir_ref loop = opjit_ir_loop_of(f, ir_at(f, stage)->body, ir_operand(f, load, 0));
-    return loop != 0 && (opjit_ir_same(f, ir_operand(f, loop, 1), k->lo) || opjit_ir_same(f, ir_operand(f, loop, 0), k->hi));
-}
-
-/* What is known and no longer read need not be stored: the loop is made to run no iteration. */
-static void drop_known(stage_split *stage)
-{
-    ir_func *f = stage->f;
-    const ir_ref root = stage->root;
-    if (stage->known_count == 0)
-        return;
-    const ir_reach seen = opjit_ir_reach(f, ir_at(f, root)->body);
-    for (uint32_t i = 0; i < stage->known_count && seen.nodes != NULL; i++) {
-        const known *k = &stage->parts[i];
-        bool read = false;
-        for (uint32_t at = 0; at < seen.count && !read; at++) {
-            const ir_ref r = seen.nodes[at];
-            read = ir_at(f, r)->op == IR_LOAD && ir_at(f, r)->ref == k->tensor && !reads_beside(f, root, k, r);
-        }
-        if (!read)
-            f->operands[ir_at(f, k->loop)->first + 1] = k->lo;
-    }
-}
-
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
 static bool split_block(stage_split *stage, ir_ref parent);
@@ -461,6 +314,7 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
     make_bodies(s);
     merge_pieces(s);
     stage->loops += (s->piece_count - 1) * each;
+    ir_took(f, IR_STEP_CUT);
     for (uint32_t i = 0; i < s->piece_count && !f->failed; i++) {
         ir_map map = { 0 };
         const ir_ref made = opjit_ir_for(f, s->pieces[i].lo, s->pieces[i].hi, 1);
@@ -471,7 +325,7 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
         f->nodes[made].body = body;
         opjit_ir_block_add(f, out, made);
         if (!f->failed)
-            note_known(stage, out->parent, made);
+            opjit_ir_note_known(stage, out->parent, made);
     }
     return true;
 }
@@ -506,7 +360,7 @@ static bool split_block(stage_split *stage, ir_ref parent)
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR) {
             changed = split_block(stage, s) || changed; /* as deep as loops nest: rule V16 */
-            changed = hoist(f, &list, s) || changed;
+            changed = opjit_ir_hoist(f, &list, s) || changed;
             opjit_ir_block_add(f, &loops, s);
             continue;
         }
@@ -532,11 +386,11 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
             return opjit_rt_no_memory(error);
         stage->f = f;
         stage->root = s;
-        stage->stores = count_stores(f, s);
+        stage->stores = opjit_ir_count_stores(f, s);
         stage->loops = opjit_ir_count_for(f, ir_at(f, s)->body);
         *out_changed = (!f->failed && split_block(stage, s)) || *out_changed;
         if (!f->failed)
-            drop_known(stage);
+            opjit_ir_drop_known(stage);
         opjit_rt_arena_rewind(&f->scratch, mark);
     }
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;

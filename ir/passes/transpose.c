@@ -163,6 +163,7 @@ bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop)
     const bool whole_rows = is_multiple(f, t.rows, rows), whole_columns = is_multiple(f, t.columns, unroll * lanes);
     if (!t.repeats && (!whole_rows || !whole_columns))
         return false;
+    ir_took(f, IR_STEP_TRANSPOSE);
     ir_node *a = &f->nodes[t.rows], *b = &f->nodes[t.columns];
     a->vec = (uint16_t)rows;
     a->flags = (uint8_t)(IR_FOR_TURN | (whole_rows ? 0 : IR_FOR_TAIL_OVERLAP));

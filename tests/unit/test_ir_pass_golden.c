@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_golden.c - each pass on the files of golden/<pass>: the function before the line "; ---", and after it
  * the text that the pass must leave.  A first line "; target TEXT" sets the target.  OPJIT_UPDATE_GOLDEN=1 rewrites
- * what follows the line; the difference is to be reviewed. */
+ * what follows the line; the difference is to be reviewed.  The files of a pass take all of its steps. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <glob.h>
@@ -46,7 +46,8 @@ static void parse_target(const char *text, rt_target *target)
 }
 
 /* Runs the pass on the file's function, verified before and after, and prints the result. */
-static void run_pass(const char *path, const ir_pass *pass, const char *text, size_t size, rt_bytes *out)
+static void run_pass(const char *path, const ir_pass *pass, const char *text, size_t size, uint32_t *steps,
+                     rt_bytes *out)
 {
     ir_func f;
     rt_target target;
@@ -57,6 +58,8 @@ static void run_pass(const char *path, const ir_pass *pass, const char *text, si
                   error.message);
     ck_assert_msg((int)f.stage + 1 == (int)pass->leaves, "%s: the function is not what pass %s gets", path, pass->name);
     ck_assert_msg(opjit_ir_run_passes(&f, &env, pass->leaves, &error) == OPJIT_OK, "%s: %s", path, error.message);
+    for (uint32_t i = 0; i < IR_STEP_COUNT; i++)
+        steps[i] += f.steps[i];
     opjit_rt_bytes_init(out, &opjit_rt_default_allocator);
     opjit_ir_print(&f, out);
     opjit_rt_bytes_zero_end(out);
@@ -64,13 +67,13 @@ static void run_pass(const char *path, const ir_pass *pass, const char *text, si
     opjit_ir_free(&f);
 }
 
-static void check_file(const char *path, const ir_pass *pass)
+static void check_file(const char *path, const ir_pass *pass, uint32_t *steps)
 {
     char *text = read_text(path);
     rt_bytes output;
     const char *ruler = strstr(text, RULER);
     const size_t input_size = ruler != NULL ? (size_t)(ruler - text) : strlen(text);
-    run_pass(path, pass, text, input_size, &output);
+    run_pass(path, pass, text, input_size, steps, &output);
     if (getenv("OPJIT_UPDATE_GOLDEN") != NULL)
         write_text(path, text, input_size, (const char *)output.data);
     else
@@ -85,12 +88,16 @@ START_TEST(golden)
     const ir_pass *pass = &opjit_ir_passes[_i];
     const char *data = getenv("OPJIT_TEST_DATA");
     char pattern[1024];
+    uint32_t steps[IR_STEP_COUNT] = { 0 };
     glob_t files;
     snprintf(pattern, sizeof pattern, "%s/golden/%s/*.ir", data != NULL ? data : "tests", pass->name);
     ck_assert_msg(glob(pattern, 0, NULL, &files) == 0, "no file matches %s", pattern);
     for (size_t i = 0; i < files.gl_pathc; i++)
-        check_file(files.gl_pathv[i], pass);
+        check_file(files.gl_pathv[i], pass, steps);
     globfree(&files);
+    for (uint32_t i = 0; i < IR_STEP_COUNT; i++)
+        ck_assert_msg((steps[i] != 0) == (opjit_ir_steps[i].leaves == pass->leaves), "pass %s, step %s: %u times",
+                      pass->name, opjit_ir_steps[i].name, steps[i]);
 }
 END_TEST
 

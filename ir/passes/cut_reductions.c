@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks.c - few long reductions become many short ones: the blocks of 4096 that their order has anyway are a
+/* cut_reductions.c - few long reductions become many short ones: the blocks of 4096 that their order has anyway are a
  * definition of their own, whose elements can be made side by side, and what was reduced is a fold of these, one
  * after the other. The first step of place.  Every bit is what it was: a block starts at the identity as its
  * accumulator did, and what is folded first comes out as it went in, since no block of a sum is -0. Not here: arg
@@ -96,6 +96,7 @@ static void cut(cutter *c)
     const ir_ref fold = f->failed ? 0 : opjit_ir_reduce(f, whole, (ir_kind)c->node.kind, 0, count);
     if (f->failed)
         return;
+    ir_took(f, IR_STEP_CUT_REDUCTIONS);
     opjit_ir_set_value(f, fold, load(c, blocks, fold, opjit_ir_reduced(f, fold)));
     opjit_ir_block_add(f, &c->list, fold);
     const ir_ref all = rest > 0 ? opjit_ir_def(f, c->node.ref) : 0, zero = opjit_ir_index(f, 0);

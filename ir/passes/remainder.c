@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ends.c - ends of loops that schedule gives vectors to and that are no chain: instead of a remainder in
+/* remainder.c - ends of loops that schedule gives vectors to and that are no chain: instead of a remainder in
  * halves, one more loop of single vectors to the end of the one that the end is in.  Its lanes behind the end
  * change nothing that is read. */
 #include "ir/passes/schedule.h"
@@ -66,7 +66,10 @@ static bool is_cut(ir_func *f, ir_ref loop, int64_t size)
     return opjit_ir_same(f, lo, zero) && opjit_ir_divisor(f, hi) < (uint64_t)size && opjit_ir_interval(f, hi).lo >= 0;
 }
 
-bool opjit_ir_round_end(scheduler *s, block *out, ir_ref loop, int64_t round)
+/* A loop from 0 that only stores rows of scratch, and ends anywhere, then goes to the end of its last round: less to
+ * compile than an end of its own, for half a round more to do.  false: it is not one, or its statements can't run on.
+ * */
+static bool round_end(scheduler *s, block *out, ir_ref loop, int64_t round)
 {
     ir_func *f = s->f;
     const ir_ref hi = ir_operand(f, loop, 1);
@@ -83,7 +86,11 @@ bool opjit_ir_round_end(scheduler *s, block *out, ir_ref loop, int64_t round)
     return true;
 }
 
-ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round)
+/* A loop from 0 that makes more than stores of a row, and ends anywhere, then goes to its last whole
+ * round, and the loop given from there to the end of the last vector of lanes, whose lanes behind the end update with
+ * what changes nothing; neither is in the list out, only lets that they need.  0: it is not one, or its statements
+ * can't run on. */
+static ir_ref cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round)
 {
     ir_func *f = s->f;
     const ir_ref hi = ir_operand(f, loop, 1);
@@ -107,4 +114,29 @@ ir_ref opjit_ir_cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, in
     }
     f->operands[ir_at(f, loop)->first + 1] = whole;
     return f->failed ? 0 : rest;
+}
+
+bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w)
+{
+    const int64_t lanes = opjit_ir_lanes_for(s, loop, w);
+    const int64_t copies = opjit_ir_unroll_of(s, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1), w, lanes);
+    if (lanes < 2 || s->loops >= MAX_LOOPS)
+        return false;
+    const int64_t most = copies < 2 ? copies : 2; /* half a round is computed in vain */
+    if (w->cost >= MATH_COST && round_end(s, out, loop, lanes * most)) {
+        ir_took(s->f, IR_STEP_REMAINDERS);
+        opjit_ir_set_vector(s, loop, w, most, false);
+        opjit_ir_block_add(s->f, out, loop);
+        return true;
+    }
+    const ir_ref rest = cut_end(s, out, loop, lanes, lanes * copies);
+    if (rest == 0)
+        return false;
+    s->loops++;
+    ir_took(s->f, IR_STEP_REMAINDERS);
+    opjit_ir_set_vector(s, loop, w, copies, false);
+    opjit_ir_set_vector(s, rest, w, 1, false);
+    opjit_ir_block_add(s->f, out, loop);
+    opjit_ir_block_add(s->f, out, rest);
+    return true;
 }

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distribute.c - loops whose iterations go round the threads of a team, and accumulators whose lanes they have.  Part
+ * of grid. */
+#include "ir/passes/grid.h"
+
+/* --- which loops -------------------------------------------------------------------------------------------------- */
+
+static bool has_loop(const ir_func *f, ir_ref first)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_FOR)
+            return true;
+    return false;
+}
+
+/* The statement in the list or below it that is `what`. */
+static bool contains(const ir_func *f, ir_ref first, ir_ref what)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (s == what || contains(f, ir_at(f, s)->body, what)) /* as deep as loops nest: rule V16 */
+            return true;
+    return false;
+}
+
+/* Whether the expression moves with a loop of the list or below it. */
+static bool moves_inside(const ir_func *f, ir_ref first, ir_ref expr)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_FOR &&
+            (opjit_ir_varies(f, expr, ir_at(f, s)->ref) || moves_inside(f, ir_at(f, s)->body, expr)))
+            return true;
+    return false;
+}
+
+/* Whether the store puts other elements in other iterations: some coordinate moves with the variable and with nothing
+ * else that moves in the loop. */
+static bool stores_apart(ir_func *f, ir_ref loop, ir_ref store)
+{
+    const ir_ref var = ir_at(f, loop)->ref;
+    for (uint32_t i = 1; i < ir_at(f, store)->count; i++) {
+        ir_linear form;
+        if (opjit_ir_linear(f, ir_operand(f, store, i), var, &form) && form.factor != 0 &&
+            !moves_inside(f, ir_at(f, loop)->body, form.rest))
+            return true;
+    }
+    return false;
+}
+
+/* Whether no expression below reads what another iteration may store: the same block stores at its coordinates. */
+static bool reads_own(ir_func *f, ir_ref block_first, ir_ref load)
+{
+    for (ir_ref s = block_first; s != 0; s = ir_at(f, s)->next) {
+        bool equal = ir_at(f, s)->op == IR_STORE && ir_at(f, s)->ref == ir_at(f, load)->ref;
+        for (uint32_t d = 0; equal && d < ir_at(f, load)->count; d++)
+            equal = opjit_ir_same(f, ir_operand(f, s, 1 + d), ir_operand(f, load, d));
+        if (equal)
+            return true;
+    }
+    return false;
+}
+
+/* The tensor's memory, and whether the list or anything below it stores there. */
+static bool stores_to(const ir_func *f, ir_ref first, uint32_t root)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if ((ir_at(f, s)->op == IR_STORE && opjit_ir_root(f, ir_at(f, s)->ref) == root) ||
+            stores_to(f, ir_at(f, s)->body, root))
+            return true;
+    return false;
+}
+
+static bool spreads_block(ir_func *f, ir_ref loop, ir_ref first)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        const ir_node n = *ir_at(f, s);
+        /* Elements of outputs and temps are stored once, by whatever iteration: V6, V7. */
+        if (n.op == IR_STORE && f->tensors[n.ref].role == IR_SCRATCH && !stores_apart(f, loop, s))
+            return false;
+        const bool own = n.op == IR_UPD && contains(f, ir_at(f, loop)->body, n.ref);
+        if (n.op == IR_UPD && !own && (first != ir_at(f, loop)->body || ir_at(f, n.ref)->imm != IR_REDUCE_LANES))
+            return false;
+        if (n.op == IR_SYNC || !spreads_block(f, loop, n.body))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the loop's iterations can go to any thread, each at any time. */
+static bool spreads(ir_func *f, ir_ref loop)
+{
+    const ir_ref body = ir_at(f, loop)->body;
+    if (ir_at(f, loop)->imm != 1 || !spreads_block(f, loop, body))
+        return false;
+    const ir_reach seen = opjit_ir_reach(f, body);
+    if (seen.nodes == NULL)
+        return false;
+    for (uint32_t k = 0; k < seen.count; k++) {
+        const ir_ref r = seen.nodes[k];
+        const ir_node n = *ir_at(f, r);
+        if (n.op == IR_LOAD && stores_to(f, body, opjit_ir_root(f, n.ref)) && !reads_own(f, body, r))
+            return false;
+        if (n.op == IR_GET && ir_at(f, n.ref)->op == IR_ACC && !contains(f, body, n.ref))
+            return false; /* all threads together have it */
+    }
+    return true;
+}
+
+/* The innermost loops that can be; *found: there are some in the list. */
+static bool mark_spread(ir_func *f, ir_ref first)
+{
+    bool found = false;
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        if (ir_at(f, s)->op != IR_FOR)
+            continue;
+        bool inside = has_loop(f, ir_at(f, s)->body) && mark_spread(f, ir_at(f, s)->body);
+        if (!inside && spreads(f, s)) {
+            f->nodes[s].flags |= IR_FOR_SPREAD;
+            ir_took(f, IR_STEP_DISTRIBUTE);
+            inside = true;
+        }
+        found = found || inside;
+    }
+    return found;
+}
+
+/* --- accumulators ------------------------------------------------------------------------------------------------- */
+
+typedef struct acc_use {
+    ir_ref acc;
+    bool spread, alike; /* updated in loops that are spread; in others */
+    bool read_apart;    /* read where threads are not together */
+} acc_use;
+
+/* around: the spread loop around the list, 0: none. */
+static void find_uses(ir_func *f, ir_ref first, ir_ref around, acc_use *use)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        const ir_node *n = ir_at(f, s);
+        const bool is_spread = n->op == IR_FOR && (n->flags & IR_FOR_SPREAD) != 0;
+        if (n->op == IR_UPD && n->ref == use->acc) {
+            use->spread = use->spread || around != 0;
+            use->alike = use->alike || around == 0;
+        }
+        for (uint32_t i = 0; around != 0 && i < n->count; i++)
+            use->read_apart = use->read_apart || opjit_ir_uses(f, ir_operand(f, s, i), use->acc);
+        find_uses(f, n->body, around != 0 ? around : is_spread ? s : 0, use);
+    }
+}
+
+/* Takes the mark of the list's loops that update the accumulator. */
+static void join(ir_func *f, ir_ref first, ir_ref acc)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        if (ir_at(f, s)->op != IR_FOR)
+            continue;
+        for (ir_ref u = ir_at(f, s)->body; u != 0; u = ir_at(f, u)->next)
+            if (ir_at(f, u)->op == IR_UPD && ir_at(f, u)->ref == acc)
+                f->nodes[s].flags &= (uint8_t)~IR_FOR_SPREAD;
+        join(f, ir_at(f, s)->body, acc);
+    }
+}
+
+/* Whether the accumulator stands in a spread loop: it is one thread's. */
+static bool is_private(const ir_func *f, ir_ref first, ir_ref acc)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_FOR && (ir_at(f, s)->flags & IR_FOR_SPREAD ? contains(f, ir_at(f, s)->body, acc)
+                                                                              : is_private(f, ir_at(f, s)->body, acc)))
+            return true;
+    return false;
+}
+
+/* An accumulator is the team's, lane by lane, or the same in all threads.  Whether one of the list or below it was not,
+ * and its loops are joined now: they may update others, too. */
+static bool settle_accumulator(ir_func *f, ir_ref body, ir_ref first)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        acc_use use = { .acc = s };
+        if (settle_accumulator(f, body, ir_at(f, s)->body))
+            return true;
+        if (ir_at(f, s)->op != IR_ACC || is_private(f, body, s))
+            continue;
+        find_uses(f, body, 0, &use);
+        if (use.spread && (use.alike || use.read_apart)) {
+            join(f, body, s);
+            return true;
+        }
+    }
+    return false;
+}
+
+void opjit_ir_distribute(ir_func *f, ir_ref stage)
+{
+    const ir_ref body = ir_at(f, stage)->body;
+    mark_spread(f, body);
+    while (settle_accumulator(f, body, body))
+        ;
+}

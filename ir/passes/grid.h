@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grid.h - what grid.c, distribute.c and sync.c share. */
+#ifndef OPJIT_IR_PASSES_GRID_H
+#define OPJIT_IR_PASSES_GRID_H
+
+#include "ir/passes/pass.h"
+
+typedef struct gridder {
+    ir_func *f;
+    const rt_target *target;
+    bool any;      /* some loop of the stage is spread */
+    uint64_t once; /* tensors whose elements are stored once, as bits like those of touched */
+} gridder;
+
+/* distribute.c: marks the innermost loops of the stage whose iterations can go to any thread. */
+void opjit_ir_distribute(ir_func *f, ir_ref stage);
+/* sync.c: puts syncs where threads of a team touch what others store. */
+void opjit_ir_add_syncs(gridder *g, ir_ref stage);
+
+#endif

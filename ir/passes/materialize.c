@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* materialize.c - which definitions get memory.  Part of place.
+ *
+ * A definition is computed where it is read if that happens once an element (at the reader's own coordinates, for all
+ * of its readers), or if it is cheap.  It gets memory (a temp, written by a stage before its readers') where it is
+ * dear and read at several places, or read again by each row of a larger reader, or seen through a view whose
+ * coordinates are no function of its own. */
+#include "ir/passes/place.h"
+
+#include <string.h>
+
+enum {
+    CHEAP = 12,         /* operations on elements that may be computed again */
+    MAX_INSTANCES = 32, /* of a cheap definition in all stages */
+    MAX_WEIGHT = 1000000,
+    MAX_UNSAFE = 200, /* weight of a value that may only be computed under a select, so can't be shared by lets */
+};
+
+/* --- what an item reads ----------------------------------------------------------------------------------------- */
+
+static bool is_dear(ir_op op)
+{
+    return op == IR_DIV || op == IR_REM || op == IR_SQRT || op == IR_IPOW || op == IR_TO_INDEX /* a gather's */ ||
+           (opjit_ir_op_infos[op].flags & IR_FLAG_M) != 0;
+}
+
+static site *new_site(placer *p)
+{
+    if (p->site_count == p->site_capacity) {
+        const uint32_t capacity = p->site_capacity == 0 ? 64 : 2 * p->site_capacity;
+        site *more = ARENA_ARRAY(&p->f->scratch, site, capacity);
+        if (more == NULL) {
+            p->f->failed = true;
+            return NULL;
+        }
+        if (p->site_count > 0)
+            memcpy(more, p->sites, p->site_count * sizeof *more);
+        p->sites = more;
+        p->site_capacity = capacity;
+    }
+    return &p->sites[p->site_count++];
+}
+
+/* Whether the load is at the item's own coordinates, but for dimensions of one element. */
+static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    const ir_tensor *t = &f->tensors[ir_at(f, load)->ref], *own = &f->tensors[ir_at(f, statement)->ref];
+    if (t->rank != own->rank)
+        return false;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->sizes[d] != 1 && ir_operand(f, load, d) != opjit_ir_coordinate(f, statement, d))
+            return false;
+    return true;
+}
+
+/* Whether some coordinate of the item, with more than one value, is in none of the load's: it is read again and
+ * again. */
+static bool is_spread(const ir_func *f, ir_ref statement, ir_ref load)
+{
+    for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++) {
+        const ir_ref var = opjit_ir_coordinate(f, statement, d);
+        const ir_interval range = opjit_ir_interval(f, var);
+        bool used = range.lo == range.hi;
+        for (uint32_t i = 0; !used && i < ir_at(f, load)->count; i++)
+            used = opjit_ir_uses(f, ir_operand(f, load, i), var);
+        if (!used)
+            return true;
+    }
+    return false;
+}
+
+static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
+{
+    return a->rank == b->rank && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
+           memcmp(a->strides, b->strides, sizeof a->strides) == 0;
+}
+
+/* Whether all dimensions are one in memory. */
+static bool is_row_major(const ir_tensor *t)
+{
+    uint64_t stride = 1;
+    for (uint32_t d = t->rank; d-- > 0; stride *= t->sizes[d])
+        if (t->sizes[d] > 1 && t->strides[d] != stride)
+            return false;
+    return true;
+}
+
+static void add_site(placer *p, item *reader, ir_ref load)
+{
+    ir_func *f = p->f;
+    const uint32_t tensor = ir_at(f, load)->ref, root = opjit_ir_root(f, tensor);
+    const bool own = at_own(f, reader->statement, load);
+    if (p->item_of[root] == 0) {
+        reader->plain = reader->plain && own && is_row_major(&f->tensors[tensor]);
+        return;
+    }
+    site *s = new_site(p);
+    if (s == NULL)
+        return;
+    *s = (site){ .load = load, .def = p->item_of[root] - 1, .identity = own, .spread = is_spread(f, reader->statement, load),
+                 .unsafe = !opjit_ir_in_bounds(f, load) };
+    if (tensor != root) {
+        const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;
+        s->identity = own && !shifted && same_bytes(&f->tensors[tensor], &f->tensors[root]);
+        s->opaque = !opjit_ir_view_coordinates(f, tensor, NULL, NULL, &s->divided);
+    }
+    reader->plain = reader->plain && own && !s->divided;
+    reader->site_count++;
+}
+
+static void visit_node(placer *p, item *x, ir_ref r)
+{
+    const ir_func *f = p->f;
+    const ir_node *n = ir_at(f, r);
+    x->dear = x->dear || is_dear((ir_op)n->op);
+    if (n->op == IR_LOAD)
+        add_site(p, x, r);
+    if (n->op == IR_LOAD || n->type == IR_INDEX || n->count == 0)
+        return;
+    x->weight++;
+    for (uint32_t i = 0; i < n->count; i++)
+        x->plain = x->plain && ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
+}
+
+/* Visits every node of the value once. */
+static void read_item(placer *p, uint32_t number)
+{
+    ir_func *f = p->f;
+    item *x = &p->items[number];
+    uint32_t depth = 0;
+    x->first_site = p->site_count;
+    x->plain = true;
+    p->stack[depth++] = ir_operand(f, x->statement, 0);
+    while (depth > 0 && !f->failed) {
+        const ir_ref r = p->stack[--depth];
+        if (p->seen[r] == number + 1)
+            continue;
+        p->seen[r] = number + 1;
+        visit_node(p, x, r);
+        for (uint32_t i = 0; i < ir_at(f, r)->count; i++)
+            if (p->seen[ir_operand(f, r, i)] != number + 1)
+                p->stack[depth++] = ir_operand(f, r, i);
+    }
+}
+
+/* Adds what its definitions weigh, but for those that will get memory, as far as that can be said now. */
+static void weigh_item(placer *p, item *x)
+{
+    for (uint32_t i = 0; i < x->site_count; i++) {
+        const item *d = &p->items[p->sites[x->first_site + i].def];
+        const bool apart = !d->same && !d->aligned && d->weight > CHEAP;
+        x->weight += apart ? 1 : d->weight;
+        x->dear = x->dear || (!apart && d->dear);
+        x->plain = x->plain && d->plain;
+    }
+    x->weight = x->weight < MAX_WEIGHT ? x->weight : MAX_WEIGHT;
+}
+
+/* --- decisions -------------------------------------------------------------------------------------------------- */
+
+static bool same_coordinates(const ir_func *f, ir_ref a, ir_ref b)
+{
+    if (ir_at(f, a)->ref != ir_at(f, b)->ref)
+        return false;
+    for (uint32_t d = 0; d < ir_at(f, a)->count; d++)
+        if (!opjit_ir_same(f, ir_operand(f, a, d), ir_operand(f, b, d)))
+            return false;
+    return true;
+}
+
+/* First walk: how the definition is read, item by item. */
+static void note_reader(const placer *p, item *d, const site *s, uint32_t reader)
+{
+    const bool first = d->reads++ == 0;
+    if (first) {
+        d->load = s->load;
+        d->reader = reader;
+        d->same = d->aligned = true;
+    }
+    d->same = d->same && d->reader == reader && (first || same_coordinates(p->f, d->load, s->load));
+    d->aligned = d->aligned && s->identity;
+    d->unsafe = d->unsafe || s->unsafe;
+    d->divided = d->divided || s->divided;
+    d->opaque = d->opaque || s->opaque;
+}
+
+/* Second walk, last item first: from an item that is decided to what it reads. */
+static void note_root(item *d, const site *s, const item *reader)
+{
+    const uint32_t first = reader->is_root ? reader->root : reader->first_root;
+    const uint32_t last = reader->is_root ? reader->root : reader->last_root;
+    d->last_root = d->instances == 0 || last > d->last_root ? last : d->last_root;
+    d->first_root = d->instances == 0 || first < d->first_root ? first : d->first_root;
+    d->mixed = d->first_root != d->last_root;
+    d->root = first;
+    d->aligned = d->aligned && reader->aligned;
+    d->spread = d->spread || s->spread || (reader->spread && !reader->temp);
+    d->instances += reader->instances;
+    d->instances = d->instances < MAX_WEIGHT ? d->instances : MAX_WEIGHT;
+}
+
+static bool gets_memory(const item *d, uint32_t reader_instances)
+{
+    const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
+    if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
+        return true;
+    if (single)
+        return d->dear && d->spread;
+    return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
+}
+
+static void decide(placer *p, uint32_t number)
+{
+    item *x = &p->items[number];
+    const bool is_def = ir_at(p->f, x->statement)->op == IR_DEF;
+    const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
+    const bool reduces = opjit_ir_reduced(p->f, x->statement) != 0;
+    x->temp = is_def && x->reads > 0 && (reduces || gets_memory(x, above));
+    x->is_root = !is_def || x->temp;
+    if (x->temp)
+        ir_took(p->f, IR_STEP_MATERIALIZE);
+    if (x->is_root) {
+        x->root = number;
+        x->aligned = true;
+        x->mixed = x->spread = false;
+        x->instances = 1;
+        p->roots++;
+    } else if ((x->aligned && !x->mixed) || (x->same && above == 1)) {
+        x->aligned = x->aligned && !x->mixed;
+        x->instances = 1;
+    } else {
+        x->aligned = false;
+    }
+    for (uint32_t i = 0; i < x->site_count; i++) {
+        const site *s = &p->sites[x->first_site + i];
+        note_root(&p->items[s->def], s, x);
+    }
+}
+
+void opjit_ir_materialize(placer *p)
+{
+    ir_func *f = p->f;
+    for (uint32_t i = 0; i < p->count && !f->failed; i++) {
+        item *x = &p->items[i];
+        read_item(p, i);
+        for (uint32_t k = 0; k < x->site_count; k++)
+            note_reader(p, &p->items[p->sites[x->first_site + k].def], &p->sites[x->first_site + k], i);
+        if (ir_at(f, x->statement)->op == IR_DEF)
+            p->item_of[ir_at(f, x->statement)->ref] = i + 1;
+    }
+    for (uint32_t i = 0; i < p->count && !f->failed; i++)
+        weigh_item(p, &p->items[i]);
+    for (uint32_t i = p->count; i-- > 0 && !f->failed;)
+        decide(p, i);
+}

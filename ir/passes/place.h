@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.h - the definitions and outputs of a function as place decides on them.  Shared by place.c, materialize.c and
+ * group_rows.c. */
+#ifndef OPJIT_IR_PASSES_PLACE_H
+#define OPJIT_IR_PASSES_PLACE_H
+
+#include "ir/passes/pass.h"
+
+/* A load of a definition in the value of an item. */
+typedef struct site {
+    ir_ref load;
+    uint32_t def; /* item */
+    bool identity, unsafe, spread, divided, opaque;
+} site;
+
+/* A DEF or YIELD, and what is known of its readers, all of which come after it. */
+typedef struct item {
+    ir_ref statement;
+    uint32_t first_site, site_count;
+    uint32_t weight;    /* operations on elements, with those of the definitions in it */
+    bool dear, plain;   /* plain: nothing but elements of dense memory at its own coordinates */
+    /* from readers, last to first */
+    uint32_t reads, root, instances;
+    uint32_t first_root, last_root; /* of all readers */
+    ir_ref load;        /* the first of them */
+    uint32_t reader;
+    bool same, aligned, mixed, unsafe, spread, divided, opaque;
+    bool temp, is_root; /* gets memory; gets a stage */
+} item;
+
+typedef struct placer {
+    ir_func *f;
+    opjit_error *error;
+    item *items;
+    uint32_t count;
+    site *sites;
+    uint32_t site_count, site_capacity;
+    uint32_t *item_of; /* by tensor: its DEF's item + 1 */
+    uint32_t *seen;    /* by node: item + 1 of the last visit */
+    ir_ref *stack;
+    inline_source *sources;
+    uint32_t roots;
+    bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
+} placer;
+
+/* materialize.c: which definitions get memory; the others are written where they are read. */
+void opjit_ir_materialize(placer *p);
+/* group_rows.c: makes a stage of the roots from number `first` on that are of one row; gives the item after the last,
+ * `first` where there are none.  A root that reads other rows is left to a stage behind. */
+uint32_t opjit_ir_group_rows(const placer *p, uint32_t first, place_rows_of *rows, block *stages);
+
+#endif
