@@ -117,8 +117,6 @@ static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_
 {
     ir_func *f = s->f;
     *map = (ir_map){ 0 };
-    if (f->failed)
-        return 0;
     ir_map_set(f, map, ir_at(f, c->loops[i])->ref, var);
     return opjit_ir_remake(f, map, ir_operand(f, ir_only(f, ir_at(f, c->loops[i])->body), 0));
 }
@@ -193,14 +191,14 @@ static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last
     if (value != 0)
         return value;
     value = value_of(s, c, last, var, &map);
-    for (uint32_t i = last; i-- > first && !f->failed;) {
+    for (uint32_t i = last; i-- > first;) {
         if (places[i] != 0)
             continue;
         const ir_ref one = value_of(s, c, i, var, &map);
-        if (!f->failed && !opjit_ir_same(f, one, value))
+        if (!opjit_ir_same(f, one, value))
             value = ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_LT, IR_BOOL, var, c->bounds[i + 1]), one, value);
     }
-    for (uint32_t i = first; i < last && !f->failed; i++)
+    for (uint32_t i = first; i < last; i++)
         if (places[i] != 0)
             value = ir_make3(f, IR_SELECT, IR_NONE, ir_make2(f, IR_EQ, IR_BOOL, var, places[i]),
                              value_of(s, c, i, var, &map), value);
@@ -242,10 +240,8 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     ir_ref at[PASS_OPERANDS] = { 0 };
     ir_map map;
     value_of(s, c, last, var, &map);
-    for (uint32_t i = 1; !f->failed && i < ir_at(f, old)->count; i++)
+    for (uint32_t i = 1; i < ir_at(f, old)->count; i++)
         at[i - 1] = opjit_ir_remake(f, &map, ir_operand(f, old, i));
-    if (f->failed)
-        return 0;
     const ir_ref store = opjit_ir_store(f, ir_at(f, old)->ref, value, at);
     block inside = { .parent = loop };
     work w;
@@ -355,7 +351,7 @@ void opjit_ir_add_row(scheduler *s, block *out, chain *c)
     ir_ref up = c->base;
     if (c->uniform)
         add_loop(s, out, c, c->base, c->end, 0, last);
-    for (uint32_t k = 0; k < last && !c->uniform && !f->failed;) {
+    for (uint32_t k = 0; k < last && !c->uniform;) {
         uint32_t e = k + 1;
         const ir_ref down = rounded(s, out, c, IR_DOWN, c->bounds[e], up);
         add_loop(s, out, c, up, down, k, k);

@@ -81,7 +81,7 @@ static uint8_t *find_read(ir_func *f)
 bool opjit_ir_remove_idle(ir_func *f)
 {
     bool changed = false;
-    for (bool again = true; again && !f->failed; changed = changed || again) { /* what goes may be a let's only reader */
+    for (bool again = true; again; changed = changed || again) { /* what goes may be a let's only reader */
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         const uint8_t *read = find_read(f);
         again = false;

@@ -136,15 +136,13 @@ ir_ref opjit_ir_coalesce(nest *n)
     ir_ref top = 0, loop = 0, at[NEST_RANK] = { 0 };
     ir_map map = { 0 };
     const ir_ref stage = n->tiled ? opjit_ir_tile_loops(n, &top, &loop) : make_loops(n, &top, &loop);
-    if (f->failed)
-        return 0;
     n->body = (block){ .parent = stage };
     n->outer_var = ir_at(f, stage)->ref;
     n->inner_var = ir_at(f, loop)->ref;
     for (uint32_t d = 0; d < n->rank; d++)
         if (n->extents[d] == 1)
             ir_map_set(f, &map, n->vars[d], opjit_ir_index(f, 0));
-    for (uint32_t i = 0; i < n->root_count && !f->failed; i++)
+    for (uint32_t i = 0; i < n->root_count; i++)
         map_root(n, &map, n->roots[i]);
     new_coordinates(n, at);
     if (n->regular) {
@@ -157,5 +155,5 @@ ir_ref opjit_ir_coalesce(nest *n)
     const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, n->store, 0));
     opjit_ir_block_add(f, &inside, opjit_ir_store(f, ir_at(f, n->store)->ref, value, at));
     opjit_ir_block_add(f, &n->body, top);
-    return f->failed ? 0 : stage;
+    return stage;
 }

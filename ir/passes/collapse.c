@@ -251,7 +251,7 @@ opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *ou
     *out_changed = false;
     if (uses == NULL)
         return opjit_rt_no_memory(error);
-    for (ir_ref s = f->body, next; s != 0 && !f->failed; s = next) {
+    for (ir_ref s = f->body, next; s != 0; s = next) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         next = ir_at(f, s)->next;
         *out_changed = collapse_stage(f, env, s, uses, &stages) || *out_changed;

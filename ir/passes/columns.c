@@ -113,10 +113,8 @@ static uint32_t scratch_row(column_stage *s)
 /* A loop in the list; *out: its block, still empty.  Gives the variable. */
 static ir_ref add_loop(column_stage *s, block *list, ir_ref lo, ir_ref hi, block *out)
 {
-    const ir_ref loop = s->f->failed ? 0 : opjit_ir_for(s->f, lo, hi, 1);
+    const ir_ref loop = opjit_ir_for(s->f, lo, hi, 1);
     *out = (block){ .parent = loop };
-    if (s->f->failed)
-        return 0;
     opjit_ir_block_add(s->f, list, loop);
     return ir_at(s->f, loop)->ref;
 }
@@ -128,14 +126,13 @@ static ir_ref add_columns(column_stage *s, block *list, block *out)
 
 static void store(column_stage *s, block *list, uint32_t tensor, ir_ref value, const ir_ref *at)
 {
-    if (!s->f->failed)
-        opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
+    opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
 }
 
 /* What a column is with one more value. */
 static ir_ref step(column_stage *s, ir_ref before, ir_ref value)
 {
-    return s->f->failed ? 0 : ir_expr2(s->f, ir_kind_op((ir_kind)s->def.kind), (ir_type)s->def.type, before, value);
+    return ir_expr2(s->f, ir_kind_op((ir_kind)s->def.kind), (ir_type)s->def.type, before, value);
 }
 
 static void add_identity(column_stage *s, block *list, uint32_t row)
@@ -153,8 +150,8 @@ static ir_ref value_at(column_stage *s, block *list, ir_ref k, ir_ref j)
     memcpy(at, s->at, sizeof at);
     at[s->dimension] = ir_make2(s->f, IR_IADD, IR_INDEX, s->first, j);
     at[s->out.rank] = k;
-    const ir_ref value = s->f->failed ? 0 : opjit_ir_inline(&s->in, s->statement, s->out.rank + 1, at);
-    return s->f->failed ? 0 : opjit_ir_share(s->f, list, value);
+    const ir_ref value = opjit_ir_inline(&s->in, s->statement, s->out.rank + 1, at);
+    return opjit_ir_share(s->f, list, value);
 }
 
 /* For the loop's variable v in lo..hi: `steps` of every column, for k = first + v * steps and on. */
@@ -163,8 +160,6 @@ static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_re
     ir_func *f = s->f;
     block of_k, of_j;
     const ir_ref v = add_loop(s, list, lo, hi, &of_k), j = add_columns(s, &of_k, &of_j);
-    if (f->failed)
-        return;
     const uint32_t around = s->in.loop_count;
     s->in.loops[around] = v;
     s->in.extents[around] = (uint64_t)s->length;
@@ -172,7 +167,7 @@ static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_re
     s->in.extents[around + 1] = (uint64_t)s->columns;
     s->in.loop_count += 2;
     ir_ref sum = opjit_ir_load(f, s->row, &j);
-    for (int64_t i = 0; i < steps && !f->failed; i++) {
+    for (int64_t i = 0; i < steps; i++) {
         ir_ref k = ir_make2(f, IR_IADD, IR_INDEX, first, ir_make2(f, IR_IMUL, IR_INDEX, v, opjit_ir_index(f, steps)));
         k = ir_make2(f, IR_IADD, IR_INDEX, k, opjit_ir_index(f, i));
         sum = step(s, sum, value_at(s, &of_j, k, j));
@@ -233,8 +228,6 @@ static void add_blocks(column_stage *s, block *list)
     const int64_t blocks = (s->length + IR_REDUCE_BLOCK - 1) / IR_REDUCE_BLOCK;
     const ir_ref b = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, blocks), &of_b);
     add_identity(s, &of_b, s->row);
-    if (f->failed)
-        return;
     const ir_ref block_length = opjit_ir_index(f, IR_REDUCE_BLOCK);
     const ir_ref lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
     if (s->length % IR_REDUCE_BLOCK == 0) {
@@ -244,8 +237,7 @@ static void add_blocks(column_stage *s, block *list)
         add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0), 1);
     }
     const ir_ref j = add_columns(s, &of_b, &of_j);
-    if (!f->failed)
-        store(s, &of_j, s->total, step(s, opjit_ir_load(f, s->total, &j), opjit_ir_load(f, s->row, &j)), &j);
+    store(s, &of_j, s->total, step(s, opjit_ir_load(f, s->total, &j), opjit_ir_load(f, s->row, &j)), &j);
 }
 
 /* Stores the element of the output, which reads the column's result and no other one. */
@@ -258,8 +250,6 @@ static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, co
     const ir_ref let = is_let ? ir_at(f, result)->ref : opjit_ir_let(f, result);
     if (!is_let)
         opjit_ir_block_add(f, list, let);
-    if (f->failed)
-        return;
     source->row_value = let;
     s->in.loops[s->in.loop_count] = j;
     s->in.extents[s->in.loop_count++] = (uint64_t)s->columns;
@@ -278,8 +268,6 @@ static void add_result(column_stage *s, block *list, ir_ref result, ir_ref j)
     ir_ref at[9];
     memcpy(at, s->at, sizeof at);
     at[s->dimension] = ir_make2(s->f, IR_IADD, IR_INDEX, s->first, j);
-    if (s->f->failed)
-        return;
     if (s->r->count == 1)
         store(s, list, s->def.ref, result, at);
     else
@@ -295,8 +283,6 @@ static void add_running(column_stage *s, block *list)
     block of_k, of_j;
     const ir_ref k = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, s->length), &of_k);
     const ir_ref j = add_columns(s, &of_k, &of_j);
-    if (f->failed)
-        return;
     s->in.loops[around] = k;
     s->in.extents[around] = (uint64_t)s->length;
     s->in.loops[around + 1] = j;
@@ -304,15 +290,12 @@ static void add_running(column_stage *s, block *list)
     s->in.loop_count += 2;
     s->at[s->along] = k;
     const ir_ref before = opjit_ir_load(f, s->row, &j), after = step(s, before, value_at(s, &of_j, k, j));
-    const ir_ref let = f->failed ? 0 : opjit_ir_let(f, exclusive ? before : after);
+    const ir_ref let = opjit_ir_let(f, exclusive ? before : after);
     opjit_ir_block_add(f, &of_j, let);
-    if (f->failed)
-        return;
     const ir_ref result = opjit_ir_get(f, let);
     store(s, &of_j, s->row, exclusive ? after : result, &j);
     s->in.loop_count--; /* add_output counts that over j */
-    if (!f->failed)
-        add_result(s, &of_j, result, j);
+    add_result(s, &of_j, result, j);
     s->in.loop_count = around;
 }
 
@@ -331,9 +314,8 @@ static void add_tile(column_stage *s, block *list)
         add_steps(s, list, opjit_ir_index(f, 0), s->length);
     }
     const ir_ref j = add_columns(s, list, &inside);
-    const ir_ref result = f->failed ? 0 : opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j);
-    if (!f->failed)
-        add_result(s, &inside, result, j);
+    const ir_ref result = opjit_ir_load(f, s->total != 0 ? s->total : s->row, &j);
+    add_result(s, &inside, result, j);
 }
 
 /* The coordinates before the columns' one of row p, and 0 behind it. */

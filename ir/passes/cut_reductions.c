@@ -59,11 +59,8 @@ static uint32_t add_part(cutter *c, uint64_t blocks, uint64_t first, uint64_t le
 {
     ir_func *f = c->f;
     const uint32_t tensor = declare(c, blocks);
-    const ir_ref part =
-        f->failed ? 0 : opjit_ir_reduce(f, tensor, (ir_kind)c->node.kind, (uint32_t)c->node.imm, length);
+    const ir_ref part = opjit_ir_reduce(f, tensor, (ir_kind)c->node.kind, (uint32_t)c->node.imm, length);
     ir_map map = { 0 };
-    if (f->failed)
-        return 0;
     for (uint32_t d = 0; d < f->tensors[tensor].rank; d++)
         ir_map_set(f, &map, opjit_ir_coordinate(f, c->def, d),
                          d == c->free ? opjit_ir_index(f, 0) : opjit_ir_coordinate(f, part, d));
@@ -82,7 +79,7 @@ static ir_ref load(cutter *c, uint32_t tensor, ir_ref of, ir_ref at_free)
     ir_ref at[8] = { 0 };
     for (uint32_t d = 0; d < c->f->tensors[tensor].rank; d++)
         at[d] = d == c->free ? at_free : opjit_ir_coordinate(c->f, of, d);
-    return c->f->failed ? 0 : opjit_ir_load(c->f, tensor, at);
+    return opjit_ir_load(c->f, tensor, at);
 }
 
 /* The definition is its blocks, a fold of them, and what is left behind the last whole block. */
@@ -93,19 +90,15 @@ static void cut(cutter *c)
     const uint32_t blocks = add_part(c, count, 0, IR_REDUCE_BLOCK);
     const uint32_t last = rest > 0 ? add_part(c, 1, count * IR_REDUCE_BLOCK, rest) : 0;
     const uint32_t whole = rest > 0 ? declare(c, 1) : c->node.ref;
-    const ir_ref fold = f->failed ? 0 : opjit_ir_reduce(f, whole, (ir_kind)c->node.kind, 0, count);
-    if (f->failed)
-        return;
+    const ir_ref fold = opjit_ir_reduce(f, whole, (ir_kind)c->node.kind, 0, count);
     ir_took(f, IR_STEP_CUT_REDUCTIONS);
     opjit_ir_set_value(f, fold, load(c, blocks, fold, opjit_ir_reduced(f, fold)));
     opjit_ir_block_add(f, &c->list, fold);
     const ir_ref all = rest > 0 ? opjit_ir_def(f, c->node.ref) : 0, zero = opjit_ir_index(f, 0);
-    if (f->failed || all == 0)
+    if (all == 0)
         return;
     const ir_ref before = load(c, whole, all, zero), behind = load(c, last, all, zero);
-    if (!f->failed)
-        opjit_ir_set_value(
-            f, all, ir_expr2(f, ir_kind_op((ir_kind)c->node.kind), (ir_type)c->node.type, before, behind));
+    opjit_ir_set_value(f, all, ir_expr2(f, ir_kind_op((ir_kind)c->node.kind), (ir_type)c->node.type, before, behind));
     opjit_ir_block_add(f, &c->list, all);
 }
 
@@ -113,7 +106,7 @@ void opjit_ir_cut_reductions(ir_func *f)
 {
     cutter c = { .f = f };
     ir_ref next;
-    for (ir_ref s = f->body; s != 0 && !f->failed; s = next) {
+    for (ir_ref s = f->body; s != 0; s = next) {
         next = ir_at(f, s)->next;
         c.def = s;
         c.node = *ir_at(f, s);

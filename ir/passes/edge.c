@@ -51,12 +51,12 @@ ir_ref opjit_ir_chain_head(scheduler *s, const chain *c)
     ir_ref at = opjit_ir_index(f, 0);
     ir_map map = { 0 };
     ir_map_set(f, &map, ir_at(f, c->loops[0])->ref, c->bounds[0]);
-    for (uint32_t d = 0; d < t->rank && !f->failed; d++) {
+    for (uint32_t d = 0; d < t->rank; d++) {
         const ir_ref stride = opjit_ir_index(f, (int64_t)t->strides[d]);
         const ir_ref coordinate = opjit_ir_remake(f, &map, ir_operand(f, store, 1 + d));
         at = ir_make2(f, IR_IADD, IR_INDEX, at, ir_make2(f, IR_IMUL, IR_INDEX, coordinate, stride));
     }
-    return f->failed ? 0 : opjit_ir_head(f, ir_at(f, store)->ref, at);
+    return opjit_ir_head(f, ir_at(f, store)->ref, at);
 }
 
 bool opjit_ir_chain_touches(scheduler *s, const chain *c)

@@ -44,7 +44,7 @@ static bool is_leaf(const ir_func *f, ir_ref r)
 
 static ir_ref named(expander *e, ir_ref value)
 {
-    if (e->f->failed || is_leaf(e->f, value))
+    if (is_leaf(e->f, value))
         return value;
     const ir_ref let = opjit_ir_let(e->f, value);
     opjit_ir_block_add(e->f, e->out, let);
@@ -104,7 +104,7 @@ static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *ou
     for (uint32_t i = m.count; i-- > 0;)
         for (uint32_t k = 0; k < e->steps[i].count && e->uses[i] > 0; k++)
             e->uses[e->steps[i].args[k]]++;
-    for (uint32_t i = 0; i < m.count && !e->f->failed; i++) {
+    for (uint32_t i = 0; i < m.count; i++) {
         if (e->uses[i] == 0)
             continue;
         nodes[i] = emit_step(e, nodes, i, args);

@@ -325,12 +325,10 @@ static void add_stage(flat *s, block *stages, const ir_reach *seen, int64_t begi
     const ir_ref loop = opjit_ir_for(f, zero, opjit_ir_index(f, length), 1);
     ir_ref at[NEST_RANK] = { 0 };
     ir_map map = { 0 };
-    if (f->failed)
-        return;
     s->p = blocks == 1 ? opjit_ir_index(f, begin) : ir_at(f, stage)->ref;
     s->e = ir_at(f, loop)->ref;
     s->body = (block){ .parent = stage };
-    for (uint32_t k = 0; k < seen->count && !f->failed; k++)
+    for (uint32_t k = 0; k < seen->count; k++)
         if (ir_at(f, seen->nodes[k])->count == 2 && is_index_comparison(f, seen->nodes[k]))
             map_comparison(s, &map, seen->nodes[k]);
     set_coordinates(s, at);

@@ -119,7 +119,7 @@ static ir_ref with_rest(ir_func *f, ir_ref value, bool may_cut)
 static bool cut_sequences(ir_func *f, bool may_cut)
 {
     bool changed = false;
-    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const ir_ref value = ir_at(f, s)->op == IR_YIELD ? with_rest(f, ir_operand(f, s, 0), may_cut) : 0;
         if (value != 0) {
             opjit_ir_set_value(f, s, value);
@@ -189,7 +189,7 @@ opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_ch
     ir_map map = { 0 };
     const bool threads = env->target != NULL && rt_target_team(env->target) > 0; /* arithmetic costs nothing there */
     *out_changed = opjit_ir_remake_operands(f, &map, f->body);
-    if (!f->failed && f->body != 0 && ir_at(f, f->body)->op != IR_STAGE) {
+    if (f->body != 0 && ir_at(f, f->body)->op != IR_STAGE) {
         *out_changed = cut_sequences(f, !threads) || *out_changed;
         *out_changed = remove_unread(f) || *out_changed;
     }

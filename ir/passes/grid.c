@@ -97,7 +97,7 @@ opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_ch
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "pass grid is for GPUs, and the target is %s",
                                   env->target != NULL ? env->target->text : "not given");
     gridder g = { .f = f, .target = env->target };
-    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         grid_stage(&g, s);
         opjit_rt_arena_rewind(&f->scratch, mark);

@@ -21,8 +21,11 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
     out->variant = ARENA_ARRAY(&f->scratch, bool, out->seen.count);
     opjit_ir_table_set(f, &inside, ir_at(f, loop)->ref, 1);
     mark_inside(f, &inside, ir_at(f, loop)->body);
-    f->failed = f->failed || out->variant == NULL;
-    for (uint32_t k = 0; k < out->seen.count && !f->failed; k++) { /* operands are older than the node */
+    if (out->variant == NULL) {
+        f->failed = true;
+        return false;
+    }
+    for (uint32_t k = 0; k < out->seen.count; k++) { /* operands are older than the node */
         const ir_ref r = out->seen.nodes[k];
         const ir_node *n = ir_at(f, r);
         if (!ir_is_pure(f, r))
@@ -44,7 +47,7 @@ bool opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
     if (!opjit_ir_look_at_body(f, loop, &b))
         return false;
     bool any = false;
-    for (uint32_t k = b.seen.count; k-- > 0 && !f->failed;) {
+    for (uint32_t k = b.seen.count; k-- > 0;) {
         const ir_ref r = b.seen.nodes[k];
         if (ir_is_pure(f, r) && !b.variant[k])
             continue; /* not in the loop, or part of something that goes out as a whole */

@@ -292,7 +292,7 @@ static ir_ref load_memory(inliner *in, uint32_t tensor, ir_ref *at)
     if (changed || in->private_views)
         tensor = view_of(in, tensor, &layout, offset);
     f->failed = f->failed || tensor == 0;
-    return f->failed ? 0 : opjit_ir_load(f, tensor, at);
+    return opjit_ir_load(f, tensor, at);
 }
 
 /* --- one node a value ------------------------------------------------------------------------------------------- */
@@ -308,8 +308,8 @@ static bool equal_nodes(const ir_func *f, ir_ref a, ir_ref b)
 static ir_ref unique(inliner *in, ir_ref r)
 {
     const ir_func *f = in->f;
-    if (f->failed || ir_at(f, r)->op == IR_VAR)
-        return f->failed ? 0 : r;
+    if (ir_at(f, r)->op == IR_VAR)
+        return r;
     const ir_node *n = ir_at(f, r);
     uint64_t key = opjit_ir_hash(n->op * 64u + n->type, n->imm);
     key = opjit_ir_hash(key, (uint64_t)n->ref << 8 | n->count);
@@ -327,8 +327,8 @@ static ir_ref unique(inliner *in, ir_ref r)
 static ir_ref unique_tree(inliner *in, ir_ref r, ir_ref first)
 {
     ir_func *f = in->f;
-    if (f->failed || r < first)
-        return f->failed ? 0 : r;
+    if (r < first)
+        return r;
     for (uint32_t i = 0; i < ir_at(f, r)->count; i++) { /* as deep as one coordinate of a view */
         const ir_ref operand = unique_tree(in, ir_operand(f, r, i), first);
         f->operands[ir_at(f, r)->first + i] = operand;
@@ -476,7 +476,7 @@ static ir_ref write_node(inliner *in, uint32_t instance, ir_ref r)
         return unique(in, r);
     ir_ref operands[PASS_OPERANDS];
     const uint32_t before = in->depth;
-    for (uint32_t i = n.count; i-- > 0 && !f->failed;) {
+    for (uint32_t i = n.count; i-- > 0;) {
         operands[i] = written(in, instance, ir_operand(f, r, i));
         if (operands[i] == 0)
             push(in, instance, ir_operand(f, r, i));
@@ -510,5 +510,5 @@ ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_r
         if (made != 0 && in->depth == depth)
             in->depth--;
     }
-    return f->failed ? 0 : written(in, instance, value);
+    return written(in, instance, value);
 }

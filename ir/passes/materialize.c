@@ -240,7 +240,7 @@ static void decide(placer *p, uint32_t number)
 void opjit_ir_materialize(placer *p)
 {
     ir_func *f = p->f;
-    for (uint32_t i = 0; i < p->count && !f->failed; i++) {
+    for (uint32_t i = 0; i < p->count; i++) {
         item *x = &p->items[i];
         read_item(p, i);
         for (uint32_t k = 0; k < x->site_count; k++)
@@ -248,8 +248,8 @@ void opjit_ir_materialize(placer *p)
         if (ir_at(f, x->statement)->op == IR_DEF)
             p->item_of[ir_at(f, x->statement)->ref] = i + 1;
     }
-    for (uint32_t i = 0; i < p->count && !f->failed; i++)
+    for (uint32_t i = 0; i < p->count; i++)
         weigh_item(p, &p->items[i]);
-    for (uint32_t i = p->count; i-- > 0 && !f->failed;)
+    for (uint32_t i = p->count; i-- > 0;)
         decide(p, i);
 }

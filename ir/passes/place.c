@@ -50,15 +50,14 @@ static opjit_status place_nest(placer *p, const item *x, block *stages)
         block inside = { .parent = parent };
         opjit_ir_block_add(f, d == 0 ? stages : &inside, loop);
         parent = loop;
-        in.loops[d] = f->failed ? 0 : ir_at(f, loop)->ref;
+        in.loops[d] = ir_at(f, loop)->ref;
     }
     if (f->failed)
         return opjit_rt_no_memory(p->error);
     TRY(stored_at(p, statement, in.loops, at));
     block innermost = { .parent = parent };
     const ir_ref value = opjit_ir_share(f, &innermost, opjit_ir_inline(&in, statement, rank, in.loops));
-    if (!f->failed)
-        opjit_ir_block_add(f, &innermost, opjit_ir_store(f, tensor, value, at));
+    opjit_ir_block_add(f, &innermost, opjit_ir_store(f, tensor, value, at));
     return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
 }
 
@@ -123,7 +122,7 @@ static opjit_status place_all(placer *p)
         }
     }
     place_rows_of p_rows = { .f = f, .sources = p->sources, .private_views = p->roots > 1, .blocks = !p->threads };
-    for (uint32_t i = 0, end; i < p->count && !f->failed; i = end) {
+    for (uint32_t i = 0, end; i < p->count; i = end) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         end = i + 1;
         if (p->items[i].is_root)

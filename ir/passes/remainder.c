@@ -50,14 +50,12 @@ static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
 /* A loop from lo to hi with a copy of the loop's body; 0: out of memory. */
 static ir_ref copy_loop(ir_func *f, ir_ref loop, ir_ref lo, ir_ref hi)
 {
-    const ir_ref copy = f->failed ? 0 : opjit_ir_for(f, lo, hi, 1);
+    const ir_ref copy = opjit_ir_for(f, lo, hi, 1);
     ir_map map = { 0 };
-    if (f->failed)
-        return 0;
     ir_map_set(f, &map, ir_at(f, loop)->ref, ir_at(f, copy)->ref);
     const ir_ref body = opjit_ir_remake_block(f, &map, ir_at(f, loop)->body);
     f->nodes[copy].body = body;
-    return f->failed ? 0 : copy;
+    return copy;
 }
 
 static bool is_cut(ir_func *f, ir_ref loop, int64_t size)
@@ -103,7 +101,7 @@ static ir_ref cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int6
         return 0;
     const ir_ref body = ir_at(f, rest)->body;
     const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, ir_at(f, rest)->ref, hi);
-    for (ir_ref r = body; r != 0 && !f->failed; r = ir_at(f, r)->next) {
+    for (ir_ref r = body; r != 0; r = ir_at(f, r)->next) {
         if (ir_at(f, r)->op != IR_UPD)
             continue;
         const ir_ref value = ir_operand(f, r, 0);
@@ -113,7 +111,7 @@ static ir_ref cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int6
         f->operands[ir_at(f, r)->first] = chosen;
     }
     f->operands[ir_at(f, loop)->first + 1] = whole;
-    return f->failed ? 0 : rest;
+    return rest;
 }
 
 bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w)

@@ -62,8 +62,7 @@ static void store(row_stage *s, block *list, uint32_t tensor, ir_ref value, ir_r
     memcpy(at, s->in.rows, s->r->rows * sizeof *at);
     if (s->r->rows < s->f->tensors[tensor].rank)
         at[s->r->rows] = last;
-    if (!s->f->failed)
-        opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
+    opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
 }
 
 /* The loops around what comes next: one more in the stage (length 1: none), or one in another. */
@@ -91,7 +90,7 @@ static ir_ref value_of(row_stage *s, ir_ref statement, block *list, ir_ref k, in
         at[count++] = ir_at(f, statement)->kind != 0 || length == 1 ? opjit_ir_index(f, 0) : k;
     if (ir_at(f, statement)->kind != 0)
         at[count++] = k;
-    return f->failed ? 0 : opjit_ir_share(f, list, opjit_ir_inline(&s->in, statement, count, at));
+    return opjit_ir_share(f, list, opjit_ir_inline(&s->in, statement, count, at));
 }
 
 static ir_ref make_loop(row_stage *s, int64_t length, block *out_inside)
@@ -111,13 +110,9 @@ static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref f
     block inside;
     const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, (uint32_t)n.imm);
     const ir_ref loop = make_loop(s, length, &inside);
-    if (f->failed)
-        return 0;
     const ir_ref own = ir_at(f, loop)->ref, k = ir_make2(f, IR_IADD, IR_INDEX, first, own);
     set_loops(s, own, length, outer, count);
     const ir_ref value = value_of(s, m->statement, &inside, k, length_of(f, m->statement, s->r->rows));
-    if (f->failed)
-        return 0;
     opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, ir_kind_is_arg((ir_kind)n.kind) ? own : 0));
     opjit_ir_block_add(f, list, acc);
     opjit_ir_block_add(f, list, loop);
@@ -133,22 +128,18 @@ static ir_ref add_blocks(row_stage *s, const row_member *m, int64_t length)
     const int64_t count = length / IR_REDUCE_BLOCK;
     const ir_ref total = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, 0);
     const ir_ref zero = opjit_ir_index(f, 0), size = opjit_ir_index(f, IR_REDUCE_BLOCK);
-    const ir_ref loop = f->failed ? 0 : opjit_ir_for(f, zero, opjit_ir_index(f, count), 1);
-    if (f->failed)
-        return 0;
+    const ir_ref loop = opjit_ir_for(f, zero, opjit_ir_index(f, count), 1);
     block inside = { .parent = loop };
     const ir_ref b = ir_at(f, loop)->ref;
     opjit_ir_block_add(f, &s->body, total);
     opjit_ir_block_add(f, &s->body, loop);
     const ir_ref acc = add_steps(s, m, &inside, ir_make2(f, IR_IMUL, IR_INDEX, b, size), IR_REDUCE_BLOCK, b, count);
-    if (!f->failed)
-        opjit_ir_block_add(f, &inside, opjit_ir_upd(f, total, opjit_ir_get(f, acc), 0));
+    opjit_ir_block_add(f, &inside, opjit_ir_upd(f, total, opjit_ir_get(f, acc), 0));
     if (length % IR_REDUCE_BLOCK == 0 || f->failed)
         return total;
     const ir_ref behind = opjit_ir_index(f, count * IR_REDUCE_BLOCK);
     const ir_ref rest = add_steps(s, m, &s->body, behind, length % IR_REDUCE_BLOCK, 0, 0);
-    if (!f->failed)
-        opjit_ir_block_add(f, &s->body, opjit_ir_upd(f, total, opjit_ir_get(f, rest), 0));
+    opjit_ir_block_add(f, &s->body, opjit_ir_upd(f, total, opjit_ir_get(f, rest), 0));
     return total;
 }
 
@@ -160,10 +151,8 @@ static void add_reduction(row_stage *s, const row_member *m)
     const bool blocks = s->r->blocks && length > IR_REDUCE_BLOCK && !ir_kind_is_arg((ir_kind)n.kind) && n.imm != 0;
     const ir_ref acc = blocks ? add_blocks(s, m, length)
                               : add_steps(s, m, &s->body, opjit_ir_index(f, 0), length, 0, 0);
-    const ir_ref let = f->failed ? 0 : opjit_ir_let(f, opjit_ir_get(f, acc)); /* folds its lanes once */
+    const ir_ref let = opjit_ir_let(f, opjit_ir_get(f, acc)); /* folds its lanes once */
     opjit_ir_block_add(f, &s->body, let);
-    if (f->failed)
-        return;
     s->r->sources[n.ref].row_value = let;
     if (m->outside)
         store(s, &s->body, n.ref, opjit_ir_get(f, let), opjit_ir_index(f, 0));
@@ -176,8 +165,6 @@ static void add_element(row_stage *s, const row_member *m)
     set_loops(s, 0, 1, 0, 0);
     const ir_ref let = opjit_ir_let(f, value_of(s, m->statement, &s->body, 0, 1));
     opjit_ir_block_add(f, &s->body, let);
-    if (f->failed)
-        return;
     s->r->sources[tensor].row_value = let;
     if (m->outside)
         store(s, &s->body, tensor, opjit_ir_get(f, let), opjit_ir_index(f, 0));
@@ -191,8 +178,6 @@ static void keep_row(row_stage *s, block *inside, uint32_t tensor, ir_ref value,
                       .strides = { 1 }, .align = 64 };
     row.bytes = (uint64_t)length * opjit_ir_type_size(row.type);
     const uint32_t scratch = opjit_ir_tensor(f, &row);
-    if (f->failed)
-        return;
     opjit_ir_block_add(f, inside, opjit_ir_store(f, scratch, value, &k));
     s->r->sources[tensor].scratch = scratch;
 }
@@ -203,8 +188,6 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     const uint32_t tensor = tensor_of(f, m->statement);
     block inside;
     const ir_ref loop = make_loop(s, length, &inside);
-    if (f->failed)
-        return;
     const ir_ref k = ir_at(f, loop)->ref;
     set_loops(s, k, length, 0, 0);
     const ir_ref value = value_of(s, m->statement, &inside, k, length);
@@ -227,14 +210,10 @@ static void add_scan(row_stage *s, const row_member *m)
     const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, 0);
     block inside;
     const ir_ref loop = make_loop(s, length, &inside);
-    if (f->failed)
-        return;
     const ir_ref k = ir_at(f, loop)->ref;
     set_loops(s, k, length, 0, 0);
     const ir_ref value = value_of(s, m->statement, &inside, k, length);
-    const ir_ref let = f->failed ? 0 : opjit_ir_let(f, opjit_ir_get(f, acc));
-    if (f->failed)
-        return;
+    const ir_ref let = opjit_ir_let(f, opjit_ir_get(f, acc));
     if (exclusive)
         opjit_ir_block_add(f, &inside, let);
     opjit_ir_block_add(f, &inside, opjit_ir_upd(f, acc, value, 0));
@@ -277,7 +256,7 @@ bool opjit_ir_place_rows(place_rows_of *r, block *stages)
     s.in = (inliner){ .f = f, .sources = r->sources, .private_views = r->private_views, .loops = { s.p },
                       .extents = { (uint64_t)rows } };
     set_rows(&s, &first);
-    for (uint32_t i = 0; i < r->count && !f->failed && !s.in.refused; i++) {
+    for (uint32_t i = 0; i < r->count && !s.in.refused; i++) {
         r->refused = i;
         const int64_t length = length_of(f, r->members[i].statement, r->rows);
         if (opjit_ir_scanned(f, r->members[i].statement) >= 0)

@@ -49,7 +49,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
     ir_func *f = s->f;
     block out = { .parent = parent };
     ir_ref next;
-    for (ir_ref r = ir_at(f, parent)->body; r != 0 && !f->failed; r = next) {
+    for (ir_ref r = ir_at(f, parent)->body; r != 0; r = next) {
         chain c = { 0 };
         next = ir_at(f, r)->next;
         if (ir_at(f, r)->op == IR_FOR)
@@ -107,7 +107,7 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
                     .target = env->target,
                     .threads = rt_target_team(env->target) > 0,
                     .beyond_caches = exceeds_caches(f, env->target) };
-    for (s.stage = f->body; s.stage != 0 && !f->failed; s.stage = ir_at(f, s.stage)->next) {
+    for (s.stage = f->body; s.stage != 0; s.stage = ir_at(f, s.stage)->next) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         if (ir_at(f, s.stage)->op != IR_STAGE)
             continue;

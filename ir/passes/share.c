@@ -120,13 +120,13 @@ static void share_node(sharer *s, ir_ref r, bool last)
         x->safe = x->safe && o->safe;
     }
     x->made = rebuilt(s, r);
-    if (last || f->failed || !x->safe || !ir_is_element((ir_type)n->type) || n->op == IR_LOAD ||
+    if (last || !x->safe || !ir_is_element((ir_type)n->type) || n->op == IR_LOAD ||
         !((x->uses > 1 && x->weight >= DEAR) || x->depth >= DEEP))
         return;
     const ir_ref let = opjit_ir_let(f, x->made);
     opjit_ir_block_add(f, s->list, let);
     ir_took(f, IR_STEP_SHARE);
-    x->made = let == 0 ? 0 : opjit_ir_get(f, let);
+    x->made = opjit_ir_get(f, let);
     x->weight = x->depth = 1;
 }
 
@@ -134,16 +134,16 @@ ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value)
 {
     sharer s = { .f = f, .list = list };
     uint32_t operands;
-    const uint32_t count = f->failed ? 0 : count_nodes(f, value, &operands);
-    if (count < DEAR || f->failed)
-        return f->failed ? 0 : value;
+    const uint32_t count = count_nodes(f, value, &operands);
+    if (count < DEAR)
+        return value;
     s.order = ARENA_ARRAY(&f->scratch, ir_ref, count);
     s.shapes = ARENA_ARRAY(&f->scratch, shape, count);
     if (s.order == NULL || s.shapes == NULL || !list_nodes(&s, value, operands + 1)) {
         f->failed = true;
         return 0;
     }
-    for (uint32_t i = 0; i < s.count && !f->failed; i++)
+    for (uint32_t i = 0; i < s.count; i++)
         share_node(&s, s.order[i], i + 1 == s.count);
-    return f->failed ? 0 : shape_of(&s, value)->made;
+    return shape_of(&s, value)->made;
 }

@@ -157,7 +157,7 @@ static void find_conditions(splitter *s)
     loop_body b;
     if (!opjit_ir_look_at_body(f, s->loop, &b))
         return;
-    for (uint32_t k = 0; k < b.seen.count && !f->failed; k++) {
+    for (uint32_t k = 0; k < b.seen.count; k++) {
         const ir_ref r = b.seen.nodes[k];
         const ir_op op = (ir_op)ir_at(f, r)->op;
         if ((op == IR_EQ || op == IR_NE || op == IR_LT || op == IR_LE) &&
@@ -202,7 +202,7 @@ static uint32_t cut_piece(splitter *s, uint32_t at, uint32_t number)
     ir_func *f = s->f;
     piece *p = &s->pieces[at];
     const ir_ref bound = ir_make3(f, IR_CLAMP, IR_INDEX, s->cuts[number].at, p->lo, p->hi);
-    const bool none_before = !f->failed && opjit_ir_proves_le(f, bound, p->lo, 0);
+    const bool none_before = opjit_ir_proves_le(f, bound, p->lo, 0);
     if (f->failed || none_before || opjit_ir_proves_le(f, p->hi, bound, 0)) {
         p->sides[number] = !none_before;
         return 1;
@@ -218,7 +218,7 @@ static uint32_t cut_piece(splitter *s, uint32_t at, uint32_t number)
 
 static void cut_pieces(splitter *s)
 {
-    for (uint32_t number = 0; number < s->cut_count && !s->f->failed; number++) {
+    for (uint32_t number = 0; number < s->cut_count; number++) {
         for (uint32_t i = 0; i < s->piece_count;) {
             piece *p = &s->pieces[i];
             p->sides[number] = known_side(s, p, number);
@@ -315,7 +315,7 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
     merge_pieces(s);
     stage->loops += (s->piece_count - 1) * each;
     ir_took(f, IR_STEP_CUT);
-    for (uint32_t i = 0; i < s->piece_count && !f->failed; i++) {
+    for (uint32_t i = 0; i < s->piece_count; i++) {
         ir_map map = { 0 };
         const ir_ref made = opjit_ir_for(f, s->pieces[i].lo, s->pieces[i].hi, 1);
         if (made == 0)
@@ -324,8 +324,7 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
         const ir_ref body = opjit_ir_remake_block(f, &map, s->pieces[i].body);
         f->nodes[made].body = body;
         opjit_ir_block_add(f, out, made);
-        if (!f->failed)
-            opjit_ir_note_known(stage, out->parent, made);
+        opjit_ir_note_known(stage, out->parent, made);
     }
     return true;
 }
@@ -349,14 +348,14 @@ static bool split_block(stage_split *stage, ir_ref parent)
     bool changed = false;
     ir_ref next;
     block cut_list = { .parent = parent }, list = { .parent = parent }, loops = { 0 };
-    for (ir_ref s = ir_at(f, parent)->body; s != 0 && !f->failed; s = next) {
+    for (ir_ref s = ir_at(f, parent)->body; s != 0; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR)
             changed = split_loop(stage, &cut_list, s) || changed;
         else
             opjit_ir_block_add(f, &cut_list, s);
     }
-    for (ir_ref s = cut_list.first; s != 0 && !f->failed; s = next) {
+    for (ir_ref s = cut_list.first; s != 0; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR) {
             changed = split_block(stage, s) || changed; /* as deep as loops nest: rule V16 */
@@ -377,7 +376,7 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
     *out_changed = false;
     if (f->stage >= IR_SPLIT)
         return OPJIT_OK; /* what the limits left as a select stays one */
-    for (ir_ref s = f->body; s != 0 && !f->failed; s = ir_at(f, s)->next) {
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         if (ir_at(f, s)->op != IR_STAGE)
             continue;
@@ -388,9 +387,8 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
         stage->root = s;
         stage->stores = opjit_ir_count_stores(f, s);
         stage->loops = opjit_ir_count_for(f, ir_at(f, s)->body);
-        *out_changed = (!f->failed && split_block(stage, s)) || *out_changed;
-        if (!f->failed)
-            opjit_ir_drop_known(stage);
+        *out_changed = split_block(stage, s) || *out_changed;
+        opjit_ir_drop_known(stage);
         opjit_rt_arena_rewind(&f->scratch, mark);
     }
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;

@@ -71,7 +71,7 @@ static void add_syncs(gridder *g, ir_ref parent, touched *before)
 {
     ir_func *f = g->f;
     ir_ref last = 0;
-    for (ir_ref s = ir_at(f, parent)->body; s != 0 && !f->failed; last = s, s = ir_at(f, s)->next) {
+    for (ir_ref s = ir_at(f, parent)->body; s != 0; last = s, s = ir_at(f, s)->next) {
         const touched own = touches(f, s);
         const bool is_uniform = ir_at(f, s)->op == IR_FOR && !(ir_at(f, s)->flags & IR_FOR_SPREAD);
         if (meets(*before, own, g->once)) {

@@ -130,14 +130,13 @@ ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     ir_ref top = 0;
     if (columns > length && !f->failed) {
         top = nested_for(f, &around, zero, opjit_ir_index(f, (columns + length - 1) / length));
-        if (!f->failed)
-            bounds(f, ir_at(f, top)->ref, length, columns, &lo, &hi);
+        bounds(f, ir_at(f, top)->ref, length, columns, &lo, &hi);
     }
     bounds(f, band, width, rows, &row_lo, &row_hi);
     const ir_ref row = nested_for(f, &around, row_lo, row_hi);
     *out_loop = nested_for(f, &around, lo, hi);
     if (n->inner == 0)
         *out_top = top != 0 ? top : row;
-    n->row_var = f->failed ? 0 : ir_at(f, row)->ref;
-    return f->failed ? 0 : stage;
+    n->row_var = ir_at(f, row)->ref;
+    return stage;
 }
