@@ -66,7 +66,7 @@ typedef struct ir_node {
     uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
     uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
     uint8_t flags;    /* FOR: IR_FOR_... */
-    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TURN: rows of a block; STAGE: threads of a team, 0: one */
+    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TRANSPOSE: rows of a block; STAGE: threads of a team, 0: one */
     uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;
@@ -85,8 +85,8 @@ enum {
     IR_FOR_HEAD = 8,   /* the begin of a row, stored as a whole line from lo on */
     IR_FOR_TAIL = 16,  /* the end of a row, stored as a whole line up to hi */
     IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage goes on in memory where this one ends */
-    IR_FOR_TURN = 64,  /* vec iterations, and vec of the one loop inside, are a block that is turned in registers */
-    IR_FOR_SPREAD = 128, /* over the threads of the team of the stage, vec iterations at a time */
+    IR_FOR_TRANSPOSE = 64,  /* vec iterations, and vec of the one loop inside, are a block that is transposed in registers */
+    IR_FOR_DISTRIBUTE = 128, /* over the threads of the team of the stage, vec iterations at a time */
 };
 enum { IR_STAGE_ALONE = 1 }; /* STAGE: a team is a block, since its threads meet, and only a block's can */
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
@@ -118,11 +118,11 @@ typedef struct ir_param {
 } ir_param;
 
 /* How far a function has come; the verifier's rules depend on it.  Printed as `after NAME`, value form without. */
-typedef enum ir_stage {
-    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_IDENTITY, IR_SCHEDULED, IR_EXPANDED, IR_GRIDDED,
-    IR_STAGE_COUNT
-} ir_stage;
-const char *opjit_ir_stage_name(ir_stage stage); /* "lower", "fold", "place", ... */
+typedef enum ir_phase {
+    IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_CLEANED, IR_SCHEDULED, IR_EXPANDED, IR_GRIDDED,
+    IR_PHASE_COUNT
+} ir_phase;
+const char *opjit_ir_phase_name(ir_phase stage); /* "lower", "fold", "place", ... */
 
 /* What passes are made of: steps.def says what each does. */
 typedef enum ir_step {
@@ -133,7 +133,7 @@ typedef enum ir_step {
 } ir_step;
 typedef struct ir_step_info {
     const char *name, *what;
-    ir_stage leaves; /* of its pass */
+    ir_phase leaves; /* of its pass */
 } ir_step_info;
 extern const ir_step_info opjit_ir_steps[IR_STEP_COUNT];
 
@@ -159,7 +159,7 @@ typedef struct ir_func {
     ir_walks walks;
     const char *name;       /* [A-Za-z0-9_]+ */
     const char *target;     /* canonical text; NULL: none yet */
-    ir_stage stage;
+    ir_phase phase;
     ir_node *nodes;         uint32_t node_count, node_capacity;
     ir_ref *operands;       uint32_t operand_count, operand_capacity;
     ir_tensor *tensors;     uint32_t tensor_count, tensor_capacity; /* [0] unused; inputs, then outputs, then others */
@@ -281,7 +281,7 @@ opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocat
                             opjit_error *error);
 
 /* --- verifier (verify.c) --------------------------------------------------------------------------------------- */
-/* Checks rules V1 ... V18 as far as f->stage has them; the message begins with the rule's number, "V3 %4 load: ...".
+/* Checks rules V1 ... V18 as far as f->phase has them; the message begins with the rule's number, "V3 %4 load: ...".
  * INTERNAL: a rule is broken; LIMIT: it is a rule that takes a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
 /* The same, with the proofs (V6 to V8, V12, V15) that do not succeed counted: statements, loops, tensors, stages. */
@@ -300,17 +300,17 @@ typedef struct ir_pass_env {
 
 typedef struct ir_pass {
     const char *name;
-    ir_stage leaves;   /* f->stage after it */
+    ir_phase leaves;   /* f->phase after it */
     /* Pure function of (f, env), idempotent; *out_changed tells whether anything changed. */
     opjit_status (*run)(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 } ir_pass;
 /* fold, place, collapse, split, identity, schedule, expand, grid; ends with a NULL name */
 extern const ir_pass opjit_ir_passes[];
 
-/* Runs every pass that leaves a later stage than f->stage, up to and including the one that leaves `last`. */
-opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error);
+/* Runs every pass that leaves a later stage than f->phase, up to and including the one that leaves `last`. */
+opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_phase last, opjit_error *error);
 /* What the last pass for the target leaves: pass grid is for GPUs. */
-static inline ir_stage opjit_ir_last_pass(const rt_target *t)
+static inline ir_phase opjit_ir_last_pass(const rt_target *t)
 {
     return rt_target_team(t) > 0 ? IR_GRIDDED : IR_EXPANDED;
 }

@@ -161,7 +161,7 @@ static opjit_status plan_loop(planner *p, ir_ref loop)
     *var = (cg_info){ .vary = 1u << p->depth, .inside = 1u << p->depth, .weight = 1, .seen = true };
     p->f->streams |= n->op == IR_FOR && (n->flags & IR_FOR_NT) != 0;
     const bool spread = p->spread;
-    p->spread = spread || (n->op == IR_FOR && (n->flags & IR_FOR_SPREAD) != 0);
+    p->spread = spread || (n->op == IR_FOR && (n->flags & IR_FOR_DISTRIBUTE) != 0);
     p->innermost = n->ref;
     p->depth++;
     TRY(plan_block(p, n->body));

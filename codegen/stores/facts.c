@@ -57,7 +57,7 @@ static bool is_over_rows(const cg_func *f, const ir_node *n)
     ir_ref s = n->body;
     while (s && ir_at(f->ir, s)->op == IR_LET)
         s = ir_at(f->ir, s)->next;
-    return (n->flags & IR_FOR_TURN) && has_vectors(n) && s && ir_at(f->ir, s)->op == IR_FOR && !ir_at(f->ir, s)->next &&
+    return (n->flags & IR_FOR_TRANSPOSE) && has_vectors(n) && s && ir_at(f->ir, s)->op == IR_FOR && !ir_at(f->ir, s)->next &&
            !is_edge(f, s) && !has_loop(f->ir, ir_at(f->ir, s)->body);
 }
 
@@ -136,7 +136,7 @@ void opjit_cg_find_facts(const cg_func *f, ir_ref around, ir_ref loop, uint32_t 
     is->unroll = is->rows ? n->vec : n->unroll > 1 && n->unroll <= CG_MOST_COPIES && !is->nested ? n->unroll : 1;
     is->bits = data_bits(f->ir, n->body);
     is->arithmetic = has_arithmetic(f->ir, n->body);
-    is->distributed = (n->flags & IR_FOR_SPREAD) != 0;
+    is->distributed = (n->flags & IR_FOR_DISTRIBUTE) != 0;
     is->updates = ir_at(f->ir, n->body)->op == IR_UPD;
     is->nontemporal = (n->flags & IR_FOR_NT) != 0;
     is->maskable = vectors && is_maskable(f, n);

@@ -47,7 +47,7 @@ cg_two_rows opjit_cg_find_two_rows(const cg_func *f, const cg_facts *is)
     const ir_ref row = ir_at(f->ir, is->around)->ref;
     const ir_node *n = ir_at(f->ir, is->loop);
     int64_t growth;
-    if (!is->alone || is->lanes < 2 || is->nontemporal || (n->flags & IR_FOR_TURN) != 0 || !only_stores(f, is) ||
+    if (!is->alone || is->lanes < 2 || is->nontemporal || (n->flags & IR_FOR_TRANSPOSE) != 0 || !only_stores(f, is) ||
         !ir_is_index_const(f->ir, is->lo) || !ir_is_index_const(f->ir, is->hi) || ir_index_value(f->ir, is->lo) != 0)
         return none;
     const cg_access a = opjit_cg_access_of(f, is->body);

@@ -296,11 +296,11 @@ typedef struct making {
     double start;
 } making;
 
-/* The variant for all buffers through the passes; it is looked at where pass identity has left it, too. */
+/* The variant for all buffers through the passes; it is looked at where pass cleanup has left it, too. */
 static opjit_status make_base(const making *m, ir_func *base, sharing *list, uint32_t count, opjit_error *error)
 {
     if (count != 0) {
-        TRY(opjit_ir_run_passes(base, &m->env, IR_IDENTITY, error));
+        TRY(opjit_ir_run_passes(base, &m->env, IR_CLEANED, error));
         TRY(judge_base(base, true, list, count, error));
     }
     TRY(opjit_ir_run_passes(base, &m->env, opjit_ir_last_pass(m->env.target), error));

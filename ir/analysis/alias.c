@@ -346,10 +346,10 @@ static bool is_own(const ir_accesses *a, const site *load, const site *store)
 static bool are_in_order(const meeting *m)
 {
     const ir_func *f = m->a->f;
-    if (f->stage < IR_GRIDDED || ir_at(f, m->loops[0])->vec <= 1)
+    if (f->phase < IR_GRIDDED || ir_at(f, m->loops[0])->vec <= 1)
         return true;
     for (uint32_t i = 1; i < m->loop_count; i++)
-        if (ir_at(f, m->loops[i])->flags & IR_FOR_SPREAD)
+        if (ir_at(f, m->loops[i])->flags & IR_FOR_DISTRIBUTE)
             return true;
     for (ir_ref s = m->load_side; s != 0 && s != m->store_side; s = ir_at(f, s)->next)
         if (ir_at(f, s)->op == IR_SYNC)

@@ -64,10 +64,10 @@ const char *opjit_ir_kind_name(ir_kind k)
     return (uint32_t)k < IR_KIND_COUNT ? names[k] : "?";
 }
 
-const char *opjit_ir_stage_name(ir_stage stage)
+const char *opjit_ir_phase_name(ir_phase stage)
 {
-    static const char *const names[IR_STAGE_COUNT] = {
-        "lower", "fold", "place", "collapse", "split", "identity", "schedule", "expand", "grid",
+    static const char *const names[IR_PHASE_COUNT] = {
+        "lower", "fold", "place", "collapse", "split", "cleanup", "schedule", "expand", "grid",
     };
-    return (uint32_t)stage < IR_STAGE_COUNT ? names[stage] : "?";
+    return (uint32_t)stage < IR_PHASE_COUNT ? names[stage] : "?";
 }

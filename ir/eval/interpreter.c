@@ -352,7 +352,7 @@ static void run_loop(machine *m, ir_ref statement, int64_t lo, int64_t hi, uint6
         m->innermost = i;
         if (m->race && loop->op == IR_STAGE)
             m->race->team = (uint64_t)i + 1;
-        else if (m->race && (loop->flags & IR_FOR_SPREAD))
+        else if (m->race && (loop->flags & IR_FOR_DISTRIBUTE))
             m->race->lane = opjit_ir_race_lane(m->race, statement, lo, i);
         run_block(m, loop->body);
         if ((uint64_t)hi - (uint64_t)i <= step_size) /* unsigned: the next i may not exist */
@@ -415,7 +415,7 @@ static opjit_status run_stage(machine *m, opjit_error *error)
     if (hi < 0 || m->run->end > (uint64_t)hi)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage,
                                   (long long)hi, (unsigned long long)m->run->end);
-    if (f->stage >= IR_GRIDDED)
+    if (f->phase >= IR_GRIDDED)
         status = map_race(m, &race, ir_at(f, stage)->vec, error);
     if (status == OPJIT_OK && m->run->begin < m->run->end)
         run_loop(m, stage, (int64_t)m->run->begin, (int64_t)m->run->end, 1);
@@ -538,7 +538,7 @@ static bool has_accumulator(const ir_node *n) { return n->op == IR_ACC || n->kin
 static opjit_status init_machine(machine *m, opjit_error *error)
 {
     const ir_func *f = m->f;
-    m->section = find_section(f, f->stage >= IR_PLACED ? m->run->stage : 0);
+    m->section = find_section(f, f->phase >= IR_PLACED ? m->run->stage : 0);
     const uint32_t nodes = m->section.end - m->section.first;
     for (ir_ref r = m->section.first; r < m->section.end; r++)
         m->accumulator_count += has_accumulator(ir_at(f, r));
@@ -551,7 +551,7 @@ static opjit_status init_machine(machine *m, opjit_error *error)
     for (ir_ref r = m->section.first; r < m->section.end; r++)
         if (has_accumulator(ir_at(f, r)))
             *value_of(m, r) = count++;
-    return f->stage < IR_PLACED ? own_values(m, error) : OPJIT_OK;
+    return f->phase < IR_PLACED ? own_values(m, error) : OPJIT_OK;
 }
 
 static opjit_status report_wrong(const machine *m, opjit_error *error)
@@ -578,7 +578,7 @@ opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error
 {
     machine m = { .f = f, .run = run };
     opjit_status status = init_machine(&m, error);
-    if (status == OPJIT_OK && f->stage >= IR_PLACED)
+    if (status == OPJIT_OK && f->phase >= IR_PLACED)
         status = run_stage(&m, error);
     else if (status == OPJIT_OK)
         run_values(&m);

@@ -130,7 +130,7 @@ uint32_t opjit_ir_race_lane(const ir_race *r, ir_ref loop, int64_t lo, int64_t i
 {
     const ir_node *n = ir_at(r->f, loop);
     const uint32_t group = n->vec > 1 ? n->vec : 1;
-    if (!(n->flags & IR_FOR_SPREAD) || r->threads < 2)
+    if (!(n->flags & IR_FOR_DISTRIBUTE) || r->threads < 2)
         return RACE_ALL;
     if (group == 1 && updates(r->f, n->body)) {
         const uint64_t warp = (uint64_t)i / IR_REDUCE_BLOCK % IR_REDUCE_LANES;

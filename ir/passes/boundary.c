@@ -5,14 +5,14 @@
  * Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole groups G: piece k runs from
  * u = up(b_k, G) to d = down(b_k+1, G), and the groups between d and the next u hold the cut and choose by element.
  * Every d and u is clamped between the one before it and the row's last whole group, so the loops meet exactly whatever
- * the distances of the cuts are; a piece narrower than a group is inside a seam and has no loop.  What is left of the
+ * the distances of the cuts are; a piece narrower than a group is inside a boundary and has no loop.  What is left of the
  * row after its last whole group is one more loop that chooses.
  * A group is as many vectors as a round of the unrolled loops stores, so that these have no remainders. */
 #include "ir/passes/schedule.h"
 
 enum {
-    SEAM_VECTORS = 8,   /* most in a group that has seams */
-    SEAM_BYTES = 256,   /* and most, in rows of more than one group: a seam reads on average half of it in vain */
+    BOUNDARY_VECTORS = 8,   /* most in a group that has boundaries */
+    BOUNDARY_BYTES = 256,   /* and most, in rows of more than one group: a boundary reads on average half of it in vain */
     FILL_VECTORS = 512, /* of a row whose pieces of one value are stored as fills */
 };
 
@@ -110,7 +110,7 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
     return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
 }
 
-/* --- seams -------------------------------------------------------------------------------------------------------- */
+/* --- boundaries -------------------------------------------------------------------------------------------------------- */
 
 /* What piece i of the chain stores, with var for its variable; *map then has that in it. */
 static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_map *map)
@@ -143,7 +143,7 @@ static bool is_one_round(const scheduler *s, const chain *c)
     return opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) <= c->lanes * s->team;
 }
 
-/* Elements that are stored together.  Seams cost more than what they are between, and are whole groups too. */
+/* Elements that are stored together.  Boundaries cost more than what they are between, and are whole groups too. */
 static int64_t group_of(scheduler *s, const chain *c)
 {
     if (s->threads)
@@ -151,8 +151,8 @@ static int64_t group_of(scheduler *s, const chain *c)
     const work w = { .cost = c->uniform ? 0 : c->cost, .math = c->math, .store = c->uniform ? c->loops[0] : 0 };
     const int64_t unroll = opjit_ir_unroll_of(s, c->bounds[0], c->bounds[c->count], &w, c->lanes);
     const int64_t vectors = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes;
-    if (!c->uniform && vectors > SEAM_VECTORS && unroll * s->target->vector_bytes > SEAM_BYTES)
-        return c->lanes * SEAM_BYTES / s->target->vector_bytes;
+    if (!c->uniform && vectors > BOUNDARY_VECTORS && unroll * s->target->vector_bytes > BOUNDARY_BYTES)
+        return c->lanes * BOUNDARY_BYTES / s->target->vector_bytes;
     const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row: a fill then */
     const bool is_long = vectors >= LONE_UNROLL;
     return c->lanes * (one_point && is_long ? LONE_UNROLL : unroll < STORE_UNROLL ? unroll : STORE_UNROLL);
@@ -162,7 +162,7 @@ static int64_t group_of(scheduler *s, const chain *c)
 static bool is_short(const scheduler *s, const chain *c)
 {
     const int64_t longest = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]);
-    return !s->threads && !c->edges && (longest == c->group || (c->cost <= 1 && longest <= c->lanes * SEAM_VECTORS));
+    return !s->threads && !c->edges && (longest == c->group || (c->cost <= 1 && longest <= c->lanes * BOUNDARY_VECTORS));
 }
 
 /* Of three pieces, where the outer two store the same, that is computed, and chosen, once; 0: they don't. */
@@ -249,7 +249,7 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     opjit_ir_block_add(f, out, loop);
     const bool vectors = opjit_ir_find_work(f, loop, &w);
     const int64_t group = c->group / c->lanes;
-    const int64_t rest = group > SEAM_VECTORS ? SEAM_VECTORS : 1;
+    const int64_t rest = group > BOUNDARY_VECTORS ? BOUNDARY_VECTORS : 1;
     if (vectors && s->threads) /* a round of the team is the group */
         opjit_ir_set_vector(s, loop, &w, first != last ? 1 : 0, c->edges);
     else if (vectors)

@@ -93,7 +93,7 @@ bool opjit_ir_remove_idle(ir_func *f)
     return changed;
 }
 
-opjit_status opjit_ir_pass_identity(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
+opjit_status opjit_ir_pass_cleanup(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
     (void)env;
     *out_changed = opjit_ir_remove_idle(f);

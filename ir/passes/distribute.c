@@ -69,7 +69,7 @@ static bool stores_to(const ir_func *f, ir_ref first, uint32_t root)
     return false;
 }
 
-static bool spreads_block(ir_func *f, ir_ref loop, ir_ref first)
+static bool distributes_block(ir_func *f, ir_ref loop, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
         const ir_node n = *ir_at(f, s);
@@ -79,17 +79,17 @@ static bool spreads_block(ir_func *f, ir_ref loop, ir_ref first)
         const bool own = n.op == IR_UPD && contains(f, ir_at(f, loop)->body, n.ref);
         if (n.op == IR_UPD && !own && (first != ir_at(f, loop)->body || ir_at(f, n.ref)->imm != IR_REDUCE_LANES))
             return false;
-        if (n.op == IR_SYNC || !spreads_block(f, loop, n.body))
+        if (n.op == IR_SYNC || !distributes_block(f, loop, n.body))
             return false;
     }
     return true;
 }
 
 /* Whether the loop's iterations can go to any thread, each at any time. */
-static bool spreads(ir_func *f, ir_ref loop)
+static bool distributes(ir_func *f, ir_ref loop)
 {
     const ir_ref body = ir_at(f, loop)->body;
-    if (ir_at(f, loop)->imm != 1 || !spreads_block(f, loop, body))
+    if (ir_at(f, loop)->imm != 1 || !distributes_block(f, loop, body))
         return false;
     const ir_reach seen = opjit_ir_reach(f, body);
     if (seen.nodes == NULL)
@@ -106,15 +106,15 @@ static bool spreads(ir_func *f, ir_ref loop)
 }
 
 /* The innermost loops that can be; *found: there are some in the list. */
-static bool mark_spread(ir_func *f, ir_ref first)
+static bool mark_distributed(ir_func *f, ir_ref first)
 {
     bool found = false;
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
         if (ir_at(f, s)->op != IR_FOR)
             continue;
-        bool inside = has_loop(f, ir_at(f, s)->body) && mark_spread(f, ir_at(f, s)->body);
-        if (!inside && spreads(f, s)) {
-            f->nodes[s].flags |= IR_FOR_SPREAD;
+        bool inside = has_loop(f, ir_at(f, s)->body) && mark_distributed(f, ir_at(f, s)->body);
+        if (!inside && distributes(f, s)) {
+            f->nodes[s].flags |= IR_FOR_DISTRIBUTE;
             ir_took(f, IR_STEP_DISTRIBUTE);
             inside = true;
         }
@@ -127,23 +127,23 @@ static bool mark_spread(ir_func *f, ir_ref first)
 
 typedef struct acc_use {
     ir_ref acc;
-    bool spread, alike; /* updated in loops that are spread; in others */
+    bool distributed, alike; /* updated in loops that are distributed; in others */
     bool read_apart;    /* read where threads are not together */
 } acc_use;
 
-/* around: the spread loop around the list, 0: none. */
+/* around: the distributed loop around the list, 0: none. */
 static void find_uses(ir_func *f, ir_ref first, ir_ref around, acc_use *use)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
         const ir_node *n = ir_at(f, s);
-        const bool is_spread = n->op == IR_FOR && (n->flags & IR_FOR_SPREAD) != 0;
+        const bool is_distributed = n->op == IR_FOR && (n->flags & IR_FOR_DISTRIBUTE) != 0;
         if (n->op == IR_UPD && n->ref == use->acc) {
-            use->spread = use->spread || around != 0;
+            use->distributed = use->distributed || around != 0;
             use->alike = use->alike || around == 0;
         }
         for (uint32_t i = 0; around != 0 && i < n->count; i++)
             use->read_apart = use->read_apart || opjit_ir_uses(f, ir_operand(f, s, i), use->acc);
-        find_uses(f, n->body, around != 0 ? around : is_spread ? s : 0, use);
+        find_uses(f, n->body, around != 0 ? around : is_distributed ? s : 0, use);
     }
 }
 
@@ -155,16 +155,16 @@ static void join(ir_func *f, ir_ref first, ir_ref acc)
             continue;
         for (ir_ref u = ir_at(f, s)->body; u != 0; u = ir_at(f, u)->next)
             if (ir_at(f, u)->op == IR_UPD && ir_at(f, u)->ref == acc)
-                f->nodes[s].flags &= (uint8_t)~IR_FOR_SPREAD;
+                f->nodes[s].flags &= (uint8_t)~IR_FOR_DISTRIBUTE;
         join(f, ir_at(f, s)->body, acc);
     }
 }
 
-/* Whether the accumulator stands in a spread loop: it is one thread's. */
+/* Whether the accumulator stands in a distributed loop: it is one thread's. */
 static bool is_private(const ir_func *f, ir_ref first, ir_ref acc)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
-        if (ir_at(f, s)->op == IR_FOR && (ir_at(f, s)->flags & IR_FOR_SPREAD ? contains(f, ir_at(f, s)->body, acc)
+        if (ir_at(f, s)->op == IR_FOR && (ir_at(f, s)->flags & IR_FOR_DISTRIBUTE ? contains(f, ir_at(f, s)->body, acc)
                                                                               : is_private(f, ir_at(f, s)->body, acc)))
             return true;
     return false;
@@ -181,7 +181,7 @@ static bool settle_accumulator(ir_func *f, ir_ref body, ir_ref first)
         if (ir_at(f, s)->op != IR_ACC || is_private(f, body, s))
             continue;
         find_uses(f, body, 0, &use);
-        if (use.spread && (use.alike || use.read_apart)) {
+        if (use.distributed && (use.alike || use.read_apart)) {
             join(f, body, s);
             return true;
         }
@@ -192,7 +192,7 @@ static bool settle_accumulator(ir_func *f, ir_ref body, ir_ref first)
 void opjit_ir_distribute(ir_func *f, ir_ref stage)
 {
     const ir_ref body = ir_at(f, stage)->body;
-    mark_spread(f, body);
+    mark_distributed(f, body);
     while (settle_accumulator(f, body, body))
         ;
 }

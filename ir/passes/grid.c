@@ -2,8 +2,8 @@
 /* grid.c - stages for a grid of threads: the last pass for GPUs.
  *
  * An iteration of a stage is done by a team, the threads of a warp, which run in lock step; or by one thread, where
- * nothing in it can be shared out.  Loops whose iterations don't need each other are marked `spread`: group g of `vec`
- * iterations goes to thread g modulo the team.  Loops that update accumulators of 32 lanes are spread one by one, k to
+ * nothing in it can be shared out.  Loops whose iterations don't need each other are marked `distributed`: group g of `vec`
+ * iterations goes to thread g modulo the team.  Loops that update accumulators of 32 lanes are distributed one by one, k to
  * thread k modulo 32: so thread l has lane l, and the order of reductions is what it is everywhere.  What is outside of
  * such loops is computed by all threads alike, and stored by thread 0.  A `sync` stands wherever a thread may touch
  * memory that another one has stored, or has read and must have read.  As a program the function stays what it was. */
@@ -48,14 +48,14 @@ static void set_attributes(gridder *g, ir_ref first)
         ir_node *n = &f->nodes[s];
         if (n->op != IR_FOR)
             continue;
-        const bool is_spread = (n->flags & IR_FOR_SPREAD) != 0;
-        g->any = g->any || is_spread;
-        if (!is_spread || updates(f, n->body) || (n->vec > 1 && !stores_whole(g, s)))
+        const bool is_distributed = (n->flags & IR_FOR_DISTRIBUTE) != 0;
+        g->any = g->any || is_distributed;
+        if (!is_distributed || updates(f, n->body) || (n->vec > 1 && !stores_whole(g, s)))
             f->nodes[s].vec = 0;
         n = &f->nodes[s]; /* what looks at it may have added nodes */
-        if (!is_spread)
+        if (!is_distributed)
             n->unroll = 0;
-        n->flags &= IR_FOR_SPREAD;
+        n->flags &= IR_FOR_DISTRIBUTE;
         set_attributes(g, n->body);
     }
 }
@@ -65,7 +65,7 @@ static bool meet(const ir_func *f, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
         if (ir_at(f, s)->op == IR_SYNC || ir_at(f, s)->op == IR_ACC ||
-            (!(ir_at(f, s)->flags & IR_FOR_SPREAD) && meet(f, ir_at(f, s)->body)))
+            (!(ir_at(f, s)->flags & IR_FOR_DISTRIBUTE) && meet(f, ir_at(f, s)->body)))
             return true;
     return false;
 }
@@ -91,7 +91,7 @@ static void grid_stage(gridder *g, ir_ref stage)
 opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
     *out_changed = false;
-    if (f->stage >= IR_GRIDDED)
+    if (f->phase >= IR_GRIDDED)
         return OPJIT_OK;
     if (env->target == NULL || rt_target_team(env->target) == 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "pass grid is for GPUs, and the target is %s",

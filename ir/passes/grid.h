@@ -8,7 +8,7 @@
 typedef struct gridder {
     ir_func *f;
     const rt_target *target;
-    bool any;      /* some loop of the stage is spread */
+    bool any;      /* some loop of the stage is distributed */
     uint64_t once; /* tensors whose elements are stored once, as bits like those of touched */
 } gridder;
 

@@ -55,7 +55,7 @@ static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
 
 /* Whether some coordinate of the item, with more than one value, is in none of the load's: it is read again and
  * again. */
-static bool is_spread(const ir_func *f, ir_ref statement, ir_ref load)
+static bool is_repeated(const ir_func *f, ir_ref statement, ir_ref load)
 {
     for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++) {
         const ir_ref var = opjit_ir_coordinate(f, statement, d);
@@ -97,7 +97,7 @@ static void add_site(placer *p, item *reader, ir_ref load)
     site *s = new_site(p);
     if (s == NULL)
         return;
-    *s = (site){ .load = load, .def = p->item_of[root] - 1, .identity = own, .spread = is_spread(f, reader->statement, load),
+    *s = (site){ .load = load, .def = p->item_of[root] - 1, .identity = own, .repeated = is_repeated(f, reader->statement, load),
                  .unsafe = !opjit_ir_in_bounds(f, load) };
     if (tensor != root) {
         const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;
@@ -194,7 +194,7 @@ static void note_root(item *d, const site *s, const item *reader)
     d->mixed = d->first_root != d->last_root;
     d->root = first;
     d->aligned = d->aligned && reader->aligned;
-    d->spread = d->spread || s->spread || (reader->spread && !reader->temp);
+    d->repeated = d->repeated || s->repeated || (reader->repeated && !reader->temp);
     d->instances += reader->instances;
     d->instances = d->instances < MAX_WEIGHT ? d->instances : MAX_WEIGHT;
 }
@@ -205,7 +205,7 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
     if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
         return true;
     if (single)
-        return d->dear && d->spread;
+        return d->dear && d->repeated;
     return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
 }
 
@@ -222,7 +222,7 @@ static void decide(placer *p, uint32_t number)
     if (x->is_root) {
         x->root = number;
         x->aligned = true;
-        x->mixed = x->spread = false;
+        x->mixed = x->repeated = false;
         x->instances = 1;
         p->roots++;
     } else if ((x->aligned && !x->mixed) || (x->same && above == 1)) {

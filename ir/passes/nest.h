@@ -31,7 +31,7 @@ typedef struct nest {
     block body;                            /* of the new stage */
     bool tiled; /* tile.c: the inner loop's position and the one before it are walked in tiles */
     bool threads; /* a GPU: caches that all share take the place of tiles */
-    bool plain; /* and nothing but loads depends on where it is: tiles that can be turned in registers */
+    bool plain; /* and nothing but loads depends on where it is: tiles that can be transposed in registers */
     ir_ref outer_var, row_var, inner_var;
     ir_ref runs[NEST_RANK][NEST_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */
 } nest;

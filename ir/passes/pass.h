@@ -112,7 +112,7 @@ opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_ch
 opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_identity(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+opjit_status opjit_ir_pass_cleanup(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 opjit_status opjit_ir_pass_expand(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);

@@ -9,7 +9,7 @@ const ir_pass opjit_ir_passes[] = {
     { "place", IR_PLACED, opjit_ir_pass_place },
     { "collapse", IR_COLLAPSED, opjit_ir_pass_collapse },
     { "split", IR_SPLIT, opjit_ir_pass_split },
-    { "identity", IR_IDENTITY, opjit_ir_pass_identity },
+    { "cleanup", IR_CLEANED, opjit_ir_pass_cleanup },
     { "schedule", IR_SCHEDULED, opjit_ir_pass_schedule },
     { "expand", IR_EXPANDED, opjit_ir_pass_expand },
     { "grid", IR_GRIDDED, opjit_ir_pass_grid },
@@ -27,7 +27,7 @@ enum { MANY_NODES = 4096 }; /* of a function that is packed after each pass, so 
 static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass, opjit_error *error)
 {
     opjit_status status = env->verify ? opjit_ir_verify(f, error) : OPJIT_OK;
-    if (status == OPJIT_LIMIT && f->stage >= IR_SPLIT) { /* right as far as can be told: a compile goes on */
+    if (status == OPJIT_LIMIT && f->phase >= IR_SPLIT) { /* right as far as can be told: a compile goes on */
         opjit_rt_error_clear(error);
         status = OPJIT_OK;
     }
@@ -36,16 +36,16 @@ static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char 
     return status;
 }
 
-opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage last, opjit_error *error)
+opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_phase last, opjit_error *error)
 {
     if (f->failed)
         return opjit_rt_no_memory(error);
     TRY(verify(f, env, "before", "passes", error));
-    if (env->trace != NULL && f->stage == IR_LOWERED)
+    if (env->trace != NULL && f->phase == IR_LOWERED)
         env->trace(env->user, "lower", f);
     for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= last; pass++) {
         bool changed;
-        if (pass->leaves <= f->stage)
+        if (pass->leaves <= f->phase)
             continue;
         if (env->cancel != NULL && atomic_load_explicit(env->cancel, memory_order_relaxed))
             return opjit_rt_error_set(error, OPJIT_CANCELLED, "the job was cancelled");
@@ -59,8 +59,8 @@ opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_stage la
             opjit_rt_error_prefix(error, "pass %s", pass->name);
             return status;
         }
-        f->stage = pass->leaves;
-        if (f->stage >= IR_PLACED && f->node_count > MANY_NODES)
+        f->phase = pass->leaves;
+        if (f->phase >= IR_PLACED && f->node_count > MANY_NODES)
             TRY(opjit_ir_pack(f, error));
         TRY(verify(f, env, "after", pass->name, error));
         if (env->trace != NULL)

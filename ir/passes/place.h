@@ -10,7 +10,7 @@
 typedef struct site {
     ir_ref load;
     uint32_t def; /* item */
-    bool identity, unsafe, spread, divided, opaque;
+    bool identity, unsafe, repeated, divided, opaque;
 } site;
 
 /* A DEF or YIELD, and what is known of its readers, all of which come after it. */
@@ -24,7 +24,7 @@ typedef struct item {
     uint32_t first_root, last_root; /* of all readers */
     ir_ref load;        /* the first of them */
     uint32_t reader;
-    bool same, aligned, mixed, unsafe, spread, divided, opaque;
+    bool same, aligned, mixed, unsafe, repeated, divided, opaque;
     bool temp, is_root; /* gets memory; gets a stage */
 } item;
 

@@ -55,7 +55,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
         if (ir_at(f, r)->op == IR_FOR)
             opjit_ir_find_chain(s, r, &c);
         c.edges = c.count > 0 && c.lanes > 1 && opjit_ir_chain_wants_edges(s, &c);
-        const uint32_t more = c.count + (c.edges ? 2 : 0); /* a seam less than pieces, and the row's end and edges */
+        const uint32_t more = c.count + (c.edges ? 2 : 0); /* a boundary less than pieces, and the row's end and edges */
         if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
             s->loops += more;
             next = ir_at(f, c.loops[c.count - 1])->next;
@@ -65,7 +65,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
             continue;
         }
         work w;
-        const bool transposed = !s->threads && opjit_ir_turn(s, parent, r);
+        const bool transposed = !s->threads && opjit_ir_transpose(s, parent, r);
         const bool vectors = !transposed && ir_at(f, r)->op == IR_FOR && opjit_ir_find_work(f, r, &w);
         if (vectors && parent == s->stage && !s->threads && opjit_ir_add_remainder(s, &out, r, &w))
             continue;
@@ -99,8 +99,8 @@ static bool exceeds_caches(const ir_func *f, const rt_target *target)
 opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
     *out_changed = false;
-    if (f->stage >= IR_SCHEDULED)
-        return OPJIT_OK; /* the loops of seams are not cut again */
+    if (f->phase >= IR_SCHEDULED)
+        return OPJIT_OK; /* the loops of boundaries are not cut again */
     if (env->target == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "no target is given, and schedule needs one");
     scheduler s = { .f = f,
@@ -121,7 +121,7 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
         schedule_block(&s, s.stage);
         opjit_rt_arena_rewind(&f->scratch, mark);
     }
-    opjit_ir_remove_idle(f); /* bounds of pieces that became equal in their seam */
+    opjit_ir_remove_idle(f); /* bounds of pieces that became equal in their boundary */
     if (f->target == NULL) {
         f->target = opjit_rt_arena_string(&f->arena, env->target->text, strlen(env->target->text));
         f->failed = f->failed || f->target == NULL;

@@ -20,7 +20,7 @@ typedef struct scheduler {
     ir_func *f;
     const rt_target *target;
     ir_ref stage;
-    uint32_t loops; /* of the stage, seams included */
+    uint32_t loops; /* of the stage, boundaries included */
     ir_table loaded; /* the tensors that the stage loads, themselves or a view of them */
     bool threads;       /* a GPU: each loop is spread over a team's threads, whose round is whole vectors */
     uint32_t team;      /* of the stage: as many; 0: no GPU */
@@ -75,7 +75,7 @@ bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: t
  * costs more than a load of neighbours is added to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
 
-/* --- seams (boundary.c) ------------------------------------------------------------------------------------------ */
+/* --- boundaries (boundary.c) ------------------------------------------------------------------------------------------ */
 /* The longest chain of single stores that begins with `loop`. */
 void opjit_ir_find_chain(scheduler *s, ir_ref loop, chain *out);
 /* The chain's row as loops over whole groups, at the end of the list. */
@@ -95,8 +95,8 @@ void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
 /* remainder.c: a loop whose end is made of whole rounds, or that is two, with an end of its own; false: it has none. */
 bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w);
 
-/* transpose.c: marks a loop, in the block of `around`, and the one inside it as blocks that are turned in registers;
+/* transpose.c: marks a loop, in the block of `around`, and the one inside it as blocks that are transposed in registers;
  * false: another shape, and nothing changed. */
-bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop);
+bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop);
 
 #endif

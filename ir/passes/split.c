@@ -17,7 +17,7 @@
 enum {
     MAX_CUTS = 68,     /* distinct cuts of a loop that are looked at */
     MAX_VARIABLE = 4,  /* of these not constant */
-    MAX_PIECES = 10,   /* of a loop: with seams and a tail still below rule V16's 24 loops a stage */
+    MAX_PIECES = 10,   /* of a loop: with boundaries and a tail still below rule V16's 24 loops a stage */
     MAX_LOOPS = 24,    /* of a stage: that rule's */
     MAX_CONDITIONS = 128,
 };
@@ -374,7 +374,7 @@ opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_c
 {
     (void)env;
     *out_changed = false;
-    if (f->stage >= IR_SPLIT)
+    if (f->phase >= IR_SPLIT)
         return OPJIT_OK; /* what the limits left as a select stays one */
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);

@@ -36,7 +36,7 @@ static void find_stores(const ir_func *f, ir_ref statement, bool apart, touched 
     if (n->op == IR_STORE)
         *(apart ? &out->apart : &out->alike) |= stored_bits(f, n->ref);
     for (ir_ref s = n->body; s != 0; s = ir_at(f, s)->next)
-        find_stores(f, s, apart || (n->flags & IR_FOR_SPREAD) != 0, out);
+        find_stores(f, s, apart || (n->flags & IR_FOR_DISTRIBUTE) != 0, out);
 }
 
 /* What the statement, with all below it, touches. */
@@ -73,7 +73,7 @@ static void add_syncs(gridder *g, ir_ref parent, touched *before)
     ir_ref last = 0;
     for (ir_ref s = ir_at(f, parent)->body; s != 0; last = s, s = ir_at(f, s)->next) {
         const touched own = touches(f, s);
-        const bool is_uniform = ir_at(f, s)->op == IR_FOR && !(ir_at(f, s)->flags & IR_FOR_SPREAD);
+        const bool is_uniform = ir_at(f, s)->op == IR_FOR && !(ir_at(f, s)->flags & IR_FOR_DISTRIBUTE);
         if (meets(*before, own, g->once)) {
             const ir_ref sync = opjit_ir_sync(f);
             if (sync == 0)

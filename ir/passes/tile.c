@@ -9,9 +9,9 @@
 
 enum {
     TILE_LINES = 4,     /* of input that a tile is wide: neighbours share a page, and are fetched together */
-    TURN_LINES = 16,    /* the same where tiles are turned in registers: the longer, the better what comes is foreseen */
-    TURN_ROWS = 16,     /* as many rows make a block there, or fewer: a band has no less, if it can be */
-    TURN_BYTES = 512,   /* of output: fewer aren't worth it */
+    TRANSPOSE_LINES = 16,    /* the same where tiles are transposed in registers: the longer, the better what comes is foreseen */
+    TRANSPOSE_ROWS = 16,     /* as many rows make a block there, or fewer: a band has no less, if it can be */
+    TRANSPOSE_BYTES = 512,   /* of output: fewer aren't worth it */
     LEAST_COLUMNS = 4,  /* and no narrower ones */
     WAYS = 8,           /* lines at one place of the first cache, on most machines */
     WAY = 4096,         /* bytes from one such place to the next */
@@ -66,8 +66,8 @@ static int64_t tile_length(const nest *n)
 static int64_t band_width(const nest *n, int64_t rows)
 {
     const int64_t line = line_elements(n);
-    int64_t width = (n->plain ? TURN_LINES : TILE_LINES) * line;
-    while (n->plain && width < rows && rows % width != 0 && rows % width < TURN_ROWS)
+    int64_t width = (n->plain ? TRANSPOSE_LINES : TILE_LINES) * line;
+    while (n->plain && width < rows && rows % width != 0 && rows % width < TRANSPOSE_ROWS)
         width += line;
     return width;
 }
@@ -82,7 +82,7 @@ bool opjit_ir_tile_plan(nest *n)
     const uint32_t d = n->order[across];
     n->plain = n->root_count == 0 && n->extents[n->order[last]] >= LEAST_COLUMNS;
     const int64_t elements = n->extents[d] * n->extents[n->order[last]];
-    if (elements * (NEST_LINE / line_elements(n)) <= (n->plain ? TURN_BYTES : WORTH_BYTES))
+    if (elements * (NEST_LINE / line_elements(n)) <= (n->plain ? TRANSPOSE_BYTES : WORTH_BYTES))
         return false;
     for (uint32_t k = across; k + 1 < last; k++)
         n->order[k] = n->order[k + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.c - tiles of an input that is stored across the output are turned in registers. Part of schedule: a
- * loop over rows around one over columns, of a store along the columns with loads along the rows, becomes `turn R`
+/* transpose.c - tiles of an input that is stored across the output are transposed in registers. Part of schedule: a
+ * loop over rows around one over columns, of a store along the columns with loads along the rows, becomes `transpose R`
  * around `vec W`: blocks of R rows and W columns, which code generation loads as W short vectors along the rows and
  * stores as R vectors.  As a program it is what it was.
  *
@@ -14,16 +14,16 @@ enum {
     MOST_COST = 128, /* operations of a block: its body is written once a row and vector */
 };
 
-typedef struct turn {
+typedef struct transpose {
     ir_func *f;
     ir_ref rows, columns, store; /* the loops, and what is in them */
     uint32_t across;             /* loads along the rows */
     uint32_t least_bytes;        /* of their elements */
     uint32_t cost;               /* operations on elements */
     bool repeats;                /* storing twice is harmless */
-} turn;
+} transpose;
 
-static bool find_loops(turn *t)
+static bool find_loops(transpose *t)
 {
     ir_func *f = t->f;
     ir_ref s = ir_at(f, t->rows)->body;
@@ -39,7 +39,7 @@ static bool find_loops(turn *t)
 }
 
 /* Whether some coordinate of the store is `var` and the others don't have it. */
-static bool is_coordinate(const turn *t, ir_ref var)
+static bool is_coordinate(const transpose *t, ir_ref var)
 {
     uint32_t found = 0;
     for (uint32_t i = 1; i < ir_at(t->f, t->store)->count; i++)
@@ -51,7 +51,7 @@ static bool is_coordinate(const turn *t, ir_ref var)
 }
 
 /* Loads are along the rows, or along the columns, or one for all of them. */
-static bool add_load(turn *t, ir_ref load)
+static bool add_load(transpose *t, ir_ref load)
 {
     const ir_func *f = t->f;
     const uint32_t size = opjit_ir_type_size(f->tensors[ir_at(f, load)->ref].type);
@@ -68,7 +68,7 @@ static bool add_load(turn *t, ir_ref load)
 }
 
 /* Nothing but loads may depend on where the block is: all else is for loops whose conditions are bounds. */
-static bool find_work(turn *t)
+static bool find_work(transpose *t)
 {
     ir_func *f = t->f;
     const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, t->store, 0));
@@ -117,7 +117,7 @@ static bool is_long(const ir_func *f, ir_ref loop, int64_t length)
 
 /* Whether the columns are tile number v, of exactly `length`, of a row that begins at 0, and v is the variable of
  * the loop around the rows, which holds nothing else: what is before a tile is stored by the tile before. */
-static bool is_tile(const turn *t, ir_ref around, int64_t length)
+static bool is_tile(const transpose *t, ir_ref around, int64_t length)
 {
     const ir_func *f = t->f;
     const ir_ref lo = ir_operand(f, t->columns, 0), hi = ir_operand(f, t->columns, 1);
@@ -130,10 +130,10 @@ static bool is_tile(const turn *t, ir_ref around, int64_t length)
            opjit_ir_interval(f, ir_operand(f, hi, 1)).lo >= length;
 }
 
-bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop)
+bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
 {
     ir_func *f = s->f;
-    turn t = { .f = f, .rows = loop, .least_bytes = LANE_BYTES };
+    transpose t = { .f = f, .rows = loop, .least_bytes = LANE_BYTES };
     if (!find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref) || !is_coordinate(&t, ir_at(f, t.columns)->ref))
         return false;
     const ir_tensor *out = &f->tensors[ir_at(f, t.store)->ref];
@@ -166,7 +166,7 @@ bool opjit_ir_turn(scheduler *s, ir_ref around, ir_ref loop)
     ir_took(f, IR_STEP_TRANSPOSE);
     ir_node *a = &f->nodes[t.rows], *b = &f->nodes[t.columns];
     a->vec = (uint16_t)rows;
-    a->flags = (uint8_t)(IR_FOR_TURN | (whole_rows ? 0 : IR_FOR_TAIL_OVERLAP));
+    a->flags = (uint8_t)(IR_FOR_TRANSPOSE | (whole_rows ? 0 : IR_FOR_TAIL_OVERLAP));
     b->vec = (uint16_t)lanes;
     b->unroll = (uint16_t)unroll;
     b->flags = (uint8_t)((past ? IR_FOR_NT : 0) | (whole_columns ? 0 : IR_FOR_TAIL_OVERLAP));

@@ -185,9 +185,9 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
         } else if (opjit_ir_p_accept(p, "alone")) {
             out->flags |= IR_STAGE_ALONE;
-        } else if (opjit_ir_p_accept(p, "turn")) {
+        } else if (opjit_ir_p_accept(p, "transpose")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
-            out->flags |= IR_FOR_TURN;
+            out->flags |= IR_FOR_TRANSPOSE;
         } else if (opjit_ir_p_accept(p, "unroll")) {
             out->unroll = (uint16_t)opjit_ir_p_unsigned(p, 16);
         } else if (opjit_ir_p_accept(p, "store")) {
@@ -211,8 +211,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
                 opjit_ir_p_unexpected(p, "head or tail");
         } else if (opjit_ir_p_accept(p, "carry")) {
             out->flags |= IR_FOR_CARRY;
-        } else if (opjit_ir_p_accept(p, "spread")) {
-            out->flags |= IR_FOR_SPREAD;
+        } else if (opjit_ir_p_accept(p, "distribute")) {
+            out->flags |= IR_FOR_DISTRIBUTE;
         } else {
             return;
         }
@@ -458,9 +458,9 @@ static void parse_header(parser *p)
         opjit_ir_p_unexpected(p, "a string");
     if (!opjit_ir_p_accept(p, "after"))
         return;
-    for (uint32_t stage = 0; stage < IR_STAGE_COUNT; stage++)
-        if (opjit_ir_p_accept(p, opjit_ir_stage_name((ir_stage)stage))) {
-            p->f->stage = (ir_stage)stage;
+    for (uint32_t stage = 0; stage < IR_PHASE_COUNT; stage++)
+        if (opjit_ir_p_accept(p, opjit_ir_phase_name((ir_phase)stage))) {
+            p->f->phase = (ir_phase)stage;
             return;
         }
     opjit_ir_p_unexpected(p, "the name of a pass");

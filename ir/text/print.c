@@ -350,7 +350,7 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
     if (node->vec > 0 && node->op == IR_STAGE)
         opjit_rt_bytes_printf(p->out, node->flags & IR_STAGE_ALONE ? " team %u alone" : " team %u", node->vec);
     else if (node->vec > 1)
-        opjit_rt_bytes_printf(p->out, node->flags & IR_FOR_TURN ? " turn %u" : " vec %u", node->vec);
+        opjit_rt_bytes_printf(p->out, node->flags & IR_FOR_TRANSPOSE ? " transpose %u" : " vec %u", node->vec);
     if (node->unroll > 1)
         opjit_rt_bytes_printf(p->out, " unroll %u", node->unroll);
     if (node->op == IR_FOR && node->flags & IR_FOR_NT)
@@ -363,8 +363,8 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
         opjit_rt_bytes_printf(p->out, " edge %s", node->flags & IR_FOR_HEAD ? "head" : "tail");
     if (node->flags & IR_FOR_CARRY)
         opjit_rt_bytes_printf(p->out, " carry");
-    if (node->flags & IR_FOR_SPREAD)
-        opjit_rt_bytes_printf(p->out, " spread");
+    if (node->flags & IR_FOR_DISTRIBUTE)
+        opjit_rt_bytes_printf(p->out, " distribute");
     opjit_rt_bytes_printf(p->out, " {");
     print_block(p, node->body, indent + INDENT);
     new_line(p, indent);
@@ -513,8 +513,8 @@ void opjit_ir_print(const ir_func *f, rt_bytes *out)
         opjit_rt_bytes_printf(out, " target ");
         print_string(&p, f->target);
     }
-    if (f->stage != IR_LOWERED)
-        opjit_rt_bytes_printf(out, " after %s", opjit_ir_stage_name(f->stage));
+    if (f->phase != IR_LOWERED)
+        opjit_rt_bytes_printf(out, " after %s", opjit_ir_phase_name(f->phase));
     opjit_rt_bytes_printf(out, " {");
     print_declarations(&p);
     uint32_t stages = 0, printed = 0;

@@ -169,19 +169,19 @@ static opjit_status check_turn(vector_walk *w)
     for (; inner && ir_at(f, inner)->op == IR_LET; inner = ir_at(f, inner)->next) {
         uint32_t budget = 20000;
         if (loads_stored(f, ir_at(f, w->loop)->body, ir_operand(f, inner, 0), &budget))
-            FAIL(12, w->loop, "turn %u: a let reads what the loop stores", rows);
+            FAIL(12, w->loop, "transpose %u: a let reads what the loop stores", rows);
     }
     if (!inner || ir_at(f, inner)->op != IR_FOR || ir_at(f, inner)->next || ir_at(f, inner)->vec < 2 ||
-        ir_at(f, inner)->flags & (IR_FOR_HEAD | IR_FOR_TAIL | IR_FOR_TURN))
-        FAIL(12, w->loop, "turn %u: what it holds is not lets and a loop with lanes", rows);
+        ir_at(f, inner)->flags & (IR_FOR_HEAD | IR_FOR_TAIL | IR_FOR_TRANSPOSE))
+        FAIL(12, w->loop, "transpose %u: what it holds is not lets and a loop with lanes", rows);
     if (opjit_ir_varies(f, ir_operand(f, inner, 0), w->var) || opjit_ir_varies(f, ir_operand(f, inner, 1), w->var))
-        FAIL(12, w->loop, "turn %u: the bounds of the loop inside read the variable", rows);
+        FAIL(12, w->loop, "transpose %u: the bounds of the loop inside read the variable", rows);
     for (ir_ref s = ir_at(f, inner)->body; s; s = ir_at(f, s)->next) {
         if (ir_at(f, s)->op == IR_UPD)
-            FAIL(12, w->loop, "turn %u: it updates an accumulator", rows);
+            FAIL(12, w->loop, "transpose %u: it updates an accumulator", rows);
         if (ir_at(f, s)->op == IR_STORE &&
             (!moves_alone(f, s, w->var, ir_at(f, inner)->ref) || !moves_alone(f, s, ir_at(f, inner)->ref, w->var)))
-            FAIL(12, w->loop, "turn %u: iterations may store the same element", rows);
+            FAIL(12, w->loop, "transpose %u: iterations may store the same element", rows);
     }
     return OPJIT_OK;
 }
@@ -193,8 +193,8 @@ opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage)
     v->walk++;
     if (node->vec > 1) {
         if (node->imm != 1)
-            FAIL(12, loop, "%s %u with a step", node->flags & IR_FOR_TURN ? "turn" : "vec", node->vec);
-        if (node->flags & IR_FOR_TURN)
+            FAIL(12, loop, "%s %u with a step", node->flags & IR_FOR_TRANSPOSE ? "transpose" : "vec", node->vec);
+        if (node->flags & IR_FOR_TRANSPOSE)
             return check_turn(&w);
         for (ir_ref s = node->body; s; s = ir_at(v->f, s)->next)
             TRY(check_vector_statement(&w, s));

@@ -10,7 +10,7 @@
  *   V9  a loop's step and grain are above 0; its bounds don't read its variable; a stage runs from 0 to a constant
  *   V10 get of an accumulator inside its loop only with one lane                    V11 index arithmetic fits in 64 bits
  *   V12 vec only where iterations are independent or feed the lanes of accumulators V13 store nt: one store, unit stride
- *   V14 no dead def; after identity no dead let and acc                             V15 aliased loads come before their stores
+ *   V14 no dead def; after cleanup no dead let and acc                              V15 aliased loads come before their stores
  *   V16 at most 24 loops in a stage                                                 V17 lanes are 1 or 32
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
  * What expressions have to keep is in expr.c, V6 and V7 are in cover.c and reads.c, V8 in bounds.c,
@@ -68,7 +68,7 @@ static opjit_status check_block(verifier *v, ir_ref first);
 static opjit_status check_attributes(verifier *v, ir_ref s)
 {
     const ir_node *node = ir_at(v->f, s);
-    if (v->f->stage < IR_SCHEDULED || node->op == IR_STAGE)
+    if (v->f->phase < IR_SCHEDULED || node->op == IR_STAGE)
         return OPJIT_OK;
     if (node->vec > VEC_LIMIT || (node->vec > 1 && !is_power_of_two(node->vec)))
         FAIL(18, s, "vec %u is not a power of two up to %d", node->vec, VEC_LIMIT);
@@ -78,10 +78,10 @@ static opjit_status check_attributes(verifier *v, ir_ref s)
 }
 
 /* V19: whether an enclosing loop is distributed over threads; the attributes of grids. */
-static bool in_spread(const verifier *v)
+static bool in_distributed(const verifier *v)
 {
     for (uint32_t i = 0; i < v->open_count; i++)
-        if (ir_at(v->f, v->open[i])->op == IR_FOR && (ir_at(v->f, v->open[i])->flags & IR_FOR_SPREAD))
+        if (ir_at(v->f, v->open[i])->op == IR_FOR && (ir_at(v->f, v->open[i])->flags & IR_FOR_DISTRIBUTE))
             return true;
     return false;
 }
@@ -103,35 +103,35 @@ static opjit_status check_spread_update(verifier *v, ir_ref loop, ir_ref s)
     if (ir_at(f, s)->op != IR_UPD)
         return OPJIT_OK;
     if (ir_at(f, loop)->vec > 1 || ir_at(f, acc)->imm != WARP)
-        FAIL(19, loop, "spread: thread l must have lane l of 32");
+        FAIL(19, loop, "distributed: thread l must have lane l of 32");
     for (ir_ref r = ir_at(f, around)->body; r; r = ir_at(f, r)->next)
         beside = beside || r == acc;
     if (ir_at(f, v->open[0])->vec > WARP &&
         (!beside || count_updates(f, ir_at(f, around)->body, acc) != count_updates(f, ir_at(f, loop)->body, acc)))
-        FAIL(19, loop, "spread over several warps: another loop has a part of the accumulator");
+        FAIL(19, loop, "distributed over several warps: another loop has a part of the accumulator");
     return OPJIT_OK;
 }
 
 static opjit_status check_grid(verifier *v, ir_ref s)
 {
     const ir_node *node = ir_at(v->f, s);
-    const bool gridded = v->f->stage >= IR_GRIDDED;
+    const bool gridded = v->f->phase >= IR_GRIDDED;
     if (node->op == IR_STAGE && (gridded ? node->vec < 1 || node->vec > TEAM_LIMIT || !is_power_of_two(node->vec)
-                                         : node->vec > 0 && v->f->stage < IR_SCHEDULED))
+                                         : node->vec > 0 && v->f->phase < IR_SCHEDULED))
         FAIL(19, s, "a team of %u threads", node->vec);
     if (node->op == IR_STAGE && node->flags != 0 && (node->flags != IR_STAGE_ALONE || !gridded || node->vec < 2))
         FAIL(19, s, "a stage with attributes of a loop, or alone without a team");
-    if (node->op == IR_FOR && (node->flags & IR_FOR_SPREAD) &&
-        (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_spread(v) || node->imm != 1))
-        FAIL(19, s, "spread without a team, inside of another such loop, or with a step");
-    for (ir_ref u = node->flags & IR_FOR_SPREAD ? node->body : 0; u; u = ir_at(v->f, u)->next)
+    if (node->op == IR_FOR && (node->flags & IR_FOR_DISTRIBUTE) &&
+        (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_distributed(v) || node->imm != 1))
+        FAIL(19, s, "distributed without a team, inside of another such loop, or with a step");
+    for (ir_ref u = node->flags & IR_FOR_DISTRIBUTE ? node->body : 0; u; u = ir_at(v->f, u)->next)
         TRY(check_spread_update(v, s, u));
     return OPJIT_OK;
 }
 
 static opjit_status check_sync(verifier *v, ir_ref s)
 {
-    if (v->f->stage < IR_GRIDDED || ir_at(v->f, v->open[0])->vec < 2 || in_spread(v))
+    if (v->f->phase < IR_GRIDDED || ir_at(v->f, v->open[0])->vec < 2 || in_distributed(v))
         FAIL(19, s, "not all threads of a team come here");
     return OPJIT_OK;
 }
@@ -263,7 +263,7 @@ static opjit_status check_block(verifier *v, ir_ref first)
         TRY(check_statement(v, s));
     }
     for (ir_ref s = first; s; s = ir_at(v->f, s)->next) {
-        if (v->f->stage >= IR_IDENTITY && (ir_at(v->f, s)->op == IR_LET || ir_at(v->f, s)->op == IR_ACC) && !v->used[s])
+        if (v->f->phase >= IR_CLEANED && (ir_at(v->f, s)->op == IR_LET || ir_at(v->f, s)->op == IR_ACC) && !v->used[s])
             FAIL(14, s, "nothing reads it");
         v->in_scope[s] = 0;
     }
@@ -462,7 +462,7 @@ static opjit_status verify(const ir_func *f, uint32_t *unproven, opjit_error *er
                    .node_count = f->node_count,
                    .error = error,
                    .unproven = unproven,
-                   .loops = f->stage >= IR_PLACED };
+                   .loops = f->phase >= IR_PLACED };
     opjit_status status = check_all(&v);
     if (status == OPJIT_OK && copy.failed)
         status = opjit_rt_no_memory(error);

@@ -81,7 +81,7 @@ expect_status explain 0
 has explain 'dispatchable band: DIAGONAL_MATRIX1'
 has explain 'OutputTensor: INT32 [5, 5], strides [5, 1], 100 bytes'
 has explain 'DiagonalFillBegin: 2'
-for pass in lower fold place collapse split identity schedule; do
+for pass in lower fold place collapse split cleanup schedule; do
     has explain "after $pass:"
 done
 has explain 'plan:'

@@ -51,7 +51,7 @@ static uint64_t steps_of(const ir_func *f, ir_ref first)
 
 static bool is_small(ir_func *f)
 {
-    if (f->stage < IR_PLACED || f->param_count > BUFFERS || f->node_count > 2000 ||
+    if (f->phase < IR_PLACED || f->param_count > BUFFERS || f->node_count > 2000 ||
         opjit_ir_layout(f, NULL) != OPJIT_OK)
         return false;
     for (uint32_t t = 1; t < f->tensor_count; t++)

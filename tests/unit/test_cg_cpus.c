@@ -15,7 +15,7 @@ static void build(ir_func *f)
     enum { ROWS = 3, COLUMNS = 70 };
     ir_ref top = 0, tail = 0, inner = 0;
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "sample", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     const uint32_t in = harness_tensor(f, IR_IN, IR_F32, ROWS, COLUMNS, 0, "in");
     const uint32_t out = harness_tensor(f, IR_OUT, IR_F32, ROWS, COLUMNS, 1, "out");
     const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, ROWS), 1);

@@ -27,7 +27,7 @@ static void make(const struct shape *s, const char *target, ir_func *f)
 {
     char text[1024];
     snprintf(text, sizeof text,
-             "kernel @edges after identity {\n    in %%0: %s[%u,%u]\n    out %%1: %s[%u,%u]\n"
+             "kernel @edges after cleanup {\n    in %%0: %s[%u,%u]\n    out %%1: %s[%u,%u]\n"
              "    stage @0 for %%2 in 0..%u {\n"
              "        for %%3 in 0..%%2 { store %%1[%%2,%%3], load %%0[%%2,%%3] }\n"
              "        for %%4 in %%2..iadd(%%2, 1) { store %%1[%%2,%%4], %s }\n"

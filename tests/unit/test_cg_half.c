@@ -33,7 +33,7 @@ static void make(ir_func *f, const char *target, const struct numbers *n)
 {
     char text[512];
     snprintf(text, sizeof text,
-             "kernel @halves after identity {\n    out %%0: f16[%d,%u]\n    stage @0 for %%1 in 0..%d {\n"
+             "kernel @halves after cleanup {\n    out %%0: f16[%d,%u]\n    stage @0 for %%1 in 0..%d {\n"
              "        for %%2 in 0..%u { store %%0[%%1,%%2], cast f16 (elem f32 (%s)) }\n    }\n}\n",
              ROWS, n->count, ROWS, n->count, n->index);
     harness_schedule(f, text, target);

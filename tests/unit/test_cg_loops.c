@@ -108,7 +108,7 @@ static void loop_bounds(ir_func *f, const sample *s, ir_ref p, ir_ref *lo, ir_re
 static void build(ir_func *f, const sample *s)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "sample", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     harness_tensor(f, IR_IN, s->type, ROWS, COLUMNS, 0, "in");
     harness_tensor(f, IR_IN, IR_I32, 0, COLUMNS, 1, "data");
     const uint32_t out = s->body == TRANSPOSED ? harness_tensor(f, IR_OUT, s->type, COLUMNS, ROWS, 2, "out")
@@ -211,7 +211,7 @@ typedef struct long_row {
 static void build_wide(ir_func *f, const long_row *w)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "wide", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     const uint32_t out = harness_tensor(f, IR_OUT, w->type, w->rows, (uint32_t)w->lo + w->trip, 0, "out");
     opjit_ir_param_add(f, IR_INDEX, -3000, 3000, "k");
     const ir_ref stage = opjit_ir_stage(f, c(f, 0), c(f, w->rows), 1), p = ir_at(f, stage)->ref;
@@ -368,7 +368,7 @@ static void check_reduction(const reduction *s, test_random *r)
     const bool arg = s->kind >= IR_ARGMIN;
     const ir_type result = arg ? IR_INDEX : s->type;
     ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "reduction", NULL) == OPJIT_OK);
-    f.stage = IR_SCHEDULED;
+    f.phase = IR_SCHEDULED;
     harness_tensor(&f, IR_IN, s->type, 0, s->n, 0, "in");
     const uint32_t out = harness_tensor(&f, IR_OUT, arg ? IR_I64 : s->type, 0, 2, 1, "out");
     opjit_ir_param_add(&f, IR_INDEX, 0, s->n, "k");
@@ -424,7 +424,7 @@ START_TEST(short_iterations)
         ir_func f;
         snprintf(
             text, sizeof text,
-            "kernel @short after identity {\n    in %%0: %s[64,%u] stride [64,1]\n    out %%3: %s[64,%u] stride [64,1]\n"
+            "kernel @short after cleanup {\n    in %%0: %s[64,%u] stride [64,1]\n    out %%3: %s[64,%u] stride [64,1]\n"
             "    stage @0 for %%1 in 0..64 {\n        for %%2 in 0..%u { store %%3[%%1,%%2], %s }\n    }\n}\n",
             rows[i].type, rows[i].columns, rows[i].type, rows[i].columns, rows[i].columns, rows[i].value);
         harness_schedule(&f, text, name);
@@ -467,7 +467,7 @@ START_TEST(brief_runs)
         char text[512];
         ir_func f;
         snprintf(text, sizeof text,
-                 "kernel @brief after identity {\n    in %%0: %s[61,64]\n    out %%1: %s[61,64]\n    alias %%1 %%0\n"
+                 "kernel @brief after cleanup {\n    in %%0: %s[61,64]\n    out %%1: %s[61,64]\n    alias %%1 %%0\n"
                  "    stage @0 for %%2 in 0..61 {\n        let %%3 = clamp(iadd(%%2, %lld), 0, 64)\n"
                  "        let %%4 = clamp(iadd(%%2, %lld), %%3, 64)\n"
                  "        for %%5 in %%3..%%4 { store %%1[%%2,%%5], %s }\n    }\n}\n",
@@ -534,7 +534,7 @@ static ir_ref running_step(ir_func *f, ir_ref loop, ir_ref *tail, ir_ref acc, ir
 static void build_running(ir_func *f, const running *s)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "running", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     harness_tensor(f, IR_IN, s->type, ROWS, COLUMNS, 0, "in");
     const uint32_t out = harness_tensor(f, IR_OUT, s->type, ROWS, COLUMNS, 1, "out");
     f->tensors[out].alias = s->in_place ? 1 : 0;
@@ -611,7 +611,7 @@ END_TEST
 static void build_shared(ir_func *f, uint32_t trip, uint32_t depth)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "shared_load", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     harness_tensor(f, IR_IN, IR_F32, ROWS, COLUMNS, 0, "in");
     const uint32_t out =
         harness_tensor(f, IR_OUT, IR_F32, ROWS, COLUMNS + 1, 1, "out"); /* can't be the input's memory */

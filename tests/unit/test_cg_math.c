@@ -24,7 +24,7 @@ static void build(ir_func *f, ir_op op, ir_type type, uint64_t count, uint32_t l
 {
     opjit_error error;
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "math", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     const uint32_t a = harness_tensor(f, IR_IN, type, 0, count, 0, "a"),
                    b = harness_tensor(f, IR_IN, type, 0, count, 1, "b");
     const uint32_t out = harness_tensor(f, IR_OUT, type, 0, count, 2, "out");

@@ -24,7 +24,7 @@ enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
 static void build(ir_func *f, ir_type type)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "sample", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     harness_tensor(f, IR_IN, type, ROWS, COLUMNS, 0, "in");
     const uint32_t outs[2] = { harness_tensor(f, IR_OUT, type, ROWS, COLUMNS, 1, "a"),
                                harness_tensor(f, IR_OUT, type, ROWS, COLUMNS, 2, "b") };

@@ -66,7 +66,7 @@ static void check_sample(const sample *s, test_random *r)
     ir_func f;
     char name[64], what[160];
     ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "sample", NULL) == OPJIT_OK);
-    f.stage = IR_SCHEDULED;
+    f.phase = IR_SCHEDULED;
     const bool select = s->op == IR_SELECT, ldexp = s->op == IR_LDEXP;
     const uint32_t tensors[3] = { harness_tensor(&f, IR_IN, s->from, 0, COUNT, 0, "a"),
                                   harness_tensor(&f, IR_IN,

@@ -14,7 +14,7 @@ enum { FEW = 100, MANY = 800, COLUMNS = 40, MOST_OF_A_STAGE = 32 * 1024 };
 static void build(ir_func *f, uint32_t stages, bool sums, uint32_t in_place)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "scale", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     for (uint32_t i = 0; i < stages; i++)
         harness_tensor(f, IR_IN, IR_F32, 3, COLUMNS, i, NULL);
     for (uint32_t i = 0; i < stages; i++)
@@ -57,7 +57,7 @@ static void build(ir_func *f, uint32_t stages, bool sums, uint32_t in_place)
 static void build_long(ir_func *f, uint32_t operators)
 {
     ck_assert(opjit_ir_init(f, &opjit_rt_default_allocator, "scale", NULL) == OPJIT_OK);
-    f->stage = IR_SCHEDULED;
+    f->phase = IR_SCHEDULED;
     const uint32_t in = harness_tensor(f, IR_IN, IR_F32, 0, COLUMNS, 0, NULL);
     const uint32_t out = harness_tensor(f, IR_OUT, IR_F32, 0, COLUMNS, 1, NULL);
     const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, 1), 1);

@@ -45,7 +45,7 @@ static void make(const sample *s, ir_func *f)
         text, sizeof text,
         "kernel @turn after schedule {\n    in %%0: %s[%u,%u] stride [1,%u]\n    in %%1: %s[%u,%u] stride [1,%u]\n"
         "    in %%2: %s[%u,%u]\n    in %%3: %s[%u,1]\n    out %%4: %s[%u,%u] align 64\n"
-        "    stage @0 for %%p in 0..1 {\n        for %%i in 0..%u turn %u%s {\n            let %%v = load %%3[%%i,0]\n"
+        "    stage @0 for %%p in 0..1 {\n        for %%i in 0..%u transpose %u%s {\n            let %%v = load %%3[%%i,0]\n"
         "            for %%j in 0..%u vec %u unroll %u%s%s { store %%4[%%i,%%j], %s }\n        }\n    }\n}\n",
         s->type, s->rows, s->columns, s->rows + 3, s->other, s->rows, s->columns, s->rows, s->type, s->rows, s->columns,
         s->type, s->rows, s->type, s->rows, s->columns, s->rows, s->turn, s->overlap ? " tail overlap" : "", s->columns,

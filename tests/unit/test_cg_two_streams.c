@@ -63,7 +63,7 @@ static void make(ir_func *f, const char *target, const struct value *v, uint32_t
     put_value(first, sizeof first, v->text, 2);
     put_value(second, sizeof second, v->text, 3);
     int n = snprintf(text, sizeof text,
-                     "kernel @streams after identity {\n    out %%0: %s[%d,%u] align %u\n"
+                     "kernel @streams after cleanup {\n    out %%0: %s[%d,%u] align %u\n"
                      "    stage @0 for %%1 in 0..%d {\n",
                      v->type, ROWS, columns, align, ROWS);
     if (cut) {
@@ -240,7 +240,7 @@ START_TEST(in_place)
         char text[512], what[160];
         ir_func f;
         snprintf(text, sizeof text,
-                 "kernel @rows after identity {\n    in %%0: f32[%d,%u]\n    out %%1: f32[%d,%u]\n    alias %%1 %%0\n"
+                 "kernel @rows after cleanup {\n    in %%0: f32[%d,%u]\n    out %%1: f32[%d,%u]\n    alias %%1 %%0\n"
                  "    stage @0 for %%2 in 0..%d {\n        let %%3 = iadd(%%2, 1)\n"
                  "        for %%4 in %%3..%u { store %%1[%%2,%%4], %s }\n    }\n}\n",
                  COUNT, columns, COUNT, columns, COUNT, columns, rows[i].value);

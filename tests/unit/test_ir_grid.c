@@ -33,8 +33,8 @@ START_TEST(right)
 {
     static const char text[] =
         HEAD "stage @0 for %p in 0..4 team 32 { acc %a: f32 sum lanes 32 sync\n"
-             "for %i in 0..64 spread { store %s[%i], load %x[%p,%i] upd %a, load %x[%p,%i] } let %t = get %a sync\n"
-             "for %j in 0..64 vec 4 spread { store %y[%p,%j], add(load %s[isub(63, %j)], %t) } } }";
+             "for %i in 0..64 distribute { store %s[%i], load %x[%p,%i] upd %a, load %x[%p,%i] } let %t = get %a sync\n"
+             "for %j in 0..64 vec 4 distribute { store %y[%p,%j], add(load %s[isub(63, %j)], %t) } } }";
     float x[256], y[256] = { 0 };
     for (int i = 0; i < 256; i++)
         x[i] = (float)(i % 7);
@@ -53,40 +53,40 @@ static const struct {
     const char *text, *part; /* of the message */
 } wrong[] = {
     /* no sync before what another thread has stored is read */
-    { HEAD "stage @0 for %p in 0..4 team 32 { sync for %i in 0..64 spread { store %s[%i], load %x[%p,%i] }\n"
-           "for %j in 0..64 vec 4 spread { store %y[%p,%j], load %s[%j] } } }",
+    { HEAD "stage @0 for %p in 0..4 team 32 { sync for %i in 0..64 distribute { store %s[%i], load %x[%p,%i] }\n"
+           "for %j in 0..64 vec 4 distribute { store %y[%p,%j], load %s[%j] } } }",
       "load: a race" },
     /* nor before it is stored again, by the team's next iteration */
-    { HEAD "stage @0 for %p in 0..4 team 32 { for %i in 0..64 spread { store %s[%i], load %x[%p,%i] } sync\n"
-           "for %j in 0..64 vec 4 spread { store %y[%p,%j], load %s[%j] } } }",
+    { HEAD "stage @0 for %p in 0..4 team 32 { for %i in 0..64 distribute { store %s[%i], load %x[%p,%i] } sync\n"
+           "for %j in 0..64 vec 4 distribute { store %y[%p,%j], load %s[%j] } } }",
       "store: a race" },
     /* thread 0 stores, all read */
     { HEAD "stage @0 for %p in 0..4 team 32 { sync store %s[0], load %x[%p,0]\n"
-           "for %j in 0..64 vec 4 spread { store %y[%p,%j], load %s[0] } } }",
+           "for %j in 0..64 vec 4 distribute { store %y[%p,%j], load %s[0] } } }",
       "load: a race" },
     /* two iterations of a distributed loop store one element */
-    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 spread { store %y[%p,idiv(%j, 2)], load %x[%p,%j] } } }",
+    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 distribute { store %y[%p,idiv(%j, 2)], load %x[%p,%j] } } }",
       "store: a race" },
     /* two teams store one element */
-    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 spread { store %y[0,%j], load %x[%p,%j] } } }",
+    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 distribute { store %y[0,%j], load %x[%p,%j] } } }",
       "store: a race" },
     { HEAD "stage @0 for %p in 0..4 team 1 { store %y[idiv(%p, 2),0], load %x[%p,0] } }", "store: a race" },
     /* a thread updates another one's lane */
-    { HEAD "stage @0 for %p in 0..4 team 32 { acc %a: f32 sum lanes 32 for %i in 0..64 vec 4 spread {\n"
+    { HEAD "stage @0 for %p in 0..4 team 32 { acc %a: f32 sum lanes 32 for %i in 0..64 vec 4 distribute {\n"
            "upd %a, load %x[%p,%i] } let %t = get %a store %y[%p,0], %t } }",
       "a lane is updated by a thread" },
-    { HEAD "stage @0 for %p in 0..4 team 32 { acc %a: f32 sum lanes 1 for %i in 0..64 spread {\n"
+    { HEAD "stage @0 for %p in 0..4 team 32 { acc %a: f32 sum lanes 1 for %i in 0..64 distribute {\n"
            "upd %a, load %x[%p,%i] } let %t = get %a store %y[%p,0], %t } }",
       "a lane is updated by a thread" },
     /* one thread folds what all have */
-    { HEAD "stage @0 for %p in 0..4 team 32 { acc %a: f32 sum lanes 32 for %i in 0..64 spread {\n"
-           "upd %a, load %x[%p,%i] } for %j in 0..64 spread { store %y[%p,%j], get %a } } }",
+    { HEAD "stage @0 for %p in 0..4 team 32 { acc %a: f32 sum lanes 32 for %i in 0..64 distribute {\n"
+           "upd %a, load %x[%p,%i] } for %j in 0..64 distribute { store %y[%p,%j], get %a } } }",
       "one thread folds" },
     /* threads wait in a loop that they don't all run alike */
-    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 spread { store %y[%p,%j], load %x[%p,%j] sync } } }",
+    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..64 distribute { store %y[%p,%j], load %x[%p,%j] sync } } }",
       "not all come to" },
     /* outside of the tensor */
-    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..65 spread { store %y[%p,%j], load %x[%p,%j] } } }",
+    { HEAD "stage @0 for %p in 0..4 team 32 { for %j in 0..65 distribute { store %y[%p,%j], load %x[%p,%j] } } }",
       "coordinate 1 is 64, size 64" },
 };
 
@@ -102,29 +102,29 @@ static const struct {
     const char *text;
     ir_launch launch;
 } launches[] = {
-    { "kernel @k after grid { out %y: f32[1000,8] stage @0 for %p in 0..1000 team 32 { for %j in 0..8 spread {\n"
+    { "kernel @k after grid { out %y: f32[1000,8] stage @0 for %p in 0..1000 team 32 { for %j in 0..8 distribute {\n"
       "store %y[%p,%j], f32 0x0p+0 } } }",
       { 32, 256, 125, 0, 0, 0, 0 } },
     { "kernel @k after grid { out %y: f32[1000] stage @0 for %p in 0..1000 team 1 { store %y[%p], f32 0x0p+0 } }",
       { 1, 256, 4, 0, 0, 0, 0 } },
     /* 16 KiB of scratch a team: three teams a block */
     { "kernel @k after grid { out %y: f32[1000] scratch %s: f32[4096] stage @0 for %p in 0..1000 team 32 {\n"
-      "sync for %j in 0..4096 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
+      "sync for %j in 0..4096 distribute { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
       { 32, 96, 334, 49152, 0, 16384, 0 } },
     /* more than a block has: in the workspace, of as many teams as may be there at a time */
     { "kernel @k after grid { out %y: f32[100000] scratch %s: f32[16384] stage @0 for %p in 0..100000 team 32 {\n"
-      "sync for %j in 0..16384 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
+      "sync for %j in 0..16384 distribute { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
       { 32, 256, 1024, 0, UINT64_C(65536) * 8192, 65536, 0 } },
     /* a team that is a block, with and without as much scratch as OpenCL's devices have */
     { "kernel @k after grid { out %y: f32[1000] stage @0 for %p in 0..1000 team 32 alone { acc %a: f32 sum lanes 32\n"
-      "for %j in 0..8 spread { upd %a, f32 0x1p+0 } store %y[%p], get %a } }",
+      "for %j in 0..8 distribute { upd %a, f32 0x1p+0 } store %y[%p], get %a } }",
       { 32, 32, 1000, 0, 0, 0, 0 } },
     { "kernel @k after grid { out %y: f32[1000] scratch %s: f32[8192] stage @0 for %p in 0..1000 team 32 alone {\n"
-      "sync for %j in 0..8192 spread { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
+      "sync for %j in 0..8192 distribute { store %s[%j], f32 0x0p+0 } sync store %y[%p], load %s[0] } }",
       { 32, 32, 1000, 0, UINT64_C(32768) * 1000, 32768, 0 } },
     /* rows of five blocks of 4096, for eight warps */
     { "kernel @k after grid { in %x: f32[8,20000] out %y: f32[8] stage @0 for %p in 0..8 team 256 {\n"
-      "acc %a: f32 sum lanes 32 for %k in 0..20000 spread { upd %a, load %x[%p,%k] } store %y[%p], get %a } }",
+      "acc %a: f32 sum lanes 32 for %k in 0..20000 distribute { upd %a, load %x[%p,%k] } store %y[%p], get %a } }",
       { 256, 256, 8, 192, 0, 0, 192 } },
     /* more iterations than 2^31 */
     { "kernel @k after grid { out %y: u8[5000000000] stage @0 for %p in 0..5000000000 team 1 {\n"

@@ -25,9 +25,9 @@ static opjit_status run_all(const ir_func *f, void *const *buffers, const uint64
     void *shared = malloc((size_t)f->shared_size + 1), *scratch = malloc((size_t)f->scratch_size + 1);
     ir_run run = { .buffers = buffers, .params = params, .shared = shared, .scratch = scratch };
     opjit_status status = OPJIT_OK;
-    if (f->stage < IR_PLACED)
+    if (f->phase < IR_PLACED)
         status = opjit_ir_interpret(f, &run, &error);
-    for (ir_ref s = f->body; f->stage >= IR_PLACED && s && status == OPJIT_OK; s = ir_at(f, s)->next, run.stage++) {
+    for (ir_ref s = f->body; f->phase >= IR_PLACED && s && status == OPJIT_OK; s = ir_at(f, s)->next, run.stage++) {
         run.end = (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
         status = opjit_ir_interpret(f, &run, &error);
     }

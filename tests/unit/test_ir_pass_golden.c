@@ -56,7 +56,7 @@ static void run_pass(const char *path, const ir_pass *pass, const char *text, si
     const ir_pass_env env = { .target = &target, .verify = true };
     ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", path,
                   error.message);
-    ck_assert_msg((int)f.stage + 1 == (int)pass->leaves, "%s: the function is not what pass %s gets", path, pass->name);
+    ck_assert_msg((int)f.phase + 1 == (int)pass->leaves, "%s: the function is not what pass %s gets", path, pass->name);
     ck_assert_msg(opjit_ir_run_passes(&f, &env, pass->leaves, &error) == OPJIT_OK, "%s: %s", path, error.message);
     for (uint32_t i = 0; i < IR_STEP_COUNT; i++)
         steps[i] += f.steps[i];

@@ -62,9 +62,9 @@ static void interpret(ir_func *f, buffers *b)
     ck_assert(run.shared != NULL && run.scratch != NULL);
     memset(run.shared, 0x5a, f->shared_size + 1);
     memset(run.scratch, 0x5a, f->scratch_size + 1);
-    for (ir_ref s = f->body; s != 0; s = f->stage < IR_PLACED ? 0 : ir_at(f, s)->next, run.stage++) {
-        const uint64_t extent = f->stage < IR_PLACED ? 0 : (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
-        for (uint32_t part = 0; part < (f->stage < IR_PLACED ? 1u : 2u); part++) { /* the second half first */
+    for (ir_ref s = f->body; s != 0; s = f->phase < IR_PLACED ? 0 : ir_at(f, s)->next, run.stage++) {
+        const uint64_t extent = f->phase < IR_PLACED ? 0 : (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
+        for (uint32_t part = 0; part < (f->phase < IR_PLACED ? 1u : 2u); part++) { /* the second half first */
             run.begin = part == 0 ? extent / 2 : 0;
             run.end = part == 0 ? extent : extent / 2;
             ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s:\n%.3000s", error.message,

@@ -35,7 +35,7 @@ static void interpret(const ir_func *f, const ir_sample *s, const run_memory *m,
     void *buffers[2] = { s->has_input ? (s->in_place ? output : m->input) + GUARD : output + GUARD, output + GUARD };
     ir_run run = { .buffers = buffers, .params = params };
     ir_sample_params(s, params);
-    if (f->stage < IR_PLACED) {
+    if (f->phase < IR_PLACED) {
         ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s", error.message);
         return;
     }
