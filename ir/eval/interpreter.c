@@ -3,12 +3,11 @@
  * may be made.  Takes a function that verifies.  Every load and store is checked; a wrong one is not carried out and
  * stops the run with the statement's name.  After pass grid it simulates the grid and also checks which thread does
  * what (race.c). */
-#include "ir/eval/numerics.h"
+#include "ir/eval/accumulator.h"
+#include "ir/eval/element.h"
 #include "ir/eval/race.h"
 
 #include <string.h>
-
-enum { LANES_MAX = 2 * IR_REDUCE_LANES }; /* what runs need not verify */
 
 enum { RECENT = 32 }; /* tensors */
 
@@ -17,15 +16,6 @@ typedef struct memory {
     uint64_t bytes;
     uint32_t tensor;
 } memory;
-
-typedef struct accumulator {
-    uint64_t lane[LANES_MAX], total; /* values */
-    int64_t where[LANES_MAX], total_where;
-    bool some[LANES_MAX], total_some; /* arg kinds: there is a value; total: a block was folded */
-    int64_t block;
-    ir_type value_type;
-    bool apart, alike, own; /* grid: updated by one thread per lane; by all alike; by its one thread */
-} accumulator;
 
 typedef struct machine {
     const ir_func *f;
@@ -131,107 +121,14 @@ static void fail(machine *m, ir_ref statement, const char *why)
     m->why = why;
 }
 
-static uint64_t read_element(const uint8_t *from, uint32_t size)
-{
-    uint16_t half;
-    uint32_t word;
-    uint64_t bits;
-    switch (size) {
-    case 1: return *from;
-    case 2: memcpy(&half, from, 2); return half;
-    case 4: memcpy(&word, from, 4); return word;
-    default: memcpy(&bits, from, 8); return bits;
-    }
-}
-
-static void write_element(uint8_t *to, uint32_t size, uint64_t bits)
-{
-    const uint8_t byte = (uint8_t)bits;
-    const uint16_t half = (uint16_t)bits;
-    const uint32_t word = (uint32_t)bits;
-    memcpy(to,
-           size == 1   ? (const void *)&byte
-           : size == 2 ? (const void *)&half
-           : size == 4 ? (const void *)&word
-                       : &bits,
-           size);
-}
-
 static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 {
     uint8_t *to = m->wrong ? NULL : element(m, node, first);
     if (to)
-        write_element(to, opjit_ir_type_size(m->f->tensors[ir_at(m->f, node)->ref].type), bits);
+        ir_write_element(to, opjit_ir_type_size(m->f->tensors[ir_at(m->f, node)->ref].type), bits);
 }
 
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
-
-static void reset_lanes(accumulator *a, const ir_node *acc)
-{
-    const uint64_t identity = opjit_ir_identity((ir_type)acc->type, (ir_kind)acc->kind);
-    for (uint32_t l = 0; (l < acc->imm || l == 0) && l < LANES_MAX; l++) {
-        a->lane[l] = identity;
-        a->some[l] = false;
-        a->where[l] = 0;
-    }
-}
-
-static uint64_t step(const ir_node *acc, uint64_t a, uint64_t b)
-{
-    const uint64_t args[2] = { a, b };
-    uint64_t out = 0;
-    opjit_ir_scalar(ir_kind_op((ir_kind)acc->kind), (ir_type)acc->type, (ir_type)acc->type, args, &out);
-    return out;
-}
-
-static bool compare(ir_op op, ir_type type, uint64_t a, uint64_t b)
-{
-    uint64_t out = 0;
-    opjit_ir_scalar(op, IR_BOOL, type, (const uint64_t[]){ a, b }, &out);
-    return out != 0;
-}
-
-/* Whether (y, j) replaces (x, i): the first NaN wins, then the better value, then the first or last of equal ones. */
-static bool replaces(ir_kind kind, ir_type type, uint64_t x, int64_t i, uint64_t y, int64_t j)
-{
-    const bool x_nan = ir_is_float(type) && compare(IR_NE, type, x, x);
-    const bool y_nan = ir_is_float(type) && compare(IR_NE, type, y, y);
-    if (x_nan || y_nan)
-        return y_nan && (!x_nan || j < i);
-    const bool least = ir_arg_is_least(kind);
-    if (compare(IR_EQ, type, x, y))
-        return ir_arg_is_first(kind) ? j < i : j > i;
-    return least ? compare(IR_LT, type, y, x) : compare(IR_LT, type, x, y);
-}
-
-static void update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y, int64_t j)
-{
-    if (*some && !replaces((ir_kind)acc->kind, type, *x, *i, y, j))
-        return;
-    *x = y;
-    *i = j;
-    *some = true;
-}
-
-/* Folds a copy of the lanes by halves into lane 0, then adds that to the total of the previous blocks. */
-static void fold(const ir_node *acc, const accumulator *from, accumulator *a)
-{
-    *a = *from;
-    for (uint32_t half = (uint32_t)acc->imm / 2; half > 0; half /= 2)
-        for (uint32_t l = 0; l < half; l++) {
-            if (!ir_kind_is_arg((ir_kind)acc->kind))
-                a->lane[l] = step(acc, a->lane[l], a->lane[l + half]);
-            else if (a->some[l + half])
-                update_arg(acc, a->value_type, &a->lane[l], &a->where[l], &a->some[l], a->lane[l + half],
-                           a->where[l + half]);
-        }
-    if (!ir_kind_is_arg((ir_kind)acc->kind)) {
-        a->total = a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
-        a->total_some = true;
-    } else if (a->some[0]) {
-        update_arg(acc, a->value_type, &a->total, &a->total_where, &a->total_some, a->lane[0], a->where[0]);
-    }
-}
 
 /* One step of acc, which is an ACC or a DEF that reduces; k is in m->innermost. */
 static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_expr)
@@ -250,25 +147,25 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
     }
     if (acc->imm && m->innermost >> IR_REDUCE_BLOCK_SHIFT != a->block) {
         accumulator folded;
-        fold(acc, a, &folded);
+        opjit_ir_acc_fold(acc, a, &folded);
         *a = folded;
-        reset_lanes(a, acc);
+        opjit_ir_acc_reset(a, acc);
         a->block = m->innermost >> IR_REDUCE_BLOCK_SHIFT;
     }
     if (!ir_kind_is_arg((ir_kind)acc->kind)) {
-        a->lane[lane] = step(acc, a->lane[lane], value);
+        a->lane[lane] = opjit_ir_acc_step(acc, a->lane[lane], value);
         return;
     }
     const int64_t where = (int64_t)eval(m, where_expr);
     a->value_type = (ir_type)ir_at(f, value_expr)->type;
-    update_arg(acc, a->value_type, &a->lane[lane], &a->where[lane], &a->some[lane], value, where);
+    opjit_ir_acc_update_arg(acc, a->value_type, &a->lane[lane], &a->where[lane], &a->some[lane], value, where);
 }
 
 static void start_accumulator(machine *m, ir_ref statement)
 {
     accumulator *a = &m->accumulators[*value_of(m, statement)];
     *a = (accumulator){ .block = 0, .own = m->race && m->race->lane != RACE_ALL };
-    reset_lanes(a, ir_at(m->f, statement));
+    opjit_ir_acc_reset(a, ir_at(m->f, statement));
 }
 
 static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement)
@@ -278,8 +175,8 @@ static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement
     if (m->race && a->apart && m->race->lane != RACE_ALL)
         fail(m, statement, "one thread folds what all of them have");
     if (acc->imm <= 1 && !ir_kind_is_arg((ir_kind)acc->kind))
-        return a->total_some ? step(acc, a->total, a->lane[0]) : a->lane[0];
-    fold(acc, a, &folded);
+        return a->total_some ? opjit_ir_acc_step(acc, a->total, a->lane[0]) : a->lane[0];
+    opjit_ir_acc_fold(acc, a, &folded);
     if (!ir_kind_is_arg((ir_kind)acc->kind))
         return folded.total;
     return acc->type == IR_INDEX ? (uint64_t)folded.total_where
@@ -301,7 +198,7 @@ static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
                                                  : get_accumulator(m, ir_at(f, node->ref), node->ref);
     case IR_LOAD: {
         const uint8_t *from = element(m, expr, 0);
-        return from ? read_element(from, opjit_ir_type_size((ir_type)node->type)) : 0;
+        return from ? ir_read_element(from, opjit_ir_type_size((ir_type)node->type)) : 0;
     }
     default: return node->imm;
     }
@@ -446,7 +343,7 @@ static void store_boxed(machine *m, ir_ref item, uint64_t bits)
         offset += (uint64_t)x * tensor->strides[d];
     }
     if (!m->wrong && (offset + 1) * size <= target->bytes)
-        write_element(target->base + offset * size, (uint32_t)size, bits);
+        ir_write_element(target->base + offset * size, (uint32_t)size, bits);
 }
 
 /* The value of a DEF that reduces, at the coordinates in its variables. */

@@ -86,6 +86,8 @@ ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_r
 /* Where an element of view lies in the tensor whose bytes it shows, by coordinates; *out_divided: quotients and
  * remainders were needed.  false: the layouts don't allow it.  coordinates NULL: only asks. */
 bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordinates, ir_ref *out, bool *out_divided);
+/* A load of memory at these coordinates, of a view by which collapse may take dimensions together; *at changes. */
+ir_ref opjit_ir_load_memory(inliner *in, uint32_t tensor, ir_ref *at);
 
 /* --- lists of statements ---------------------------------------------------------------------------------------- */
 void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it out of the list it was in */

@@ -1,224 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.c - the canonical text of a function.  Exact: constants are written from their bits, and no float is ever
  * converted.  One statement per line; an expression that would pass column 120 is broken into one operand per line. */
-#include "ir/core/internal.h"
+#include "ir/text/printer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { LINE_WIDTH = 120, INDENT = 4 };
-
-typedef struct printer {
-    const ir_func *f;
-    ir_numbers n;
-    rt_bytes *out;
-    size_t line; /* start of the current line in out */
-} printer;
-
-/* --- an expression on one line, if it fits ----------------------------------------------------------------------- */
-
-typedef struct flat {
-    const printer *p;
-    size_t size, room;
-    bool full;
-    char text[LINE_WIDTH + 1];
-} flat;
-
-static void put(flat *t, const char *format, ...) PRINTF_LIKE(2, 3);
-
-static void put(flat *t, const char *format, ...)
-{
-    va_list args;
-    if (t->full)
-        return;
-    va_start(args, format);
-    const int n = vsnprintf(t->text + t->size, t->room - t->size + 1, format, args);
-    va_end(args);
-    if (n < 0 || (size_t)n > t->room - t->size)
-        t->full = true;
-    else
-        t->size += (size_t)n;
-}
-
-static void put_id(flat *t, uint32_t number)
-{
-    if (number)
-        put(t, "%%%u", number - 1);
-    else
-        put(t, "%%?");
-}
-
-static uint32_t number_at(const uint32_t *numbers, uint32_t count, uint32_t i)
-{
-    return i < count ? numbers[i] : 0;
-}
-
-/* A hex float from its bits: sign, 1.fraction without trailing zeros, exponent; subnormals are normalised. */
-static void put_hex_float(flat *t, ir_type type, uint64_t bits)
-{
-    const uint32_t width = 8 * opjit_ir_type_size(type), fraction_bits = type == IR_F16 ? 10 : type == IR_F32 ? 23 : 52;
-    const uint32_t exponent_mask = (1u << (width - 1 - fraction_bits)) - 1;
-    const int bias = (int)(exponent_mask >> 1);
-    uint64_t fraction = bits & (((uint64_t)1 << fraction_bits) - 1);
-    const uint32_t exponent = (uint32_t)(bits >> fraction_bits) & exponent_mask;
-    int power = (int)exponent - bias;
-    put(t, "%s", bits >> (width - 1) ? "-" : "");
-    if (exponent == 0 && fraction == 0) {
-        put(t, "0x0p+0");
-        return;
-    }
-    if (exponent == 0) {
-        power = 1 - bias;
-        while (!(fraction >> fraction_bits)) {
-            fraction <<= 1;
-            power--;
-        }
-        fraction &= ((uint64_t)1 << fraction_bits) - 1;
-    }
-    char digits[17];
-    int count = snprintf(digits, sizeof(digits), "%016" PRIx64, fraction << (64 - fraction_bits));
-    while (count > 0 && digits[count - 1] == '0')
-        digits[--count] = '\0';
-    put(t, "0x1%s%sp%+d", count > 0 ? "." : "", digits, power);
-}
-
-static bool is_finite(ir_type type, uint64_t bits)
-{
-    const uint64_t mask = type == IR_F16 ? 0x7c00 : type == IR_F32 ? 0x7f800000 : 0x7ff0000000000000;
-    return (bits & mask) != mask;
-}
-
-static void put_const(flat *t, const ir_node *node)
-{
-    const ir_type type = (ir_type)node->type;
-    const uint32_t size = opjit_ir_type_size(type);
-    if (type == IR_BOOL) {
-        put(t, node->imm ? "true" : "false");
-        return;
-    }
-    if (type == IR_INDEX) {
-        put(t, "%" PRId64, (int64_t)node->imm);
-        return;
-    }
-    put(t, "%s ", opjit_ir_type_name(type));
-    if (ir_is_float(type) && is_finite(type, node->imm))
-        put_hex_float(t, type, node->imm);
-    else if (ir_is_float(type))
-        put(t, "bits 0x%0*" PRIx64, (int)(2 * size), node->imm);
-    else if (ir_is_signed(type))
-        put(t, "%" PRId64, (int64_t)(node->imm << (64 - 8 * size)) >> (64 - 8 * size));
-    else
-        put(t, "%" PRIu64, node->imm);
-}
-
-/* Writes what precedes the operands, the opening bracket included.  Returns the closing bracket; 0 for a leaf. */
-static char put_head(flat *t, const ir_node *node)
-{
-    const printer *p = t->p;
-    switch ((ir_op)node->op) {
-    case IR_PARAM: put_id(t, number_at(p->n.params, p->n.param_count, node->ref)); return 0;
-    case IR_GET:
-        if (node->ref < p->f->node_count && ir_at(p->f, node->ref)->op == IR_ACC)
-            put(t, "get ");
-        put_id(t, number_at(p->n.nodes, p->n.node_count, node->ref));
-        return 0;
-    case IR_CONST: put_const(t, node); return 0;
-    case IR_LOAD:
-        put(t, "load ");
-        put_id(t, number_at(p->n.tensors, p->n.tensor_count, node->ref));
-        put(t, "[");
-        return ']';
-    case IR_HEAD:
-        put(t, "head ");
-        put_id(t, number_at(p->n.tensors, p->n.tensor_count, node->ref));
-        put(t, "[");
-        return ']';
-    case IR_CAST:
-    case IR_BITS:
-    case IR_ELEM:
-        put(t, "%s %s (", opjit_ir_op_infos[node->op].name, opjit_ir_type_name((ir_type)node->type));
-        return ')';
-    default: put(t, "%s(", node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?"); return ')';
-    }
-}
-
-static void put_expr(flat *t, ir_ref expr)
-{
-    const ir_func *f = t->p->f;
-    if (t->full)
-        return;
-    if (expr == 0 || expr >= f->node_count) {
-        put(t, "%%?");
-        return;
-    }
-    const ir_node *node = ir_at(f, expr);
-    if (node->op == IR_VAR) {
-        put_id(t, number_at(t->p->n.nodes, t->p->n.node_count, expr));
-        return;
-    }
-    const char close = put_head(t, node);
-    for (uint32_t i = 0; i < node->count; i++) {
-        if (i > 0)
-            put(t, node->op == IR_LOAD ? "," : ", ");
-        put_expr(t, ir_operand(f, expr, i));
-    }
-    if (close)
-        put(t, "%c", close);
-}
-
-/* --- lines -------------------------------------------------------------------------------------------------------- */
-
-static void new_line(printer *p, uint32_t indent)
-{
-    opjit_rt_bytes_u8(p->out, '\n');
-    p->line = p->out->size;
-    opjit_rt_bytes_printf(p->out, "%*s", (int)indent, "");
-}
-
-static void print_id(printer *p, uint32_t number)
-{
-    if (number)
-        opjit_rt_bytes_printf(p->out, "%%%u", number - 1);
-    else
-        opjit_rt_bytes_printf(p->out, "%%?");
-}
-
-static void print_tensor_id(printer *p, uint32_t tensor)
-{
-    print_id(p, number_at(p->n.tensors, p->n.tensor_count, tensor));
-}
-static void print_node_id(printer *p, ir_ref node)
-{
-    print_id(p, number_at(p->n.nodes, p->n.node_count, node));
-}
-
-/* reserve: columns to keep free for what follows on the line. */
-static void print_expr(printer *p, ir_ref expr, uint32_t indent, size_t reserve)
-{
-    const size_t used = p->out->size - p->line + reserve;
-    flat t = { .p = p, .room = used < LINE_WIDTH ? LINE_WIDTH - used : 0 };
-    put_expr(&t, expr);
-    const ir_node *node = expr < p->f->node_count ? ir_at(p->f, expr) : NULL;
-    if (!t.full || p->out->failed || !node || node->count == 0) {
-        if (t.full) { /* a leaf that is too long passes the margin */
-            t = (flat){ .p = p, .room = LINE_WIDTH };
-            put_expr(&t, expr);
-        }
-        opjit_rt_bytes_append(p->out, t.text, t.size);
-        return;
-    }
-    flat head = { .p = p, .room = LINE_WIDTH };
-    const char close = put_head(&head, node);
-    opjit_rt_bytes_append(p->out, head.text, head.size);
-    for (uint32_t i = 0; i < node->count; i++) {
-        new_line(p, indent + INDENT);
-        print_expr(p, ir_operand(p->f, expr, i), indent + INDENT, 1);
-        if (i + 1 < node->count)
-            opjit_rt_bytes_u8(p->out, ',');
-    }
-    opjit_rt_bytes_u8(p->out, (uint8_t)close);
-}
 
 static void print_string(printer *p, const char *text)
 {
@@ -265,9 +52,9 @@ static void print_declaration(printer *p, uint32_t tensor, uint32_t *slot)
         [IR_IN] = "in", [IR_OUT] = "out", [IR_CONSTANT] = "const", [IR_TEMP] = "temp", [IR_SCRATCH] = "scratch"
     };
     const ir_tensor *t = &p->f->tensors[tensor];
-    new_line(p, INDENT);
+    opjit_ir_put_line(p, INDENT);
     opjit_rt_bytes_printf(p->out, "%s ", words[t->role]);
-    print_tensor_id(p, tensor);
+    opjit_ir_put_tensor_id(p, tensor);
     if (t->name) {
         opjit_rt_bytes_u8(p->out, ' ');
         print_string(p, t->name);
@@ -289,9 +76,9 @@ static void print_declaration(printer *p, uint32_t tensor, uint32_t *slot)
 static void print_param(printer *p, uint32_t param)
 {
     const ir_param *a = &p->f->params[param];
-    new_line(p, INDENT);
+    opjit_ir_put_line(p, INDENT);
     opjit_rt_bytes_printf(p->out, "param ");
-    print_id(p, p->n.params[param]);
+    opjit_ir_put_id(p, p->n.params[param]);
     if (a->name) {
         opjit_rt_bytes_u8(p->out, ' ');
         print_string(p, a->name);
@@ -315,20 +102,20 @@ static void print_declarations(printer *p)
         print_param(p, i);
     for (uint32_t i = 1; i < f->tensor_count; i++)
         if (f->tensors[i].role == IR_OUT && f->tensors[i].alias) {
-            new_line(p, INDENT);
+            opjit_ir_put_line(p, INDENT);
             opjit_rt_bytes_printf(p->out, "alias ");
-            print_tensor_id(p, i);
+            opjit_ir_put_tensor_id(p, i);
             opjit_rt_bytes_u8(p->out, ' ');
-            print_tensor_id(p, f->tensors[i].alias);
+            opjit_ir_put_tensor_id(p, f->tensors[i].alias);
         }
     for (uint32_t i = 1; i < f->tensor_count; i++)
         for (uint32_t k = 1; k < f->tensor_count && f->tensors[i].shared != 0; k++)
             if (f->tensors[k].role == IR_IN && k != f->tensors[i].alias && opjit_ir_shares(f, i, k)) {
-                new_line(p, INDENT);
+                opjit_ir_put_line(p, INDENT);
                 opjit_rt_bytes_printf(p->out, "shared ");
-                print_tensor_id(p, i);
+                opjit_ir_put_tensor_id(p, i);
                 opjit_rt_bytes_u8(p->out, ' ');
-                print_tensor_id(p, k);
+                opjit_ir_put_tensor_id(p, k);
             }
 }
 
@@ -339,11 +126,11 @@ static void print_block(printer *p, ir_ref first, uint32_t indent);
 static void print_loop(printer *p, ir_ref loop, uint32_t indent)
 {
     const ir_node *node = ir_at(p->f, loop);
-    print_node_id(p, node->ref);
+    opjit_ir_put_node_id(p, node->ref);
     opjit_rt_bytes_printf(p->out, " in ");
-    print_expr(p, ir_operand(p->f, loop, 0), indent, 2);
+    opjit_ir_put_expr(p, ir_operand(p->f, loop, 0), indent, 2);
     opjit_rt_bytes_printf(p->out, "..");
-    print_expr(p, ir_operand(p->f, loop, 1), indent, 2);
+    opjit_ir_put_expr(p, ir_operand(p->f, loop, 1), indent, 2);
     const char *word = node->op == IR_STAGE ? "grain" : "step";
     if (node->imm != 1)
         opjit_rt_bytes_printf(p->out, " %s %" PRIu64, word, node->imm);
@@ -367,7 +154,7 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
         opjit_rt_bytes_printf(p->out, " distribute");
     opjit_rt_bytes_printf(p->out, " {");
     print_block(p, node->body, indent + INDENT);
-    new_line(p, indent);
+    opjit_ir_put_line(p, indent);
     opjit_rt_bytes_u8(p->out, '}');
 }
 
@@ -382,7 +169,7 @@ static void print_acc(printer *p, const ir_node *node)
 static void print_statement(printer *p, ir_ref s, uint32_t indent)
 {
     const ir_node *node = ir_at(p->f, s);
-    new_line(p, indent);
+    opjit_ir_put_line(p, indent);
     opjit_rt_bytes_printf(p->out, "%s", node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?");
     if (node->op == IR_SYNC)
         return;
@@ -390,33 +177,33 @@ static void print_statement(printer *p, ir_ref s, uint32_t indent)
     switch ((ir_op)node->op) {
     case IR_FOR: print_loop(p, s, indent); return;
     case IR_LET:
-        print_node_id(p, s);
+        opjit_ir_put_node_id(p, s);
         opjit_rt_bytes_printf(p->out, " = ");
-        print_expr(p, ir_operand(p->f, s, 0), indent, 0);
+        opjit_ir_put_expr(p, ir_operand(p->f, s, 0), indent, 0);
         return;
     case IR_ACC:
-        print_node_id(p, s);
+        opjit_ir_put_node_id(p, s);
         print_acc(p, node);
         return;
     case IR_UPD:
-        print_node_id(p, node->ref);
+        opjit_ir_put_node_id(p, node->ref);
         opjit_rt_bytes_printf(p->out, ", ");
-        print_expr(p, ir_operand(p->f, s, 0), indent, 0);
+        opjit_ir_put_expr(p, ir_operand(p->f, s, 0), indent, 0);
         if (node->count > 1) {
             opjit_rt_bytes_printf(p->out, " at ");
-            print_expr(p, ir_operand(p->f, s, 1), indent, 0);
+            opjit_ir_put_expr(p, ir_operand(p->f, s, 1), indent, 0);
         }
         return;
     case IR_STORE:
-        print_tensor_id(p, node->ref);
+        opjit_ir_put_tensor_id(p, node->ref);
         opjit_rt_bytes_u8(p->out, '[');
         for (uint32_t i = 1; i < node->count; i++) {
             if (i > 1)
                 opjit_rt_bytes_u8(p->out, ',');
-            print_expr(p, ir_operand(p->f, s, i), indent, 1);
+            opjit_ir_put_expr(p, ir_operand(p->f, s, i), indent, 1);
         }
         opjit_rt_bytes_printf(p->out, "], ");
-        print_expr(p, ir_operand(p->f, s, 0), indent, 0);
+        opjit_ir_put_expr(p, ir_operand(p->f, s, 0), indent, 0);
         return;
     default: /* not a statement of a block: only in a function that does not verify */ return;
     }
@@ -437,13 +224,13 @@ static void print_views_below(printer *p, uint32_t *printed, uint32_t limit)
     const ir_func *f = p->f;
     for (; *printed < p->n.view_count && p->n.tensors[p->n.views[*printed]] < limit; ++*printed) {
         const uint32_t view = p->n.views[*printed];
-        new_line(p, INDENT);
+        opjit_ir_put_line(p, INDENT);
         opjit_rt_bytes_printf(p->out, "view ");
-        print_tensor_id(p, view);
+        opjit_ir_put_tensor_id(p, view);
         opjit_rt_bytes_printf(p->out, ": ");
         print_layout(p, &f->tensors[view]);
         opjit_rt_bytes_printf(p->out, " of ");
-        print_tensor_id(p, f->tensors[view].of);
+        opjit_ir_put_tensor_id(p, f->tensors[view].of);
         if (f->tensors[view].offset)
             opjit_rt_bytes_printf(p->out, " offset %" PRId64, f->tensors[view].offset);
     }
@@ -455,7 +242,7 @@ static void print_box(printer *p, ir_ref item, uint32_t rank)
     for (uint32_t d = 0; d < rank && 1 + rank + 3 * d + 2 < ir_at(p->f, item)->count; d++)
         for (uint32_t i = 0; i < 3; i++) {
             opjit_rt_bytes_printf(p->out, "%s", i ? ":" : d ? ", " : "");
-            print_expr(p, ir_operand(p->f, item, 1 + rank + 3 * d + i), INDENT, 1);
+            opjit_ir_put_expr(p, ir_operand(p->f, item, 1 + rank + 3 * d + i), INDENT, 1);
         }
     opjit_rt_bytes_u8(p->out, ']');
 }
@@ -464,9 +251,9 @@ static void print_definition(printer *p, ir_ref item)
 {
     const ir_node *node = ir_at(p->f, item);
     const ir_tensor *t = node->ref < p->f->tensor_count ? &p->f->tensors[node->ref] : &p->f->tensors[0];
-    new_line(p, INDENT);
+    opjit_ir_put_line(p, INDENT);
     opjit_rt_bytes_printf(p->out, "%s ", opjit_ir_op_infos[node->op].name);
-    print_tensor_id(p, node->ref);
+    opjit_ir_put_tensor_id(p, node->ref);
     if (node->op == IR_DEF) {
         opjit_rt_bytes_printf(p->out, ": ");
         print_layout(p, t);
@@ -476,19 +263,19 @@ static void print_definition(printer *p, ir_ref item)
     opjit_rt_bytes_printf(p->out, " (");
     for (uint32_t d = 0; d < t->rank && 1 + d < node->count; d++) {
         opjit_rt_bytes_printf(p->out, "%s", d ? "," : "");
-        print_node_id(p, ir_operand(p->f, item, 1 + d));
+        opjit_ir_put_node_id(p, ir_operand(p->f, item, 1 + d));
     }
     opjit_rt_bytes_printf(p->out, ") = ");
     if (opjit_ir_reduced(p->f, item)) {
         opjit_rt_bytes_printf(p->out, "reduce %s ", opjit_ir_kind_name((ir_kind)node->kind));
-        print_node_id(p, opjit_ir_reduced(p->f, item));
+        opjit_ir_put_node_id(p, opjit_ir_reduced(p->f, item));
         opjit_rt_bytes_printf(p->out, " in 0..");
-        print_expr(p, ir_operand(p->f, item, node->count - 1), INDENT, 0);
+        opjit_ir_put_expr(p, ir_operand(p->f, item, node->count - 1), INDENT, 0);
         if (node->imm != 1)
             opjit_rt_bytes_printf(p->out, " lanes %" PRIu64, node->imm);
         opjit_rt_bytes_printf(p->out, ": ");
     }
-    print_expr(p, ir_operand(p->f, item, 0), INDENT, 0);
+    opjit_ir_put_expr(p, ir_operand(p->f, item, 0), INDENT, 0);
 }
 
 /* The first number that belongs to the item itself. */
@@ -521,7 +308,7 @@ void opjit_ir_print(const ir_func *f, rt_bytes *out)
     for (ir_ref r = f->body; r && !out->failed; r = ir_at(f, r)->next) {
         print_views_below(&p, &printed, first_number(&p, r));
         if (ir_at(f, r)->op == IR_STAGE) {
-            new_line(&p, INDENT);
+            opjit_ir_put_line(&p, INDENT);
             opjit_rt_bytes_printf(out, "stage @%u for ", stages++);
             print_loop(&p, r, INDENT);
         } else if (ir_at(f, r)->op == IR_DEF || ir_at(f, r)->op == IR_YIELD) {

@@ -51,6 +51,9 @@ opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);
 opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage);
 /* V6 and V7 for the whole function, once it has passed the other rules: for stores, and in loop form for loads. */
 opjit_status opjit_ir_verify_cover(verifier *v);
+/* yields.c: the same of an output in value form, whose yields are listed first, as stores are in loop form. */
+void opjit_ir_list_yields(verifier *v);
+opjit_status opjit_ir_verify_yields(verifier *v, uint32_t tensor);
 opjit_status opjit_ir_verify_reads(verifier *v);
 
 #endif
