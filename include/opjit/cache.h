@@ -9,6 +9,8 @@
  *     opjit_cache_enumerate(context, OPJIT_CACHE_DISK, show, NULL, &error);
  *     opjit_cache_drop(context, OPJIT_CACHE_MEMORY | OPJIT_CACHE_DISK, &key, NULL, &error);
  *
+ * All of this is in libopjit.  libopjit-runtime, which compiles nothing, has none of it.
+ *
  * A context has a memory cache, and a disk cache where opjit_context_options.cache_dir names a folder.  Without one
  * the functions here find nothing on disk, which is no error.
  *

@@ -311,3 +311,27 @@ void opjit_rt_cache_stats(const rt_cache *cache, opjit_cache_stats *out)
     out->disk_rejects = atomic_load(&cache->counts[RT_CACHE_DISK_REJECT]);
     out->compiles = makes > out->disk_hits ? makes - out->disk_hits : 0;
 }
+
+static const rt_struct stats_sizes = { "opjit_cache_stats", { RT_SIZE_TO(opjit_cache_stats, disk_rejects) } };
+RT_STRUCT_ENDS_WITH(opjit_cache_stats, disk_rejects);
+
+opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats, opjit_error *error)
+{
+    opjit_cache_stats stats;
+
+    opjit_rt_error_clear(error);
+    if (context == NULL || out_stats == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
+                                  context == NULL ? "context" : "out_stats");
+    opjit_rt_cache_stats(context->cache, &stats);
+    return opjit_rt_struct_write(&stats_sizes, out_stats, &stats, error);
+}
+
+opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (context == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
+    opjit_rt_cache_drop(context->cache, NULL, false);
+    return OPJIT_OK;
+}

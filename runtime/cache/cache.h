@@ -29,7 +29,6 @@ opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_mak
                                 bool *out_hit, opjit_error *error);
 /* The kernel of key with a reference for the caller, if it is there; NULL: it is not, or is being made. */
 opjit_kernel *opjit_rt_cache_find(rt_cache *cache, const rt_key *key);
-void opjit_rt_cache_clear(rt_cache *cache);
 
 /* What only the maker of a kernel knows; a make that reports DISK_HIT does not count as a compile. */
 typedef enum rt_cache_count { RT_CACHE_DISK_HIT, RT_CACHE_DISK_WRITE, RT_CACHE_DISK_REJECT, RT_CACHE_COUNTS } rt_cache_count;

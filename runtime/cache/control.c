@@ -7,6 +7,7 @@
 
 #include "runtime/cache/disk.h"
 #include "runtime/cache/table.h"
+#include "runtime/call/kernel_object.h"
 
 /* --- the memory cache --------------------------------------------------------------------------------------------- */
 
@@ -18,16 +19,11 @@ typedef struct held {
     bool pinned;
 } held;
 
-static bool is_named(const cache_entry *e, const rt_hash *name)
-{
-    return name == NULL || (e->name.lo == name->lo && e->name.hi == name->hi);
-}
-
 static void hold_list(const cache_list *list, const rt_hash *name, rt_bytes *out)
 {
     for (const cache_entry *e = list->newest; e != NULL; e = e->older) {
         const held h = { e->kernel, e->name, e->bytes, e->pins != 0 };
-        if (!is_named(e, name))
+        if (!cache_is_named(e, name))
             continue;
         opjit_rt_bytes_append(out, &h, sizeof h);
         if (!out->failed)
@@ -61,7 +57,7 @@ static cache_entry *find_name(const cache_list *list, const rt_hash *name)
 {
     cache_entry *e = list->newest;
 
-    while (e != NULL && !is_named(e, name))
+    while (e != NULL && !cache_is_named(e, name))
         e = e->older;
     return e;
 }
@@ -80,43 +76,6 @@ static cache_entry *find_locked(rt_cache *cache, const rt_hash *name, cache_shar
         opjit_rt_unlock(&s->lock);
     }
     return NULL;
-}
-
-static uint32_t remove_list(cache_shard *s, const cache_list *list, const rt_hash *name, cache_entry **victims)
-{
-    uint32_t count = 0;
-
-    for (cache_entry *e = list->oldest, *newer; e != NULL; e = newer) {
-        newer = e->newer;
-        if (!is_named(e, name))
-            continue;
-        opjit_rt_cache_remove(s, e, victims);
-        count++;
-    }
-    return count;
-}
-
-/* How many went: those of one name or all. */
-static uint32_t drop(rt_cache *cache, const rt_hash *name, bool pinned_too)
-{
-    uint32_t count = 0;
-
-    for (size_t i = 0; i < CACHE_SHARDS; i++) {
-        cache_shard *s = &cache->shards[i];
-        cache_entry *victims = NULL;
-        cache_lock(s);
-        count += remove_list(s, &s->used, name, &victims);
-        if (pinned_too)
-            count += remove_list(s, &s->pinned, name, &victims);
-        opjit_rt_unlock(&s->lock);
-        opjit_rt_cache_free(cache, victims, false);
-    }
-    return count;
-}
-
-void opjit_rt_cache_clear(rt_cache *cache)
-{
-    drop(cache, NULL, false);
 }
 
 /* --- what visitors are given -------------------------------------------------------------------------------------- */
@@ -260,6 +219,18 @@ opjit_status opjit_cache_key_from_text(const char *text, opjit_cache_key *out_ke
     return OPJIT_OK;
 }
 
+opjit_status opjit_kernel_get_cache_key(const opjit_kernel *kernel, opjit_cache_key *out_key, opjit_error *error)
+{
+    opjit_rt_error_clear(error);
+    if (kernel == NULL || out_key == NULL)
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_key");
+    kernel = kernel_maker(kernel);
+    *out_key = (opjit_cache_key){ kernel->hooks.key.hi, kernel->hooks.key.lo };
+    if ((out_key->hi | out_key->lo) == 0)
+        return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "the kernel was not compiled here, so it has no cache key");
+    return OPJIT_OK;
+}
+
 opjit_status opjit_cache_enumerate(opjit_context *context, uint32_t where, opjit_cache_visit_fn visit, void *user,
                                    opjit_error *error)
 {
@@ -334,33 +305,10 @@ opjit_status opjit_cache_drop(opjit_context *context, uint32_t where, const opji
         *out_count = 0;
     TRY(check(context, where, error));
     if ((where & OPJIT_CACHE_MEMORY) != 0)
-        memory = drop(context->cache, only, true);
+        memory = opjit_rt_cache_drop(context->cache, only, true);
     if ((where & OPJIT_CACHE_DISK) != 0 && context->core->disk != NULL)
         status = opjit_rt_disk_drop(context->core->disk, only, &files, error);
     if (out_count != NULL)
         *out_count = memory + files;
     return status;
-}
-
-static const rt_struct stats_sizes = { "opjit_cache_stats", { RT_SIZE_TO(opjit_cache_stats, disk_rejects) } };
-RT_STRUCT_ENDS_WITH(opjit_cache_stats, disk_rejects);
-
-opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_stats *out_stats, opjit_error *error)
-{
-    opjit_cache_stats stats;
-
-    opjit_rt_error_clear(error);
-    if (context == NULL || out_stats == NULL)
-        return refuse_null(context == NULL ? "context" : "out_stats", error);
-    opjit_rt_cache_stats(context->cache, &stats);
-    return opjit_rt_struct_write(&stats_sizes, out_stats, &stats, error);
-}
-
-opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error)
-{
-    opjit_rt_error_clear(error);
-    if (context == NULL)
-        return refuse_null("context", error);
-    opjit_rt_cache_clear(context->cache);
-    return OPJIT_OK;
 }

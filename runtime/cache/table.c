@@ -188,3 +188,36 @@ void opjit_rt_cache_evict(rt_cache *cache, size_t first, const cache_entry *keep
     opjit_rt_unlock(&cache->evicting);
     opjit_rt_cache_free(cache, victims, true);
 }
+
+/* --- dropping ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t remove_list(cache_shard *s, const cache_list *list, const rt_hash *name, cache_entry **victims)
+{
+    uint32_t count = 0;
+
+    for (cache_entry *e = list->oldest, *newer; e != NULL; e = newer) {
+        newer = e->newer;
+        if (!cache_is_named(e, name))
+            continue;
+        opjit_rt_cache_remove(s, e, victims);
+        count++;
+    }
+    return count;
+}
+
+uint32_t opjit_rt_cache_drop(rt_cache *cache, const rt_hash *name, bool pinned_too)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < CACHE_SHARDS; i++) {
+        cache_shard *s = &cache->shards[i];
+        cache_entry *victims = NULL;
+        cache_lock(s);
+        count += remove_list(s, &s->used, name, &victims);
+        if (pinned_too)
+            count += remove_list(s, &s->pinned, name, &victims);
+        opjit_rt_unlock(&s->lock);
+        opjit_rt_cache_free(cache, victims, false);
+    }
+    return count;
+}

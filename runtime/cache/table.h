@@ -114,6 +114,14 @@ void opjit_rt_cache_unlink(cache_shard *s, cache_entry *e);
 /* Takes a ready entry out of the shard.  Who still waits for it frees it; else it goes to *victims. */
 void opjit_rt_cache_remove(cache_shard *s, cache_entry *e, cache_entry **victims);
 
+/* Whether it goes by that name; NULL: any. */
+static inline bool cache_is_named(const cache_entry *e, const rt_hash *name)
+{
+    return name == NULL || (e->name.lo == name->lo && e->name.hi == name->hi);
+}
+/* Drops the ready entries of one name, or all (NULL); how many.  pinned_too: also those. */
+uint32_t opjit_rt_cache_drop(rt_cache *cache, const rt_hash *name, bool pinned_too);
+
 /* Without any lock.  tell: that they were evicted. */
 void opjit_rt_cache_free(rt_cache *cache, cache_entry *victims, bool tell);
 /* Brings the sum below the capacity, beginning with shard `first`.  Never drops keep, just inserted: alone it fits. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* images.c - kernels as bytes: the image of one, given out and taken in, whether it is whole, and the key that a cache
- * knows it by. */
+/* images.c - kernels as bytes: the image of one, given out and taken in, and whether it is whole. */
 #include "runtime/call/kernel_object.h"
-
-#include <opjit/cache.h>
 
 #include <string.h>
 
@@ -72,16 +69,4 @@ bool opjit_rt_kernel_is_whole(const opjit_kernel *kernel)
             return false;
     }
     return true;
-}
-
-opjit_status opjit_kernel_get_cache_key(const opjit_kernel *kernel, opjit_cache_key *out_key, opjit_error *error)
-{
-    opjit_rt_error_clear(error);
-    if (kernel == NULL || out_key == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_key");
-    kernel = kernel_maker(kernel);
-    *out_key = (opjit_cache_key){ kernel->hooks.key.hi, kernel->hooks.key.lo };
-    if ((out_key->hi | out_key->lo) == 0)
-        return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "the kernel was not compiled here, so it has no cache key");
-    return OPJIT_OK;
 }

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/cache/cache.h"
+#include "runtime/cache/table.h"
 #include "tests/unit/rt_sample.h"
 
 enum { THREADS = 8 };
@@ -324,7 +324,7 @@ static void *work(void *arg)
         else
             opjit_kernel_release(kernel);
         if (t->keys > 1 && i % 97 == 0 && me->index == 0)
-            opjit_rt_cache_clear(t->cache);
+            opjit_rt_cache_drop(t->cache, NULL, false);
     }
     return NULL;
 }
