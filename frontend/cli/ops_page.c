@@ -124,17 +124,18 @@ bool opjit_cli_put_page(void)
         rows[i].op = opjit_cli_type_info(opjit_operator_type_at(i));
         extent(&rows[i].op, rows[i].extent, sizeof rows[i].extent);
     }
-    printf(
-        "# Operators of this build\n\n"
-        "Written by `opjit ops --markdown`. First one line per set of operators with the same types and ranks, then one per operator.\n"
-        "`opjit ops NAME` shows an operator's fields, and its types and ranks by feature level; `opjit/reflect.h` tells programs the same. A scalar\n"
-        "that may be *late* is a parameter of the kernel instead of a constant (`opjit_compile_options.late`, `--late`).\n\n");
+    printf("# Operators of this build\n\n"
+           "Written by `opjit ops --markdown`. First one line per set of operators with the same types and ranks,\n"
+           "then one per operator. `opjit ops NAME` shows an operator's fields, and its types and ranks by feature\n"
+           "level; `opjit/reflect.h` tells programs the same. A scalar that may be *late* is a parameter of the\n"
+           "kernel instead of a constant (`opjit_compile_options.late`, `--late`).\n\n");
     put_table(rows, count);
     printf(
-        "\nAll eleven types are FLOAT64/32/16, INT64/32/16/8 and UINT64/32/16/8. Where a tensor of an operator has other types than the first\n"
-        "ones, it is named. Any legal strides are taken, and inputs may be broadcast.\n\n"
-        "An output may have an input's memory wherever the input has its type and layout and each element is read before it is replaced, as\n"
-        "`alias_inputs` of `opjit_kernel_get_info` says: all pointwise operators, running sums, softmax, layer norm, and graphs of them.\n\n"
+        "\nAll eleven types are FLOAT64/32/16, INT64/32/16/8 and UINT64/32/16/8. Where a tensor of an operator has\n"
+        "other types than the first ones, it is named. Any legal strides are taken, and inputs may be broadcast.\n\n"
+        "An output may have an input's memory wherever the input has its type and layout and each element is read\n"
+        "before it is replaced, as `alias_inputs` of `opjit_kernel_get_info` says: all pointwise operators, running\n"
+        "sums, softmax, layer norm, and graphs of them.\n\n"
         "## One by one\n\n"
         "*Since* is the DirectML feature level.\n\n");
     put_formulas();
