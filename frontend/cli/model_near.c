@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "frontend/cli/cmd_ops.h"
 #include "frontend/cli/model.h"
 
 /* The member of object that is nearest to the name. */
@@ -62,11 +63,13 @@ opjit_status opjit_cli_missing_field(cli_model *m, const op_def *def, const op_f
 
 const char *opjit_cli_near_operator(const char *name, size_t length, char text[static FE_SUGGEST_TEXT])
 {
-    const op_def *def;
+    DML_OPERATOR_TYPE type;
     fe_suggestion s;
     opjit_fe_suggest_begin(&s, name, memchr(name, '\0', length) == NULL ? length : 0);
-    for (uint32_t i = 0; (def = opjit_fe_op_at(i)) != NULL; i++)
-        opjit_fe_suggest(&s, def->name, strlen(def->name));
+    for (uint32_t i = 0; (type = opjit_operator_type_at(i)) != DML_OPERATOR_INVALID; i++) {
+        const char *const known = opjit_cli_type_info(type).name;
+        opjit_fe_suggest(&s, known, strlen(known));
+    }
     return opjit_fe_suggest_text(&s, "", "", text);
 }
 

@@ -14,7 +14,8 @@
  * Rules of this header, beside those of opjit/opjit.h:
  *   - Errors are sticky.  The first call that fails marks the graph, and it and all later calls give a null handle.
  *     So nothing need be checked before opjit_graph_compile, which returns the first error: its message names operator,
- *     field, value and what is allowed.  opjit_graph_status has it too.
+ *     field, value and what is allowed, and opjit_error.node is the index that the operator would have had among the
+ *     operators, in the order in which they were added.  opjit_graph_status has it too.
  *   - A null handle (index 0) stands for an absent optional input, and is refused for an input that must be there.
  *   - Handles belong to one graph and are valid until it is destroyed; there is nothing to release.  A handle of
  *     another graph is refused where it can be told.

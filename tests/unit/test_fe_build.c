@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_build.c - the graph builder: names, constants, operators that were made already, what a masked softmax becomes,
- * and that memory is proportional to the graph.  That every operator is built as by hand property.builder says. */
+/* test_fe_build.c - the graph builder: names, constants, operators that were made already, what a masked softmax
+ * becomes, and that memory is proportional to the graph.  That every operator is built as by hand property.builder
+ * says. */
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +120,7 @@ START_TEST(names)
 }
 END_TEST
 
-/* Constants, copied and lent, small and large; a late field by its node's name; a graph that is compiled and goes on. */
+/* Constants, copied and lent, small and large; a late field by its node's name; a graph that goes on once compiled. */
 START_TEST(constants_and_late_fields)
 {
     enum { MANY = 2000 };
@@ -249,6 +251,41 @@ START_TEST(feature_levels)
 }
 END_TEST
 
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+enum { THREADS = 4 };
+
+static void *build_and_compile(void *context)
+{
+    opjit_graph *g = make_graph(context);
+    const opjit_tensor x = opjit_graph_input(g, "x", F32, 2, sizes_2_3);
+    opjit_tensor y = x;
+    for (int i = 0; i < 50; i++)
+        y = opjit_graph_multiply(g, opjit_graph_add(g, y, x), opjit_graph_scalar(g, F32, i));
+    opjit_graph_output(g, "y", y);
+    opjit_kernel *kernel = compile(g);
+    opjit_graph_destroy(g);
+    return kernel;
+}
+
+/* Different graphs of one context. */
+START_TEST(graphs_on_threads)
+{
+    opjit_context *context = make_context(NULL, 0);
+    pthread_t threads[THREADS];
+    void *kernels[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, build_and_compile, context), 0);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], &kernels[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_ptr_eq(kernels[i], kernels[0]);
+        opjit_kernel_release(kernels[i]);
+    }
+    opjit_context_destroy(context);
+}
+END_TEST
+
 /* --- size --------------------------------------------------------------------------------------------------------- */
 
 enum { FEW = 1000, MANY = 10000 };
@@ -326,6 +363,7 @@ int main(void)
     tcase_add_test(tcase, outputs_that_are_copied);
     tcase_add_test(tcase, operators_that_were_made);
     tcase_add_test(tcase, feature_levels);
+    tcase_add_test(tcase, graphs_on_threads);
     tcase_add_test(tcase, memory_is_linear);
     tcase_add_test(tcase, ten_thousand_nodes_compile);
     srunner_run_all(runner, CK_ENV);

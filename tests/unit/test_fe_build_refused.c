@@ -214,6 +214,21 @@ START_TEST(refusals)
 }
 END_TEST
 
+START_TEST(index_of_the_operator)
+{
+    opjit_context *context = NULL;
+    ck_assert_int_eq(opjit_context_create(NULL, &context, NULL), OPJIT_OK);
+    opjit_graph *g = make_graph(context);
+    opjit_error error;
+    const opjit_tensor x = input(g, sizes_2_3), y = opjit_graph_exp(g, x);
+    opjit_graph_add(g, y, input(g, sizes_4_3));
+    ck_assert_int_eq(opjit_graph_status(g, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(error.node, 1);
+    opjit_graph_destroy(g);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 START_TEST(null_handles_of_objects)
 {
     opjit_tensor_type type;
@@ -241,6 +256,7 @@ int main(void)
 
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, refusals, 0, REFUSED);
+    tcase_add_test(tcase, index_of_the_operator);
     tcase_add_test(tcase, null_handles_of_objects);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
