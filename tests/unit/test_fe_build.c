@@ -216,15 +216,15 @@ START_TEST(operators_that_were_made)
     opjit_graph *g = make_graph(context);
     opjit_tensor_type type;
     opjit_error error;
-    opjit_tensor x = input(g, sizes_2_3), y;
+    opjit_tensor x = input(g, sizes_2_3), y[2];
     ck_assert_int_eq(opjit_operator_create(context, &desc, &op, NULL), OPJIT_OK);
-    ck_assert_int_eq(opjit_graph_add_operator(g, op, "own", &x, 1, &y, 1), OPJIT_OK);
+    ck_assert_int_eq(opjit_graph_add_operator(g, op, "own", &x, 1, y, 1), OPJIT_OK);
     opjit_operator_release(op); /* the graph has it */
-    ck_assert_int_eq(opjit_graph_get_type(g, y, &type), OPJIT_OK);
+    ck_assert_int_eq(opjit_graph_get_type(g, y[0], &type), OPJIT_OK);
     ck_assert_uint_eq(type.sizes[0], 3);
-    opjit_graph_output(g, NULL, y);
+    opjit_graph_output(g, NULL, y[0]);
     opjit_kernel_release(compile(g));
-    ck_assert_int_eq(opjit_graph_add_operator(g, op, NULL, &x, 1, &y, 2), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_graph_add_operator(g, op, NULL, &x, 1, y, 2), OPJIT_INVALID_ARGUMENT);
     opjit_graph_status(g, &error);
     ck_assert_str_eq(error.message, "ELEMENT_WISE_NEGATE inputs, outputs: 1, 2, must be 1, 1");
     opjit_graph_destroy(g);
