@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ir_interval.c - intervals, decided comparisons and linear forms, checked against every value that random
+/* test_ir_interval.c - intervals, decided comparisons, linear forms, distances and proofs, checked against every value that random
  * expressions take. */
 #include <check.h>
 #include <stdio.h>
@@ -168,6 +168,106 @@ START_TEST(random_expressions)
 }
 END_TEST
 
+/* What the analyses say of two expressions and one variable. */
+typedef struct pair_claim {
+    ir_ref a, b, var;
+    ir_interval gap;
+    int64_t span, longest, factor, slack, distance;
+    bool has_span, at_most, ordered, proven, has_factor, has_distance, never, is_digit, within;
+    uint64_t divisor;
+    ir_digit digit;
+} pair_claim;
+
+static int64_t floor_of(int64_t x, int64_t k)
+{
+    return x / k - (x % k < 0);
+}
+
+static void check_pair(sample *s, void *what)
+{
+    const pair_claim *c = what;
+    const int64_t a = value_of(s, c->a), b = value_of(s, c->b), v = value_of(s, c->var);
+    ck_assert_msg(c->gap.lo <= b - a && b - a <= c->gap.hi, "%lld is no gap in [%lld, %lld]", (long long)(b - a),
+                  (long long)c->gap.lo, (long long)c->gap.hi);
+    ck_assert(!c->has_distance || a - b == c->distance);
+    ck_assert(!c->has_span || b - a <= c->span);
+    ck_assert(b - a <= c->longest);
+    ck_assert(!c->at_most || a <= b);
+    ck_assert(!c->ordered || a <= b);
+    ck_assert(!c->proven || a <= b + c->slack);
+    ck_assert(!c->never || b <= a);
+    ck_assert(!c->within || (a >= 0 && a < 40));
+    ck_assert(a % (int64_t)c->divisor == 0);
+    if (c->is_digit) {
+        const int64_t high = floor_of(v, c->digit.divide), k = c->digit.modulo;
+        ck_assert_int_eq(a, (k == 0 ? high : high - floor_of(high, k) * k) + c->digit.offset);
+    }
+}
+
+/* expr = factor * var + something that var does not change. */
+static void check_factor(sample *s, const pair_claim *c)
+{
+    for (uint32_t v = 0; v < VARS; v++)
+        s->value[v] = between(-5, 5);
+    int64_t *const own = &s->value[c->var == s->var[0] ? 0 : c->var == s->var[1] ? 1 : 2];
+    const int64_t at = *own, rest = value_of(s, c->a) - c->factor * at;
+    *own = at + between(1, 9);
+    ck_assert_int_eq(value_of(s, c->a) - c->factor * *own, rest);
+    *own = at;
+}
+
+START_TEST(random_pairs)
+{
+    uint32_t proven = 0, ordered = 0, factors = 0, digits = 0, spans = 0, least = 0;
+    seed = 4711;
+    for (int round = 0; round < 3000; round++) {
+        sample s;
+        start_sample(&s);
+        pair_claim c = { .a = random_expr(&s, 3), .var = s.var[round % VARS], .slack = between(-3, 6) };
+        c.b = round % 4 != 0 ? random_expr(&s, 2)
+                             : ir_expr2(&s.f, IR_IADD, IR_INDEX, c.a, random_expr(&s, 1)); /* near each other */
+        if (round % 8 == 1)
+            c.a = ir_expr3(&s.f, IR_CLAMP, IR_INDEX, c.a, random_expr(&s, 1), c.b);
+        if (round % 8 == 2)
+            c.a = ir_expr2(&s.f, IR_IADD, IR_INDEX,
+                           ir_expr2(&s.f, IR_IMOD, IR_INDEX,
+                                    ir_expr2(&s.f, IR_IDIV, IR_INDEX, c.var, opjit_ir_index(&s.f, between(1, 3))),
+                                    opjit_ir_index(&s.f, between(1, 4))),
+                           opjit_ir_index(&s.f, between(-3, 3)));
+        c.gap = opjit_ir_gap(&s.f, c.a, c.b);
+        c.has_distance = opjit_ir_distance(&s.f, c.a, c.b, &c.distance);
+        c.has_span = opjit_ir_span(&s.f, c.a, c.b, &c.span);
+        c.longest = opjit_ir_longest(&s.f, c.a, c.b);
+        c.at_most = opjit_ir_at_most(&s.f, c.a, c.b);
+        c.ordered = opjit_ir_ordered(&s.f, c.a, c.b);
+        c.proven = opjit_ir_proves_le(&s.f, c.a, c.b, c.slack);
+        c.never = opjit_ir_runs_never(&s.f, c.a, c.b);
+        c.within = opjit_ir_within(&s.f, c.a, 40);
+        c.divisor = opjit_ir_divisor(&s.f, c.a);
+        c.is_digit = opjit_ir_digit(&s.f, c.a, c.var, &c.digit);
+        c.has_factor = opjit_ir_factor(&s.f, c.a, c.var, &c.factor);
+        for_all(&s, 0, check_pair, &c);
+        if (c.has_factor)
+            check_factor(&s, &c);
+        if (c.at_most && c.slack >= 0) /* the dearest prover knows what the cheapest one does */
+            ck_assert(c.proven);
+        proven += c.proven;
+        ordered += c.ordered;
+        spans += c.has_span;
+        factors += c.has_factor && c.factor != 0;
+        digits += c.is_digit;
+        least += opjit_ir_at_least(&s.f, c.a, c.b, c.gap.lo);
+        opjit_ir_free(&s.f);
+    }
+    ck_assert_uint_gt(proven, 500); /* they do find what is there */
+    ck_assert_uint_gt(ordered, 300);
+    ck_assert_uint_gt(spans, 1000);
+    ck_assert_uint_gt(factors, 100);
+    ck_assert_uint_gt(digits, 100);
+    ck_assert_uint_gt(least, 500);
+}
+END_TEST
+
 /* What the bounds of loops tell beyond intervals, and what may overflow. */
 START_TEST(particular_cases)
 {
@@ -232,6 +332,7 @@ int main(void)
     Suite *suite = suite_create("ir.interval");
     TCase *tests = tcase_create("interval");
     tcase_add_test(tests, random_expressions);
+    tcase_add_test(tests, random_pairs);
     tcase_add_test(tests, particular_cases);
     tcase_add_test(tests, copied_blocks);
     suite_add_tcase(suite, tests);
