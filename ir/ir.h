@@ -66,7 +66,7 @@ typedef struct ir_node {
     uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
     uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
     uint8_t flags;    /* FOR: IR_FOR_... */
-    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; IR_FOR_TRANSPOSE: rows of a block; STAGE: threads of a team, 0: one */
+    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; with TRANSPOSE: rows of a block; STAGE: threads of a team, 0: one */
     uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;
@@ -85,7 +85,7 @@ enum {
     IR_FOR_HEAD = 8,   /* the begin of a row, stored as a whole line from lo on */
     IR_FOR_TAIL = 16,  /* the end of a row, stored as a whole line up to hi */
     IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage goes on in memory where this one ends */
-    IR_FOR_TRANSPOSE = 64,  /* vec iterations, and vec of the one loop inside, are a block that is transposed in registers */
+    IR_FOR_TRANSPOSE = 64, /* vec iterations, and vec of the one loop inside, are transposed in registers as a block */
     IR_FOR_DISTRIBUTE = 128, /* over the threads of the team of the stage, vec iterations at a time */
 };
 enum { IR_STAGE_ALONE = 1 }; /* STAGE: a team is a block, since its threads meet, and only a block's can */
@@ -356,7 +356,7 @@ bool opjit_ir_shares(const ir_func *f, uint32_t out, uint32_t in);
 /* Where the elements lie; how much memory follows the last one does not matter. */
 bool opjit_ir_same_layout(const ir_tensor *a, const ir_tensor *b);
 
-/* --- interpreter (interpreter.c) ------------------------------------------------------------------------------------ */
+/* --- interpreter (interpreter.c) ---------------------------------------------------------------------------------- */
 typedef struct ir_run {
     void *const *buffers;       /* by tensor slot */
     const uint64_t *params;     /* by parameter, params[0] is the first; as abi.h */

@@ -135,11 +135,17 @@ static void put_pass(void *user, const char *stage, const char *text)
         return;
     }
     const char *const rest = strchr(text, '\n') != NULL ? strchr(text, '\n') : text;
+    const char *const steps = strstr(text, " ; "); /* a comment at the end of the first line */
     const size_t length = strlen(rest);
     const bool same = p->before.size == length && memcmp(p->before.data, rest, length) == 0;
     opjit_rt_bytes_printf(p->out, "after %s%s\n", stage, same ? ": as before" : ":");
-    if (!same)
+    if (!same && steps != NULL && steps < rest) {
+        opjit_rt_bytes_printf(p->out, "steps: %.*s\n", (int)(rest - steps - 3), steps + 3);
+        opjit_rt_bytes_append(p->out, text, (size_t)(steps - text));
+        opjit_rt_bytes_append(p->out, rest, length);
+    } else if (!same) {
         opjit_rt_bytes_append(p->out, text, strlen(text));
+    }
     p->before.size = 0;
     opjit_rt_bytes_append(&p->before, rest, length);
 }

@@ -33,9 +33,9 @@ struct ir_accesses {
     site *sites;
     uint32_t count, capacity;
     chain *chains;
-    ir_ref *around;   /* by statement: the loop or stage that it stands in, 0: none */
-    uint32_t *order;  /* by statement: 1 and up, as they stand */
-    uint32_t *seen;   /* by node: order of the statement that was last seen to read it */
+    ir_ref *around;  /* by statement: the loop or stage that it stands in, 0: none */
+    uint32_t *order; /* by statement: 1 and up, as they stand */
+    uint32_t *seen;  /* by node: order of the statement that was last seen to read it */
     ir_ref *stack;
     uint32_t statements;
     bool failed;
@@ -260,7 +260,8 @@ static bool part(const meeting *m, const ir_affine *form, const ir_affine *other
         uint32_t budget = 256;
         bool shared = false;
         for (uint32_t k = 0; k < other->count; k++)
-            shared = shared || (other->factors[k] == form->factors[i] && opjit_ir_same(f, other->atoms[k], form->atoms[i]));
+            shared =
+                shared || (other->factors[k] == form->factors[i] && opjit_ir_same(f, other->atoms[k], form->atoms[i]));
         shared = shared && is_of_loops(f, form->atoms[i], m->loops, m->loop_count, &budget);
         if (!shared && !add_range(rest, opjit_ir_interval(f, form->atoms[i]), form->factors[i]))
             return false;
@@ -272,7 +273,10 @@ static bool part(const meeting *m, const ir_affine *form, const ir_affine *other
     return true;
 }
 
-static int64_t magnitude(int64_t x) { return x == INT64_MIN ? INT64_MAX : x < 0 ? -x : x; }
+static int64_t magnitude(int64_t x)
+{
+    return x == INT64_MIN ? INT64_MAX : x < 0 ? -x : x;
+}
 
 /* Whether each digit outweighs all that are smaller, and `spread` bytes. */
 static bool outweigh(const ir_func *f, ir_affine *digits, int64_t spread)
@@ -420,7 +424,8 @@ bool opjit_ir_stores_itself(const ir_accesses *a, uint32_t out, uint32_t in)
 bool opjit_ir_shares(const ir_func *f, uint32_t out, uint32_t in)
 {
     const ir_tensor *o = &f->tensors[out], *i = &f->tensors[in];
-    return o->role == IR_OUT && i->role == IR_IN && (o->alias == in || (i->slot < 32 && (o->shared >> i->slot & 1) != 0));
+    return o->role == IR_OUT && i->role == IR_IN &&
+           (o->alias == in || (i->slot < 32 && (o->shared >> i->slot & 1) != 0));
 }
 
 bool opjit_ir_same_layout(const ir_tensor *a, const ir_tensor *b)

@@ -81,7 +81,7 @@ bool opjit_ir_distance(const ir_func *f, ir_ref a, ir_ref b, int64_t *out);
 /* Whether expr is one constant after cancelling equal terms, through lets: "x - x + 3". */
 bool opjit_ir_is_constant(const ir_func *f, ir_ref expr, int64_t *out);
 
-/* --- one variable (linear.c) --------------------------------------------------------------------------------------- */
+/* --- one variable (linear.c) -------------------------------------------------------------------------------------- */
 
 bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let); /* whether expr reads it, through operands */
 /* Whether expr may have another value for another var, through lets; loads of memory that is written, and
@@ -140,7 +140,7 @@ bool opjit_ir_at_least(const ir_func *f, ir_ref lo, ir_ref hi, int64_t length);
 bool opjit_ir_runs_never(const ir_func *f, ir_ref lo, ir_ref hi); /* whether [lo, hi) is empty */
 /* a <= b by the shape of bounds: chains of clamp, imin and imax through lets, as split and schedule make them. */
 bool opjit_ir_ordered(const ir_func *f, ir_ref a, ir_ref b);
-/* The most that hi - lo can be, by intervals and by what clamps, choices and roundings are made of; false: not known. */
+/* The most that hi - lo can be, by intervals and by what clamps, choices and roundings are made of; false: unknown. */
 bool opjit_ir_span(const ir_func *f, ir_ref lo, ir_ref hi, int64_t *out);
 /* Whether a <= b + slack is proven wherever both are evaluated: a search, by all of the above and by the bounds of the
  * loops around.  false: not proven. */

@@ -5,12 +5,12 @@
 #include "ir/eval/numerics.h"
 
 enum {
-    BLOCK = 256,             /* threads: whole warps, and enough of them to hide latencies on any device */
-    FOLD_BYTES = 24,         /* what a warp's lanes fold to: a value, its index, whether there is one */
-    SHARED = 48 * 1024,      /* shared memory per block that every device provides */
+    BLOCK = 256,              /* threads: whole warps, and enough of them to hide latencies on any device */
+    FOLD_BYTES = 24,          /* what a warp's lanes fold to: a value, its index, whether there is one */
+    SHARED = 48 * 1024,       /* shared memory per block that every device provides */
     SHARED_ALONE = 31 * 1024, /* OpenCL provides 32 KiB; the rest is where threads exchange values */
     SCRATCH_ALIGN = 64,
-    MOST_TEAMS = 8192,       /* with scratch in the workspace: more than any device runs at a time */
+    MOST_TEAMS = 8192, /* with scratch in the workspace: more than any device runs at a time */
 };
 #define MOST_BLOCKS ((uint64_t)INT32_MAX) /* of a grid; teams loop over further iterations */
 
@@ -43,7 +43,8 @@ void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out)
     const uint64_t iterations = (uint64_t)ir_index_value(f, ir_operand(f, stage, 1));
     const uint64_t own = touches_scratch(f, n->body) ? scratch_of(f) : 0;
     const bool alone = (n->flags & IR_STAGE_ALONE) != 0;
-    *out = (ir_launch){ .team = n->vec, .block = alone || n->vec > IR_REDUCE_LANES ? n->vec : BLOCK, .team_scratch = own };
+    *out =
+        (ir_launch){ .team = n->vec, .block = alone || n->vec > IR_REDUCE_LANES ? n->vec : BLOCK, .team_scratch = own };
     out->folds = n->vec > IR_REDUCE_LANES && accumulates(f, n->body) ? n->vec / IR_REDUCE_LANES * FOLD_BYTES : 0;
     const uint64_t shared = (alone ? SHARED_ALONE : SHARED) - out->folds;
     if (own > 0 && own <= shared && n->vec > 1) {

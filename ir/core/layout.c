@@ -126,7 +126,8 @@ static void give_back(area *a, const ir_tensor *tensor)
 static bool place_role(ir_func *f, const span *spans, uint32_t steps, ir_role role, uint64_t *out_size)
 {
     area a = { 0 };
-    uint32_t *first = ARENA_ARRAY(&f->scratch, uint32_t, steps), *next = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    uint32_t *first = ARENA_ARRAY(&f->scratch, uint32_t, steps),
+             *next = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
     a.gaps = ARENA_ARRAY(&f->scratch, gap, (size_t)f->tensor_count + 1);
     a.ending = ARENA_ARRAY(&f->scratch, uint32_t, steps);
     a.next = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);

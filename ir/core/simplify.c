@@ -7,9 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_const(const ir_func *f, ir_ref r) { return ir_at(f, r)->op == IR_CONST; }
+static bool is_const(const ir_func *f, ir_ref r)
+{
+    return ir_at(f, r)->op == IR_CONST;
+}
 
-static ir_ref boolean(ir_func *f, bool value) { return opjit_ir_const(f, IR_BOOL, value); }
+static ir_ref boolean(ir_func *f, bool value)
+{
+    return opjit_ir_const(f, IR_BOOL, value);
+}
 
 static ir_ref plus_constant(ir_func *f, ir_ref x, int64_t c)
 {
@@ -27,8 +33,8 @@ static bool index_fits(const ir_func *f, ir_op op, const ir_ref *operands)
     case IR_IADD: return checked_addi(a, b, &unused);
     case IR_ISUB: return checked_subi(a, b, &unused);
     case IR_IMUL: return checked_muli(a, b, &unused);
-    case IR_UP:   return checked_addi(a, b, &unused);
-    default:      return true;
+    case IR_UP: return checked_addi(a, b, &unused);
+    default: return true;
     }
 }
 
@@ -65,7 +71,8 @@ static ir_ref join_quotient(const ir_func *f, ir_ref a, ir_ref b)
         return 0;
     const ir_ref quotient = ir_operand(f, a, 0), by = ir_operand(f, a, 1);
     if (ir_at(f, quotient)->op != IR_IDIV || !opjit_ir_same(f, ir_operand(f, quotient, 1), by) ||
-        !opjit_ir_same(f, ir_operand(f, b, 1), by) || !opjit_ir_same(f, ir_operand(f, quotient, 0), ir_operand(f, b, 0)))
+        !opjit_ir_same(f, ir_operand(f, b, 1), by) ||
+        !opjit_ir_same(f, ir_operand(f, quotient, 0), ir_operand(f, b, 0)))
         return 0;
     return ir_operand(f, b, 0);
 }
@@ -146,9 +153,14 @@ static ir_ref simplify_index(ir_func *f, ir_op op, const ir_ref *operands)
     case IR_IADD: return simplify_add(f, operands[0], operands[1]);
     case IR_ISUB: return simplify_sub(f, operands[0], operands[1]);
     case IR_IMUL: return simplify_mul(f, operands[0], operands[1]);
-    case IR_IDIV: case IR_IMOD: case IR_DOWN: case IR_UP: return simplify_quotient(f, op, operands[0], operands[1]);
-    case IR_IMIN: case IR_IMAX: case IR_CLAMP: return simplify_choice(f, op, operands);
-    default:      return 0;
+    case IR_IDIV:
+    case IR_IMOD:
+    case IR_DOWN:
+    case IR_UP: return simplify_quotient(f, op, operands[0], operands[1]);
+    case IR_IMIN:
+    case IR_IMAX:
+    case IR_CLAMP: return simplify_choice(f, op, operands);
+    default: return 0;
     }
 }
 
@@ -184,8 +196,8 @@ static ir_ref simplify_bool(ir_func *f, ir_op op, ir_ref a, ir_ref b)
         const bool value = ir_at(f, b)->imm != 0;
         switch (op) {
         case IR_AND: return value ? a : b;
-        case IR_OR:  return value ? b : a;
-        default:     return value ? ir_make1(f, IR_NOT, IR_BOOL, a) : a;
+        case IR_OR: return value ? b : a;
+        default: return value ? ir_make1(f, IR_NOT, IR_BOOL, a) : a;
         }
     }
     if (opjit_ir_same(f, a, b))
@@ -202,7 +214,7 @@ static ir_ref simplify_comparison(ir_func *f, ir_op op, const ir_ref *operands)
         case IR_EQ: return boolean(f, distance == 0);
         case IR_NE: return boolean(f, distance != 0);
         case IR_LT: return boolean(f, distance < 0);
-        default:    return boolean(f, distance <= 0);
+        default: return boolean(f, distance <= 0);
         }
     }
     const ir_interval a = opjit_ir_interval(f, operands[0]), b = opjit_ir_interval(f, operands[1]);
@@ -213,7 +225,7 @@ static ir_ref simplify_comparison(ir_func *f, ir_op op, const ir_ref *operands)
     case IR_EQ: return apart ? boolean(f, false) : 0;
     case IR_NE: return apart ? boolean(f, true) : 0;
     case IR_LT: return a.hi < b.lo ? boolean(f, true) : b.hi <= a.lo ? boolean(f, false) : 0;
-    default:    return a.hi <= b.lo ? boolean(f, true) : b.hi < a.lo ? boolean(f, false) : 0;
+    default: return a.hi <= b.lo ? boolean(f, true) : b.hi < a.lo ? boolean(f, false) : 0;
     }
 }
 
@@ -384,19 +396,27 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
         return constant;
     const bool is_bool = ir_at(f, operands[0])->type == IR_BOOL;
     switch (op) {
-    case IR_AND: case IR_OR: case IR_XOR: return is_bool ? simplify_bool(f, op, operands[0], operands[1]) : 0;
-    case IR_NOT:    return is_bool ? simplify_not(f, operands[0]) : 0;
-    case IR_EQ: case IR_NE: case IR_LT: case IR_LE:
+    case IR_AND:
+    case IR_OR:
+    case IR_XOR: return is_bool ? simplify_bool(f, op, operands[0], operands[1]) : 0;
+    case IR_NOT: return is_bool ? simplify_not(f, operands[0]) : 0;
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT:
+    case IR_LE:
         if (ir_at(f, operands[0])->type != IR_INDEX)
             return simplify_chosen(f, op, type, count, operands);
         return simplify_comparison(f, op, operands);
     case IR_SELECT: return simplify_select(f, operands[0], operands[1], operands[2]);
     case IR_EXP: return simplify_exp(f, type, operands[0]);
-    case IR_CAST: case IR_BITS:
+    case IR_CAST:
+    case IR_BITS:
         return ir_at(f, operands[0])->type == type ? operands[0] : simplify_chosen(f, op, type, count, operands);
-    case IR_MUL: case IR_ADD: case IR_SUB: case IR_FMA:
-        return simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);
-    default:        return simplify_index(f, op, operands);
+    case IR_MUL:
+    case IR_ADD:
+    case IR_SUB:
+    case IR_FMA: return simplify_sequence(f, op, (ir_type)ir_at(f, operands[0])->type, operands);
+    default: return simplify_index(f, op, operands);
     }
 }
 

@@ -113,7 +113,8 @@ static void sort(ir_ref *items, ir_ref *spare, uint32_t count)
 {
     for (uint32_t width = 1; width < count; width *= 2) {
         for (uint32_t lo = 0; lo < count; lo += 2 * width) {
-            const uint32_t mid = count - lo < width ? count : lo + width, hi = count - lo < 2 * width ? count : lo + 2 * width;
+            const uint32_t mid = count - lo < width ? count : lo + width,
+                           hi = count - lo < 2 * width ? count : lo + 2 * width;
             uint32_t a = lo, b = mid, to = lo;
             if (mid == count || items[mid - 1] < items[mid])
                 continue;

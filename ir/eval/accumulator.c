@@ -40,7 +40,8 @@ static bool replaces(ir_kind kind, ir_type type, uint64_t x, int64_t i, uint64_t
     return least ? compare(IR_LT, type, y, x) : compare(IR_LT, type, x, y);
 }
 
-void opjit_ir_acc_update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y, int64_t j)
+void opjit_ir_acc_update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y,
+                             int64_t j)
 {
     if (*some && !replaces((ir_kind)acc->kind, type, *x, *i, y, j))
         return;
@@ -58,12 +59,13 @@ void opjit_ir_acc_fold(const ir_node *acc, const accumulator *from, accumulator 
                 a->lane[l] = opjit_ir_acc_step(acc, a->lane[l], a->lane[l + half]);
             else if (a->some[l + half])
                 opjit_ir_acc_update_arg(acc, a->value_type, &a->lane[l], &a->where[l], &a->some[l], a->lane[l + half],
-                           a->where[l + half]);
+                                        a->where[l + half]);
         }
     if (!ir_kind_is_arg((ir_kind)acc->kind)) {
         a->total = a->total_some ? opjit_ir_acc_step(acc, a->total, a->lane[0]) : a->lane[0];
         a->total_some = true;
     } else if (a->some[0]) {
-        opjit_ir_acc_update_arg(acc, a->value_type, &a->total, &a->total_where, &a->total_some, a->lane[0], a->where[0]);
+        opjit_ir_acc_update_arg(acc, a->value_type, &a->total, &a->total_where, &a->total_some, a->lane[0],
+                                a->where[0]);
     }
 }

@@ -18,10 +18,11 @@ typedef struct accumulator {
 } accumulator;
 
 /* acc: the ACC, or the DEF that reduces. */
-void opjit_ir_acc_reset(accumulator *a, const ir_node *acc); /* all lanes */
+void opjit_ir_acc_reset(accumulator *a, const ir_node *acc);            /* all lanes */
 uint64_t opjit_ir_acc_step(const ir_node *acc, uint64_t a, uint64_t b); /* not of arg kinds */
 /* (y, j) in place of (x, i) where it is better, or where there was none. */
-void opjit_ir_acc_update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y, int64_t j);
+void opjit_ir_acc_update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y,
+                             int64_t j);
 /* Folds a copy of the lanes by halves into lane 0, then adds that to the total of the blocks before. */
 void opjit_ir_acc_fold(const ir_node *acc, const accumulator *from, accumulator *a);
 

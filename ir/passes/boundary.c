@@ -2,18 +2,18 @@
 /* boundary.c - rows of several pieces: chains of loops that each store a part of one row become loops over whole
  * groups, so that no whole vector is written in two parts.
  *
- * Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole groups G: piece k runs from
- * u = up(b_k, G) to d = down(b_k+1, G), and the groups between d and the next u hold the cut and choose by element.
- * Every d and u is clamped between the one before it and the row's last whole group, so the loops meet exactly whatever
- * the distances of the cuts are; a piece narrower than a group is inside a boundary and has no loop.  What is left of the
- * row after its last whole group is one more loop that chooses.
- * A group is as many vectors as a round of the unrolled loops stores, so that these have no remainders. */
+ * Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole groups G: piece k runs from u =
+ * up(b_k, G) to d = down(b_k+1, G), and the groups between d and the next u hold the cut and choose by element. Every
+ * d and u is clamped between the one before it and the row's last whole group, so the loops meet exactly whatever the
+ * distances of the cuts are; a piece narrower than a group is inside a boundary and has no loop.  What is left of the
+ * row after its last whole group is one more loop that chooses. A group is as many vectors as a round of the unrolled
+ * loops stores, so that these have no remainders. */
 #include "ir/passes/schedule.h"
 
 enum {
-    BOUNDARY_VECTORS = 8,   /* most in a group that has boundaries */
-    BOUNDARY_BYTES = 256,   /* and most, in rows of more than one group: a boundary reads on average half of it in vain */
-    FILL_VECTORS = 512, /* of a row whose pieces of one value are stored as fills */
+    BOUNDARY_VECTORS = 8, /* most in a group that has boundaries */
+    BOUNDARY_BYTES = 256, /* and most, in rows of more than one group: a boundary reads on average half of it in vain */
+    FILL_VECTORS = 512,   /* of a row whose pieces of one value are stored as fills */
 };
 
 /* --- chains ------------------------------------------------------------------------------------------------------- */
@@ -110,7 +110,8 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
     return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
 }
 
-/* --- boundaries -------------------------------------------------------------------------------------------------------- */
+/* --- boundaries
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* What piece i of the chain stores, with var for its variable; *map then has that in it. */
 static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_map *map)
@@ -158,11 +159,12 @@ static int64_t group_of(scheduler *s, const chain *c)
     return c->lanes * (one_point && is_long ? LONE_UNROLL : unroll < STORE_UNROLL ? unroll : STORE_UNROLL);
 }
 
-/* Whether the row is so short that each element is chosen straight on, in less time than it takes to find its pieces. */
+/* Whether the row is so short that each element is chosen straight on, in less time than finding its pieces takes. */
 static bool is_short(const scheduler *s, const chain *c)
 {
     const int64_t longest = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]);
-    return !s->threads && !c->edges && (longest == c->group || (c->cost <= 1 && longest <= c->lanes * BOUNDARY_VECTORS));
+    return !s->threads && !c->edges &&
+           (longest == c->group || (c->cost <= 1 && longest <= c->lanes * BOUNDARY_VECTORS));
 }
 
 /* Of three pieces, where the outer two store the same, that is computed, and chosen, once; 0: they don't. */
@@ -206,8 +208,8 @@ static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last
 }
 
 /* Vectors that a round of one piece stores: as many as a group, or more of what costs next to nothing.  Groups of what
- * is dear have few, and where a long row goes on with one value, the rounds' own stores are a tenth of its time.  Around
- * the caches copies of an input wait where a round begins: up to an eighth of the row is one. */
+ * is dear have few, and where a long row goes on with one value, the rounds' own stores are a tenth of its time.
+ * Around the caches copies of an input wait where a round begins: up to an eighth of the row is one. */
 static int64_t copies_of(const scheduler *s, const chain *c, const work *w)
 {
     const int64_t group = c->group / c->lanes;

@@ -35,7 +35,8 @@ static void map_root(nest *n, ir_map *map, ir_ref root)
     }
     for (uint32_t first = 0, end; first < n->count; first = end) {
         const uint32_t stop = first < n->inner ? n->inner : n->tiled ? first + 1 : n->count;
-        for (end = first + 1; end < stop && opjit_ir_nest_factors_join(n, factors, n->order[end - 1], n->order[end]); end++)
+        for (end = first + 1; end < stop && opjit_ir_nest_factors_join(n, factors, n->order[end - 1], n->order[end]);
+             end++)
             ;
         if (factors[n->order[end - 1]] != 0 &&
             !opjit_ir_affine_add(f, &form, coordinate(n, first, end), factors[n->order[end - 1]])) {
@@ -101,7 +102,8 @@ static ir_ref make_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     ir_func *f = n->f;
     const ir_ref zero = opjit_ir_index(f, 0);
     const uint64_t size = opjit_ir_type_size(f->tensors[nest_output(n)].type);
-    const int64_t inner = opjit_ir_nest_extent(n, n->inner, n->count), bytes = n->threads ? NEST_TEAM_BYTES : NEST_PIECE_BYTES, tile = bytes / (int64_t)size;
+    const int64_t inner = opjit_ir_nest_extent(n, n->inner, n->count),
+                  bytes = n->threads ? NEST_TEAM_BYTES : NEST_PIECE_BYTES, tile = bytes / (int64_t)size;
     const int64_t outer = n->inner > 0 ? opjit_ir_nest_extent(n, 0, n->inner) : (inner + tile - 1) / tile;
     const uint64_t grain = n->inner > 0 ? opjit_ir_nest_grain((uint64_t)inner * size, outer) : 1;
     const ir_ref stage = opjit_ir_stage(f, zero, opjit_ir_index(f, outer), grain);

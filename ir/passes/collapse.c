@@ -30,7 +30,8 @@ static bool match_coordinate(nest *n, uint32_t d)
     const ir_ref at = ir_operand(f, n->store, 1 + d);
     if (at == n->vars[d])
         return true;
-    if (ir_at(f, at)->op != IR_IADD || ir_operand(f, at, 0) != n->vars[d] || !ir_is_index_const(f, ir_operand(f, at, 1)))
+    if (ir_at(f, at)->op != IR_IADD || ir_operand(f, at, 0) != n->vars[d] ||
+        !ir_is_index_const(f, ir_operand(f, at, 1)))
         return false;
     n->offsets[d] = ir_index_value(f, ir_operand(f, at, 1));
     return true;
@@ -128,7 +129,8 @@ static void sort_loops(nest *n)
 bool opjit_ir_nest_joins(const nest *n, uint32_t tensor, uint32_t a, uint32_t b)
 {
     uint64_t whole;
-    return checked_mul(nest_stride(n, tensor, b), (uint64_t)n->extents[b], &whole) && nest_stride(n, tensor, a) == whole;
+    return checked_mul(nest_stride(n, tensor, b), (uint64_t)n->extents[b], &whole) &&
+           nest_stride(n, tensor, a) == whole;
 }
 
 /* Whether both coordinates are one in every tensor. */
@@ -168,9 +170,9 @@ static bool uses_join(const nest *n, uint32_t a, uint32_t b)
     for (uint32_t i = 0; i < n->root_count; i++) {
         ir_affine rest;
         int64_t factors[NEST_RANK];
-        if (opjit_ir_nest_root(n, n->roots[i], &rest, factors) ? !opjit_ir_nest_factors_join(n, factors, a, b)
-                                                         : opjit_ir_uses(n->f, n->roots[i], n->vars[a]) ||
-                                                               opjit_ir_uses(n->f, n->roots[i], n->vars[b]))
+        if (opjit_ir_nest_root(n, n->roots[i], &rest, factors)
+                ? !opjit_ir_nest_factors_join(n, factors, a, b)
+                : opjit_ir_uses(n->f, n->roots[i], n->vars[a]) || opjit_ir_uses(n->f, n->roots[i], n->vars[b]))
             return false;
     }
     return true;

@@ -18,10 +18,11 @@ enum {
     TASKS = 64,              /* as many as these are enough */
     TILE_UNIT = 16,          /* elements */
     FEWEST = 4,              /* columns that are worth it */
-    STREAM_BYTES = 1024 * 1024, /* beyond, rows of these lengths that follow each other are best read one by one, as a */
-    STREAM_LEAST = 512,         /* single stream */
+    STREAM_BYTES =
+        1024 * 1024,    /* beyond, rows of these lengths that follow each other are best read one by one, as a */
+    STREAM_LEAST = 512, /* single stream */
     STREAM_MOST = 4096,
-    AT_ONCE = 4,             /* steps of a column between a load and a store of its result */
+    AT_ONCE = 4, /* steps of a column between a load and a store of its result */
 };
 
 typedef struct column_stage {
@@ -81,8 +82,8 @@ static bool plan(column_stage *s)
     for (s->dimension = s->out.rank - 1; s->dimension > 0 && s->out.sizes[s->dimension] == 1;)
         s->dimension--;
     const int64_t all = (int64_t)s->out.sizes[s->dimension], size = opjit_ir_type_size((ir_type)n->type);
-    s->length = s->along >= 0 ? (int64_t)s->out.sizes[s->along]
-                              : ir_index_value(f, ir_operand(f, s->statement, n->count - 1));
+    s->length =
+        s->along >= 0 ? (int64_t)s->out.sizes[s->along] : ir_index_value(f, ir_operand(f, s->statement, n->count - 1));
     s->rows = 1;
     for (uint32_t d = 0; d < s->dimension; d++)
         s->rows *= (int32_t)d == s->along ? 1 : (int64_t)s->out.sizes[d];
@@ -234,7 +235,8 @@ static void add_blocks(column_stage *s, block *list)
         add_steps(s, &of_b, lo, IR_REDUCE_BLOCK);
     } else { /* the last one is shorter */
         const ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length);
-        add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0), 1);
+        add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0),
+                   1);
     }
     const ir_ref j = add_columns(s, &of_b, &of_j);
     store(s, &of_j, s->total, step(s, opjit_ir_load(f, s->total, &j), opjit_ir_load(f, s->row, &j)), &j);

@@ -25,8 +25,8 @@ void opjit_ir_note_known(stage_split *stage, ir_ref parent, ir_ref loop)
         return;
     const uint32_t tensor = ir_at(f, only)->ref;
     const ir_ref value = ir_operand(f, only, 0);
-    if (f->tensors[tensor].role == IR_SCRATCH && opjit_ir_table_get(&stage->stores, tensor) == 1 && ir_at(f, value)->op == IR_CONST &&
-        ir_operand(f, only, 1) == ir_at(f, loop)->ref)
+    if (f->tensors[tensor].role == IR_SCRATCH && opjit_ir_table_get(&stage->stores, tensor) == 1 &&
+        ir_at(f, value)->op == IR_CONST && ir_operand(f, only, 1) == ir_at(f, loop)->ref)
         stage->parts[stage->known_count++] =
             (known){ loop, ir_operand(f, loop, 0), ir_operand(f, loop, 1), value, tensor };
 }
@@ -35,7 +35,8 @@ void opjit_ir_note_known(stage_split *stage, ir_ref parent, ir_ref loop)
 static bool reads_beside(const ir_func *f, ir_ref stage, const known *k, ir_ref load)
 {
     const ir_ref loop = opjit_ir_loop_of(f, ir_at(f, stage)->body, ir_operand(f, load, 0));
-    return loop != 0 && (opjit_ir_same(f, ir_operand(f, loop, 1), k->lo) || opjit_ir_same(f, ir_operand(f, loop, 0), k->hi));
+    return loop != 0 &&
+           (opjit_ir_same(f, ir_operand(f, loop, 1), k->lo) || opjit_ir_same(f, ir_operand(f, loop, 0), k->hi));
 }
 
 void opjit_ir_drop_known(stage_split *stage)

@@ -2,11 +2,12 @@
 /* grid.c - stages for a grid of threads: the last pass for GPUs.
  *
  * An iteration of a stage is done by a team, the threads of a warp, which run in lock step; or by one thread, where
- * nothing in it can be shared out.  Loops whose iterations don't need each other are marked `distributed`: group g of `vec`
- * iterations goes to thread g modulo the team.  Loops that update accumulators of 32 lanes are distributed one by one, k to
- * thread k modulo 32: so thread l has lane l, and the order of reductions is what it is everywhere.  What is outside of
- * such loops is computed by all threads alike, and stored by thread 0.  A `sync` stands wherever a thread may touch
- * memory that another one has stored, or has read and must have read.  As a program the function stays what it was. */
+ * nothing in it can be shared out.  Loops whose iterations don't need each other are marked `distributed`: group g of
+ * `vec` iterations goes to thread g modulo the team.  Loops that update accumulators of 32 lanes are distributed one
+ * by one, k to thread k modulo 32: so thread l has lane l, and the order of reductions is what it is everywhere.  What
+ * is outside of such loops is computed by all threads alike, and stored by thread 0.  A `sync` stands wherever a
+ * thread may touch memory that another one has stored, or has read and must have read.  As a program the function
+ * stays what it was. */
 #include "ir/passes/grid.h"
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */

@@ -82,7 +82,8 @@ static uint32_t instance_of(inliner *in, ir_ref def, uint32_t count, const ir_re
         f->failed = true;
         return 0;
     }
-    in->instance[in->instance_count++] = (struct inline_instance){ .def = def, .next = first, .count = count, .at = copy };
+    in->instance[in->instance_count++] =
+        (struct inline_instance){ .def = def, .next = first, .count = count, .at = copy };
     opjit_ir_table_set(f, &in->instances, key, in->instance_count);
     return in->instance_count;
 }

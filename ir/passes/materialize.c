@@ -97,7 +97,10 @@ static void add_site(placer *p, item *reader, ir_ref load)
     site *s = new_site(p);
     if (s == NULL)
         return;
-    *s = (site){ .load = load, .def = p->item_of[root] - 1, .identity = own, .repeated = is_repeated(f, reader->statement, load),
+    *s = (site){ .load = load,
+                 .def = p->item_of[root] - 1,
+                 .identity = own,
+                 .repeated = is_repeated(f, reader->statement, load),
                  .unsafe = !opjit_ir_in_bounds(f, load) };
     if (tensor != root) {
         const bool shifted = f->tensors[tensor].of != root || f->tensors[tensor].offset != 0;

@@ -16,9 +16,17 @@ enum { PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
 uint8_t *opjit_ir_stages_of(ir_func *f);
 
 /* What stands in the place of nodes: nothing, where a node is not in it. */
-typedef struct ir_map { ir_table to; } ir_map;
-static inline ir_ref ir_map_get(const ir_map *map, ir_ref from) { return opjit_ir_table_get(&map->to, from); }
-static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to) { opjit_ir_table_set(f, &map->to, from, to); }
+typedef struct ir_map {
+    ir_table to;
+} ir_map;
+static inline ir_ref ir_map_get(const ir_map *map, ir_ref from)
+{
+    return opjit_ir_table_get(&map->to, from);
+}
+static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to)
+{
+    opjit_ir_table_set(f, &map->to, from, to);
+}
 
 /* expr under the map, rebuilt with opjit_ir_make where anything in it changes or can be simplified. */
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
@@ -30,7 +38,9 @@ bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 
 /* A list in the making, the block of parent (0: a detached list, whose head is first). */
-typedef struct block { ir_ref parent, first, tail; } block;
+typedef struct block {
+    ir_ref parent, first, tail;
+} block;
 
 /* --- definitions written where they are read (inline.c) ---------------------------------------------------- */
 /* The first step of place (cut_reductions.c): few long reductions are cut into blocks that can be made side by side. */
@@ -51,9 +61,9 @@ typedef struct inliner {
     ir_ref loops[8];              /* variables around the store, outermost first */
     uint64_t extents[8];
     uint32_t loop_count;
-    ir_ref rows[8];               /* of a stage over rows: the row's coordinates, row_count of them */
+    ir_ref rows[8]; /* of a stage over rows: the row's coordinates, row_count of them */
     uint32_t row_count;
-    bool refused;                 /* a row was to be read that is another one */
+    bool refused;                           /* a row was to be read that is another one */
     ir_table memo, known, instances, views; /* see inline.c */
     struct inline_instance *instance;
     uint32_t instance_count, instance_capacity;
@@ -97,17 +107,27 @@ ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
 /* Puts what is dear and used again, and what is nested too deep, into lets at the end of list; gives what is left. */
 ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value);
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */
-ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first, ir_ref var); /* the one among them with that variable; 0: none */
+ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first,
+                        ir_ref var); /* the one among them with that variable; 0: none */
 
 /* What pass identity does, for passes that leave lets behind; whether anything went. */
 bool opjit_ir_remove_idle(ir_func *f);
 
 /* The only statement of the block, 0 where there are none or more. */
-static inline ir_ref ir_only(const ir_func *f, ir_ref first) { return first != 0 && f->nodes[first].next == 0 ? first : 0; }
-static inline bool ir_is_pure(const ir_func *f, ir_ref r) { return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0; }
+static inline ir_ref ir_only(const ir_func *f, ir_ref first)
+{
+    return first != 0 && f->nodes[first].next == 0 ? first : 0;
+}
+static inline bool ir_is_pure(const ir_func *f, ir_ref r)
+{
+    return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0;
+}
 
 /* The step has changed something. */
-static inline void ir_took(ir_func *f, ir_step step) { f->steps[step]++; }
+static inline void ir_took(ir_func *f, ir_step step)
+{
+    f->steps[step]++;
+}
 
 /* --- passes ----------------------------------------------------------------------------------------------------- */
 opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);

@@ -22,9 +22,12 @@ const ir_step_info opjit_ir_steps[IR_STEP_COUNT] = {
 #undef IR_STEP
 };
 
-enum { MANY_NODES = 4096 }; /* of a function that is packed after each pass, so that what passes leave behind doesn't add up */
+enum {
+    MANY_NODES = 4096
+}; /* of a function that is packed after each pass, so that what passes leave behind doesn't add up */
 
-static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass, opjit_error *error)
+static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass,
+                           opjit_error *error)
 {
     opjit_status status = env->verify ? opjit_ir_verify(f, error) : OPJIT_OK;
     if (status == OPJIT_LIMIT && f->phase >= IR_SPLIT) { /* right as far as can be told: a compile goes on */

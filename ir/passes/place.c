@@ -15,8 +15,9 @@
 static uint64_t box_size(const ir_func *f, ir_ref statement, uint32_t d)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, statement)->ref];
-    return ir_at(f, statement)->imm != 0 ? (uint64_t)ir_index_value(f, ir_operand(f, statement, 1 + t->rank + 3 * d + 1))
-                                         : t->sizes[d];
+    return ir_at(f, statement)->imm != 0
+               ? (uint64_t)ir_index_value(f, ir_operand(f, statement, 1 + t->rank + 3 * d + 1))
+               : t->sizes[d];
 }
 
 /* Where the element with these coordinates is stored: in a box, from its offset on. */
@@ -26,7 +27,8 @@ static opjit_status stored_at(placer *p, ir_ref statement, const ir_ref *vars, i
     const uint32_t tensor = ir_at(f, statement)->ref, rank = f->tensors[tensor].rank;
     memcpy(out, vars, rank * sizeof *out);
     for (uint32_t d = 0; d < rank && ir_at(f, statement)->imm != 0; d++) {
-        const ir_ref offset = ir_operand(f, statement, 1 + rank + 3 * d), step = ir_operand(f, statement, 1 + rank + 3 * d + 2);
+        const ir_ref offset = ir_operand(f, statement, 1 + rank + 3 * d),
+                     step = ir_operand(f, statement, 1 + rank + 3 * d + 2);
         if (ir_index_value(f, step) != 1)
             return opjit_rt_error_set(p->error, OPJIT_UNSUPPORTED,
                                       "output %u is written in steps of %lld; boxes of whole rows are placed", tensor,
@@ -156,9 +158,7 @@ static opjit_status begin(placer *p)
 
 opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
 {
-    placer p = { .f = f,
-                 .error = error,
-                 .threads = env->target != NULL && rt_target_team(env->target) > 0 };
+    placer p = { .f = f, .error = error, .threads = env->target != NULL && rt_target_team(env->target) > 0 };
     *out_changed = false;
     if (f->body == 0 || ir_at(f, f->body)->op == IR_STAGE)
         return OPJIT_OK;

@@ -215,9 +215,9 @@ static ir_ref remake_statement(rebuild *b, ir_ref old)
         ir_map_set(f, b->map, old, made);
         return made;
     case IR_UPD:
-        return opjit_ir_upd(f, ir_map_get(b->map, n.ref) != 0 ? ir_map_get(b->map, n.ref) : n.ref, operands[0], operands[1]);
-    default:
-        return opjit_ir_store(f, n.ref, operands[0], operands + 1);
+        return opjit_ir_upd(f, ir_map_get(b->map, n.ref) != 0 ? ir_map_get(b->map, n.ref) : n.ref, operands[0],
+                            operands[1]);
+    default: return opjit_ir_store(f, n.ref, operands[0], operands + 1);
     }
 }
 

@@ -55,7 +55,8 @@ static void schedule_block(scheduler *s, ir_ref parent)
         if (ir_at(f, r)->op == IR_FOR)
             opjit_ir_find_chain(s, r, &c);
         c.edges = c.count > 0 && c.lanes > 1 && opjit_ir_chain_wants_edges(s, &c);
-        const uint32_t more = c.count + (c.edges ? 2 : 0); /* a boundary less than pieces, and the row's end and edges */
+        const uint32_t more =
+            c.count + (c.edges ? 2 : 0); /* a boundary less than pieces, and the row's end and edges */
         if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
             s->loops += more;
             next = ir_at(f, c.loops[c.count - 1])->next;

@@ -20,8 +20,8 @@ typedef struct scheduler {
     ir_func *f;
     const rt_target *target;
     ir_ref stage;
-    uint32_t loops; /* of the stage, boundaries included */
-    ir_table loaded; /* the tensors that the stage loads, themselves or a view of them */
+    uint32_t loops;     /* of the stage, boundaries included */
+    ir_table loaded;    /* the tensors that the stage loads, themselves or a view of them */
     bool threads;       /* a GPU: each loop is spread over a team's threads, whose round is whole vectors */
     uint32_t team;      /* of the stage: as many; 0: no GPU */
     bool beyond_caches; /* what the kernel touches exceeds the last level */
@@ -32,23 +32,23 @@ typedef struct chain {
     ir_ref loops[MAX_CHAIN];
     ir_ref bounds[MAX_CHAIN + 1]; /* of piece i: i, i + 1 */
     int64_t lanes;
-    uint32_t cost;                /* of the dearest piece */
-    bool math;                    /* functions of mathematics are in some */
-    int64_t group;                /* elements that are stored together: some vectors */
-    ir_ref end;                   /* after the last whole group */
-    ir_ref base;                  /* where groups begin */
-    bool uniform;                 /* one loop chooses: all of the row is one value, but for single elements, or a round */
-    bool edges;                   /* base is behind the row's first line, which may be shared with another row */
-    bool carry;                   /* and that row is the one before */
-    bool repeats;                 /* any of it may be stored twice: its last vector is stored whole */
+    uint32_t cost; /* of the dearest piece */
+    bool math;     /* functions of mathematics are in some */
+    int64_t group; /* elements that are stored together: some vectors */
+    ir_ref end;    /* after the last whole group */
+    ir_ref base;   /* where groups begin */
+    bool uniform;  /* one loop chooses: all of the row is one value, but for single elements, or a round */
+    bool edges;    /* base is behind the row's first line, which may be shared with another row */
+    bool carry;    /* and that row is the one before */
+    bool repeats;  /* any of it may be stored twice: its last vector is stored whole */
 } chain;
 
 /* What a loop that makes vectors does. */
 typedef struct work {
-    ir_ref store;  /* its only statement; 0: there is more */
-    uint32_t size; /* bytes of the largest element that it stores or accumulates */
-    uint32_t cost; /* operations on elements */
-    bool math;     /* functions of mathematics are among them */
+    ir_ref store;     /* its only statement; 0: there is more */
+    uint32_t size;    /* bytes of the largest element that it stores or accumulates */
+    uint32_t cost;    /* operations on elements */
+    bool math;        /* functions of mathematics are among them */
     uint32_t gathers; /* loads that are made lane by lane */
 } work;
 
@@ -75,7 +75,8 @@ bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* the stage: t
  * costs more than a load of neighbours is added to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
 
-/* --- boundaries (boundary.c) ------------------------------------------------------------------------------------------ */
+/* --- boundaries (boundary.c)
+ * ------------------------------------------------------------------------------------------ */
 /* The longest chain of single stores that begins with `loop`. */
 void opjit_ir_find_chain(scheduler *s, ir_ref loop, chain *out);
 /* The chain's row as loops over whole groups, at the end of the list. */
@@ -95,8 +96,8 @@ void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
 /* remainder.c: a loop whose end is made of whole rounds, or that is two, with an end of its own; false: it has none. */
 bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w);
 
-/* transpose.c: marks a loop, in the block of `around`, and the one inside it as blocks that are transposed in registers;
- * false: another shape, and nothing changed. */
+/* transpose.c: marks a loop, in the block of `around`, and the one inside it as blocks that are transposed in
+ * registers; false: another shape, and nothing changed. */
 bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop);
 
 #endif

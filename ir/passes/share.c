@@ -17,12 +17,15 @@ typedef struct sharer {
     ir_func *f;
     block *list;
     ir_table number; /* node to its place in order, + 1 */
-    ir_ref *order;     /* operands first */
+    ir_ref *order;   /* operands first */
     shape *shapes;
     uint32_t count;
 } sharer;
 
-static shape *shape_of(const sharer *s, ir_ref r) { return &s->shapes[opjit_ir_table_get(&s->number, r) - 1]; }
+static shape *shape_of(const sharer *s, ir_ref r)
+{
+    return &s->shapes[opjit_ir_table_get(&s->number, r) - 1];
+}
 
 /* Lists the nodes below r, operands first, and how often each is read.  The stack holds a node until its operands are
  * listed; it has room for the operands of all nodes. */
@@ -102,7 +105,8 @@ static ir_ref rebuilt(sharer *s, ir_ref r)
     }
     if (same)
         return r;
-    return n.op == IR_LOAD ? opjit_ir_load(f, n.ref, operands) : opjit_ir_expr(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
+    return n.op == IR_LOAD ? opjit_ir_load(f, n.ref, operands)
+                           : opjit_ir_expr(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
 }
 
 static void share_node(sharer *s, ir_ref r, bool last)

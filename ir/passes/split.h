@@ -10,12 +10,15 @@ enum { MAX_KNOWN = 16 }; /* parts of rows of scratch with a constant in them */
 /* What a loop's body reaches. */
 typedef struct loop_body {
     ir_reach seen;
-    bool *variant; /* in the order of seen: whether it changes from one iteration of the loop to the next, or reads memory,
-                      which stores might change, or an accumulator, which a loop beside this one may update */
+    bool *variant; /* in the order of seen: whether it changes from one iteration of the loop to the next, or reads
+                      memory, which stores might change, or an accumulator, which a loop beside this one may update */
 } loop_body;
 
 /* Of a node that the body reaches. */
-static inline bool is_variant(const loop_body *b, ir_ref r) { return b->variant[opjit_ir_reach_place(&b->seen, r)]; }
+static inline bool is_variant(const loop_body *b, ir_ref r)
+{
+    return b->variant[opjit_ir_reach_place(&b->seen, r)];
+}
 
 /* hoist.c: false: no memory. */
 bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out);
@@ -36,7 +39,7 @@ typedef struct stage_split {
     ir_table stores; /* by tensor, in the stage as it was: 2 stands for more */
     known parts[MAX_KNOWN];
     uint32_t known_count;
-    uint32_t loops;        /* of the stage, as it is by now */
+    uint32_t loops; /* of the stage, as it is by now */
 } stage_split;
 
 ir_table opjit_ir_count_stores(ir_func *f, ir_ref stage); /* by tensor: stores to it in the stage */

@@ -8,14 +8,15 @@
 #include "ir/passes/nest.h"
 
 enum {
-    TILE_LINES = 4,     /* of input that a tile is wide: neighbours share a page, and are fetched together */
-    TRANSPOSE_LINES = 16,    /* the same where tiles are transposed in registers: the longer, the better what comes is foreseen */
-    TRANSPOSE_ROWS = 16,     /* as many rows make a block there, or fewer: a band has no less, if it can be */
-    TRANSPOSE_BYTES = 512,   /* of output: fewer aren't worth it */
-    LEAST_COLUMNS = 4,  /* and no narrower ones */
-    WAYS = 8,           /* lines at one place of the first cache, on most machines */
-    WAY = 4096,         /* bytes from one such place to the next */
-    WORTH_BYTES = 4096, /* of output: less stays in the cache whatever the order */
+    TILE_LINES = 4, /* of input that a tile is wide: neighbours share a page, and are fetched together */
+    TRANSPOSE_LINES =
+        16, /* the same where tiles are transposed in registers: the longer, the better what comes is foreseen */
+    TRANSPOSE_ROWS = 16,   /* as many rows make a block there, or fewer: a band has no less, if it can be */
+    TRANSPOSE_BYTES = 512, /* of output: fewer aren't worth it */
+    LEAST_COLUMNS = 4,     /* and no narrower ones */
+    WAYS = 8,              /* lines at one place of the first cache, on most machines */
+    WAY = 4096,            /* bytes from one such place to the next */
+    WORTH_BYTES = 4096,    /* of output: less stays in the cache whatever the order */
 };
 
 /* Position of the coordinate that some input has its smallest stride in, where that isn't the output's; count: none. */

@@ -98,7 +98,8 @@ static bool reads_output(ir_func *f, ir_ref stage, uint32_t tensor)
     bool found = seen.nodes == NULL;
     for (uint32_t k = 0; k < seen.count && !found; k++) {
         const ir_node *n = ir_at(f, seen.nodes[k]);
-        found = n->op == IR_LOAD && (opjit_ir_root(f, n->ref) == root || opjit_ir_shares(f, root, opjit_ir_root(f, n->ref)));
+        found = n->op == IR_LOAD &&
+                (opjit_ir_root(f, n->ref) == root || opjit_ir_shares(f, root, opjit_ir_root(f, n->ref)));
     }
     return found;
 }

@@ -2,17 +2,25 @@
 /* verify.c - the rules that every function keeps, and the walk that checks those of one statement at a time.
  *
  * Rules, each with files tests/golden/verify/NN-*.ir that break only it:
- *   V1  known op, operand count and types as the table, references that exist     V2  what is read is defined before, in scope
- *   V3  a load or store has the tensor's rank                                       V4  value form or loop form, not both
+ *   V1  known op, operand count and types as the table, references that exist
+ *   V2  what is read is defined before, in scope
+ *   V3  a load or store has the tensor's rank
+ *   V4  value form or loop form, not both
  *   V5  a def reads earlier defs only
- *   V6  each output coordinate is stored exactly once (aliased: at most once)      V7  parallel iterations are independent
+ *   V6  each output coordinate is stored exactly once (aliased: at most once)
+ *   V7  parallel iterations are independent
  *   V8  every load, under its guards, and every store lies inside its tensor
  *   V9  a loop's step and grain are above 0; its bounds don't read its variable; a stage runs from 0 to a constant
- *   V10 get of an accumulator inside its loop only with one lane                    V11 index arithmetic fits in 64 bits
- *   V12 vec only where iterations are independent or feed the lanes of accumulators V13 store nt: one store, unit stride
- *   V14 no dead def; after cleanup no dead let and acc                              V15 aliased loads come before their stores
- *   V16 at most 24 loops in a stage                                                 V17 lanes are 1 or 32
+ *   V10 get of an accumulator inside its loop only with one lane
+ *   V11 index arithmetic fits in 64 bits
+ *   V12 vec only where iterations are independent or feed the lanes of accumulators
+ *   V13 store nt: one store, unit stride
+ *   V14 no dead def; after cleanup no dead let and acc
+ *   V15 aliased loads come before their stores
+ *   V16 at most 24 loops in a stage
+ *   V17 lanes are 1 or 32
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
+ *   V19 teams, distributed loops and syncs stand in scheduled stages for GPUs only, where threads may meet
  * What expressions have to keep is in expr.c, V6 and V7 are in cover.c and reads.c, V8 in bounds.c,
  * V12 and V13 in vector.c. */
 #include "ir/verify/verify.h"

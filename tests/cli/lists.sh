@@ -84,6 +84,7 @@ has explain 'DiagonalFillBegin: 2'
 for pass in lower fold place collapse split cleanup schedule; do
     has explain "after $pass:"
 done
+has explain 'steps: flatten 1'
 has explain 'plan:'
 has explain 'stage @0: '
 has explain 'a call writes 100 bytes'
