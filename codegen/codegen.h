@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codegen.h - the one door to code generation.  opjit does not link LLVM: at the first miss it loads opjit-codegen,
- * which exports the single function opjit_codegen_query and answers with this table.  Both sides are built from the
- * same sources: build_id (IR headers, op table, LLVM version) must match, else the library is refused with both
- * ids. */
+/* codegen.h - the only interface of code generation.  opjit does not link LLVM: when no cache has a kernel it loads
+ * opjit-codegen, which exports the single function opjit_codegen_query and returns this table.  Both sides are built
+ * from the same sources: build_id (IR headers, op table, LLVM version) must match, otherwise the library is refused
+ * with both ids. */
 #ifndef OPJIT_CODEGEN_CODEGEN_H
 #define OPJIT_CODEGEN_CODEGEN_H
 
@@ -20,13 +20,13 @@ typedef enum codegen_emit {
     CODEGEN_PLAN = 4 /* text: what is chosen for each loop of the first variant; no code is made */
 } codegen_emit;
 
-/* A kernel as other programs link it, for OBJECT, ASM and LLVM: beside its stages the functions NAME and NAME_packed,
+/* A kernel for other programs, for OBJECT, ASM and LLVM: in addition to its stages the functions NAME, NAME_packed and
  * NAME_runs_here, the metadata, and the constants that it binds itself.  A version is the kernel for one target. */
 typedef struct codegen_version {
     const ir_func *const *variants; /* as in a request */
     uint32_t variant_count;
     const rt_target *target;
-    const char *name;               /* NAME, where there is one version; else each has its own */
+    const char *name;               /* NAME if there is one version; otherwise each has a name of its own */
     const opjit_kernel_meta *meta;  /* its steps' entries are filled in */
 } codegen_version;
 
@@ -45,31 +45,31 @@ typedef struct codegen_request {
     const ir_func *const *variants; /* scheduled and laid out; every stage of every variant becomes one function */
     uint32_t variant_count;
     const rt_target *target;
-    uint32_t level;                 /* opjit_level, not AUTO */
+    uint32_t level;                 /* an opjit_level other than AUTO */
     codegen_emit emit;
     const char *name;               /* [A-Za-z0-9_]+; stage functions are NAME_v<variant>_s<stage> */
     const opjit_allocator *allocator;
-    bool verify;                    /* LLVM's verifier reads the module before anything else does: for tests */
+    bool verify;                    /* LLVM's verifier reads the module first; for tests */
     const atomic_bool *cancel;      /* set by another thread: CANCELLED before the next stage; NULL: nobody may */
-    const codegen_kernel *kernel;   /* NULL: stages alone; else variants and target are the versions' */
+    const codegen_kernel *kernel;   /* NULL: stages only; else variants and target are the versions' */
     const uint32_t *node_numbers;   /* PLAN: by node of the first variant, its number in the IR's text + 1; NULL: loops
                                        have no names */
 } codegen_request;
 
 typedef struct codegen_result {
-    rt_bytes bytes;                 /* CODE: flat, position-independent code and constants, relocated, no undefined symbol,
-                                       to be placed at a multiple of 4096; else the file's bytes */
-    uint64_t *entries;              /* CODE: offset of every stage, variants in order; from the request's allocator */
+    rt_bytes bytes;                 /* CODE: flat, position-independent, relocated code and constants without
+                                       undefined symbols, to be placed at a multiple of 4096; else the file's bytes */
+    uint64_t *entries;              /* CODE: each stage's offset, variants in order; from the request's allocator */
     uint32_t entry_count;
     double build_ms, emit_ms, link_ms;
 } codegen_result;
 
-/* Objects of kernels put together, with one registry. */
+/* Combines objects of kernels, with one registry. */
 typedef struct codegen_member {
     const char *name;            /* NAME: its file is NAME.o */
     const char *const *versions; /* names of the versions, best first: VERSION_kernel are their records */
     uint32_t version_count;
-    const void *object;          /* what OBJECT gave */
+    const void *object;          /* the output of OBJECT */
     size_t bytes;
 } codegen_member;
 
@@ -91,9 +91,9 @@ typedef struct opjit_codegen {
     const char *llvm_version;       /* "22.1.8" */
     /* Emits the request into *out, which the caller frees with opjit_rt_bytes_free and the allocator.  Thread-safe. */
     opjit_status (*compile)(const codegen_request *request, codegen_result *out, opjit_error *error);
-    /* Makes this thread's LLVM state for *target, so that the next compile is a warm one. */
+    /* Makes this thread's LLVM state for *target, so that the next compile is warm. */
     opjit_status (*warm)(const rt_target *target, const opjit_allocator *allocator, opjit_error *error);
-    /* Makes a file of objects.  *out is empty, and freed by the caller with the allocator. */
+    /* Makes a library file of objects.  *out is empty, and freed by the caller with the allocator. */
     opjit_status (*library)(const codegen_library *request, rt_bytes *out, opjit_error *error);
 } opjit_codegen;
 

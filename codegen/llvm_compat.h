@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llvm_compat.h - what depends on LLVM's version: one place to look when it changes. */
+/* llvm_compat.h - everything that depends on LLVM's version, so that there is one place to change. */
 #ifndef OPJIT_CODEGEN_LLVM_COMPAT_H
 #define OPJIT_CODEGEN_LLVM_COMPAT_H
 
@@ -12,7 +12,7 @@
 #error "codegen is written for LLVM 22: intrinsic names and the masked store's operands differ in others"
 #endif
 
-/* Declaration and type of the intrinsic `name`, overloaded on types. */
+/* The declaration and the type of the intrinsic `name`, overloaded on types. */
 static inline LLVMValueRef compat_intrinsic(LLVMModuleRef module, LLVMContextRef llvm, const char *name,
                                             LLVMTypeRef *types, size_t count, LLVMTypeRef *out_type)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ir.h - the loop IR: types, nodes, functions, builders, text, verifier, passes, interpreter.
  *
- * One IR, two forms with the same expressions.  Value form (what lowering writes): a definition a tensor.  Loop form
- * (what codegen and the interpreter run): stages, loops, accumulators, stores.  Vectors and threads are attributes:
- * after every pass the function is a scalar program that the interpreter runs.  ir/README.md is the language reference.
+ * One IR with two forms that share their expressions.  Value form (what lowering writes): one definition per tensor.
+ * Loop form (what codegen and the interpreter run): stages, loops, accumulators, stores.  Vectors and threads are
+ * attributes: after every pass the function is still a scalar program that the interpreter runs.  ir/README.md is the
+ * language reference.
  *
- * Nodes, tensors and params live in arrays of the function and are named by index; 0 is none.  Expressions are pure and
- * may be shared (a node may be an operand of many); statements form lists through next and trees through body.
- * A pass appends nodes and relinks statements; nodes that nothing reaches any more are garbage until the function is
- * packed. */
+ * Nodes, tensors and params are in arrays of the function and referred to by index; 0 is none.  Expressions are pure
+ * and may be shared (a node may be an operand of many).  Statements form lists through next and trees through body.  A
+ * pass appends nodes and relinks statements; unreachable nodes are garbage until the function is packed. */
 #ifndef OPJIT_IR_IR_H
 #define OPJIT_IR_IR_H
 
@@ -63,11 +63,11 @@ const char *opjit_ir_kind_name(ir_kind k); /* "sum" ... "argmax.last" */
 
 typedef struct ir_node {
     uint8_t op;       /* ir_op */
-    uint8_t type;     /* ir_type of the value; statements: IR_NONE, but LET and ACC: of what get gives */
+    uint8_t type;     /* ir_type of the value; statements: IR_NONE, except LET and ACC: the type that get reads */
     uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
     uint8_t flags;    /* FOR: IR_FOR_... */
     uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; with TRANSPOSE: rows of a block; STAGE: threads of a team, 0: one */
-    uint16_t unroll;  /* FOR: whole vectors an iteration, 0 or 1: one */
+    uint16_t unroll;  /* FOR: whole vectors per iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;
     uint32_t ref;     /* LOAD STORE DEF YIELD HEAD: tensor; VAR: owner; GET: LET or ACC; UPD: ACC; PARAM: param; FOR
@@ -75,20 +75,20 @@ typedef struct ir_node {
     ir_ref next;      /* statement: the next one of its block */
     ir_ref body;      /* FOR STAGE: first statement of the block */
     uint64_t imm;     /* CONST: bits (index: two's complement); FOR: step; STAGE: grain; ACC, reducing DEF: lanes;
-                         VAR: which coordinate of its def; YIELD: 1 if boxed (an offset, a size and a step a
-                         dimension follow its VARs) */
+                         VAR: which coordinate of its def; YIELD: 1 if boxed (per dimension an offset, a size and a
+                         step follow its VARs) */
 } ir_node;
 enum {
     IR_FOR_NT = 1,
     IR_FOR_TAIL_MASK = 2,
-    IR_FOR_TAIL_OVERLAP = 4, /* the last vector may begin before lo: storing again what stands there is harmless */
-    IR_FOR_HEAD = 8,   /* the begin of a row, stored as a whole line from lo on */
+    IR_FOR_TAIL_OVERLAP = 4, /* the last vector may begin before lo: storing the same again is harmless */
+    IR_FOR_HEAD = 8,   /* the start of a row, stored as a whole line from lo on */
     IR_FOR_TAIL = 16,  /* the end of a row, stored as a whole line up to hi */
-    IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage goes on in memory where this one ends */
+    IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage continues in memory where this one ends */
     IR_FOR_TRANSPOSE = 64, /* vec iterations, and vec of the one loop inside, are transposed in registers as a block */
-    IR_FOR_DISTRIBUTE = 128, /* over the threads of the team of the stage, vec iterations at a time */
+    IR_FOR_DISTRIBUTE = 128, /* distributed over the stage's team of threads, vec iterations at a time */
 };
-enum { IR_STAGE_ALONE = 1 }; /* STAGE: a team is a block, since its threads meet, and only a block's can */
+enum { IR_STAGE_ALONE = 1 }; /* STAGE: a team is a block, as its threads communicate and the target's warps can't */
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
 
 typedef enum ir_role { IR_IN = 1, IR_OUT, IR_CONSTANT, IR_TEMP, IR_SCRATCH, IR_VALUE, IR_VIEW } ir_role;
@@ -102,8 +102,8 @@ typedef struct ir_tensor {
     uint32_t align;                     /* known alignment of element 0, bytes */
     uint32_t slot;                      /* IN OUT CONSTANT: position in the stage function's buffers */
     uint32_t alias;                     /* OUT: the IN tensor whose memory this is in this variant; 0: none */
-    uint32_t shared;                    /* OUT: bit i: the IN tensor in slot i may be this memory, too; alias is all
-                                           that passes may use, and shared what they must not break */
+    uint32_t shared;                    /* OUT: bit i: the IN tensor in slot i may share this memory, too. Passes may
+                                           use alias; shared only forbids */
     uint32_t of;                        /* VIEW: the tensor whose bytes it shows */
     int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, by
                                            opjit_ir_layout */
@@ -117,7 +117,8 @@ typedef struct ir_param {
     const char *name;   /* field, or NULL */
 } ir_param;
 
-/* How far a function has come; the verifier's rules depend on it.  Printed as `after NAME`, value form without. */
+/* How far a function has come, on which the verifier's rules depend.  Printed as `after NAME`; value form prints
+ * nothing. */
 typedef enum ir_phase {
     IR_LOWERED = 0, IR_FOLDED, IR_PLACED, IR_COLLAPSED, IR_SPLIT, IR_CLEANED, IR_SCHEDULED, IR_EXPANDED, IR_GRIDDED,
     IR_PHASE_COUNT
@@ -137,13 +138,13 @@ typedef struct ir_step_info {
 } ir_step_info;
 extern const ir_step_info opjit_ir_steps[IR_STEP_COUNT];
 
-/* What walks over a function share, made once, so that a walk takes no more than what it visits. */
+/* Shared by walks and allocated once, so that a walk takes time in proportion to what it visits. */
 typedef struct ir_walks {
-    uint32_t *stamp;  /* by node: the last walk that came there */
-    ir_ref *memo;     /* by node: what that walk found */
-    uint32_t count;   /* nodes that these have room for */
+    uint32_t *stamp;  /* by node: the last walk that reached it */
+    ir_ref *memo;     /* by node: that walk's result */
+    uint32_t count;   /* number of nodes that these have room for */
     uint32_t now;     /* number of the newest walk */
-    ir_ref *stack;    /* of all walks: each leaves what was there before */
+    ir_ref *stack;    /* of all walks: each leaves what was below */
     uint32_t depth, capacity;
 } ir_walks;
 
@@ -154,8 +155,8 @@ typedef struct ir_section {
 
 typedef struct ir_func {
     const opjit_allocator *allocator;
-    rt_arena arena;         /* everything below lives here */
-    rt_arena scratch;       /* what a pass needs while it runs: given back stage by stage */
+    rt_arena arena;         /* owns everything below */
+    rt_arena scratch;       /* temporary memory of passes, released stage by stage */
     ir_walks walks;
     const char *name;       /* [A-Za-z0-9_]+ */
     const char *target;     /* canonical text; NULL: none yet */
@@ -168,18 +169,18 @@ typedef struct ir_func {
     ir_section *sections;   uint32_t section_count; /* by stage, of a packed function; else none */
     uint64_t shared_size, scratch_size; /* bytes; set by opjit_ir_layout */
     uint32_t steps[IR_STEP_COUNT]; /* how often each step of the last pass changed something */
-    bool failed;            /* out of memory or too many nodes: builders give 0 from then on; check once at the end */
+    bool failed;            /* out of memory or too many nodes: builders return 0 from then on; check once at the end */
 } ir_func;
 
-/* --- functions and builders (ir.c).  Builders never fail on 0 operands and give 0 once f->failed. ----------------- */
+/* --- functions and builders (function.c).  Builders accept 0 operands, and return 0 once f->failed --------------- */
 opjit_status opjit_ir_init(ir_func *f, const opjit_allocator *allocator, const char *name, opjit_error *error);
-void opjit_ir_free(ir_func *f); /* zeroed and half-built functions too */
+void opjit_ir_free(ir_func *f); /* also of zeroed and half-built functions */
 /* A deep copy into a fresh *out. */
 opjit_status opjit_ir_copy(const ir_func *f, ir_func *out, opjit_error *error);
 
 uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor, name and data too; 0: no memory */
 uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, const char *name);
-/* The tensor whose bytes `tensor` shows, itself if it is no view. */
+/* The tensor whose bytes `tensor` shows; itself if it is not a view. */
 uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor);
 /* Dense row-major strides for sizes; strides of dimensions of size 1 are 0. */
 void opjit_ir_dense_strides(ir_tensor *tensor);
@@ -190,7 +191,7 @@ ir_ref opjit_ir_param(ir_func *f, uint32_t param);
 ir_ref opjit_ir_get(ir_func *f, ir_ref let_or_acc);
 ir_ref opjit_ir_load(ir_func *f, uint32_t tensor, const ir_ref *coordinates);
 ir_ref opjit_ir_head(ir_func *f, uint32_t tensor, ir_ref element);
-/* Any pure op of the table; type is used where the table says T, else derived.  Literal: nothing is folded. */
+/* Any pure op of the table; type is used where the table says T, otherwise derived.  Literal: folds nothing. */
 ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 static inline ir_ref ir_expr1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_expr(f, op, t, 1, &a); }
 static inline ir_ref ir_expr2(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref b)
@@ -202,19 +203,20 @@ static inline ir_ref ir_expr3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref 
     return opjit_ir_expr(f, op, t, 3, (ir_ref[3]){ a, b, c });
 }
 
-/* Statements are made detached; opjit_ir_append links them. */
-ir_ref opjit_ir_def(ir_func *f, uint32_t tensor);   /* makes a VAR a dimension; set the value with opjit_ir_set_value */
+/* Statements are created detached; opjit_ir_append links them. */
+ir_ref opjit_ir_def(ir_func *f, uint32_t tensor);   /* one VAR per dimension; set the value with opjit_ir_set_value */
 ir_ref opjit_ir_yield(ir_func *f, uint32_t tensor); /* unboxed, over the whole tensor; likewise */
-/* A DEF whose elements are reductions of `size` values, folded in the order of an accumulator with these lanes; arg
- * kinds give the number of the value.  Its value is an expression of one more variable, the number of the value. */
+/* A DEF whose elements are reductions of `size` values, folded in the order of an accumulator with that many lanes; arg
+ * kinds yield the value's number.  Its value is an expression of one more variable, the value's number. */
 ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes, uint64_t size);
 ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce); /* that variable; 0 where the DEF reduces nothing */
-/* A DEF whose element at coordinate c of `dimension` is such a reduction, in order, of the c + 1 values from the first
- * on; exclusive: of the c before its own.  Its value reads that variable and not the coordinate, so one pass over the
- * dimension makes all. */
+/* A DEF that scans: its element at coordinate c of `dimension` is such a reduction, in order, of the first c + 1
+ * values; exclusive: of the first c.  Its value reads that variable and not the coordinate, so one pass over the
+ * dimension computes all. */
 ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimension, bool exclusive);
-int32_t opjit_ir_scanned(const ir_func *f, ir_ref def); /* which dimension a DEF runs along, -1: none */
-/* Of a box: an offset (index), a size and a step (constants) a dimension; the variables count from 0 to the size. */
+int32_t opjit_ir_scanned(const ir_func *f, ir_ref def); /* the dimension that a DEF scans; -1: none */
+/* A yield of a box: per dimension an offset (index), a size and a step (constants); the variables count from 0 to the
+ * size. */
 ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box);
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension); /* its VAR */
 void opjit_ir_set_value(ir_func *f, ir_ref def_or_yield, ir_ref value);
@@ -222,11 +224,11 @@ ir_ref opjit_ir_stage(ir_func *f, ir_ref lo, ir_ref hi, uint64_t grain);       /
 ir_ref opjit_ir_for(ir_func *f, ir_ref lo, ir_ref hi, uint64_t step);          /* likewise */
 ir_ref opjit_ir_let(ir_func *f, ir_ref value);
 ir_ref opjit_ir_acc(ir_func *f, ir_type type, ir_kind kind, uint32_t lanes);
-ir_ref opjit_ir_upd(ir_func *f, ir_ref acc, ir_ref value, ir_ref at);          /* at: 0 but for arg kinds */
+ir_ref opjit_ir_upd(ir_func *f, ir_ref acc, ir_ref value, ir_ref at);          /* at: 0 except for arg kinds */
 ir_ref opjit_ir_store(ir_func *f, uint32_t tensor, ir_ref value, const ir_ref *coordinates);
 ir_ref opjit_ir_sync(ir_func *f);
-/* Appends statement to the block of parent (STAGE or FOR), or to the kernel's list where parent is 0.  O(1) amortised
- * use through *tail: the last statement of that block, 0 for an empty one; updated. */
+/* Appends statement to the block of parent (STAGE or FOR), or to the kernel's list if parent is 0.  *tail is the last
+ * statement of that block, 0 if it is empty, and is updated: appending is O(1) amortised. */
 void opjit_ir_append(ir_func *f, ir_ref parent, ir_ref *tail, ir_ref statement);
 
 static inline const ir_node *ir_at(const ir_func *f, ir_ref r) { return &f->nodes[r]; }
@@ -236,10 +238,10 @@ static inline bool ir_is_index_const(const ir_func *f, ir_ref r)
     return f->nodes[r].op == IR_CONST && f->nodes[r].type == IR_INDEX;
 }
 static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64_t)f->nodes[r].imm; }
-/* The same value by structure: equal trees, or equal nodes. */
+/* Whether two expressions have the same value by structure: equal trees, or the same node. */
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
 
-/* Keys of 64 bits to numbers above 0 (table.c); zeroed: empty.  In the function's scratch memory. */
+/* A map from 64-bit keys to numbers above 0 (table.c); zeroed: empty.  In the function's scratch memory. */
 typedef struct ir_table {
     uint64_t *keys;
     uint32_t *values, count, capacity;
@@ -248,8 +250,8 @@ uint32_t opjit_ir_table_get(const ir_table *t, uint64_t key); /* 0: none */
 void opjit_ir_table_set(ir_func *f, ir_table *t, uint64_t key, uint32_t value);
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
-/* --- scalar semantics (scalar.c): the one place where the meaning of an op on values stands -------------------- */
-/* out = op(args) on bits as in CONST; type: of the result, from: of operand 0.  false: not an op on values. */
+/* --- scalar semantics (scalar.c): the only definition of what an op does to values ------------------------------- */
+/* out = op(args) on bits as in CONST; type: the result's, from: operand 0's.  false: not an op on values. */
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out);
 uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits); /* CAST */
 uint64_t opjit_ir_element_of(ir_type to, int64_t index);            /* ELEM */
@@ -259,7 +261,7 @@ float opjit_ir_f16_to_f32(uint16_t x);
 /* Accumulator semantics: identity, one step, and the fold of two lanes or blocks. */
 uint64_t opjit_ir_identity(ir_type type, ir_kind kind);
 
-/* --- simplification (simplify.c): what fold does to one node, for passes that build new ones ------------------- */
+/* --- simplification (simplify.c): what fold does to one node, for passes that build new nodes -------------------- */
 /* As opjit_ir_expr, with constants folded, bool algebra, index identities and comparisons decided by interval. */
 ir_ref opjit_ir_make(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 static inline ir_ref ir_make1(ir_func *f, ir_op op, ir_type t, ir_ref a) { return opjit_ir_make(f, op, t, 1, &a); }
@@ -275,16 +277,16 @@ static inline ir_ref ir_make3(ir_func *f, ir_op op, ir_type t, ir_ref a, ir_ref 
 /* --- text (ir/text) ------------------------------------------------------------------------------- */
 /* Appends the canonical text: print(parse(t)) == t for canonical t, and every bit of every constant survives. */
 void opjit_ir_print(const ir_func *f, rt_bytes *out);
-/* Parses text (length bytes, need not end with NUL) into a fresh *out.  Any input is safe; the message begins with
- * "line N: ".  Verifies nothing beyond syntax and types. */
+/* Parses text (length bytes, need not end with NUL) into a fresh *out.  Any input is safe; messages begin with "line N:
+ * ".  Checks syntax and types only. */
 opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocator *allocator, ir_func *out,
                             opjit_error *error);
 
 /* --- verifier (verify.c) --------------------------------------------------------------------------------------- */
-/* Checks rules V1 ... V18 as far as f->phase has them; the message begins with the rule's number, "V3 %4 load: ...".
- * INTERNAL: a rule is broken; LIMIT: it is a rule that takes a proof, and none was found. */
+/* Checks rules V1 ... V18 as far as they apply to f->phase; messages begin with the rule's number, "V3 %4 load: ...".
+ * INTERNAL: a rule is broken; LIMIT: a rule needs a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
-/* The same, with the proofs (V6 to V8, V12, V15) that do not succeed counted: statements, loops, tensors, stages. */
+/* The same, but counts the proofs (V6 to V8, V12, V15) that fail: statements, loops, tensors, stages. */
 opjit_status opjit_ir_count_unproven(const ir_func *f, uint32_t *out, opjit_error *error);
 
 /* --- passes (ir/passes) --------------------------------------------------------------------------------------- */
@@ -301,59 +303,59 @@ typedef struct ir_pass_env {
 typedef struct ir_pass {
     const char *name;
     ir_phase leaves;   /* f->phase after it */
-    /* Pure function of (f, env), idempotent; *out_changed tells whether anything changed. */
+    /* A pure function of (f, env), and idempotent; *out_changed tells whether anything changed. */
     opjit_status (*run)(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
 } ir_pass;
-/* fold, place, collapse, split, identity, schedule, expand, grid; ends with a NULL name */
+/* fold, place, collapse, split, cleanup, schedule, expand, grid; ends with a NULL name */
 extern const ir_pass opjit_ir_passes[];
 
-/* Runs every pass that leaves a later stage than f->phase, up to and including the one that leaves `last`. */
+/* Runs every pass that leaves a later phase than f->phase, up to the one that leaves `last`, inclusive. */
 opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_phase last, opjit_error *error);
-/* What the last pass for the target leaves: pass grid is for GPUs. */
+/* What the target's last pass leaves: pass grid is for GPUs. */
 static inline ir_phase opjit_ir_last_pass(const rt_target *t)
 {
     return rt_target_team(t) > 0 ? IR_GRIDDED : IR_EXPANDED;
 }
-/* For what runs stages or reads them: puts the nodes of each stage side by side, drops all others, fills f->sections.
- * The text stays.  After the last pass. */
+/* Packs a function for those that run or read its stages: puts the nodes of each stage side by side, drops all others,
+ * fills f->sections.  The text does not change.  After the last pass. */
 opjit_status opjit_ir_pack(ir_func *f, opjit_error *error);
 /* Frees what only passes and walks need. */
 void opjit_ir_trim(ir_func *f);
 /* Places temps in shared and scratch tensors in scratch memory: offsets and f->shared_size, f->scratch_size. */
 opjit_status opjit_ir_layout(ir_func *f, opjit_error *error);
 
-/* How a stage of a function after pass grid is launched.  Its iterations go round the teams of the grid. */
+/* How a stage is launched after pass grid.  Its iterations loop over the teams of the grid. */
 typedef struct ir_launch {
-    uint32_t team;    /* threads that do an iteration together: 1, a warp, or a block */
-    uint32_t block;   /* threads of a block: whole teams */
+    uint32_t team;    /* threads that execute one iteration together: 1, a warp, or a block */
+    uint32_t block;   /* threads per block: whole teams */
     uint64_t grid;    /* blocks */
-    uint32_t shared;  /* bytes of a block's shared memory: scratch, of each team at team_scratch times its number */
-    uint64_t scratch; /* bytes of scratch in the workspace, behind the temps, likewise of each team of the grid; or 0 */
+    uint32_t shared;  /* bytes of shared memory per block: scratch, at team_scratch times the number of each team */
+    uint64_t scratch; /* bytes of scratch in the workspace after the temps, likewise per team of the grid; or 0 */
     uint64_t team_scratch;
-    uint32_t folds;   /* last bytes of the shared memory: where warps of a larger team leave what their lanes fold to */
+    uint32_t folds;   /* last bytes of the shared memory, where the warps of a larger team leave their folds */
 } ir_launch;
 /* After opjit_ir_layout. */
 void opjit_ir_launch_of(const ir_func *f, ir_ref stage, ir_launch *out);
-/* Bytes that a call of all stages takes: temps, and the scratch of any stage. */
+/* Bytes of workspace for a call of all stages: temps, and the scratch of any stage. */
 uint64_t opjit_ir_grid_workspace(const ir_func *f);
 
 /* --- in place (alias.c) ----------------------------------------------------------------------------------------- */
 typedef enum ir_in_place {
     IR_IN_PLACE_NEVER,  /* not proven */
-    IR_IN_PLACE_MARKED, /* not as it is scheduled; where alias or shared tells the passes so, it may be */
+    IR_IN_PLACE_MARKED, /* not with this schedule, but possible if alias or shared told the passes */
     IR_IN_PLACE
 } ir_in_place;
-/* What the stages of f (loop form) read of inputs and store to outputs.  NULL: no memory. */
+/* What the stages of f (loop form) read from inputs and store to outputs.  NULL: no memory. */
 typedef struct ir_accesses ir_accesses;
 ir_accesses *opjit_ir_accesses_create(const ir_func *f);
 void opjit_ir_accesses_destroy(ir_accesses *a);
-/* Whether output `out` may be the memory of input `in`, which had the same layout when f was lowered. */
+/* Whether output `out` may share the memory of input `in`, which had the same layout when f was lowered. */
 ir_in_place opjit_ir_in_place(const ir_accesses *a, uint32_t out, uint32_t in);
-/* Whether some store puts an element of the input, as it is, where it stands in place. */
+/* Whether some store writes an element of the input, unchanged, to its own place. */
 bool opjit_ir_stores_itself(const ir_accesses *a, uint32_t out, uint32_t in);
-/* Whether input `in` is, or may be, the memory of output `out`: alias or shared says so. */
+/* Whether input `in` shares, or may share, the memory of output `out`, according to alias and shared. */
 bool opjit_ir_shares(const ir_func *f, uint32_t out, uint32_t in);
-/* Where the elements lie; how much memory follows the last one does not matter. */
+/* Whether the elements lie at the same places; memory after the last one does not matter. */
 bool opjit_ir_same_layout(const ir_tensor *a, const ir_tensor *b);
 
 /* --- interpreter (interpreter.c) ---------------------------------------------------------------------------------- */
@@ -361,11 +363,11 @@ typedef struct ir_run {
     void *const *buffers;       /* by tensor slot */
     const uint64_t *params;     /* by parameter, params[0] is the first; as abi.h */
     void *shared, *scratch;     /* loop form: of the sizes in f */
-    uint32_t stage;             /* loop form: which stage, in order of appearance */
+    uint32_t stage;             /* loop form: the index of the stage, in order of appearance */
     uint64_t begin, end;        /* loop form: its iterations */
 } ir_run;
 /* Runs one stage (loop form) or everything (value form).  Scalar, literal, bit-exact: the oracle.  After pass grid it
- * is a simulated grid: what threads without a sync between them may not do with the same byte is an error
+ * simulates a grid and reports an error where two threads access a byte in a way that needs a sync between them
  * (race.c). */
 opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error *error);
 

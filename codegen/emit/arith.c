@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arith.c - arithmetic, bits and comparison on values of one element type: total and bit exact, as ir/eval/scalar.c
- * has it.  No flags that would let LLVM assume anything: no contraction, no fast math, no wrap flags. */
+/* arith.c - arithmetic, bit operations and comparisons on values of one element type: total and bit exact, as
+ * ir/eval/scalar.c defines them.  No flags that would let LLVM assume anything: no contraction, no fast math, no wrap
+ * flags. */
 #include "codegen/cg.h"
 
 static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)
@@ -10,7 +11,7 @@ static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)
 
 /* --- integers ----------------------------------------------------------------------------------------------------- */
 
-/* There is no division of vectors of integers: a float has room for 32 bits, the rest is done one by one. */
+/* Machines have no division of integer vectors: up to 32 bits are divided as floats, others lane by lane. */
 static LLVMValueRef quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef by)
 {
     if (opjit_cg_lanes(a) > 1 && opjit_cg_bits(a) <= 32)
@@ -18,7 +19,7 @@ static LLVMValueRef quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMVal
     return is_signed ? LLVMBuildSDiv(f->b, a, by, "") : LLVMBuildUDiv(f->b, a, by, "");
 }
 
-/* x / 0 is all ones, x rem 0 is x, and INT_MIN by -1 wraps: the divisor is made 1 where the processor would trap. */
+/* x / 0 is all ones, x rem 0 is x, and INT_MIN by -1 wraps: the divisor becomes 1 where the processor would trap. */
 static LLVMValueRef divide(cg_func *f, bool remainder, bool is_signed, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMValueRef zero = LLVMBuildICmp(f->b, LLVMIntEQ, b, number(f, b, 0), ""), minus = NULL, unsafe = zero;
@@ -28,7 +29,7 @@ static LLVMValueRef divide(cg_func *f, bool remainder, bool is_signed, LLVMValue
     }
     LLVMValueRef by = LLVMBuildSelect(f->b, unsafe, number(f, b, 1), b, "");
     LLVMValueRef q = quotient(f, is_signed, a, by);
-    if (remainder) { /* by 1 it is 0, which is right for -1 too */
+    if (remainder) { /* by 1 it is 0, which is also right for -1 */
         LLVMValueRef r = LLVMBuildSub(f->b, a, LLVMBuildMul(f->b, q, by, ""), "");
         return LLVMBuildSelect(f->b, zero, a, r, "");
     }
@@ -49,7 +50,7 @@ static LLVMValueRef shift(cg_func *f, ir_op op, bool is_signed, LLVMValueRef a, 
     return always ? shifted : LLVMBuildSelect(f->b, fits, shifted, number(f, a, 0), "");
 }
 
-/* Square and multiply, a step a bit of the power. */
+/* Square and multiply, one step per bit of the power. */
 static LLVMValueRef integer_power(cg_func *f, LLVMValueRef base, LLVMValueRef power)
 {
     const uint32_t width = opjit_cg_bits(base);
@@ -96,13 +97,13 @@ static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueR
                    ? opjit_cg_call(f, "llvm.ctpop", 1, a)
                    : opjit_cg_expand_ctpop(f, a[0]);
     case IR_IPOW: return integer_power(f, a[0], a[1]);
-    default: return a[0]; /* not an integer op: the plan refuses it */
+    default: return a[0]; /* not an integer op: the survey refuses it */
     }
 }
 
 /* --- floats ------------------------------------------------------------------------------------------------------- */
 
-/* One of the operands, bit for bit: a where it is beyond b or NaN, else b.  x and y are the same as numbers to
+/* One of the operands, bit for bit: a if it is beyond b or NaN, else b.  x and y are the same values as numbers to
  * compare. */
 static LLVMValueRef float_choice(cg_func *f, ir_op op, LLVMValueRef *a, LLVMValueRef x, LLVMValueRef y)
 {
@@ -111,7 +112,7 @@ static LLVMValueRef float_choice(cg_func *f, ir_op op, LLVMValueRef *a, LLVMValu
     return opjit_cg_choose(f, LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, ""), a[0], choice);
 }
 
-/* Whether the bits are known, of f32 or f64, in no lane those of a NaN nor, unless zeros are allowed, of a zero. */
+/* Whether the bits, of f32 or f64, are known to be a NaN in no lane, nor, unless zeros are allowed, a zero. */
 static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
 {
     const uint32_t lanes = opjit_cg_lanes(bits);
@@ -127,8 +128,8 @@ static bool is_number(ir_type type, LLVMValueRef bits, bool zeros)
     return known;
 }
 
-/* x beyond y ? x : y: one instruction where the target has it.  LLVM takes -0 and 0 for the same there, which gives
- * y on x86-64, but not on machines whose instructions order zeros: those choose between bits. */
+/* x beyond y ? x : y, in one instruction where the target has it.  LLVM treats -0 and 0 as equal there, which gives y
+ * on x86-64 but not on machines whose instructions order zeros; those select between bits. */
 static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, LLVMValueRef y)
 {
     const LLVMRealPredicate how = op == IR_MIN ? LLVMRealOLT : LLVMRealOGT;
@@ -143,9 +144,8 @@ static LLVMValueRef beyond(cg_func *f, ir_op op, ir_type type, LLVMValueRef x, L
     return LLVMBuildSelect(f->b, is_beyond, x, y, "");
 }
 
-/* The same as float_choice of f32 and f64.  A number in place of a is no NaN to be looked for.  Nor is there with
- * one in place of b that is not 0, since equal ones then have the same bits: b beyond a ? b : a gives a where a is
- * NaN. */
+/* As float_choice, for f32 and f64.  If a is known to be a number, no NaN needs to be looked for.  Nor if b is known to
+ * be a number other than 0, because equal values then have equal bits: b beyond a ? b : a gives a if a is NaN. */
 static LLVMValueRef number_choice(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits, LLVMValueRef x,
                                   LLVMValueRef y)
 {
@@ -182,7 +182,7 @@ static LLVMValueRef widen(cg_func *f, LLVMValueRef v, ir_type to)
     return LLVMBuildFPExt(f->b, v, opjit_cg_float(f, to, opjit_cg_lanes(v)), "");
 }
 
-/* fmod of f32 values is exact in f64 and comes back exactly. */
+/* fmod of f32 values is exact in f64 and converts back exactly. */
 static LLVMValueRef remainder_op(cg_func *f, ir_type type, LLVMValueRef *a)
 {
     if (type == IR_F64)
@@ -192,8 +192,8 @@ static LLVMValueRef remainder_op(cg_func *f, ir_type type, LLVMValueRef *a)
     return LLVMBuildFPTrunc(f->b, opjit_cg_soft_lanes(f, IR_REM, IR_F64, wide), narrow, "");
 }
 
-/* Level none puts the result where the second factor was, and copies that first if it is read again: the factor
- * that was made for this product goes there, or a constant rather than what is read by several. */
+/* Level none puts the result in the register of the second factor, and copies that first if it is read again.  So the
+ * second factor is the one that was made for this product, or a constant, rather than a value with several uses. */
 static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
 {
     const bool first_is_new = LLVMGetFirstUse(a[0]) == NULL || opjit_cg_is_kept(f, a[0]);
@@ -206,8 +206,7 @@ static LLVMValueRef fma_op(cg_func *f, ir_type type, LLVMValueRef *a)
     return way == CG_NATIVE ? opjit_cg_call(f, "llvm.fma", 3, a) : opjit_cg_soft_lanes(f, IR_FMA, type, a);
 }
 
-/* Exact where f64's is: a quotient or root of f32 that is rounded to f64 first is rounded the same (53 >= 2 * 24 +
- * 2). */
+/* Exact if f64's is: a quotient or root of f32 that is first rounded to f64 is rounded the same (53 >= 2 * 24 + 2). */
 static LLVMValueRef in_f64(cg_func *f, ir_op op, LLVMValueRef *a)
 {
     LLVMValueRef x[2] = { widen(f, a[0], IR_F64), op == IR_DIV ? widen(f, a[1], IR_F64) : NULL };
@@ -215,7 +214,7 @@ static LLVMValueRef in_f64(cg_func *f, ir_op op, LLVMValueRef *a)
     return LLVMBuildFPTrunc(f->b, wide, opjit_cg_float(f, IR_F32, opjit_cg_lanes(wide)), "");
 }
 
-/* f32 and f64. */
+/* For f32 and f64. */
 static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *bits)
 {
     LLVMValueRef a[3] = { NULL };
@@ -247,7 +246,7 @@ static LLVMValueRef float_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef
     }
 }
 
-/* The product is exact in f64, and the sum is rounded to odd, so that the rounding to f16 sees its true side. */
+/* The product is exact in f64, and the sum is rounded to odd, so that rounding it to f16 goes to the true side. */
 static LLVMValueRef half_fma(cg_func *f, LLVMValueRef *a)
 {
     LLVMValueRef x[3];
@@ -260,7 +259,7 @@ static LLVMValueRef half_fma(cg_func *f, LLVMValueRef *a)
     return opjit_cg_f64_to_half(f, opjit_cg_round_to_odd(f, s, error));
 }
 
-/* In f32, rounded once more to f16: right for all of these, since 24 >= 2 * 11 + 2 bits, or since the result is
+/* In f32, then rounded to f16: right for all of these, because 24 >= 2 * 11 + 2 bits, or because the result is
  * exact. */
 static LLVMValueRef half_arith(cg_func *f, ir_op op, LLVMValueRef *bits)
 {
@@ -275,7 +274,7 @@ static LLVMValueRef half_arith(cg_func *f, ir_op op, LLVMValueRef *bits)
         return float_choice(f, op, bits, a[0], a[1]);
     if (op == IR_FMA)
         return half_fma(f, a);
-    if (op == IR_LDEXP) /* exact in f32 where the result is neither zero nor infinite anyway */
+    if (op == IR_LDEXP) /* exact in f32 unless the result is zero or infinite anyway */
         return opjit_cg_f32_to_half(f, opjit_cg_expand_ldexp(f, IR_F16, a[0], bits[1]));
     return opjit_cg_f32_to_half(f, float_arith(f, op, IR_F32, a));
 }

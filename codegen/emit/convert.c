@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert.c - CAST and the roads between f16 and the other floats, on values.  Every conversion rounds once. */
+/* convert.c - CAST, and conversions between f16 and the other floats, on values.  Every conversion rounds once. */
 #include "codegen/cg.h"
 
 static LLVMValueRef to_float(cg_func *f, LLVMValueRef v, ir_type to)
@@ -7,7 +7,7 @@ static LLVMValueRef to_float(cg_func *f, LLVMValueRef v, ir_type to)
     return LLVMBuildFPExt(f->b, opjit_cg_as_float(f, v), opjit_cg_float(f, to, opjit_cg_lanes(v)), "");
 }
 
-/* Whether one number is better converted by an intrinsic: fast selection knows no conversion of the half type. */
+/* Whether an intrinsic converts a single number better: fast selection knows no conversion of the half type. */
 static bool converts_bits(const cg_func *f, LLVMValueRef v)
 {
     return f->cpu->half_bits && !f->peak && opjit_cg_lanes(v) == 1;
@@ -37,8 +37,8 @@ LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v)
     return LLVMBuildBitCast(f->b, half, opjit_cg_int(f, 16, lanes), "");
 }
 
-/* First to f32, rounded to odd: a result that is not exact is cut off and gets a last bit of 1, which keeps it off
- * f16's halfway points and on its side of them. */
+/* First to f32, rounded to odd: an inexact result is truncated and gets a last bit of 1, which keeps it off f16's
+ * midpoints and on its side of them. */
 LLVMValueRef opjit_cg_f64_to_half(cg_func *f, LLVMValueRef v)
 {
     v = opjit_cg_as_float(f, v);
@@ -65,8 +65,8 @@ static LLVMValueRef float_to_float(cg_func *f, ir_type from, ir_type to, LLVMVal
     return LLVMBuildFPTrunc(f->b, opjit_cg_as_float(f, v), opjit_cg_float(f, IR_F32, opjit_cg_lanes(v)), "");
 }
 
-/* Toward zero, saturating, NaN 0.  What is out of range is kept away from the instruction, whose result is then not
- * specified; the limits are powers of two, so the comparisons are exact. */
+/* Toward zero, saturating, NaN to 0.  Values out of range, for which the instruction's result is unspecified, don't
+ * reach it; the limits are powers of two, so the comparisons are exact. */
 static LLVMValueRef float_to_integer(cg_func *f, ir_type from, ir_type to, LLVMValueRef v)
 {
     const uint32_t bits = 8 * opjit_ir_type_size(to), lanes = opjit_cg_lanes(v), wide = bits < 32 ? 32 : bits;
@@ -91,7 +91,7 @@ static LLVMValueRef float_to_integer(cg_func *f, ir_type from, ir_type to, LLVMV
     return is_signed ? LLVMBuildSelect(f->b, low, opjit_cg_number(f, bits, lanes, (ones >> 1) + 1), x, "") : x;
 }
 
-/* f16: what is not exact in f32 is infinite in f16. */
+/* f16: what is inexact in f32 is infinite in f16. */
 static LLVMValueRef integer_to_float(cg_func *f, ir_type from, ir_type to, LLVMValueRef v)
 {
     const bool is_signed = ir_is_signed(from) || from == IR_INDEX || opjit_cg_bits(v) < 32;

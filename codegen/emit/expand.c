@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expand.c - operations that a target has no instruction for, made of ones that it has, on scalars and vectors
- * alike. They rely on round to nearest and on subnormals being kept, and on LLVM not reassociating: no fast-math
- * flags. What needs a loop or 128 bits is in scalar.c. */
+/* expand.c - operations that a target has no instruction for, made of those that it has, on scalars and vectors alike.
+ * They rely on rounding to nearest, on subnormals being kept, and on LLVM not reassociating: no fast-math flags.
+ * Operations that need a loop or 128 bits are in softops/scalar.c. */
 #include "codegen/cg.h"
 
 static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)
@@ -43,9 +43,8 @@ static LLVMValueRef compare(cg_func *f, LLVMIntPredicate how, LLVMValueRef a, ui
 
 /* --- f16 ---------------------------------------------------------------------------------------------------------- */
 
-/* Normal results: the exponent is rebased and the 13 bits that go are rounded by an addition that carries into it.
- * Subnormal ones: an addition of 0.5 lines the fraction up with f16's and rounds it.  NaN keeps the top of its
- * payload. */
+/* Normal results: rebases the exponent, and rounds off 13 bits by an addition that carries into it.  Subnormal results:
+ * an addition of 0.5 aligns the fraction with f16's and rounds it.  A NaN keeps the top of its payload. */
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x)
 {
     LLVMValueRef bits = opjit_cg_as_bits(f, x), size = bit_and(f, bits, 0x7fffffff);
@@ -68,7 +67,7 @@ LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x)
     LLVMValueRef sign = shl(f, bit_and(f, wide, 0x8000), 16), moved = shl(f, bit_and(f, wide, 0x7fff), 13);
     LLVMValueRef exponent = bit_and(f, moved, 0x0f800000), normal = add(f, moved, (uint64_t)112 << 23);
     LLVMValueRef big = add(f, moved, (uint64_t)224 << 23);
-    /* As a normal number with 2^-14 in front, which is taken off again. */
+    /* As a normal number with 2^-14 in front, which is subtracted again. */
     LLVMValueRef lifted = opjit_cg_as_float(f, add(f, moved, (uint64_t)113 << 23));
     LLVMValueRef small = opjit_cg_as_bits(f, LLVMBuildFSub(f->b, lifted, real(f, lifted, 0x1p-14), ""));
     LLVMValueRef out = select(f, compare(f, LLVMIntEQ, exponent, 0), small, normal);
@@ -78,7 +77,7 @@ LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x)
 
 /* --- rounding to integers ----------------------------------------------------------------------------------------- */
 
-/* Adding and taking away 2^23 (f64: 2^52) rounds to an integer; floor and ceil correct that by one. */
+/* Adding and subtracting 2^23 (f64: 2^52) rounds to an integer; floor and ceil correct that by one. */
 LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValueRef x)
 {
     const double whole = type == IR_F64 ? 0x1p52 : 0x1p23;
@@ -95,7 +94,7 @@ LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValue
         LLVMValueRef wrong = LLVMBuildFCmp(f->b, op == IR_FLOOR ? LLVMRealOGT : LLVMRealOLT, y, x, "");
         LLVMValueRef moved = op == IR_FLOOR ? LLVMBuildFSub(f->b, y, one, "") : LLVMBuildFAdd(f->b, y, one, "");
         y = select(f, wrong, moved, y);
-        y = opjit_cg_as_float(f, bit_and(f, opjit_cg_as_bits(f, y), sign - 1)); /* the sign stays, at zero too */
+        y = opjit_cg_as_float(f, bit_and(f, opjit_cg_as_bits(f, y), sign - 1)); /* keeps the sign, also of zero */
     }
     y = opjit_cg_as_float(f, LLVMBuildOr(f->b, opjit_cg_as_bits(f, y), own_sign, ""));
     LLVMValueRef has_fraction = LLVMBuildFCmp(f->b, LLVMRealOLT, size, real(f, size, whole), "");
@@ -104,7 +103,7 @@ LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValue
 
 /* --- fma and ldexp ------------------------------------------------------------------------------------------------ */
 
-/* sum is some exact value rounded to nearest, error the rest.  Gives the one of its two neighbours (itself where it is
+/* sum is an exact value rounded to nearest, error the rest.  Returns the one of its two neighbours (or itself, if it is
  * exact) whose last bit is 1. */
 LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error)
 {
@@ -145,8 +144,8 @@ static LLVMValueRef power(cg_func *f, ir_type type, LLVMValueRef n)
     return opjit_cg_as_float(f, shl(f, add(f, opjit_cg_resize(f, n, 64, true), 1023), 52));
 }
 
-/* One step of f64's ldexp: takes 1023 or -969 of an n beyond +-1022 into x.  The steps down are exact but for results
- * whose last step is still below 2^-53, so that only that one rounds. */
+/* One step of f64's ldexp: moves 1023 or -969 of an n beyond +-1022 into x.  Steps down are exact, except for results
+ * whose last step is still below 2^-53, so that only that step rounds. */
 static void ldexp_step(cg_func *f, LLVMValueRef *x, LLVMValueRef *n)
 {
     LLVMValueRef up = compare(f, LLVMIntSGT, *n, 1023), down = compare(f, LLVMIntSLT, *n, (uint64_t)-1022);
@@ -157,7 +156,7 @@ static void ldexp_step(cg_func *f, LLVMValueRef *x, LLVMValueRef *n)
     *n = LLVMBuildAdd(f->b, *n, taken, "");
 }
 
-/* f16's operand comes as f32 and its result goes as f32, not yet rounded to f16. */
+/* f16: the operand comes as f32, and the result is f32, not yet rounded to f16. */
 LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n)
 {
     const uint32_t lanes = opjit_cg_lanes(x);
@@ -174,9 +173,9 @@ LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLV
     return LLVMBuildFMul(f->b, x, power(f, IR_F64, clamp(f, n, -1022, 1023)), "");
 }
 
-/* --- quotients of vectors of integers of up to 32 bits, divisors not 0 and no INT_MIN by -1 --------------------- */
+/* --- quotients of vectors of integers of up to 32 bits; divisors are not 0, and not -1 for INT_MIN --------------- */
 
-/* Of up to 16 bits in f32: the quotient is below 2^16 in size and 2^-16 off a whole number at least, or is one. */
+/* Up to 16 bits in f32: the quotient is below 2^16 in absolute value, and a whole number or at least 2^-16 from one. */
 static LLVMValueRef short_quotient(cg_func *f, bool is_signed, LLVMValueRef a, LLVMValueRef b)
 {
     const uint32_t lanes = opjit_cg_lanes(a), width = opjit_cg_bits(a);
@@ -196,7 +195,7 @@ static LLVMValueRef unsigned_to_f64(cg_func *f, LLVMValueRef n)
     return LLVMBuildFSub(f->b, lifted, real(f, lifted, 0x1p52), "");
 }
 
-/* The nearest whole number, one less where that is too large: its product with b is exact. */
+/* The nearest whole number, minus one if that is too large: its product with b is exact. */
 static LLVMValueRef unsigned_quotient(cg_func *f, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMValueRef x = unsigned_to_f64(f, a), y = unsigned_to_f64(f, b), whole = real(f, x, 0x1p52);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mask.c - conditions of lanes in two forms: vectors of i1, and, where compiling fast matters, integers of the
- * data's width that are all ones or 0.  LLVM's fast instruction selection knows no vector comparison or select and
- * leaves the whole block to the slow one; it knows loads and bit operations.  So a comparison of lane numbers with a
- * scalar is a load from a window of ones, zeros and ones again, and a select is made of and, xor. */
+/* mask.c - conditions of lanes in two forms: vectors of i1, and, where compile time matters, integers of the data's
+ * width that are all ones or 0.  LLVM's fast instruction selection knows no vector comparison or select and leaves the
+ * whole block to the slow one; it knows loads and bit operations.  So a comparison of lane numbers with a scalar is a
+ * load from a window of ones, zeros and ones, and a select is made of and, xor. */
 #include "codegen/cg.h"
 
 #include <stdio.h>
@@ -32,9 +32,9 @@ static bool is_zero(LLVMValueRef v)
     return LLVMIsConstant(v) && LLVMIsNull(v);
 }
 
-/* A vector constant in a register, loaded once a block: in place it would take the slow way too, and what another
- * block loaded is on the stack, where half of the vectors cross lines.  Where many copies have it, a new value
- * after a few uses, which is no instruction: what has 8 goes to the stack too. */
+/* A vector constant in a register, loaded once per block: in place it would need slow selection, too, and one from
+ * another block is on the stack, where half of the vectors cross lines.  If many copies use it, it becomes a new value
+ * after a few uses, without an instruction, because a value with 8 uses goes to the stack. */
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
 {
     if (f->peak || !LLVMIsConstant(v) || opjit_cg_lanes(v) == 1)
@@ -79,7 +79,7 @@ bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v)
 
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b)
 {
-    if (opjit_cg_bits(a) != opjit_cg_bits(b)) { /* conditions of both forms */
+    if (opjit_cg_bits(a) != opjit_cg_bits(b)) { /* conditions in both forms */
         a = opjit_cg_narrow(f, a);
         b = opjit_cg_narrow(f, b);
     }
@@ -118,7 +118,8 @@ LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a)
 
 /* --- lane numbers ------------------------------------------------------------------------------------------------- */
 
-/* Ones, zeros, ones, as many as the copies have lanes; or zeros, one, zeros.  Bytes, which are emitted in one go. */
+/* Ones, zeros, ones, as many of each as the copies have lanes; or zeros, one, zeros.  As bytes, which are emitted at
+ * once. */
 static LLVMValueRef window(cg_func *f, uint32_t bits, uint32_t lanes, bool point)
 {
     char name[32];
@@ -152,7 +153,7 @@ LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swa
     /* l < d; l <= d is l < d + 1; d < l is not l < d + 1; d <= l is not l < d. */
     LLVMValueRef e = !point && (op == IR_LE) != swapped ? LLVMBuildAdd(f->b, d, opjit_cg_number(f, 64, 1, 1), "") : d;
     LLVMValueRef most = opjit_cg_number(f, 64, 1, lanes);
-    if (point) { /* before the lanes is as good as behind them */
+    if (point) { /* before the lanes is as good as after them */
         e = LLVMBuildSelect(f->b, LLVMBuildICmp(f->b, LLVMIntULT, e, most, ""), e, most, "");
     } else {
         e = opjit_cg_limit(f, true, e, opjit_cg_number(f, 64, 1, 0));

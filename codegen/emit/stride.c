@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stride.c - vectors of elements that are not side by side in memory, as loads of what is there and shuffles: every
- * second to fourth element, elements that take turns in a few rows, and elements across the rows of a turned block.
- * Nothing is loaded before the first lane's element or behind the last one's. */
+/* stride.c - vectors of elements that are not adjacent in memory, as loads of what is between them and shuffles: every
+ * second to fourth element, elements that alternate between a few rows, and elements across the rows of a transposed
+ * block.  Nothing before the first lane's element or after the last one's is loaded. */
 #include "codegen/emit/access.h"
 
 /* --- from lane to lane -------------------------------------------------------------------------------------------- */
 
-/* Every second to fourth element: loads of what is between the first lane and the last, and no further. */
+/* Every second to fourth element: loads what is between the first lane and the last, and no more. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
 {
     const uint32_t native = f->target->vector_bytes * 8 / a->bits, lanes = f->lanes < native ? f->lanes : native;
@@ -26,7 +26,7 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
     return opjit_cg_join(f, all, f->lanes / lanes);
 }
 
-/* Elements that take turns in a few rows, from a lane on where the first row has its turn; NULL: not of that form. */
+/* Elements that alternate between a few rows, starting at a lane of the first row; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
 {
     cg_loop *loop = &f->loops[f->vec];
@@ -73,7 +73,7 @@ bool opjit_cg_turns(const cg_func *f, ir_ref load)
            opjit_cg_growth(f, &a, f->loops[f->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
 }
 
-/* Parts of 128 bits, or of fewer rows: those that shuffles work within. */
+/* Parts of 128 bits, or of fewer rows, within which shuffles work. */
 void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out)
 {
     const cg_access a = opjit_cg_access_of(f, load);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* survey.c - looks at everything a stage reaches before anything is emitted: what depends on which loop, what may be
- * computed before it, and whether the target can do it at all.  Emits nothing; emission after it does not fail. */
+ * computed before a loop, and whether the target can do it.  Emits nothing; emission after it fails only for lack of
+ * memory. */
 #include "codegen/cg.h"
 #include "ir/eval/numerics.h"
 
 typedef struct planner {
     cg_func *f;
-    uint32_t depth;       /* loops around */
+    uint32_t depth;       /* enclosing loops */
     ir_ref innermost;     /* VAR of the innermost loop */
-    bool spread;          /* some loop around is */
+    bool spread;          /* an enclosing loop is distributed */
     uint64_t written_low; /* tensors that the stage stores to, by root: the first 64 */
     bool written_high;    /* and whether there is any other */
 } planner;
@@ -43,7 +44,7 @@ static void note_stores(planner *p, ir_ref first)
     }
 }
 
-/* An input may be the memory of an output where the function says so; rule V15 keeps such loads before the stores that
+/* An input may share an output's memory if the function says so.  Rule V15 keeps such loads before the stores that
  * replace what they read, so they may be remembered within a statement but not moved. */
 static bool may_change(const planner *p, uint32_t tensor)
 {
@@ -55,7 +56,7 @@ static bool may_change(const planner *p, uint32_t tensor)
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
-/* The type by which the table of the target knows the node. */
+/* The type under which the target's table has the node. */
 static ir_type table_type(const ir_func *ir, ir_ref node)
 {
     const ir_node *n = ir_at(ir, node);
@@ -81,7 +82,7 @@ static void plan_leaf(planner *p, ir_ref node, cg_info *info)
     }
 }
 
-/* What is under a mask of its own is emitted anew wherever it stands: a tree, which shared nodes can make large. */
+/* What is under a mask of its own is emitted again wherever it occurs: a tree, which shared nodes can make large. */
 static opjit_status plan_guards(planner *p, ir_ref node, cg_info *info)
 {
     const ir_func *ir = p->f->ir;
@@ -99,7 +100,7 @@ static opjit_status plan_guards(planner *p, ir_ref node, cg_info *info)
     return OPJIT_OK;
 }
 
-/* A tensor that a stage can reach, with elements that memory holds. */
+/* Whether a stage can reach the tensor and memory can hold its elements. */
 static bool has_memory(const planner *p, uint32_t tensor)
 {
     const ir_tensor *t = &p->f->ir->tensors[tensor];
@@ -124,7 +125,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
         TRY(plan_expr(p, operand, depth - 1));
         const cg_info *o = &p->f->info[operand];
         if (load && ir->tensors[n->ref].strides[i] == 0)
-            continue; /* never asked for */
+            continue; /* never evaluated */
         info->vary |= o->vary;
         info->inside |= o->inside;
         info->fresh |= o->fresh;
@@ -148,7 +149,7 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
 
 static opjit_status plan_block(planner *p, ir_ref first);
 
-/* lo, hi and the body, with the loop's variable known inside. */
+/* Surveys lo, hi and the body, with the loop's variable known inside. */
 static opjit_status plan_loop(planner *p, ir_ref loop)
 {
     const ir_node *n = ir_at(p->f->ir, loop);

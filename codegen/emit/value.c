@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value.c - types, constants, lanes and the memory of what was emitted already.  No operation on elements is
- * here. */
+/* value.c - types, constants, lanes and the memory of what has been emitted.  No operations on elements. */
 #include "codegen/cg.h"
 
 /* --- types -------------------------------------------------------------------------------------------------------- */
@@ -104,7 +103,7 @@ static bool is_float_value(LLVMValueRef v)
     return LLVMGetTypeKind(element_of(v)) != LLVMIntegerTypeKind;
 }
 
-/* What was made from a value of that type is that value: each instruction takes time to compile. */
+/* A cast of a cast back to the same type is the first value: each instruction takes time to compile. */
 static LLVMValueRef bitcast(cg_func *f, LLVMValueRef v, LLVMTypeRef type)
 {
     if (LLVMIsABitCastInst(v) && LLVMTypeOf(LLVMGetOperand(v, 0)) == type)
@@ -185,8 +184,8 @@ LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b)
     return is_zero(b) ? a : LLVMBuildSub(f->b, a, b, "");
 }
 
-/* The same number, of which LLVM's loop analysis knows nothing: strength reduction looks at every way to write every
- * value of all loops around, and takes longer than all else where bounds hang together. */
+/* The same number, hidden from LLVM's loop analysis: strength reduction looks at every way to express every value of
+ * all enclosing loops, and takes longer than everything else where bounds depend on each other. */
 LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v)
 {
     if (!f->peak || f->cpu->grid || LLVMIsConstant(v))
@@ -208,8 +207,8 @@ LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef point
 
 /* --- what is remembered ------------------------------------------------------------------------------------------- */
 
-/* A scope is a stretch of code that dominates everything emitted until it is popped.  An entry is good while the scope
- * that it was made in is open; ids are never used twice. */
+/* A scope is a stretch of code that dominates everything emitted until the scope is popped.  An entry is valid while
+ * the scope that it was made in is open; ids are never reused. */
 void opjit_cg_scope_push(cg_func *f)
 {
     f->scopes[f->scope_count++] = ++f->next_scope;
@@ -235,9 +234,9 @@ cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t d
     return depth < f->copy_scope ? &f->cache[slot][node] : &f->own[slot][node];
 }
 
-/* Quick makes a new value of a vector of floats that its block has used often: what has 8 uses goes to the stack,
- * even if no other block reads it, since LLVM's fast register allocator counts no further.  The fence is no
- * instruction in the end; what is frozen would be the same value again. */
+/* Makes a new value of a vector of floats that its block has used often, at quick: LLVM's fast register allocator
+ * counts at most 8 uses, and then the value goes to the stack, even if no other block reads it.  The fence becomes no
+ * instruction; a freeze would be the same value again. */
 static LLVMValueRef renewed(cg_func *f, cg_entry *e)
 {
     LLVMValueRef v = opjit_cg_live(f, e);
@@ -254,7 +253,7 @@ static LLVMValueRef renewed(cg_func *f, cg_entry *e)
     return e->value;
 }
 
-/* In a row of a turned block, what depends on the row was made for it. */
+/* In a row of a transposed block, what depends on the row was made for that row. */
 LLVMValueRef opjit_cg_recall(cg_func *f, cg_slot slot, ir_ref node)
 {
     const bool any_row = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->turn.loop & 1);
@@ -271,8 +270,8 @@ void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LL
     *opjit_cg_place(f, slot, node, depth) = opjit_cg_entry(f, depth, value);
 }
 
-/* Quick makes a new value of such an address every few copies: what has 8 uses in a loop of one block goes to the stack
- * in each round, since LLVM's fast register allocator counts no further, and there it takes as long as a vector. */
+/* Whether to make a new value of such an address every few copies, at quick: LLVM's fast register allocator counts at
+ * most 8 uses, and then the address goes to the stack in each round, where a store takes as long as a vector's. */
 static bool renews(const cg_func *f)
 {
     return !f->peak && f->copies > CG_FEW_USES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_object.c - an AMDGPU object as the code object that ROCm's loader takes: kernels and their descriptors
- * (NAME and NAME.kd) in flat code, LLVM's note with the arguments before it. */
+/* code_object.c - makes the code object that ROCm's loader accepts from an AMDGPU object: kernels and their descriptors
+ * (NAME and NAME.kd) in flat code, with LLVM's note about the arguments before it. */
 #include "codegen/object/code_object.h"
 
 #include "codegen/object/elf.h"
@@ -21,7 +21,7 @@ static opjit_status build(cg_elf *file, const uint8_t *object, size_t size, rt_b
     TRY(opjit_cg_link(object, size, &file->text, error));
     TRY(opjit_cg_link_note(object, size, &note, &note_size, error));
     TRY(opjit_cg_link_symbols(object, size, take_symbol, file, error));
-    memcpy(&file->like, object, sizeof(file->like)); /* the link has checked that there is one */
+    memcpy(&file->like, object, sizeof(file->like)); /* linking has checked that there is one */
     file->head_is_note = true;
     TRY(opjit_cg_elf_place(file, note_size, error));
     return opjit_cg_elf_write(file, note, out, error);

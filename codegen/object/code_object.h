@@ -5,7 +5,8 @@
 
 #include "runtime/base/base.h"
 
-/* Appends the code object made of a relocatable object to *out, which is empty.  Nothing in the object is trusted. */
+/* Makes a code object of a relocatable object and appends it to *out, which is empty.  Nothing in the object is
+ * trusted. */
 opjit_status opjit_cg_code_object(const opjit_allocator *allocator, const uint8_t *object, size_t size, rt_bytes *out,
                                   opjit_error *error);
 

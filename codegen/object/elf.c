@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf.c - ELF files that are loaded: headers, hash table, symbols, sections. */
+/* elf.c - writes ELF files for loaders: headers, hash table, symbols, sections. */
 #include "codegen/object/elf.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static uint32_t symbol_count(const cg_elf *e)
     return (uint32_t)(e->symbols.size / sizeof(Elf64_Sym));
 }
 
-/* Segments with different rights need pages of their own, as large as the architecture's can be. */
+/* Segments with different permissions need separate pages, of the largest size that the architecture may have. */
 static uint64_t page_of(const cg_elf *e)
 {
     return e->like.e_machine == EM_AARCH64 ? 65536 : 4096;
@@ -167,7 +167,7 @@ static opjit_status put_hash(const cg_elf *e, rt_bytes *out, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* Values, which counted from their section so far, become addresses. */
+/* Turns values, which were relative to their section, into addresses. */
 static void put_symbols(const cg_elf *e, rt_bytes *out)
 {
     pad_to(out, e->symbols_at);
@@ -196,7 +196,7 @@ static void put_dynamic(const cg_elf *e, rt_bytes *out)
     opjit_rt_bytes_append(out, rows, sizeof(rows));
 }
 
-/* For tools and linkers; loaders look at segments. */
+/* For tools and linkers; loaders read the segments. */
 static void put_sections(const cg_elf *e, rt_bytes *out)
 {
     const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf.h - the writer of ELF files that are loaded: flat code, symbols, and one read-only piece before them.
- * There is nothing to relocate, nothing writable but the page that holds the dynamic section (as some loaders want
- * it), and addresses are offsets in the file.  No linker is needed, and the bytes depend on none.  Knows no LLVM. */
+/* elf.h - the writer of ELF files for loaders: flat code, symbols, and one read-only piece before them.  There is
+ * nothing to relocate and nothing writable except the page of the dynamic section (which some loaders want writable),
+ * and addresses are offsets in the file.  No linker is needed, and the bytes depend on none.  Knows no LLVM. */
 #ifndef OPJIT_CODEGEN_OBJECT_ELF_H
 #define OPJIT_CODEGEN_OBJECT_ELF_H
 
@@ -10,7 +10,7 @@
 #include <elf.h>
 
 enum { CG_ELF_SEGMENTS = 6, CG_ELF_DYNAMICS = 7, CG_ELF_PIECE_ALIGN = 64 };
-typedef enum cg_elf_section { /* of a symbol, too: in the head or the text */
+typedef enum cg_elf_section { /* also of a symbol: in the head or the text */
                               CG_ELF_NONE,
                               CG_ELF_HASH,
                               CG_ELF_DYNSYM,
@@ -24,14 +24,14 @@ typedef enum cg_elf_section { /* of a symbol, too: in the head or the text */
 
 typedef struct cg_elf {
     const opjit_allocator *allocator;
-    /* to be filled before opjit_cg_elf_place: */
-    Elf64_Ehdr like;  /* its machine, flags, operating system and ABI */
-    rt_bytes text;    /* code and what it reads, beginning on a page */
-    rt_bytes symbols; /* Elf64_Sym; values count from their section */
+    /* set before opjit_cg_elf_place: */
+    Elf64_Ehdr like;  /* provides machine, flags, operating system and ABI */
+    rt_bytes text;    /* code and its constants, starting on a page */
+    rt_bytes symbols; /* Elf64_Sym; values are relative to their section */
     rt_bytes strings;
     uint64_t soname; /* in strings; 0: none */
     bool head_is_note;
-    /* made by it: */
+    /* set by it: */
     uint64_t hash_at, symbols_at, strings_at, head_at, head_size, text_at, dynamic_at, names_at, sections_at;
 } cg_elf;
 
@@ -40,9 +40,9 @@ void opjit_cg_elf_free(cg_elf *e);
 /* Exports a name.  type: STT_...; where: CG_ELF_HEAD or CG_ELF_TEXT; value and size in bytes. */
 void opjit_cg_elf_symbol(cg_elf *e, const char *name, uint8_t type, cg_elf_section where, uint64_t value,
                          uint64_t size);
-/* Appends a string for soname; its offset. */
+/* Appends a string for soname and returns its offset. */
 uint64_t opjit_cg_elf_string(cg_elf *e, const char *text);
-/* Decides where everything stands; all but the head's bytes is known by now. */
+/* Decides where everything lies; everything except the head's bytes is known by now. */
 opjit_status opjit_cg_elf_place(cg_elf *e, uint64_t head_size, opjit_error *error);
 /* Appends the file to *out, which is empty; head: head_size bytes. */
 opjit_status opjit_cg_elf_write(const cg_elf *e, const uint8_t *head, rt_bytes *out, opjit_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.c - an object file in memory made one flat, position-independent piece: code first, constants after it, every
- * section at a multiple of 64 bytes, all relocations applied.  Refused are undefined symbols, writable data and any
+/* link.c - makes one flat, position-independent piece of an object file in memory: code first, constants after it,
+ * every section at a multiple of 64 bytes, all relocations applied.  Refuses undefined symbols, writable data and any
  * relocation that would need an address.  Nothing in the file is trusted: every offset and size is checked. */
 #include "codegen/object/link.h"
 
@@ -18,7 +18,7 @@ typedef struct elf_file {
     uint16_t machine; /* EM_... */
     uint32_t count;   /* sections */
     Elf64_Shdr sections[MAX_SECTIONS];
-    uint64_t place[MAX_SECTIONS]; /* where the section stands in the flat piece; UINT64_MAX: nowhere */
+    uint64_t place[MAX_SECTIONS]; /* the section's offset in the flat piece; UINT64_MAX: not included */
     uint64_t flat_size;
     uint32_t symbols; /* section; 0: none */
 } elf_file;
@@ -30,7 +30,7 @@ static bool inside(const elf_file *e, uint64_t offset, uint64_t size)
     return offset <= e->size && size <= e->size - offset;
 }
 
-/* A NUL-terminated string of a string section; NULL: none there. */
+/* A NUL-terminated string of a string section; NULL: there is none at that offset. */
 static const char *text_at(const elf_file *e, uint32_t section, uint64_t offset)
 {
     if (section >= e->count || offset >= e->sections[section].sh_size || e->sections[section].sh_type != SHT_STRTAB)
@@ -95,8 +95,8 @@ static opjit_status check_symbols(const elf_file *e)
     return OPJIT_OK;
 }
 
-/* Code first, then constants, each in the file's order.  Wide vector constants ask for more than 64 bytes of
- * alignment, but no instruction does. */
+/* Code first, then constants, each in the file's order.  Wide vector constants ask for an alignment of more than 64
+ * bytes, but no instruction needs it. */
 static opjit_status place_sections(elf_file *e)
 {
     for (uint32_t i = 0; i < e->count; i++)
@@ -117,7 +117,7 @@ static opjit_status place_sections(elf_file *e)
     return OPJIT_OK;
 }
 
-/* The k-th relocation of a section of them. */
+/* The k-th relocation of a relocation section. */
 static Elf64_Rela relocation_at(const elf_file *e, const Elf64_Shdr *section, uint64_t k)
 {
     Elf64_Rela r;
@@ -125,7 +125,7 @@ static Elf64_Rela relocation_at(const elf_file *e, const Elf64_Shdr *section, ui
     return r;
 }
 
-/* Where the relocation stands, and what it refers to. */
+/* Finds the place of the relocation and the value it refers to. */
 static opjit_status resolve(const elf_file *e, uint32_t target, const Elf64_Rela *r, uint64_t *out_place,
                             uint64_t *out_value)
 {
@@ -141,8 +141,8 @@ static opjit_status resolve(const elf_file *e, uint32_t target, const Elf64_Rela
     return OPJIT_OK;
 }
 
-/* The k-th relocation has the lower bits of a distance: that of the relocation at its symbol, which is not far
- * before it but for blocks that were moved. */
+/* The k-th relocation has the lower bits of a distance, whose upper bits are in the relocation at its symbol.  That one
+ * is shortly before it, unless blocks were moved. */
 static opjit_status resolve_low(const elf_file *e, const Elf64_Shdr *section, uint64_t k, uint64_t *place,
                                 uint64_t *value)
 {

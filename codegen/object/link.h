@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.h - an object file in memory made one flat piece of code and constants.  Nothing in the file is trusted.
+/* link.h - makes one flat piece of code and constants of an object file in memory.  Nothing in the file is trusted.
  * Knows no LLVM. */
 #ifndef OPJIT_CODEGEN_OBJECT_LINK_H
 #define OPJIT_CODEGEN_OBJECT_LINK_H
 
 #include "runtime/base/base.h"
 
-/* Appends the code to *code, which must be empty and is freed by the caller, also after a failure. */
+/* Appends the code to *code, which must be empty and is freed by the caller, even after a failure. */
 opjit_status opjit_cg_link(const uint8_t *object, size_t size, rt_bytes *code, opjit_error *error);
-/* A symbol that other objects can see. */
+/* A symbol that is visible to other objects. */
 typedef struct cg_symbol {
     const char *name;
-    uint64_t value, size; /* value: in the code that opjit_cg_link makes */
+    uint64_t value, size; /* value: offset in the code that opjit_cg_link makes */
     uint8_t type;         /* STT_FUNC, STT_OBJECT or STT_GNU_IFUNC */
-    bool hidden;          /* seen within one program or library only */
+    bool hidden;          /* visible within one program or library only */
 } cg_symbol;
-/* Calls visit with each that the object defines, in its order. */
+/* Calls visit for each symbol that the object defines, in its order. */
 opjit_status opjit_cg_link_symbols(const uint8_t *object, size_t size,
                                    opjit_status (*visit)(void *user, const cg_symbol *symbol), void *user,
                                    opjit_error *error);
-/* The content of the object's first note section, within it. */
+/* Returns the content of the object's first note section, inside the object. */
 opjit_status opjit_cg_link_note(const uint8_t *object, size_t size, const uint8_t **out, size_t *out_size,
                                 opjit_error *error);
-/* The same checks, nothing made: no undefined symbol, no writable data. */
+/* Makes the same checks and nothing else: no undefined symbol, no writable data. */
 opjit_status opjit_cg_link_check(const uint8_t *object, size_t size, opjit_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reloc.c - PC-relative relocations of x86-64, AArch64, RISC-V and AMDGPU.  All are little endian, and so are
- * the machines that link for them: cross links from big-endian hosts are not made. */
+/* reloc.c - PC-relative relocations of x86-64, AArch64, RISC-V and AMDGPU.  These are little endian, and so must the
+ * machine be that runs this: cross links from big-endian hosts are not supported. */
 #include "codegen/object/reloc.h"
 
 #include <elf.h>
@@ -54,7 +54,7 @@ static cg_reloc_result put_literal(uint8_t *at, uint64_t distance)
     return CG_RELOC_DONE;
 }
 
-/* The place within a page, counted in units of 2^shift bytes. */
+/* The offset within a page, in units of 2^shift bytes. */
 static cg_reloc_result put_page_offset(uint8_t *at, uint64_t value, uint32_t shift)
 {
     put(at, 0x003ffc00, (uint32_t)((value & 0xfff) >> shift) << 10);
@@ -91,7 +91,7 @@ static cg_reloc_result put_upper(uint8_t *at, uint64_t distance)
     return CG_RELOC_DONE;
 }
 
-/* A difference of two places comes as two relocations of the same bytes. */
+/* The difference of two places comes as two relocations of the same bytes. */
 static cg_reloc_result add_number(uint8_t *at, uint32_t width, uint64_t value)
 {
     uint64_t sum = 0;
@@ -120,7 +120,7 @@ static cg_reloc_result apply_riscv(uint32_t type, uint64_t place, uint64_t value
     }
 }
 
-/* --- AMDGPU, whose numbers glibc's <elf.h> does not have -------------------------------------------------------- */
+/* --- AMDGPU, whose numbers glibc's <elf.h> lacks ----------------------------------------------------------------- */
 
 enum { R_AMDGPU_REL32 = 4, R_AMDGPU_REL64 = 5, R_AMDGPU_REL32_LO = 10, R_AMDGPU_REL32_HI = 11 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* team.c - accumulators whose lanes are the threads of a GPU's team: in registers around a loop, and where a team
- * is a block of several warps, what each warp has is put together.  Steps, folds and totals are accumulator.c's. */
+/* team.c - accumulators whose lanes are the threads of a GPU's team: in registers around a loop; where a team is a
+ * block of several warps, the warps' results are combined.  Steps, folds and totals are in accumulator.c. */
 #include "codegen/reduce/accumulator.h"
 
 static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
@@ -8,7 +8,7 @@ static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
     return opjit_cg_number(f, bits, 1, value);
 }
 
-/* --- a lane a thread ---------------------------------------------------------------------------------------------- */
+/* --- one lane per thread ----------------------------------------------------------------------------------------- */
 
 static cg_part held_entry(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
@@ -34,8 +34,8 @@ void opjit_cg_apart_update(cg_func *f, const ir_node *acc, cg_acc *a, cg_part e)
     hold_entry(f, acc, a, opjit_cg_acc_combine(f, acc, a, held_entry(f, acc, a), e));
 }
 
-/* The accumulator of statement s, if threads have its lanes and no statement of the body before s updates it; else
- * NULL. */
+/* The accumulator of statement s, if each thread has one of its lanes and no statement of the body before s updates it;
+ * else NULL. */
 static cg_acc *apart_of(const cg_func *f, ir_ref body, ir_ref s)
 {
     const ir_node *n = ir_at(f->ir, s);
@@ -118,7 +118,7 @@ void opjit_cg_apart_reset(cg_func *f, ir_ref body)
     }
 }
 
-/* What each warp's lanes fold to, by warp: values, where they are, whether there is one. */
+/* What each warp's lanes fold to, by warp: values, their indices, whether there is one. */
 typedef struct folds {
     LLVMValueRef value, where, some;
 } folds;

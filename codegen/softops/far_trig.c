@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* far_trig.c - sin_far, cos_far, tan_far of one lane: the steps that math_trig.c records, as a function in the module.
- * Few operands need it, and its 200 steps in every copy of a loop would take longer to compile than all the rest. */
+ * Few operands need it, and its 200 steps in every copy of a loop would take longer to compile than everything else. */
 #include "codegen/cg.h"
 #include "ir/eval/math.h"
 
@@ -41,7 +41,7 @@ static bool emit_body(cg_func *f, ir_op op)
     return !m.failed;
 }
 
-/* Compiled fast, as it seldom runs. */
+/* Compiled fast, because it seldom runs. */
 static const char *const slow[] = { "cold", "noinline", "optnone" };
 
 LLVMValueRef opjit_cg_far(cg_func *f, ir_op op)

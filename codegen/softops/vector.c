@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector.c - fma without FMA, fmod, and sin, cos, tan of large operands, for whole vectors: functions in the
- * module, since their code is long.  Each computes what nearly all operands need with few operations, knows for every
- * lane whether that is exact, and where it isn't for one takes the slow road for all: scalar.c's functions, or
+/* vector.c - fma without FMA, fmod, and sin, cos, tan of large operands, for whole vectors: functions in the module,
+ * because their code is long.  Each computes what nearly all operands need with few operations, and knows for every
+ * lane whether that is exact.  If it is not for one lane, all lanes take the slow path: scalar.c's functions, or
  * expand.c's sequence. */
 #include "codegen/cg.h"
 
@@ -10,7 +10,7 @@ typedef struct vector_op {
     ir_op op;
     ir_type type;
     uint32_t count; /* operands */
-    /* The result; *sure: an integer, all ones where it is right in every lane. */
+    /* The result; *sure: an integer, all ones if the result is right in every lane. */
     LLVMValueRef (*quick)(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure);
     LLVMValueRef (*exact)(cg_func *f, LLVMValueRef *a); /* NULL: scalar.c's function */
 } vector_op;
@@ -38,7 +38,7 @@ static LLVMValueRef mul(cg_func *f, LLVMValueRef a, LLVMValueRef b)
     return LLVMBuildFMul(f->b, a, b, "");
 }
 
-/* The bits of a float that the mask keeps. */
+/* The bits of a float that the mask selects. */
 static LLVMValueRef keep(cg_func *f, LLVMValueRef a, uint64_t mask)
 {
     LLVMValueRef bits = opjit_cg_as_bits(f, a);
@@ -58,7 +58,8 @@ static LLVMValueRef compare(cg_func *f, LLVMRealPredicate how, LLVMValueRef a, L
     return LLVMBuildFCmp(f->b, how, a, b, "");
 }
 
-/* Conditions of all lanes as one integer, all ones where all hold.  GPUs' lanes have a register each, and no vector. */
+/* The conditions of all lanes as one integer, all ones if all hold.  On GPUs each lane has a register, and there is no
+ * vector. */
 static LLVMValueRef lanes_as_integer(cg_func *f, LLVMValueRef condition)
 {
     if (f->cpu->grid)
@@ -69,7 +70,7 @@ static LLVMValueRef lanes_as_integer(cg_func *f, LLVMValueRef condition)
 
 /* --- fma of f64 --------------------------------------------------------------------------------------------------- */
 
-/* a = high + low of 26 bits each, the sign of the low part being one of them. */
+/* a = high + low of 26 bits each; the sign of the low part counts as one bit. */
 static LLVMValueRef split(cg_func *f, LLVMValueRef a, LLVMValueRef *low)
 {
     LLVMValueRef bits = opjit_cg_as_bits(f, a);
@@ -78,7 +79,7 @@ static LLVMValueRef split(cg_func *f, LLVMValueRef a, LLVMValueRef *low)
     return high;
 }
 
-/* p - a * b, exact (Dekker) unless parts of the product are below the subnormals. */
+/* p - a * b; exact (Dekker) unless parts of the product are below the subnormals. */
 static LLVMValueRef product_excess(cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef p)
 {
     LLVMValueRef al, bl, ah = split(f, a, &al), bh = split(f, b, &bl);
@@ -88,18 +89,18 @@ static LLVMValueRef product_excess(cg_func *f, LLVMValueRef a, LLVMValueRef b, L
     return sub(f, excess, mul(f, al, bl));
 }
 
-/* s - (a + b), exact (Knuth). */
+/* s - (a + b); exact (Knuth). */
 static LLVMValueRef sum_excess(cg_func *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef s)
 {
     LLVMValueRef back = sub(f, s, a);
     return add(f, sub(f, sub(f, s, back), a), sub(f, back, b));
 }
 
-/* a * b + c is s - (sum's excess + product's excess).  That sum of excesses is rounded once: if numbers a little
- * above and below it lead to one result, so does the exact one; it is exact where one of them is 0.  Excesses and
- * not errors, since s - 0 keeps the sign of a zero s.  What overflows anywhere makes a NaN of the results'
- * difference. With neither product nor addend above 2^-800 the product's excess may not be exact; with an addend
- * above and a product below 2^-968 it isn't, but far below the addend's last bit. */
+/* a * b + c is s - (sum's excess + product's excess).  That sum of excesses is rounded once: if numbers slightly above
+ * and below it lead to the same result, so does the exact one; it is exact if one excess is 0.  Excesses and not
+ * errors, because s - 0 keeps the sign of a zero s.  An overflow anywhere makes the difference of the results a NaN.
+ * If neither product nor addend is above 2^-800, the product's excess may be inexact; with an addend above and a
+ * product below 2^-968 it is inexact, but far below the addend's last bit. */
 static LLVMValueRef fma_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure)
 {
     const uint64_t size = INT64_MAX;
@@ -121,8 +122,9 @@ static LLVMValueRef fma_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure)
 
 /* --- fma of f32 --------------------------------------------------------------------------------------------------- */
 
-/* The product is exact in f64, the sum rounded: rounding it once more is right but where it lies in the middle between
- * two f32.  Subnormal results have their middles elsewhere, and all that are so small are doubtful. */
+/* The product is exact in f64 and the sum is rounded: rounding it once more is right unless it lies in the middle
+ * between two f32.  Subnormal results have their midpoints elsewhere; all results that small are treated as
+ * uncertain. */
 static LLVMValueRef fma_f32_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure)
 {
     const uint32_t lanes = opjit_cg_lanes(a[0]);
@@ -131,7 +133,7 @@ static LLVMValueRef fma_f32_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sur
         x[i] = LLVMBuildFPExt(f->b, a[i], opjit_cg_float(f, IR_F64, lanes), "");
     LLVMValueRef s = add(f, mul(f, x[0], x[1]), x[2]);
     LLVMValueRef out = LLVMBuildFPTrunc(f->b, s, opjit_cg_float(f, IR_F32, lanes), "");
-    for (uint32_t i = 0; i < lanes; i++) { /* words, as there may be no comparison of 64 bits */
+    for (uint32_t i = 0; i < lanes; i++) { /* words, because there may be no 64-bit comparison */
         mask[2 * i] = opjit_cg_number(f, 32, 1, 0x1fffffff);
         middle[2 * i] = opjit_cg_number(f, 32, 1, 0x10000000);
         mask[2 * i + 1] = opjit_cg_number(f, 32, 1, 0);
@@ -151,8 +153,8 @@ static LLVMValueRef fma_f32_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sur
 
 /* --- fmod --------------------------------------------------------------------------------------------------------- */
 
-/* A whole quotient n below 2^26, times either half of y, is exact, and so are the differences.  A quotient that was
- * rounded up to the next whole number leaves less than 0: y is added again.  Infinities and NaN leave NaN. */
+/* A whole quotient n below 2^26, times either half of y, is exact, and so are the differences.  If the quotient was
+ * rounded up to the next whole number, less than 0 remains: then y is added again.  Infinities and NaN leave NaN. */
 static LLVMValueRef rem_quick(cg_func *f, LLVMValueRef *a, LLVMValueRef *sure)
 {
     const uint64_t size = INT64_MAX;
@@ -187,7 +189,7 @@ static const vector_op ops[] = {
     { "soft.tan_far_f64", IR_TAN_FAR, IR_F64, 2, far_quick, NULL },
 };
 
-/* Both roads, each with its return. */
+/* Both paths, each with its return. */
 static void emit_body(cg_func *f, const vector_op *op, LLVMValueRef fn)
 {
     LLVMValueRef a[3] = { NULL }, sure;
@@ -205,7 +207,7 @@ static void emit_body(cg_func *f, const vector_op *op, LLVMValueRef fn)
     LLVMBuildRet(f->b, op->exact ? op->exact(f, a) : opjit_cg_soft(f, op->op, op->count, a));
 }
 
-/* The function for vectors of the target's width, made at its first use. */
+/* The function for vectors of the target's width, created at its first use. */
 static LLVMValueRef vector_function(cg_func *f, const vector_op *op, LLVMTypeRef type)
 {
     LLVMValueRef fn = LLVMGetNamedFunction(f->module, op->name);
@@ -224,7 +226,7 @@ static LLVMValueRef vector_function(cg_func *f, const vector_op *op, LLVMTypeRef
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Lanes first, first + 1 ..., from the beginning again after the last one. */
+/* `count` lanes from `first` on, wrapping around after the last one. */
 static LLVMValueRef part(cg_func *f, LLVMValueRef v, uint32_t first, uint32_t count)
 {
     LLVMValueRef at[CG_MAX_LANES];

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aligned.c - long loops of one store at a place that is not known to be a whole vector of memory: they begin and end
- * with vectors that reach over whole ones between them, since a store across two lines takes twice as long in the
- * caches. */
+/* aligned.c - long loops of one store at a place that is not known to be a whole vector of memory.  They begin and end
+ * with vectors that overlap the whole ones between them, because a store across two lines is slower in the caches. */
 #include "codegen/stores/pieces.h"
 
-/* Whether the loop stores one value everywhere, or in all places but one that is stored afterwards. */
+/* Whether the loop stores one value everywhere, or everywhere except in one place that is stored afterwards. */
 static bool is_uniform(const cg_plan *plan)
 {
     return plan->point != 0 || plan->is.store.uniform;
 }
 
-/* Copies in rounds of which the last one reaches back, where these store hardly anything twice; else 0.  Values
- * that are not all the same have half of them: at quick the vector before the rounds takes as long to compile as
- * the rest. */
+/* Copies in rounds of which the last one reaches back, if these store hardly anything twice; else 0.  Values that vary
+ * have half as many: at quick the vector before the rounds takes as long to compile as the rest. */
 static uint32_t even_copies(const cg_func *f, const cg_plan *plan)
 {
     const int64_t most = plan->is.most;
@@ -36,7 +34,7 @@ bool opjit_cg_is_aligned_rounds(const cg_func *f, const cg_plan *plan)
     return even_copies(f, plan) > 0 && opjit_cg_seeks_alignment(f, plan);
 }
 
-/* Others than uniform ones take long to compile. */
+/* Values other than uniform ones take long to compile. */
 bool opjit_cg_is_aligned_streams(const cg_func *f, const cg_plan *plan)
 {
     return is_uniform(plan) && opjit_cg_is_aligned_rounds(f, plan) &&
@@ -49,7 +47,7 @@ void opjit_cg_choose_even(const cg_func *f, cg_plan *plan)
     plan->streams = is_uniform(plan) ? opjit_cg_stream_copies(f, plan, plan->is.most, true) : 0;
 }
 
-/* Iterations in whole vectors, wherever the first one is. */
+/* The number of whole vectors, wherever the first one begins. */
 static int64_t sure_vectors(const cg_facts *is)
 {
     const int64_t lanes = is->lanes;
@@ -61,8 +59,8 @@ void opjit_cg_choose_aligned(const cg_func *f, cg_plan *plan)
     opjit_cg_plan_cuts(f, plan, sure_vectors(&plan->is), sure_vectors(&plan->is), true);
 }
 
-/* The vector where the loop begins; where the first whole one of memory is.  First: where fast selection stops, it
- * leaves what is before, too. */
+/* Stores the vector at the loop's start, and returns where memory's first whole vector begins.  First, because
+ * everything before a point where fast selection stops leaves it, too. */
 static LLVMValueRef put_begin(const cg_pieces *p, const cg_range *r)
 {
     opjit_cg_piece(p, p->plan->is.lanes, 1, r->pos);
@@ -83,7 +81,7 @@ static void emit_even_rounds(const cg_pieces *p, const cg_range *r, int64_t most
     opjit_cg_count_end(f, &c, size, end);
 }
 
-/* At two places what these leave is stored in short rounds, of which the last ones may be one and the same. */
+/* In two streams, short rounds store what the streams leave; the last ones may coincide. */
 void opjit_cg_put_even(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
@@ -105,13 +103,13 @@ void opjit_cg_put_aligned(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
     const int64_t lanes = p->plan->is.lanes, whole = sure_vectors(&p->plan->is);
-    const int64_t rest = p->plan->is.most - whole; /* where the loop begins at a whole vector */
+    const int64_t rest = p->plan->is.most - whole; /* if the loop begins at a whole vector */
     f->shifted = true;
     cg_range inner = { put_begin(p, r), cg_number(f, whole), NULL, false };
     f->aligned = true;
     opjit_cg_put_cuts(p, &inner);
     f->aligned = false;
-    const int64_t copies = (rest + lanes - 1) / lanes; /* last: lines are stored in order */
+    const int64_t copies = (rest + lanes - 1) / lanes; /* last, because lines are stored in order */
     LLVMValueRef end = cg_advance(p, r->pos, r->count);
     opjit_cg_piece(p, p->plan->is.lanes, (uint32_t)copies, opjit_cg_sub(f, end, cg_number(f, lanes * copies)));
     f->shifted = false;

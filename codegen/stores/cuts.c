@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuts.c - the iterations of a loop as whole vectors several at a time, whole vectors, and a remainder: one masked
- * vector, one that begins in what was stored before, or vectors of half, a quarter ... of the width.  What is known of
- * the bounds decides which of them exist at all: code that can't run is not made. */
+/* cuts.c - divides the iterations of a loop: whole vectors several at a time, whole vectors, and a remainder, which is
+ * one masked vector, one that begins in what was stored before, or vectors of half, a quarter ... of the width.  What
+ * is known of the bounds decides which of them exist: code that can't run is not made. */
 #include "codegen/stores/plan.h"
 
 typedef struct cutter {
     const cg_func *f;
     cg_plan *plan;
-    int64_t min, max; /* iterations that are left */
+    int64_t min, max; /* remaining iterations */
     bool first;       /* nothing has been cut off yet */
-    bool moved;       /* lo and hi say nothing of what is left */
+    bool moved;       /* lo and hi say nothing about the remaining ones */
 } cutter;
 
 /* The remainder after whole vectors of `size` iterations, if it is the same for all runs of the loop; else -1. */
@@ -30,7 +30,7 @@ static cg_cut *add(cutter *c, cg_cut_kind kind, uint32_t lanes, uint32_t copies)
     return cut;
 }
 
-/* What is left after rounds of `size` iterations. */
+/* What remains after rounds of `size` iterations. */
 static void leave(cutter *c, int64_t size, int64_t known)
 {
     c->min = known >= 0 ? known : 0;
@@ -71,7 +71,7 @@ static void cut_streams(cutter *c, uint32_t copies)
     leave(c, size, known ? c->max % size : -1);
 }
 
-/* As many vectors as what is left of the loop after rounds is known to be a multiple of. */
+/* The number of vectors of which the iterations after the rounds are known to be a multiple. */
 static uint32_t copies_in_rest(const cutter *c)
 {
     uint32_t copies = c->plan->copies / 2;

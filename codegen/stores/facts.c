@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts.c - what is known of a loop before anything is chosen for it: its bounds, what its body is, what the schedule
- * asks for.  Reads the IR and what the survey found, and nothing that is chosen. */
+/* facts.c - the facts of a loop, found before anything is chosen for it: its bounds, what its body is, what the
+ * schedule asks for.  Reads the IR and the survey's results, and nothing that is chosen. */
 #include "codegen/stores/plan.h"
 
 static bool has_loop(const ir_func *ir, ir_ref first)
@@ -16,7 +16,7 @@ static bool has_vectors(const ir_node *n)
     return n->vec > 1 && n->vec <= CG_MAX_LANES && is_power_of_two(n->vec) && n->imm == 1;
 }
 
-/* More than copies and choices: floats that are computed, or reduced. */
+/* Whether there is more than copies and selects: floats that are computed or reduced. */
 static bool has_arithmetic(const ir_func *ir, ir_ref first)
 {
     const ir_node *n = ir_at(ir, first), *value = ir_at(ir, ir_operand(ir, first, 0));
@@ -26,7 +26,7 @@ static bool has_arithmetic(const ir_func *ir, ir_ref first)
            value->op != IR_CONST && value->op != IR_GET;
 }
 
-/* Width of the elements that the loop is about: the widest one it stores or accumulates. */
+/* The width of the widest element that the loop stores or accumulates. */
 static uint32_t data_bits(const ir_func *ir, ir_ref first)
 {
     uint32_t bits = 8;
@@ -41,7 +41,7 @@ static uint32_t data_bits(const ir_func *ir, ir_ref first)
     return bits;
 }
 
-/* A line of one store, of at most four vectors. */
+/* Whether the loop is a line of one store, of at most four vectors. */
 static bool is_edge(const cg_func *f, ir_ref loop)
 {
     const ir_node *n = ir_at(f->ir, loop), *s = n->body ? ir_at(f->ir, n->body) : NULL;
@@ -51,7 +51,7 @@ static bool is_edge(const cg_func *f, ir_ref loop)
     return IR_LINE % bytes == 0 && IR_LINE / bytes <= 4 && opjit_cg_contiguous(f, n->body, n->ref, 1);
 }
 
-/* A loop over the rows of blocks to be transposed: lets, and a loop with lanes. */
+/* Whether the loop is over the rows of blocks to be transposed: lets, and a loop with lanes. */
 static bool is_over_rows(const cg_func *f, const ir_node *n)
 {
     ir_ref s = n->body;
@@ -79,8 +79,8 @@ static int64_t steps_in(int64_t distance, int64_t step)
     return distance <= 0 ? 0 : (distance - 1) / step + 1;
 }
 
-/* Iterations, by the least and most of hi - lo.  Where both are the same modulo the vector's lanes, so is their
- * distance 0. */
+/* Sets the iterations from the least and most of hi - lo.  If both are the same modulo the vector's lanes, their
+ * distance is 0 modulo these. */
 static void find_bounds(const cg_func *f, cg_facts *is)
 {
     int64_t d, least = INT64_MIN, most = INT64_MAX;

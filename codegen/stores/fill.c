@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fill.c - runs of one value: of any length, at places that are not known to be whole vectors of memory, and short ones
+/* fill.c - runs of one value: of any length, at places that are not known to be whole vectors of memory, and short runs
  * of a constant.  Any element may be stored twice, so that none has a remainder. */
 #include "codegen/stores/pieces.h"
 
@@ -13,7 +13,7 @@ bool opjit_cg_is_fill(const cg_func *f, const cg_plan *plan)
            opjit_cg_known_rest(f, is, is->lanes) != 0;
 }
 
-/* Rounds between the ends of a long run. */
+/* The rounds between the ends of a long run. */
 void opjit_cg_choose_fill(const cg_func *f, cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
@@ -26,7 +26,7 @@ void opjit_cg_choose_fill(const cg_func *f, cg_plan *plan)
     opjit_cg_plan_whole(f, plan, is->lanes, CG_PEAK_COPIES, &min, &max);
 }
 
-/* lanes x copies elements that end where the loop ends. */
+/* Stores lanes x copies elements that end where the loop ends. */
 static void emit_end(const cg_pieces *p, uint32_t lanes, uint32_t copies, const cg_range *r)
 {
     cg_func *f = p->f;
@@ -36,8 +36,8 @@ static void emit_end(const cg_pieces *p, uint32_t lanes, uint32_t copies, const 
     f->shifted = false;
 }
 
-/* More than as many elements as a round has: a vector where they begin, rounds from the next whole vector of memory on,
- * and as much as half a round has, or all of it, up to the end.  Nearly all is stored once, and not across lines. */
+/* For more elements than a round has: a vector at the start, rounds from memory's next whole vector on, and half a
+ * round or a whole one at the end.  Nearly everything is stored once, and not across lines. */
 static void emit_long_fill(const cg_pieces *p, const cg_range *r)
 {
     cg_func *f = p->f;
@@ -61,8 +61,8 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     f->shifted = false;
 }
 
-/* For each power of two n a road for n to 2n - 1 elements, which stores n from the first on and n up to the last;
- * before them one for more, in rounds. */
+/* For each power of two n a block of code for n to 2n - 1 elements, which stores n from the first on and n up to the
+ * last; before these, one for more elements, in rounds. */
 void opjit_cg_put_fill(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
@@ -90,7 +90,7 @@ void opjit_cg_put_fill(const cg_pieces *p, cg_range *r)
 
 /* --- short runs --------------------------------------------------------------------------------------------------- */
 
-/* The largest power of two that is no more than the run's elements at least; 0: it is no such run. */
+/* The largest power of two that does not exceed the run's minimum length; 0: it is not such a run. */
 static int64_t part_of(const cg_func *f, const cg_facts *is)
 {
     const ir_node *n = ir_at(f->ir, is->loop);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* one_element.c - a loop that stores one value everywhere but in one element, as in a row of an identity matrix: it
+/* one_element.c - a loop that stores one value everywhere except in one element, as in a row of an identity matrix: it
  * stores that value everywhere, and then the element.  A mask for each vector would be read from as much memory as is
- * written, which takes a third of the time where that is the second cache.  Not for stores around the caches, and not
- * for short loops; nor at peak where masks are registers: there a store to a line that is in the first cache already,
- * among others that are not, takes as long as five of those (Emerald Rapids; at quick the row's variable goes to the
- * stack at that place anyway). */
+ * written.  Not for stores around the caches, and not for short loops; nor at peak where masks are registers, because a
+ * store to a line that is in the first cache, among others that are not, is slow (at quick the row's variable goes to
+ * the stack at that place anyway). */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-/* The index that is compared with the loop's variable, or a sum with it; *moving: the sum.  0: none is. */
+/* The index that is compared with the loop's variable, or with a sum that contains it; *moving: the sum.  0: none. */
 static ir_ref compared(const cg_func *f, const cg_facts *is, ir_ref condition, ir_ref *moving)
 {
     int64_t factor;
@@ -54,7 +53,7 @@ int64_t opjit_cg_point_growth(const cg_func *f, const cg_facts *is, ir_ref point
     return still_factor - moving_factor;
 }
 
-/* No branch: where the element is outside of the loop, it is stored to memory of our own. */
+/* Without a branch: if the element is outside of the loop, it is stored to scratch memory. */
 static void put(cg_func *f, LLVMValueRef value, LLVMValueRef inside, LLVMValueRef pointer)
 {
     f->nowhere = f->nowhere ? f->nowhere : opjit_cg_alloca(f, f->type.i64);

@@ -16,38 +16,38 @@
 enum { CG_MAX_CUTS = 14 };
 
 /* --- facts -------------------------------------------------------------------------------------------------------- */
-/* What is known of a loop, whatever is chosen. */
+/* Facts of a loop, independent of what is chosen. */
 typedef struct cg_facts {
     ir_ref loop, var, body, lo, hi;
-    ir_ref around;   /* the loop or stage whose body it stands in */
-    uint32_t depth;  /* loops around it, the stage included: its bit in cg_info */
-    uint32_t lanes;  /* of its vectors; 1: it has none */
-    uint32_t unroll; /* copies that the schedule asks for; of a loop over rows: a block's rows */
+    ir_ref around;   /* the loop or stage that contains it */
+    uint32_t depth;  /* enclosing loops, the stage included: its bit in cg_info */
+    uint32_t lanes;  /* of its vectors; 1: no vectors */
+    uint32_t unroll; /* copies that the schedule asks for; for a loop over rows, a block's rows */
     uint32_t bits;   /* of the widest element that it stores or accumulates */
     int64_t step;
     int64_t least, most; /* iterations */
     int64_t span;        /* hi - lo at most; INT64_MAX: not known */
     bool fixed;          /* hi - lo is known */
     bool ordered;        /* lo <= hi is known */
-    bool early;          /* the bounds are of indices alone, known where the stage's iteration begins */
-    bool nested;         /* it has loops or accumulators in it */
-    bool alone;          /* an iteration of the loop around it does nothing else */
+    bool early;          /* the bounds depend on indices only, known where the stage's iteration begins */
+    bool nested;         /* it contains loops or accumulators */
+    bool alone;          /* it is all that an iteration of the enclosing loop does */
     bool rows;           /* it is over the rows of blocks that are transposed in registers */
-    bool in_block;       /* the loop around it is */
-    bool distributed;    /* its iterations are shared out to a team's threads */
+    bool in_block;       /* the enclosing loop is one */
+    bool distributed;    /* its iterations are distributed over a team's threads */
     bool edge;           /* it is the first or the last line of a row */
-    bool arithmetic;     /* it has more than copies and choices */
+    bool arithmetic;     /* it has more than copies and selects */
     bool updates;        /* its first statement updates an accumulator */
     bool nontemporal;    /* its stores go around the caches */
     bool maskable;       /* a remainder may be one masked vector */
     bool overlaps;       /* a remainder may begin in what was stored before */
-    /* Where the body is one store and nothing else; else value is 0. */
+    /* If the body is a single store; else value is 0. */
     struct {
         ir_ref value;
         uint32_t tensor;
         bool contiguous; /* iterations store side by side */
         bool uniform;    /* one value in all iterations */
-        bool repeatable; /* storing again stores the same: nothing is read that the stage changes, or under a mask */
+        bool repeatable; /* it may be stored twice: it reads nothing that the stage changes, and nothing under a mask */
     } store;
 } cg_facts;
 
@@ -55,19 +55,19 @@ typedef struct cg_facts {
 typedef enum cg_cut_kind {
     CG_CUT_ROUNDS,  /* a loop of rounds of `copies` vectors */
     CG_CUT_ONCE,    /* one such round */
-    CG_CUT_STREAMS, /* rounds that go on at two places, half of the iterations apart */
+    CG_CUT_STREAMS, /* rounds at two places in turn, half of the iterations apart */
     CG_CUT_TAILED,  /* all: `copies` vectors, and one more that is masked */
-    CG_CUT_MASKED,  /* what is left, less than a vector: masked */
-    CG_CUT_OVERLAP, /* the same as a whole vector, which begins in what was stored before */
-    CG_CUT_PART,    /* so many of it as `lanes` says, or none */
+    CG_CUT_MASKED,  /* the remainder of less than a vector, masked */
+    CG_CUT_OVERLAP, /* the same as a whole vector that begins in what was stored before */
+    CG_CUT_PART,    /* `lanes` of it, or none */
 } cg_cut_kind;
 
 typedef struct cg_cut {
     cg_cut_kind kind;
     uint32_t lanes, copies;
-    int64_t min, max; /* iterations that are left before it */
-    int64_t rest;     /* and after it, where that is known; else -1 */
-    bool first;       /* it begins where the loop does */
+    int64_t min, max; /* remaining iterations before it */
+    int64_t rest;     /* and after it, if known; else -1 */
+    bool first;       /* it begins at the loop's start */
     bool binades;     /* rounds of whole numbers that become halves (half_integers.c) */
 } cg_cut;
 
@@ -90,17 +90,17 @@ typedef enum cg_place_of { CG_BEFORE_LOOP, CG_IN_ROUNDS, CG_NOWHERE } cg_place_o
 typedef struct cg_plan {
     cg_facts is;
     struct cg_plan *next;          /* of the stage, in the order of the text */
-    const struct cg_plan *blocked; /* of the same loop where it is inside of a block of rows; NULL: it never is */
+    const struct cg_plan *blocked; /* the same loop's plan inside a block of rows; NULL: it is never in one */
     const cg_strategy *strategy;
     uint32_t copies;     /* of vectors in a round */
-    uint32_t abreast;    /* of these, whose operations are made in turn */
-    uint32_t read_ahead; /* bytes from a line that is stored to the one that is read; 0: none is */
-    bool prefetch;       /* loads fetch lines for rounds to come */
+    uint32_t abreast;    /* of these, whose operations are interleaved */
+    uint32_t read_ahead; /* bytes from a line that is stored to the one that is read; 0: nothing is read ahead */
+    bool prefetch;       /* loads prefetch lines for later rounds */
     bool early;          /* bounds are computed at the end of the row's first block */
-    cg_place_of still;   /* where what does not change in the loop is computed; nowhere: it is not needed */
-    ir_ref point;        /* select that is false in all elements but one, which is stored afterwards; 0: none */
+    cg_place_of still;   /* where values that do not change in the loop are computed; nowhere: they are not needed */
+    ir_ref point;        /* select that is false in all elements except one, which is stored afterwards; 0: none */
     bool binades;        /* whole numbers become halves by additions */
-    const char *table;   /* what is stored, to be read from the module; NULL: it is computed */
+    const char *table;   /* the stored values, to be read from the module; NULL: they are computed */
     size_t table_bytes;
     uint32_t table_period; /* vectors after which it repeats, if registers have room for them; else 0 */
     /* of strategies */
@@ -122,7 +122,7 @@ typedef struct cg_stage_plan {
     ir_ref stage;
     bool once;       /* it has one iteration */
     bool early;      /* what loops count with is computed at the end of an iteration's first block */
-    int64_t at_once; /* iterations in a round */
+    int64_t at_once; /* iterations per round */
     cg_two_rows rows;
 } cg_stage_plan;
 
@@ -140,13 +140,13 @@ extern const cg_strategy opjit_cg_strategies[]; /* strategies.c; up to one witho
 /* cuts.c: the remainder after whole vectors of `size` iterations, if it is the same for all runs of the loop; else
  * -1. */
 int64_t opjit_cg_known_rest(const cg_func *f, const cg_facts *is, uint64_t size);
-/* Cuts of `min` to `max` iterations, as whole vectors and a remainder, after those that the plan has. */
+/* Appends cuts for `min` to `max` iterations to the plan: whole vectors and a remainder. */
 void opjit_cg_plan_cuts(const cg_func *f, cg_plan *plan, int64_t min, int64_t max, bool aligned);
-/* As many times lanes x copies iterations as there are; not from the loop's begin on. */
+/* As many times lanes x copies iterations as there are; not from the loop's start on. */
 void opjit_cg_plan_whole(const cg_func *f, cg_plan *plan, uint32_t lanes, uint32_t copies, int64_t *min, int64_t *max);
 
-/* two_streams.c: copies that a round has at two places, a half at each, of a loop with `most` iterations that begins
- * where memory has a whole vector, or (not aligned) may do; 0: it is not better off with two. */
+/* two_streams.c: copies per round in two streams, half in each, for a loop with `most` iterations that begins at a
+ * whole vector of memory, or (not aligned) may do so; 0: one stream is better. */
 uint32_t opjit_cg_stream_copies(const cg_func *f, const cg_plan *plan, int64_t most, bool aligned);
 
 /* row_edge.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_text.c - plans as text, a line for the stage and one for each of its loops:
+/* plan_text.c - plans as text, one line for the stage and one for each of its loops:
  *     stage: rounds of 8
  *       %5: uniform_fill, 16 lanes, rounds of 16, rounds of 8, read ahead 256 B
- * Copies are of vectors, and of single elements in scalars; what is left after rounds is done by the cuts that follow.
+ * Copies are of vectors, and of single elements in scalars; the cuts that follow do what remains after the rounds.
  */
 #include "codegen/stores/plan.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strategies.c - the table of strategies, and the planner: it takes the first one that applies to a loop.  A new
+/* strategies.c - the table of strategies, and the planner, which takes the first one that applies to a loop.  A new
  * strategy is a row here, its functions, and a file in tests/golden/plan. */
 #include "codegen/stores/names.h"
 #include "codegen/stores/pieces.h"
@@ -95,7 +95,7 @@ const char *opjit_cg_strategy_name(uint32_t index)
 
 /* --- a loop ------------------------------------------------------------------------------------------------------- */
 
-/* Copies in a round. */
+/* Copies per round. */
 static uint32_t find_copies(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
@@ -112,9 +112,9 @@ static uint32_t find_copies(const cg_func *f, const cg_plan *plan)
     return copies;
 }
 
-/* Where what does not change in the loop is computed: at quick what another block computes goes to the stack, which
- * takes as long as a vector of the output.  Where a loop is all that its iteration does, and its rounds are long, this
- * happens as often either way. */
+/* Where values that do not change in the loop are computed.  At quick, what another block computes goes to the stack,
+ * which takes as long as storing a vector of the output.  If a loop is all that its iteration does, and its rounds are
+ * long, this happens equally often either way. */
 static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
@@ -126,7 +126,8 @@ static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
     return CG_BEFORE_LOOP;
 }
 
-/* More than two copies of a body with lets, such as math has, have no registers: then two after two. */
+/* More than two copies of a body with lets, such as mathematical functions have, need too many registers: then two by
+ * two. */
 static uint32_t find_abreast(const cg_func *f, const cg_facts *is)
 {
     return !f->peak && ir_at(f->ir, is->body)->next != 0 ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
@@ -171,8 +172,8 @@ static bool is_ragged(const cg_func *f, ir_ref first)
     return false;
 }
 
-/* Iterations of the stage that a round does: several, if they are a few vectors each, stored without a condition: at
- * quick a round stores the variable, beside what it is for. */
+/* Iterations of the stage per round: several, if each is a few vectors that are stored without a condition, because at
+ * quick every round also stores the loop variable. */
 static int64_t iterations_at_once(const cg_func *f, ir_ref first)
 {
     int64_t vectors = 0;
@@ -205,7 +206,7 @@ static void plan_stage(cg_func *f, ir_ref stage)
     f->stage->at_once = iterations_at_once(f, first);
 }
 
-/* Plans of all loops, with facts alone. */
+/* Makes plans of all loops, with facts only. */
 static opjit_status find_loops(cg_func *f, ir_ref around, uint32_t depth, bool in_block, cg_plan ***end)
 {
     for (ir_ref s = ir_at(f->ir, around)->body; s != 0; s = ir_at(f->ir, s)->next) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - what a loop stores in each of its runs alike, and computes with divisions, as the elements of small
- * matrices side by side: a table in the module.  Its vectors are read faster than they are computed, and a run of the
- * loop is a copy. */
+/* table.c - what a loop stores alike in each of its runs, and computes with divisions, as the elements of adjacent
+ * small matrices: a table in the module.  Its vectors are read faster than they are computed, and a run of the loop is
+ * a copy. */
 #include "codegen/stores/pieces.h"
 
 enum {
     MOST_DEPTH = 16, /* of the expression */
 };
 
-/* As many vectors as the table repeats after, up to as many as registers have room for; else 0. */
+/* The number of vectors after which the table repeats, up to the room in registers; else 0. */
 static uint32_t period_of(const char *data, size_t bytes, size_t vector)
 {
     for (uint32_t n = 1; n <= CG_TABLE_VECTORS && n * vector < bytes; n++)
@@ -17,7 +17,7 @@ static uint32_t period_of(const char *data, size_t bytes, size_t vector)
     return 0;
 }
 
-/* Whether the expression is the variable's and constants' alone; *divides: it has a division. */
+/* Whether the expression depends on the variable and constants only; *divides: it has a division. */
 static bool depends_on(const cg_func *f, ir_ref node, ir_ref var, uint32_t depth, bool *divides)
 {
     const ir_node *n = ir_at(f->ir, node);
@@ -71,7 +71,7 @@ void opjit_cg_make_table(cg_func *f, cg_plan *plan)
     if ((uint64_t)count * size > CG_TABLE_BYTES || f->info[value].weight > CG_TABLE_NODES ||
         !depends_on(f, value, is->var, MOST_DEPTH, &divides) || !divides)
         return;
-    const size_t room = ((size_t)count + is->lanes) * size; /* a masked vector may reach over the end */
+    const size_t room = ((size_t)count + is->lanes) * size; /* a masked vector may reach past the end */
     char *data = ARENA_ARRAY(f->arena, char, room);
     if (!data) {
         f->failed = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* traits.c - what processors do differently with stores and conversions, as a table: a row for each CPU that was
- * measured, by the name that it is tuned for, and one for all others of its kind.  What was measured stands in
+ * measured, by the name that it is tuned for, and one for all others of its kind.  The measurements are in
  * tests/bench/README.md. */
 #include "codegen/stores/traits.h"
 
@@ -14,13 +14,13 @@ enum {
 typedef struct row {
     rt_arch arch;
     const char *tune; /* NULL: any other */
-    int feature;      /* that the target has; ANY: whatever it has */
+    int feature;      /* that the target must have; ANY: no condition */
     cg_traits traits;
 } row;
 
 #define X86 RT_ARCH_X86_64
-/* Zen's stores beyond the first cache go another way than those of others that were measured (bench_generators, Zen 3
- * and 4; Emerald Rapids): two streams gain there and lose elsewhere, and reading ahead is the other way round. */
+/* Stores beyond the first cache: on Zen two streams gain, and reading ahead loses; on the others that were measured it
+ * is the other way round (bench_generators, Zen 3 and 4, Emerald Rapids). */
 #define ZEN(name)                                                                                                \
     { X86, name, RT_X86_AVX512FP16, { .two_streams = true, .point_beside_masks = true, .short_halves = true } }, \
     {                                                                                                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* whole_blocks.c - rows of blocks that are transposed, and the columns in one: whole blocks, of which the last one
- * begins before the loop's rest, and stores again what the one before it stored. */
+ * begins earlier, and stores again what the previous one stored. */
 #include "codegen/stores/pieces.h"
 
 bool opjit_cg_is_whole_blocks(const cg_func *f, const cg_plan *plan)

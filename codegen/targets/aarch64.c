@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aarch64.c - AArch64 as a target: NEON always, SVE with vectors of a stated least length, which LLVM
- * sees as vectors of that length and writes with predicates, so that longer ones do no harm.
+/* aarch64.c - AArch64 as a target: NEON always; SVE with vectors of a minimum length, which LLVM sees as vectors of
+ * exactly that length and writes with predicates, so that longer vectors work, too.
  *
- * Conversions from and to f16, fma and rounding are in the base.  The stores that other machines make around their
- * caches are ordinary ones here: cores see by themselves that whole lines are written. */
+ * Conversions from and to f16, fma and rounding are in the base.  The stores that go around the caches on other
+ * machines are ordinary stores here: cores notice by themselves that whole lines are written. */
 #include "codegen/cg.h"
 
 #include <llvm-c/Target.h>

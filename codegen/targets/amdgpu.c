@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amdgpu.c - AMD GPUs as a target: CDNA (gfx90a, gfx942) with waves of 64 threads, of which a team is
- * half, and RDNA (gfx1100, gfx1201) with waves of 32.
+/* amdgpu.c - AMD GPUs as a target: CDNA (gfx90a, gfx942) with waves of 64 threads, half of which are a team, and RDNA
+ * (gfx1100, gfx1201) with waves of 32.
  *
- * Arithmetic is IEEE's: LLVM spells out divisions and roots, and denormals are kept.  LLVM takes the processor from
- * the machine for what it writes into the object's header, so that there is a machine a level. */
+ * Arithmetic is IEEE's: LLVM spells out divisions and roots, and denormals are kept.  LLVM writes the target machine's
+ * processor into the object's header, so there is one machine per level and processor. */
 #include "codegen/cg.h"
 #include "codegen/object/code_object.h"
 
@@ -46,7 +46,7 @@ static LLVMValueRef block(cg_func *f)
     return opjit_cg_grid_call(f, "llvm.amdgcn.workgroup.id.x", 0, NULL);
 }
 
-/* The instruction counts the wave's lanes in bytes. A wave of 64 is two teams. */
+/* The instruction addresses the wave's lanes in bytes.  A wave of 64 is two teams. */
 static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
 {
     const uint32_t wave = f->target->level <= LAST_CDNA ? 64 : 32;
@@ -55,7 +55,8 @@ static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
     return opjit_cg_grid_call(f, "llvm.amdgcn.ds.bpermute", 2, (LLVMValueRef[]){ bytes, v });
 }
 
-/* A wave's accesses happen in its order: LLVM alone has to keep it. Teams of several waves are a group. */
+/* A wave's accesses happen in program order; only LLVM must be kept from reordering them.  A team of several waves is a
+ * workgroup. */
 static void sync(cg_func *f)
 {
     const bool is_wave = f->launch.team <= TEAM;
@@ -66,7 +67,7 @@ static void sync(cg_func *f)
     LLVMBuildFenceSyncScope(f->b, LLVMAtomicOrderingAcquire, id, "");
 }
 
-/* Nothing but what is passed: the arguments in memory are exactly those of the function. */
+/* The arguments in memory are exactly those of the function; nothing else is passed. */
 static void kernel(cg_func *f, LLVMValueRef fn, uint32_t threads)
 {
     static const char *const absent[] = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* legal.c - the table of what 64-bit CPUs can do, what GPUs have beside, and how a target's own rows go before
- * both.  LLVM makes library calls of fmod, ldexp, and of what else a target lacks (its file says what: rounding,
- * half conversions, fma), and ends the process on what it can't select; so what stands here as expanded or called
- * never reaches it, and what stands nowhere is refused. f16 arithmetic is f32 arithmetic between two conversions. */
+/* legal.c - the table of what 64-bit CPUs can do, what GPUs can do in addition, and the search through a target's own
+ * rows before both.  LLVM makes library calls of fmod, ldexp, and of whatever else a target lacks (its file says what:
+ * rounding, half conversions, fma), and ends the process on what it can't select.  So what is expanded or called
+ * according to this table never reaches LLVM, and what is in no row is refused.  f16 arithmetic is f32 arithmetic
+ * between two conversions. */
 #include "codegen/cg.h"
 
 static const cg_legal common[] = {
@@ -58,7 +59,7 @@ static const cg_legal common[] = {
     { .types = 0 },
 };
 
-/* What GPUs have beside: instructions for all of this. */
+/* What GPUs have in addition: instructions for all of this. */
 static const cg_legal gpu[] = {
     { IR_ELEM, CG_F16, 0, CG_NATIVE, CG_NATIVE },
     { IR_CAST, CG_F16, 0, CG_NATIVE, CG_NATIVE },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* riscv.c - RISC-V as a target: RV64GC, alone or with V, whose vectors have a stated least length; longer
- * ones do no harm, since every instruction says how many elements it means.
+/* riscv.c - RISC-V as a target: RV64GC, alone or with V, whose vectors have a minimum length; longer ones work, too,
+ * because every instruction says how many elements it means.
  *
- * Without V what the schedule calls a vector are 16 bytes, which LLVM takes apart.  fma and, by conversions to
- * integers and back, rounding are in F and D.  Half conversions are in Zfhmin, those of vectors in Zvfhmin. */
+ * Without V the schedule's vectors have 16 bytes, which LLVM splits.  fma and, by conversions to integers and back,
+ * rounding are in F and D.  Half conversions are in Zfhmin, those of vectors in Zvfhmin. */
 #include "codegen/cg.h"
 
 #include <llvm-c/Target.h>

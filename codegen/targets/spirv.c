@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spirv.c - SPIR-V for OpenCL as a target: binaries that any device takes which takes SPIR-V 1.2 in 64
- * bits.
+/* spirv.c - SPIR-V for OpenCL as a target: binaries for any device that accepts SPIR-V 1.2 with 64-bit addresses.
  *
- * Threads have no lock step that could be counted on: a team that shares anything is a block (IR_STAGE_ALONE),
- * meets at its barriers, and hands values around in local memory.  OpenCL's divisions and roots of f32 may be off
- * by some units in the last place, those of f64 may not: so f32's are made in f64, whose rounding to f32 is theirs.
- * f16 is no more than 16 bits, and is converted by ours.
+ * Threads have no lock step to rely on: a team that shares anything is a block (IR_STAGE_ALONE), synchronises at the
+ * block's barriers, and passes values through local memory.  OpenCL's divisions and roots of f32 may be off by some
+ * units in the last place, those of f64 may not: so those of f32 are computed in f64, which rounds to the correct f32.
+ * f16 is stored as 16 bits and converted by opjit's sequences.
  *
- * LLVM's backend keeps what it knows of a module in the machine, which is good for one compile alone, and some of
- * it in the process (spirv_blocks.c).  From level one on it combines operations of different widths, which is not
- * valid, and what it makes is the input of the device's own compiler anyway: so it runs at level none. */
+ * LLVM's backend keeps some of what it knows of a module in the target machine, which is therefore good for one
+ * compile, and some in the process (spirv_blocks.c).  From level one on it combines operations of different widths,
+ * which is invalid, and its output is input of the device's own compiler anyway: so it runs at level none. */
 #include "codegen/cg.h"
 #include "codegen/gpu/spirv_blocks.h"
 
@@ -66,7 +65,7 @@ static void sync(cg_func *f)
     call(f, "_Z7barrierj", f->type.none, LOCAL_FENCE | GLOBAL_FENCE);
 }
 
-/* Each puts its own where the others find it, and leaves it there until they have. */
+/* Each thread puts its value where the others find it, and leaves it there until they have read it. */
 static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
 {
     LLVMTypeRef type = LLVMArrayType2(f->type.i32, f->launch.team);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86.c - x86-64 as a target: names, attributes and what its features allow.  The CPU name given to LLVM is
- * always the plain level's; features and tuning are spelled out, so that any target can be made on any machine. */
+/* x86.c - x86-64 as a target: names, attributes and what its features allow.  The CPU name given to LLVM is always the
+ * plain level's; features and tuning are spelled out, so that code for any target can be generated on any machine. */
 #include "codegen/cg.h"
 
 #include <llvm-c/Target.h>
@@ -11,7 +11,7 @@ static void setup(void)
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser(); /* for cpuid in objects that ask for the CPU (cpu_check.c) */
+    LLVMInitializeX86AsmParser(); /* for cpuid in objects that check the CPU (cpu_check.c) */
 }
 
 static const char *cpu(const rt_target *target)
@@ -25,7 +25,7 @@ static bool has_avx512(const rt_target *t)
     return rt_target_has(t, RT_X86_AVX512F) && rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL);
 }
 
-/* AVX2 has vpmaskmov for 32 and 64 bits; without AVX-512 LLVM makes a branch a lane of all others. */
+/* AVX2 has vpmaskmov for 32 and 64 bits; without AVX-512 LLVM makes one branch per lane for all other widths. */
 static bool masked(const rt_target *t, uint32_t bits)
 {
     return has_avx512(t) || (rt_target_has(t, RT_X86_AVX2) && bits >= 32);

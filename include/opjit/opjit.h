@@ -210,7 +210,7 @@ OPJIT_API void opjit_operator_release(opjit_operator *op);
 /* --- compiling -------------------------------------------------------------------------------------------------- */
 /* How much time goes into compiling.  Numbers are frozen; since 0.1. */
 typedef enum opjit_level {
-    OPJIT_LEVEL_AUTO = 0,  /* quick; codegen/README.md holds the estimate that decides */
+    OPJIT_LEVEL_AUTO = 0,  /* quick; frontend/compile/README.md says why */
     OPJIT_LEVEL_QUICK = 1, /* fastest to compile */
     OPJIT_LEVEL_PEAK = 2   /* fastest code */
 } opjit_level;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simplify.c - one new node, made simpler: constants, bool algebra, index identities, comparisons that intervals
- * decide, sequences without rounding.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x
- * + 0 stays, since it turns -0 into +0.  Local: looks at the operands and at theirs, not at whole trees. */
+/* simplify.c - makes one new node simpler: constants, bool algebra, index identities, comparisons that intervals
+ * decide, sequences without rounding.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x + 0
+ * stays, because it turns -0 into +0.  Local: looks at the operands and at their operands, not at whole trees. */
 #include "ir/passes/pass.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static ir_ref plus_constant(ir_func *f, ir_ref x, int64_t c)
 
 /* --- constants -------------------------------------------------------------------------------------------------- */
 
-/* Index sums and products that overflow stay as they are, for rule V11 to name. */
+/* Index sums and products that overflow are not folded, so that rule V11 can name them. */
 static bool index_fits(const ir_func *f, ir_op op, const ir_ref *operands)
 {
     int64_t unused;
@@ -128,7 +128,7 @@ static ir_ref simplify_quotient(ir_func *f, ir_op op, ir_ref x, ir_ref by)
     return 0;
 }
 
-/* imin, imax and clamp with a known order of operands. */
+/* imin, imax and clamp whose operands have a known order. */
 static ir_ref simplify_choice(ir_func *f, ir_op op, const ir_ref *operands)
 {
     const ir_ref x = operands[0], y = operands[1];
@@ -166,8 +166,7 @@ static ir_ref simplify_index(ir_func *f, ir_op op, const ir_ref *operands)
 
 /* --- bool ------------------------------------------------------------------------------------------------------- */
 
-/* The comparison that holds exactly where r does not; 0 where there is none (floats: a NaN makes lt and le both
- * false). */
+/* The comparison that is true exactly where r is false; 0: there is none (floats: a NaN makes both lt and le false). */
 static ir_ref negated_comparison(ir_func *f, ir_ref r)
 {
     const ir_op op = (ir_op)ir_at(f, r)->op;
@@ -205,7 +204,7 @@ static ir_ref simplify_bool(ir_func *f, ir_op op, ir_ref a, ir_ref b)
     return 0;
 }
 
-/* Of indices. */
+/* Comparisons of indices. */
 static ir_ref simplify_comparison(ir_func *f, ir_op op, const ir_ref *operands)
 {
     int64_t distance;
@@ -237,12 +236,12 @@ static ir_ref simplify_select(ir_func *f, ir_ref c, ir_ref a, ir_ref b)
         return a;
     if (ir_at(f, c)->op == IR_NOT)
         return ir_make3(f, IR_SELECT, IR_NONE, ir_operand(f, c, 0), b, a);
-    if (ir_at(f, a)->type == IR_BOOL && is_const(f, a) && is_const(f, b)) /* not the same: true, false or the reverse */
+    if (ir_at(f, a)->type == IR_BOOL && is_const(f, a) && is_const(f, b)) /* they differ: true, false or the reverse */
         return ir_at(f, a)->imm != 0 ? c : ir_make1(f, IR_NOT, IR_BOOL, c);
     return 0;
 }
 
-/* A comparison or conversion of a choice between constants is a choice between constants itself, or the condition. */
+/* A comparison or conversion of a select between constants is itself a select between constants, or the condition. */
 static ir_ref simplify_chosen(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands)
 {
     ir_ref arms[2], condition = 0;
@@ -262,9 +261,9 @@ static ir_ref simplify_chosen(ir_func *f, ir_op op, ir_type type, uint32_t count
     return ir_make3(f, IR_SELECT, IR_NONE, condition, arms[0], arms[1]);
 }
 
-/* --- sequences that rounding does not touch --------------------------------------------------------------------- */
+/* --- sequences that are exact in floats -------------------------------------------------------------------------- */
 
-/* How large whole numbers may be that all are values of the type. */
+/* The largest whole number up to which all whole numbers are values of the type. */
 static int64_t exact_limit(ir_type type)
 {
     return type == IR_F32 ? (int64_t)1 << 24 : type == IR_F64 ? (int64_t)1 << 53 : 0;
@@ -294,8 +293,8 @@ static bool is_whole(const ir_func *f, ir_ref node, int64_t *out)
     return *out != 0 || !signbit(value);
 }
 
-/* Whether d * x + s and every step on the way are whole numbers of the type, for a d above 0 or, where a zero is
- * added, any but 0 (a product may be -0). */
+/* Whether d * x + s and every intermediate step are whole numbers of the type, for d above 0 or, if a zero is added,
+ * any d except 0 (a product may be -0). */
 static bool is_exact(const ir_func *f, ir_type type, ir_ref x, int64_t d, int64_t s)
 {
     const ir_interval i = opjit_ir_interval(f, x);
@@ -315,8 +314,8 @@ static ir_ref sequence(ir_func *f, ir_type type, ir_ref x, int64_t d, int64_t s)
     return ir_make1(f, IR_ELEM, type, ir_make2(f, IR_IADD, IR_INDEX, x, opjit_ir_index(f, s)));
 }
 
-/* The difference or sum of two indices as elements, where none of the three is rounded: equal ones differ by 0,
- * which is no -0 on either way. */
+/* The difference or sum of two indices as elements, if none of the three is rounded.  Equal ones differ by 0, which is
+ * not -0 in either form. */
 static ir_ref sequence_of_both(ir_func *f, ir_op op, ir_type type, const ir_ref *operands)
 {
     ir_ref x[2];
@@ -329,7 +328,7 @@ static ir_ref sequence_of_both(ir_func *f, ir_op op, ir_type type, const ir_ref 
     return index != 0 && is_exact(f, type, index, 1, 0) ? ir_make1(f, IR_ELEM, type, index) : 0;
 }
 
-/* Whether elem(x) * d is exact: the bits of both factors fit, and d is far from the ends of the exponents. */
+/* Whether elem(x) * d is exact: the bits of both factors fit, and d is far from the limits of the exponent. */
 static bool product_is_exact(const ir_func *f, ir_type type, ir_ref x, ir_ref d)
 {
     const ir_interval i = opjit_ir_interval(f, x);
@@ -347,8 +346,8 @@ static bool product_is_exact(const ir_func *f, ir_type type, ir_ref x, ir_ref d)
     return false;
 }
 
-/* Sums and products of an element that is an index: where nothing is rounded, the index is computed with; where
- * only the product is exact, fma is no more than a product and a sum. */
+/* Sums and products of an element that is an index: computes with the index if nothing is rounded; if only the product
+ * is exact, fma is a product and a sum. */
 static ir_ref simplify_sequence(ir_func *f, ir_op op, ir_type type, const ir_ref *operands)
 {
     const uint32_t at = ir_at(f, operands[0])->op == IR_ELEM ? 0 : 1;
@@ -369,7 +368,7 @@ static ir_ref simplify_sequence(ir_func *f, ir_op op, ir_type type, const ir_ref
     return ir_make2(f, IR_ADD, type, ir_make2(f, IR_MUL, type, elem, other), operands[2]);
 }
 
-/* exp(x + 0) and exp(x + 0 - y) without the zero: it only makes 0 of -0, and exp gives 1 for either. */
+/* exp(x + 0) and exp(x + 0 - y) without the zero, which only turns -0 into 0; exp is 1 for both. */
 static ir_ref simplify_exp(ir_func *f, ir_type type, ir_ref x)
 {
     const ir_node *n = ir_at(f, x);
@@ -390,7 +389,7 @@ ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, con
 {
     for (uint32_t i = 0; i < count; i++)
         if (operands[i] == 0)
-            return 0; /* out of memory on the way: the node is made of nothing */
+            return 0; /* out of memory: the operands are incomplete */
     const ir_ref constant = fold_constants(f, op, type, count, operands);
     if (constant != 0 || count == 0)
         return constant;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attributes.c - lanes, copies and kinds of stores of one loop.  Part of schedule, and of its steps that make loops. */
+/* attributes.c - sets lanes, copies and kinds of stores of one loop.  Part of schedule, and of its steps that make
+ * loops. */
 #include "ir/passes/schedule.h"
 
-enum { STREAM_COST = 8 }; /* of a body that takes less time than its memory, so that the round's own work shows */
+enum { STREAM_COST = 8 }; /* of a body that takes less time than its memory, so that the round's own work is visible */
 
 bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
 {
@@ -24,8 +25,8 @@ int64_t opjit_ir_lanes_of(const scheduler *s, const work *w)
     return s->target->vector_bytes / w->size;
 }
 
-/* On GPUs other threads hide what a thread waits for; but stores of one value that are known to be a few rounds of the
- * team are written out, and of loops that reduce a row there may be few. */
+/* On GPUs other threads hide latencies.  But stores of one value that are known to be a few rounds of the team are
+ * written out, and there may be few loops that reduce a row. */
 static uint16_t team_unroll(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
     const int64_t round = lanes * s->team;
@@ -37,9 +38,9 @@ static uint16_t team_unroll(const scheduler *s, ir_ref lo, ir_ref hi, const work
     return 1;
 }
 
-/* Cheap bodies are repeated, as far as the loop is long enough to use it.  At quick each round loads the loop's
- * variable, its end and its address, and stores the variable, each of which takes as long as a vector of the output
- * or two, in any cache. */
+/* Repeats cheap bodies as far as the loop is long enough.  At quick each round loads the loop's variable, its end and
+ * its address, and stores the variable; each of these takes as long as one or two vectors of the output, in any
+ * cache. */
 uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work *w, int64_t lanes)
 {
     if (s->threads)
@@ -48,10 +49,10 @@ uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work
     const uint32_t cost = w->cost;
     const bool stores = cost <= 1 && w->store != 0;
     const bool lone = ir_only(s->f, ir_at(s->f, s->stage)->body) != 0;
-    const bool whole = /* long sums without an end: at quick each round waits for what the one before stored */
+    const bool whole = /* long sums without an end: at quick each round waits for the previous one's stores */
         cost <= 1 && w->store == 0 && vectors >= 8 * MAX_UNROLL &&
         opjit_ir_divisor(s->f, hi) >= (uint64_t)(MAX_UNROLL * lanes);
-    /* Four copies take half as long again to compile as two, which pays where rounds of math become shorter. */
+    /* Four copies take longer to compile than two, which pays where rounds of mathematical functions become shorter. */
     const bool few = cost < MATH_COST || (w->math && cost <= 24);
     const bool streams = w->store != 0 && s->beyond_caches && cost <= STREAM_COST;
     int64_t unroll = cost >= SPELLED_OUT    ? MAX_UNROLL
@@ -66,8 +67,8 @@ uint16_t opjit_ir_unroll_of(const scheduler *s, ir_ref lo, ir_ref hi, const work
     return (uint16_t)unroll;
 }
 
-/* Lanes of the loop: what a vector holds, or less for a loop that is known to be shorter and has no masks to make up
- * for it. */
+/* The loop's lanes: what a vector holds; fewer for a loop that is known to be shorter and has no masks to
+ * compensate. */
 int64_t opjit_ir_lanes_for(const scheduler *s, ir_ref loop, const work *w)
 {
     int64_t lanes = opjit_ir_lanes_of(s, w), trips;
@@ -96,8 +97,8 @@ void opjit_ir_set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unrol
     f->nodes[loop].flags = (uint8_t)((past ? IR_FOR_NT : 0) | (masks ? IR_FOR_TAIL_MASK : 0));
 }
 
-/* Copies of updates one after the other: at quick each round waits for what the one before stored, which takes as long
- * as three of them. */
+/* Consecutive copies of updates: at quick each round waits for the previous one's stores, which take longer than the
+ * updates. */
 static uint16_t running_unroll(const scheduler *s, ir_ref loop, uint32_t cost)
 {
     const int64_t trips = opjit_ir_longest(s->f, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1));

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* boundary.c - rows of several pieces: chains of loops that each store a part of one row become loops over whole
+/* boundary.c - rows of several pieces: turns a chain of loops that each store a part of one row into loops over whole
  * groups, so that no whole vector is written in two parts.
  *
- * Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole groups G: piece k runs from u =
- * up(b_k, G) to d = down(b_k+1, G), and the groups between d and the next u hold the cut and choose by element. Every
- * d and u is clamped between the one before it and the row's last whole group, so the loops meet exactly whatever the
- * distances of the cuts are; a piece narrower than a group is inside a boundary and has no loop.  What is left of the
- * row after its last whole group is one more loop that chooses. A group is as many vectors as a round of the unrolled
- * loops stores, so that these have no remainders. */
+ * Neighbouring pieces [b0,b1) A, [b1,b2) B, ... of one row become loops over whole groups G: piece k runs from
+ * u = up(b_k, G) to d = down(b_k+1, G), and the groups between d and the next u contain the cut and choose by element.
+ * Every d and u is clamped between the previous one and the row's last whole group, so the loops meet exactly whatever
+ * the distances of the cuts are; a piece narrower than a group is inside a boundary and has no loop.  What remains of
+ * the row after its last whole group is one more loop that chooses.
+ * A group is as many vectors as a round of the unrolled loops stores, so that these have no remainders. */
 #include "ir/passes/schedule.h"
 
 enum {
-    BOUNDARY_VECTORS = 8, /* most in a group that has boundaries */
-    BOUNDARY_BYTES = 256, /* and most, in rows of more than one group: a boundary reads on average half of it in vain */
+    BOUNDARY_VECTORS = 8, /* the most in a group that has boundaries */
+    BOUNDARY_BYTES = 256, /* the most in rows of more than one group: on average half of a boundary is read in vain */
     FILL_VECTORS = 512,   /* of a row whose pieces of one value are stored as fills */
 };
 
 /* --- chains ------------------------------------------------------------------------------------------------------- */
 
-/* Whether loop b goes on where a ends and stores to the same place. */
+/* Whether loop b continues where a ends and stores to the same place. */
 static bool continues(ir_func *f, ir_ref a, ir_ref b)
 {
     const ir_ref x = ir_only(f, ir_at(f, a)->body), y = ir_only(f, ir_at(f, b)->body);
@@ -50,11 +50,11 @@ void opjit_ir_find_chain(scheduler *s, ir_ref loop, chain *c)
 }
 
 typedef struct bound_parts {
-    ir_ref value, limit; /* the bound is the value, or the limit, and not above the limit (0: none) */
+    ir_ref value, limit; /* the bound is the value or the limit, and at most the limit (0: none) */
 } bound_parts;
 
-/* Takes let-bound clamp(value, lower, limit) and imin(value, limit) apart; lower: what clamp must have there, 0: any
- * will do. */
+/* Takes let-bound clamp(value, lower, limit) and imin(value, limit) apart; lower: the lower bound that clamp must have,
+ * 0: any. */
 static bound_parts parts_of(const ir_func *f, ir_ref bound, ir_ref lower)
 {
     const ir_node *n = ir_at(f, bound);
@@ -69,7 +69,7 @@ static bound_parts parts_of(const ir_func *f, ir_ref bound, ir_ref lower)
     return (bound_parts){ bound, 0 };
 }
 
-/* Whether [lo, hi) has fewer elements than a group, always: lo is at least p or both are at their limit, and hi is at
+/* Whether [lo, hi) always has fewer elements than a group: lo is at least p or both are at their limit, and hi is at
  * most max(q, lo), where q - p is a small constant. */
 static bool is_narrow(const ir_func *f, ir_ref lo, ir_ref hi, int64_t group)
 {
@@ -83,8 +83,8 @@ static bool is_narrow(const ir_func *f, ir_ref lo, ir_ref hi, int64_t group)
            distance < group;
 }
 
-/* Whether no group that cut k is in reaches the next one, unless both are the row's end: that is at least a group above
- * what cut k is the clamp of, and above where that is clamped to. */
+/* Whether no group that contains cut k reaches the next one, unless both are the row's end: the next cut is at least a
+ * group above the value of which cut k is the clamp, and above the bound that it is clamped to. */
 static bool is_wide(const ir_func *f, const chain *c, uint32_t k)
 {
     const ir_ref first = c->bounds[0], end = c->bounds[c->count];
@@ -96,7 +96,7 @@ static bool is_wide(const ir_func *f, const chain *c, uint32_t k)
            (p.limit == 0 || opjit_ir_at_least(f, first, q.value, c->group));
 }
 
-/* The element that is [lo, hi), where that is always one or outside of the row from `first` to `end`; else 0. */
+/* The element of [lo, hi), if that is always a single one, or outside of the row from `first` to `end`; else 0. */
 static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_ref end)
 {
     int64_t distance;
@@ -113,7 +113,7 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
 /* --- boundaries
  * -------------------------------------------------------------------------------------------------------- */
 
-/* What piece i of the chain stores, with var for its variable; *map then has that in it. */
+/* What piece i of the chain stores, with var as its variable; enters that in *map. */
 static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_map *map)
 {
     ir_func *f = s->f;
@@ -122,7 +122,7 @@ static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_
     return opjit_ir_remake(f, map, ir_operand(f, ir_only(f, ir_at(f, c->loops[i])->body), 0));
 }
 
-/* Whether all pieces but single elements store one value. */
+/* Whether all pieces except single elements store one value. */
 static bool is_uniform(scheduler *s, const chain *c)
 {
     ir_func *f = s->f;
@@ -144,7 +144,7 @@ static bool is_one_round(const scheduler *s, const chain *c)
     return opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) <= c->lanes * s->team;
 }
 
-/* Elements that are stored together.  Boundaries cost more than what they are between, and are whole groups too. */
+/* Elements that are stored together.  Boundaries cost more than the loops between them, and are whole groups, too. */
 static int64_t group_of(scheduler *s, const chain *c)
 {
     if (s->threads)
@@ -154,7 +154,7 @@ static int64_t group_of(scheduler *s, const chain *c)
     const int64_t vectors = opjit_ir_longest(s->f, c->bounds[0], c->bounds[c->count]) / c->lanes;
     if (!c->uniform && vectors > BOUNDARY_VECTORS && unroll * s->target->vector_bytes > BOUNDARY_BYTES)
         return c->lanes * BOUNDARY_BYTES / s->target->vector_bytes;
-    const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row: a fill then */
+    const bool one_point = c->uniform && c->count <= 3 && !s->beyond_caches; /* stored after the row, then a fill */
     const bool is_long = vectors >= LONE_UNROLL;
     return c->lanes * (one_point && is_long ? LONE_UNROLL : unroll < STORE_UNROLL ? unroll : STORE_UNROLL);
 }
@@ -167,7 +167,7 @@ static bool is_short(const scheduler *s, const chain *c)
            (longest == c->group || (c->cost <= 1 && longest <= c->lanes * BOUNDARY_VECTORS));
 }
 
-/* Of three pieces, where the outer two store the same, that is computed, and chosen, once; 0: they don't. */
+/* For three pieces whose outer two store the same: computes and chooses that once; 0: they differ. */
 static ir_ref chosen_between(scheduler *s, const chain *c, uint32_t first, ir_ref var)
 {
     ir_func *f = s->f;
@@ -181,7 +181,7 @@ static ir_ref chosen_between(scheduler *s, const chain *c, uint32_t first, ir_re
     return ir_make3(f, IR_SELECT, IR_NONE, between, inner, outer);
 }
 
-/* What pieces first to last store at var: the others by order, then pieces of a single element by their place. */
+/* What pieces first to last store at var: by their order, except pieces of a single element, by their place. */
 static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last, ir_ref var)
 {
     ir_func *f = s->f;
@@ -207,9 +207,10 @@ static ir_ref chosen(scheduler *s, const chain *c, uint32_t first, uint32_t last
     return value;
 }
 
-/* Vectors that a round of one piece stores: as many as a group, or more of what costs next to nothing.  Groups of what
- * is dear have few, and where a long row goes on with one value, the rounds' own stores are a tenth of its time.
- * Around the caches copies of an input wait where a round begins: up to an eighth of the row is one. */
+/* Vectors that a round of one piece stores: as many as a group, or more if they cost next to nothing.  Groups of costly
+ * values have few vectors, and where a long row continues with one value, the rounds' own stores take a noticeable part
+ * of its time.  Around the caches, copies of an input wait where a round begins: so up to an eighth of the row is one
+ * round. */
 static int64_t copies_of(const scheduler *s, const chain *c, const work *w)
 {
     const int64_t group = c->group / c->lanes;
@@ -236,7 +237,7 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     if (loop == 0)
         return 0;
     const ir_ref var = ir_at(f, loop)->ref, value = chosen(s, c, first, last, var);
-    f->operands[ir_at(f, loop)->first] = lo; /* the value is right for all of the row that a vector may reach to */
+    f->operands[ir_at(f, loop)->first] = lo; /* the value is right for all of the row that a vector may reach */
     f->operands[ir_at(f, loop)->first + 1] = hi;
     const ir_ref old = ir_only(f, ir_at(f, c->loops[last])->body);
     ir_ref at[PASS_OPERANDS] = { 0 };
@@ -259,7 +260,7 @@ static ir_ref add_loop(scheduler *s, block *out, const chain *c, ir_ref lo, ir_r
     return loop;
 }
 
-/* bound rounded to whole groups of elements from `from` on. */
+/* bound, rounded to whole groups of elements counted from `from`. */
 static ir_ref in_groups(scheduler *s, const chain *c, ir_op op, ir_ref bound, ir_ref from, int64_t group)
 {
     ir_func *f = s->f;
@@ -277,7 +278,7 @@ static ir_ref rounded(scheduler *s, block *out, const chain *c, ir_op op, ir_ref
         f, out, ir_make3(f, IR_CLAMP, IR_INDEX, in_groups(s, c, op, bound, c->base, c->group), lower, c->end));
 }
 
-/* The part of the row that a line of memory shares with another one; each of its elements is a thread's on a GPU. */
+/* The part of the row in a line of memory that another row shares; on a GPU each of its elements is a thread's. */
 static void add_edge(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref hi, uint32_t edge)
 {
     const ir_ref loop = add_loop(s, out, c, lo, hi, 0, c->count - 1);
@@ -287,7 +288,7 @@ static void add_edge(scheduler *s, block *out, const chain *c, ir_ref lo, ir_ref
         opjit_ir_set_edge(s->f, loop, c, edge);
 }
 
-/* The row's first line, from its begin up to base. */
+/* The row's first line, from its start to base. */
 static void begin_row(scheduler *s, block *out, chain *c)
 {
     ir_func *f = s->f;
@@ -296,7 +297,7 @@ static void begin_row(scheduler *s, block *out, chain *c)
     add_edge(s, out, c, lo, c->base, IR_FOR_HEAD);
 }
 
-/* The loop's last vector may reach back into the row from `first` on, if that is long enough. */
+/* The loop's last vector may reach back into the row as far as `first`, if that is long enough. */
 static void overlap_end(ir_func *f, ir_ref loop, ir_ref first)
 {
     const int64_t lanes = f->nodes[loop].vec;
@@ -304,8 +305,8 @@ static void overlap_end(ir_func *f, ir_ref loop, ir_ref first)
         f->nodes[loop].flags |= IR_FOR_TAIL_OVERLAP;
 }
 
-/* What is left of the row after its whole groups: whole lines, and the line that is shared with the next row; or whole
- * vectors and one that reaches back. */
+/* What remains of the row after its whole groups: whole lines, and the line that the next row shares; or whole vectors
+ * and one that reaches back. */
 static void end_row(scheduler *s, block *out, chain *c)
 {
     ir_func *f = s->f;

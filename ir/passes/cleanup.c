@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cleanup.c - removes what does nothing: a store of the value that its memory already holds (the output
- * shares the input's memory), an update by the identity, a loop without iterations or without body, a let or
- * accumulator that nobody reads. Needs: loop form.  Leaves: the same form; a stage of which nothing is left stays,
- * empty. */
+/* cleanup.c - removes what does nothing: a store of the value that its memory already holds (the output shares the
+ * input's memory), an update by the identity, a loop without iterations or without body, a let or accumulator that
+ * nothing reads.  Needs: loop form.  Leaves: the same form; an empty stage stays. */
 #include "ir/passes/pass.h"
 
-/* store %out[c], load %in[c] with %out and %in in the same memory. */
+/* Whether it is store %out[c], load %in[c] with %out and %in in the same memory. */
 static bool stores_itself(const ir_func *f, ir_ref store)
 {
     const ir_ref value = ir_operand(f, store, 0);
@@ -18,7 +17,7 @@ static bool stores_itself(const ir_func *f, ir_ref store)
     return true;
 }
 
-/* Sums start at +0 and stay what they are under +0 and -0 alike. */
+/* Sums start at +0, which neither +0 nor -0 changes. */
 static bool updates_nothing(const ir_func *f, ir_ref upd)
 {
     const ir_node *acc = ir_at(f, ir_at(f, upd)->ref), *value = ir_at(f, ir_operand(f, upd, 0));
@@ -81,7 +80,7 @@ static uint8_t *find_read(ir_func *f)
 bool opjit_ir_remove_idle(ir_func *f)
 {
     bool changed = false;
-    for (bool again = true; again; changed = changed || again) { /* what goes may be a let's only reader */
+    for (bool again = true; again; changed = changed || again) { /* it may have been a let's only reader */
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         const uint8_t *read = find_read(f);
         again = false;

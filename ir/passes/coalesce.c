@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coalesce.c - writes a nest whose coordinates are sorted and merged as one parallel loop around one inner loop, or as
- * tiles.  Part of collapse.  A coordinate that is still needed by itself is a quotient or remainder of the parallel
- * loop's variable, in a let. */
+ * tiles.  Part of collapse.  A coordinate that is still needed by itself becomes a quotient or remainder of the
+ * parallel loop's variable, in a let. */
 #include "ir/passes/nest.h"
 
 /* Positions [first, end) as one coordinate. */
@@ -40,7 +40,7 @@ static void map_root(nest *n, ir_map *map, ir_ref root)
             ;
         if (factors[n->order[end - 1]] != 0 &&
             !opjit_ir_affine_add(f, &form, coordinate(n, first, end), factors[n->order[end - 1]])) {
-            f->failed = true; /* as many terms as before at most: cannot be */
+            f->failed = true; /* can't be: there are at most as many terms as before */
             return;
         }
     }
@@ -116,7 +116,7 @@ static ir_ref make_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     return stage;
 }
 
-/* The lets before the store, under the map, at the end of list. */
+/* Appends the lets before the store, under the map, to list. */
 static void rewrite_lets(nest *n, ir_map *map, block *list)
 {
     ir_func *f = n->f;

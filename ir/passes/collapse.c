@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collapse.c - few long loops instead of many short ones.  Needs: stages as place leaves them, a full nest around lets
- * and one store.  Leaves: the parallel loop made of all outer coordinates, and one inner loop along the output's
- * smallest stride; adjacent coordinates are one where the layout of every tensor and the use in every expression allow
- * it, and the tensors are declared with the merged rank.  A nest that is already of that form, or of no form known
+/* collapse.c - makes few long loops of many short ones.  Needs: stages as place leaves them, a full nest around lets
+ * and one store.  Leaves: a parallel loop made of all outer coordinates, and one inner loop along the output's smallest
+ * stride.  Adjacent coordinates are merged where the layout of every tensor and the use in every expression allow it;
+ * the tensors are then declared with the merged rank.  A nest that already has that form, or a form that is unknown
  * here, stays as it is.
  *
- * This file looks at a nest and sorts its coordinates.  Its new shape is the first one that fits: tile, flatten,
+ * This file examines a nest and sorts its coordinates.  The nest's new shape is the first one that fits: tile, flatten,
  * coalesce. */
 #include "ir/passes/nest.h"
 
@@ -23,7 +23,7 @@ static bool match_loop(nest *n, ir_ref loop)
     return true;
 }
 
-/* The coordinate is the variable, or that and a constant. */
+/* The coordinate is the variable, or the variable plus a constant. */
 static bool match_coordinate(nest *n, uint32_t d)
 {
     const ir_func *f = n->f;
@@ -57,8 +57,8 @@ static bool match_nest(nest *n)
     return true;
 }
 
-/* Whether the load is at the stored coordinate and of a tensor as large, but for coordinates of size 1.  A smaller
- * one is only read where a select says so. */
+/* Whether the load is at the stored coordinate, of a tensor of the same size except for coordinates of size 1.  A
+ * smaller one is only read where a select allows it. */
 static bool at_store(const nest *n, ir_ref load)
 {
     const ir_tensor *t = &n->f->tensors[ir_at(n->f, load)->ref];
@@ -70,7 +70,7 @@ static bool at_store(const nest *n, ir_ref load)
     return true;
 }
 
-/* listed: in the order of what is seen; every operand of what is seen is. */
+/* listed: by position in seen, which contains the operands of its nodes. */
 static void add_root(nest *n, const ir_reach *seen, bool *listed, ir_ref r)
 {
     const uint32_t place = opjit_ir_reach_place(seen, r);
@@ -91,7 +91,7 @@ static bool find_uses(nest *n)
         f->failed = true;
         return false;
     }
-    n->regular = n->stages[ir_at(f, n->store)->ref] == 1; /* another stage may use a tensor in another way */
+    n->regular = n->stages[ir_at(f, n->store)->ref] == 1; /* another stage may use a tensor differently */
     for (uint32_t d = 0; d < n->rank; d++)
         n->regular = n->regular && n->offsets[d] == 0;
     for (uint32_t k = 0; k < seen.count; k++) {
@@ -112,7 +112,7 @@ static bool find_uses(nest *n)
 
 /* --- decide ----------------------------------------------------------------------------------------------------- */
 
-/* Outermost is what has the largest stride in the output; equal ones stay in order. */
+/* Sorts by the output's stride, the largest outermost; equal ones keep their order. */
 static void sort_loops(nest *n)
 {
     const uint32_t out = nest_output(n);
@@ -133,7 +133,7 @@ bool opjit_ir_nest_joins(const nest *n, uint32_t tensor, uint32_t a, uint32_t b)
            nest_stride(n, tensor, a) == whole;
 }
 
-/* Whether both coordinates are one in every tensor. */
+/* Whether every tensor's layout allows merging both coordinates. */
 static bool layouts_join(const nest *n, uint32_t a, uint32_t b)
 {
     bool join = n->regular && opjit_ir_nest_joins(n, nest_output(n), a, b);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.c - a stage that reduces columns: many of them side by side, so that neighbours are a vector's
- * lanes. Part of place.  A reduction with one lane whose elements lie far apart, while the next column is the next
- * element in memory, has a scratch row of results instead of an accumulator.  The reduced coordinate is walked
- * outside, ascending, and the columns inside, so that each column sees what its accumulator would have seen, in the
- * same order: from the identity on, in blocks of 4096 that are folded one after the other where that makes a
- * difference. A definition that runs along one dimension, while the next column is the next element, is the same
- * without a fold: what a column has is stored at each step. Not here: arg kinds, which stay with accumulators. */
+/* columns.c - a stage that reduces many columns side by side, so that neighbours are a vector's lanes.  Part of place.
+ * For a reduction with one lane whose elements lie far apart while the next column is the next element in memory: it
+ * uses a scratch row of results instead of an accumulator.  The reduced coordinate is the outer loop, ascending, and
+ * the columns are the inner one, so that each column sees what its accumulator would have seen, in the same order: from
+ * the identity on, in blocks of 4096 that are folded one after the other where that makes a difference.  A scan along
+ * one dimension, while the next column is the next element, is the same without a fold: each step stores its result.
+ * Not for arg kinds, which keep accumulators. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
 
 enum {
     PIECE_BYTES = 64 * 1024,
-    TILE_BYTES = 8 * 1024,   /* of the scratch row, which with what is read stays in the first cache */
-    MOST_BYTES = 256 * 1024, /* where no tile fits: of a row that is a single tile */
-    LEAST_BYTES = 512,       /* and of tiles that are all the iterations there are */
-    TASKS = 64,              /* as many as these are enough */
+    TILE_BYTES = 8 * 1024,   /* of the scratch row, which stays in the first cache together with what is read */
+    MOST_BYTES = 256 * 1024, /* if no tile fits: of a row that is a single tile */
+    LEAST_BYTES = 512,       /* of tiles that are the only iterations */
+    TASKS = 64,              /* enough parallel iterations */
     TILE_UNIT = 16,          /* elements */
-    FEWEST = 4,              /* columns that are worth it */
+    FEWEST = 4,              /* the fewest columns for which it pays */
     STREAM_BYTES =
-        1024 * 1024,    /* beyond, rows of these lengths that follow each other are best read one by one, as a */
-    STREAM_LEAST = 512, /* single stream */
+        1024 * 1024,    /* beyond this, consecutive rows of these lengths are read one by one, */
+    STREAM_LEAST = 512, /* as a single stream */
     STREAM_MOST = 4096,
     AT_ONCE = 4, /* steps of a column between a load and a store of its result */
 };
@@ -33,7 +33,7 @@ typedef struct column_stage {
     ir_node def;
     ir_tensor out;
     uint32_t dimension;                   /* of the columns */
-    int32_t along;                        /* dimension that a running sum goes along; -1: it is none */
+    int32_t along;                        /* dimension that a scan runs along; -1: not a scan */
     int64_t rows, tiles, columns, length; /* columns: of a tile; length: reduced elements */
     ir_ref at[9];                         /* the row's coordinates, 0 for the others */
     ir_ref first;                         /* column of the tile */
@@ -42,7 +42,7 @@ typedef struct column_stage {
 
 /* --- decide ------------------------------------------------------------------------------------------------------- */
 
-/* Whether what the definition itself reads of memory moves by 0 or 1 element from column to column. */
+/* Whether what the definition itself reads from memory moves by 0 or 1 element from column to column. */
 static bool reads_neighbours(const column_stage *s)
 {
     ir_func *f = s->f;
@@ -60,7 +60,7 @@ static bool reads_neighbours(const column_stage *s)
     return seen.nodes != NULL;
 }
 
-/* Columns of a tile: all of them, or a divisor; 0: there is none that is good. */
+/* The columns of a tile: all, or a divisor; 0: none fits. */
 static int64_t tile_of(int64_t columns, int64_t size, int64_t most)
 {
     if (columns * size <= most)
@@ -89,7 +89,7 @@ static bool plan(column_stage *s)
         s->rows *= (int32_t)d == s->along ? 1 : (int64_t)s->out.sizes[d];
     if (s->along >= (int32_t)s->dimension || all < FEWEST || all > INT64_MAX / size || s->length < 2)
         return false;
-    int64_t most = TILE_BYTES; /* of a single row tiles are what can run side by side */
+    int64_t most = TILE_BYTES; /* in a single row, tiles are what can run in parallel */
     if (s->rows == 1 && all * size / TASKS < most)
         most = all * size / TASKS > LEAST_BYTES ? all * size / TASKS : LEAST_BYTES;
     s->columns = tile_of(all, size, most);
@@ -111,7 +111,7 @@ static uint32_t scratch_row(column_stage *s)
     return opjit_ir_tensor(s->f, &row);
 }
 
-/* A loop in the list; *out: its block, still empty.  Gives the variable. */
+/* A loop in the list; *out: its empty block.  Returns the variable. */
 static ir_ref add_loop(column_stage *s, block *list, ir_ref lo, ir_ref hi, block *out)
 {
     const ir_ref loop = opjit_ir_for(s->f, lo, hi, 1);
@@ -130,7 +130,7 @@ static void store(column_stage *s, block *list, uint32_t tensor, ir_ref value, c
     opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
 }
 
-/* What a column is with one more value. */
+/* The column's value after one more. */
 static ir_ref step(column_stage *s, ir_ref before, ir_ref value)
 {
     return ir_expr2(s->f, ir_kind_op((ir_kind)s->def.kind), (ir_type)s->def.type, before, value);
@@ -144,7 +144,7 @@ static void add_identity(column_stage *s, block *list, uint32_t row)
     store(s, &inside, row, opjit_ir_const(s->f, (ir_type)s->def.type, bits), &j);
 }
 
-/* What is reduced in column j for k; around: loops outside of that over k. */
+/* The value that column j reduces for k; around: loops outside of the one over k. */
 static ir_ref value_at(column_stage *s, block *list, ir_ref k, ir_ref j)
 {
     ir_ref at[9];
@@ -155,7 +155,7 @@ static ir_ref value_at(column_stage *s, block *list, ir_ref k, ir_ref j)
     return opjit_ir_share(s->f, list, value);
 }
 
-/* For the loop's variable v in lo..hi: `steps` of every column, for k = first + v * steps and on. */
+/* For the loop's variable v in lo..hi: `steps` of every column, for k from first + v * steps on. */
 static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_ref first, int64_t steps)
 {
     ir_func *f = s->f;
@@ -177,7 +177,7 @@ static void add_rounds(column_stage *s, block *list, ir_ref lo, ir_ref hi, ir_re
     store(s, &of_j, s->row, sum, &j);
 }
 
-/* Whether rows that lie `step` elements apart are read from memory one after the other. */
+/* Whether rows `step` elements apart are read from memory one after the other. */
 static bool is_stream(const column_stage *s, uint32_t tensor, int64_t step)
 {
     const ir_tensor *t = &s->f->tensors[tensor];
@@ -185,9 +185,8 @@ static bool is_stream(const column_stage *s, uint32_t tensor, int64_t step)
     return t->bytes > STREAM_BYTES && step == s->columns && bytes > STREAM_LEAST && bytes < STREAM_MOST;
 }
 
-/* Whether several steps in a round are worth it: there is next to nothing to do with what is loaded once a step, so
- * that loading and storing the result takes half of the time, and nothing is lost of what the processor reads
- * ahead. */
+/* Whether several steps per round pay: there is little to do with the loaded values, so that one step per round would
+ * spend half of the time on loading and storing the result, and the processor's read-ahead does not suffer. */
 static bool takes_several(column_stage *s)
 {
     ir_func *f = s->f;
@@ -220,7 +219,7 @@ static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length
         add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
 }
 
-/* Block after block; the sum of no block is +0, and that of one never -0, so the first one needs no care. */
+/* Block after block.  The sum of no block is -0, so the first block needs no special case. */
 static void add_blocks(column_stage *s, block *list)
 {
     ir_func *f = s->f;
@@ -242,7 +241,7 @@ static void add_blocks(column_stage *s, block *list)
     store(s, &of_j, s->total, step(s, opjit_ir_load(f, s->total, &j), opjit_ir_load(f, s->row, &j)), &j);
 }
 
-/* Stores the element of the output, which reads the column's result and no other one. */
+/* Stores the element of the output, which reads the column's result and no other. */
 static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, const ir_ref *at)
 {
     ir_func *f = s->f;
@@ -264,7 +263,7 @@ static void add_output(column_stage *s, block *list, ir_ref result, ir_ref j, co
     source->row_value = 0;
 }
 
-/* Stores what a column has, in the definition's memory or as the output. */
+/* Stores a column's result, in the definition's memory or as the output. */
 static void add_result(column_stage *s, block *list, ir_ref result, ir_ref j)
 {
     ir_ref at[9];
@@ -276,7 +275,7 @@ static void add_result(column_stage *s, block *list, ir_ref result, ir_ref j)
         add_output(s, list, result, j, at);
 }
 
-/* One step of every column after the other, each of which is stored: after it, or before. */
+/* Does one step of every column after the other, and stores each: after it, or before. */
 static void add_running(column_stage *s, block *list)
 {
     ir_func *f = s->f;
@@ -320,7 +319,7 @@ static void add_tile(column_stage *s, block *list)
     add_result(s, &inside, result, j);
 }
 
-/* The coordinates before the columns' one of row p, and 0 behind it. */
+/* The coordinates of row p before the column's, and 0 after it. */
 static void set_rows(column_stage *s, ir_ref p)
 {
     ir_func *f = s->f;

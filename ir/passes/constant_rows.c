@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* constant_rows.c - parts of rows of scratch that are a constant: where a piece makes them that, loops that read the
- * row at their variable are cut there too, and have the constant in place of the load; what is then not read is not
- * stored. Part of split. */
+/* constant_rows.c - parts of rows of scratch that are constant.  Part of split.  Where a piece makes such a part, loops
+ * that read the row at their variable are cut there, too, and use the constant in place of the load; what is no longer
+ * read is not stored. */
 #include "ir/passes/split.h"
 
 ir_table opjit_ir_count_stores(ir_func *f, ir_ref stage)
@@ -21,7 +21,7 @@ void opjit_ir_note_known(stage_split *stage, ir_ref parent, ir_ref loop)
     const ir_func *f = stage->f;
     const ir_ref only = ir_only(f, ir_at(f, loop)->body);
     if (parent != stage->root || stage->known_count == MAX_KNOWN || only == 0 || ir_at(f, only)->op != IR_STORE ||
-        ir_at(f, only)->count != 2) /* the stage's own block: its bounds are known to all loops behind it */
+        ir_at(f, only)->count != 2) /* the stage's own block: its bounds are known to all later loops */
         return;
     const uint32_t tensor = ir_at(f, only)->ref;
     const ir_ref value = ir_operand(f, only, 0);
@@ -31,7 +31,7 @@ void opjit_ir_note_known(stage_split *stage, ir_ref parent, ir_ref loop)
             (known){ loop, ir_operand(f, loop, 0), ir_operand(f, loop, 1), value, tensor };
 }
 
-/* Whether the load is outside of the known part: in a loop that ends where it begins, or begins where it ends. */
+/* Whether the load is outside of the known part: its loop ends where that begins, or begins where that ends. */
 static bool reads_beside(const ir_func *f, ir_ref stage, const known *k, ir_ref load)
 {
     const ir_ref loop = opjit_ir_loop_of(f, ir_at(f, stage)->body, ir_operand(f, load, 0));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cut_reductions.c - few long reductions become many short ones: the blocks of 4096 that their order has anyway are a
- * definition of their own, whose elements can be made side by side, and what was reduced is a fold of these, one
- * after the other. The first step of place.  Every bit is what it was: a block starts at the identity as its
- * accumulator did, and what is folded first comes out as it went in, since no block of a sum is -0. Not here: arg
- * kinds, which would need the place of each block's value. */
+/* cut_reductions.c - makes many short reductions of few long ones: the blocks of 4096 that the order prescribes anyway
+ * become a definition of their own, whose elements can be computed in parallel, and the reduction becomes a fold of
+ * these, one after the other.  The first step of place.  The bits stay the same: a block starts at the identity, as its
+ * accumulator did, and the first one that is folded is unchanged, because no block of a sum is -0.  Not for arg kinds,
+ * which would need the index of each block's value. */
 #include "ir/passes/pass.h"
 
 enum {
-    MOST_ROWS = 16, /* with more of them rows are enough to do at a time */
+    MOST_ROWS = 16, /* with more rows, the rows are enough parallel work */
     LEAST_LENGTH = 16 * IR_REDUCE_BLOCK,
-    LEAST_BYTES = 256 * 1024, /* shorter rows stay in the second cache, where what follows wants them */
+    LEAST_BYTES = 256 * 1024, /* shorter rows stay in the second cache, where later stages want them */
 };
 
 typedef struct cutter {
@@ -18,7 +18,7 @@ typedef struct cutter {
     ir_node node;
     uint32_t free; /* a dimension of one element, which becomes that of the blocks */
     uint64_t length;
-    block list; /* the function's definitions, made anew */
+    block list; /* the function's definitions, rebuilt */
 } cutter;
 
 static bool is_long(cutter *c)
@@ -39,7 +39,7 @@ static bool is_long(cutter *c)
            c->length > LEAST_BYTES / opjit_ir_type_size(t->type);
 }
 
-/* A tensor as the definition's, with `blocks` elements in the free dimension. */
+/* Declares a tensor like the definition's, with `blocks` elements in the free dimension. */
 static uint32_t declare(cutter *c, uint64_t blocks)
 {
     const ir_tensor *like = &c->f->tensors[c->node.ref];
@@ -53,8 +53,8 @@ static uint32_t declare(cutter *c, uint64_t blocks)
     return opjit_ir_tensor(c->f, &t);
 }
 
-/* Adds a reduction of `length` values of the definition, number `first` and on, for each of `blocks` blocks.  Gives its
- * tensor. */
+/* Adds a reduction of `length` values of the definition, from number `first` on, for each of `blocks` blocks.  Returns
+ * its tensor. */
 static uint32_t add_part(cutter *c, uint64_t blocks, uint64_t first, uint64_t length)
 {
     ir_func *f = c->f;
@@ -73,7 +73,7 @@ static uint32_t add_part(cutter *c, uint64_t blocks, uint64_t first, uint64_t le
     return tensor;
 }
 
-/* The element of the tensor at the coordinates of `of`, but for the free one. */
+/* The element of the tensor at the coordinates of `of`, except in the free dimension. */
 static ir_ref load(cutter *c, uint32_t tensor, ir_ref of, ir_ref at_free)
 {
     ir_ref at[8] = { 0 };
@@ -82,7 +82,7 @@ static ir_ref load(cutter *c, uint32_t tensor, ir_ref of, ir_ref at_free)
     return opjit_ir_load(c->f, tensor, at);
 }
 
-/* The definition is its blocks, a fold of them, and what is left behind the last whole block. */
+/* Replaces the definition by its blocks, a fold of them, and what remains after the last whole block. */
 static void cut(cutter *c)
 {
     ir_func *f = c->f;

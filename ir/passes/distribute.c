@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distribute.c - loops whose iterations go round the threads of a team, and accumulators whose lanes they have.  Part
- * of grid. */
+/* distribute.c - distributes loops over the threads of a team, and the lanes of accumulators with them.  Part of
+ * grid. */
 #include "ir/passes/grid.h"
 
 /* --- which loops -------------------------------------------------------------------------------------------------- */
@@ -13,7 +13,7 @@ static bool has_loop(const ir_func *f, ir_ref first)
     return false;
 }
 
-/* The statement in the list or below it that is `what`. */
+/* Whether `what` is in the list or below it. */
 static bool contains(const ir_func *f, ir_ref first, ir_ref what)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
@@ -22,7 +22,7 @@ static bool contains(const ir_func *f, ir_ref first, ir_ref what)
     return false;
 }
 
-/* Whether the expression moves with a loop of the list or below it. */
+/* Whether the expression changes with a loop of the list or below it. */
 static bool moves_inside(const ir_func *f, ir_ref first, ir_ref expr)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
@@ -32,8 +32,8 @@ static bool moves_inside(const ir_func *f, ir_ref first, ir_ref expr)
     return false;
 }
 
-/* Whether the store puts other elements in other iterations: some coordinate moves with the variable and with nothing
- * else that moves in the loop. */
+/* Whether different iterations store different elements: some coordinate moves with the variable and with nothing else
+ * that changes in the loop. */
 static bool stores_apart(ir_func *f, ir_ref loop, ir_ref store)
 {
     const ir_ref var = ir_at(f, loop)->ref;
@@ -59,7 +59,7 @@ static bool reads_own(ir_func *f, ir_ref block_first, ir_ref load)
     return false;
 }
 
-/* The tensor's memory, and whether the list or anything below it stores there. */
+/* Whether the list or anything below it stores to the tensor's memory. */
 static bool stores_to(const ir_func *f, ir_ref first, uint32_t root)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
@@ -73,7 +73,7 @@ static bool distributes_block(ir_func *f, ir_ref loop, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
         const ir_node n = *ir_at(f, s);
-        /* Elements of outputs and temps are stored once, by whatever iteration: V6, V7. */
+        /* Elements of outputs and temps are stored once, by any iteration: V6, V7. */
         if (n.op == IR_STORE && f->tensors[n.ref].role == IR_SCRATCH && !stores_apart(f, loop, s))
             return false;
         const bool own = n.op == IR_UPD && contains(f, ir_at(f, loop)->body, n.ref);
@@ -85,7 +85,7 @@ static bool distributes_block(ir_func *f, ir_ref loop, ir_ref first)
     return true;
 }
 
-/* Whether the loop's iterations can go to any thread, each at any time. */
+/* Whether any thread may run any of the loop's iterations at any time. */
 static bool distributes(ir_func *f, ir_ref loop)
 {
     const ir_ref body = ir_at(f, loop)->body;
@@ -105,7 +105,7 @@ static bool distributes(ir_func *f, ir_ref loop)
     return true;
 }
 
-/* The innermost loops that can be; *found: there are some in the list. */
+/* Marks the innermost loops that can be; *found: the list has some. */
 static bool mark_distributed(ir_func *f, ir_ref first)
 {
     bool found = false;
@@ -127,8 +127,8 @@ static bool mark_distributed(ir_func *f, ir_ref first)
 
 typedef struct acc_use {
     ir_ref acc;
-    bool distributed, alike; /* updated in loops that are distributed; in others */
-    bool read_apart;    /* read where threads are not together */
+    bool distributed, alike; /* updated in distributed loops; in others */
+    bool read_apart;    /* read where threads are apart */
 } acc_use;
 
 /* around: the distributed loop around the list, 0: none. */
@@ -147,7 +147,7 @@ static void find_uses(ir_func *f, ir_ref first, ir_ref around, acc_use *use)
     }
 }
 
-/* Takes the mark of the list's loops that update the accumulator. */
+/* Removes the mark from the list's loops that update the accumulator. */
 static void join(ir_func *f, ir_ref first, ir_ref acc)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
@@ -160,7 +160,7 @@ static void join(ir_func *f, ir_ref first, ir_ref acc)
     }
 }
 
-/* Whether the accumulator stands in a distributed loop: it is one thread's. */
+/* Whether the accumulator is inside a distributed loop: it belongs to one thread. */
 static bool is_private(const ir_func *f, ir_ref first, ir_ref acc)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
@@ -170,8 +170,8 @@ static bool is_private(const ir_func *f, ir_ref first, ir_ref acc)
     return false;
 }
 
-/* An accumulator is the team's, lane by lane, or the same in all threads.  Whether one of the list or below it was not,
- * and its loops are joined now: they may update others, too. */
+/* An accumulator belongs to the team, lane by lane, or is the same in all threads.  Returns whether one of the list or
+ * below it was neither, so that its loops were joined: they may update others, too. */
 static bool settle_accumulator(ir_func *f, ir_ref body, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {

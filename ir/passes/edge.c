@@ -3,7 +3,7 @@
  * begin and end.  schedule.c makes the loops. */
 #include "ir/passes/schedule.h"
 
-enum { EDGE_LINES = 16, TEAM_LINES = 4 }; /* in the shortest row that has edges; on a GPU */
+enum { EDGE_LINES = 16, TEAM_LINES = 4 }; /* of the shortest row that has edges; on a GPU */
 
 ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c)
 {
@@ -15,8 +15,8 @@ int64_t opjit_ir_chain_line(const scheduler *s, const chain *c)
     return IR_LINE / opjit_ir_type_size(s->f->tensors[ir_at(s->f, opjit_ir_chain_store(s->f, c))->ref].type);
 }
 
-/* Whether everything that the loop loads is there for the whole row: at the store's own coordinate, or at the same
- * one. */
+/* Whether everything that the loop loads is available for the whole row: at the store's own coordinate, or at a
+ * constant one. */
 static bool loads_whole_row(ir_func *f, ir_ref loop)
 {
     const ir_ref store = ir_only(f, ir_at(f, loop)->body), var = ir_at(f, loop)->ref;
@@ -93,7 +93,7 @@ bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c)
     const bool may = s->threads ? !c->math : s->beyond_caches;
     return may && !rows_are_aligned(s, t) && t->role == IR_OUT &&
            opjit_ir_at_least(s->f, c->bounds[0], c->bounds[c->count], lines * opjit_ir_chain_line(s, c)) &&
-           opjit_ir_chain_repeats(s, c) && /* and what is left of a row is hard to prove: */
+           opjit_ir_chain_repeats(s, c) && /* and what remains of a row is hard to prove: */
            (ir_is_index_const(s->f, c->bounds[0]) || opjit_ir_chain_touches(s, c));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expand.c - math ops become the sequences of simpler ops that eval/math*.c define. Needs: scheduled loop form,
- * whose loops around one store schedule has already seen.  Leaves: no math op.  What a sequence reads more than
- * once is in lets before the statement, so that the function stays a tree of text.
+/* expand.c - replaces math ops by the sequences of simpler ops that eval/math*.c define.  Needs: scheduled loop form,
+ * because schedule looks at loops around one store.  Leaves: no math op.  What a sequence reads more than once is in
+ * lets before the statement, so that the function's text stays a tree.
  *
- * A select evaluates one arm, a let is evaluated always: loads that feed math in an arm, and that only the select
+ * A select evaluates one arm, but a let is always evaluated: loads that feed math in an arm, and that only the select
  * keeps in bounds, get clamped coordinates, which change nothing where the arm is chosen. */
 #include "ir/eval/math.h"
 #include "ir/passes/pass.h"
@@ -17,10 +17,10 @@ typedef struct expander {
     bool changed;
 } expander;
 
-/* What is known of a node that one statement operand reads. */
+/* Facts about a node that a statement's operand reads. */
 typedef struct tree_node {
-    bool always, feeds; /* evaluated whatever selects choose; operand of math, however deep */
-    ir_ref made;        /* what takes its place; 0: itself */
+    bool always, feeds; /* evaluated whatever selects choose; operand of math, at any depth */
+    ir_ref made;        /* what replaces it; 0: itself */
 } tree_node;
 typedef struct operand_tree {
     ir_reach seen;
@@ -71,7 +71,7 @@ static ir_ref emit_step(expander *e, const ir_ref *nodes, uint32_t i, const ir_r
     return opjit_ir_expr(e->f, (ir_op)step->op, (ir_type)step->type, step->count, operands);
 }
 
-/* 0, less, or a NaN, whatever it is made of: -|x|, or the lesser of something and 0. */
+/* Whether it is at most 0, or a NaN, by its form: -|x|, or the minimum of something and 0. */
 static bool is_at_most_zero(const ir_func *f, ir_ref x)
 {
     const ir_node *n = ir_at(f, x);
@@ -87,7 +87,7 @@ static bool is_at_most_zero(const ir_func *f, ir_ref x)
     return false;
 }
 
-/* The sequence for op of args; the steps that have several readers are named. */
+/* The sequence for op of args; steps with several readers are named. */
 static opjit_status expand(expander *e, ir_op op, const ir_ref *args, ir_ref *out)
 {
     math m = { .steps = e->steps, .capacity = MATH_STEPS, .below = op == IR_EXP && is_at_most_zero(e->f, args[0]) };
@@ -127,7 +127,7 @@ static bool look_at(ir_func *f, ir_ref root, operand_tree *t)
     }
     bool found = false;
     in_tree(t, root)->always = true;
-    for (uint32_t k = t->seen.count; k-- > 0;) { /* operands are older than what uses them */
+    for (uint32_t k = t->seen.count; k-- > 0;) { /* operands are older than their users */
         const ir_ref r = t->seen.nodes[k];
         const ir_node *n = ir_at(f, r);
         const bool math_op = is_math(f, r);

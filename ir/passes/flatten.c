@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flatten.c - small matrices as blocks of whole vectors.
- * Part of collapse: gets its nest and gives the stages that take its place.
+/* flatten.c - small matrices as blocks of whole vectors.  Part of collapse: takes its nest and returns the stages that
+ * replace it.
  *
  * Rows shorter than a line, stored one by one, are mostly remainders.  Where the output's inner coordinates are one run
- * of memory, the run is cut into blocks of `length` elements and a loop over constant bounds stores one, element e
- * of it with the coordinates idiv(e, c) and imod(e, c): with these bounds code generation knows them for every lane.
+ * of memory, the run is cut into blocks of `length` elements, and a loop with constant bounds stores a block, element e
+ * of it with the coordinates idiv(e, c) and imod(e, c): because of these bounds code generation knows them for every
+ * lane.
  *
- * free   what is computed repeats: no coordinate outside of the run's last `period` elements is used (a batch of small
- *        matrices, or a matrix that is small as a whole).  A block is some periods, all blocks are alike.
- * rows   it depends on the row too: a block is `rows` rows, and row `rows * p + idiv(e, period)` moves with block p.
+ * free   the values repeat: they depend on no coordinate outside of the run's last `period` elements (a batch of small
+ *        matrices, or a matrix that is small as a whole).  A block is some periods, and all blocks are alike.
+ * rows   they depend on the row, too: a block is `rows` rows, and row `rows * p + idiv(e, period)` moves with block p.
  *
- * A comparison becomes V(e) REL I(p), with I clamped to where V is, so that any lane can hold it; I is in a let. */
+ * A comparison becomes V(e) REL I(p), with I clamped to the range of V, so that any lane can hold it; I is in a let. */
 #include "ir/passes/nest.h"
 
 enum {
-    BLOCK_VECTORS = 32, /* that a block is made of where it can be chosen: enough to hide the loop around it */
+    BLOCK_VECTORS = 32, /* per block, if there is a choice: enough to hide the enclosing loop */
     FEWER_VECTORS = 8,  /* where conditions are computed: these take far longer to compile than constants */
-    MOST_VECTORS = 64,  /* of a block: all of them are code */
-    LEAST_VECTOR = 16,  /* bytes, where no target is given */
+    MOST_VECTORS = 64,  /* per block: all of them are code */
+    LEAST_VECTOR = 16,  /* bytes, without a target */
 };
 
 typedef struct flat {
     nest *n;
     uint32_t first; /* position from which on the output is one run */
-    uint32_t cut;   /* position from which on coordinates are e's; rows: those of position cut - 1 are p's and e's */
+    uint32_t cut;   /* first position whose coordinate depends on e; rows: that of cut - 1 depends on p and e */
     bool by_rows;
-    bool computed;                             /* conditions are not constants: they depend on parameters */
+    bool computed;                             /* conditions are not constants, but depend on parameters */
     bool single;                               /* an input repeats with the period, so a block is one period */
-    int64_t run, period, length, blocks, rest; /* elements, but for blocks */
+    int64_t run, period, length, blocks, rest; /* elements, except blocks */
     int64_t unit, vector;                      /* elements of a line and of a vector */
     ir_ref p, e;                               /* block and element */
-    block body;                                /* of the stage that is made */
+    block body;                                /* of the new stage */
 } flat;
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -61,8 +62,8 @@ static bool difference(const nest *n, ir_ref comparison, ir_affine *rest, int64_
            opjit_ir_nest_factors(n, rest, factors);
 }
 
-/* Marks the positions that comparisons depend on, and whether on parameters too; false where an index is used in any
- * other way. */
+/* Marks the positions that comparisons depend on, and whether they depend on parameters, too; false: an index is used
+ * in another way. */
 static bool find_used(const nest *n, const ir_reach *seen, bool used[NEST_RANK], bool *computed)
 {
     const ir_func *f = n->f;
@@ -125,7 +126,7 @@ static bool set_blocks(flat *s, int64_t length)
     s->length = length;
     s->blocks = s->run / length;
     s->rest = s->run % length;
-    return s->rest == 0 || s->first == 0; /* what is left is a stage of its own */
+    return s->rest == 0 || s->first == 0; /* the rest is a stage of its own */
 }
 
 static bool plan_free(flat *s, const bool used[NEST_RANK])
@@ -147,7 +148,7 @@ static bool plan_free(flat *s, const bool used[NEST_RANK])
     return set_blocks(s, length) || set_blocks(s, s->period);
 }
 
-/* Rows of whole lines, or of whole vectors, that divide the rows there are; else lines with a rest. */
+/* Rows of whole lines, or of whole vectors, that divide the number of rows; otherwise lines with a rest. */
 static bool plan_rows(flat *s)
 {
     const nest *n = s->n;
@@ -197,7 +198,7 @@ static ir_ref digit(ir_func *f, ir_ref of, int64_t below, int64_t extent)
     return extent == 0 ? high : ir_make2(f, IR_IMOD, IR_INDEX, high, opjit_ir_index(f, extent));
 }
 
-/* What block p holds of position i before the cut, and of those up to end joined with it. */
+/* The part of position i before the cut that block p holds, and of those up to end merged with it. */
 static ir_ref block_digit(const flat *s, uint32_t i, uint32_t end)
 {
     ir_func *f = s->n->f;
@@ -209,7 +210,7 @@ static ir_ref block_digit(const flat *s, uint32_t i, uint32_t end)
         return ir_make2(f, IR_IMUL, IR_INDEX, row, opjit_ir_index(f, s->length / s->period));
     }
     if (end < outer && !checked_muli(below, opjit_ir_nest_extent(s->n, end, outer), &below))
-        return 0; /* of sizes of one tensor: cannot be */
+        return 0; /* can't be: sizes of one tensor */
     return digit(f, s->p, below, i == 0 ? 0 : opjit_ir_nest_extent(s->n, i, end));
 }
 
@@ -241,7 +242,7 @@ static void map_comparison(flat *s, ir_map *map, ir_ref r)
     ok = rest != 0 && opjit_ir_affine_add(f, &negative, rest, -1);
     const ir_ref element = ok ? opjit_ir_affine_build(f, &of_element) : 0;
     if (element == 0) {
-        f->failed = true; /* as many terms as there were, and sums of numbers below 2^33: cannot be */
+        f->failed = true; /* can't be: as many terms as before, and sums of numbers below 2^33 */
         return;
     }
     const ir_interval range = opjit_ir_interval(f, element);
@@ -260,7 +261,7 @@ static void add_dimension(ir_tensor *t, int64_t size, uint64_t stride)
     t->strides[t->rank++] = size == 1 ? 0 : stride;
 }
 
-/* The outer coordinates as they are merged, then blocks and their elements; where there is a rest, one run. */
+/* Declares the outer coordinates as merged, then blocks and their elements; if there is a rest, one run. */
 static void set_layout(const flat *s, uint32_t tensor)
 {
     const nest *n = s->n;
@@ -314,7 +315,7 @@ static void set_coordinates(const flat *s, ir_ref at[NEST_RANK])
     at[0] = ir_make2(f, IR_IADD, IR_INDEX, begin, s->e);
 }
 
-/* A stage of `blocks` blocks from number `begin` on, of `length` elements each; begin: 0, or blocks is 1. */
+/* A stage of `blocks` blocks from number `begin` on, of `length` elements each; begin is 0, or blocks is 1. */
 static void add_stage(flat *s, block *stages, const ir_reach *seen, int64_t begin, int64_t blocks, int64_t length)
 {
     const nest *n = s->n;

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold.c - constants, bool algebra, index identities, comparisons that intervals decide: opjit_ir_make on every
- * expression of the function.
- * Needs: any form.  Leaves: the same statements with the simplest operands; so a bound that no coordinate reaches, such
- * as INT32_MIN, is gone.  Definitions that nothing reads any more go with what read them.  An output that is a
- * sequence of floats whose bits no longer change from some element on, as where it overflows, is a select between the
- * sequence and that constant, or the constant alone. */
+/* fold.c - constants, bool algebra, index identities, comparisons that intervals decide: applies opjit_ir_make to every
+ * expression of the function.  Needs: any form.  Leaves: the same statements with the simplest operands; so a bound
+ * that no coordinate reaches, such as INT32_MIN, is gone.  Removes definitions that nothing reads.  An output that is a
+ * sequence of floats whose bits no longer change from some element on, for example because it overflows, becomes a
+ * select between the sequence and that constant, or the constant alone. */
 #include "ir/passes/pass.h"
 
 enum {
     CHAIN_NODES = 4,   /* cast, sum, product, elem */
-    LEAST_REST = 1024, /* so many elements of one value are worth another loop, */
-    LEAST_SHARE = 8,   /* if there is one for so many others */
+    LEAST_REST = 1024, /* this many elements of one value are worth another loop, */
+    LEAST_SHARE = 8,   /* if they are at least one in this many */
 };
 static const int64_t INDEX_LIMIT = (int64_t)1 << 60;
 
 /* --- sequences that come to rest -------------------------------------------------------------------------------- */
 
-/* A value that constants and one index make: elem of it, at most one product or fma, sums and casts between floats.
- * It is monotone, but that it may be NaN for 0 (times inf), and up to or from some index on (inf - inf); it isn't NaN
- * on both sides of a number, so where two elements are the same, all between them are. */
+/* A value made of constants and one index: elem of it, at most one product or fma, sums and casts between floats.  It
+ * is monotone, except that it may be NaN for 0 (times inf), and up to or from some index on (inf - inf).  It isn't NaN
+ * on both sides of a number, so where two elements are equal, all between them are. */
 typedef struct chain {
     ir_ref nodes[CHAIN_NODES]; /* the value first, elem last */
     uint32_t count;
     ir_ref index;
 } chain;
 
-/* The operand that is no constant; 0: there are none or several, or the op is none of a chain's. */
+/* The operand that is not constant; 0: there are none or several, or the op is not one of a chain's. */
 static ir_ref chain_link(const ir_func *f, ir_ref r)
 {
     const ir_node *n = ir_at(f, r);
@@ -38,7 +37,7 @@ static ir_ref chain_link(const ir_func *f, ir_ref r)
         const ir_ref operand = ir_operand(f, r, i);
         if (ir_at(f, operand)->op == IR_CONST)
             continue;
-        if (link != 0 || i == 2) /* an fma's product is to be a sequence, not its sum alone */
+        if (link != 0 || i == 2) /* an fma's product must be a sequence, not only its sum */
             return 0;
         link = operand;
     }
@@ -80,7 +79,7 @@ static uint64_t chain_bits(const ir_func *f, const chain *c, int64_t index)
     return bits;
 }
 
-/* The index nearest to `from` from which on, up to `to`, the value is what it is there. */
+/* The index nearest to `from` from which on, up to `to`, the value is constant. */
 static int64_t rest_begin(const ir_func *f, const chain *c, int64_t from, int64_t to)
 {
     const uint64_t bits = chain_bits(f, c, to);
@@ -94,7 +93,7 @@ static int64_t rest_begin(const ir_func *f, const chain *c, int64_t from, int64_
     return from;
 }
 
-/* The value of an output with its rest, at the high or at the low end of its indices, as a constant; 0: it has none. */
+/* The value of an output with its constant part, at the high or the low end of its indices; 0: it has none. */
 static ir_ref with_rest(ir_func *f, ir_ref value, bool may_cut)
 {
     chain c;
@@ -151,7 +150,7 @@ static void mark_read(ir_func *f, ir_ref statement, uint8_t *read, uint32_t *see
     }
 }
 
-/* From the last statement to the first: readers come after what they read. */
+/* From the last statement to the first, because readers come after what they read. */
 static bool remove_unread(ir_func *f)
 {
     uint32_t count = 0, at = 0;

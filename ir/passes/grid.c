@@ -20,7 +20,7 @@ static bool updates(const ir_func *f, ir_ref first)
     return false;
 }
 
-/* Whether every vector of the loop is stored whole: it begins where one of memory does, as `store nt` says. */
+/* Whether every vector of the loop is stored whole: it begins where memory has a whole vector, as `store nt` says. */
 static bool stores_whole(gridder *g, ir_ref loop)
 {
     ir_func *f = g->f;
@@ -53,7 +53,7 @@ static void set_attributes(gridder *g, ir_ref first)
         g->any = g->any || is_distributed;
         if (!is_distributed || updates(f, n->body) || (n->vec > 1 && !stores_whole(g, s)))
             f->nodes[s].vec = 0;
-        n = &f->nodes[s]; /* what looks at it may have added nodes */
+        n = &f->nodes[s]; /* a query may have added nodes */
         if (!is_distributed)
             n->unroll = 0;
         n->flags &= IR_FOR_DISTRIBUTE;
@@ -61,7 +61,8 @@ static void set_attributes(gridder *g, ir_ref first)
     }
 }
 
-/* Whether the threads of a team meet: in the list, or below it, a sync or an accumulator that is all theirs. */
+/* Whether the threads of a team communicate: by a sync in the list or below it, or by an accumulator of the whole
+ * team. */
 static bool meet(const ir_func *f, ir_ref first)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)

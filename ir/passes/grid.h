@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid.h - what grid.c, distribute.c and sync.c share. */
+/* grid.h - shared by grid.c, distribute.c and sync.c. */
 #ifndef OPJIT_IR_PASSES_GRID_H
 #define OPJIT_IR_PASSES_GRID_H
 
@@ -12,7 +12,7 @@ typedef struct gridder {
     uint64_t once; /* tensors whose elements are stored once, as bits like those of touched */
 } gridder;
 
-/* distribute.c: marks the innermost loops of the stage whose iterations can go to any thread. */
+/* distribute.c: marks the innermost loops of the stage whose iterations any thread may run. */
 void opjit_ir_distribute(ir_func *f, ir_ref stage);
 /* sync.c: puts syncs where threads of a team touch what others store. */
 void opjit_ir_add_syncs(gridder *g, ir_ref stage);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_rows.c - which definitions and outputs one stage can make row by row: those that follow each other and have the
- * same rows, a reduction among them.  Part of place; rows.c writes the stage. */
+/* group_rows.c - finds definitions and outputs that one stage can make row by row: those that follow each other and
+ * have the same rows, a reduction among them.  Part of place; rows.c writes the stage. */
 #include "ir/passes/place.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@ enum {
     MOST_ROW_LOOPS = 16,         /* of a stage over rows: some become two or three, and rule V16 allows 24 */
 };
 
-/* Elements of a row of the root, which has `rows` leading coordinates: what it reduces, or its last dimension. */
+/* Whether the root, with `rows` leading coordinates, fits the group; *length: elements of its row, which it reduces or
+ * which are its last dimension. */
 static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length)
 {
     const ir_node *n = ir_at(f, statement);
@@ -30,7 +31,7 @@ static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first
     return true;
 }
 
-/* Loops that make a member's row: a long reduction is made of blocks, and of what is behind the last one. */
+/* Loops that make a member's row: a long reduction consists of blocks, and of what remains after the last one. */
 static uint32_t loops_of(const ir_func *f, ir_ref statement)
 {
     const ir_node *n = ir_at(f, statement);
@@ -40,14 +41,14 @@ static uint32_t loops_of(const ir_func *f, ir_ref statement)
     return ir_index_value(f, ir_operand(f, statement, n->count - 1)) > IR_REDUCE_BLOCK ? 3 : 1;
 }
 
-/* Whether the item has to be stored where a group ends before item number `end`. */
+/* Whether the item must be stored if a group ends before item number `end`. */
 static bool leaves(const ir_func *f, const item *x, uint32_t end)
 {
     return ir_at(f, x->statement)->op == IR_YIELD || x->last_root >= end;
 }
 
-/* How many of a group that is cut short had better be one: not less than half of it, so that the fewest elements of a
- * row go from it to the rest by way of memory. */
+/* How many members a group that must be cut short should have: at least half of those that fit, so that the fewest
+ * elements per row pass through memory. */
 static uint32_t best_cut(const placer *p, const uint32_t *ends, uint32_t first, uint32_t count)
 {
     const ir_func *f = p->f;
@@ -68,7 +69,7 @@ static uint32_t best_cut(const placer *p, const uint32_t *ends, uint32_t first, 
     return best;
 }
 
-/* What one more root would make of the group: whether it fits it in rows, and in size. */
+/* Whether one more root fits the group in its rows and in size. */
 static bool joins(const placer *p, ir_ref statement, const ir_tensor *first, int64_t *length, uint32_t *loops,
                   uint64_t *bytes, bool *full)
 {
@@ -83,8 +84,8 @@ static bool joins(const placer *p, ir_ref statement, const ir_tensor *first, int
     return !*full;
 }
 
-/* At most `most` roots from number `first` on that one stage can make row by row: of the same rows, one of them a
- * reduction. Gives the item after the last of them; `first` where there is no group. */
+/* Finds at most `most` roots from number `first` on that one stage can make row by row: with the same rows, one of them
+ * a reduction.  Returns the item after the last of them; `first` if there is no group. */
 static uint32_t find_group(const placer *p, uint32_t first, uint32_t most, place_rows_of *out)
 {
     const ir_func *f = p->f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hoist.c - what is the same in every iteration of a loop, and lets for it before the loop.  Part of split. */
+/* hoist.c - finds what is the same in every iteration of a loop, and makes lets for it before the loop.  Part of
+ * split. */
 #include "ir/passes/split.h"
 
 /* Marks the statements of the list and below, and the variables of loops among them. */
@@ -39,7 +40,7 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
     return !f->failed;
 }
 
-/* They load nothing, so they may be computed where the loop would not. */
+/* These values load nothing, so they may be computed where the loop would not. */
 bool opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
 {
     ir_map map = { 0 };
@@ -50,7 +51,7 @@ bool opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
     for (uint32_t k = b.seen.count; k-- > 0;) {
         const ir_ref r = b.seen.nodes[k];
         if (ir_is_pure(f, r) && !b.variant[k])
-            continue; /* not in the loop, or part of something that goes out as a whole */
+            continue; /* not in the loop, or part of something that moves out as a whole */
         for (uint32_t i = 0; i < ir_at(f, r)->count; i++) {
             const ir_ref part = ir_operand(f, r, i);
             if (is_variant(&b, part) || ir_at(f, part)->count == 0 || ir_at(f, part)->type == IR_INDEX)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inline.c - values with the definitions that they read written in their place. A definition read at some
- * coordinates is an instance; a node in an instance is written once.  The work is linear in what is written and
- * does not recurse: chains of a thousand definitions are usual.  Equal nodes are one node, so that different
- * readers of one element share it. */
+/* inline.c - writes values with the definitions that they read in place.  A definition read at certain coordinates is
+ * an instance; a node in an instance is written once.  The work is linear in what is written and does not recurse:
+ * chains of a thousand definitions are usual.  Equal nodes are one node, so that different readers of one element share
+ * it. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
 
 struct inline_instance {
     ir_ref def;
-    uint32_t next; /* another one with the same hash, + 1 */
+    uint32_t next; /* the next one with the same hash, + 1 */
     uint32_t count;
     const ir_ref *at; /* in place of the variables */
 };
@@ -23,7 +23,7 @@ static bool equal_nodes(const ir_func *f, ir_ref a, ir_ref b)
            memcmp(&f->operands[x->first], &f->operands[y->first], x->count * sizeof(ir_ref)) == 0;
 }
 
-/* r, or the node like it that there is already. */
+/* r, or an existing node like it. */
 static ir_ref unique(inliner *in, ir_ref r)
 {
     const ir_func *f = in->f;
@@ -42,7 +42,7 @@ static ir_ref unique(inliner *in, ir_ref r)
     return r;
 }
 
-/* The same for what was made just now, nodes from `first` on, and their operands. */
+/* The same for new nodes, from `first` on, and their operands. */
 static ir_ref unique_tree(inliner *in, ir_ref r, ir_ref first)
 {
     ir_func *f = in->f;
@@ -114,7 +114,7 @@ static ir_ref written(const inliner *in, uint32_t instance, ir_ref node)
     return opjit_ir_table_get(&in->memo, (uint64_t)instance << 32 | node);
 }
 
-/* The variable of a dimension of one element as what it is. */
+/* The variable of a dimension of one element as its value. */
 static ir_ref single_value(ir_func *f, ir_ref r)
 {
     if (ir_at(f, r)->op != IR_VAR)
@@ -134,13 +134,13 @@ static uint32_t instance_read(inliner *in, ir_ref load, const ir_ref *coordinate
     if (tensor == root)
         memcpy(at, coordinates, f->tensors[root].rank * sizeof *at);
     else if (!opjit_ir_view_coordinates(f, tensor, coordinates, at, &divided))
-        f->failed = true; /* place asked before */
+        f->failed = true; /* place has checked this */
     for (uint32_t d = 0; d < f->tensors[root].rank && !f->failed; d++)
         at[d] = f->tensors[root].sizes[d] == 1 ? unique(in, opjit_ir_index(f, 0)) : unique_tree(in, at[d], first);
     return f->failed ? 0 : instance_of(in, in->sources[root].def, f->tensors[root].rank, at);
 }
 
-/* What a row of the same stage has at these coordinates; 0: the tensor has no row there. */
+/* The element that a row of the same stage has at these coordinates; 0: the tensor has no row there. */
 static ir_ref load_row(inliner *in, uint32_t tensor, const ir_ref *at)
 {
     ir_func *f = in->f;
@@ -155,8 +155,8 @@ static ir_ref load_row(inliner *in, uint32_t tensor, const ir_ref *at)
     return opjit_ir_load(f, s->scratch, &at[f->tensors[tensor].rank - 1]);
 }
 
-/* A load, whose coordinates are written: of memory, or the value of a definition, which may have to be written
- * first (0). */
+/* A load whose coordinates are written: from memory, or the value of a definition, which may have to be written first
+ * (0). */
 static ir_ref write_load(inliner *in, uint32_t reader, ir_ref load, const ir_ref *coordinates)
 {
     ir_func *f = in->f;
@@ -185,7 +185,7 @@ static ir_ref write_load(inliner *in, uint32_t reader, ir_ref load, const ir_ref
     return known;
 }
 
-/* The node in the instance; 0 where something had to be put on the stack first. */
+/* The node in the instance; 0: something had to be pushed on the stack first. */
 static ir_ref write_node(inliner *in, uint32_t instance, ir_ref r)
 {
     ir_func *f = in->f;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* materialize.c - which definitions get memory.  Part of place.
+/* materialize.c - decides which definitions get memory.  Part of place.
  *
- * A definition is computed where it is read if that happens once an element (at the reader's own coordinates, for all
+ * A definition is computed where it is read if that happens once per element (at the reader's own coordinates, for all
  * of its readers), or if it is cheap.  It gets memory (a temp, written by a stage before its readers') where it is
- * dear and read at several places, or read again by each row of a larger reader, or seen through a view whose
+ * costly and read at several places, or read again by each row of a larger reader, or seen through a view whose
  * coordinates are no function of its own. */
 #include "ir/passes/place.h"
 
@@ -13,7 +13,7 @@ enum {
     CHEAP = 12,         /* operations on elements that may be computed again */
     MAX_INSTANCES = 32, /* of a cheap definition in all stages */
     MAX_WEIGHT = 1000000,
-    MAX_UNSAFE = 200, /* weight of a value that may only be computed under a select, so can't be shared by lets */
+    MAX_UNSAFE = 200, /* weight of a value that may only be computed under a select, so that lets can't share it */
 };
 
 /* --- what an item reads ----------------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static site *new_site(placer *p)
     return &p->sites[p->site_count++];
 }
 
-/* Whether the load is at the item's own coordinates, but for dimensions of one element. */
+/* Whether the load is at the item's own coordinates, except in dimensions of one element. */
 static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref], *own = &f->tensors[ir_at(f, statement)->ref];
@@ -53,8 +53,8 @@ static bool at_own(const ir_func *f, ir_ref statement, ir_ref load)
     return true;
 }
 
-/* Whether some coordinate of the item, with more than one value, is in none of the load's: it is read again and
- * again. */
+/* Whether some coordinate of the item, with more than one value, occurs in none of the load's: it is read
+ * repeatedly. */
 static bool is_repeated(const ir_func *f, ir_ref statement, ir_ref load)
 {
     for (uint32_t d = 0; d < f->tensors[ir_at(f, statement)->ref].rank; d++) {
@@ -75,7 +75,7 @@ static bool same_bytes(const ir_tensor *a, const ir_tensor *b)
            memcmp(a->strides, b->strides, sizeof a->strides) == 0;
 }
 
-/* Whether all dimensions are one in memory. */
+/* Whether all dimensions are contiguous in memory. */
 static bool is_row_major(const ir_tensor *t)
 {
     uint64_t stride = 1;
@@ -146,7 +146,7 @@ static void read_item(placer *p, uint32_t number)
     }
 }
 
-/* Adds what its definitions weigh, but for those that will get memory, as far as that can be said now. */
+/* Adds the weight of the definitions that it reads, except those that will get memory, as far as that is known. */
 static void weigh_item(placer *p, item *x)
 {
     for (uint32_t i = 0; i < x->site_count; i++) {
@@ -171,7 +171,7 @@ static bool same_coordinates(const ir_func *f, ir_ref a, ir_ref b)
     return true;
 }
 
-/* First walk: how the definition is read, item by item. */
+/* First walk: notes how the definition is read, item by item. */
 static void note_reader(const placer *p, item *d, const site *s, uint32_t reader)
 {
     const bool first = d->reads++ == 0;
@@ -187,7 +187,7 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->opaque = d->opaque || s->opaque;
 }
 
-/* Second walk, last item first: from an item that is decided to what it reads. */
+/* Second walk, last item first: from a decided item to what it reads. */
 static void note_root(item *d, const site *s, const item *reader)
 {
     const uint32_t first = reader->is_root ? reader->root : reader->first_root;

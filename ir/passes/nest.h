@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nest.h - what collapse and the shapes that it treats by themselves know of a full nest around lets and one
- * store. */
+/* nest.h - what collapse and its shapes know about a full nest around lets and one store. */
 #ifndef OPJIT_IR_PASSES_NEST_H
 #define OPJIT_IR_PASSES_NEST_H
 
@@ -8,35 +7,35 @@
 
 enum {
     NEST_RANK = 8,
-    NEST_LINE = 64,               /* bytes: what memory moves in */
-    NEST_PIECE_BYTES = 64 * 1024, /* least output of one call of a stage: above it the cost of a call is below 1 % */
-    NEST_TEAM_BYTES = 2 * 1024,   /* tile of one team of threads: four vectors a thread */
+    NEST_LINE = 64,               /* bytes: the unit in which memory moves */
+    NEST_PIECE_BYTES = 64 * 1024, /* smallest output of a call of a stage, above which the call's cost is negligible */
+    NEST_TEAM_BYTES = 2 * 1024,   /* tile of one team of threads: four vectors per thread */
 };
 
 typedef struct nest {
     ir_func *f;
-    ir_ref stage, first, store; /* first: of the innermost block, lets before the store, which is the last */
+    ir_ref stage, first, store; /* first: of the innermost block: lets before the store, which is the last */
     uint32_t rank;
     ir_ref vars[NEST_RANK];     /* by coordinate of the store */
-    int64_t offsets[NEST_RANK]; /* of a box: what the coordinate is more than the variable */
+    int64_t offsets[NEST_RANK]; /* of a box: coordinate minus variable */
     int64_t extents[NEST_RANK];
     ir_ref *loads, *roots; /* of the stored value: its loads; its index expressions that are not part of larger ones */
     uint32_t load_count, root_count;
-    const uint8_t *stages;     /* by tensor: in how many stages it is named, 2 for more */
-    bool regular;              /* tensors are only read at the stored coordinate: their layouts may change */
-    uint32_t count;            /* coordinates that have more than one value */
+    const uint8_t *stages;     /* by tensor: in how many stages it occurs, 2 for more */
+    bool regular;              /* tensors are only read at the stored coordinate, so their layouts may change */
+    uint32_t count;            /* coordinates with more than one value */
     uint32_t order[NEST_RANK]; /* these, outermost first */
     uint32_t inner;            /* position in order from which on all are one inner loop; before: the parallel loop */
     uint32_t groups, group_end[NEST_RANK]; /* merged coordinates: positions up to group_end, exclusive */
     block body;                            /* of the new stage */
     bool tiled; /* tile.c: the inner loop's position and the one before it are walked in tiles */
-    bool threads; /* a GPU: caches that all share take the place of tiles */
-    bool plain; /* and nothing but loads depends on where it is: tiles that can be transposed in registers */
+    bool threads; /* a GPU: caches that all threads share replace tiles */
+    bool plain; /* and only loads depend on the position: tiles that can be transposed in registers */
     ir_ref outer_var, row_var, inner_var;
     ir_ref runs[NEST_RANK][NEST_RANK]; /* coordinate of positions a to b of the parallel loop, once it is made */
 } nest;
 
-/* Elements from one value of coordinate d to the next; 0 where there is one. */
+/* Elements from one value of coordinate d to the next; 0 if there is one value. */
 static inline uint64_t nest_stride(const nest *n, uint32_t tensor, uint32_t d)
 {
     const ir_tensor *t = &n->f->tensors[tensor];
@@ -48,24 +47,24 @@ static inline uint32_t nest_output(const nest *n)
     return ir_at(n->f, n->store)->ref;
 }
 
-/* Values that positions [first, end) have together. */
+/* The number of values that positions [first, end) have together. */
 int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end);
-/* Whether coordinate a steps over coordinate b's whole range in the tensor, so that both are one there. */
+/* Whether coordinate a steps over coordinate b's whole range in the tensor, so that they can be merged there. */
 bool opjit_ir_nest_joins(const nest *n, uint32_t tensor, uint32_t a, uint32_t b);
-/* Takes the variables' factors out of *form; false where one of them is inside an atom. */
+/* Takes the variables' factors out of *form; false: one of them is inside an atom. */
 bool opjit_ir_nest_factors(const nest *n, ir_affine *form, int64_t factors[NEST_RANK]);
-/* Iterations of `row` bytes that are worth a call: whole pages where few of them make some, else whole lines. */
+/* Iterations of `row` bytes that are worth a call: whole pages if a few of them make some, else whole lines. */
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations);
 
-/* The affine form of root with the variables' factors taken out of it; false where one of them is inside an atom. */
+/* The affine form of root without the variables' factors; false: one of them is inside an atom. */
 bool opjit_ir_nest_root(const nest *n, ir_ref root, ir_affine *rest, int64_t factors[NEST_RANK]);
 /* Whether coordinates a and b step together: a by as much as b's whole range. */
 bool opjit_ir_nest_factors_join(const nest *n, const int64_t factors[NEST_RANK], uint32_t a, uint32_t b);
 
-/* coalesce.c: the stage that takes the nest's place; 0: no memory. */
+/* coalesce.c: the stage that replaces the nest; 0: no memory. */
 ir_ref opjit_ir_coalesce(nest *n);
 
-/* flatten.c: the nest as blocks of whole vectors, put in stages; false: another shape, and nothing changed. */
+/* flatten.c: makes blocks of whole vectors of the nest, in stages; false: another shape, and nothing changed. */
 bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages);
 
 /* tile.c: whether an input is better read in tiles; the nest's two innermost positions are then these. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.h - what the passes share and nobody else needs: ir_affine forms, rebuilding under a map, lists of statements.
+/* pass.h - shared by the passes: reach and rebuild, lists of statements, values written in place.
  *
- * Nothing here recurses over expressions: operands are always older than the node that uses them, so a sweep over the
- * node array in order of age visits every expression after its parts.  Statements do nest, but rule V16 bounds them. */
+ * Nothing here recurses over expressions: operands are always older than their users, so a sweep over the node array in
+ * order of age visits every expression after its parts.  Statements do nest, but rule V16 bounds them. */
 #ifndef OPJIT_IR_PASSES_PASS_H
 #define OPJIT_IR_PASSES_PASS_H
 
@@ -12,10 +12,10 @@
 enum { PASS_OPERANDS = 9 /* a value and 8 coordinates */ };
 
 /* --- reach and rebuild ------------------------------------------------------------------------------------------ */
-/* By tensor: how many stages load, store or (an input) share memory with it, 2 standing for more.  NULL: no memory. */
+/* By tensor: how many stages load, store or (an input) share memory with it, 2 for more.  NULL: no memory. */
 uint8_t *opjit_ir_stages_of(ir_func *f);
 
-/* What stands in the place of nodes: nothing, where a node is not in it. */
+/* Replacements of nodes; a node that is not in it keeps its place. */
 typedef struct ir_map {
     ir_table to;
 } ir_map;
@@ -32,38 +32,39 @@ static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to)
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
 /* A copy of the statement list under the map; its loops, lets and accumulators are new and entered in the map. */
 ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
-/* The operands of every statement in the list and below, rebuilt in place under the map; whether any changed. */
+/* Rebuilds the operands of every statement in the list and below, in place, under the map; returns whether any
+ * changed. */
 bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
-/* As opjit_ir_make, but 0 where nothing can be simplified. */
+/* As opjit_ir_make, but 0 if nothing can be simplified. */
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 
-/* A list in the making, the block of parent (0: a detached list, whose head is first). */
+/* A list that is being built: the block of parent (0: a detached list, whose head is first). */
 typedef struct block {
     ir_ref parent, first, tail;
 } block;
 
 /* --- definitions written where they are read (inline.c) ---------------------------------------------------- */
-/* The first step of place (cut_reductions.c): few long reductions are cut into blocks that can be made side by side. */
+/* The first step of place (cut_reductions.c): cuts few long reductions into blocks that can be computed in parallel. */
 void opjit_ir_cut_reductions(ir_func *f);
 
-/* What place decided of a tensor, for the writing of values. */
+/* What place decided about a tensor, for writing values. */
 typedef struct inline_source {
     ir_ref def;       /* its DEF, to be written where the tensor is read; 0: it is read from memory */
-    ir_ref row_value; /* LET or ACC that has the row's one element */
+    ir_ref row_value; /* LET or ACC that has the row's single element */
     uint32_t scratch; /* memory that has the row */
-    bool aliased;     /* an input whose memory is an output's */
+    bool aliased;     /* an input that shares an output's memory */
 } inline_source;
 
 typedef struct inliner {
     ir_func *f;
     const inline_source *sources; /* by tensor */
-    bool private_views;           /* memory is read through a view of the stage's own, so that collapse may change it */
+    bool private_views;           /* memory is read through the stage's own views, so that collapse may change them */
     ir_ref loops[8];              /* variables around the store, outermost first */
     uint64_t extents[8];
     uint32_t loop_count;
     ir_ref rows[8]; /* of a stage over rows: the row's coordinates, row_count of them */
     uint32_t row_count;
-    bool refused;                           /* a row was to be read that is another one */
+    bool refused;                           /* a row other than the current one would have to be read */
     ir_table memo, known, instances, views; /* see inline.c */
     struct inline_instance *instance;
     uint32_t instance_count, instance_capacity;
@@ -82,13 +83,13 @@ typedef struct place_rows_of {
     bool private_views;
     row_member members[ROW_MEMBERS];
     uint32_t count, rows; /* rows: leading coordinates */
-    uint32_t refused;     /* where place_rows gives false: the first member that reads other rows than its own */
-    bool blocks;          /* long reductions are loops over their blocks: not for GPUs, whose threads have the lanes */
+    uint32_t refused;     /* if place_rows returns false: the first member that reads rows other than its own */
+    bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);
-/* columns.c: the first member, a reduction, as columns side by side, and where there are two the output that
- * reads each column's result; false: another shape, or another element is read, and nothing changed. */
+/* columns.c: the first member, a reduction, as columns side by side, and, if there are two, the output that reads each
+ * column's result; false: another shape, or another element is read, and nothing changed. */
 bool opjit_ir_place_columns(place_rows_of *r, block *stages);
 
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
@@ -100,20 +101,20 @@ bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordina
 ir_ref opjit_ir_load_memory(inliner *in, uint32_t tensor, ir_ref *at);
 
 /* --- lists of statements ---------------------------------------------------------------------------------------- */
-void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* takes it out of the list it was in */
-/* A read of a let of expr in the list, made at its end where there is none yet; constants, variables and reads of lets
- * need none and come back as they are. */
+void opjit_ir_block_add(ir_func *f, block *list, ir_ref statement); /* removes it from its previous list */
+/* A read of a let of expr in the list, appended if there is none; constants, variables and reads of lets need none and
+ * are returned as they are. */
 ir_ref opjit_ir_block_let(ir_func *f, block *list, ir_ref expr);
-/* Puts what is dear and used again, and what is nested too deep, into lets at the end of list; gives what is left. */
+/* Puts what is costly and used again, and what is nested too deep, into lets at the end of list; returns the rest. */
 ir_ref opjit_ir_share(ir_func *f, block *list, ir_ref value);
 uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements in the list and below */
 ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first,
-                        ir_ref var); /* the one among them with that variable; 0: none */
+                        ir_ref var); /* the one of them with that variable; 0: none */
 
-/* What pass identity does, for passes that leave lets behind; whether anything went. */
+/* Does what pass cleanup does, for passes that leave lets behind; returns whether anything was removed. */
 bool opjit_ir_remove_idle(ir_func *f);
 
-/* The only statement of the block, 0 where there are none or more. */
+/* The only statement of the block; 0: there are none or more. */
 static inline ir_ref ir_only(const ir_func *f, ir_ref first)
 {
     return first != 0 && f->nodes[first].next == 0 ? first : 0;

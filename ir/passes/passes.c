@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* passes.c - the pipeline: one array, and the runner, which verifies and traces so that no pass does. */
+/* passes.c - the pipeline: one array, and the runner, which verifies and traces so that passes don't have to. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -24,13 +24,13 @@ const ir_step_info opjit_ir_steps[IR_STEP_COUNT] = {
 
 enum {
     MANY_NODES = 4096
-}; /* of a function that is packed after each pass, so that what passes leave behind doesn't add up */
+}; /* of a function that is packed after each pass, so that unused nodes don't accumulate */
 
 static opjit_status verify(const ir_func *f, const ir_pass_env *env, const char *when, const char *pass,
                            opjit_error *error)
 {
     opjit_status status = env->verify ? opjit_ir_verify(f, error) : OPJIT_OK;
-    if (status == OPJIT_LIMIT && f->phase >= IR_SPLIT) { /* right as far as can be told: a compile goes on */
+    if (status == OPJIT_LIMIT && f->phase >= IR_SPLIT) { /* as far as we know it is right: the compile continues */
         opjit_rt_error_clear(error);
         status = OPJIT_OK;
     }
@@ -52,7 +52,7 @@ opjit_status opjit_ir_run_passes(ir_func *f, const ir_pass_env *env, ir_phase la
             continue;
         if (env->cancel != NULL && atomic_load_explicit(env->cancel, memory_order_relaxed))
             return opjit_rt_error_set(error, OPJIT_CANCELLED, "the job was cancelled");
-        f->section_count = 0; /* a pass makes nodes wherever it likes */
+        f->section_count = 0; /* a pass makes nodes anywhere */
         f->sections = NULL;
         memset(f->steps, 0, sizeof f->steps);
         const rt_arena_mark mark = rt_arena_position(&f->scratch);

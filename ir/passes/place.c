@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.c - from value form to loop form: which definitions are computed where they are read, which get memory, which
- * stages make them.  Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition
- * that gets memory, each a full nest of loops in the order of the coordinates; in it lets for what is dear and shared,
- * and one store.  Reductions are stages of rows or of columns.
+ * stages make them.  Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that
+ * gets memory, each a full nest of loops in the order of the coordinates; in it lets for what is costly and shared, and
+ * one store.  Reductions are stages of rows or of columns.
  *
  * The steps are cut_reductions, materialize, group_rows, columns (each root is made in the first of these shapes that
  * it fits), inline and share, which write values. */
@@ -20,7 +20,7 @@ static uint64_t box_size(const ir_func *f, ir_ref statement, uint32_t d)
                : t->sizes[d];
 }
 
-/* Where the element with these coordinates is stored: in a box, from its offset on. */
+/* Where the element with these coordinates is stored: in a box, relative to its offset. */
 static opjit_status stored_at(placer *p, ir_ref statement, const ir_ref *vars, ir_ref *out)
 {
     ir_func *f = p->f;
@@ -81,7 +81,7 @@ static uint32_t output_of(const placer *p, uint32_t number)
                : 0;
 }
 
-/* The stage of root number `first` and of those that it takes along, up to *out_end. */
+/* The stage of root number `first` and of those that it includes, up to *out_end. */
 static opjit_status place_root(placer *p, place_rows_of *rows, uint32_t first, block *stages, uint32_t *out_end)
 {
     const ir_ref statement = p->items[first].statement;

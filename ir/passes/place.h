@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h - the definitions and outputs of a function as place decides on them.  Shared by place.c, materialize.c and
- * group_rows.c. */
+/* place.h - shared by place.c, materialize.c and group_rows.c: the definitions and outputs of a function, and what
+ * place decides about them. */
 #ifndef OPJIT_IR_PASSES_PLACE_H
 #define OPJIT_IR_PASSES_PLACE_H
 
@@ -13,13 +13,13 @@ typedef struct site {
     bool identity, unsafe, repeated, divided, opaque;
 } site;
 
-/* A DEF or YIELD, and what is known of its readers, all of which come after it. */
+/* A DEF or YIELD, and facts about its readers, all of which come after it. */
 typedef struct item {
     ir_ref statement;
     uint32_t first_site, site_count;
-    uint32_t weight;    /* operations on elements, with those of the definitions in it */
-    bool dear, plain;   /* plain: nothing but elements of dense memory at its own coordinates */
-    /* from readers, last to first */
+    uint32_t weight;    /* operations on elements, including those of the definitions in it */
+    bool dear, plain;   /* plain: only elements of dense memory at its own coordinates */
+    /* found from its readers, last to first */
     uint32_t reads, root, instances;
     uint32_t first_root, last_root; /* of all readers */
     ir_ref load;        /* the first of them */
@@ -43,10 +43,10 @@ typedef struct placer {
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
 
-/* materialize.c: which definitions get memory; the others are written where they are read. */
+/* materialize.c: decides which definitions get memory; the others are written where they are read. */
 void opjit_ir_materialize(placer *p);
-/* group_rows.c: makes a stage of the roots from number `first` on that are of one row; gives the item after the last,
- * `first` where there are none.  A root that reads other rows is left to a stage behind. */
+/* group_rows.c: makes a stage of the roots from number `first` on that have the same rows; returns the item after the
+ * last, `first` if there are none.  A root that reads other rows goes into a later stage. */
 uint32_t opjit_ir_group_rows(const placer *p, uint32_t first, place_rows_of *rows, block *stages);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rebuild.c - what passes do to a function: which stages use a tensor, rebuild under a map, list statements. */
+/* rebuild.c - helpers of passes: which stages use a tensor, rebuilding under a map, lists of statements. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -58,8 +58,8 @@ uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first)
 typedef struct rebuild {
     ir_func *f;
     ir_map *map;
-    uint32_t count; /* nodes there were at the start: only these are walked */
-    uint32_t now;   /* the walk whose memos are ours */
+    uint32_t count; /* nodes at the start: only these are walked */
+    uint32_t now;   /* the walk that these memos belong to */
 } rebuild;
 
 static bool rebuild_begin(ir_func *f, ir_map *map, rebuild *b)
@@ -68,7 +68,7 @@ static bool rebuild_begin(ir_func *f, ir_map *map, rebuild *b)
     return b->now != 0;
 }
 
-/* What became of the node; 0: not yet known. */
+/* What the node became; 0: not known yet. */
 static ir_ref known(const rebuild *b, ir_ref r)
 {
     return b->f->walks.stamp[r] == b->now ? b->f->walks.memo[r] : 0;
@@ -89,7 +89,7 @@ static ir_ref remake_get(rebuild *b, ir_ref get)
     return ir_is_pure(b->f, to) ? to : opjit_ir_get(b->f, to);
 }
 
-/* The variable of a loop or dimension of one as what it is. */
+/* The variable of a loop or dimension of one as its value. */
 static ir_ref single_value(ir_func *f, ir_ref r)
 {
     if (ir_at(f, r)->op != IR_VAR)
@@ -98,7 +98,7 @@ static ir_ref single_value(ir_func *f, ir_ref r)
     return i.lo == i.hi ? opjit_ir_index(f, i.lo) : r;
 }
 
-/* Node r, whose operands are all in the memo. */
+/* Rebuilds node r, whose operands are all in the memo. */
 static ir_ref remake_node(rebuild *b, ir_ref r)
 {
     ir_func *f = b->f;
@@ -116,7 +116,7 @@ static ir_ref remake_node(rebuild *b, ir_ref r)
     bool same = true;
     for (uint32_t i = 0; i < n.count; i++) {
         operands[i] = known(b, ir_operand(f, r, i));
-        if (n.op != IR_LOAD) /* a load's coordinates stay comparable with those of a store */
+        if (n.op != IR_LOAD) /* a load's coordinates stay comparable with a store's */
             operands[i] = single_value(f, operands[i]);
         same = same && operands[i] == ir_operand(f, r, i);
     }
@@ -130,7 +130,7 @@ static ir_ref remake_node(rebuild *b, ir_ref r)
     return opjit_ir_expr(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
 }
 
-/* Puts the node's operands that are not known yet on the stack; false: all are known. */
+/* Pushes the node's unknown operands on the stack; false: all are known. */
 static bool push_unknown(rebuild *b, ir_ref r)
 {
     ir_func *f = b->f;
@@ -165,7 +165,7 @@ ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr)
     return rebuild_begin(f, map, &b) ? remake(&b, expr) : 0;
 }
 
-/* A loop like `old` between its bounds under the map. */
+/* A loop like `old` with its bounds under the map. */
 static ir_ref remake_for(rebuild *b, ir_ref old)
 {
     ir_func *f = b->f;
@@ -181,7 +181,7 @@ static ir_ref remake_for(rebuild *b, ir_ref old)
     return loop;
 }
 
-/* Whether expr needs no name: a leaf, but no load and no accumulator, which may change before the name is read. */
+/* Whether expr needs no name: a leaf, except a load or an accumulator, which may change before the name is read. */
 static bool nameless(const ir_func *f, ir_ref expr)
 {
     const ir_node *n = ir_at(f, expr);
@@ -189,7 +189,7 @@ static bool nameless(const ir_func *f, ir_ref expr)
     return n->count == 0 && n->op != IR_LOAD && !(n->op == IR_GET && ir_at(f, n->ref)->op == IR_ACC);
 }
 
-/* The statement without its body; 0 where none is needed any more. */
+/* The statement without its body; 0: it is no longer needed. */
 static ir_ref remake_statement(rebuild *b, ir_ref old)
 {
     ir_func *f = b->f;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remainder.c - ends of loops that schedule gives vectors to and that are no chain: instead of a remainder in
- * halves, one more loop of single vectors to the end of the one that the end is in.  Its lanes behind the end
+/* remainder.c - ends of loops to which schedule gives vectors and that are not a chain: instead of a remainder in
+ * halves, one more loop of single vectors, up to the end of the vector that contains the end.  Its lanes after the end
  * change nothing that is read. */
 #include "ir/passes/schedule.h"
 
-/* Whether nothing in the list and below, which `loop` may be part of, sees what its store leaves behind its end: other
+/* Whether nothing in the list and below, which may contain `loop`, reads what its store leaves after its end: other
  * loops read the row at their variable and have the same end, and none stores there. */
 static bool keeps_apart(ir_func *f, ir_ref first, ir_ref loop, ir_ref store)
 {
@@ -21,7 +21,7 @@ static bool keeps_apart(ir_func *f, ir_ref first, ir_ref loop, ir_ref store)
     return apart;
 }
 
-/* Whether the store may run on behind the end of its loop, which is the first of those not scheduled yet. */
+/* Whether the store may continue after the end of its loop, which is the first of those not yet scheduled. */
 static bool may_run_on(scheduler *s, ir_ref loop, ir_ref store)
 {
     ir_func *f = s->f;
@@ -29,8 +29,8 @@ static bool may_run_on(scheduler *s, ir_ref loop, ir_ref store)
            keeps_apart(f, ir_at(f, s->stage)->body, loop, store) && keeps_apart(f, loop, loop, store);
 }
 
-/* Whether the statements can be made for iterations behind the loop's end: what they load and store is there for
- * the variable of `longer`, a loop that goes on, with their copy in it; what they update, they can leave as it is. */
+/* Whether the statements may run for iterations after the loop's end: what they load and store exists for the variable
+ * of `longer`, a longer loop that contains their copy; what they update can stay unchanged. */
 static bool can_run_on(scheduler *s, ir_ref loop, ir_ref longer)
 {
     ir_func *f = s->f;
@@ -64,9 +64,9 @@ static bool is_cut(ir_func *f, ir_ref loop, int64_t size)
     return opjit_ir_same(f, lo, zero) && opjit_ir_divisor(f, hi) < (uint64_t)size && opjit_ir_interval(f, hi).lo >= 0;
 }
 
-/* A loop from 0 that only stores rows of scratch, and ends anywhere, then goes to the end of its last round: less to
- * compile than an end of its own, for half a round more to do.  false: it is not one, or its statements can't run on.
- * */
+/* Makes a loop from 0 that only stores rows of scratch, and has any end, run to the end of its last round: less to
+ * compile than an end of its own, for half a round more to do.  false: it is not such a loop, or its statements can't
+ * run after the end. */
 static bool round_end(scheduler *s, block *out, ir_ref loop, int64_t round)
 {
     ir_func *f = s->f;
@@ -84,10 +84,9 @@ static bool round_end(scheduler *s, block *out, ir_ref loop, int64_t round)
     return true;
 }
 
-/* A loop from 0 that makes more than stores of a row, and ends anywhere, then goes to its last whole
- * round, and the loop given from there to the end of the last vector of lanes, whose lanes behind the end update with
- * what changes nothing; neither is in the list out, only lets that they need.  0: it is not one, or its statements
- * can't run on. */
+/* Makes a loop from 0 that does more than store a row, and has any end, run to its last whole round; returns a loop
+ * from there to the end of the last vector, whose lanes after the end update with the identity.  Neither is in the list
+ * out, only the lets that they need.  0: it is not such a loop, or its statements can't run after the end. */
 static ir_ref cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int64_t round)
 {
     ir_func *f = s->f;

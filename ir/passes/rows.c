@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - a stage that makes rows: reductions of them, elements from what was reduced, one after the other.
- * Part of place, which says what belongs together.  What only this stage reads has no memory: a reduction is read from
- * its accumulator, one element a row from a let, and a whole row from scratch. */
+/* rows.c - a stage that makes rows: reductions of them, and elements computed from the results, one after the other.
+ * Part of place, which decides what belongs together.  What only this stage reads has no memory: a reduction is read
+ * from its accumulator, one element per row from a let, and a whole row from scratch. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -14,12 +14,12 @@ typedef struct row_stage {
     inliner in;
     block body; /* of the stage */
     ir_ref p;
-    int32_t along; /* a coordinate that is none of the row's, though it is before the last one; -1: none */
+    int32_t along; /* a coordinate before the last one that is not the row's; -1: none */
 } row_stage;
 
 static uint32_t tensor_of(const ir_func *f, ir_ref statement) { return ir_at(f, statement)->ref; }
 
-/* How many elements of its row a member has, or reduces. */
+/* The number of elements of its row that a member has, or reduces. */
 static int64_t length_of(const ir_func *f, ir_ref statement, uint32_t rows)
 {
     const ir_node *n = ir_at(f, statement);
@@ -55,7 +55,7 @@ static void set_rows(row_stage *s, const ir_tensor *t)
     s->in.row_count = s->r->rows;
 }
 
-/* Stores value at the row's coordinates, and `last` behind them where the tensor has one more. */
+/* Stores value at the row's coordinates, and at `last` after them if the tensor has one more. */
 static void store(row_stage *s, block *list, uint32_t tensor, ir_ref value, ir_ref last)
 {
     ir_ref at[8] = { 0 };
@@ -65,7 +65,7 @@ static void store(row_stage *s, block *list, uint32_t tensor, ir_ref value, ir_r
     opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
 }
 
-/* The loops around what comes next: one more in the stage (length 1: none), or one in another. */
+/* Sets the loops around what follows: one more in the stage (length 1: none), or one inside another. */
 static void set_loops(row_stage *s, ir_ref loop, int64_t length, ir_ref outer, int64_t count)
 {
     s->in.loop_count = 1;
@@ -79,7 +79,7 @@ static void set_loops(row_stage *s, ir_ref loop, int64_t length, ir_ref outer, i
     }
 }
 
-/* The value of the member for the row and `last`, in a block that it may put lets into. */
+/* The member's value for the row and `last`, in a block for its lets. */
 static ir_ref value_of(row_stage *s, ir_ref statement, block *list, ir_ref k, int64_t length)
 {
     ir_func *f = s->f;
@@ -100,8 +100,8 @@ static ir_ref make_loop(row_stage *s, int64_t length, block *out_inside)
     return loop;
 }
 
-/* A loop over `length` elements from `first` on of what the member reduces, and its accumulator, which it gives.
- * outer: the loop around, of `count` blocks; 0: there is none. */
+/* A loop over `length` elements of what the member reduces, from `first` on, and its accumulator, which is returned.
+ * outer: the enclosing loop, of `count` blocks; 0: there is none. */
 static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref first, int64_t length, ir_ref outer,
                         int64_t count)
 {
@@ -119,8 +119,8 @@ static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref f
     return acc;
 }
 
-/* Blocks of 4096, which is how the reduction's order has it: each is an accumulator of its own, whose loop has
- * nothing to ask, and what it gives goes into one without lanes.  Gives that one. */
+/* Blocks of 4096, as the reduction's order prescribes: each is an accumulator of its own, whose loop needs no
+ * conditions, and whose result goes into one without lanes.  Returns that one. */
 static ir_ref add_blocks(row_stage *s, const row_member *m, int64_t length)
 {
     ir_func *f = s->f;
@@ -199,7 +199,7 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     opjit_ir_block_add(f, &s->body, loop);
 }
 
-/* Runs along the row, or a coordinate of its own: each element is what the accumulator has before or after its
+/* Scans along the row, or along another coordinate: each element is the accumulator's value before or after its
  * update. */
 static void add_scan(row_stage *s, const row_member *m)
 {
@@ -240,7 +240,7 @@ bool opjit_ir_place_rows(place_rows_of *r, block *stages)
     row_stage s = { .r = r, .f = f, .along = -1 };
     const ir_tensor first = f->tensors[tensor_of(f, r->members[0].statement)];
     int64_t rows = 1, bytes = 1;
-    if (r->rows == first.rank) /* a root alone */
+    if (r->rows == first.rank) /* a single root */
         s.along = opjit_ir_scanned(f, r->members[0].statement);
     for (uint32_t d = 0; d < r->rows; d++)
         rows *= size_of(&s, &first, d);

@@ -11,7 +11,7 @@
 
 /* --- stores past the caches --------------------------------------------------------------------------------------- */
 
-/* Asked of the stage as it comes: while its blocks are made anew, not all of it can be reached. */
+/* Collected before its blocks are rebuilt, because not all of the stage can be reached meanwhile. */
 static bool find_loads(scheduler *s)
 {
     ir_func *f = s->f;
@@ -36,8 +36,8 @@ bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor)
 
 static void schedule_block(scheduler *s, ir_ref parent);
 
-/* A loop that makes no vectors: what it holds; or copies of its one store, such as that of an input read across its
- * rows, or of running updates. */
+/* A loop without vectors: schedules the loops in it; or makes copies of its one store, such as that of an input read
+ * across its rows, or of running updates. */
 static void schedule_inside(scheduler *s, ir_ref loop)
 {
     if (!opjit_ir_set_copies(s, loop))
@@ -56,7 +56,7 @@ static void schedule_block(scheduler *s, ir_ref parent)
             opjit_ir_find_chain(s, r, &c);
         c.edges = c.count > 0 && c.lanes > 1 && opjit_ir_chain_wants_edges(s, &c);
         const uint32_t more =
-            c.count + (c.edges ? 2 : 0); /* a boundary less than pieces, and the row's end and edges */
+            c.count + (c.edges ? 2 : 0); /* a boundary fewer than pieces; the row's end and edges */
         if ((c.count > 1 || c.edges) && c.lanes > 1 && s->loops + more <= MAX_LOOPS) {
             s->loops += more;
             next = ir_at(f, c.loops[c.count - 1])->next;
@@ -78,13 +78,13 @@ static void schedule_block(scheduler *s, ir_ref parent)
     }
 }
 
-/* Whether what is stored had better go around the caches: it does not fit the last of them, which other cores use too.
- * What a kernel only writes may take all of it.  What it reads pushes out what it writes: as soon as inputs of a
- * quarter and outputs of a quarter meet there, copies around it are faster (1.4 to 2.4 times on Zen 3). */
+/* Whether stores should go around the caches: what is stored does not fit the last of them, which other cores use, too.
+ * What a kernel only writes may take all of it.  What it reads evicts what it writes: as soon as inputs of a quarter
+ * and outputs of a quarter meet there, stores around it are faster (bench_generators). */
 static bool exceeds_caches(const ir_func *f, const rt_target *target)
 {
     if (rt_target_team(target) > 0)
-        return false; /* stores of a GPU have no such choice */
+        return false; /* a GPU's stores have no such choice */
     const uint64_t cache = target->l3 != 0 ? target->l3 : target->l2;
     uint64_t in = 0, sum = 0;
     for (uint32_t t = 1; t < f->tensor_count; t++) {

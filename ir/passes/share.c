@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.c - lets for values that are dear and read again, and for expressions that are nested too deep.
- * Statements are trees to the interpreter, the printer and the planner of code generation: a node that is read
- * twice counts twice, and so on upwards.  What goes into a let is evaluated whether or not a select asks for it, so
- * every load in it must be in bounds without any guard. */
+/* share.c - makes lets for values that are costly and read again, and for expressions that are nested too deep.  To the
+ * interpreter, the printer and code generation's survey, statements are trees: a node that is read twice counts twice,
+ * and so on upwards.  A let is evaluated whether or not a select needs it, so every load in it must be in bounds
+ * without any guard. */
 #include "ir/passes/pass.h"
 
 enum { DEAR = 10, DEEP = 48 };
@@ -10,7 +10,7 @@ enum { DEAR = 10, DEEP = 48 };
 typedef struct shape {
     uint32_t uses, weight, depth;
     bool safe;
-    ir_ref made; /* what stands in its place */
+    ir_ref made; /* what replaces it */
 } shape;
 
 typedef struct sharer {
@@ -58,7 +58,7 @@ static bool list_nodes(sharer *s, ir_ref value, uint32_t room)
     return !f->failed;
 }
 
-/* Nodes below value, and their operands, at most. */
+/* An upper bound of the nodes below value, and of their operands. */
 static uint32_t count_nodes(ir_func *f, ir_ref value, uint32_t *out_operands)
 {
     ir_table seen = { 0 };
@@ -92,7 +92,7 @@ static uint32_t count_nodes(ir_func *f, ir_ref value, uint32_t *out_operands)
     return count;
 }
 
-/* The node with what stands in the place of its operands. */
+/* The node with its operands replaced. */
 static ir_ref rebuilt(sharer *s, ir_ref r)
 {
     ir_func *f = s->f;

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c - conditions on a loop's variable become bounds of loops. Needs: folded loop form.  Leaves: no
- * condition g*j + e REL 0 inside the loop over j, with g a constant and e the same in every iteration, but for what
- * the limits below leave as a select; what is the same in every iteration is in a let.
+/* split.c - turns conditions on a loop's variable into bounds of loops.  Needs: folded loop form.  Leaves: no condition
+ * g*j + e REL 0 inside the loop over j, with g a constant and e the same in every iteration, except those that the
+ * limits below leave as a select; what is the same in every iteration is in a let.
  *
  * A condition changes once, at p: the first j where it is different.  The loop becomes [lo, c) and [c, hi) with c =
- * clamp(p, lo, hi), and the condition is a constant in each.  A second cut q is clamped into the ends of the piece
- * that it cuts, so no order of p and q need be known; where it is known, because p - q is a constant or by
- * intervals, the pieces that would be empty are not made.  A row costs a min and a max a cut, never a compare an
- * element.
+ * clamp(p, lo, hi), and the condition is a constant in each.  A second cut q is clamped into the ends of the piece that
+ * it cuts, so no order of p and q needs to be known; where it is known, because p - q is a constant or by intervals,
+ * pieces that would be empty are not made.  A row costs one min and one max per cut, and no compare per element.
  *
- * Where a piece makes part of a row of scratch a constant, loops that read the row at their variable are cut there
- * too, and have the constant in place of the load: after a mask the loops of a softmax are as short as what it
+ * Where a piece makes part of a row of scratch a constant, loops that read the row at their variable are cut there,
+ * too, and use the constant in place of the load: after a mask, the loops of a softmax are as short as what the mask
  * leaves. */
 #include "ir/passes/split.h"
 
 enum {
-    MAX_CUTS = 68,     /* distinct cuts of a loop that are looked at */
-    MAX_VARIABLE = 4,  /* of these not constant */
-    MAX_PIECES = 10,   /* of a loop: with boundaries and a tail still below rule V16's 24 loops a stage */
+    MAX_CUTS = 68,     /* distinct cuts of a loop that are considered */
+    MAX_VARIABLE = 4,  /* those of them that are not constant */
+    MAX_PIECES = 10,   /* of a loop: with boundaries and a remainder still below rule V16's 24 loops per stage */
     MAX_LOOPS = 24,    /* of a stage: that rule's */
     MAX_CONDITIONS = 128,
 };
 
-/* Where j < at holds, 1; where it does not, 0; -1: a piece where both may be. */
+/* 1: j < at holds; 0: it does not; -1: a piece where both may be. */
 typedef int8_t side;
 
 typedef struct cut {
@@ -30,11 +29,11 @@ typedef struct cut {
     bool constant;
 } cut;
 
-/* The comparison `node` is, in terms of cuts: j < before (then negated), or before <= j < after.  Or node is a
- * load, which is `value` from before to after. */
+/* The comparison `node` in terms of cuts: j < before (then negated), or before <= j < after.  Or node is a load, which
+ * is `value` from before to after. */
 typedef struct condition {
     ir_ref node, value;
-    uint32_t before, after; /* cuts; after is before's number where there is one cut */
+    uint32_t before, after; /* cuts; after is before's number if there is one cut */
     bool negated;
 } condition;
 
@@ -59,7 +58,7 @@ typedef struct splitter {
 
 /* --- conditions ------------------------------------------------------------------------------------------------- */
 
-/* The number of the cut at `at`; MAX_CUTS where there is no room. */
+/* The number of the cut at `at`; MAX_CUTS: there is no room. */
 static uint32_t cut_number(splitter *s, ir_ref at)
 {
     int64_t distance;
@@ -80,7 +79,7 @@ static ir_ref plus(ir_func *f, ir_ref x, int64_t c) { return ir_make2(f, IR_IADD
 static ir_ref quotient(ir_func *f, const ir_affine *e, int64_t sign, int64_t by)
 {
     ir_affine form = *e;
-    form.constant *= sign; /* within the interval of an index expression, so it has a negative */
+    form.constant *= sign; /* within the interval of an index expression, so its negative exists */
     for (uint32_t i = 0; i < form.count; i++)
         form.factors[i] *= sign;
     return ir_make2(f, IR_IDIV, IR_INDEX, opjit_ir_affine_build(f, &form), opjit_ir_index(f, by));
@@ -94,8 +93,8 @@ static bool negatable(const ir_affine *form)
     return ok;
 }
 
-/* Enters comparison r if it is g*j + e REL 0: the cut of lt is at ceil(-e/g) for g > 0 and at floor(e/-g) + 1 for g
- * < 0, that of le at floor(-e/g) + 1 and ceil(e/-g). */
+/* Enters comparison r if it is g*j + e REL 0.  The cut of lt is at ceil(-e/g) for g > 0 and at floor(e/-g) + 1 for g <
+ * 0, that of le at floor(-e/g) + 1 and ceil(e/-g). */
 static void add_condition(splitter *s, const loop_body *b, ir_ref r)
 {
     ir_func *f = s->f;
@@ -136,7 +135,7 @@ static void add_condition(splitter *s, const loop_body *b, ir_ref r)
         s->conditions[s->condition_count++] = c;
 }
 
-/* A load of a row at the loop's variable: what is known of it. */
+/* Enters what is known about a load of a row at the loop's variable. */
 static void add_loads(splitter *s, ir_ref load)
 {
     ir_func *f = s->f;
@@ -170,7 +169,7 @@ static void find_conditions(splitter *s)
 
 /* --- pieces ----------------------------------------------------------------------------------------------------- */
 
-/* On which side of the cut the piece is as a whole, -1 where it is not known. */
+/* The side of the cut on which the whole piece is; -1: unknown. */
 static side known_side(const splitter *s, const piece *p, uint32_t number)
 {
     const ir_func *f = s->f;
@@ -195,8 +194,8 @@ static void remove_piece(splitter *s, uint32_t at)
         s->pieces[i] = s->pieces[i + 1];
 }
 
-/* Cuts piece `at` in two; gives how many of them there are.  One that is proven empty is not made, and the other one
- * then keeps both ends, so that neighbours still meet in one expression. */
+/* Cuts piece `at` in two and returns the number of parts.  A part that is proven empty is not made; the other one then
+ * keeps both ends, so that neighbours still meet in one expression. */
 static uint32_t cut_piece(splitter *s, uint32_t at, uint32_t number)
 {
     ir_func *f = s->f;
@@ -227,7 +226,7 @@ static void cut_pieces(splitter *s)
     }
 }
 
-/* What the condition is in the piece: 0, 1 or -1. */
+/* The condition in the piece: 0, 1 or -1. */
 static side condition_value(const condition *c, const piece *p)
 {
     const side before = p->sides[c->before], after = p->sides[c->after];
@@ -255,7 +254,7 @@ static void make_bodies(splitter *s)
     }
 }
 
-/* Equal single stores; anything else counts as different. */
+/* Whether both are equal single stores; anything else counts as different. */
 static bool same_body(const ir_func *f, ir_ref a, ir_ref b)
 {
     if (ir_only(f, a) == 0 || ir_only(f, b) == 0 || ir_at(f, a)->op != IR_STORE || ir_at(f, b)->op != IR_STORE ||
@@ -283,7 +282,7 @@ static void merge_pieces(splitter *s)
 
 static bool split_block(stage_split *stage, ir_ref parent);
 
-/* Puts `loop` in out as one or more loops; whether that changed anything. */
+/* Puts `loop` in out as one or more loops; returns whether that changed anything. */
 static bool split_loop(stage_split *stage, block *out, ir_ref loop)
 {
     ir_func *f = stage->f;
@@ -340,8 +339,8 @@ static void move_all(ir_func *f, block *from, block *to)
     *from = (block){ 0 };
 }
 
-/* The loops of a block: those of one level are cut, then what they contain.  Lets go before the first of neighbouring
- * loops, which stay neighbours. */
+/* Cuts the loops of a block, then those inside them.  Lets go before the first of neighbouring loops, which stay
+ * neighbours. */
 static bool split_block(stage_split *stage, ir_ref parent)
 {
     ir_func *f = stage->f;

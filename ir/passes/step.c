@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - loads that schedule makes vectors of, by how they move with a loop's variable. Elements side by
- * side are one load; backwards, or every second to fourth, they are loads and shuffles; so are those that take
- * turns in a few rows: quotients and remainders of the variable by a power of two, of which the loop begins with a
- * multiple.  At another distance lanes are loaded one by one, for what is computed of them. */
+/* step.c - loads that schedule vectorises, by how they move with a loop's variable.  Adjacent elements are one load.
+ * Reversed ones, and every second to fourth, are loads and shuffles; so are elements that alternate between a few
+ * rows: quotients and remainders of the variable by a power of two, if the loop begins at a multiple of it.  At other
+ * distances lanes are loaded one by one, if enough is computed from them. */
 #include "ir/passes/schedule.h"
 
 enum {
     MOST_STEP = 4,
     MOST_TURNS = 8,
-    SHUFFLES = 3, /* about what such a load costs more */
+    SHUFFLES = 3, /* roughly the additional cost of such a load */
 };
 
 static bool takes_turns(const ir_func *f, ir_ref load, ir_ref loop)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync.c - syncs wherever a thread may touch memory that another one has stored, or has read and must have read.  Part
- * of grid. */
+/* sync.c - puts syncs wherever a thread may touch memory that another one has stored, or stores what another one must
+ * have read.  Part of grid. */
 #include "ir/passes/grid.h"
 
 enum { MOST_TENSORS = 64 };
 
-/* Memory that threads have touched since the last sync: by tensor, those from 63 on together. */
+/* Memory that threads have touched since the last sync: one bit per tensor, those from 63 on together. */
 typedef struct touched {
     uint64_t apart; /* stored to by any thread */
     uint64_t alike; /* stored to by thread 0 */
@@ -18,7 +18,7 @@ static uint64_t bit_of(const ir_func *f, uint32_t tensor)
     return (uint64_t)1 << (root < MOST_TENSORS - 1 ? root : MOST_TENSORS - 1);
 }
 
-/* Of what a store of the tensor changes: also of inputs that may be its memory. */
+/* What a store to the tensor changes, inputs that may share its memory included. */
 static uint64_t stored_bits(const ir_func *f, uint32_t tensor)
 {
     const uint32_t root = opjit_ir_root(f, tensor);
@@ -58,7 +58,7 @@ static void add(touched *a, touched b)
     a->read |= b.read;
 }
 
-/* once: what has each element stored once, by whatever thread: outputs and temps. */
+/* once: tensors of which each element is stored once, by any thread: outputs and temps. */
 static bool meets(touched before, touched now, uint64_t once)
 {
     const uint64_t stored = before.apart | before.alike, stores = now.apart | now.alike;
@@ -66,7 +66,8 @@ static bool meets(touched before, touched now, uint64_t once)
             (before.alike & now.apart & ~once)) != 0;
 }
 
-/* Puts syncs into the list: *before is what was touched before it, and is then what was before its end. */
+/* Puts syncs into the list: *before is what was touched before the list, and becomes what was touched before its
+ * end. */
 static void add_syncs(gridder *g, ir_ref parent, touched *before)
 {
     ir_func *f = g->f;
@@ -86,7 +87,7 @@ static void add_syncs(gridder *g, ir_ref parent, touched *before)
                 f->nodes[parent].body = sync;
             *before = (touched){ 0, 0, 0 };
         }
-        if (is_uniform) { /* what one iteration touches is there before the next one */
+        if (is_uniform) { /* what one iteration touches comes before the next one */
             touched round = *before;
             add(&round, own);
             add_syncs(g, s, &round);
@@ -95,7 +96,7 @@ static void add_syncs(gridder *g, ir_ref parent, touched *before)
     }
 }
 
-/* Scratch is used again in the team's next iteration of the stage; all else is another iteration's own. */
+/* Scratch is used again in the team's next iteration of the stage; everything else belongs to one iteration. */
 static touched before_stage(gridder *g, ir_ref stage)
 {
     ir_func *f = g->f;

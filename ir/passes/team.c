@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* team.c - how many threads of a GPU do an iteration of a stage.
  *
- * A warp, or a block of several: as many threads as the longest row has vectors, so that a row is one round where that
- * is possible, and every block has work for its threads.  Lanes of accumulators are a warp's; the blocks of 4096 values
- * that a long row is reduced in are shared out to warps, where there are too few rows to give a GPU's threads work. */
+ * A warp, or a block of several: as many threads as the longest row has vectors, so that a row is one round if
+ * possible, and every block has work for its threads.  Lanes of accumulators belong to a warp; the blocks of 4096
+ * values in which a long row is reduced are distributed over warps, if there are too few rows to occupy a GPU's
+ * threads. */
 #include "ir/passes/schedule.h"
 
 enum {
@@ -13,7 +14,7 @@ enum {
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
-/* Updates of the accumulator in the list and below. */
+/* Counts updates of the accumulator in the list and below. */
 static uint32_t count_updates(const ir_func *f, ir_ref first, ir_ref acc)
 {
     uint32_t count = 0;
@@ -22,8 +23,8 @@ static uint32_t count_updates(const ir_func *f, ir_ref first, ir_ref acc)
     return count;
 }
 
-/* Whether each accumulator with lanes is updated in one loop beside it: then it alone says which warp has which block.
- * *longest: values of the longest such loop. */
+/* Whether each accumulator with lanes is updated in one loop beside it, which alone then determines which warp has
+ * which block.  *longest: values of the longest such loop. */
 static bool reduces_by_blocks(const ir_func *f, ir_ref first, int64_t *longest)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
@@ -56,7 +57,7 @@ static bool has(const ir_func *f, ir_ref first, ir_op op, ir_role role)
     return false;
 }
 
-/* Warps for a stage that reduces rows: one where a target has none. */
+/* Warps for a stage that reduces rows: one if a target has no larger teams. */
 static int64_t warps_of(const scheduler *s)
 {
     const ir_ref body = ir_at(s->f, s->stage)->body;

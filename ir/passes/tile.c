@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile.c - inputs that are stored the other way round than the output: tiles instead of columns.
- * Part of collapse: reorders its nest, and makes the loops.
+/* tile.c - inputs that are stored across the output: tiles instead of columns.  Part of collapse: reorders its nest,
+ * and makes the loops.
  *
- * A row of the output reads an element of each of many lines of such an input, the next row the elements beside them:
- * by then the lines may be gone.  So the two coordinates are walked in tiles: some lines of input wide, so that what is
- * fetched is used while it is there, and some lines of output long, so that stores finish them. */
+ * A row of the output reads one element from each of many lines of such an input, and the next row reads the elements
+ * beside them, when the lines may have left the cache.  So the two coordinates are walked in tiles: a few lines of
+ * input wide, so that what is fetched is used while it is in the cache, and a few lines of output long, so that stores
+ * complete them. */
 #include "ir/passes/nest.h"
 
 enum {
-    TILE_LINES = 4, /* of input that a tile is wide: neighbours share a page, and are fetched together */
+    TILE_LINES = 4, /* of input per tile: neighbours share a page, and are fetched together */
     TRANSPOSE_LINES =
-        16, /* the same where tiles are transposed in registers: the longer, the better what comes is foreseen */
-    TRANSPOSE_ROWS = 16,   /* as many rows make a block there, or fewer: a band has no less, if it can be */
-    TRANSPOSE_BYTES = 512, /* of output: fewer aren't worth it */
-    LEAST_COLUMNS = 4,     /* and no narrower ones */
-    WAYS = 8,              /* lines at one place of the first cache, on most machines */
-    WAY = 4096,            /* bytes from one such place to the next */
-    WORTH_BYTES = 4096,    /* of output: less stays in the cache whatever the order */
+        16, /* the same where tiles are transposed in registers: longer ones are predicted better */
+    TRANSPOSE_ROWS = 16,   /* rows per block there, or fewer; a band has at least as many, if possible */
+    TRANSPOSE_BYTES = 512, /* of output: shorter tiles don't pay */
+    LEAST_COLUMNS = 4,     /* the narrowest tile */
+    WAYS = 8,              /* lines at one set of the first cache, on most machines */
+    WAY = 4096,            /* bytes from one line of a set to the next */
+    WORTH_BYTES = 4096,    /* of output: less stays in the cache in any order */
 };
 
-/* Position of the coordinate that some input has its smallest stride in, where that isn't the output's; count: none. */
+/* The position of the coordinate in which some input has its smallest stride, if that isn't the output's; count:
+ * none. */
 static uint32_t find_across(const nest *n)
 {
     const uint32_t last = n->count - 1;
@@ -45,8 +47,8 @@ static int64_t line_elements(const nest *n)
     return NEST_LINE / opjit_ir_type_size(n->f->tensors[nest_output(n)].type);
 }
 
-/* Elements of output that a tile is long: at most a line, and no more lines of any input than the cache holds, which
- * are few where their distance is a large power of two. */
+/* The length of a tile in elements of output: at most a line, and no more lines of any input than the cache holds,
+ * which are few if their distance is a large power of two. */
 static int64_t tile_length(const nest *n)
 {
     const int64_t line = line_elements(n);
@@ -63,7 +65,7 @@ static int64_t tile_length(const nest *n)
     return length;
 }
 
-/* Rows of output that a band is wide. */
+/* The width of a band in rows of output. */
 static int64_t band_width(const nest *n, int64_t rows)
 {
     const int64_t line = line_elements(n);

@@ -9,14 +9,14 @@
 #include "ir/passes/schedule.h"
 
 enum {
-    LANE_BYTES = 16, /* what shuffles of all machines work within: a load along the rows is one */
+    LANE_BYTES = 16, /* the unit of shuffles on all machines: a load along the rows */
     LEAST_ROWS = 4,  /* of a block */
-    MOST_COST = 128, /* operations of a block: its body is written once a row and vector */
+    MOST_COST = 128, /* operations of a block: its body is written once per row and vector */
 };
 
 typedef struct transpose {
     ir_func *f;
-    ir_ref rows, columns, store; /* the loops, and what is in them */
+    ir_ref rows, columns, store; /* the loops, and the store in them */
     uint32_t across;             /* loads along the rows */
     uint32_t least_bytes;        /* of their elements */
     uint32_t cost;               /* operations on elements */
@@ -38,7 +38,7 @@ static bool find_loops(transpose *t)
     return t->store != 0 && ir_at(f, t->store)->op == IR_STORE;
 }
 
-/* Whether some coordinate of the store is `var` and the others don't have it. */
+/* Whether some coordinate of the store is `var` and the others don't contain it. */
 static bool is_coordinate(const transpose *t, ir_ref var)
 {
     uint32_t found = 0;
@@ -50,7 +50,7 @@ static bool is_coordinate(const transpose *t, ir_ref var)
     return found == 1;
 }
 
-/* Loads are along the rows, or along the columns, or one for all of them. */
+/* Accepts loads along the rows, along the columns, or of one element for all of them. */
 static bool add_load(transpose *t, ir_ref load)
 {
     const ir_func *f = t->f;
@@ -67,7 +67,7 @@ static bool add_load(transpose *t, ir_ref load)
     return true;
 }
 
-/* Nothing but loads may depend on where the block is: all else is for loops whose conditions are bounds. */
+/* Only loads may depend on the block's position: everything else is for loops whose conditions are bounds. */
 static bool find_work(transpose *t)
 {
     ir_func *f = t->f;
@@ -90,7 +90,7 @@ static bool find_work(transpose *t)
     return t->across > 0;
 }
 
-/* Whether the stage reads what the store writes, or what may be the same memory. */
+/* Whether the stage reads what the store writes, or something that may share its memory. */
 static bool reads_output(ir_func *f, ir_ref stage, uint32_t tensor)
 {
     const ir_reach seen = opjit_ir_reach(f, ir_at(f, stage)->body);
@@ -116,8 +116,8 @@ static bool is_long(const ir_func *f, ir_ref loop, int64_t length)
     return opjit_ir_at_least(f, ir_operand(f, loop, 0), ir_operand(f, loop, 1), length);
 }
 
-/* Whether the columns are tile number v, of exactly `length`, of a row that begins at 0, and v is the variable of
- * the loop around the rows, which holds nothing else: what is before a tile is stored by the tile before. */
+/* Whether the columns are tile number v, of exactly `length`, of a row that begins at 0, and v is the variable of the
+ * loop around the rows, which contains nothing else: what is before a tile was stored by the previous tile. */
 static bool is_tile(const transpose *t, ir_ref around, int64_t length)
 {
     const ir_func *f = t->f;

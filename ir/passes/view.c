@@ -7,7 +7,7 @@
 
 /* --- views ------------------------------------------------------------------------------------------------------ */
 
-/* Elements from the root's first to the view's. */
+/* Elements from the root's first to the view's first. */
 static bool root_offset(const ir_func *f, uint32_t view, int64_t *out)
 {
     *out = 0;
@@ -38,7 +38,7 @@ typedef struct view_map {
     uint64_t constant[8];
 } view_map;
 
-/* number = sum of digit[i] * stride of order[i]; false: it is none. */
+/* number = sum of digit[i] * stride of order[i]; false: it is not. */
 static bool digits(const ir_tensor *root, const view_map *m, uint64_t number, uint64_t *digit)
 {
     for (uint32_t i = 0; i < m->count; i++) {
@@ -70,7 +70,7 @@ static bool is_linear(const ir_tensor *root, const ir_tensor *view, view_map *m)
     return true;
 }
 
-/* Whether the root's elements fill its memory, so that an address has one quotient and remainder a dimension. */
+/* Whether the root's elements fill its memory, so that an address has one quotient and remainder per dimension. */
 static bool is_dense(const ir_tensor *root, const view_map *m)
 {
     uint64_t stride = 1;
@@ -139,8 +139,8 @@ static quotient quotient_of(const ir_func *f, ir_ref r)
                                       : (quotient){ r, 1 };
 }
 
-/* Whether b is x mod c with c the size of the dimension behind, and a is x / c, or that mod m: then both are one
- * coordinate, x, or x mod (c * m); 0 where not. */
+/* If b is x mod c, with c the size of its dimension, and a is x / c, or that mod m, both are one coordinate: x, or x
+ * mod (c * m); else 0. */
 static ir_ref join_coordinates(ir_func *f, ir_ref a, ir_ref b, int64_t c)
 {
     int64_t m = 0, whole;
@@ -159,7 +159,7 @@ static ir_ref join_coordinates(ir_func *f, ir_ref a, ir_ref b, int64_t c)
     return checked_muli(m, c, &whole) ? ir_make2(f, IR_IMOD, IR_INDEX, x, opjit_ir_index(f, whole)) : 0;
 }
 
-/* The layout of t with dimensions d and d + 1 as one. */
+/* The layout of t with dimensions d and d + 1 merged. */
 static ir_tensor joined_layout(const ir_tensor *t, uint32_t d)
 {
     ir_tensor out = *t;
@@ -186,7 +186,7 @@ static void drop_single(ir_tensor *layout, ir_ref *at)
     layout->rank = rank;
 }
 
-/* Takes dimensions together whose coordinates are quotient and remainder of one number; whether there were any. */
+/* Merges dimensions whose coordinates are quotient and remainder of one number; returns whether there were any. */
 static bool join_dimensions(ir_func *f, ir_tensor *layout, ir_ref *at)
 {
     bool any = false;
@@ -207,8 +207,8 @@ static bool join_dimensions(ir_func *f, ir_tensor *layout, ir_ref *at)
     return any;
 }
 
-/* Where the address is a sum of multiples of the loops' variables: the layout in which the variables are the
- * coordinates, so that collapse can take loops together. */
+/* If the address is a sum of multiples of the loops' variables: the layout whose coordinates are these variables, so
+ * that collapse can merge loops. */
 static bool by_variables(const inliner *in, ir_tensor *layout, ir_ref *at, int64_t *offset)
 {
     const ir_func *f = in->f;
@@ -239,7 +239,7 @@ static bool by_variables(const inliner *in, ir_tensor *layout, ir_ref *at, int64
     return true;
 }
 
-/* A view of `tensor` with the layout, one for each stage. */
+/* A view of `tensor` with the layout, one per stage. */
 static uint32_t view_of(inliner *in, uint32_t tensor, const ir_tensor *layout, int64_t offset)
 {
     ir_func *f = in->f;

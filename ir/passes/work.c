@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.c - what a loop does, as schedule asks it: whether it makes vectors or updates running sums, and what an
- * iteration costs. */
+/* work.c - what a loop does, for schedule: whether it makes vectors or updates running sums, and the cost of an
+ * iteration. */
 #include "ir/passes/schedule.h"
 
 enum {
-    ARG_COST = 16,            /* of a step of an arg kind: much code, not to be repeated */
-    MOST_SPELLED_OUT = 65536, /* operations times iterations of a loop that is to be straight-line code */
-    GATHER_COST = 16,         /* operations that are worth a load of lanes one by one */
-    CHOICE_COST = 3,          /* of a step of min or max of floats, which looks for NaNs */
+    ARG_COST = 16,            /* of a step of an arg kind: much code, which should not be repeated */
+    MOST_SPELLED_OUT = 65536, /* operations times iterations of a loop that should become straight-line code */
+    GATHER_COST = 16,         /* operations that justify a load of single lanes */
+    CHOICE_COST = 3,          /* of a step of min or max of floats, which checks for NaNs */
 };
 
-/* Bounds that are numbers and not far apart: code generation spells the loop out, and knows every index in it. */
+/* Whether the bounds are numbers and close together: code generation then makes straight-line code of the loop, and
+ * knows every index in it. */
 static bool is_short(const ir_func *f, ir_ref loop)
 {
     const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
@@ -35,7 +36,7 @@ static bool steps_equally(const ir_func *f, ir_ref r, ir_ref loop, work *out)
     return true;
 }
 
-/* Stores of neighbouring elements, updates of lanes, and lets. */
+/* Accepts stores of neighbouring elements, updates of lanes, and lets. */
 static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *out)
 {
     const ir_node *n = ir_at(f, statement);
@@ -58,7 +59,7 @@ static bool makes_vectors(const ir_func *f, ir_ref statement, ir_ref var, work *
     return true;
 }
 
-/* Whether r is a sum or product that only adds to how integers grow from element to element: code generation makes one
+/* Whether r is a sum or product that only adds to the growth of integers per element: code generation makes one
  * addition of all of them. */
 static bool is_part_of_growth(const ir_func *f, ir_ref r)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.c - V8: each coordinate of a load, under the guards of the selects around it, and of a store is
- * inside its tensor.  By proof, not by running: what can't be proven is an error. */
+/* bounds.c - V8: each coordinate of a load, under the guards of the selects around it, and of a store is inside its
+ * tensor.  Takes a statement; proves this, or reports an error: what can't be proven is refused. */
 #include "ir/passes/pass.h"
 #include "ir/verify/verify.h"
 
 enum { GUARDS = 16, STEPS = 400 /* of the proof for one coordinate */ };
 
-/* Known where the position is evaluated: expr is at least so much; or it is not 0.  var: one that expr moves with. */
+/* A fact that holds where the position is evaluated: expr is at least `least`, or expr is not 0.  var: a variable in
+ * expr. */
 typedef struct guard {
     ir_ref expr, var;
     int64_t least;
@@ -20,7 +21,7 @@ typedef struct comparison { /* less + strict <= more */
 typedef struct guards {
     guard at_least[GUARDS];
     ir_ref not_zero[GUARDS];
-    comparison choices[GUARDS]; /* with something that is chosen */
+    comparison choices[GUARDS]; /* with a value that is selected */
     uint32_t count, zero_count, choice_count, changes;
 } guards;
 
@@ -28,17 +29,17 @@ typedef struct bounds {
     verifier *v;
     guards known;
     uint32_t steps;
-    uint32_t base; /* changes that loops made */
+    uint32_t base; /* guards that loops changed */
 } bounds;
 
-/* What is at least, and not, its least value is at least one more. */
+/* If expr is at least a value and differs from it, it is at least one more. */
 static void tighten(const ir_func *f, const guards *k, guard *g)
 {
     for (uint32_t i = 0; i < k->zero_count; i++) {
         int64_t distance;
         if (opjit_ir_distance(f, g->expr, k->not_zero[i], &distance) && distance == g->least && distance < INT64_MAX) {
             g->least++;
-            i = UINT32_MAX; /* from the beginning */
+            i = UINT32_MAX; /* start again */
         }
     }
 }
@@ -57,7 +58,7 @@ static ir_ref variable_of(const ir_func *f, ir_ref expr)
     return var;
 }
 
-/* Enters expr >= least; guards that differ by a constant are one. */
+/* Adds expr >= least; merges guards that differ by a constant. */
 static void push(bounds *b, ir_ref expr, int64_t least)
 {
     const ir_func *f = b->v->f;
@@ -83,7 +84,7 @@ static ir_ref difference(bounds *b, ir_ref x, ir_ref y)
     return ir_expr2(b->v->f, IR_ISUB, IR_INDEX, x, y);
 }
 
-/* x != y: more than y where it is known not to be less. */
+/* x != y: x is above y if it is known not to be below. */
 static void push_different(bounds *b, ir_ref x, ir_ref y)
 {
     guards *k = &b->known;
@@ -108,14 +109,14 @@ static bool known_le(bounds *b, ir_ref x, ir_ref y, int64_t slack)
     return holds(b, x, y, slack, 1);
 }
 
-/* Whether a comparison with the limit can be one with what the limit is chosen of. */
+/* Whether a comparison with the limit can become one with an operand of the limit. */
 static bool is_choice(const ir_func *f, ir_ref limit)
 {
     const ir_op op = (ir_op)ir_at(f, ir_let_value(f, limit))->op;
     return op == IR_CLAMP || op == IR_IMAX || op == IR_IMIN;
 }
 
-/* Whether x + strict <= q can't be, or says no more than with p in place of q. */
+/* Whether x + strict <= q is impossible, or says no more than it does with p in place of q. */
 static bool says_no_more(bounds *b, ir_ref x, ir_ref q, ir_ref p, int64_t strict, uint32_t depth)
 {
     const ir_func *f = b->v->f;
@@ -128,7 +129,7 @@ static bool says_no_more(bounds *b, ir_ref x, ir_ref q, ir_ref p, int64_t strict
            says_no_more(b, x, ir_operand(f, value, 1), p, strict, depth - 1);
 }
 
-/* x + strict <= limit.  Below max(p, q), and known not to be below q, it is below p; clamp is such a max. */
+/* x + strict <= limit.  If x is below max(p, q) and not below q, it is below p; clamp is such a max. */
 static void learn_below(bounds *b, ir_ref x, ir_ref limit, int64_t strict)
 {
     const ir_func *f = b->v->f;
@@ -139,7 +140,7 @@ static void learn_below(bounds *b, ir_ref x, ir_ref limit, int64_t strict)
             push(b, difference(b, ir_operand(f, value, i), x), strict);
 }
 
-/* limit + strict <= x.  Not below min(p, q), and known to be below q, it is not below p; so is clamp's max. */
+/* limit + strict <= x.  If x is not below min(p, q) but below q, it is not below p; likewise for clamp's max. */
 static void learn_above(bounds *b, ir_ref limit, ir_ref x, int64_t strict)
 {
     const ir_func *f = b->v->f;
@@ -154,7 +155,7 @@ static void learn_above(bounds *b, ir_ref limit, ir_ref x, int64_t strict)
             push(b, difference(b, x, ir_operand(f, value, i)), strict);
 }
 
-/* What comparisons say more, now that others are known. */
+/* Draws conclusions from comparisons now that others are known. */
 static void learn(bounds *b)
 {
     for (uint32_t i = 0; i < b->known.choice_count; i++) {
@@ -173,7 +174,7 @@ static void push_less(bounds *b, ir_ref less, ir_ref more, int64_t strict)
         k->choices[k->choice_count++] = (comparison){ less, more, strict };
 }
 
-/* A condition's value behind lets. */
+/* The condition's value, through lets. */
 static ir_ref condition_of(const ir_func *f, ir_ref condition)
 {
     const ir_node *node = ir_at(f, condition);
@@ -187,7 +188,7 @@ static bool is_less(const ir_func *f, ir_ref condition)
     return (node->op == IR_LT || node->op == IR_LE) && ir_at(f, ir_operand(f, condition, 0))->type == IR_INDEX;
 }
 
-/* Whether one comparison can't hold without the other: both are of one value with a limit. */
+/* Whether one comparison implies the other: both compare the same value with a limit. */
 static bool implies(const ir_func *f, ir_ref a, ir_ref b)
 {
     return is_less(f, a) && is_less(f, b) && opjit_ir_same(f, ir_operand(f, a, 0), ir_operand(f, b, 0)) &&
@@ -195,7 +196,7 @@ static bool implies(const ir_func *f, ir_ref a, ir_ref b)
                               (ir_at(f, a)->op == IR_LT) - (ir_at(f, b)->op == IR_LT));
 }
 
-/* Enters what a condition that is `truth` says about indices. */
+/* Adds what a condition that is `truth` says about indices. */
 static void assume(bounds *b, ir_ref condition, bool truth)
 {
     const ir_func *f = b->v->f;
@@ -212,7 +213,7 @@ static void assume(bounds *b, ir_ref condition, bool truth)
             assume(b, x, truth);
             assume(b, y, truth);
         }
-    } else if (node.op == IR_XOR && truth) { /* one holds alone */
+    } else if (node.op == IR_XOR && truth) { /* exactly one of them holds */
         const ir_ref p = condition_of(f, x), q = condition_of(f, y);
         if (implies(f, p, q) || implies(f, q, p)) {
             const bool first = implies(f, p, q);
@@ -230,7 +231,7 @@ static void assume(bounds *b, ir_ref condition, bool truth)
     }
 }
 
-/* A choice or quotient, and the constant that is added to it. */
+/* Splits off the constant that is added to a select or quotient. */
 static ir_ref without_constant(const ir_func *f, ir_ref r, int64_t *constant)
 {
     *constant = 0;
@@ -240,7 +241,7 @@ static ir_ref without_constant(const ir_func *f, ir_ref r, int64_t *constant)
     return ir_operand(f, r, 0);
 }
 
-/* a <= r + slack by what r is made of: not above both of imin, not above one of imax. */
+/* a <= r + slack by the operands of r: a must not exceed both of imin, or one of imax. */
 static bool below_parts(bounds *b, ir_ref a, ir_ref r, int64_t slack, uint32_t depth)
 {
     ir_func *f = b->v->f;
@@ -264,7 +265,7 @@ static bool below_parts(bounds *b, ir_ref a, ir_ref r, int64_t slack, uint32_t d
     }
 }
 
-/* r <= c + slack by what r is made of. */
+/* r <= c + slack by the operands of r. */
 static bool parts_below(bounds *b, ir_ref r, ir_ref c, int64_t slack, uint32_t depth)
 {
     ir_func *f = b->v->f;
@@ -289,7 +290,7 @@ static bool parts_below(bounds *b, ir_ref r, ir_ref c, int64_t slack, uint32_t d
     }
 }
 
-/* How often a guard, added to a, takes its variable out of a - c. */
+/* How many times the guard must be added to a to cancel its variable in a - c. */
 static int64_t times_of(const ir_func *f, const guard *g, ir_ref a, ir_ref c)
 {
     int64_t own, left, right;
@@ -300,7 +301,7 @@ static int64_t times_of(const ir_func *f, const guard *g, ir_ref a, ir_ref c)
     return left / own;
 }
 
-/* a <= c + slack with a multiple of the guard's expr - least >= 0 added to a. */
+/* a <= c + slack, with a multiple of the guard's expr - least >= 0 added to a. */
 static bool holds_with(bounds *b, const guard *g, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
 {
     ir_func *f = b->v->f;
@@ -312,7 +313,7 @@ static bool holds_with(bounds *b, const guard *g, ir_ref a, ir_ref c, int64_t sl
            (depth > 0 ? holds(b, more, c, changed, depth) : opjit_ir_proves_le(f, more, c, changed));
 }
 
-/* a <= c + slack, by what they are made of, or with the help of one or two guards. */
+/* a <= c + slack, by their operands, or with the help of one or two guards. */
 static bool holds(bounds *b, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
 {
     ir_func *f = b->v->f;
@@ -322,7 +323,7 @@ static bool holds(bounds *b, ir_ref a, ir_ref c, int64_t slack, uint32_t depth)
     if (opjit_ir_proves_le(f, a, c, slack))
         return true;
     for (uint32_t i = 0; depth > 0 && i < b->known.count; i++)
-        if (holds_with(b, &b->known.at_least[i], a, c, slack, 0)) /* nearly always, if at all */
+        if (holds_with(b, &b->known.at_least[i], a, c, slack, 0)) /* this nearly always succeeds if anything does */
             return true;
     if (below_parts(b, a, c, slack, depth) || parts_below(b, a, c, slack, depth))
         return true;
@@ -377,7 +378,7 @@ static opjit_status check_loads(bounds *b, ir_ref expr)
             TRY(check_loads(b, ir_operand(b->v->f, expr, i)));
     }
     if (b->known.changes == b->base)
-        b->v->walked[expr] = b->v->walk; /* it holds under the guards of selects too */
+        b->v->walked[expr] = b->v->walk; /* proven without guards, so it holds under any */
     return OPJIT_OK;
 }
 
@@ -399,7 +400,7 @@ static opjit_status check_box(bounds *b, ir_ref yield)
     return OPJIT_OK;
 }
 
-/* The bounds of the loops around that are chosen: the others are the prover's. */
+/* Adds the bounds of enclosing loops that are selects; the prover handles the others. */
 static void assume_loops(bounds *b)
 {
     const verifier *v = b->v;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cover.c - V6, and V7 of stores: which coordinates the stores of a tensor reach, proven by structure.
+/* cover.c - V6, and V7 for stores: proves by structure which coordinates the stores of a tensor reach.
  *
- * The stores of a block are pieces: per dimension a point or an interval whose ends are expressions.  Pieces that touch
- * merge; a loop is closed over by turning what depends on its variable into intervals that don't:
- *     a point j + r                    becomes  [lo + r, hi + r)
- *     intervals that follow each other become   [first low end, last high end)       (tiles)
- *     points idiv(p, c), imod(p, c)    become   [0, n), [0, c)                       (merged dimensions)
- *     a point p of a loop that runs at most once     becomes  [p, p + hi - lo)       (p has no variable any more)
- * What is left at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
- * only be disjoint: a loop then closes over a hull if a coordinate tells its iterations apart, or each begins where the
- * one before ended or later. */
+ * The stores of a block are pieces: per dimension a point or an interval whose ends are expressions.  Adjacent pieces
+ * merge.  Closing a loop turns what depends on its variable into intervals that don't:
+ *     a point j + r                             becomes  [lo + r, hi + r)
+ *     consecutive intervals                     become   [first low end, last high end)       (tiles)
+ *     points idiv(p, c), imod(p, c)             become   [0, n), [0, c)                       (merged dimensions)
+ *     a point p of a loop that runs at most once becomes [p, p + hi - lo)       (p has no variable any more)
+ * What remains at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
+ * only be disjoint: then closing a loop takes a hull, if a coordinate tells its iterations apart, or if each iteration
+ * begins at or after the previous one's end. */
 #include "ir/verify/verify.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ typedef struct cover {
     ir_func *f;
     uint32_t tensor, rank, rule;
     bool gaps;
-    ir_ref block; /* that the loop to be closed stands in: its first statement */
+    ir_ref block; /* the block that contains the loop to be closed: its first statement */
     piece pieces[PIECES];
     uint32_t count;
 } cover;
@@ -53,14 +53,14 @@ static ir_ref plus(ir_func *f, ir_ref a, int64_t k)
     return ir_expr2(f, IR_IADD, IR_INDEX, a, opjit_ir_index(f, k));
 }
 
-/* expr as a constant where its terms cancel, so that it no longer seems to vary. */
+/* expr as a constant if its terms cancel, so that it no longer seems to vary. */
 static ir_ref tidy(ir_func *f, ir_ref expr)
 {
     int64_t value;
     return expr && opjit_ir_is_constant(f, expr, &value) ? opjit_ir_index(f, value) : expr;
 }
 
-/* expr with to in place of var, also inside lets; 0 where it reads what the loop may change. */
+/* expr with `to` in place of var, also inside lets; 0 if it reads something that the loop may change. */
 static ir_ref substitute(ir_func *f, ir_ref expr, ir_ref var, ir_ref to)
 {
     const ir_node node = *ir_at(f, expr);
@@ -82,8 +82,8 @@ static ir_ref substitute(ir_func *f, ir_ref expr, ir_ref var, ir_ref to)
 
 /* --- merged dimensions: points (p / divide) % modulo + offset ----------------------------------------------------- */
 
-/* Whether the points of p that vary with the loop's variable are the digits of a number that counts to its end;
- * they are replaced by intervals then. */
+/* Whether the points of p that vary with the loop's variable are the digits of a number that counts to its end; if so,
+ * replaces them by intervals. */
 static bool close_digits(cover *c, piece *p, ir_ref loop)
 {
     const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
@@ -125,9 +125,9 @@ static extent as_interval(cover *c, const extent *e)
     return e->point ? (extent){ .lo = e->lo, .hi = plus(c->f, e->lo, 1) } : *e;
 }
 
-/* --- closing over one loop ---------------------------------------------------------------------------------------- */
+/* --- closing one loop -------------------------------------------------------------------------------------------- */
 
-/* One dimension, a point that moves by one: [first, last + 1). */
+/* One dimension: a point that moves by one becomes [first, last + 1). */
 static bool close_point(cover *c, extent *e, ir_ref loop)
 {
     ir_func *f = c->f;
@@ -144,7 +144,7 @@ static bool close_point(cover *c, extent *e, ir_ref loop)
     return !f->failed;
 }
 
-/* One dimension, intervals of which each begins where the one before ends. */
+/* One dimension: consecutive intervals become one. */
 static bool close_tiles(cover *c, extent *e, ir_ref loop)
 {
     ir_func *f = c->f;
@@ -154,7 +154,7 @@ static bool close_tiles(cover *c, extent *e, ir_ref loop)
     if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) >= ir_index_value(f, hi))
         return false;
     const int64_t first = ir_index_value(f, lo), end = ir_index_value(f, hi), last = end - 1 - (end - 1 - first) % step;
-    if (last > first) { /* a variable that runs over all iterations but the last */
+    if (last > first) { /* a variable for all iterations except the last */
         const ir_ref all_but_last = opjit_ir_for(f, lo, opjit_ir_index(f, last), (uint64_t)step);
         const ir_ref var = all_but_last ? ir_at(f, all_but_last)->ref : 0;
         const ir_ref high = substitute(f, e->hi, node.ref, var),
@@ -177,7 +177,7 @@ static bool at_most_once(const cover *c, ir_ref loop)
     return opjit_ir_proves_le(c->f, ir_operand(c->f, loop, 1), ir_operand(c->f, loop, 0), 1);
 }
 
-/* The dimension along which the loops beside this one store; the last one where there are none. */
+/* The dimension along which the loops beside this one store; the last one if there are none. */
 static uint32_t dimension_beside(const cover *c, ir_ref loop)
 {
     const ir_func *f = c->f;
@@ -189,8 +189,7 @@ static uint32_t dimension_beside(const cover *c, ir_ref loop)
     return c->rank - 1;
 }
 
-/* Nothing of the piece varies: it is one element, of as many iterations, along one dimension.  The variable was known
- * from the end of the loop that is a constant. */
+/* Nothing in the piece varies: it is one element per iteration, along one dimension. */
 static bool close_once(cover *c, piece *p, ir_ref loop)
 {
     ir_func *f = c->f;
@@ -207,7 +206,7 @@ static bool close_once(cover *c, piece *p, ir_ref loop)
     return !f->failed;
 }
 
-/* Exactly: false where the shape is not one of those above. */
+/* Closes the piece exactly; false if it has none of the shapes above. */
 static bool close_piece(cover *c, piece *p, ir_ref loop)
 {
     const ir_ref var = ir_at(c->f, loop)->ref;
@@ -234,7 +233,7 @@ static bool equal_extent(const cover *c, const extent *a, const extent *b)
     return a->point == b->point && equal(c->f, a->lo, b->lo) && (a->point || equal(c->f, a->hi, b->hi));
 }
 
-/* Merges b into a if together they are one box. */
+/* Merges b into a if they form one box. */
 static bool merge_pieces(cover *c, piece *a, const piece *b)
 {
     uint32_t different = 0, dimension = 0;
@@ -307,8 +306,8 @@ static bool tells_apart(const cover *c, uint32_t from, uint32_t d, ir_ref var)
     return opjit_ir_factor(c->f, c->pieces[from].d[d].lo, var, &factor) && factor != 0;
 }
 
-/* Whether all pieces of each iteration end in dimension d where those of the next one begin, or before.  The loop's
- * bounds are constants. */
+/* Whether in dimension d all pieces of each iteration end at or before those of the next one.  The loop's bounds are
+ * constants. */
 static bool follow(cover *c, uint32_t from, uint32_t d, ir_ref loop)
 {
     ir_func *f = c->f;
@@ -333,8 +332,8 @@ static bool follow(cover *c, uint32_t from, uint32_t d, ir_ref loop)
     return true;
 }
 
-/* Whether every piece from `from` on has the points of the first one: digits that tell iterations of one piece
- * apart tell those of all apart then. */
+/* Whether every piece from `from` on has the points of the first one: then digits that tell the iterations of one piece
+ * apart do so for all. */
 static bool same_points(const cover *c, uint32_t from)
 {
     for (uint32_t i = from + 1; i < c->count; i++)
@@ -344,7 +343,7 @@ static bool same_points(const cover *c, uint32_t from)
     return true;
 }
 
-/* The intervals of one piece that follow each other, with what is between them. */
+/* The hull of one piece's intervals over all iterations. */
 static extent from_first_to_last(cover *c, const extent *e, ir_ref loop)
 {
     ir_func *f = c->f;
@@ -356,7 +355,7 @@ static extent from_first_to_last(cover *c, const extent *e, ir_ref loop)
                      .hi = tidy(f, substitute(f, i.hi, node.ref, opjit_ir_index(f, last))) };
 }
 
-/* The pieces as one that holds them: where a dimension varies or differs it is taken whole. */
+/* The hull of the pieces: a dimension that varies or differs is taken as a whole. */
 static bool close_hull(cover *c, uint32_t from, ir_ref loop)
 {
     const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
@@ -387,7 +386,7 @@ static bool close_hull(cover *c, uint32_t from, ir_ref loop)
 
 static opjit_status collect_block(cover *c, ir_ref first);
 
-/* block: the first statement of the one that the loop stands in; 0 for a stage. */
+/* block: the first statement of the block that contains the loop; 0 for a stage. */
 static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
 {
     const uint32_t from = c->count;
@@ -433,7 +432,7 @@ static opjit_status collect_block(cover *c, ir_ref first)
     return c->gaps ? check_disjoint(c, from) : OPJIT_OK;
 }
 
-/* The stages that store to the tensor, as a block. */
+/* Collects the stages that store to the tensor, as a block. */
 static opjit_status collect_stages(cover *c)
 {
     for (ir_ref s = c->v->first_store[c->tensor]; s; s = c->v->next_store[s])
