@@ -46,15 +46,16 @@ opjit_status opjit_artifact_check_name(const char *name, opjit_error *error)
 
     opjit_rt_error_clear(error);
     if (name == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "name is NULL");
+        return opjit_rt_refuse_null(error, "name");
     if (name[0] == '\0' || strspn(name, letters) != strlen(name) || (name[0] >= '0' && name[0] <= '9') ||
         strlen(name) > ARTIFACT_NAME_MOST)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "name \"%.80s\": must be a C identifier of at most %u characters", name,
-                                  ARTIFACT_NAME_MOST);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!options}{name} \"{%.80s}\": must be a C identifier of at most %u characters", name,
+                               ARTIFACT_NAME_MOST);
     if (opjit_fe_artifact_is_taken(name))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "name \"%s\": is a word of C or C++, a function of the C library, or reserved", name);
+        return opjit_rt_refuse(
+            error, OPJIT_INVALID_ARGUMENT,
+            "{!options}{name} \"{%s}\": is a word of C or C++, a function of the C library, or reserved", name);
     return OPJIT_OK;
 }
 
@@ -76,13 +77,14 @@ static opjit_status check_kernel_name(const opjit_artifact *a, const char *name,
 {
     TRY(opjit_artifact_check_name(name, error));
     if (is_part(name, a->name) && name[strlen(a->name)] != '\0')
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "name \"%s\": might be a symbol of the library, whose name is \"%s\"", name, a->name);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!options}{name} \"{%s}\": might be a symbol of the library, whose name is \"%s\"",
+                               name, a->name);
     for (uint32_t i = 0; i < a->kernel_count; i++)
         if (is_part(name, a->kernels[i]->name) || is_part(a->kernels[i]->name, name))
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "name \"%s\": its symbols would be those of kernel %u, \"%s\"", name, i,
-                                      a->kernels[i]->name);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{!options}{name} \"{%s}\": its symbols would be those of kernel %u, \"%s\"", name,
+                                   i, a->kernels[i]->name);
     return OPJIT_OK;
 }
 
@@ -106,21 +108,22 @@ static opjit_status check_versions(const rt_target *targets, uint32_t count, opj
 {
     for (uint32_t i = 0; i < count && count > 1; i++) {
         if (targets[i].arch != RT_ARCH_X86_64 && targets[i].arch != RT_ARCH_AARCH64)
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                      "options.targets: %.100s beside others, but only x86-64 and AArch64 have several "
-                                      "versions of one kernel",
-                                      targets[i].text);
-        if (targets[i].arch != targets[0].arch)
-            return opjit_rt_error_set(
-                error, OPJIT_INVALID_ARGUMENT,
-                "options.targets: %.80s and %.80s are different machines, which have an object each", targets[0].text,
+            return opjit_rt_refuse(
+                error, OPJIT_UNSUPPORTED,
+                "{options}.{targets}: %.100s beside others, but only x86-64 and AArch64 have several "
+                "versions of one kernel",
                 targets[i].text);
+        if (targets[i].arch != targets[0].arch)
+            return opjit_rt_refuse(
+                error, OPJIT_INVALID_ARGUMENT,
+                "{options}.{targets}: %.80s and %.80s are different machines, which have an object each",
+                targets[0].text, targets[i].text);
         for (uint32_t j = 0; j < i; j++)
             if (targets[i].features == targets[j].features)
-                return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                          "options.targets: %.80s and %.80s have the same features, so that there is "
-                                          "nothing to choose by",
-                                          targets[j].text, targets[i].text);
+                return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                       "{options}.{targets}: %.80s and %.80s have the same features, so that there is "
+                                       "nothing to choose by",
+                                       targets[j].text, targets[i].text);
     }
     return OPJIT_OK;
 }
@@ -129,17 +132,18 @@ static opjit_status read_targets(opjit_artifact *a, const opjit_artifact_options
 {
     a->target_count = options->target_count == 0 ? 1 : options->target_count;
     if (a->target_count > OPJIT_ARTIFACT_MAX_TARGETS)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "options.target_count: %u, at most %u", a->target_count,
-                                  OPJIT_ARTIFACT_MAX_TARGETS);
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{options}.{target_count}: {%u}, at most %u", a->target_count,
+                               OPJIT_ARTIFACT_MAX_TARGETS);
     if (options->target_count != 0 && options->targets == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.targets: NULL, must be an array of %u",
-                                  a->target_count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{options}.{targets}: {NULL}, must be an array of %u",
+                               a->target_count);
     a->targets = ARENA_ARRAY(&a->arena, rt_target, a->target_count);
     if (a->targets == NULL)
         return opjit_rt_no_memory(error);
     a->targets[0] = a->context->target;
     for (uint32_t i = 0; i < options->target_count; i++)
-        TRY(opjit_rt_target_parse(options->targets[i], &a->targets[i], error));
+        TRY(opjit_rt_place(error, opjit_rt_target_parse(options->targets[i], &a->targets[i], error), "options",
+                           "targets", (int32_t)i));
     TRY(check_versions(a->targets, a->target_count, error));
     sort_targets(a->targets, a->target_count);
     return OPJIT_OK;
@@ -176,10 +180,10 @@ opjit_status opjit_artifact_create(opjit_context *context, const opjit_artifact_
 
     opjit_rt_error_clear(error);
     if (out_artifact == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_artifact is NULL");
+        return opjit_rt_refuse_null(error, "out_artifact");
     *out_artifact = NULL;
     if (context == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
+        return opjit_rt_refuse_null(error, "context");
     if (options != NULL)
         TRY(opjit_rt_struct_read(&options_sizes, &given, options, error));
     if (given.name == NULL)
@@ -364,11 +368,11 @@ static opjit_status add(opjit_artifact *a, const fe_subject *subject, const opji
 
     TRY(opjit_fe_options_read(a->context, subject->op, options, &read, error));
     if (read.target != &a->context->target)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "options.target: must be NULL, the artifact's targets hold");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{target}: must be NULL, the artifact's targets hold");
     if ((read.flags & OPJIT_COMPILE_INTERPRET) != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "options.flags: OPJIT_COMPILE_INTERPRET, but an artifact is machine code");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{flags}: OPJIT_COMPILE_INTERPRET, but an artifact is machine code");
     TRY(check_kernel_name(a, read.name, error));
     TRY(grow(a, error));
     if (options->level == OPJIT_LEVEL_AUTO) /* compiled once and run for years */
@@ -394,10 +398,7 @@ static opjit_status check_arguments(const opjit_artifact *artifact, const void *
 {
     opjit_rt_error_clear(error);
     if (artifact == NULL || subject == NULL || options == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  artifact == NULL  ? "artifact"
-                                  : subject == NULL ? what
-                                                    : "options");
+        return opjit_rt_refuse_null(error, artifact == NULL ? "artifact" : subject == NULL ? what : "options");
     return OPJIT_OK;
 }
 

@@ -210,17 +210,15 @@ opjit_status opjit_artifact_get(opjit_artifact *artifact, uint32_t index, opjit_
     if (out_bytes != NULL)
         *out_bytes = 0;
     if (artifact == NULL || out_data == NULL || out_bytes == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  artifact == NULL   ? "artifact"
-                                  : out_data == NULL ? "out_data"
-                                                     : "out_bytes");
+        return opjit_rt_refuse_null(error, artifact == NULL ? "artifact" : out_data == NULL ? "out_data" : "out_bytes");
     if ((uint32_t)kind < OPJIT_ARTIFACT_OBJECT || (uint32_t)kind > OPJIT_ARTIFACT_SPIRV)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kind: %u, must be an opjit_artifact_kind (%u to %u)",
-                                  (unsigned)kind, (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_SPIRV);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{kind}: {%u}, must be an opjit_artifact_kind (%u to %u)", (unsigned)kind,
+                               (unsigned)OPJIT_ARTIFACT_OBJECT, (unsigned)OPJIT_ARTIFACT_SPIRV);
     TRY(check_kind(artifact, kind, error));
     if (is_common(kind) ? artifact->kernel_count == 0 : index >= artifact->kernel_count)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "index: %u, there are %u kernels", index,
-                                  artifact->kernel_count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{index}: {%u}, there are %u kernels", index,
+                               artifact->kernel_count);
     output = is_common(kind) ? &artifact->outputs[kind] : &artifact->kernels[index]->outputs[kind];
     if (output->size == 0) {
         opjit_status status;

@@ -131,7 +131,7 @@ static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
         status = opjit_artifact_add_graph(c->artifact, &d->graph->desc, &compile, &m->report.error);
     else
         status = opjit_artifact_add_operator(c->artifact, d->own.op, &compile, &m->report.error);
-    return opjit_cli_at(m, d->json, status);
+    return opjit_cli_at_dispatchable(m, d, status);
 }
 
 static opjit_status read_model(compiler *c, cli_model *m)

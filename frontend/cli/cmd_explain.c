@@ -232,7 +232,7 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
     }
     opjit_rt_bytes_free(&p.before);
     opjit_rt_bytes_free(&out);
-    return opjit_cli_at(m, d->json, status);
+    return opjit_cli_at_dispatchable(m, d, status);
 }
 
 static opjit_status explain_model(cli_model *m, const cli_options *options)

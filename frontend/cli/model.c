@@ -66,6 +66,14 @@ opjit_status opjit_cli_at(cli_model *m, const json_value *at, opjit_status statu
     return status;
 }
 
+opjit_status opjit_cli_at_dispatchable(cli_model *m, const cli_dispatchable *d, opjit_status status)
+{
+    const json_value *node = d->graph != NULL && m->report.error.node >= 0 ? d->graph->nodes->first : NULL;
+    for (int32_t i = m->report.error.node; node != NULL && i > 0; i--)
+        node = node->next;
+    return opjit_cli_at(m, status != OPJIT_OK && node != NULL ? node : d->json, status);
+}
+
 opjit_status opjit_cli_fail(cli_model *m, const json_value *at, opjit_status status, const char *format, ...)
 {
     char text[OPJIT_ERROR_MESSAGE_SIZE];

@@ -163,8 +163,11 @@ extern const op_enum opjit_cli_data_types;
 
 /* The descriptor struct of def out of a JSON object (model_desc.c).  The result borrows from the arena. */
 opjit_status opjit_cli_read_desc(cli_model *m, const op_def *def, const json_value *json, void **out);
-/* Puts into the report the place of the descriptor's field that a message of opjit_operator_create names. */
-void opjit_cli_locate(cli_model *m, const op_def *def, const json_value *json);
+/* Puts into the report the place of the field that the error names, if it is one of op's, whose descriptor is json, and
+ * leaves in the message what the place doesn't say. */
+void opjit_cli_locate(cli_model *m, const char *op, const json_value *json);
+/* The place of a dispatchable's error: the graph's node that it names, else the dispatchable. */
+opjit_status opjit_cli_at_dispatchable(cli_model *m, const cli_dispatchable *d, opjit_status status);
 /* An operator out of an object with "desc"; type: its name. */
 opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const json_value *type, cli_operator *out);
 /* The rest of a dispatchable of type "graph" (model_graph.c). */

@@ -252,7 +252,7 @@ opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_co
     const opjit_status status = d->graph != NULL
                                     ? opjit_compile_graph(m->context, &d->graph->desc, options, &d->kernel, error)
                                     : opjit_compile_operator(m->context, d->own.op, options, &d->kernel, error);
-    return opjit_cli_at(m, d->json, status);
+    return opjit_cli_at_dispatchable(m, d, status);
 }
 
 opjit_status opjit_cli_model_compile(cli_model *m, const opjit_compile_options *options, cli_progress_fn progress,

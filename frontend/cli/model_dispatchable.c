@@ -44,55 +44,63 @@ opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const
     return opjit_cli_no_operator(m, name);
 }
 
-/* Follows "OutputTensor.Sizes[2]", up to end, from json as far as the model has it.  *out_path is what is left then. */
-static const json_value *follow(const json_value *json, const char *path, const char *end, const char **out_path)
+/* The element of the array whose number stands in brackets at *path, which is put behind them; NULL: there is none. */
+static const json_value *follow_index(const json_value *array, const char **path)
 {
-    *out_path = path;
-    while (path < end) {
-        const size_t word = strcspn(path, ".[]:");
+    char *after;
+    unsigned long index = strtoul(*path + 1, &after, 10);
+    const json_value *v = array->kind == JSON_ARRAY ? array->first : NULL;
+    for (; v != NULL && index != 0; index--)
+        v = v->next;
+    *path = *after == ']' ? after + 1 : after;
+    return v;
+}
+
+/* Follows the path of a field, "OutputTensor.Sizes[2]", from json as far as the model has it.  *out_rest: what is left
+ * of the path then. */
+static const json_value *follow(const json_value *json, const char *path, const char **out_rest)
+{
+    *out_rest = path;
+    while (*path != '\0') {
+        const size_t word = strcspn(path, ".[");
         const json_value *next;
-        char key[64];
-        if (word == 0 || word >= sizeof key)
-            return json;
-        memcpy(key, path, word);
-        key[word] = '\0';
+        char key[OPJIT_ERROR_FIELD_SIZE];
+        snprintf(key, sizeof key, "%.*s", (int)word, path);
         next = opjit_cli_json_get(json, key);
         if (next == NULL)
             next = opjit_cli_json_get(opjit_cli_json_get(json, "Desc"), key);
         path += word;
-        while (*path == '[' && next != NULL) {
-            char *after;
-            unsigned long index = strtoul(path + 1, &after, 10);
-            for (next = next->kind == JSON_ARRAY ? next->first : NULL; next != NULL && index != 0; index--)
-                next = next->next;
-            path = *after == ']' ? after + 1 : end;
-        }
+        while (*path == '[' && next != NULL)
+            next = follow_index(next, &path);
         if (next == NULL)
             return json;
         json = next;
         path += *path == '.';
-        *out_path = path;
+        *out_rest = path;
     }
     return json;
 }
 
-void opjit_cli_locate(cli_model *m, const op_def *def, const json_value *json)
+void opjit_cli_locate(cli_model *m, const char *op, const json_value *json)
 {
-    char *const message = m->report.error.message;
-    const size_t head = strlen(def->name);
-    const char *colon, *left;
-    const json_value *place;
-    opjit_cli_at(m, json, m->report.error.status);
-    if (strncmp(message, def->name, head) != 0 || message[head] != ' ')
+    opjit_error *const error = &m->report.error;
+    char path[OPJIT_ERROR_FIELD_SIZE + 16], text[OPJIT_ERROR_MESSAGE_SIZE];
+    const char *rest;
+    opjit_cli_at(m, json, error->status);
+    if (strcmp(error->op, op) != 0 || error->field[0] == '\0')
         return;
-    colon = strstr(message, ": ");
-    if (colon == NULL)
+    if (error->index < 0)
+        snprintf(path, sizeof path, "%s", error->field);
+    else
+        snprintf(path, sizeof path, "%s[%d]", error->field, (int)error->index);
+    opjit_cli_at(m, follow(json, path, &rest), error->status);
+    if (error->detail == 0)
         return;
-    place = follow(json, message + head + 1, colon, &left);
-    opjit_cli_at(m, place, m->report.error.status);
-    if (left == colon) /* the place says it all */
-        left += 2;
-    memmove(message, left, strlen(left) + 1);
+    snprintf(text, sizeof text, "%s", error->message + error->detail); /* the place says the rest */
+    if (rest[0] == '\0')
+        memcpy(error->message, text, sizeof text);
+    else
+        snprintf(error->message, sizeof error->message, "%s: %.*s", rest, (int)(sizeof text - strlen(rest) - 3), text);
 }
 
 /* --- owned inputs ------------------------------------------------------------------------------------------------- */
@@ -128,7 +136,7 @@ opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const
     TRY(opjit_cli_read_desc(m, out->def, desc_json, &out->desc));
     desc = (DML_OPERATOR_DESC){ out->def->type, out->desc };
     if (opjit_operator_create(m->context, &desc, &out->op, &m->report.error) != OPJIT_OK) {
-        opjit_cli_locate(m, out->def, desc_json);
+        opjit_cli_locate(m, out->def->name, desc_json);
         return m->report.error.status;
     }
     return OPJIT_OK;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "frontend/cli/files.h"
-#include "frontend/cli/utf8.h"
+#include "runtime/base/utf8.h"
 
 void opjit_cli_trace_begin(cli_trace *trace, const cli_options *options, cli_options *out_traced)
 {
@@ -34,7 +34,8 @@ static void put_string(cli_trace *trace, const char *text, size_t length)
     put(trace, "\"");
     for (size_t i = 0; i < length;) {
         const unsigned char c = (unsigned char)text[i];
-        const size_t bytes = c < 0x80 ? 1 : opjit_cli_utf8_length(text + i, text + length);
+        uint32_t character;
+        const size_t bytes = rt_utf8_decode(text + i, length - i, &character);
         if (bytes == 0)
             put(trace, "?");
         else if (c == '"' || c == '\\' || c < 0x20 || c == 0x7f)

@@ -310,10 +310,10 @@ opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc 
 
     opjit_rt_error_clear(error);
     if (out_job == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_job is NULL");
+        return opjit_rt_refuse_null(error, "out_job");
     *out_job = NULL;
     if (context == NULL || desc == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : "desc");
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "desc");
     TRY(read_desc(desc, &known, error));
     TRY(check_request(context, &known, error));
     TRY(job_new(context, &known, &job, error));
@@ -394,7 +394,7 @@ opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_err
     if (out_kernel != NULL)
         *out_kernel = NULL;
     if (job == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "job is NULL");
+        return opjit_rt_refuse_null(error, "job");
     opjit_rt_lock(&job->lock);
     while (!is_over(job)) {
         const bool claimed = claim(job);
@@ -424,7 +424,7 @@ opjit_status opjit_job_get_kernel(const opjit_job *job, opjit_kernel **out_kerne
 
     opjit_rt_error_clear(error);
     if (job == NULL || out_kernel == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", job == NULL ? "job" : "out_kernel");
+        return opjit_rt_refuse_null(error, job == NULL ? "job" : "out_kernel");
     *out_kernel = NULL;
     opjit_rt_lock(&j->lock);
     if (j->kernel != NULL)

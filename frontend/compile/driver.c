@@ -103,7 +103,7 @@ static opjit_status find_or_make_late(job *j, opjit_kernel **out, opjit_error *e
 
 static opjit_status refuse_null(const char *name, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
+    return opjit_rt_refuse_null(error, name);
 }
 
 opjit_status opjit_fe_cancelled(opjit_error *error)
@@ -289,7 +289,7 @@ opjit_status opjit_context_warm(opjit_context *context, opjit_error *error)
 
     opjit_rt_error_clear(error);
     if (context == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
+        return opjit_rt_refuse_null(error, "context");
     TRY(opjit_fe_codegen(context->core, &codegen, error));
     return codegen->warm(&context->target, &context->core->allocator, error);
 }

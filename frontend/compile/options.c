@@ -48,10 +48,10 @@ opjit_status opjit_fe_late_field(const op_def *def, const char *name, uint32_t i
         return OPJIT_OK;
     late_names(def, allowed);
     if (allowed[0] == '\0')
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "options.late[%u]: \"%.64s\", but %s has no late field", index, name, def->name);
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\", must be %s for %s", index,
-                              name, allowed, def->name);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{late[%u]}: \"{%.64s}\", but %s has no late field", index, name, def->name);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{options}.{late[%u]}: \"{%.64s}\", must be %s for %s", index,
+                           name, allowed, def->name);
 }
 
 static opjit_status read_late(const op_def *def, const opjit_compile_options *options, fe_options *out,
@@ -62,8 +62,8 @@ static opjit_status read_late(const op_def *def, const opjit_compile_options *op
         uint32_t field;
         TRY(opjit_fe_late_field(def, name, i, &field, error));
         if ((out->late_mask >> field & 1) != 0)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%s\" is there twice", i,
-                                      name);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{options}.{late[%u]}: \"{%s}\" is there twice", i,
+                                   name);
         out->late_mask |= UINT64_C(1) << field;
         out->late[out->late_count++] = (uint8_t)field; /* distinct fields, so at most OP_FIELDS_MAX */
     }
@@ -73,12 +73,12 @@ static opjit_status read_late(const op_def *def, const opjit_compile_options *op
 static opjit_status check_late(const opjit_compile_options *options, opjit_error *error)
 {
     if (options->late_count != 0 && options->late == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late: NULL, must be an array of %u names",
-                                  options->late_count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{options}.{late}: {NULL}, must be an array of %u names",
+                               options->late_count);
     for (uint32_t i = 0; i < options->late_count; i++)
         if (options->late[i] == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: NULL, must be a field's name",
-                                      i);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{options}.{late[%u]}: {NULL}, must be a field's name", i);
     return OPJIT_OK;
 }
 
@@ -121,17 +121,19 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
         return OPJIT_OK;
     TRY(opjit_fe_options_copy(options, &given, error));
     if ((given.flags & ~KNOWN_FLAGS) != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "options.flags: 0x%x, must be a sum of flags out of 0x%x", given.flags, KNOWN_FLAGS);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{flags}: {0x%x}, must be a sum of flags out of 0x%x", given.flags,
+                               KNOWN_FLAGS);
     if ((uint32_t)given.level > OPJIT_LEVEL_PEAK)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "options.level: %u, must be an opjit_level (0 to %u)",
-                                  (unsigned)given.level, (unsigned)OPJIT_LEVEL_PEAK);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{level}: {%u}, must be an opjit_level (0 to %u)", (unsigned)given.level,
+                               (unsigned)OPJIT_LEVEL_PEAK);
     if (given.name != NULL && !is_name(given.name))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "options.name: \"%.96s\", must be a C identifier of at most %u characters",
-                                  given.name, FE_NAME_SIZE - 1);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{name}: \"{%.96s}\", must be a C identifier of at most %u characters",
+                               given.name, FE_NAME_SIZE - 1);
     if (given.target != NULL) {
-        TRY(opjit_rt_target_parse(given.target, &out->own, error));
+        TRY(opjit_rt_place(error, opjit_rt_target_parse(given.target, &out->own, error), "options", "target", -1));
         out->target = &out->own;
     }
     /* AUTO is quick, whatever the operator: these kernels are bound by memory and peak code gains little on them. */

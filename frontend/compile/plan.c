@@ -59,7 +59,7 @@ void opjit_plan_destroy(opjit_plan *plan)
 
 static opjit_status refuse_null(const char *name, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
+    return opjit_rt_refuse_null(error, name);
 }
 
 opjit_status opjit_plan_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,

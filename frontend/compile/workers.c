@@ -150,7 +150,7 @@ opjit_status opjit_workers_create(const opjit_allocator *allocator, uint32_t thr
 
     opjit_rt_error_clear(error);
     if (out_workers == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_workers is NULL");
+        return opjit_rt_refuse_null(error, "out_workers");
     *out_workers = NULL;
     if (a.allocate == NULL || a.release == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "allocator: allocate or release is NULL");

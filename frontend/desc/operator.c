@@ -77,14 +77,15 @@ static opjit_status refuse_support(const op_def *def, const char *field, const c
             snprintf(allowed, sizeof allowed, "%u", row->rank_min);
         else
             snprintf(allowed, sizeof allowed, "%u to %u", row->rank_min, row->rank_max);
-        return opjit_rt_error_set(error, legal ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.DimensionCount: %u, must be %s%s", def->name, name, tensor->rank, allowed, at);
+        return opjit_rt_refuse(error, legal ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.DimensionCount}: {%u}, must be %s%s", def->name, name, tensor->rank, allowed,
+                               at);
     }
     legal = (newest->types >> tensor->dtype & 1) != 0;
     types_text(row->types, allowed);
-    return opjit_rt_error_set(error, legal ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
-                              "%s %s.DataType: %s, must be %s%s", def->name, name, opjit_rt_dtype_name(tensor->dtype),
-                              allowed, at);
+    return opjit_rt_refuse(error, legal ? OPJIT_UNSUPPORTED : OPJIT_INVALID_ARGUMENT,
+                           "{%s} {%s.DataType}: {%s}, must be %s%s", def->name, name,
+                           opjit_rt_dtype_name(tensor->dtype), allowed, at);
 }
 
 opjit_status opjit_fe_check_support(const op_def *def, const char *field, const char *name, uint32_t level,
@@ -124,7 +125,7 @@ static bool is_output(const op_field *field)
 
 static opjit_status field_error(const walk *w, const op_field *field, const char *text)
 {
-    return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %s", w->op->def->name, field->name, text);
+    return opjit_rt_refuse(w->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {%s}", w->op->def->name, field->name, text);
 }
 
 typedef struct tensor_counts {
@@ -136,8 +137,8 @@ opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *
 {
     if (count != 0 && count <= TENSORS_MAX)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: %u tensors, must be 1 to %u", def->name, field->name,
-                              count, TENSORS_MAX);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {%u} tensors, must be 1 to %u", def->name,
+                           field->name, count, TENSORS_MAX);
 }
 
 static opjit_status count_tensors(const op_def *def, const void *desc, tensor_counts *out, opjit_error *error)
@@ -247,11 +248,11 @@ opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, co
                                     opjit_error *error)
 {
     if (given == NULL && count != 0 && (field->flags & OP_OPTIONAL) == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be an array of %u", def->name,
-                                  field->name, count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {NULL}, must be an array of %u", def->name,
+                               field->name, count);
     if (given != NULL && count > NUMBERS_MAX)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: an array of %u, must be at most %u", def->name,
-                                  field->name, count, NUMBERS_MAX);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: an array of {%u}, must be at most %u",
+                               def->name, field->name, count, NUMBERS_MAX);
     return OPJIT_OK;
 }
 
@@ -280,9 +281,9 @@ static opjit_status check_enum(const walk *w, const op_field *field)
         lo = n->value < lo ? n->value : lo;
         hi = n->value > hi ? n->value : hi;
     }
-    return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %d, must be a %.*s (%d to %d)",
-                              w->op->def->name, field->name, value, (int)strlen(field->enumeration->prefix) - 1,
-                              field->enumeration->prefix, lo, hi);
+    return opjit_rt_refuse(w->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {%d}, must be a %.*s (%d to %d)",
+                           w->op->def->name, field->name, value, (int)strlen(field->enumeration->prefix) - 1,
+                           field->enumeration->prefix, lo, hi);
 }
 
 /* Which activation is legal where is said once, by OP_FUSABLE: every host takes the same ones, and all are there. */
@@ -292,13 +293,14 @@ static opjit_status find_activation(const walk *w, const op_field *field, DML_OP
 
     *out = opjit_fe_op_find(type);
     if (*out == NULL || ((*out)->traits & OP_FUSABLE) == 0)
-        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s: operator type %u (%s), must be an activation that can be fused",
-                                  w->op->def->name, field->name, (unsigned)type, name == NULL ? "unknown" : name);
+        return opjit_rt_refuse(w->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s}: operator type {%u} (%s), must be an activation that can be fused",
+                               w->op->def->name, field->name, (unsigned)type, name == NULL ? "unknown" : name);
     if (w->level != 0 && w->level < (*out)->introduced)
-        return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: %s needs feature level %s, this context has %s",
-                                  w->op->def->name, field->name, name, opjit_fe_level_text((*out)->introduced).text,
-                                  opjit_fe_level_text(w->level).text);
+        return opjit_rt_refuse(w->error, OPJIT_UNSUPPORTED,
+                               "{%s} {%s}: {%s} needs feature level %s, this context has %s", w->op->def->name,
+                               field->name, name, opjit_fe_level_text((*out)->introduced).text,
+                               opjit_fe_level_text(w->level).text);
     return OPJIT_OK;
 }
 
@@ -308,10 +310,12 @@ static opjit_status check_float(const walk *w, const op_def *def, const op_field
 
     memcpy(&value, (const uint8_t *)desc + field->offset, sizeof value);
     if ((field->flags & OP_NONZERO) != 0 && value == 0)
-        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: 0, must not be 0", def->name, field->name);
+        return opjit_rt_refuse(w->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {0}, must not be 0", def->name,
+                               field->name);
     if ((field->flags & OP_ONE_UP) != 0 && value < 1 && w->level != 0 && w->level < DML_FEATURE_LEVEL_6_4)
-        return opjit_rt_error_set(w->error, OPJIT_UNSUPPORTED, "%s %s: %g, must be at least 1 before feature level 6.4",
-                                  def->name, field->name, (double)value);
+        return opjit_rt_refuse(w->error, OPJIT_UNSUPPORTED,
+                               "{%s} {%s}: {%g}, must be at least 1 before feature level 6.4", def->name, field->name,
+                               (double)value);
     return OPJIT_OK;
 }
 
@@ -330,9 +334,9 @@ static opjit_status take_activation(walk *w, const op_field *field)
     for (uint32_t i = 0; i < def->field_count; i++) {
         const op_field *inner = &def->fields[i];
         if (inner->kind != OP_FLOAT && read_pointer(given->Desc, inner) != NULL)
-            return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT,
-                                      "%s %s: its %s is a tensor, must be NULL in a fused %s", w->op->def->name,
-                                      field->name, inner->name, def->name);
+            return opjit_rt_refuse(w->error, OPJIT_INVALID_ARGUMENT,
+                                   "{%s} {%s}: its %s is {a tensor}, must be NULL in a fused %s", w->op->def->name,
+                                   field->name, inner->name, def->name);
         if (inner->kind == OP_FLOAT)
             TRY(check_float(w, def, inner, given->Desc));
     }
@@ -381,9 +385,9 @@ static opjit_status check_dtypes(const walk *w)
         const uint32_t dtype = read_u32(w->op->desc, field->offset), want = (uint32_t)w->op->outputs[0].dtype;
         if (field->kind != OP_DTYPE || dtype == want)
             continue;
-        return opjit_rt_error_set(w->error, OPJIT_INVALID_ARGUMENT, "%s %s: %u (%s), must be %u (%s) as %s.DataType",
-                                  def->name, field->name, dtype, opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)dtype), want,
-                                  opjit_rt_dtype_name(w->op->outputs[0].dtype), w->op->output_names[0]);
+        return opjit_rt_refuse(w->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {%u} (%s), must be %u (%s) as %s.DataType",
+                               def->name, field->name, dtype, opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)dtype), want,
+                               opjit_rt_dtype_name(w->op->outputs[0].dtype), w->op->output_names[0]);
     }
     return OPJIT_OK;
 }
@@ -391,9 +395,9 @@ static opjit_status check_dtypes(const walk *w)
 static opjit_status type_error(const opjit_operator *op, uint32_t input, DML_TENSOR_DATA_TYPE want, const char *as,
                                opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DataType: %s, must be %s as %s.DataType",
-                              op->def->name, op->input_names[input], opjit_rt_dtype_name(op->inputs[input].dtype),
-                              opjit_rt_dtype_name(want), as);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.DataType}: {%s}, must be %s as %s.DataType",
+                           op->def->name, op->input_names[input], opjit_rt_dtype_name(op->inputs[input].dtype),
+                           opjit_rt_dtype_name(want), as);
 }
 
 opjit_status opjit_fe_same_type(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error)
@@ -420,13 +424,14 @@ opjit_status opjit_fe_same_sizes(const opjit_operator *op, uint32_t input, uint3
     const char *what = op->def->name, *name = op->input_names[input], *as = op->output_names[output];
 
     if (in->rank != out->rank)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.DimensionCount: %u, must be %u as %s.DimensionCount", what, name, in->rank,
-                                  out->rank, as);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.DimensionCount}: {%u}, must be %u as %s.DimensionCount", what, name, in->rank,
+                               out->rank, as);
     for (uint32_t i = 0; i < in->rank; i++)
         if (in->sizes[i] != out->sizes[i])
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: %u, must be %u as %s.Sizes[%u]",
-                                      what, name, i, (unsigned)in->sizes[i], (unsigned)out->sizes[i], as, i);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{%s} {%s.Sizes[%u]}: {%u}, must be %u as %s.Sizes[%u]", what, name, i,
+                                   (unsigned)in->sizes[i], (unsigned)out->sizes[i], as, i);
     return OPJIT_OK;
 }
 
@@ -442,12 +447,13 @@ opjit_status opjit_fe_broadcast_sizes(const opjit_operator *op, uint32_t input, 
     const char *what = op->def->name, *name = op->input_names[input], *as = op->input_names[0];
 
     if (t->rank != in->rank)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DimensionCount: %u, must be %u as %s's", what,
-                                  name, t->rank, in->rank, as);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.DimensionCount}: {%u}, must be %u as %s's",
+                               what, name, t->rank, in->rank, as);
     for (uint32_t d = 0; d < t->rank; d++)
         if (t->sizes[d] != 1 && t->sizes[d] != in->sizes[d])
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: %u, must be 1 or %u as %s.Sizes",
-                                      what, name, d, (unsigned)t->sizes[d], (unsigned)in->sizes[d], as);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{%s} {%s.Sizes[%u]}: {%u}, must be 1 or %u as %s.Sizes", what, name, d,
+                                   (unsigned)t->sizes[d], (unsigned)in->sizes[d], as);
     return OPJIT_OK;
 }
 
@@ -553,11 +559,14 @@ opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const
 
     *out = NULL;
     if (desc == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s Desc: NULL, must be its descriptor struct",
-                                  def->name);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {Desc}: {NULL}, must be its descriptor struct",
+                               def->name);
     if (feature_level != 0 && feature_level < def->introduced)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s needs feature level %s, this context has %s", def->name,
-                                  opjit_fe_level_text(def->introduced).text, opjit_fe_level_text(feature_level).text);
+        return opjit_rt_place(
+            error,
+            opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{%s} needs feature level %s, this context has %s", def->name,
+                            opjit_fe_level_text(def->introduced).text, opjit_fe_level_text(feature_level).text),
+            NULL, "Type", -1);
     TRY(count_tensors(def, desc, &counts, error));
     op = opjit_fe_operator_new(core, def, counts.inputs, counts.outputs, desc);
     if (op == NULL)
@@ -579,11 +588,14 @@ opjit_status opjit_fe_op_require(DML_OPERATOR_TYPE type, const op_def **out, opj
     if (*out != NULL)
         return OPJIT_OK;
     if (name == NULL || type == DML_OPERATOR_INVALID)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "operator type %u, must be a DML_OPERATOR_TYPE (1 to %u)", (unsigned)type,
-                                  (unsigned)DML_OPERATOR_UNFOLD);
-    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "operator type %u (%s) is not in this build", (unsigned)type,
-                              name);
+        opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{operator} {type} {%u}, must be a DML_OPERATOR_TYPE (1 to %u)",
+                        (unsigned)type, (unsigned)DML_OPERATOR_UNFOLD);
+    else
+        opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{operator} {type} {%u} (%s) is not in this build", (unsigned)type,
+                        name);
+    return opjit_rt_place(error,
+                          name == NULL || type == DML_OPERATOR_INVALID ? OPJIT_INVALID_ARGUMENT : OPJIT_UNSUPPORTED,
+                          "DML_OPERATOR_DESC", "Type", -1);
 }
 
 opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DESC *desc, opjit_operator **out_operator,
@@ -593,12 +605,12 @@ opjit_status opjit_operator_create(opjit_context *context, const DML_OPERATOR_DE
 
     opjit_rt_error_clear(error);
     if (out_operator == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_operator is NULL");
+        return opjit_rt_refuse_null(error, "out_operator");
     *out_operator = NULL;
     if (context == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
+        return opjit_rt_refuse_null(error, "context");
     if (desc == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "desc is NULL");
+        return opjit_rt_refuse_null(error, "desc");
     TRY(opjit_fe_op_require(desc->Type, &def, error));
     return opjit_fe_operator_make(context->core, context->feature_level, def, desc->Desc, out_operator, error);
 }

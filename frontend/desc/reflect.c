@@ -9,7 +9,7 @@
 
 static opjit_status refuse_null(const char *name, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
+    return opjit_rt_refuse_null(error, name);
 }
 
 /* --- data types and feature levels -------------------------------------------------------------------------------- */
@@ -126,8 +126,8 @@ opjit_status opjit_operator_type_get_field(DML_OPERATOR_TYPE type, uint32_t inde
         return refuse_null("out_info", error);
     TRY(opjit_fe_op_require(type, &def, error));
     if (index >= def->field_count)
-        return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "%s: field %u, must be below %u", def->name, index,
-                                  def->field_count);
+        return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}field {%u}, must be below %u", def->name, index,
+                               def->field_count);
     field = &def->fields[index];
     info.kind = (opjit_field_kind)field->kind;
     info.name = field->name;
@@ -179,8 +179,8 @@ opjit_status opjit_operator_type_get_support(DML_OPERATOR_TYPE type, uint32_t in
         return refuse_null("out_info", error);
     TRY(opjit_fe_op_require(type, &def, error));
     if (index >= def->support_count)
-        return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "%s: support row %u, must be below %u", def->name, index,
-                                  def->support_count);
+        return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}support row {%u}, must be below %u", def->name,
+                               index, def->support_count);
     return put_support(&def->support[index], out_info, error);
 }
 
@@ -191,8 +191,8 @@ static opjit_status require_at(DML_OPERATOR_TYPE type, uint32_t level, const op_
     TRY(opjit_rt_feature_level_check(level, error));
     if (level == 0 || level >= (*out)->introduced)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s: feature level %s, must be at least %s", (*out)->name,
-                              opjit_fe_level_text(level).text, opjit_fe_level_text((*out)->introduced).text);
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{%s}: {!feature_level}feature level {%s}, must be at least %s",
+                           (*out)->name, opjit_fe_level_text(level).text, opjit_fe_level_text((*out)->introduced).text);
 }
 
 /* The tensor field of that name; NULL: the first output. */
@@ -206,8 +206,8 @@ static opjit_status find_tensor(const op_def *def, const char *name, const op_fi
         if (name != NULL ? strcmp(field->name, name) == 0 : field->kind == OP_OUTPUT || field->kind == OP_OUTPUTS)
             return OPJIT_OK;
     }
-    return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "%s: \"%.64s\", must be one of its tensors", def->name,
-                              name == NULL ? "" : name);
+    return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!tensor}\"{%.64s}\", must be one of its tensors", def->name,
+                           name == NULL ? "" : name);
 }
 
 opjit_status opjit_operator_type_find_support(DML_OPERATOR_TYPE type, const char *tensor, uint32_t feature_level,
@@ -237,9 +237,9 @@ opjit_status opjit_query_support(DML_OPERATOR_TYPE type, const char *tensor, DML
     TRY(require_at(type, feature_level, &def, error));
     TRY(find_tensor(def, tensor, &field, error));
     if (opjit_rt_dtype_size(dtype) == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.DataType: %u, must be a DML_TENSOR_DATA_TYPE (1 to 11)", def->name,
-                                  field->name, (unsigned)dtype);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.DataType}: {%u}, must be a DML_TENSOR_DATA_TYPE (1 to 11)", def->name,
+                               field->name, (unsigned)dtype);
     TRY(opjit_fe_check_support(def, field->name, field->name, feature_level, &asked, error));
     if (target == NULL)
         return OPJIT_OK;
@@ -285,8 +285,8 @@ static opjit_status put_tensor(const opjit_operator *op, bool is_input, uint32_t
         return refuse_null(op == NULL ? "op" : "out_info", error);
     count = is_input ? op->input_count : op->output_count;
     if (index >= count)
-        return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "%s: %s %u, must be below %u", op->def->name,
-                                  is_input ? "input" : "output", index, count);
+        return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}%s {%u}, must be below %u", op->def->name,
+                               is_input ? "input" : "output", index, count);
     t = is_input ? &op->inputs[index] : &op->outputs[index];
     info.name = is_input ? op->input_names[index] : op->output_names[index];
     if (t->present) {

@@ -32,24 +32,26 @@ static opjit_status check_head(const place *at, const DML_BUFFER_TENSOR_DESC *d,
     const uint32_t dtype = (uint32_t)d->DataType, flags = (uint32_t)d->Flags;
 
     if (dtype == DML_TENSOR_DATA_TYPE_UINT4 || dtype == DML_TENSOR_DATA_TYPE_INT4)
-        return opjit_rt_error_set(at->error, OPJIT_UNSUPPORTED,
-                                  "%s %s.DataType: %s, 4-bit types are not supported; must be of 8 to 64 bits", at->op, at->tensor,
-                                  opjit_rt_dtype_name(d->DataType));
+        return opjit_rt_refuse(at->error, OPJIT_UNSUPPORTED,
+                               "{%s} {%s.DataType}: {%s}, 4-bit types are not supported; must be of 8 to 64 bits",
+                               at->op, at->tensor, opjit_rt_dtype_name(d->DataType));
     if (opjit_rt_dtype_size(d->DataType) == 0)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.DataType: %u, must be a DML_TENSOR_DATA_TYPE (1 to 11)", at->op, at->tensor, dtype);
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.DataType}: {%u}, must be a DML_TENSOR_DATA_TYPE (1 to 11)", at->op, at->tensor,
+                               dtype);
     if (is_output && flags == DML_TENSOR_FLAG_OWNED_BY_DML)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.Flags: 0x1 (OWNED_BY_DML), must be 0: an output can't be a constant", at->op, at->tensor);
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.Flags}: {0x1} (OWNED_BY_DML), must be 0: an output can't be a constant",
+                               at->op, at->tensor);
     if ((flags & ~(is_output ? 0u : (uint32_t)DML_TENSOR_FLAG_OWNED_BY_DML)) != 0)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Flags: 0x%x, must be 0%s", at->op, at->tensor, flags,
-                                  is_output ? "" : " or 0x1 (OWNED_BY_DML)");
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.Flags}: {0x%x}, must be 0%s", at->op,
+                               at->tensor, flags, is_output ? "" : " or 0x1 (OWNED_BY_DML)");
     if (d->DimensionCount < 1 || d->DimensionCount > OPJIT_MAX_RANK)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.DimensionCount: %u, must be 1 to %u",
-                                  at->op, at->tensor, d->DimensionCount, OPJIT_MAX_RANK);
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.DimensionCount}: {%u}, must be 1 to %u",
+                               at->op, at->tensor, d->DimensionCount, OPJIT_MAX_RANK);
     if (d->Sizes == NULL)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes: NULL, must be an array of %u",
-                                  at->op, at->tensor, d->DimensionCount);
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.Sizes}: {NULL}, must be an array of %u",
+                               at->op, at->tensor, d->DimensionCount);
     return OPJIT_OK;
 }
 
@@ -61,13 +63,13 @@ static opjit_status resolve_sizes(const place *at, const DML_BUFFER_TENSOR_DESC 
     for (uint32_t i = 0; i < t->rank; i++) {
         t->sizes[i] = d->Sizes[i];
         if (t->sizes[i] == 0)
-            return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: 0, must be at least 1",
-                                      at->op, at->tensor, i);
+            return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.Sizes[%u]}: {0}, must be at least 1",
+                                   at->op, at->tensor, i);
         t->elements *= t->sizes[i]; /* both factors are below 2^32 */
         if (t->elements > ELEMENTS_MAX)
-            return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                      "%s %s.Sizes: %s is more than %u elements, the most that are allowed", at->op, at->tensor,
-                                      list_text(d->Sizes, t->rank, text), ELEMENTS_MAX);
+            return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT,
+                                   "{%s} {%s.Sizes}: {%s} is more than %u elements, the most that are allowed", at->op,
+                                   at->tensor, list_text(d->Sizes, t->rank, text), ELEMENTS_MAX);
     }
     return OPJIT_OK;
 }
@@ -84,16 +86,17 @@ static opjit_status resolve_strides(const place *at, const DML_BUFFER_TENSOR_DES
         if (t->sizes[i] == 1)
             continue; /* its stride is never used: 0, so that equal layouts compare equal */
         if (is_output && stride == 0)
-            return opjit_rt_error_set(
+            return opjit_rt_refuse(
                 at->error, OPJIT_INVALID_ARGUMENT,
-                "%s %s.Strides[%u]: 0, must be at least 1 in an output where the size (%u) is above 1", at->op, at->tensor, i,
-                d->Sizes[i]);
+                "{%s} {%s.Strides[%u]}: {0}, must be at least 1 in an output where the size (%u) is above 1", at->op,
+                at->tensor, i, d->Sizes[i]);
         t->strides[i] = stride;
         t->span += (t->sizes[i] - 1) * stride; /* below 2^64: each term is at most ELEMENTS_MAX before the check */
         if (t->span > ELEMENTS_MAX)
-            return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                      "%s %s.Strides: %s puts the last element behind index %u, the last that is allowed",
-                                      at->op, at->tensor, list_text(d->Strides, t->rank, text), ELEMENTS_MAX - 1);
+            return opjit_rt_refuse(
+                at->error, OPJIT_INVALID_ARGUMENT,
+                "{%s} {%s.Strides}: {%s} puts the last element behind index %u, the last that is allowed", at->op,
+                at->tensor, list_text(d->Strides, t->rank, text), ELEMENTS_MAX - 1);
     }
     return OPJIT_OK;
 }
@@ -104,17 +107,19 @@ static opjit_status resolve_memory(const place *at, const DML_BUFFER_TENSOR_DESC
     const uint64_t implied = align_up(t->span * element, 4), total = d->TotalTensorSizeInBytes;
 
     if (total != 0 && (total < implied || total % 4 != 0))
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.TotalTensorSizeInBytes: %llu, must be 0 or a multiple of 4 that is at least %llu",
-                                  at->op, at->tensor, (unsigned long long)total, (unsigned long long)implied);
-    if (total > RT_TENSOR_BYTES_MAX)
-        return opjit_rt_error_set(at->error, OPJIT_LIMIT, "%s %s.TotalTensorSizeInBytes: %llu, must be at most %llu (1 TiB)",
-                                  at->op, at->tensor, (unsigned long long)total, (unsigned long long)RT_TENSOR_BYTES_MAX);
-    if (guaranteed != 0 && (!is_power_of_two(guaranteed) || guaranteed < element))
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             at->error, OPJIT_INVALID_ARGUMENT,
-            "%s %s.GuaranteedBaseOffsetAlignment: %u, must be 0 or a power of two that is at least %u", at->op, at->tensor,
-            guaranteed, element);
+            "{%s} {%s.TotalTensorSizeInBytes}: {%llu}, must be 0 or a multiple of 4 that is at least %llu", at->op,
+            at->tensor, (unsigned long long)total, (unsigned long long)implied);
+    if (total > RT_TENSOR_BYTES_MAX)
+        return opjit_rt_refuse(at->error, OPJIT_LIMIT,
+                               "{%s} {%s.TotalTensorSizeInBytes}: {%llu}, must be at most %llu (1 TiB)", at->op,
+                               at->tensor, (unsigned long long)total, (unsigned long long)RT_TENSOR_BYTES_MAX);
+    if (guaranteed != 0 && (!is_power_of_two(guaranteed) || guaranteed < element))
+        return opjit_rt_refuse(
+            at->error, OPJIT_INVALID_ARGUMENT,
+            "{%s} {%s.GuaranteedBaseOffsetAlignment}: {%u}, must be 0 or a power of two that is at least %u", at->op,
+            at->tensor, guaranteed, element);
     t->bytes = total == 0 ? implied : total;
     t->align = guaranteed > element ? guaranteed : element;
     return OPJIT_OK;
@@ -129,16 +134,16 @@ static opjit_status check_overlap(const place *at, const DML_BUFFER_TENSOR_DESC 
     switch (opjit_fe_layout_overlap(t->rank, t->sizes, t->strides)) {
     case FE_DISJOINT: return OPJIT_OK;
     case FE_SHARED:
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.Strides: %s with Sizes %s, two coordinates of an output may not share an element",
-                                  at->op, at->tensor, list_text(d->Strides, t->rank, strides),
-                                  list_text(d->Sizes, t->rank, sizes));
+        return opjit_rt_refuse(
+            at->error, OPJIT_INVALID_ARGUMENT,
+            "{%s} {%s.Strides}: {%s} with Sizes %s, two coordinates of an output may not share an element", at->op,
+            at->tensor, list_text(d->Strides, t->rank, strides), list_text(d->Sizes, t->rank, sizes));
     case FE_UNDECIDED: break;
     }
-    return opjit_rt_error_set(
+    return opjit_rt_refuse(
         at->error, OPJIT_LIMIT,
-        "%s %s.Strides: %s with Sizes %s, %u steps don't decide whether coordinates share an element", at->op, at->tensor,
-        list_text(d->Strides, t->rank, strides), list_text(d->Sizes, t->rank, sizes), FE_OVERLAP_STEPS);
+        "{%s} {%s.Strides}: {%s} with Sizes %s, %u steps don't decide whether coordinates share an element", at->op,
+        at->tensor, list_text(d->Strides, t->rank, strides), list_text(d->Sizes, t->rank, sizes), FE_OVERLAP_STEPS);
 }
 
 static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool is_output, fe_tensor *t)
@@ -147,13 +152,14 @@ static opjit_status resolve(const place *at, const DML_TENSOR_DESC *desc, bool i
     const DML_BUFFER_TENSOR_DESC *const d = &own;
 
     if (desc == NULL)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be a tensor", at->op, at->tensor);
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {NULL}, must be a tensor", at->op,
+                               at->tensor);
     if (desc->Type != DML_TENSOR_TYPE_BUFFER)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Type: %u, must be 1 (BUFFER)", at->op, at->tensor,
-                                  (unsigned)desc->Type);
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.Type}: {%u}, must be 1 (BUFFER)", at->op,
+                               at->tensor, (unsigned)desc->Type);
     if (desc->Desc == NULL)
-        return opjit_rt_error_set(at->error, OPJIT_INVALID_ARGUMENT, "%s %s.Desc: NULL, must be a DML_BUFFER_TENSOR_DESC",
-                                  at->op, at->tensor);
+        return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.Desc}: {NULL}, must be a DML_BUFFER_TENSOR_DESC", at->op, at->tensor);
     memcpy(&own, desc->Desc, sizeof own);
     TRY(check_head(at, d, is_output));
     t->present = true;

@@ -8,7 +8,7 @@
 
 static opjit_status refuse_null(const char *name, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
+    return opjit_rt_refuse_null(error, name);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
@@ -150,11 +150,11 @@ opjit_status opjit_graph_get_type(const opjit_graph *graph, opjit_tensor tensor,
 opjit_status opjit_fe_build_check_sizes(opjit_graph *g, const char *what, uint32_t rank, const uint32_t *sizes)
 {
     if (rank < 1 || rank > OPJIT_MAX_RANK)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s rank: %u, must be 1 to %u", what, rank,
-                                  OPJIT_MAX_RANK);
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {rank}: {%u}, must be 1 to %u", what, rank,
+                               OPJIT_MAX_RANK);
     if (sizes == NULL)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s sizes: NULL, must be an array of %u", what,
-                                  rank);
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {sizes}: {NULL}, must be an array of %u", what,
+                               rank);
     return OPJIT_OK;
 }
 
@@ -238,15 +238,15 @@ static opjit_status check_constant(opjit_graph *g, const fe_tensor *t, const voi
                                   "graph_constant: feature level %s, must be at least 6.2",
                                   opjit_fe_level_text(g->context->feature_level).text);
     if ((flags & ~OPJIT_GRAPH_BORROW) != 0)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "graph_constant flags: 0x%x, must be 0 or 0x%x",
-                                  flags, OPJIT_GRAPH_BORROW);
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{graph_constant} {flags}: {0x%x}, must be 0 or 0x%x",
+                               flags, OPJIT_GRAPH_BORROW);
     if (data == NULL)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph_constant data: NULL, must be the constant's bytes");
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph_constant} {data}: {NULL}, must be the constant's bytes");
     if (bytes != needed)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph_constant bytes: %llu, must be %llu for that type and those sizes",
-                                  (unsigned long long)bytes, (unsigned long long)needed);
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph_constant} {bytes}: {%llu}, must be %llu for that type and those sizes",
+                               (unsigned long long)bytes, (unsigned long long)needed);
     return OPJIT_OK;
 }
 
@@ -309,8 +309,8 @@ opjit_status opjit_graph_name(opjit_graph *graph, opjit_tensor tensor, const cha
     if (t == NULL)
         return graph->error.status;
     if (t->source.kind == FE_INPUT)
-        return opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph_name tensor: an input, must be an operator's or a constant");
+        return opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph_name} {tensor}: an input, must be an operator's or a constant");
     name = opjit_fe_build_text(graph, name);
     if (name == NULL)
         return graph->error.status;

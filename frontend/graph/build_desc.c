@@ -138,7 +138,7 @@ opjit_status opjit_graph_get_desc(opjit_graph *graph, const DML_GRAPH_DESC **out
 {
     opjit_rt_error_clear(error);
     if (graph == NULL || out_desc == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", graph == NULL ? "graph" : "out_desc");
+        return opjit_rt_refuse_null(error, graph == NULL ? "graph" : "out_desc");
     *out_desc = NULL;
     TRY(get_desc(graph, error));
     *out_desc = &graph->desc;
@@ -150,10 +150,10 @@ opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options
 {
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_kernel is NULL");
+        return opjit_rt_refuse_null(error, "out_kernel");
     *out_kernel = NULL;
     if (graph == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "graph is NULL");
+        return opjit_rt_refuse_null(error, "graph");
     TRY(get_desc(graph, error));
     const fe_ask ask = { .is_named = graph->is_named };
     return opjit_fe_compile_graph(graph->context, &graph->desc, options, &ask, out_kernel, error);

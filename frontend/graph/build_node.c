@@ -154,12 +154,12 @@ static opjit_status take_input(job *j, const op_field *field, const DML_TENSOR_D
         *shape = shape_of(t);
         shape->broadcasts = (field->flags & OP_BROADCAST) != 0;
     } else if ((field->flags & OP_OPTIONAL) == 0) {
-        return opjit_rt_error_set(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s: a null handle, must be a tensor of the graph", j->def->name, field->name);
+        return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s}: a null handle, must be a tensor of the graph", j->def->name, field->name);
     } else if (given != NULL) {
-        return opjit_rt_error_set(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s: described, but its handle is null, must be a tensor of the graph or NULL",
-                                  j->def->name, field->name);
+        return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s}: described, but its handle is null, must be a tensor of the graph or NULL",
+                               j->def->name, field->name);
     }
     return given == NULL ? OPJIT_OK : take_given(j, field, given, position, shape);
 }
@@ -176,8 +176,8 @@ static opjit_status take_output(job *j, const op_field *field, const DML_TENSOR_
         return OPJIT_OK;
     shape->dtype = asked->dtype;
     if (asked->rank > OPJIT_MAX_RANK)
-        return opjit_rt_error_set(&j->g->error, OPJIT_INVALID_ARGUMENT, "%s %s.DimensionCount: %u, must be 1 to %u",
-                                  j->def->name, field->name, asked->rank, OPJIT_MAX_RANK);
+        return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.DimensionCount}: {%u}, must be 1 to %u",
+                               j->def->name, field->name, asked->rank, OPJIT_MAX_RANK);
     shape->rank = asked->rank;
     for (uint32_t d = 0; d < asked->rank; d++)
         shape->sizes[d] = asked->sizes[d];
@@ -198,8 +198,8 @@ static opjit_status take_tensors(job *j)
         }
     }
     if (j->node->input_count > inputs)
-        return opjit_rt_error_set(&j->g->error, OPJIT_INVALID_ARGUMENT, "%s inputs: %u, must be at most %u",
-                                  j->def->name, j->node->input_count, inputs);
+        return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT, "{%s} {inputs}: {%u}, must be at most %u",
+                               j->def->name, j->node->input_count, inputs);
     return OPJIT_OK;
 }
 
@@ -261,17 +261,18 @@ static opjit_status describe_output(const job *j, const op_field *field, uint32_
     if (j->is_given[position])
         return OPJIT_OK;
     if (shape->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
-        return opjit_rt_error_set(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.DataType: UNKNOWN, must be given: it does not follow from the inputs",
-                                  j->def->name, field->name);
+        return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.DataType}: UNKNOWN, must be given: it does not follow from the inputs",
+                               j->def->name, field->name);
     if (shape->rank == 0)
-        return opjit_rt_error_set(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.Sizes: none, must be given: they do not follow from the inputs", j->def->name,
-                                  field->name);
+        return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.Sizes}: none, must be given: they do not follow from the inputs", j->def->name,
+                               field->name);
     for (uint32_t d = 0; d < shape->rank; d++) {
         if (shape->sizes[d] > UINT32_MAX)
-            return opjit_rt_error_set(&j->g->error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: %llu, must be at most %u",
-                                      j->def->name, field->name, d, (unsigned long long)shape->sizes[d], UINT32_MAX);
+            return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
+                                   "{%s} {%s.Sizes[%u]}: {%llu}, must be at most %u", j->def->name, field->name, d,
+                                   (unsigned long long)shape->sizes[d], UINT32_MAX);
         out->sizes[d] = (uint32_t)shape->sizes[d];
     }
     out->buffer = (DML_BUFFER_TENSOR_DESC){ shape->dtype, DML_TENSOR_FLAG_NONE, shape->rank, out->sizes, NULL, 0, 0 };
@@ -345,8 +346,8 @@ static opjit_status add_node(job *j, opjit_tensor *out)
 
     TRY(opjit_fe_op_require(j->node->type, &j->def, &g->error));
     if (j->node->input_count != 0 && j->node->inputs == NULL)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s inputs: NULL, must be an array of %u",
-                                  j->def->name, j->node->input_count);
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {inputs}: {NULL}, must be an array of %u",
+                               j->def->name, j->node->input_count);
     TRY(begin(j));
     TRY(take_tensors(j));
     join_scalar_types(j, false);
@@ -373,11 +374,12 @@ opjit_status opjit_graph_add_node(opjit_graph *graph, const opjit_graph_node *no
     if (!build_goes_on(graph))
         return graph == NULL ? OPJIT_INVALID_ARGUMENT : graph->error.status;
     if (node == NULL)
-        return opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT, "graph_add_node node: NULL, must be a node");
+        return opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph_add_node} {node}: {NULL}, must be a node");
     TRY(opjit_rt_struct_read(&node_sizes, &given, node, &graph->error));
     if (given.output_count != 0 && out_tensors == NULL)
-        return opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph_add_node out_tensors: NULL, must be an array of %u", given.output_count);
+        return opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph_add_node} {out_tensors}: {NULL}, must be an array of %u", given.output_count);
     for (uint32_t i = 0; i < given.output_count; i++)
         out_tensors[i] = build_null;
     mark = rt_arena_position(&graph->scratch);
@@ -420,15 +422,15 @@ static opjit_status check_operator(opjit_graph *g, const opjit_operator *op, con
                                    uint32_t input_count, const opjit_tensor *out, uint32_t output_count)
 {
     if (op == NULL)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph_add_operator op: NULL, must be an operator");
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph_add_operator} {op}: {NULL}, must be an operator");
     if (input_count != op->input_count || output_count != op->output_count)
         return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s inputs, outputs: %u, %u, must be %u, %u",
                                   op->def->name, input_count, output_count, op->input_count, op->output_count);
     if ((inputs == NULL && input_count != 0) || out == NULL)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s %s: NULL, must be an array of %u",
-                                  op->def->name, out == NULL ? "out_tensors" : "inputs",
-                                  out == NULL ? output_count : input_count);
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {NULL}, must be an array of %u",
+                               op->def->name, out == NULL ? "out_tensors" : "inputs",
+                               out == NULL ? output_count : input_count);
     return OPJIT_OK;
 }
 

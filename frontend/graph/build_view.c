@@ -26,8 +26,8 @@ static opjit_status complete(opjit_graph *g, const build_tensor *t, build_tensor
         elements *= t->sizes[d];
     for (uint32_t d = 0; d < view->rank; d++) {
         if (view->sizes[d] == 0 && open != OPJIT_MAX_RANK)
-            return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT,
-                                      "graph_reshape sizes[%u]: 0, as sizes[%u]: one may be 0", d, open);
+            return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT,
+                                   "{graph_reshape} {sizes[%u]}: {0}, as sizes[%u]: one may be 0", d, open);
         if (view->sizes[d] == 0)
             open = d;
         else if (!checked_mul(known, view->sizes[d], &known))
@@ -39,9 +39,9 @@ static opjit_status complete(opjit_graph *g, const build_tensor *t, build_tensor
     }
     if (known == elements)
         return OPJIT_OK;
-    return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "graph_reshape sizes: %llu elements, must be %s%llu",
-                              (unsigned long long)known, open == OPJIT_MAX_RANK ? "" : "a divisor of ",
-                              (unsigned long long)elements);
+    return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT,
+                           "{graph_reshape} {sizes}: {%llu} elements, must be %s%llu", (unsigned long long)known,
+                           open == OPJIT_MAX_RANK ? "" : "a divisor of ", (unsigned long long)elements);
 }
 
 /* Strides of view's sizes over t's elements in row-major order; false: there are none.  Goes over groups of dimensions
@@ -115,15 +115,15 @@ opjit_tensor opjit_graph_transpose(opjit_graph *graph, opjit_tensor tensor, cons
     if (t == NULL)
         return build_null;
     if (axes == NULL) {
-        opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT, "graph_transpose axes: NULL, must be an array of %u",
-                           t->rank);
+        opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT,
+                        "{graph_transpose} {axes}: {NULL}, must be an array of %u", t->rank);
         return build_null;
     }
     view = *t;
     for (uint32_t d = 0; d < t->rank; d++) {
         if (axes[d] >= t->rank || (seen >> axes[d] & 1) != 0) {
-            opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT,
-                               "graph_transpose axes[%u]: %u, must be below %u and there once", d, axes[d], t->rank);
+            opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT,
+                            "{graph_transpose} {axes[%u]}: {%u}, must be below %u and there once", d, axes[d], t->rank);
             return build_null;
         }
         seen |= 1u << axes[d];
@@ -144,8 +144,8 @@ opjit_tensor opjit_graph_broadcast(opjit_graph *graph, opjit_tensor tensor, uint
     if (t == NULL || opjit_fe_build_check_sizes(graph, "graph_broadcast", rank, sizes) != OPJIT_OK)
         return build_null;
     if (rank < t->rank) {
-        opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT, "graph_broadcast rank: %u, must be at least %u", rank,
-                           t->rank);
+        opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT, "{graph_broadcast} {rank}: {%u}, must be at least %u",
+                        rank, t->rank);
         return build_null;
     }
     view = *t;
@@ -153,8 +153,8 @@ opjit_tensor opjit_graph_broadcast(opjit_graph *graph, opjit_tensor tensor, uint
     for (uint32_t d = 0; d < rank; d++) {
         const uint32_t ones = rank - t->rank, own = d < ones ? 1 : t->sizes[d - ones];
         if (sizes[d] == 0 || (own != 1 && own != sizes[d])) {
-            opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT, "graph_broadcast sizes[%u]: %u, must be %u%s", d,
-                               sizes[d], own, own == 1 ? " or more" : "");
+            opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT, "{graph_broadcast} {sizes[%u]}: {%u}, must be %u%s",
+                            d, sizes[d], own, own == 1 ? " or more" : "");
             return build_null;
         }
         view.sizes[d] = sizes[d];
@@ -208,8 +208,8 @@ opjit_tensor opjit_graph_slice(opjit_graph *graph, opjit_tensor tensor, const ui
     if (t == NULL)
         return build_null;
     if (offsets == NULL || sizes == NULL) {
-        opjit_rt_error_set(&graph->error, OPJIT_INVALID_ARGUMENT, "graph_slice %s: NULL, must be an array of %u",
-                           offsets == NULL ? "offsets" : "sizes", t->rank);
+        opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT, "{graph_slice} {%s}: {NULL}, must be an array of %u",
+                        offsets == NULL ? "offsets" : "sizes", t->rank);
         return build_null;
     }
     if (!is_view(t, offsets, sizes, strides))

@@ -14,18 +14,18 @@
 
 static opjit_status refuse(const char *name, const char *field, const char *what, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s %s: %s", name, field, what);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%.64s} {%s}: {%s}", name, field, what);
 }
 
 static opjit_status check_count(const opjit_custom_desc *d, const char *field, uint32_t count, uint32_t least,
                                 const void *array, opjit_error *error)
 {
     if (count < least || count > TENSORS_MAX)
-        return opjit_rt_error_set(error, count == 0 ? OPJIT_INVALID_ARGUMENT : OPJIT_LIMIT,
-                                  "%.64s %s_count: %u, must be %u to %u", d->name, field, count, least, TENSORS_MAX);
+        return opjit_rt_refuse(error, count == 0 ? OPJIT_INVALID_ARGUMENT : OPJIT_LIMIT,
+                               "{%.64s} {%s_count}: {%u}, must be %u to %u", d->name, field, count, least, TENSORS_MAX);
     if (count != 0 && array == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s %ss: NULL, must be an array of %u", d->name,
-                                  field, count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%.64s} {%ss}: {NULL}, must be an array of %u", d->name,
+                               field, count);
     return OPJIT_OK;
 }
 
@@ -34,11 +34,11 @@ static opjit_status check(const opjit_custom_desc *d, opjit_error *error)
     if (d->name == NULL || d->name[0] == '\0')
         return refuse("custom operator", "name", d->name == NULL ? "NULL, must be a text" : "empty", error);
     if (strlen(d->name) > NAME_MAX)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "%.64s... name: %zu bytes, must be at most %u", d->name,
-                                  strlen(d->name), NAME_MAX);
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{%.64s}... {name}: {%zu} bytes, must be at most %u", d->name,
+                               strlen(d->name), NAME_MAX);
     if ((d->flags & ~OPJIT_CUSTOM_RETURNS_STATUS) != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s flags: 0x%x, must be 0 or RETURNS_STATUS (1)",
-                                  d->name, (unsigned)d->flags);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{%.64s} {flags}: {0x%x}, must be 0 or RETURNS_STATUS (1)", d->name, (unsigned)d->flags);
     if (d->reserved != 0)
         return refuse(d->name, "reserved", "must be 0", error);
     if (d->function == NULL)
@@ -46,8 +46,8 @@ static opjit_status check(const opjit_custom_desc *d, opjit_error *error)
     if (d->key == NULL && d->key_bytes != 0)
         return refuse(d->name, "key", "NULL, must be key_bytes bytes", error);
     if (d->key_bytes > KEY_MAX)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "%.64s key_bytes: %llu, must be at most %u", d->name,
-                                  (unsigned long long)d->key_bytes, KEY_MAX);
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{%.64s} {key_bytes}: {%llu}, must be at most %u", d->name,
+                               (unsigned long long)d->key_bytes, KEY_MAX);
     if (d->arg_count != 0 && d->args == NULL)
         return refuse(d->name, "args", "NULL, must be an array of arg_count", error);
     TRY(check_count(d, "input", d->input_count, 0, d->inputs, error));
@@ -66,8 +66,8 @@ static opjit_status take_tensor(opjit_operator *op, const DML_TENSOR_DESC *given
         return opjit_rt_no_memory(error);
     TRY(opjit_fe_tensor_resolve(given, array[0] == 'o', op->def->name, *out_name, out, error));
     if ((OP_TYPES_ALL >> out->dtype & 1) == 0)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s %s.DataType: %s, must be a type of 8 bits or more",
-                                  op->def->name, *out_name, opjit_rt_dtype_name(out->dtype));
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{%s} {%s.DataType}: {%s}, must be a type of 8 bits or more",
+                               op->def->name, *out_name, opjit_rt_dtype_name(out->dtype));
     return OPJIT_OK;
 }
 
@@ -136,10 +136,7 @@ opjit_status opjit_custom_create(opjit_context *context, const opjit_custom_desc
     if (out_operator != NULL)
         *out_operator = NULL;
     if (context == NULL || desc == NULL || out_operator == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  context == NULL ? "context"
-                                  : desc == NULL  ? "desc"
-                                                  : "out_operator");
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : desc == NULL ? "desc" : "out_operator");
     TRY(opjit_rt_struct_read(&desc_sizes, &d, desc, error));
     if (d.args != NULL && d.arg_count <= ARGS_MAX) /* what is checked is what is kept; more are refused unread */
         d.args = memcpy(args, d.args, d.arg_count * sizeof *args);

@@ -102,22 +102,22 @@ static opjit_status refuse_edge(const fe_node *from, uint32_t output, const fe_n
 
     switch (why) {
     case FE_EDGE_TYPE:
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "graph: %s of %s is %s, must be %s as %s of %s", in,
-                                  b.text, opjit_rt_dtype_name(reader->dtype), opjit_rt_dtype_name(writer->dtype), out,
-                                  a.text);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{graph}: {%s} of %s is {%s}, must be %s as %s of %s", in,
+                               b.text, opjit_rt_dtype_name(reader->dtype), opjit_rt_dtype_name(writer->dtype), out,
+                               a.text);
     case FE_EDGE_BYTES:
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             error, OPJIT_INVALID_ARGUMENT,
-            "graph: %s of %s has TotalTensorSizeInBytes %llu, must be at most the %llu of %s of %s", in, b.text,
+            "{graph}: {%s} of %s has TotalTensorSizeInBytes {%llu}, must be at most the %llu of %s of %s", in, b.text,
             (unsigned long long)reader->bytes, (unsigned long long)writer->bytes, out, a.text);
     case FE_EDGE_UNWRITTEN:
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "graph: %s of %s reads bytes that %s of %s does not write", in, b.text, out, a.text);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {%s} of %s reads bytes that %s of %s does not write", in, b.text, out, a.text);
     default:
-        return opjit_rt_error_set(error, OPJIT_LIMIT,
-                                  "graph: whether %s of %s reads only bytes that %s of %s writes was not decided: the "
-                                  "layouts interleave",
-                                  in, b.text, out, a.text);
+        return opjit_rt_refuse(error, OPJIT_LIMIT,
+                               "{graph}: whether {%s} of %s reads only bytes that %s of %s writes was not decided: the "
+                               "layouts interleave",
+                               in, b.text, out, a.text);
     }
 }
 
@@ -126,7 +126,9 @@ opjit_status opjit_fe_graph_check_edge(const fe_node *from, uint32_t output, con
 {
     const fe_edge verdict = opjit_fe_edge(&from->op->outputs[output], &to->op->inputs[input]);
 
-    return verdict == FE_EDGE_FITS ? OPJIT_OK : refuse_edge(from, output, to, input, verdict, error);
+    if (verdict == FE_EDGE_FITS)
+        return OPJIT_OK;
+    return opjit_rt_at_node(error, refuse_edge(from, output, to, input, verdict, error), to->given);
 }
 
 opjit_status opjit_fe_graph_check_constant(const fe_buffer *constant, const fe_node *to, uint32_t input,
@@ -137,10 +139,11 @@ opjit_status opjit_fe_graph_check_constant(const fe_buffer *constant, const fe_n
 
     if (needed <= constant->bytes)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "graph: constant node %u has DataSize %llu, must be at least %llu for %s of %s",
-                              constant->given, (unsigned long long)constant->bytes, (unsigned long long)needed,
-                              to->op->input_names[input], opjit_fe_node_text(to->op, to->name, to->given).text);
+    opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                    "{graph}: constant node %u has {DataSize} {%llu}, must be at least %llu for %s of %s",
+                    constant->given, (unsigned long long)constant->bytes, (unsigned long long)needed,
+                    to->op->input_names[input], opjit_fe_node_text(to->op, to->name, to->given).text);
+    return opjit_rt_at_node(error, OPJIT_INVALID_ARGUMENT, constant->given);
 }
 
 static opjit_status finish_edge(fe_graph *graph, uint32_t to, uint32_t input, opjit_error *error)
@@ -186,10 +189,12 @@ static opjit_status finish_output(fe_graph *graph, uint32_t output, opjit_error 
         return OPJIT_OK;
     }
     constant = &graph->constants[source->index];
-    if (constant->bytes > BYTES_MAX)
-        return opjit_rt_error_set(error, OPJIT_LIMIT,
-                                  "graph: constant node %u has DataSize %llu, must be at most %llu as an output",
-                                  constant->given, (unsigned long long)constant->bytes, (unsigned long long)BYTES_MAX);
+    if (constant->bytes > BYTES_MAX) {
+        opjit_rt_refuse(error, OPJIT_LIMIT,
+                        "{graph}: constant node %u has {DataSize} {%llu}, must be at most %llu as an output",
+                        constant->given, (unsigned long long)constant->bytes, (unsigned long long)BYTES_MAX);
+        return opjit_rt_at_node(error, OPJIT_LIMIT, constant->given);
+    }
     graph->outputs[output].tensor = bytes_of(constant);
     opjit_fe_graph_add_reader(constant, &graph->outputs[output].tensor);
     return OPJIT_OK;

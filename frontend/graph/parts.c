@@ -354,9 +354,10 @@ static opjit_status allocate(divider *d, uint32_t customs)
     if (!good)
         return opjit_rt_no_memory(d->error);
     if (outputs > OUTPUTS_MAX)
-        return opjit_rt_error_set(d->error, OPJIT_LIMIT,
-                                  "graph: %llu outputs of all nodes, must be at most %u where there are custom operators",
-                                  (unsigned long long)outputs, OUTPUTS_MAX);
+        return opjit_rt_refuse(
+            d->error, OPJIT_LIMIT,
+            "{graph}: {!Nodes}{%llu} outputs of all nodes, must be at most %u where there are custom operators",
+            (unsigned long long)outputs, OUTPUTS_MAX);
     d->temps = ARENA_ARRAY(arena, fe_tensor, outputs + 1); /* add_temp looks at the next one */
     graph->plan.offsets = ARENA_ARRAY(arena, uint64_t, outputs);
     graph->plan.calls = ARENA_ARRAY(arena, rt_custom_call, customs);

@@ -50,8 +50,8 @@ static fe_node_text text_of(const reader *r, uint32_t given)
 static opjit_status refuse_index(const reader *r, const char *array, uint32_t edge, const char *field, uint32_t value,
                                  uint32_t count, const char *what)
 {
-    return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s[%u].%s: %u, must be below %u (%s)", array,
-                              edge, field, value, count, what);
+    return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{graph}: {%s[%u].%s}: {%u}, must be below %u (%s)", array,
+                           edge, field, value, count, what);
 }
 
 /* --- arrays and nodes --------------------------------------------------------------------------------------------- */
@@ -59,9 +59,10 @@ static opjit_status refuse_index(const reader *r, const char *array, uint32_t ed
 static opjit_status check_count(const reader *r, const char *name, uint32_t count, uint32_t most, bool needed)
 {
     if (count > most)
-        return opjit_rt_error_set(r->error, OPJIT_LIMIT, "graph: %sCount: %u, must be at most %u", name, count, most);
+        return opjit_rt_refuse(r->error, OPJIT_LIMIT, "{graph}: {%sCount}: {%u}, must be at most %u", name, count,
+                               most);
     if (needed && count == 0)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %sCount: 0, must be at least 1", name);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{graph}: {%sCount}: {0}, must be at least 1", name);
     return OPJIT_OK;
 }
 
@@ -69,8 +70,8 @@ static opjit_status check_array(const reader *r, const char *name, uint32_t coun
 {
     TRY(check_count(r, name, count, COUNT_MAX, needed));
     if (count != 0 && array == NULL)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %ss: NULL, must be an array of %u", name,
-                                  count);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{graph}: {%ss}: {NULL}, must be an array of %u", name,
+                               count);
     return OPJIT_OK;
 }
 
@@ -92,17 +93,18 @@ static opjit_status read_constant(reader *r, const opjit_context *context, uint3
     raw_node *node = &r->nodes[i];
 
     if (context->feature_level != 0 && context->feature_level < DML_FEATURE_LEVEL_6_2)
-        return opjit_rt_error_set(r->error, OPJIT_UNSUPPORTED,
-                                  "graph: Nodes[%u].Type: 2 (CONSTANT), must be 1 (OPERATOR) at feature level %s", i,
-                                  opjit_fe_level_text(context->feature_level).text);
+        return opjit_rt_refuse(r->error, OPJIT_UNSUPPORTED,
+                               "{graph}: {Nodes[%u].Type}: {2} (CONSTANT), must be 1 (OPERATOR) at feature level %s", i,
+                               opjit_fe_level_text(context->feature_level).text);
     if (desc->Data == NULL || desc->DataSize == 0)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                  desc->Data == NULL ? "graph: Nodes[%u].Data: NULL, must be the constant's bytes"
-                                                     : "graph: Nodes[%u].DataSize: 0, must be at least 1",
-                                  i);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               desc->Data == NULL ? "{graph}: {Nodes[%u].Data}: {NULL}, must be the constant's bytes"
+                                                  : "{graph}: {Nodes[%u].DataSize}: {0}, must be at least 1",
+                               i);
     if (desc->DataSize > RT_TENSOR_BYTES_MAX)
-        return opjit_rt_error_set(r->error, OPJIT_LIMIT, "graph: Nodes[%u].DataSize: %llu, must be at most %llu (1 TiB)", i,
-                                  (unsigned long long)desc->DataSize, (unsigned long long)RT_TENSOR_BYTES_MAX);
+        return opjit_rt_refuse(r->error, OPJIT_LIMIT,
+                               "{graph}: {Nodes[%u].DataSize}: {%llu}, must be at most %llu (1 TiB)", i,
+                               (unsigned long long)desc->DataSize, (unsigned long long)RT_TENSOR_BYTES_MAX);
     node->name = desc->Name == NULL ? "" : desc->Name;
     node->data = desc->Data;
     node->bytes = desc->DataSize;
@@ -116,8 +118,8 @@ static opjit_status read_operator(reader *r, uint32_t i)
     raw_node *node = &r->nodes[i];
 
     if (desc->Operator == NULL)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph: Nodes[%u].Operator: NULL, must be an operator", i);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {Nodes[%u].Operator}: {NULL}, must be an operator", i);
     node->op = desc->Operator;
     node->name = desc->Name == NULL ? "" : desc->Name;
     node->inputs = node->op->input_count;
@@ -140,20 +142,25 @@ static opjit_status allocate_sources(reader *r)
     return OPJIT_OK;
 }
 
+static opjit_status read_node(reader *r, const opjit_context *context, uint32_t i)
+{
+    const DML_GRAPH_NODE_DESC *given = &r->desc->Nodes[i];
+
+    r->nodes[i].number = NO_NUMBER;
+    if (given->Type != DML_GRAPH_NODE_TYPE_OPERATOR && given->Type != DML_GRAPH_NODE_TYPE_CONSTANT)
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {Nodes[%u].Type}: {%d}, must be 1 (OPERATOR) or 2 (CONSTANT)", i,
+                               (int)given->Type);
+    if (given->Desc == NULL)
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {Nodes[%u].Desc}: {NULL}, must be the node's description", i);
+    return given->Type == DML_GRAPH_NODE_TYPE_CONSTANT ? read_constant(r, context, i) : read_operator(r, i);
+}
+
 static opjit_status read_nodes(reader *r, const opjit_context *context)
 {
-    for (uint32_t i = 0; i < r->desc->NodeCount; i++) {
-        const DML_GRAPH_NODE_DESC *given = &r->desc->Nodes[i];
-        r->nodes[i].number = NO_NUMBER;
-        if (given->Type != DML_GRAPH_NODE_TYPE_OPERATOR && given->Type != DML_GRAPH_NODE_TYPE_CONSTANT)
-            return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                      "graph: Nodes[%u].Type: %d, must be 1 (OPERATOR) or 2 (CONSTANT)", i,
-                                      (int)given->Type);
-        if (given->Desc == NULL)
-            return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                      "graph: Nodes[%u].Desc: NULL, must be the node's description", i);
-        TRY(given->Type == DML_GRAPH_NODE_TYPE_CONSTANT ? read_constant(r, context, i) : read_operator(r, i));
-    }
+    for (uint32_t i = 0; i < r->desc->NodeCount; i++)
+        TRY(opjit_rt_at_node(r->error, read_node(r, context, i), i));
     return allocate_sources(r);
 }
 
@@ -163,11 +170,11 @@ static opjit_status check_edge(const reader *r, const char *array, const DML_GRA
                                DML_GRAPH_EDGE_TYPE type)
 {
     if (edges[i].Type != type)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s[%u].Type: %d, must be %d", array, i,
-                                  (int)edges[i].Type, (int)type);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{graph}: {%s[%u].Type}: {%d}, must be %d", array, i,
+                               (int)edges[i].Type, (int)type);
     if (edges[i].Desc == NULL)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph: %s[%u].Desc: NULL, must be the edge's description", array, i);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {%s[%u].Desc}: {NULL}, must be the edge's description", array, i);
     return OPJIT_OK;
 }
 
@@ -191,7 +198,8 @@ static void first_edge_to(const reader *r, uint32_t node, uint32_t input, char t
 }
 
 /* Enters where an input of a node comes from. */
-static opjit_status drive(reader *r, const char *array, uint32_t edge, uint32_t to, uint32_t input, fe_source source)
+static opjit_status enter_source(reader *r, const char *array, uint32_t edge, uint32_t to, uint32_t input,
+                                 fe_source source)
 {
     raw_node *node;
 
@@ -203,26 +211,34 @@ static opjit_status drive(reader *r, const char *array, uint32_t edge, uint32_t 
         return refuse_index(r, array, edge, "ToNodeInputIndex", input, node->inputs, text.text);
     }
     if (!node->op->inputs[input].present)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s[%u] leads to %s of %s, which has none",
-                                  array, edge, node->op->input_names[input], text_of(r, to).text);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{graph}: {%s[%u]} leads to %s of %s, which has none",
+                               array, edge, node->op->input_names[input], text_of(r, to).text);
     if (source.kind != FE_INPUT && node->op->inputs[input].flags != DML_TENSOR_FLAG_NONE)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                  "graph: %s[%u] leads to %s of %s, whose Flags are 0x1 (OWNED_BY_DML): must be 0, "
-                                  "only what an input edge leads to is bound as a constant",
-                                  array, edge, node->op->input_names[input], text_of(r, to).text);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {%s[%u]} leads to %s of %s, whose Flags are {0x1} (OWNED_BY_DML): must be 0, "
+                               "only what an input edge leads to is bound as a constant",
+                               array, edge, node->op->input_names[input], text_of(r, to).text);
     if (node->sources[input].kind != FE_ABSENT) {
         char first[40] = "";
         first_edge_to(r, to, input, first);
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s of %s is driven twice: by %s and %s[%u]",
-                                  node->op->input_names[input], text_of(r, to).text, first, array, edge);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {%s} of %s is driven twice: by %s and %s[%u]", node->op->input_names[input],
+                               text_of(r, to).text, first, array, edge);
     }
     node->sources[input] = source;
     return OPJIT_OK;
 }
 
+static opjit_status drive(reader *r, const char *array, uint32_t edge, uint32_t to, uint32_t input, fe_source source)
+{
+    const opjit_status status = enter_source(r, array, edge, to, input, source);
+
+    return to < r->desc->NodeCount ? opjit_rt_at_node(r->error, status, to) : status;
+}
+
 /* Checks an output of a node as the start of an edge. */
-static opjit_status begin_edge(const reader *r, const char *array, uint32_t edge, uint32_t from, uint32_t output,
-                               fe_source *out)
+static opjit_status find_output(const reader *r, const char *array, uint32_t edge, uint32_t from, uint32_t output,
+                                fe_source *out)
 {
     const raw_node *node;
 
@@ -234,10 +250,19 @@ static opjit_status begin_edge(const reader *r, const char *array, uint32_t edge
         return refuse_index(r, array, edge, "FromNodeOutputIndex", output, node->outputs, text.text);
     }
     if (node->op != NULL && !node->op->outputs[output].present)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s[%u] leads from %s of %s, which has none",
-                                  array, edge, node->op->output_names[output], text_of(r, from).text);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{graph}: {%s[%u]} leads from %s of %s, which has none", array, edge,
+                               node->op->output_names[output], text_of(r, from).text);
     *out = (fe_source){ node->op == NULL ? FE_CONSTANT : FE_NODE, from, output };
     return OPJIT_OK;
+}
+
+static opjit_status begin_edge(const reader *r, const char *array, uint32_t edge, uint32_t from, uint32_t output,
+                               fe_source *out)
+{
+    const opjit_status status = find_output(r, array, edge, from, output, out);
+
+    return from < r->desc->NodeCount ? opjit_rt_at_node(r->error, status, from) : status;
 }
 
 static opjit_status read_input_edges(reader *r)
@@ -283,16 +308,18 @@ static opjit_status read_output_edges(reader *r)
         if (r->outputs[e.GraphOutputIndex].kind != FE_ABSENT) {
             const fe_node_text first = text_of(r, r->outputs[e.GraphOutputIndex].index);
             const fe_node_text second = text_of(r, e.FromNodeIndex);
-            return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                      "graph: output %u is driven twice: by %s and by %s", e.GraphOutputIndex,
-                                      first.text, second.text);
+            opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: output %u is driven twice: by %s and by %s",
+                               e.GraphOutputIndex, first.text, second.text);
+            return opjit_rt_place(r->error, OPJIT_INVALID_ARGUMENT, "graph", "Outputs", (int32_t)e.GraphOutputIndex);
         }
         r->outputs[e.GraphOutputIndex] = source;
     }
     for (uint32_t i = 0; i < r->desc->OutputCount; i++)
-        if (r->outputs[i].kind == FE_ABSENT)
-            return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                      "graph: output %u of OutputCount %u has no edge", i, r->desc->OutputCount);
+        if (r->outputs[i].kind == FE_ABSENT) {
+            opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: output %u of OutputCount %u has no edge", i,
+                               r->desc->OutputCount);
+            return opjit_rt_place(r->error, OPJIT_INVALID_ARGUMENT, "graph", "Outputs", (int32_t)i);
+        }
     return OPJIT_OK;
 }
 
@@ -302,8 +329,11 @@ static opjit_status check_missing(const reader *r)
         const raw_node *node = &r->nodes[i];
         for (uint32_t k = 0; k < node->inputs; k++)
             if (node->op->inputs[k].present && node->sources[k].kind == FE_ABSENT)
-                return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: %s of %s has no edge",
-                                          node->op->input_names[k], text_of(r, i).text);
+                return opjit_rt_at_node(r->error,
+                                        opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                                                        "{graph}: {%s} of %s has no edge", node->op->input_names[k],
+                                                        text_of(r, i).text),
+                                        i);
     }
     return OPJIT_OK;
 }
@@ -321,8 +351,10 @@ static opjit_status refuse_cycle(const reader *r, uint32_t first, uint32_t depth
         at--;
     for (uint32_t i = depth; i >= at && used < sizeof text - 150; i--)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s -> ", text_of(r, r->stack[i - 1]).text);
-    return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: cycle: %s%s", text,
-                              text_of(r, r->stack[depth - 1]).text);
+    opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{graph}: {cycle}: %s%s", text,
+                    text_of(r, r->stack[depth - 1]).text);
+    opjit_rt_place(r->error, OPJIT_INVALID_ARGUMENT, "graph", "Nodes", (int32_t)first);
+    return opjit_rt_at_node(r->error, OPJIT_INVALID_ARGUMENT, first);
 }
 
 static void number_node(reader *r, uint32_t given, bool live)
@@ -458,9 +490,9 @@ static opjit_status find_node(const reader *r, const char *name, size_t length, 
         found++;
     }
     if (found > 1)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                  "options.late[%u]: \"%.64s\": %u nodes have that label; give the node's index", late,
-                                  name, found);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{late[%u]}: \"{%.64s}\": %u nodes have that label; give the node's index",
+                               late, name, found);
     if (found == 1)
         return OPJIT_OK;
     for (size_t i = 0; i < length; i++) {
@@ -470,9 +502,9 @@ static opjit_status find_node(const reader *r, const char *name, size_t length, 
             index = index * 10 + (uint32_t)(name[i] - '0');
     }
     if (length == 0 || index >= r->desc->NodeCount)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT,
-                                  "options.late[%u]: \"%.64s\", must be \"node.Field\", a node's label or index", late,
-                                  name);
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                               "{options}.{late[%u]}: \"{%.64s}\", must be \"node.Field\", a node's label or index",
+                               late, name);
     *out = index;
     return OPJIT_OK;
 }
@@ -485,15 +517,15 @@ static opjit_status read_late(reader *r, const fe_subject *subject, uint32_t i)
 
     TRY(find_node(r, name, dot == NULL ? 0 : (size_t)(dot - name), i, &node));
     if (r->nodes[node].op == NULL || r->nodes[node].number == NO_NUMBER)
-        return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\": %s %s", i, name,
-                                  text_of(r, node).text,
-                                  r->nodes[node].op == NULL ? "has no fields" : "is not used by any output");
+        return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{options}.{late[%u]}: \"{%.64s}\": %s %s", i, name,
+                               text_of(r, node).text,
+                               r->nodes[node].op == NULL ? "has no fields" : "is not used by any output");
     TRY(opjit_fe_late_field(r->nodes[node].op->def, dot + 1, i, &field, r->error));
     node = r->nodes[node].number;
     for (uint32_t k = 0; k < graph->late_count; k++)
         if (graph->late[k].node == node && graph->late[k].field == field)
-            return opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "options.late[%u]: \"%.64s\" is there twice", i,
-                                      name);
+            return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT, "{options}.{late[%u]}: \"{%.64s}\" is there twice",
+                                   i, name);
     graph->late[graph->late_count++] = (fe_late){ node, field, name, graph->nodes[node].op };
     return OPJIT_OK;
 }

@@ -38,9 +38,9 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
     for (uint32_t i = MEAN; i <= VARIANCE; i++)
         for (uint32_t d = 2; d < op->inputs[i].rank; d++)
             if (op->inputs[i].sizes[d] != op->inputs[INPUT].sizes[d])
-                return opjit_rt_error_set(
+                return opjit_rt_refuse(
                     error, OPJIT_UNSUPPORTED,
-                    "%s %s.Sizes[%u]: 1, must be %u as InputTensor.Sizes where Spatial is 0, before "
+                    "{%s} {%s.Sizes[%u]}: {1}, must be %u as InputTensor.Sizes where Spatial is 0, before "
                     "feature level 4.0",
                     op->def->name, op->input_names[i], (unsigned)d, (unsigned)op->inputs[INPUT].sizes[d]);
     return OPJIT_OK;

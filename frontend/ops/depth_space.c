@@ -56,15 +56,15 @@ static opjit_status check_sides(const opjit_operator *op, bool to_depth, opjit_e
 
     TRY(opjit_fe_check_pair(op, 0, error));
     if (b < 1 || b > 65535)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s BlockSize: %u, must be 1 to 65535", op->def->name,
-                                  block_size(op));
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {BlockSize}: {%u}, must be 1 to 65535",
+                               op->def->name, block_size(op));
     for (uint32_t d = 1; d < 4; d++) {
         const uint64_t divisor = to_depth ? (d == 1 ? 1 : b) : d == 1 ? unit : 1;
         if (in->sizes[d] % divisor != 0)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%s InputTensor.Sizes[%u]: %u, must be a multiple of "
-                                      "%llu by BlockSize",
-                                      op->def->name, d, (unsigned)in->sizes[d], (unsigned long long)divisor);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{%s} {InputTensor.Sizes[%u]}: {%u}, must be a multiple of "
+                                   "%llu by BlockSize",
+                                   op->def->name, d, (unsigned)in->sizes[d], (unsigned long long)divisor);
     }
     TRY(opjit_fe_check_size(op, "OutputTensor", out, 0, in->sizes[0], " as in InputTensor", error));
     TRY(opjit_fe_check_size(op, "OutputTensor", out, 1, to_depth ? in->sizes[1] * b * b : in->sizes[1] / unit,

@@ -64,9 +64,10 @@ static opjit_status check_shape(const opjit_operator *op, const shape *s, opjit_
 
     for (uint32_t i = 0; i + out->rank < s->rank; i++)
         if (s->sizes[i] != 1)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%s OutputTensor.DimensionCount: %u, must be %u for a result of size %llu first",
-                                      op->def->name, out->rank, s->rank - i, (unsigned long long)s->sizes[i]);
+            return opjit_rt_refuse(
+                error, OPJIT_INVALID_ARGUMENT,
+                "{%s} {OutputTensor.DimensionCount}: {%u}, must be %u for a result of size %llu first", op->def->name,
+                out->rank, s->rank - i, (unsigned long long)s->sizes[i]);
     for (uint32_t d = 0; d < out->rank; d++) {
         const uint32_t ones = out->rank > s->rank ? out->rank - s->rank : 0;
         TRY(opjit_fe_check_size(op, "OutputTensor", out, d, d < ones ? 1 : s->sizes[d + s->rank - out->rank],
@@ -115,9 +116,9 @@ static opjit_status validate_gather(const opjit_operator *op, opjit_error *error
     TRY(check_tensors(op, error));
     TRY(opjit_fe_check_axis(op, desc->Axis, error));
     if (desc->IndexDimensions > indices->rank)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "GATHER IndexDimensions: %u, must be at most %u, IndicesTensor.DimensionCount",
-                                  desc->IndexDimensions, indices->rank);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{GATHER} {IndexDimensions}: {%u}, must be at most %u, IndicesTensor.DimensionCount",
+                               desc->IndexDimensions, indices->rank);
     TRY(check_ones(op, 1, indices->rank - desc->IndexDimensions, ", it is not one of the last IndexDimensions", error));
     shape_add(&s, in, 0, desc->Axis);
     shape_add(&s, indices, indices->rank - desc->IndexDimensions, indices->rank);
@@ -195,10 +196,10 @@ static opjit_status validate_gather_elements(const opjit_operator *op, opjit_err
     TRY(opjit_fe_same_sizes(op, 1, 0, error));
     for (uint32_t d = 0; d < in->rank; d++)
         if (d != desc->Axis && indices->sizes[d] > in->sizes[d])
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "GATHER_ELEMENTS IndicesTensor.Sizes[%u]: %llu, must be at most %llu, "
-                                      "InputTensor.Sizes[%u]",
-                                      d, (unsigned long long)indices->sizes[d], (unsigned long long)in->sizes[d], d);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{GATHER_ELEMENTS} {IndicesTensor.Sizes[%u]}: {%llu}, must be at most %llu, "
+                                   "InputTensor.Sizes[%u]",
+                                   d, (unsigned long long)indices->sizes[d], (unsigned long long)in->sizes[d], d);
     return OPJIT_OK;
 }
 
@@ -256,8 +257,9 @@ static opjit_status check_dimensions(const opjit_operator *op, const char *field
 {
     if (count >= 1 && count <= most)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: %u, must be 1 to %u, the tensor's DimensionCount",
-                              op->def->name, field, count, most);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                           "{%s} {%s}: {%u}, must be 1 to %u, the tensor's DimensionCount", op->def->name, field, count,
+                           most);
 }
 
 static opjit_status validate_nd(const opjit_operator *op, uint32_t in_count, uint32_t index_count, uint32_t batch,
@@ -271,18 +273,18 @@ static opjit_status validate_nd(const opjit_operator *op, uint32_t in_count, uin
     TRY(check_dimensions(op, "InputDimensionCount", in_count, in->rank, error));
     TRY(check_dimensions(op, "IndicesDimensionCount", index_count, indices->rank, error));
     if (batch >= in_count || batch >= index_count)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%s BatchDimensionCount: %u, must be below InputDimensionCount (%u) and "
-                                  "IndicesDimensionCount (%u)",
-                                  op->def->name, batch, in_count, index_count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {BatchDimensionCount}: {%u}, must be below InputDimensionCount (%u) and "
+                               "IndicesDimensionCount (%u)",
+                               op->def->name, batch, in_count, index_count);
     n = nd_of(op, in_count, index_count, batch);
     TRY(check_ones(op, 0, n.in_first, ", it is not one of the last InputDimensionCount", error));
     TRY(check_ones(op, 1, n.index_first, ", it is not one of the last IndicesDimensionCount", error));
     if (indices->sizes[indices->rank - 1] > in_count - batch)
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             error, OPJIT_INVALID_ARGUMENT,
-            "%s IndicesTensor.Sizes[%u]: %u, must be at most %u, the dimensions that can be indexed", op->def->name,
-            indices->rank - 1, (unsigned)indices->sizes[indices->rank - 1], in_count - batch);
+            "{%s} {IndicesTensor.Sizes[%u]}: {%u}, must be at most %u, the dimensions that can be indexed",
+            op->def->name, indices->rank - 1, (unsigned)indices->sizes[indices->rank - 1], in_count - batch);
     for (uint32_t b = 0; b < batch; b++)
         TRY(opjit_fe_check_size(op, "IndicesTensor", indices, n.index_first + b, in->sizes[n.in_first + b],
                                 " as InputTensor's batch dimension", error));

@@ -31,7 +31,7 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
     TRY(opjit_fe_same_shape(op, 0, 0, error));
     TRY(opjit_fe_check_axis(op, desc->Axis, error));
     if (desc->P != 1 && desc->P != 2)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s P: %u, must be 1 or 2", op->def->name, desc->P);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {P}: {%u}, must be 1 or 2", op->def->name, desc->P);
     return OPJIT_OK;
 }
 

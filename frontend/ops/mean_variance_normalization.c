@@ -60,9 +60,9 @@ static opjit_status validate_mvn(const opjit_operator *op, opjit_error *error)
     TRY(check_factor(op, SCALE, error));
     TRY(check_factor(op, BIAS, error));
     if (op->level != 0 && op->level < DML_FEATURE_LEVEL_5_2 && op->inputs[BIAS].present && !op->inputs[SCALE].present)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "%s ScaleTensor: NULL, must be there where BiasTensor is, before feature level 5.2",
-                                  op->def->name);
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{%s} {ScaleTensor}: {NULL}, must be there where BiasTensor is, before feature level 5.2", op->def->name);
     return OPJIT_OK;
 }
 

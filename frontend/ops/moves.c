@@ -8,16 +8,16 @@ opjit_status opjit_fe_check_count(const opjit_operator *op, const char *field, u
 {
     if (count == op->inputs[0].rank)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s: %u, must be %u as %s.DimensionCount",
-                              op->def->name, field, count, op->inputs[0].rank, op->input_names[0]);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {%u}, must be %u as %s.DimensionCount",
+                           op->def->name, field, count, op->inputs[0].rank, op->input_names[0]);
 }
 
 opjit_status opjit_fe_check_axis(const opjit_operator *op, uint32_t axis, opjit_error *error)
 {
     if (axis < op->inputs[0].rank)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s Axis: %u, must be below %u, %s.DimensionCount",
-                              op->def->name, axis, op->inputs[0].rank, op->input_names[0]);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {Axis}: {%u}, must be below %u, %s.DimensionCount",
+                           op->def->name, axis, op->inputs[0].rank, op->input_names[0]);
 }
 
 opjit_status opjit_fe_check_rank(const opjit_operator *op, const char *name, const fe_tensor *tensor, uint32_t rank,
@@ -25,8 +25,8 @@ opjit_status opjit_fe_check_rank(const opjit_operator *op, const char *name, con
 {
     if (tensor->rank == rank)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DimensionCount: %u, must be %u%s", op->def->name,
-                              name, tensor->rank, rank, why);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.DimensionCount}: {%u}, must be %u%s", op->def->name,
+                           name, tensor->rank, rank, why);
 }
 
 opjit_status opjit_fe_check_size(const opjit_operator *op, const char *name, const fe_tensor *tensor, uint32_t d,
@@ -34,8 +34,8 @@ opjit_status opjit_fe_check_size(const opjit_operator *op, const char *name, con
 {
     if (tensor->sizes[d] == size)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.Sizes[%u]: %u, must be %llu%s", op->def->name, name,
-                              d, (unsigned)tensor->sizes[d], (unsigned long long)size, why);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.Sizes[%u]}: {%u}, must be %llu%s", op->def->name,
+                           name, d, (unsigned)tensor->sizes[d], (unsigned long long)size, why);
 }
 
 opjit_status opjit_fe_check_pair(const opjit_operator *op, uint32_t output, opjit_error *error)
@@ -43,13 +43,13 @@ opjit_status opjit_fe_check_pair(const opjit_operator *op, uint32_t output, opji
     const fe_tensor *in = &op->inputs[0], *out = &op->outputs[output];
 
     if (out->dtype != in->dtype)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DataType: %s, must be %s as %s.DataType",
-                                  op->def->name, op->output_names[output], opjit_rt_dtype_name(out->dtype),
-                                  opjit_rt_dtype_name(in->dtype), op->input_names[0]);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.DataType}: {%s}, must be %s as %s.DataType",
+                               op->def->name, op->output_names[output], opjit_rt_dtype_name(out->dtype),
+                               opjit_rt_dtype_name(in->dtype), op->input_names[0]);
     if (out->rank != in->rank)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%s %s.DimensionCount: %u, must be %u as %s.DimensionCount", op->def->name,
-                                  op->output_names[output], out->rank, in->rank, op->input_names[0]);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{%s} {%s.DimensionCount}: {%u}, must be %u as %s.DimensionCount", op->def->name,
+                               op->output_names[output], out->rank, in->rank, op->input_names[0]);
     return OPJIT_OK;
 }
 
@@ -59,10 +59,10 @@ opjit_status opjit_fe_check_entry(const opjit_operator *op, const char *field, u
     if (value >= least && value <= most)
         return OPJIT_OK;
     if (value < least)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s[%u]: %llu, must be at least %llu",
-                                  op->def->name, field, d, (unsigned long long)value, (unsigned long long)least);
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s[%u]: %llu, must be at most %llu%s", op->def->name,
-                              field, d, (unsigned long long)value, (unsigned long long)most, why);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s[%u]}: {%llu}, must be at least %llu",
+                               op->def->name, field, d, (unsigned long long)value, (unsigned long long)least);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s[%u]}: {%llu}, must be at most %llu%s",
+                           op->def->name, field, d, (unsigned long long)value, (unsigned long long)most, why);
 }
 
 /* --- for lowerings ------------------------------------------------------------------------------------------------ */

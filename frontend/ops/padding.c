@@ -38,9 +38,9 @@ static opjit_status check_mode(const opjit_operator *op, DML_PADDING_MODE mode, 
 
     if (op->level == 0 || op->level >= since)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s PaddingMode: %s needs feature level %u.%u", op->def->name,
-                              mode == DML_PADDING_MODE_WRAP ? "WRAP" : "SYMMETRIC", (unsigned)(since >> 12),
-                              (unsigned)(since >> 8 & 15));
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{%s} {PaddingMode}: {%s} needs feature level %u.%u",
+                           op->def->name, mode == DML_PADDING_MODE_WRAP ? "WRAP" : "SYMMETRIC", (unsigned)(since >> 12),
+                           (unsigned)(since >> 8 & 15));
 }
 
 static opjit_status validate(const opjit_operator *op, const padding *p, opjit_error *error)

@@ -72,9 +72,9 @@ static opjit_status check_scale_bias(const opjit_operator *op, opjit_error *erro
     for (int i = 0; i < 2; i++) {
         const float value = i == 0 ? pair->Scale : pair->Bias;
         if (!whole_bits(value, &bits))
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%s ScaleBias.%s: %g, must be a whole number for %s tensors", op->def->name,
-                                      i == 0 ? "Scale" : "Bias", (double)value, opjit_rt_dtype_name(type));
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{%s} {ScaleBias.%s}: {%g}, must be a whole number for %s tensors", op->def->name,
+                                   i == 0 ? "Scale" : "Bias", (double)value, opjit_rt_dtype_name(type));
     }
     return OPJIT_OK;
 }

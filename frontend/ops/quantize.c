@@ -56,8 +56,8 @@ static opjit_status check_zero_point(const opjit_operator *op, opjit_error *erro
 {
     if (op->inputs[2].present || op->level == 0 || op->level >= DML_FEATURE_LEVEL_6_2)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "%s ZeroPointTensor: NULL, must be there before feature level 6.2",
-                              op->def->name);
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                           "{%s} {ZeroPointTensor}: {NULL}, must be there before feature level 6.2", op->def->name);
 }
 
 static opjit_status validate_quantize(const opjit_operator *op, opjit_error *error)

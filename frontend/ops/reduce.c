@@ -14,13 +14,13 @@ opjit_status opjit_fe_check_axes(const opjit_operator *op, const uint32_t *axes,
     uint32_t seen = 0;
 
     if (count == 0 || count > op->inputs[0].rank)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s AxisCount: %u, must be 1 to %u", op->def->name,
-                                  count, op->inputs[0].rank);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {AxisCount}: {%u}, must be 1 to %u", op->def->name,
+                               count, op->inputs[0].rank);
     for (uint32_t i = 0; i < count; i++) {
         TRY(opjit_fe_check_entry(op, "Axes", i, axes[i], 0, op->inputs[0].rank - 1, ", the last axis", error));
         if ((seen >> axes[i] & 1) != 0)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s Axes[%u]: %u, must be there once",
-                                      op->def->name, i, axes[i]);
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {Axes[%u]}: {%u}, must be there once",
+                                   op->def->name, i, axes[i]);
         seen |= 1u << axes[i];
     }
     return OPJIT_OK;

@@ -63,8 +63,8 @@ static opjit_status check_type(const opjit_operator *op, const char *name, const
     if ((types >> t->dtype & 1) != 0)
         return OPJIT_OK;
     opjit_fe_types_text(types, text);
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s %s.DataType: %s, must be %s", op->def->name, name,
-                              opjit_rt_dtype_name(t->dtype), text);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {%s.DataType}: {%s}, must be %s", op->def->name, name,
+                           opjit_rt_dtype_name(t->dtype), text);
 }
 
 static opjit_status validate_reduce(const opjit_operator *op, opjit_error *error)

@@ -144,8 +144,8 @@ static opjit_status check_window(const opjit_operator *op, uint32_t d, const cha
     snprintf(why, sizeof why, ", as many as %s has there", whole_name);
     TRY(opjit_fe_check_entry(op, "InputWindowSizes", d, size, 1, whole->sizes[d] - offset, why, error));
     if (desc->InputWindowStrides[d] == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s InputWindowStrides[%u]: 0, must not be 0",
-                                  op->def->name, d);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%s} {InputWindowStrides[%u]}: {0}, must not be 0",
+                               op->def->name, d);
     return opjit_fe_check_size(op, part_name, part, d, window_of(offset, size, desc->InputWindowStrides[d]).length,
                                ", 1 + (window size - 1) / |stride|", error);
 }

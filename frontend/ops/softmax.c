@@ -40,9 +40,9 @@ static opjit_status validate(const opjit_operator *op, opjit_error *error)
         rank--;
     if (op->level == 0 || rank <= 2)
         return OPJIT_OK;
-    return opjit_rt_error_set(
+    return opjit_rt_refuse(
         error, OPJIT_UNSUPPORTED,
-        "%s InputTensor.Sizes: %u dimensions after the leading ones, must be at most 2 at feature "
+        "{%s} {InputTensor.Sizes}: {%u} dimensions after the leading ones, must be at most 2 at feature "
         "level %u.%u",
         op->def->name, rank, (unsigned)(op->level >> 12), (unsigned)(op->level >> 8 & 0xf));
 }

@@ -78,12 +78,14 @@ typedef struct opjit_error {
                                                of an edge the one that it leads to; -1: none or not a graph's */
     int32_t index;                          /* element of the array `field`; -1: the field as a whole */
     char op[OPJIT_ERROR_OP_SIZE];           /* what the field belongs to: an operator ("GATHER"), a custom operator's
-                                               name, "graph", or a structure or function of the API ("call",
-                                               "options", "context_options") */
+                                               name, "graph"; of the API "argument" (of the function), "options",
+                                               "call", or a structure's name */
     char field[OPJIT_ERROR_FIELD_SIZE];     /* path of the field in its structure: "OutputTensor.Sizes",
                                                "InputTensors[2].DataType", "IntermediateEdges[7].ToNodeIndex" */
     char value[OPJIT_ERROR_VALUE_SIZE];     /* what was given, as text: "0", "NULL", "FLOAT16", "{2,3}" */
-    uint32_t reserved[4];                   /* 0; this structure has 512 bytes for good */
+    uint32_t detail;                        /* message + detail begins behind operator and field: what is wrong, for
+                                               programs that say the place in their own words.  0: the whole message */
+    uint32_t reserved[3];                   /* 0; this structure has 512 bytes for good */
 } opjit_error;
 
 /* Memory hook: where the library's own memory comes from.  LLVM's own memory and executable mappings do not go through

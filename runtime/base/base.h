@@ -17,14 +17,28 @@
 #if defined(__GNUC__)
 #define PRINTF_LIKE(at, first) __attribute__((format(printf, at, first)))
 #define OUT_OF_LINE __attribute__((noinline)) /* for functions that a fast path calls rarely: saves its registers */
+#define COLD __attribute__((noinline, cold))  /* for functions that run when something is wrong: made small */
 #else
 #define PRINTF_LIKE(at, first)
+#define COLD
 #define OUT_OF_LINE
 #endif
 
 /* Fills *error (may be NULL) and returns status.  Control characters and bytes that are not UTF-8 become '?', so that
  * the message is one printable line whatever a user's name contains. */
 opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const char *format, ...) PRINTF_LIKE(3, 4);
+/* The same for a value that is refused.  The format marks with braces, in this order, what the value belongs to, the
+ * path of its field, and the value: "{%s} {%s.Sizes[%u]}: {%u}, must be at least 1".  The message has no braces; what
+ * they mark goes to op, field with index, and value of *error.  {!words} go there alone and not into the message.  There
+ * may be fewer of them. */
+opjit_status opjit_rt_refuse(opjit_error *error, opjit_status status, const char *format, ...) PRINTF_LIKE(3, 4);
+/* INVALID_ARGUMENT, "<argument> is NULL". */
+opjit_status opjit_rt_refuse_null(opjit_error *error, const char *argument);
+/* Says where it is, for a message that has other words for it.  op and field may be NULL: they stay.  index -1: the
+ * field as a whole.  Returns status. */
+opjit_status opjit_rt_place(opjit_error *error, opjit_status status, const char *op, const char *field, int32_t index);
+/* The same for a node of a graph. */
+opjit_status opjit_rt_at_node(opjit_error *error, opjit_status status, uint32_t node);
 /* Prefixes the message in *error: "<context>: <message>". */
 void opjit_rt_error_prefix(opjit_error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Makes text one printable line in place: control characters and bytes that are not valid UTF-8 become '?'. */

@@ -195,10 +195,11 @@ opjit_status opjit_rt_feature_level_check(uint32_t level, opjit_error *error)
         index++;
     if (opjit_rt_feature_level(index) == level) /* 0, the end of the list, is none and legal */
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "feature_level 0x%x; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, "
-                              "0x5000, 0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400",
-                              level);
+    return opjit_rt_refuse(
+        error, OPJIT_INVALID_ARGUMENT,
+        "{!context_options}{feature_level} {0x%x}; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, "
+        "0x5000, 0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400",
+        level);
 }
 
 static opjit_status read_options(const opjit_context_options *given, opjit_context_options *out, opjit_error *error)
@@ -207,17 +208,21 @@ static opjit_status read_options(const opjit_context_options *given, opjit_conte
     if (given != NULL)
         TRY(opjit_rt_struct_read(&options_sizes, out, given, error));
     if (out->allocator != NULL && (out->allocator->allocate == NULL || out->allocator->release == NULL))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "allocator: allocate or release is NULL");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!context_options}{allocator}: allocate or release is NULL");
     if ((out->flags & ~KNOWN_FLAGS) != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "flags 0x%x; allowed are the bits of 0x%x", out->flags,
-                                  KNOWN_FLAGS);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!context_options}{flags} {0x%x}; allowed are the bits of 0x%x", out->flags,
+                               KNOWN_FLAGS);
     if (out->reserved != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "reserved is %u; allowed: 0", out->reserved);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!context_options}{reserved} is {%u}; allowed: 0",
+                               out->reserved);
     if (out->codegen_path != NULL && out->codegen_path[0] != '/')
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "codegen_path '%.100s' is no absolute path",
-                                  out->codegen_path);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!context_options}{codegen_path} '{%.100s}' is no absolute path", out->codegen_path);
     if (out->cache_dir != NULL && out->cache_dir[0] == '\0')
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "cache_dir is empty; NULL means none");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!context_options}{cache_dir} is empty; NULL means none");
     return opjit_rt_feature_level_check(out->feature_level, error);
 }
 
@@ -314,7 +319,8 @@ static opjit_status open_disk(rt_core *core, const opjit_context_options *option
 /* Fills a zeroed context that owns its core. */
 static opjit_status context_fill(opjit_context *context, const opjit_context_options *options, opjit_error *error)
 {
-    TRY(opjit_rt_target_parse(options->target, &context->target, error));
+    TRY(opjit_rt_place(error, opjit_rt_target_parse(options->target, &context->target, error), "context_options",
+                       "target", -1));
     if (options->device != NULL)
         TRY(open_device(context, options, error));
     context->feature_level = options->feature_level;
@@ -332,10 +338,11 @@ static opjit_status check_header(uint32_t header, opjit_error *error)
 
     if (major == OPJIT_VERSION_MAJOR && (major != 0 || minor == OPJIT_VERSION_MINOR))
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                              "header: %u.%u.%u, must be of the loaded library's version, which is %s: the program was "
-                              "built with other headers than it runs with",
-                              major, minor, header % 100, opjit_version());
+    return opjit_rt_refuse(
+        error, OPJIT_UNSUPPORTED,
+        "{!argument}{header}: {%u.%u.%u}, must be of the loaded library's version, which is %s: the program was "
+        "built with other headers than it runs with",
+        major, minor, header % 100, opjit_version());
 }
 
 opjit_status opjit_context_create_for(uint32_t header, const opjit_context_options *options,
@@ -348,7 +355,7 @@ opjit_status opjit_context_create_for(uint32_t header, const opjit_context_optio
 
     opjit_rt_error_clear(error);
     if (out_context == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_context is NULL");
+        return opjit_rt_refuse_null(error, "out_context");
     *out_context = NULL;
     TRY(check_header(header, error));
     TRY(read_options(options, &known, error));

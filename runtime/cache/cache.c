@@ -321,8 +321,7 @@ opjit_status opjit_cache_get_stats(const opjit_context *context, opjit_cache_sta
 
     opjit_rt_error_clear(error);
     if (context == NULL || out_stats == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  context == NULL ? "context" : "out_stats");
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "out_stats");
     opjit_rt_cache_stats(context->cache, &stats);
     return opjit_rt_struct_write(&stats_sizes, out_stats, &stats, error);
 }
@@ -331,7 +330,7 @@ opjit_status opjit_cache_clear(opjit_context *context, opjit_error *error)
 {
     opjit_rt_error_clear(error);
     if (context == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "context is NULL");
+        return opjit_rt_refuse_null(error, "context");
     opjit_rt_cache_drop(context->cache, NULL, false);
     return OPJIT_OK;
 }

@@ -173,7 +173,7 @@ static opjit_status tell_all(opjit_context *context, uint32_t where, const rt_ha
 
 static opjit_status refuse_null(const char *name, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", name);
+    return opjit_rt_refuse_null(error, name);
 }
 
 /* Of a function that takes a context and caches' names. */
@@ -223,7 +223,7 @@ opjit_status opjit_kernel_get_cache_key(const opjit_kernel *kernel, opjit_cache_
 {
     opjit_rt_error_clear(error);
     if (kernel == NULL || out_key == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_key");
+        return opjit_rt_refuse_null(error, kernel == NULL ? "kernel" : "out_key");
     kernel = kernel_maker(kernel);
     *out_key = (opjit_cache_key){ kernel->hooks.key.hi, kernel->hooks.key.lo };
     if ((out_key->hi | out_key->lo) == 0)

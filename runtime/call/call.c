@@ -8,33 +8,38 @@
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 /* Message for the first bad binding, found by the quick check. */
-OUT_OF_LINE static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *bindings, opjit_error *error)
+COLD static opjit_status check_binding(const opjit_kernel *k, uint32_t i, const opjit_binding *b, opjit_error *error)
 {
-    for (uint32_t i = 0; i < k->bindings; i++) {
-        const opjit_binding *b = &bindings[i];
-        if (b->data == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): data is NULL", i,
-                                      kernel_buffer_name(k, i));
-        if (b->bytes < k->slots[i].bytes)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "binding %u (%s): %llu bytes given, %llu needed",
-                                      i, kernel_buffer_name(k, i), (unsigned long long)b->bytes,
-                                      (unsigned long long)k->slots[i].bytes);
-        if (((uintptr_t)b->data & k->slots[i].align_mask) != 0)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "binding %u (%s): data at %p is not aligned to %u bytes", i,
-                                      kernel_buffer_name(k, i), b->data, k->slots[i].align_mask + 1);
-    }
+    if (b->data == NULL)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}binding %u (%s): data is {NULL}", i,
+                               kernel_buffer_name(k, i));
+    if (b->bytes < k->slots[i].bytes)
+        return opjit_rt_refuse(
+            error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}binding %u (%s): {%llu} bytes given, %llu needed", i,
+            kernel_buffer_name(k, i), (unsigned long long)b->bytes, (unsigned long long)k->slots[i].bytes);
+    if (((uintptr_t)b->data & k->slots[i].align_mask) != 0)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{!bindings}binding %u (%s): data at {%p} is not aligned to %u bytes", i,
+                               kernel_buffer_name(k, i), b->data, k->slots[i].align_mask + 1);
+    return OPJIT_OK;
+}
+
+COLD static opjit_status refuse_binding(const opjit_kernel *k, const opjit_binding *bindings, opjit_error *error)
+{
+    for (uint32_t i = 0; i < k->bindings; i++)
+        TRY(opjit_rt_place(error, check_binding(k, i, &bindings[i], error), NULL, NULL, (int32_t)i));
     return opjit_rt_error_set(error, OPJIT_INTERNAL, "bindings changed during the call");
 }
 
-OUT_OF_LINE static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output,
-                                               uint32_t other, opjit_error *error)
+COLD static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output, uint32_t other,
+                                        opjit_error *error)
 {
     const bool same = buffers[output] == buffers[other];
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s overlaps %s%s", kernel_buffer_name(k, output),
-                              kernel_buffer_name(k, other),
-                              same ? ": this kernel can't work in place there"
-                                   : ": only the very same memory may be shared, and only where alias_inputs says so");
+    opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s overlaps %s%s", kernel_buffer_name(k, output),
+                       kernel_buffer_name(k, other),
+                       same ? ": this kernel can't work in place there"
+                            : ": only the very same memory may be shared, and only where alias_inputs says so");
+    return opjit_rt_place(error, OPJIT_INVALID_ARGUMENT, "call", "bindings", (int32_t)output);
 }
 
 /* The pairs that share memory, into *alias; pairs of outputs are looked at once. */
@@ -125,41 +130,50 @@ static bool param_inside(const opjit_param_info *info, uint64_t value)
     return (int64_t)value >= info->lo && (int64_t)value <= info->hi;
 }
 
+COLD static opjit_status refuse_param(const program *p, uint32_t i, uint64_t value, opjit_error *error)
+{
+    const opjit_param_info *info = &program_params(p)[i];
+    const char *type = opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype), *name = program_string(p, info->name);
+
+    if (is_float(info->dtype))
+        opjit_rt_refuse(
+            error, OPJIT_INVALID_ARGUMENT,
+            "{!call}{!params}parameter %u (%s): {0x%llx} is no %s; allowed: the value's bits, zero-extended", i, name,
+            (unsigned long long)value, type);
+    else
+        opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                        "{!call}{!params}parameter %u (%s): {%lld} is outside of %lld to %lld (%s)", i, name,
+                        (long long)value, (long long)info->lo, (long long)info->hi, type);
+    return opjit_rt_place(error, OPJIT_INVALID_ARGUMENT, NULL, NULL, (int32_t)i);
+}
+
 OUT_OF_LINE static opjit_status check_params(const opjit_kernel *k, const uint64_t *params, opjit_error *error)
 {
     const program *p = atomic_load(&k->active);
     const opjit_param_info *infos = program_params(p);
 
-    for (uint32_t i = 0; i < k->params; i++) {
-        const opjit_param_info *info = &infos[i];
-        const char *type = opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype);
-        if (param_inside(info, params[i]))
-            continue;
-        if (is_float(info->dtype))
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): 0x%llx is no %s; allowed: %s",
-                                      i, program_string(p, info->name), (unsigned long long)params[i], type,
-                                      "the value's bits, zero-extended");
-        return opjit_rt_error_set(
-            error, OPJIT_INVALID_ARGUMENT, "parameter %u (%s): %lld is outside of %lld to %lld (%s)", i,
-            program_string(p, info->name), (long long)params[i], (long long)info->lo, (long long)info->hi, type);
-    }
+    for (uint32_t i = 0; i < k->params; i++)
+        if (!param_inside(&infos[i], params[i]))
+            return refuse_param(p, i, params[i], error);
     return OPJIT_OK;
 }
 
-static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *call, opjit_error *error)
+COLD static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *call, opjit_error *error)
 {
     if (call->reserved != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: reserved is %u; allowed: 0", call->reserved);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!reserved}call: reserved is {%u}; allowed: 0",
+                               call->reserved);
     if (call->binding_count != k->bindings)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "call: %u bindings given, %u needed (%u inputs, %u outputs)", call->binding_count,
-                                  k->bindings, k->inputs, k->bindings - k->inputs);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{!binding_count}call: {%u} bindings given, %u needed (%u inputs, %u outputs)",
+                               call->binding_count, k->bindings, k->inputs, k->bindings - k->inputs);
     if (call->bindings == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: bindings is NULL");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}call: bindings is {NULL}");
     if (call->param_count != k->params)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: %u parameters given, %u needed",
-                                  call->param_count, k->params);
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "call: params is NULL");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{!param_count}call: {%u} parameters given, %u needed", call->param_count,
+                               k->params);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!params}call: params is {NULL}");
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
@@ -190,7 +204,8 @@ OUT_OF_LINE static opjit_status call_device(const opjit_kernel *k, const program
                                             const opjit_variant_info *variant, void **buffers, opjit_error *error)
 {
     if (call->executor != NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: must be NULL, the kernel runs on a device");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{executor}: must be NULL, the kernel runs on a device");
     if (call->workspace.data == NULL && call->workspace.bytes != 0)
         return opjit_rt_refuse_no_workspace(call, error);
     if (call->workspace.data != NULL)
@@ -220,7 +235,8 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
                               : opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
                                                    "the kernel runs on a device: its stream has the times");
     if (call->stream != NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "stream: must be NULL, the kernel runs on the CPU");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{stream}: must be NULL, the kernel runs on the CPU");
     if (timing != NULL || !is_plain(p, call)) {
         rt_run r = { .kernel = k, .program = p, .buffers = buffers, .params = call->params, .timing = timing };
         return opjit_rt_call_in_full(&r, call, variant, error);
@@ -261,7 +277,7 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
     opjit_status status;
 
     if (kernel == NULL || call == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "call");
+        return opjit_rt_refuse_null(error, kernel == NULL ? "kernel" : "call");
     if (call->struct_size != sizeof *call) {
         TRY(opjit_rt_struct_read(&call_sizes, &known, call, error));
         call = &known;
@@ -341,8 +357,7 @@ opjit_status opjit_kernel_call_timed(const opjit_kernel *kernel, const opjit_cal
     if (out_count != NULL)
         *out_count = 0;
     if (out_count == NULL || (steps == NULL && capacity != 0))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  out_count == NULL ? "out_count" : "steps");
+        return opjit_rt_refuse_null(error, out_count == NULL ? "out_count" : "steps");
     status = call_slowly(kernel, call, error, &timing);
     *out_count = timing.count;
     return status;

@@ -147,10 +147,9 @@ opjit_status opjit_closure_create(opjit_kernel *kernel, opjit_closure **out_clos
     if (out_function != NULL)
         *out_function = NULL;
     if (kernel == NULL || out_closure == NULL || out_function == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  kernel == NULL        ? "kernel"
-                                  : out_closure == NULL ? "out_closure"
-                                                        : "out_function");
+        return opjit_rt_refuse_null(error, kernel == NULL        ? "kernel"
+                                           : out_closure == NULL ? "out_closure"
+                                                                 : "out_function");
     TRY(opjit_kernel_get_info(kernel, &info, error));
     c = opjit_rt_allocate(&kernel->core->allocator, sizeof *c, alignof(opjit_closure));
     if (c == NULL)
@@ -207,22 +206,27 @@ opjit_status opjit_typed_call(void (*function)(void), uint32_t count, const DML_
 
     opjit_rt_error_clear(error);
     if (function == NULL || (count != 0 && (types == NULL || values == NULL)))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  function == NULL ? "function"
-                                  : types == NULL  ? "types"
-                                                   : "values");
+        return opjit_rt_refuse_null(error, function == NULL ? "function" : types == NULL ? "types" : "values");
     if (count > MOST_ARGUMENTS)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "%u arguments; allowed: up to %d", count, MOST_ARGUMENTS);
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{!argument}{!count}{%u} arguments; allowed: up to %d", count,
+                               MOST_ARGUMENTS);
     for (uint32_t i = 0; i < count; i++) {
         ffi_types[i] = type_of(types[i]);
         arguments[i] = values[i];
         if (ffi_types[i] == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "argument %u: type %u (%s) has no C type; allowed: UNKNOWN (a pointer) and the "
-                                      "types of 8 bits and more",
-                                      i, (unsigned)types[i], opjit_rt_dtype_name(types[i]));
+            return opjit_rt_place(
+                error,
+                opjit_rt_refuse(
+                    error, OPJIT_INVALID_ARGUMENT,
+                    "{!argument}{!types}argument %u: type {%u} (%s) has no C type; allowed: UNKNOWN (a pointer) and the "
+                    "types of 8 bits and more",
+                    i, (unsigned)types[i], opjit_rt_dtype_name(types[i])),
+                NULL, NULL, (int32_t)i);
         if (arguments[i] == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "argument %u: its value is NULL", i);
+            return opjit_rt_place(error,
+                                  opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                                  "{!argument}{!values}argument %u: its value is {NULL}", i),
+                                  NULL, NULL, (int32_t)i);
     }
     if (ffi_prep_cif(&cif, FFI_DEFAULT_ABI, count, &ffi_type_void, ffi_types) != FFI_OK)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "libffi refuses the signature");
@@ -248,19 +252,19 @@ static opjit_status check_arg(const opjit_custom_desc *desc, uint32_t i, opjit_e
     const uint32_t count = arg->kind == OPJIT_CUSTOM_INPUT ? desc->input_count : desc->output_count;
 
     if (arg->kind > OPJIT_CUSTOM_SCALAR)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s args[%u].kind: %u, must be 0 to 3", desc->name,
-                                  i, arg->kind);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%.64s} {args[%u].kind}: {%u}, must be 0 to 3",
+                               desc->name, i, arg->kind);
     if (arg->reserved != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s args[%u].reserved: %u, must be 0", desc->name,
-                                  i, arg->reserved);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%.64s} {args[%u].reserved}: {%u}, must be 0",
+                               desc->name, i, arg->reserved);
     if (arg->kind <= OPJIT_CUSTOM_OUTPUT && arg->index >= count)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.64s args[%u].index: %u, must be below %u (%s)",
-                                  desc->name, i, arg->index, count,
-                                  arg->kind == OPJIT_CUSTOM_INPUT ? "input_count" : "output_count");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{%.64s} {args[%u].index}: {%u}, must be below %u (%s)",
+                               desc->name, i, arg->index, count,
+                               arg->kind == OPJIT_CUSTOM_INPUT ? "input_count" : "output_count");
     if (arg->kind == OPJIT_CUSTOM_SCALAR && (arg->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN || type_of(arg->dtype) == NULL))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "%.64s args[%u].dtype: %u (%s), must be a type of 8 bits or more", desc->name, i,
-                                  (unsigned)arg->dtype, opjit_rt_dtype_name(arg->dtype));
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{%.64s} {args[%u].dtype}: {%u} (%s), must be a type of 8 bits or more", desc->name, i,
+                               (unsigned)arg->dtype, opjit_rt_dtype_name(arg->dtype));
     return OPJIT_OK;
 }
 
@@ -271,8 +275,8 @@ opjit_status opjit_rt_custom_make(const opjit_custom_desc *desc, rt_arena *arena
     rt_custom *c = ARENA_NEW(arena, rt_custom);
 
     if (desc->arg_count > MOST_ARGUMENTS)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "%.64s arg_count: %u, must be at most %d", desc->name,
-                                  desc->arg_count, MOST_ARGUMENTS);
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{%.64s} {arg_count}: {%u}, must be at most %d", desc->name,
+                               desc->arg_count, MOST_ARGUMENTS);
     for (uint32_t i = 0; i < desc->arg_count; i++)
         TRY(check_arg(desc, i, error));
     if (c == NULL)

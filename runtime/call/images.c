@@ -11,10 +11,7 @@ opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out
 
     opjit_rt_error_clear(error);
     if (kernel == NULL || out_image == NULL || out_bytes == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  kernel == NULL      ? "kernel"
-                                  : out_image == NULL ? "out_image"
-                                                      : "out_bytes");
+        return opjit_rt_refuse_null(error, kernel == NULL ? "kernel" : out_image == NULL ? "out_image" : "out_bytes");
     *out_image = NULL;
     *out_bytes = 0;
     p = atomic_load(&kernel->active);
@@ -39,10 +36,10 @@ opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64
 
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_kernel is NULL");
+        return opjit_rt_refuse_null(error, "out_kernel");
     *out_kernel = NULL;
     if (context == NULL || image == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : "image");
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "image");
     if ((uintptr_t)image % 8 != 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "image: at an address that is no multiple of 8");
     if (bytes > RT_IMAGE_MOST)

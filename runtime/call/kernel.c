@@ -420,7 +420,7 @@ opjit_status opjit_kernel_get_info(const opjit_kernel *kernel, opjit_kernel_info
 
     opjit_rt_error_clear(error);
     if (kernel == NULL || out_info == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", kernel == NULL ? "kernel" : "out_info");
+        return opjit_rt_refuse_null(error, kernel == NULL ? "kernel" : "out_info");
     p = atomic_load(&kernel->active);
     info = info_of(p->meta);
     made = p->owner != NULL ? p->owner : kernel;

@@ -110,7 +110,7 @@ opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
 
     opjit_rt_error_clear(error);
     if (kernel == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "kernel is NULL");
+        return opjit_rt_refuse_null(error, "kernel");
     current = atomic_load(&kernel->active);
     if (current->owner != NULL) {
         TRY(opjit_kernel_optimize(current->owner, error));

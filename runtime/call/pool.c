@@ -389,7 +389,7 @@ opjit_status opjit_pool_create(const opjit_allocator *allocator, uint32_t thread
 
     opjit_rt_error_clear(error);
     if (out_pool == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "out_pool is NULL");
+        return opjit_rt_refuse_null(error, "out_pool");
     *out_pool = NULL;
     if (a.allocate == NULL || a.release == NULL)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "allocator: allocate or release is NULL");

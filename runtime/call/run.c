@@ -81,11 +81,11 @@ static opjit_status run_on_executor(const rt_run *r, uint32_t index, opjit_error
         return s.error.status;
     }
     if (status != OPJIT_OK)
-        return opjit_rt_error_set(error, status, "executor returned %s", opjit_status_name(status));
+        return opjit_rt_refuse(error, status, "{!call}{!executor}executor returned {%s}", opjit_status_name(status));
     done = atomic_load(&s.done);
     if (done != s.step->extent)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor covered %llu of %llu iterations", done,
-                                  (unsigned long long)s.step->extent);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{executor} covered {%llu} of %llu iterations",
+                               done, (unsigned long long)s.step->extent);
     return OPJIT_OK;
 }
 
@@ -143,8 +143,8 @@ bool opjit_rt_workspace_needed(const program *p, uint32_t workers, uint64_t *out
 
 opjit_status opjit_rt_refuse_no_workspace(const opjit_call *call, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: %llu bytes at NULL",
-                              (unsigned long long)call->workspace.bytes);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{workspace}: %llu bytes at {NULL}",
+                           (unsigned long long)call->workspace.bytes);
 }
 
 opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const opjit_call *call, void *const *buffers,
@@ -153,15 +153,17 @@ opjit_status opjit_rt_check_workspace(const opjit_kernel *k, const opjit_call *c
     const opjit_binding *w = &call->workspace;
 
     if (w->bytes < needed)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "workspace: %llu bytes given, %llu needed for %u workers",
-                                  (unsigned long long)w->bytes, (unsigned long long)needed, call_workers(call));
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{workspace}: {%llu} bytes given, %llu needed for %u workers",
+                               (unsigned long long)w->bytes, (unsigned long long)needed, call_workers(call));
     if ((uintptr_t)w->data % OPJIT_WORKSPACE_ALIGNMENT != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace: data at %p is not aligned to %u bytes",
-                                  w->data, OPJIT_WORKSPACE_ALIGNMENT);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!call}{workspace}: data at {%p} is not aligned to %u bytes", w->data,
+                               OPJIT_WORKSPACE_ALIGNMENT);
     for (uint32_t i = 0; i < k->buffers; i++)
         if (ranges_meet(w->data, needed, buffers[i], k->slots[i].bytes))
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workspace overlaps %s", kernel_buffer_name(k, i));
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{workspace} overlaps {%s}",
+                                   kernel_buffer_name(k, i));
     return OPJIT_OK;
 }
 
@@ -188,8 +190,8 @@ opjit_status opjit_rt_call_in_full(rt_run *r, const opjit_call *call, const opji
     opjit_status status;
 
     if (call->executor != NULL && (executor.run == NULL || executor.workers == 0))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "executor: %s",
-                                  executor.run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{executor}: %s",
+                               executor.run == NULL ? "run is NULL" : "workers is 0; allowed: 1 and more");
     if (call->workspace.data == NULL && call->workspace.bytes != 0)
         return opjit_rt_refuse_no_workspace(call, error);
     if (!opjit_rt_workspace_needed(r->program, executor.workers, &needed))

@@ -95,7 +95,7 @@ static opjit_status check(const opjit_context *context, const void *pointer, con
 {
     opjit_rt_error_clear(error);
     if (context == NULL || pointer == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL", context == NULL ? "context" : what);
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : what);
     if (context->core->device == NULL)
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "the context has no device: its options name none");
     return OPJIT_OK;

@@ -245,10 +245,7 @@ opjit_status opjit_library_find(opjit_library *library, const char *name, opjit_
     if (out_kernel != NULL)
         *out_kernel = NULL;
     if (library == NULL || name == NULL || out_kernel == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  library == NULL ? "library"
-                                  : name == NULL  ? "name"
-                                                  : "out_kernel");
+        return opjit_rt_refuse_null(error, library == NULL ? "library" : name == NULL ? "name" : "out_kernel");
     TRY(find(library, name, &f, error));
     opjit_rt_arena_init(&arena, &library->core->allocator);
     constants = ARENA_ARRAY(&arena, void *, f.record->constants);
@@ -267,10 +264,7 @@ opjit_status opjit_library_entry(const opjit_library *library, const char *name,
     if (out_function != NULL)
         *out_function = NULL;
     if (library == NULL || name == NULL || out_function == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  library == NULL ? "library"
-                                  : name == NULL  ? "name"
-                                                  : "out_function");
+        return opjit_rt_refuse_null(error, library == NULL ? "library" : name == NULL ? "name" : "out_function");
     if (entry != OPJIT_ENTRY_TYPED && entry != OPJIT_ENTRY_PACKED)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "entry: %u, must be an opjit_entry (1 or 2)",
                                   (unsigned)entry);

@@ -106,10 +106,7 @@ opjit_status opjit_library_open(opjit_context *context, const char *path, opjit_
     if (out_library != NULL)
         *out_library = NULL;
     if (context == NULL || path == NULL || out_library == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  context == NULL ? "context"
-                                  : path == NULL  ? "path"
-                                                  : "out_library");
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : path == NULL ? "path" : "out_library");
     opjit_rt_bytes_init(&bytes, &context->core->allocator);
     status = read_file(path, &bytes, error);
     if (status == OPJIT_OK)
@@ -162,10 +159,7 @@ opjit_status opjit_library_of(opjit_context *context, const struct opjit_aot_reg
     if (out_library != NULL)
         *out_library = NULL;
     if (context == NULL || registry == NULL || out_library == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s is NULL",
-                                  context == NULL    ? "context"
-                                  : registry == NULL ? "registry"
-                                                     : "out_library");
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : registry == NULL ? "registry" : "out_library");
     if (dl_iterate_phdr(look_at_object, &s) == 0)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                   "registry: at %p, where no program or library is loaded", (const void *)registry);

@@ -12,6 +12,7 @@
 #include "tests/reference/reference.h"
 #include "tests/support/cases.h"
 #include "tests/support/checker.h"
+#include "tests/support/require.h"
 
 /* A valid operator of the given type, data type and rank, with all optional parts. */
 static void make_valid(test_case *c, DML_OPERATOR_TYPE type, DML_TENSOR_DATA_TYPE dtype, uint32_t rank)
@@ -68,6 +69,10 @@ static void expect_refused(opjit_context *context, const test_case *c, const cha
     ck_assert_msg(strncmp(error.message, name, strlen(name)) == 0 && error.message[strlen(name)] == ' ' &&
                       strstr(error.message, field) != NULL && strchr(error.message, '\n') == NULL,
                   "%s with a wrong %s: the message is \"%s\"", name, field, error.message);
+    ck_assert_str_eq(error.op, name);
+    ck_assert_msg(strstr(error.message, error.field) != NULL && strstr(error.field, field) != NULL,
+                  "%s with a wrong %s: the field is %s", name, field, error.field);
+    test_require_place(&error);
     ck_assert_int_eq(opjit_operator_create(context, &c->op, &op, NULL), status);
     refusals++;
 }

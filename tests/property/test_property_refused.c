@@ -10,6 +10,7 @@
 #include <opjit/opjit.h>
 
 #include "tests/support/checker.h"
+#include "tests/support/require.h"
 
 #define HEIGHT 3
 #define WIDTH 4
@@ -62,6 +63,8 @@ static void expect_invalid(opjit_status status, const opjit_error *error, const 
     ck_assert_msg(status == OPJIT_INVALID_ARGUMENT, "%s: %s", what, opjit_status_name(status));
     ck_assert_msg(error->status == status && error->message[0] != '\0' && strchr(error->message, '\n') == NULL,
                   "%s: the message is \"%s\"", what, error->message);
+    ck_assert_msg(error->op[0] != '\0' && error->field[0] != '\0', "%s: \"%s\" says no place", what, error->message);
+    test_require_place(error);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "frontend/frontend.h"
+#include "tests/support/require.h"
 
 opjit_context *test_context_at(uint32_t level)
 {
@@ -29,6 +30,8 @@ void test_expect_operator(uint32_t level, const DML_OPERATOR_DESC *desc, const c
 
     ck_assert_int_eq(opjit_operator_create(context, desc, &op, &error) == OPJIT_OK, message[0] == '\0');
     ck_assert_str_eq(error.message, message);
+    if (message[0] != '\0')
+        test_require_place(&error);
     opjit_operator_release(op);
     opjit_context_destroy(context);
 }

@@ -5,7 +5,12 @@
 
 #include <stdbool.h>
 
+#include <opjit/status.h>
+
 /* Prints the reason and aborts unless condition holds. */
 void test_require(bool condition, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Aborts unless the refusal says where it is, in the fields of *error as in its message: an op and a field. */
+void test_require_place(const opjit_error *error);
 
 #endif

@@ -12,6 +12,7 @@
 #include "tests/support/checker.h"
 #include "tests/support/executors.h"
 #include "tests/support/graph_case.h"
+#include "tests/support/require.h"
 
 enum { COUNT = 32 * 1024, CAPACITY = 16 };
 
@@ -140,6 +141,7 @@ static void check_refused(opjit_context *context, const opjit_custom_desc *desc,
 
     ck_assert_int_eq(opjit_custom_create(context, desc, &op, &error), status);
     ck_assert_str_eq(error.message, message);
+    test_require_place(&error);
     ck_assert_ptr_null(op);
 }
 

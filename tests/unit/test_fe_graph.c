@@ -10,6 +10,7 @@
 #include "tests/support/checker.h"
 #include "tests/support/graph_case.h"
 #include "tests/support/meter.h"
+#include "tests/support/require.h"
 
 enum { ROWS = 3, COLUMNS = 4, COUNT = ROWS * COLUMNS, CAPACITY = 16 };
 
@@ -69,6 +70,11 @@ static void check_refused(const graph_case *g, opjit_status status, const char *
 
     ck_assert_int_eq(opjit_compile_graph(g->context, &g->desc, NULL, &kernel, &error), status);
     ck_assert_str_eq(error.message, message);
+    test_require_place(&error);
+    if (strstr(message, " of node ") != NULL ||
+        strstr(message, "graph: cycle") == message) /* a program can point to it */
+        ck_assert_int_ge(error.node, 0);
+    ck_assert_int_lt(error.node, (int)g->desc.NodeCount);
     ck_assert_ptr_null(kernel);
 }
 

@@ -59,6 +59,79 @@ START_TEST(error_rules)
 }
 END_TEST
 
+/* What the braces of a format mark. */
+static const struct {
+    const char *name, *message, *op, *field, *value;
+    int32_t index;
+    uint32_t detail;
+} places[] = {
+    { "all", "GATHER Axes[12]: 9, must be at most 4", "GATHER", "Axes", "9", 12, 17 },
+    { "blanks in names", "my op, 1: x Sizes: 9, must be 4", "my op, 1: x", "Sizes", "9", -1, 19 },
+    { "hidden", "binding 3 (x): data is NULL", "call", "bindings", "NULL", -1, 0 },
+    { "no value", "GATHER needs feature level 6.4", "GATHER", "", "", -1, 0 },
+    { "value with what it must be", "A Desc: NULL, must be b", "A", "Desc", "NULL", -1, 8 },
+    { "none", "out of luck", "", "", "", -1, 0 },
+};
+
+static void refuse(int row, opjit_error *error)
+{
+    switch (row) {
+    case 0:
+        opjit_rt_refuse(error, OPJIT_LIMIT, "{%s} {%s[%u]}: {%u}, must be at most %d", "GATHER", "Axes", 12u, 9u, 4);
+        break;
+    case 1: opjit_rt_refuse(error, OPJIT_LIMIT, "{%s} {Sizes}: {%u}, must be 4", "my op, 1: x", 9u); break;
+    case 2: opjit_rt_refuse(error, OPJIT_LIMIT, "{!call}{!bindings}binding %u (%s): data is {NULL}", 3u, "x"); break;
+    case 3: opjit_rt_refuse(error, OPJIT_LIMIT, "{%s} needs feature level %s", "GATHER", "6.4"); break;
+    case 4: opjit_rt_refuse(error, OPJIT_LIMIT, "{%s} {%s}: {%s}", "A", "Desc", "NULL, must be b"); break;
+    default: opjit_rt_refuse(error, OPJIT_LIMIT, "out of %s", "luck"); break;
+    }
+}
+
+START_TEST(place_row)
+{
+    opjit_error error;
+    memset(&error, 0xff, sizeof error);
+    refuse(_i, &error);
+    ck_assert_int_eq(error.status, OPJIT_LIMIT);
+    ck_assert_str_eq(error.message, places[_i].message);
+    ck_assert_str_eq(error.op, places[_i].op);
+    ck_assert_str_eq(error.field, places[_i].field);
+    ck_assert_str_eq(error.value, places[_i].value);
+    ck_assert_int_eq(error.index, places[_i].index);
+    ck_assert_int_eq(error.node, -1);
+    ck_assert_uint_eq(error.detail, places[_i].detail);
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_NEVER);
+    refuse(_i, NULL);
+}
+END_TEST
+
+START_TEST(long_places)
+{
+    opjit_error error;
+    char longest[600];
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    opjit_rt_refuse(&error, OPJIT_LIMIT, "{%s} {%s[7]}: {%s}", longest, longest, longest);
+    ck_assert_uint_eq(strlen(error.op), OPJIT_ERROR_OP_SIZE - 1);
+    ck_assert_uint_eq(strlen(error.field), OPJIT_ERROR_FIELD_SIZE - 1);
+    ck_assert_uint_eq(error.detail, 0);
+    ck_assert_int_eq(opjit_rt_place(&error, OPJIT_LIMIT, NULL, "Sizes", 3), OPJIT_LIMIT);
+    ck_assert_str_eq(error.field, "Sizes");
+    ck_assert_int_eq(error.index, 3);
+    opjit_rt_refuse(&error, OPJIT_LIMIT, "{%s} {%s}: {%s}", "a\nb", "\xff", "c"); /* printable, as the message is */
+    ck_assert_str_eq(error.op, "a?b");
+    ck_assert_str_eq(error.field, "?");
+    ck_assert_int_eq(opjit_rt_at_node(&error, OPJIT_LIMIT, 4), OPJIT_LIMIT);
+    ck_assert_int_eq(error.node, 4);
+    ck_assert_int_eq(opjit_rt_no_memory(&error), OPJIT_OUT_OF_MEMORY);
+    ck_assert_int_eq(error.node, -1);
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_LATER);
+    ck_assert_int_eq(opjit_rt_refuse_null(&error, "kernel"), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "kernel is NULL");
+    ck_assert_str_eq(error.field, "kernel");
+}
+END_TEST
+
 START_TEST(status_names)
 {
     ck_assert_str_eq(opjit_status_name(OPJIT_OK), "OK");
@@ -295,6 +368,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, message_row, 0, sizeof messages / sizeof *messages);
     tcase_add_test(tc, error_rules);
+    tcase_add_loop_test(tc, place_row, 0, sizeof places / sizeof *places);
+    tcase_add_test(tc, long_places);
     tcase_add_test(tc, status_names);
     tcase_add_test(tc, arena_fails_and_recovers);
     tcase_add_test(tc, arena_rewinds);
