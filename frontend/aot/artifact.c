@@ -59,32 +59,57 @@ opjit_status opjit_artifact_check_name(const char *name, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* Whether the name is one that a kernel called base uses for its other symbols. */
-static bool is_part(const char *name, const char *base)
-{
-    static const char *const parts[] = { "", "_packed", "_runs_here", "_metadata", "_kernel", "_registry" };
-    const size_t length = strlen(base);
+/* What follows a kernel's name in its symbols. */
+static const char *const parts[] = { "", "_packed", "_runs_here", "_metadata", "_kernel", "_registry" };
+enum { PARTS = sizeof parts / sizeof *parts };
 
-    if (strncmp(name, base, length) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(name + length, parts[i]) == 0)
+/* The length of name without the part that it ends in; 0: it does not. */
+static size_t base_length(const char *name, const char *part)
+{
+    const size_t length = strlen(name), end = strlen(part);
+
+    return length > end && strcmp(name + length - end, part) == 0 ? length - end : 0;
+}
+
+/* The first kernel that has one of the name's symbols or whose symbols have the name; NAME_SET_NONE: there is none. */
+static uint32_t find_rival(const opjit_artifact *a, const char *name)
+{
+    char symbol[ARTIFACT_NAME_MOST + 16];
+    uint32_t first = NAME_SET_NONE;
+
+    for (uint32_t i = 0; i < PARTS; i++) {
+        const size_t base = base_length(name, parts[i]);
+        const int length = snprintf(symbol, sizeof symbol, "%s%s", name, parts[i]);
+        const uint32_t shorter = base == 0 ? NAME_SET_NONE : opjit_fe_name_set_find(&a->names, name, base);
+        const uint32_t longer = opjit_fe_name_set_find(&a->names, symbol, (size_t)length);
+        first = shorter < first ? shorter : first;
+        first = longer < first ? longer : first;
+    }
+    return first;
+}
+
+static bool is_library_symbol(const opjit_artifact *a, const char *name)
+{
+    for (uint32_t i = 1; i < PARTS; i++)
+        if (base_length(name, parts[i]) == strlen(a->name) && strncmp(name, a->name, strlen(a->name)) == 0)
             return true;
     return false;
 }
 
 static opjit_status check_kernel_name(const opjit_artifact *a, const char *name, opjit_error *error)
 {
+    uint32_t rival;
+
     TRY(opjit_artifact_check_name(name, error));
-    if (is_part(name, a->name) && name[strlen(a->name)] != '\0')
+    if (is_library_symbol(a, name))
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!options}{name} \"{%s}\": might be a symbol of the library, whose name is \"%s\"",
                                name, a->name);
-    for (uint32_t i = 0; i < a->kernel_count; i++)
-        if (is_part(name, a->kernels[i]->name) || is_part(a->kernels[i]->name, name))
-            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                                   "{!options}{name} \"{%s}\": its symbols would be those of kernel %u, \"%s\"", name,
-                                   i, a->kernels[i]->name);
+    rival = find_rival(a, name);
+    if (rival != NAME_SET_NONE)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!options}{name} \"{%s}\": its symbols would be those of kernel %u, \"%s\"", name,
+                               rival, a->kernels[rival]->name);
     return OPJIT_OK;
 }
 
@@ -225,6 +250,12 @@ uint32_t opjit_artifact_count(const opjit_artifact *artifact)
 const char *opjit_artifact_name(const opjit_artifact *artifact, uint32_t index)
 {
     return artifact == NULL || index >= artifact->kernel_count ? NULL : artifact->kernels[index]->name;
+}
+
+uint32_t opjit_artifact_find(const opjit_artifact *artifact, const char *name)
+{
+    return artifact == NULL || name == NULL ? OPJIT_ARTIFACT_NONE
+                                            : opjit_fe_name_set_find(&artifact->names, name, strlen(name));
 }
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
@@ -387,6 +418,10 @@ static opjit_status add(opjit_artifact *a, const fe_subject *subject, const opji
     if (status != OPJIT_OK) {
         free_shipped(a, k);
         return status;
+    }
+    if (!opjit_fe_name_set_add(&a->names, &a->arena, k->name)) {
+        free_shipped(a, k);
+        return opjit_rt_no_memory(error);
     }
     a->kernels[a->kernel_count++] = k;
     free_outputs(a->outputs); /* libraries now have one more kernel */

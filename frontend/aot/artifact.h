@@ -6,6 +6,7 @@
 
 #include <opjit/artifact.h>
 
+#include "frontend/aot/name_set.h"
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: the length that C guarantees to distinguish */
@@ -39,6 +40,7 @@ struct opjit_artifact {
     uint32_t target_count;
     fe_shipped **kernels;
     uint32_t kernel_count, kernel_capacity;
+    name_set names;                   /* of the kernels */
     rt_bytes outputs[ARTIFACT_KINDS]; /* of all kernels together */
 };
 
@@ -76,7 +78,8 @@ void opjit_fe_artifact_check_includes(const opjit_artifact *a, rt_bytes *out);
 void opjit_fe_artifact_check(const opjit_artifact *a, const char *name, rt_bytes *out);
 /* header.c, json.c: append the text; a failure is recorded in *out. */
 void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
-void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out);
+/* The names are sorted in arena; false: no memory. */
+bool opjit_fe_artifact_library_header(const opjit_artifact *a, rt_arena *arena, rt_bytes *out);
 void opjit_fe_artifact_json(const opjit_artifact *a, const fe_shipped *k, rt_bytes *out);
 
 #endif

@@ -175,32 +175,24 @@ void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_b
     opjit_rt_bytes_printf(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
-/* The name after `last` in the registry's order, whatever order the kernels were added in; NULL: none. */
-static const char *next_name(const opjit_artifact *a, const char *last)
+bool opjit_fe_artifact_library_header(const opjit_artifact *a, rt_arena *arena, rt_bytes *out)
 {
-    const char *next = NULL;
+    const uint32_t *const order = opjit_fe_name_set_order(&a->names, arena);
 
-    for (uint32_t i = 0; i < a->kernel_count; i++) {
-        const char *const name = a->kernels[i]->name;
-        if (strcmp(name, last) > 0 && (next == NULL || strcmp(name, next) < 0))
-            next = name;
-    }
-    return next;
-}
-
-void opjit_fe_artifact_library_header(const opjit_artifact *a, rt_bytes *out)
-{
+    if (order == NULL)
+        return false;
     opjit_rt_bytes_printf(
         out,
         "/* %s.h - the kernels of lib%s, made by opjit %d.%d.%d ahead of time; each header is the manual of its own. */\n",
         a->name, a->name, OPJIT_VERSION_MAJOR, OPJIT_VERSION_MINOR, OPJIT_VERSION_PATCH);
     opjit_rt_bytes_printf(out, "#ifndef OPJIT_LIBRARY_%s_H\n#define OPJIT_LIBRARY_%s_H\n\n", a->name, a->name);
-    for (const char *name = next_name(a, ""); name != NULL; name = next_name(a, name))
-        opjit_rt_bytes_printf(out, "#include \"%s.h\"\n", name);
+    for (uint32_t i = 0; i < a->kernel_count; i++)
+        opjit_rt_bytes_printf(out, "#include \"%s.h\"\n", a->kernels[order[i]]->name);
     opjit_rt_bytes_printf(out,
                           "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
                           "/* For opjit_library_of of <opjit/artifact.h>: these kernels by name. */\n"
                           "struct opjit_aot_registry;\nextern const struct opjit_aot_registry %s_registry;\n\n"
                           "#ifdef __cplusplus\n}\n#endif\n#endif\n",
                           a->name);
+    return true;
 }

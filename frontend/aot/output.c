@@ -140,19 +140,7 @@ static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, op
     return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
 
-/* Sorts by name, which is the registry's order. */
-static void sort_members(codegen_member *members, uint32_t count)
-{
-    for (uint32_t gap = count / 2; gap != 0; gap /= 2) /* Shell's sort: does not recurse, and few have 10 000 kernels */
-        for (uint32_t i = gap; i < count; i++) {
-            const codegen_member member = members[i];
-            uint32_t at = i;
-            for (; at >= gap && strcmp(members[at - gap].name, member.name) > 0; at -= gap)
-                members[at] = members[at - gap];
-            members[at] = member;
-        }
-}
-
+/* The registry has the kernels in the order of their names. */
 static opjit_status make_library(opjit_artifact *a, codegen_library_kind kind, rt_arena *arena, rt_bytes *out,
                                  opjit_error *error)
 {
@@ -163,23 +151,23 @@ static opjit_status make_library(opjit_artifact *a, codegen_library_kind kind, r
                                       .kind = kind,
                                       .target = &a->targets[0],
                                       .allocator = &a->context->core->allocator };
+    const uint32_t *const order = opjit_fe_name_set_order(&a->names, arena);
     const opjit_codegen *codegen;
 
-    if (members == NULL)
+    if (members == NULL || order == NULL)
         return opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < a->kernel_count; i++) {
         const char **versions = ARENA_ARRAY(arena, const char *, a->target_count);
-        const fe_shipped *k = a->kernels[i];
+        const fe_shipped *k = a->kernels[order[i]];
         uint64_t bytes;
         if (versions == NULL)
             return opjit_rt_no_memory(error);
         for (uint32_t v = 0; v < a->target_count; v++)
             versions[v] = k->versions[v].unit->name;
         members[i] = (codegen_member){ .name = k->name, .versions = versions, .version_count = a->target_count };
-        TRY(opjit_artifact_get(a, i, OPJIT_ARTIFACT_OBJECT, &members[i].object, &bytes, error));
+        TRY(opjit_artifact_get(a, order[i], OPJIT_ARTIFACT_OBJECT, &members[i].object, &bytes, error));
         members[i].bytes = (size_t)bytes;
     }
-    sort_members(members, a->kernel_count);
     TRY(opjit_fe_codegen(a->context->core, &codegen, error));
     return codegen->library(&library, out, error);
 }
@@ -189,12 +177,12 @@ static opjit_status make_common(opjit_artifact *a, opjit_artifact_kind kind, rt_
     opjit_status status;
     rt_arena arena;
 
-    if (kind == OPJIT_ARTIFACT_LIBRARY_HEADER) {
-        opjit_fe_artifact_library_header(a, out);
-        return out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
-    }
     opjit_rt_arena_init(&arena, &a->context->core->allocator);
-    status = make_library(a, kind == OPJIT_ARTIFACT_ARCHIVE ? CODEGEN_ARCHIVE : CODEGEN_SHARED, &arena, out, error);
+    if (kind == OPJIT_ARTIFACT_LIBRARY_HEADER)
+        status =
+            opjit_fe_artifact_library_header(a, &arena, out) && !out->failed ? OPJIT_OK : opjit_rt_no_memory(error);
+    else
+        status = make_library(a, kind == OPJIT_ARTIFACT_ARCHIVE ? CODEGEN_ARCHIVE : CODEGEN_SHARED, &arena, out, error);
     opjit_rt_arena_free(&arena);
     return status;
 }

@@ -20,17 +20,9 @@ static const struct {
     const char *name, *extension;
     uint32_t kinds; /* bits 1 << opjit_artifact_kind */
 } emits[] = {
-    { "obj", "o", 1u << OPJIT_ARTIFACT_OBJECT },
-    { "header", "h", 1u << OPJIT_ARTIFACT_HEADER },
-    { "llvm", "ll", 1u << OPJIT_ARTIFACT_LLVM },
-    { "asm", "s", 1u << OPJIT_ARTIFACT_ASM },
-    { "ir", "ir", 1u << OPJIT_ARTIFACT_IR },
-    { "json", "json", 1u << OPJIT_ARTIFACT_JSON },
-    { "lib", NULL, 1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED },
-    { "ptx", "ptx", 1u << OPJIT_ARTIFACT_PTX },
-    { "cubin", "cubin", 1u << OPJIT_ARTIFACT_CUBIN },
-    { "hsaco", "hsaco", 1u << OPJIT_ARTIFACT_HSACO },
-    { "spirv", "spv", 1u << OPJIT_ARTIFACT_SPIRV },
+#define ROW(name, extension, kinds) { name, extension, kinds },
+    CLI_EMITS(ROW, ROW)
+#undef ROW
 };
 
 uint32_t opjit_cli_emit_kinds(const char *name, size_t length)
@@ -83,13 +75,13 @@ static opjit_status remember(compiler *c, cli_model *m, const cli_dispatchable *
 /* Two models may well use one name, and two names may become one symbol. */
 static opjit_status check_unique(const compiler *c, cli_model *m, const cli_dispatchable *d)
 {
-    for (uint32_t i = 0; i < opjit_artifact_count(c->artifact); i++)
-        if (strcmp(opjit_artifact_name(c->artifact, i), c->symbol) == 0)
-            return opjit_cli_fail(
-                m, d->json, OPJIT_INVALID_ARGUMENT, "its symbol would be %s, as that of \"%s\" of %.120s%s", c->symbol,
-                c->origins[i].dispatchable, c->origins[i].model,
-                c->options->prefix_model || strcmp(c->origins[i].model, m->path) == 0 ? "" : "; see --prefix-model");
-    return OPJIT_OK;
+    const uint32_t other = opjit_artifact_find(c->artifact, c->symbol);
+    if (other == OPJIT_ARTIFACT_NONE)
+        return OPJIT_OK;
+    return opjit_cli_fail(
+        m, d->json, OPJIT_INVALID_ARGUMENT, "its symbol would be %s, as that of \"%s\" of %.120s%s", c->symbol,
+        c->origins[other].dispatchable, c->origins[other].model,
+        c->options->prefix_model || strcmp(c->origins[other].model, m->path) == 0 ? "" : "; see --prefix-model");
 }
 
 /* A name that is no identifier, or one of C's own, becomes another symbol, which users don't find by its name. */

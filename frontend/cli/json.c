@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "runtime/base/utf8.h"
+
 typedef struct reader {
     const char *text, *at, *end; /* *end is NUL: looking at one byte is always allowed */
     rt_arena *arena;
@@ -23,7 +25,8 @@ static opjit_status skip_comment(reader *r)
     if (!block && r->at[1] != '/')
         return refuse(r, "a '/' begins no comment here");
     for (r->at += 2; r->at < r->end;) {
-        const size_t n = opjit_cli_utf8_length(r->at, r->end);
+        uint32_t character;
+        const size_t n = rt_utf8_decode(r->at, (size_t)(r->end - r->at), &character);
         if (n == 0)
             return refuse(r, "this is not UTF-8");
         if (!block && *r->at == '\n')
@@ -110,7 +113,8 @@ static opjit_status read_string(reader *r, const char **out_text, size_t *out_le
         return opjit_rt_no_memory(r->error);
     out = text;
     for (r->at++; r->at < close;) {
-        const size_t n = opjit_cli_utf8_length(r->at, close);
+        uint32_t character;
+        const size_t n = rt_utf8_decode(r->at, (size_t)(close - r->at), &character);
         if (n == 0)
             return refuse(r, "this is not UTF-8");
         if ((unsigned char)*r->at < 0x20)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - the tables of commands and options, and reading a command line by them. */
+#include <opjit/reflect.h>
+
 #include "frontend/cli/options.h"
 
 #include <stdio.h>
@@ -80,7 +82,17 @@ static opjit_status set_threads(cli_parser *p, const cli_option_row *o, const ch
     return OPJIT_OK;
 }
 
-#define FEATURE_LEVELS " 1.0 2.0 2.1 3.0 3.1 4.0 4.1 5.0 5.1 5.2 6.0 6.1 6.2 6.3 6.4 "
+/* " 1.0 2.0 ... 6.4 ", which opjit_cli_read_arguments writes before anybody reads it. */
+static char feature_levels[128];
+
+static void list_feature_levels(void)
+{
+    size_t used = 1;
+    feature_levels[0] = ' ';
+    for (uint32_t i = 0, level; (level = opjit_feature_level_at(i)) != 0 && used + 5 < sizeof feature_levels; i++)
+        used += (size_t)snprintf(feature_levels + used, sizeof feature_levels - used, "%u.%u ", level >> 12 & 0xf,
+                                 level >> 8 & 0xf);
+}
 
 static opjit_status set_feature_level(cli_parser *p, const cli_option_row *o, const char *value)
 {
@@ -237,6 +249,11 @@ static opjit_status set_completion(cli_parser *p, const cli_option_row *o, const
 #define MODELS " run explain compile bench "
 #define FLAG(field) NULL, offsetof(cli_options, field)
 
+/* Choices of --emit: words with a blank behind each, and a list. */
+#define WORD(name, extension, kinds) name " "
+#define FIRST_ITEM(name, extension, kinds) name
+#define ITEM(name, extension, kinds) ", " name
+
 const cli_option_row opjit_cli_options[] = {
     { "--executor", NULL, "E", " cpu interp cuda hip ", " run ", false, false,
       "cpu, interp: run machine code, or the IR in the interpreter; cuda, hip: on the first GPU", set_executor, 0 },
@@ -247,8 +264,8 @@ const cli_option_row opjit_cli_options[] = {
       "scalar fields that are given at each call, e.g. Value, in a graph node.Value; several become parameters in this "
       "order",
       set_late, 0 },
-    { "--emit", NULL, "KIND,...", " obj header lib llvm asm ir json ptx cubin hsaco spirv ", " compile ", false, false,
-      "obj, header, lib, llvm, asm, ir, json, ptx, cubin, hsaco, spirv; default obj,header", set_emit, 0 },
+    { "--emit", NULL, "KIND,...", " " CLI_EMITS(WORD, WORD), " compile ", false, false,
+      CLI_EMITS(FIRST_ITEM, ITEM) "; default obj,header", set_emit, 0 },
     { "-o", NULL, "DIR", NULL, " compile ", false, false, "the folder for the files, made where it is missing",
       set_output, 0 },
     { "--name", NULL, "NAME", NULL, " compile ", false, false,
@@ -261,7 +278,7 @@ const cli_option_row opjit_cli_options[] = {
     { "--json", NULL, NULL, NULL, " bench ops targets cache version ", false, false, "print JSON (of cache: list)",
       FLAG(json) },
     { "--markdown", NULL, NULL, NULL, " ops ", false, false, "print the page docs/OPERATORS.md", FLAG(markdown) },
-    { "--feature-level", NULL, "L", FEATURE_LEVELS, MODELS, true, false,
+    { "--feature-level", NULL, "L", feature_levels, MODELS, true, false,
       "hold operators to DirectML feature level L, e.g. 5.1", set_feature_level, 0 },
     { "--level", NULL, "LEVEL", " quick peak ", MODELS, true, false, "quick: fast to compile; peak: fast to run",
       set_level, 0 },
@@ -359,6 +376,7 @@ int opjit_cli_read_arguments(cli_parser *p, int argc, char **argv)
 {
     const char **const arguments = ARENA_ARRAY(p->arena, const char *, (size_t)argc + 1);
     bool more_options = true;
+    list_feature_levels();
     if (arguments == NULL) {
         opjit_rt_no_memory(&p->error);
         return opjit_cli_complain(NULL, NULL, &p->error);

@@ -181,6 +181,7 @@ static void yield_copy(lowering *l, uint32_t output)
     const fe_source *source = &l->graph->results[output];
     ir_func *f = l->f;
     ir_ref coordinates[OPJIT_MAX_RANK], statement;
+    op_lowering end = { .f = f };
     uint32_t from;
 
     if (source->kind == FE_CONSTANT)
@@ -196,9 +197,9 @@ static void yield_copy(lowering *l, uint32_t output)
         coordinates[d] = opjit_ir_coordinate(f, statement, d);
     if (!f->failed)
         opjit_ir_set_value(f, statement, opjit_ir_load(f, from, coordinates));
-    while (l->last != 0 && ir_at(f, l->last)->next != 0)
-        l->last = ir_at(f, l->last)->next;
-    opjit_ir_append(f, 0, &l->last, statement);
+    end.last = l->last;
+    opjit_fe_append(&end, statement);
+    l->last = end.last;
 }
 
 /* --- what nobody reads -------------------------------------------------------------------------------------------- */

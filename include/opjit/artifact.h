@@ -87,6 +87,12 @@ OPJIT_API uint32_t opjit_artifact_count(const opjit_artifact *artifact);
  * [one thread, 0.1] */
 OPJIT_API const char *opjit_artifact_name(const opjit_artifact *artifact, uint32_t index);
 
+#define OPJIT_ARTIFACT_NONE UINT32_MAX
+
+/* The index of the kernel of that name; OPJIT_ARTIFACT_NONE: there is none, also for NULL.  The time it takes does not
+ * depend on the number of kernels.  [one thread, 0.1] */
+OPJIT_API uint32_t opjit_artifact_find(const opjit_artifact *artifact, const char *name);
+
 /* What can be made of kernels.  Numbers are frozen.  Since 0.1. */
 typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_OBJECT = 1,  /* .o */

@@ -189,17 +189,18 @@ uint32_t opjit_rt_feature_level(uint32_t index)
 
 opjit_status opjit_rt_feature_level_check(uint32_t level, opjit_error *error)
 {
+    char allowed[180];
+    size_t used = 0;
     uint32_t index = 0;
 
     while (opjit_rt_feature_level(index) != level && opjit_rt_feature_level(index) != 0)
         index++;
     if (opjit_rt_feature_level(index) == level) /* 0, the end of the list, is none and legal */
         return OPJIT_OK;
-    return opjit_rt_refuse(
-        error, OPJIT_INVALID_ARGUMENT,
-        "{!context_options}{feature_level} {0x%x}; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, "
-        "0x5000, 0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400",
-        level);
+    for (uint32_t i = 0; opjit_rt_feature_level(i) != 0; i++)
+        used += (size_t)snprintf(allowed + used, sizeof allowed - used, ", 0x%x", opjit_rt_feature_level(i));
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!context_options}{feature_level} {0x%x}; allowed: 0%s",
+                           level, allowed);
 }
 
 static opjit_status read_options(const opjit_context_options *given, opjit_context_options *out, opjit_error *error)

@@ -2,6 +2,7 @@
 /* error.c - errors: messages and the places that they name, and refusals of public structures by their size.  None of it
  * runs while all is well, so that it is made small. */
 #include "runtime/base/base.h"
+#include "runtime/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,31 +10,13 @@
 
 /* --- errors ------------------------------------------------------------------------------------------------------ */
 
-/* The length in bytes of the valid, printable UTF-8 sequence at s; 0 where there is none.  Never reads past the NUL. */
-static size_t printable_length(const unsigned char *s)
+/* The length in bytes of the printable UTF-8 sequence at s; 0 where there is none.  Never reads past the NUL. */
+static size_t printable_length(const char *s)
 {
-    static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* by length: rejects overlong forms */
-    size_t length;
-    uint32_t code;
+    uint32_t code = 0;
+    const size_t length = rt_utf8_decode(s, 4, &code);
 
-    if (s[0] < 0x80)
-        return s[0] >= 0x20 && s[0] != 0x7f ? 1 : 0;
-    if ((s[0] & 0xe0) == 0xc0)
-        length = 2, code = s[0] & 0x1fu;
-    else if ((s[0] & 0xf0) == 0xe0)
-        length = 3, code = s[0] & 0x0fu;
-    else if ((s[0] & 0xf8) == 0xf0)
-        length = 4, code = s[0] & 0x07u;
-    else
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (s[i] & 0x3fu);
-    }
-    if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-        return 0;
-    if (code < 0xa0 || code == 0x2028 || code == 0x2029) /* C1 controls; line and paragraph separators */
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029) /* controls; separators */
         return 0;
     return length;
 }
@@ -41,7 +24,7 @@ static size_t printable_length(const unsigned char *s)
 void opjit_rt_printable(char *text)
 {
     while (*text != '\0') {
-        const size_t length = printable_length((const unsigned char *)text);
+        const size_t length = printable_length(text);
         if (length == 0)
             *text = '?';
         text += length == 0 ? 1 : length;
