@@ -50,8 +50,8 @@ int opjit_cli_targets(const cli_options *options);         /* cmd_list.c */
 int opjit_cli_version(const cli_options *options);
 int opjit_cli_show_help(const cli_options *options);       /* usage.c */
 
-/* What --emit takes: FIRST is the first, NEXT are the others, each with its name, the extension of its files (NULL: those
- * of libraries) and its bits 1 << opjit_artifact_kind. */
+/* What --emit takes: FIRST is the first, NEXT are the others, each with its name, the extension of its files (NULL:
+ * those of libraries) and its bits 1 << opjit_artifact_kind. */
 #define CLI_EMITS(FIRST, NEXT)                                                    \
     FIRST("obj", "o", 1u << OPJIT_ARTIFACT_OBJECT)                                \
     NEXT("header", "h", 1u << OPJIT_ARTIFACT_HEADER)                              \
@@ -71,6 +71,7 @@ uint32_t opjit_cli_emit_kinds(const char *name, size_t length);
 /* Prints "file: place: message" as one line on standard error; file and place may be NULL.  Returns EXIT_FAILED. */
 int opjit_cli_complain(const char *file, const char *place, const opjit_error *error);
 bool opjit_cli_on_device(const cli_options *options); /* whether the executor is a GPU's */
+bool opjit_cli_has_codegen(void);                     /* whether this build makes code */
 /* Prints "file: place: note: text" on standard error, except with --quiet. */
 void opjit_cli_note(const cli_options *options, const char *file, const char *place, const char *format, ...)
     PRINTF_LIKE(4, 5);

@@ -237,7 +237,7 @@ static const char *describe(subject_desc *d, int generator, DML_TENSOR_DATA_TYPE
 /* One operator, type and size: aligned and not, on one thread and on as many as were asked for. */
 static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE type, uint64_t bytes)
 {
-    const uint32_t element = opjit_rt_dtype_size(type);
+    const uint32_t element = opjit_data_type_size(type);
     const uint32_t threads = b->options->threads;
     uint32_t height, width;
     subject_desc d;
@@ -249,7 +249,7 @@ static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE 
     name = describe(&d, generator, type, height, width);
     if (!subject_make(b->context, &d, b->compile.level, &b->compile, &s))
         return opjit_rt_error_set(&b->error, OPJIT_INTERNAL, "%s %s can't be compiled", name,
-                                  opjit_rt_dtype_name(type));
+                                  opjit_data_type_name(type));
     for (unsigned i = 0; i < 4 && status == OPJIT_OK; i++) {
         const uint64_t offset = (i & 1) != 0 ? element : 0;
         const bool many = (i & 2) != 0;

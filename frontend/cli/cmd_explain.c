@@ -17,39 +17,41 @@ static void put_numbers(rt_bytes *out, const char *name, const uint64_t *numbers
     opjit_rt_bytes_printf(out, "]");
 }
 
-static void put_tensor(rt_bytes *out, const char *name, const fe_tensor *t)
+static void put_tensor(rt_bytes *out, const char *name, const opjit_tensor_info *t)
 {
-    if (!t->present)
+    if (t->rank == 0)
         return;
-    opjit_rt_bytes_printf(out, "  %s: %s ", name, opjit_rt_dtype_name(t->dtype));
+    opjit_rt_bytes_printf(out, "  %s: %s ", name, opjit_data_type_name(t->dtype));
     put_numbers(out, "", t->sizes, t->rank);
     put_numbers(out, ", strides ", t->strides, t->rank);
     opjit_rt_bytes_printf(out, ", %" PRIu64 " bytes%s\n", t->bytes,
                           (t->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0 ? ", OWNED_BY_DML" : "");
 }
 
-static const char *enum_name(const op_enum *names, int32_t value)
+static const char *enum_name(const cli_enum *names, int32_t value)
 {
-    for (const op_enum_name *n = names->names; n->name != NULL; n++) {
+    for (const cli_enum_name *n = names->names; n->name != NULL; n++) {
         if (n->value == value)
             return n->name + strlen(names->prefix);
     }
     return "?";
 }
 
-/* A field that is one value.  type: that of the OP_DTYPE before it. */
-static void put_value(rt_bytes *out, const op_field *field, const uint8_t *at, DML_TENSOR_DATA_TYPE type)
+/* A field that is one value.  type: that of the OPJIT_FIELD_DATA_TYPE before it. */
+static void put_value(rt_bytes *out, const cli_field *field, const uint8_t *at, DML_TENSOR_DATA_TYPE type)
 {
     int32_t number;
     memcpy(&number, at, sizeof number);
     opjit_rt_bytes_printf(out, "  %s: ", field->name);
     switch (field->kind) {
-    case OP_DTYPE: opjit_rt_bytes_printf(out, "%s", opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)number)); break;
-    case OP_SCALAR: opjit_cli_print_element(out, type, at); break;
-    case OP_INT: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_INT32, at); break;
-    case OP_UINT: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_UINT32, at); break;
-    case OP_FLOAT: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_FLOAT32, at); break;
-    case OP_BOOL: opjit_rt_bytes_printf(out, "%s", number != 0 ? "true" : "false"); break;
+    case OPJIT_FIELD_DATA_TYPE:
+        opjit_rt_bytes_printf(out, "%s", opjit_data_type_name((DML_TENSOR_DATA_TYPE)number));
+        break;
+    case OPJIT_FIELD_SCALAR: opjit_cli_print_element(out, type, at); break;
+    case OPJIT_FIELD_INT32: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_INT32, at); break;
+    case OPJIT_FIELD_UINT32: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_UINT32, at); break;
+    case OPJIT_FIELD_FLOAT32: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_FLOAT32, at); break;
+    case OPJIT_FIELD_BOOL: opjit_rt_bytes_printf(out, "%s", number != 0 ? "true" : "false"); break;
     default: opjit_rt_bytes_printf(out, "%s", enum_name(field->enumeration, number)); break;
     }
     opjit_rt_bytes_u8(out, '\n');
@@ -59,16 +61,17 @@ static void put_operator(rt_bytes *out, const cli_operator *d)
 {
     DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_UNKNOWN;
     opjit_rt_bytes_printf(out, "%s\n  %s\n", d->def->name, d->def->formula);
-    for (uint32_t i = 0; i < d->op->input_count; i++)
-        put_tensor(out, d->op->input_names[i], &d->op->inputs[i]);
-    for (uint32_t i = 0; i < d->op->output_count; i++)
-        put_tensor(out, d->op->output_names[i], &d->op->outputs[i]);
+    for (uint32_t i = 0; i < d->input_count; i++)
+        put_tensor(out, d->inputs[i].name, &d->inputs[i]);
+    for (uint32_t i = 0; i < d->output_count; i++)
+        put_tensor(out, d->outputs[i].name, &d->outputs[i]);
     for (uint32_t i = 0; i < d->def->field_count; i++) {
-        const op_field *const field = &d->def->fields[i];
+        const cli_field *const field = &d->def->fields[i];
         const uint8_t *const at = (const uint8_t *)d->desc + field->offset;
-        if (field->kind == OP_DTYPE)
+        if (field->kind == OPJIT_FIELD_DATA_TYPE)
             memcpy(&type, at, sizeof type);
-        if (field->kind == OP_DTYPE || field->kind == OP_SCALAR || (field->kind >= OP_INT && field->kind <= OP_ENUM))
+        if (field->kind == OPJIT_FIELD_DATA_TYPE || field->kind == OPJIT_FIELD_SCALAR ||
+            (field->kind >= OPJIT_FIELD_INT32 && field->kind <= OPJIT_FIELD_ENUM))
             put_value(out, field, at, type);
     }
 }
@@ -151,10 +154,10 @@ static void put_pass(void *user, const char *stage, const char *text)
 }
 
 /* Bytes of the elements of a tensor, repeated ones once. */
-static uint64_t bytes_of(const fe_tensor *t)
+static uint64_t bytes_of(const opjit_tensor_info *t)
 {
-    uint64_t bytes = t->present ? opjit_rt_dtype_size(t->dtype) : 0;
-    for (uint32_t d = 0; t->present && d < t->rank; d++)
+    uint64_t bytes = t->rank != 0 ? opjit_data_type_size(t->dtype) : 0;
+    for (uint32_t d = 0; d < t->rank; d++)
         bytes *= t->sizes[d] == 1 || t->strides[d] != 0 ? t->sizes[d] : 1;
     return bytes;
 }
@@ -164,10 +167,10 @@ static void put_node_by_node(rt_bytes *out, const cli_graph *graph, const opjit_
 {
     uint64_t read = 0, written = 0;
     for (uint32_t i = 0; i < graph->count; i++) {
-        const opjit_operator *const op = graph->operators[i].op;
-        for (uint32_t k = 0; op != NULL && k < op->input_count; k++)
+        const cli_operator *const op = &graph->operators[i]; /* a constant has no tensors */
+        for (uint32_t k = 0; k < op->input_count; k++)
             read += bytes_of(&op->inputs[k]);
-        for (uint32_t k = 0; op != NULL && k < op->output_count; k++)
+        for (uint32_t k = 0; k < op->output_count; k++)
             written += bytes_of(&op->outputs[k]);
     }
     opjit_rt_bytes_printf(

@@ -5,7 +5,6 @@
 
 #include "frontend/cli/cli.h"
 #include "frontend/cli/table.h"
-#include "frontend/frontend.h"
 #include "opjit_build_id.h"
 #include "runtime/device/device.h"
 #include "runtime/target/target.h"
@@ -100,7 +99,7 @@ int opjit_cli_targets(const cli_options *options)
 
 int opjit_cli_version(const cli_options *options)
 {
-    const bool has_codegen = opjit_fe_has_codegen();
+    const bool has_codegen = opjit_cli_has_codegen();
     if (options->json)
         printf("{ \"opjit\": \"%s\", \"codegen\": %s, \"llvm\": \"%s\", \"build\": \"%s\", \"numerics\": %u, "
                "\"kernel_abi\": %u }\n",

@@ -16,7 +16,6 @@
 #include "frontend/cli/number.h"
 #include "frontend/cli/run_device.h"
 #include "frontend/cli/trace.h"
-#include "frontend/frontend.h"
 
 #define FLUSH_AT 65536u /* bytes of output that are gathered */
 
@@ -52,7 +51,7 @@ static opjit_status print(cli_model *m, const cli_command *c)
         if (i != 0)
             opjit_rt_bytes_append(&out, ", ", 2);
         opjit_cli_print_element(&out, type, at);
-        at += opjit_rt_dtype_size(type);
+        at += opjit_data_type_size(type);
         if (out.size >= FLUSH_AT)
             good = opjit_cli_put(&out);
     }
@@ -81,7 +80,7 @@ static opjit_status write_file(cli_model *m, const cli_command *c)
 {
     const cli_resource *const r = c->resource;
     const size_t length = strlen(c->path);
-    const uint32_t size = opjit_rt_dtype_size(r->dtype);
+    const uint32_t size = opjit_data_type_size(r->dtype);
     uint64_t bytes = r->bytes, elements = 0;
     rt_bytes head;
     opjit_status status;
@@ -155,7 +154,7 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
     TRY(opjit_cli_read_resources(m));
     TRY(opjit_cli_read_dispatchables(m));
     TRY(opjit_cli_read_commands(m));
-    if (!opjit_fe_has_codegen() && !opjit_cli_on_device(options)) {
+    if (!opjit_cli_has_codegen() && !opjit_cli_on_device(options)) {
         if (!options->quiet && (compile.flags & OPJIT_COMPILE_INTERPRET) == 0)
             fprintf(
                 stderr,

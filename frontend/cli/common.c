@@ -77,6 +77,12 @@ bool opjit_cli_on_device(const cli_options *options)
     return strcmp(options->executor, "cuda") == 0 || strcmp(options->executor, "hip") == 0;
 }
 
+bool opjit_cli_has_codegen(void)
+{
+    return opjit_query_support(DML_OPERATOR_FILL_VALUE_CONSTANT, NULL, DML_TENSOR_DATA_TYPE_FLOAT32, 1, 0, "cpu",
+                               NULL) != OPJIT_UNAVAILABLE;
+}
+
 /* What was ignored: "opjit,warning,disk cache,/proc/x,reason" becomes "opjit: warning: disk cache: /proc/x: reason".
  * Nobody asked for a disk cache in the usual folder, so that one is not missed. */
 static void show_warning(const cli_options *options, const opjit_event *event)

@@ -20,11 +20,11 @@ opjit_status opjit_cli_late_begin(cli_late *late, const cli_options *options, rt
     return OPJIT_OK;
 }
 
-static bool has_field(const op_def *def, cli_late_name *name)
+static bool has_field(const cli_type *def, cli_late_name *name)
 {
     bool found = false;
     for (uint32_t i = 0; i < def->field_count; i++) {
-        if ((def->fields[i].flags & OP_LATE) == 0)
+        if ((def->fields[i].flags & OPJIT_FIELD_LATE) == 0)
             continue;
         found = found || strcmp(def->fields[i].name, name->field) == 0;
         opjit_fe_suggest(&name->near, def->fields[i].name, strlen(def->fields[i].name));

@@ -136,7 +136,7 @@ opjit_status opjit_cli_uint_member(cli_model *m, const json_value *object, const
 }
 
 /* --- enumerations ------------------------------------------------------------------------------------------------- */
-static const op_enum_name data_type_names[] = {
+static const cli_enum_name data_type_names[] = {
     { "DML_TENSOR_DATA_TYPE_FLOAT32", DML_TENSOR_DATA_TYPE_FLOAT32 },
     { "DML_TENSOR_DATA_TYPE_FLOAT16", DML_TENSOR_DATA_TYPE_FLOAT16 },
     { "DML_TENSOR_DATA_TYPE_UINT32", DML_TENSOR_DATA_TYPE_UINT32 },
@@ -153,12 +153,12 @@ static const op_enum_name data_type_names[] = {
     { "DML_TENSOR_DATA_TYPE_UNKNOWN", DML_TENSOR_DATA_TYPE_UNKNOWN },
     { NULL, 0 },
 };
-const op_enum opjit_cli_data_types = { "DML_TENSOR_DATA_TYPE_", data_type_names };
+const cli_enum opjit_cli_data_types = { "DML_TENSOR_DATA_TYPE_", data_type_names };
 
-static void list_names(const op_enum *names, char *out, size_t size)
+static void list_names(const cli_enum *names, char *out, size_t size)
 {
     size_t used = 0;
-    for (const op_enum_name *n = names->names; n->name != NULL; n++) {
+    for (const cli_enum_name *n = names->names; n->name != NULL; n++) {
         const char *const text = n->name + strlen(names->prefix);
         if (used + strlen(text) + 6 > size) {
             snprintf(out + used, size - used, " ...");
@@ -168,11 +168,11 @@ static void list_names(const op_enum *names, char *out, size_t size)
     }
 }
 
-opjit_status opjit_cli_enum(cli_model *m, const json_value *value, const op_enum *names, int32_t *out)
+opjit_status opjit_cli_enum(cli_model *m, const json_value *value, const cli_enum *names, int32_t *out)
 {
     char allowed[170];
     *out = 0;
-    for (const op_enum_name *n = names->names; n->name != NULL; n++) {
+    for (const cli_enum_name *n = names->names; n->name != NULL; n++) {
         if (opjit_cli_json_is(value, n->name) || opjit_cli_json_is(value, n->name + strlen(names->prefix))) {
             *out = n->value;
             return OPJIT_OK;
@@ -185,7 +185,7 @@ opjit_status opjit_cli_enum(cli_model *m, const json_value *value, const op_enum
     return opjit_cli_fail(m, value, OPJIT_INVALID_ARGUMENT, CLI_QUOTED " is none of %s", CLI_QUOTE(value), allowed);
 }
 
-opjit_status opjit_cli_flags(cli_model *m, const json_value *value, const op_enum *names, int32_t *out)
+opjit_status opjit_cli_flags(cli_model *m, const json_value *value, const cli_enum *names, int32_t *out)
 {
     int32_t flag;
     if (value->kind != JSON_ARRAY)

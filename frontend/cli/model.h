@@ -6,9 +6,10 @@
 #define OPJIT_CLI_MODEL_H
 
 #include "frontend/cli/json.h"
+#include "frontend/cli/type.h"
 #include "frontend/desc/suggest.h"
-#include "frontend/ops/op.h"
 
+#define CLI_TYPES 512u /* above all DML_OPERATOR_TYPEs */
 #define CLI_PAGE 4096u /* alignment of resources' memory */
 
 #define CLI_PLACE 400u /* bytes of a place in a model */
@@ -39,15 +40,17 @@ typedef struct cli_range {
 /* A tensor that is bound: an operator's, or an input or output of a graph. */
 typedef struct cli_port {
     const char *name;
-    const fe_tensor *tensor;
+    const opjit_tensor_info *tensor;
     bool unused; /* a graph's input that leads nowhere: may be bound, and is not looked at */
 } cli_port;
 
 /* An operator as a dispatchable of its own, or as a node of a graph. */
 typedef struct cli_operator {
-    const op_def *def;
+    const cli_type *def;
     void *desc; /* the descriptor struct */
     opjit_operator *op;
+    const opjit_tensor_info *inputs, *outputs; /* by position; rank 0: absent */
+    uint32_t input_count, output_count;
 } cli_operator;
 
 /* The nodes of a graph, and the description made of them. */
@@ -101,6 +104,7 @@ typedef struct cli_model {
     cli_command *commands;
     uint32_t command_count;
     uint64_t total; /* bytes of all resources so far */
+    const cli_type *types[CLI_TYPES]; /* by DML_OPERATOR_TYPE; NULL: not read yet */
     cli_report report;
 } cli_model;
 
@@ -141,13 +145,13 @@ opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const cha
 const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static FE_SUGGEST_TEXT]);
 const char *opjit_cli_kind_name(json_kind kind); /* "a number" */
 opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key); /* a member of object */
-opjit_status opjit_cli_missing_field(cli_model *m, const op_def *def, const op_field *field, const json_value *json);
+opjit_status opjit_cli_missing_field(cli_model *m, const cli_type *def, const cli_field *field, const json_value *json);
 const char *opjit_cli_near_operator(const char *name, size_t length, char text[static FE_SUGGEST_TEXT]);
 opjit_status opjit_cli_no_operator(cli_model *m, const json_value *name);
 /* An end of an edge, whose first length characters name no node. */
 opjit_status opjit_cli_no_node(cli_model *m, const json_value *end, size_t length, const json_value *nodes);
 /* end names no tensor of node, whose operator is op; NULL: it is a constant. */
-opjit_status opjit_cli_no_tensor(cli_model *m, const json_value *end, const json_value *node, const opjit_operator *op,
+opjit_status opjit_cli_no_tensor(cli_model *m, const json_value *end, const json_value *node, const cli_operator *op,
                                  bool is_input);
 /* The member key of object, which must be there and of that kind (found by its JSON name in the message). */
 opjit_status opjit_cli_member(cli_model *m, const json_value *object, const char *key, json_kind kind,
@@ -156,13 +160,13 @@ opjit_status opjit_cli_member(cli_model *m, const json_value *object, const char
 opjit_status opjit_cli_uint_member(cli_model *m, const json_value *object, const char *key, uint64_t hi,
                                    uint64_t otherwise, uint64_t *out);
 /* An enum's name, full or short, in exact case. */
-opjit_status opjit_cli_enum(cli_model *m, const json_value *value, const op_enum *names, int32_t *out);
+opjit_status opjit_cli_enum(cli_model *m, const json_value *value, const cli_enum *names, int32_t *out);
 /* Flags: one name or an array of names, or-ed together. */
-opjit_status opjit_cli_flags(cli_model *m, const json_value *value, const op_enum *names, int32_t *out);
-extern const op_enum opjit_cli_data_types;
+opjit_status opjit_cli_flags(cli_model *m, const json_value *value, const cli_enum *names, int32_t *out);
+extern const cli_enum opjit_cli_data_types;
 
 /* The descriptor struct of def out of a JSON object (model_desc.c).  The result borrows from the arena. */
-opjit_status opjit_cli_read_desc(cli_model *m, const op_def *def, const json_value *json, void **out);
+opjit_status opjit_cli_read_desc(cli_model *m, const cli_type *def, const json_value *json, void **out);
 /* Puts into the report the place of the field that the error names, if it is one of op's, whose descriptor is json, and
  * leaves in the message what the place doesn't say. */
 void opjit_cli_locate(cli_model *m, const char *op, const json_value *json);
@@ -174,8 +178,8 @@ opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const
 opjit_status opjit_cli_read_graph(cli_model *m, cli_dispatchable *d);
 /* A kernel of the dispatchable into d->kernel, which is NULL. */
 opjit_status opjit_cli_compile(cli_model *m, cli_dispatchable *d, const opjit_compile_options *options);
-/* The row of an operator by its JSON name; at is the string's place. */
-opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const op_def **out);
+/* An operator's type by its JSON name; at is the string's place. */
+opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const cli_type **out);
 
 /* Memory of a resource or a copy of one, zeroed, which is held to the bounds; at is the place that asks for it. */
 opjit_status opjit_cli_allocate(cli_model *m, const json_value *at, uint64_t bytes, uint8_t **out);

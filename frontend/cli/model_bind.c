@@ -17,7 +17,7 @@ static bool is_of_field(const char *name, const json_value *field)
 
 /* --- from JSON to ranges ------------------------------------------------------------------------------------------ */
 /* A bind: the name of a resource, or an object that picks elements of it. */
-static opjit_status read_range(cli_model *m, const json_value *json, const fe_tensor *tensor, cli_range *out)
+static opjit_status read_range(cli_model *m, const json_value *json, const opjit_tensor_info *tensor, cli_range *out)
 {
     const json_value *name = json;
     uint64_t count, offset, size, end;
@@ -31,10 +31,10 @@ static opjit_status read_range(cli_model *m, const json_value *json, const fe_te
     out->resource = opjit_cli_find_resource(m, name);
     if (out->resource == NULL)
         return opjit_cli_no_member(m, name, "resource", opjit_cli_json_get(m->root, "resources"));
-    size = opjit_rt_dtype_size(out->resource->dtype);
+    size = opjit_data_type_size(out->resource->dtype);
     counted = opjit_cli_json_get(json, "elementCount") != NULL;
     TRY(opjit_cli_uint_member(m, json, "elementSizeInBytes", UINT64_MAX,
-                              size != 0 ? size : opjit_rt_dtype_size(tensor->dtype), &size));
+                              size != 0 ? size : opjit_data_type_size(tensor->dtype), &size));
     TRY(opjit_cli_uint_member(m, json, "elementOffset", UINT64_MAX, 0, &offset));
     TRY(opjit_cli_uint_member(m, json, "elementCount", UINT64_MAX, 0, &count));
     if (size == 0 || (counted && count == 0))
@@ -59,7 +59,7 @@ static opjit_status read_range(cli_model *m, const json_value *json, const fe_te
     return OPJIT_OK;
 }
 
-static opjit_status check_range(cli_model *m, const fe_tensor *tensor, const char *name, const cli_range *r)
+static opjit_status check_range(cli_model *m, const opjit_tensor_info *tensor, const char *name, const cli_range *r)
 {
     if (r->bytes < tensor->bytes)
         return opjit_cli_fail(m, r->json, OPJIT_INVALID_ARGUMENT, "%" PRIu64 " bytes are bound, %s needs %" PRIu64,
@@ -74,15 +74,15 @@ static opjit_status check_range(cli_model *m, const fe_tensor *tensor, const cha
 /* Binds one tensor; json may be null only where the tensor is absent. */
 static opjit_status bind_one(cli_model *m, const cli_port *port, const json_value *json, bool owned, cli_range *out)
 {
-    const fe_tensor *const tensor = port->tensor;
+    const opjit_tensor_info *const tensor = port->tensor;
     const char *const name = port->name;
-    if (json->kind == JSON_NULL && (port->unused || !tensor->present))
+    if (json->kind == JSON_NULL && (port->unused || tensor->rank == 0))
         return OPJIT_OK;
     if (port->unused) {
         cli_range ignored = { 0 };
         return read_range(m, json, tensor, &ignored);
     }
-    if (!tensor->present)
+    if (tensor->rank == 0)
         return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "the descriptor has no %s", name);
     if (owned && (tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) == 0)
         return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
@@ -147,7 +147,7 @@ opjit_status opjit_cli_read_bindings(cli_model *m, cli_dispatchable *d, const js
     for (uint32_t i = 0; i < d->input_count + d->output_count; i++) {
         const cli_port *const port = &d->ports[i];
         const bool is_owned = (port->tensor->flags & DML_TENSOR_FLAG_OWNED_BY_DML) != 0;
-        if (port->tensor->present && !port->unused && is_owned == owned && ranges[i].resource == NULL)
+        if (port->tensor->rank != 0 && !port->unused && is_owned == owned && ranges[i].resource == NULL)
             return opjit_cli_fail(m, bindings != NULL ? bindings : owner, OPJIT_INVALID_ARGUMENT,
                                   "%.100s of %.*s%s is not bound", port->name, CLI_QUOTE_KEY(d->json));
     }
@@ -158,7 +158,7 @@ opjit_status opjit_cli_read_bindings(cli_model *m, cli_dispatchable *d, const js
 /* The next port that the kernel has a buffer for: they come in the same order. */
 static uint32_t next_port(const cli_dispatchable *d, uint32_t at)
 {
-    while (at < d->input_count + d->output_count && (!d->ports[at].tensor->present || d->ports[at].unused))
+    while (at < d->input_count + d->output_count && (d->ports[at].tensor->rank == 0 || d->ports[at].unused))
         at++;
     return at;
 }

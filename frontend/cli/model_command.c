@@ -12,14 +12,14 @@
 /* --- deferred resources ------------------------------------------------------------------------------------------- */
 /* Grows a deferred resource to what the range needs, and takes its type from the tensor where the model says none.
  * read_range has checked that no sum here is beyond 64 bits. */
-static void extend(cli_range *r, const fe_tensor *tensor)
+static void extend(cli_range *r, const opjit_tensor_info *tensor)
 {
     cli_resource *const resource = r->resource;
     const uint64_t end = r->offset + r->bytes;
     if (resource->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
         resource->dtype = tensor->dtype;
-    const uint32_t size = opjit_rt_dtype_size(resource->dtype);
-    const uint64_t used = r->offset + tensor->span * opjit_rt_dtype_size(tensor->dtype);
+    const uint32_t size = opjit_data_type_size(resource->dtype);
+    const uint64_t used = r->offset + opjit_cli_span(tensor) * opjit_data_type_size(tensor->dtype);
     if (resource->bytes < end)
         resource->bytes = resource->said = end;
     if (resource->elements < used / size)
@@ -59,7 +59,7 @@ static opjit_status read_dispatch(cli_model *m, cli_command *c)
     TRY(opjit_cli_read_bindings(m, c->dispatchable, c->json, false, c->ranges));
     for (uint32_t i = 0; i < all; i++) {
         cli_range *const r = &c->ranges[i];
-        const fe_tensor *const tensor = c->dispatchable->ports[i].tensor;
+        const opjit_tensor_info *const tensor = c->dispatchable->ports[i].tensor;
         if (r->resource == NULL || !r->resource->deferred)
             continue;
         if (i < inputs)
@@ -102,7 +102,7 @@ static opjit_status read_dimensions(cli_model *m, cli_command *c, const json_val
  * commands are read, because a deferred resource has no size before. */
 static opjit_status check_dimensions(cli_model *m, const cli_command *c)
 {
-    uint64_t bytes = opjit_rt_dtype_size(c->resource->dtype);
+    uint64_t bytes = opjit_data_type_size(c->resource->dtype);
     bool fits = true;
     for (uint32_t i = 0; i < c->rank; i++)
         fits = fits && checked_mul(bytes, c->shape[i], &bytes);

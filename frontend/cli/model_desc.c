@@ -6,20 +6,20 @@
 #include "frontend/cli/model.h"
 #include "frontend/cli/number.h"
 
-static const op_enum_name tensor_flag_names[] = {
+static const cli_enum_name tensor_flag_names[] = {
     { "DML_TENSOR_FLAG_NONE", DML_TENSOR_FLAG_NONE },
     { "DML_TENSOR_FLAG_OWNED_BY_DML", DML_TENSOR_FLAG_OWNED_BY_DML },
     { NULL, 0 },
 };
-static const op_enum tensor_flags = { "DML_TENSOR_FLAG_", tensor_flag_names };
+static const cli_enum tensor_flags = { "DML_TENSOR_FLAG_", tensor_flag_names };
 
-static const op_enum_name tensor_type_names[] = { { "DML_TENSOR_TYPE_BUFFER", DML_TENSOR_TYPE_BUFFER }, { NULL, 0 } };
-static const op_enum tensor_types = { "DML_TENSOR_TYPE_", tensor_type_names };
+static const cli_enum_name tensor_type_names[] = { { "DML_TENSOR_TYPE_BUFFER", DML_TENSOR_TYPE_BUFFER }, { NULL, 0 } };
+static const cli_enum tensor_types = { "DML_TENSOR_TYPE_", tensor_type_names };
 
 /* What one descriptor is read with. */
 typedef struct desc_reader {
     cli_model *m;
-    const op_def *def;
+    const cli_type *def;
     const json_value *json;
     uint8_t *desc;
     bool fused; /* a fused activation: its tensors may be left out */
@@ -149,21 +149,21 @@ static opjit_status read_union(cli_model *m, const json_value *json, DML_TENSOR_
     if (found == NULL)
         return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
                               "a scalar has one of the members Int8 to Int64, UInt8 to UInt64, Float32, Float64");
-    if (opjit_rt_dtype_size(union_members[which].type) != opjit_rt_dtype_size(type))
+    if (opjit_data_type_size(union_members[which].type) != opjit_data_type_size(type))
         return opjit_cli_fail(m, found, OPJIT_INVALID_ARGUMENT, "%s has %u bytes, the scalar is %s and has %u",
-                              union_members[which].name, opjit_rt_dtype_size(union_members[which].type),
-                              opjit_rt_dtype_name(type), opjit_rt_dtype_size(type));
+                              union_members[which].name, opjit_data_type_size(union_members[which].type),
+                              opjit_data_type_name(type), opjit_data_type_size(type));
     return opjit_cli_at(m, found, opjit_cli_element(found, union_members[which].type, 0, out, &m->report.error));
 }
 
-static opjit_status read_scalar(const desc_reader *r, const op_field *field, const json_value *json,
+static opjit_status read_scalar(const desc_reader *r, const cli_field *field, const json_value *json,
                                 DML_SCALAR_UNION *out)
 {
     DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_UNKNOWN;
     uint32_t flags = 0;
-    /* The data type is the nearest OP_DTYPE before the scalar in the struct; in the JSON it may stand anywhere. */
-    for (const op_field *f = r->def->fields; f != field; f++) {
-        if (f->kind == OP_DTYPE)
+    /* The data type is the nearest DATA_TYPE field before the scalar in the struct; in the JSON it may stand anywhere. */
+    for (const cli_field *f = r->def->fields; f != field; f++) {
+        if (f->kind == OPJIT_FIELD_DATA_TYPE)
             memcpy(&type, r->desc + f->offset, sizeof type);
     }
     /* The document's own example has -2 for UINT8, which means 254. */
@@ -217,24 +217,25 @@ static opjit_status read_activation(cli_model *m, const json_value *json, const 
 }
 
 /* --- fields ------------------------------------------------------------------------------------------------------- */
-static bool is_array(const op_field *field)
+static bool is_array(const cli_field *field)
 {
-    return field->kind == OP_INPUTS || field->kind == OP_OUTPUTS || field->kind == OP_UINTS || field->kind == OP_INTS ||
-           field->kind == OP_FLOATS;
+    return field->kind == OPJIT_FIELD_INPUTS || field->kind == OPJIT_FIELD_OUTPUTS ||
+           field->kind == OPJIT_FIELD_UINT32S || field->kind == OPJIT_FIELD_INT32S ||
+           field->kind == OPJIT_FIELD_FLOAT32S;
 }
 
 /* An array's length belongs to its count field.  JSON may give that too, and other arrays may share it: all must
  * agree. */
-static opjit_status set_count(const desc_reader *r, const op_field *field, const json_value *json, uint32_t count)
+static opjit_status set_count(const desc_reader *r, const cli_field *field, const json_value *json, uint32_t count)
 {
     memcpy(r->desc + field->count, &count, sizeof count);
     for (uint32_t i = 0; i < r->def->field_count; i++) {
-        const op_field *const other = &r->def->fields[i];
+        const cli_field *const other = &r->def->fields[i];
         const json_value *const value = opjit_cli_json_get(r->json, other->name);
         uint64_t given;
         if (other == field || value == NULL || value->kind == JSON_NULL)
             continue;
-        if (other->kind == OP_UINT && other->offset == field->count) {
+        if (other->kind == OPJIT_FIELD_UINT32 && other->offset == field->count) {
             TRY(opjit_cli_at(r->m, value,
                              opjit_cli_unsigned(value, "UINT32", UINT32_MAX, &given, &r->m->report.error)));
         } else if (is_array(other) && other->count == field->count && value->kind == JSON_ARRAY) {
@@ -249,15 +250,15 @@ static opjit_status set_count(const desc_reader *r, const op_field *field, const
     return OPJIT_OK;
 }
 
-static opjit_status read_array(const desc_reader *r, const op_field *field, const json_value *json)
+static opjit_status read_array(const desc_reader *r, const cli_field *field, const json_value *json)
 {
     const void *data = NULL;
     const uint32_t *words = NULL;
     uint32_t count = 0;
     switch (field->kind) {
-    case OP_UINTS: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_UINT32, &words, &count)); break;
-    case OP_INTS: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_INT32, &words, &count)); break;
-    case OP_FLOATS: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_FLOAT32, &words, &count)); break;
+    case OPJIT_FIELD_UINT32S: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_UINT32, &words, &count)); break;
+    case OPJIT_FIELD_INT32S: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_INT32, &words, &count)); break;
+    case OPJIT_FIELD_FLOAT32S: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_FLOAT32, &words, &count)); break;
     default:
         TRY(need_array(r->m, json));
         TRY(read_tensors(r->m, json, &data, &count));
@@ -270,44 +271,44 @@ static opjit_status read_array(const desc_reader *r, const op_field *field, cons
 }
 
 /* A field of one 4-byte number. */
-static opjit_status read_number(const desc_reader *r, const op_field *field, const json_value *json)
+static opjit_status read_number(const desc_reader *r, const cli_field *field, const json_value *json)
 {
     DML_SCALAR_UNION value;
-    const DML_TENSOR_DATA_TYPE type = field->kind == OP_INT    ? DML_TENSOR_DATA_TYPE_INT32
-                                      : field->kind == OP_UINT ? DML_TENSOR_DATA_TYPE_UINT32
-                                                               : DML_TENSOR_DATA_TYPE_FLOAT32;
+    const DML_TENSOR_DATA_TYPE type = field->kind == OPJIT_FIELD_INT32    ? DML_TENSOR_DATA_TYPE_INT32
+                                      : field->kind == OPJIT_FIELD_UINT32 ? DML_TENSOR_DATA_TYPE_UINT32
+                                                                          : DML_TENSOR_DATA_TYPE_FLOAT32;
     TRY(opjit_cli_at(r->m, json, opjit_cli_element(json, type, 0, &value, &r->m->report.error)));
     memcpy(r->desc + field->offset, &value, sizeof(uint32_t));
     return OPJIT_OK;
 }
 
-static opjit_status read_field(const desc_reader *r, const op_field *field, const json_value *json)
+static opjit_status read_field(const desc_reader *r, const cli_field *field, const json_value *json)
 {
     void *const at = r->desc + field->offset;
     const void *pointer = NULL;
     int32_t number = 0;
     uint32_t count;
-    switch ((op_field_kind)field->kind) {
-    case OP_INPUT:
-    case OP_OUTPUT:
+    switch (field->kind) {
+    case OPJIT_FIELD_INPUT:
+    case OPJIT_FIELD_OUTPUT:
         if (json->kind == JSON_ARRAY)
             return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s is one tensor, not an array", field->name);
         TRY(read_tensors(r->m, json, &pointer, &count));
         break;
-    case OP_SCALE_BIAS: TRY(read_scale_bias(r->m, json, &pointer)); break;
-    case OP_ACTIVATION: TRY(read_activation(r->m, json, &pointer)); break;
-    case OP_INPUTS:
-    case OP_OUTPUTS:
-    case OP_UINTS:
-    case OP_INTS:
-    case OP_FLOATS: return read_array(r, field, json);
-    case OP_SCALAR: return read_scalar(r, field, json, at);
-    case OP_INT:
-    case OP_UINT:
-    case OP_FLOAT: return read_number(r, field, json);
-    case OP_DTYPE: TRY(opjit_cli_enum(r->m, json, &opjit_cli_data_types, &number)); break;
-    case OP_ENUM: TRY(opjit_cli_enum(r->m, json, field->enumeration, &number)); break;
-    case OP_BOOL:
+    case OPJIT_FIELD_SCALE_BIAS: TRY(read_scale_bias(r->m, json, &pointer)); break;
+    case OPJIT_FIELD_ACTIVATION: TRY(read_activation(r->m, json, &pointer)); break;
+    case OPJIT_FIELD_INPUTS:
+    case OPJIT_FIELD_OUTPUTS:
+    case OPJIT_FIELD_UINT32S:
+    case OPJIT_FIELD_INT32S:
+    case OPJIT_FIELD_FLOAT32S: return read_array(r, field, json);
+    case OPJIT_FIELD_SCALAR: return read_scalar(r, field, json, at);
+    case OPJIT_FIELD_INT32:
+    case OPJIT_FIELD_UINT32:
+    case OPJIT_FIELD_FLOAT32: return read_number(r, field, json);
+    case OPJIT_FIELD_DATA_TYPE: TRY(opjit_cli_enum(r->m, json, &opjit_cli_data_types, &number)); break;
+    case OPJIT_FIELD_ENUM: TRY(opjit_cli_enum(r->m, json, field->enumeration, &number)); break;
+    case OPJIT_FIELD_BOOL:
         if (json->kind != JSON_TRUE && json->kind != JSON_FALSE)
             return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s is true or false", field->name);
         number = json->kind == JSON_TRUE;
@@ -323,11 +324,11 @@ static opjit_status read_field(const desc_reader *r, const op_field *field, cons
 static opjit_status read_fields(desc_reader *r)
 {
     for (uint32_t i = 0; i < r->def->field_count; i++) {
-        const op_field *const field = &r->def->fields[i];
+        const cli_field *const field = &r->def->fields[i];
         const json_value *const json = opjit_cli_json_get(r->json, field->name);
-        const bool tensor = field->kind == OP_INPUT || field->kind == OP_OUTPUT;
+        const bool tensor = field->kind == OPJIT_FIELD_INPUT || field->kind == OPJIT_FIELD_OUTPUT;
         if (json == NULL || json->kind == JSON_NULL) {
-            if ((field->flags & (OP_OPTIONAL | OP_COUNT)) != 0 || (tensor && r->fused))
+            if ((field->flags & (OPJIT_FIELD_OPTIONAL | OPJIT_FIELD_COUNT)) != 0 || (tensor && r->fused))
                 continue;
             return opjit_cli_missing_field(r->m, r->def, field, json != NULL ? json : r->json);
         }
@@ -336,7 +337,7 @@ static opjit_status read_fields(desc_reader *r)
     return OPJIT_OK;
 }
 
-opjit_status opjit_cli_read_desc(cli_model *m, const op_def *def, const json_value *json, void **out)
+opjit_status opjit_cli_read_desc(cli_model *m, const cli_type *def, const json_value *json, void **out)
 {
     desc_reader r = { .m = m, .def = def, .json = json };
     r.desc = opjit_rt_arena_allocate(&m->arena, 1, def->desc_size);

@@ -10,31 +10,43 @@
 
 #include "frontend/cli/model.h"
 
-static const op_enum_name compile_type_names[] = { { "DmlCompileOp", 0 }, { "DmlCompileGraph", 1 }, { NULL, 0 } };
-static const op_enum compile_types = { "", compile_type_names };
+static const cli_enum_name compile_type_names[] = { { "DmlCompileOp", 0 }, { "DmlCompileGraph", 1 }, { NULL, 0 } };
+static const cli_enum compile_types = { "", compile_type_names };
 
-static const op_enum_name execution_flag_names[] = {
+static const cli_enum_name execution_flag_names[] = {
     { "DML_EXECUTION_FLAG_NONE", DML_EXECUTION_FLAG_NONE },
     { "DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION", DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION },
     { "DML_EXECUTION_FLAG_DISABLE_META_COMMANDS", DML_EXECUTION_FLAG_DISABLE_META_COMMANDS },
     { "DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE", DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE },
     { NULL, 0 },
 };
-static const op_enum execution_flags = { "DML_EXECUTION_FLAG_", execution_flag_names };
+static const cli_enum execution_flags = { "DML_EXECUTION_FLAG_", execution_flag_names };
 
 /* --- operators ---------------------------------------------------------------------------------------------------- */
-opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const op_def **out)
+static opjit_status read_type(cli_model *m, const json_value *name, DML_OPERATOR_TYPE type, const cli_type **out)
+{
+    if ((unsigned)type >= CLI_TYPES)
+        return opjit_cli_fail(m, name, OPJIT_INTERNAL, "the operator has the number %u", (unsigned)type);
+    if (m->types[type] == NULL)
+        m->types[type] = opjit_cli_type_read(&m->arena, type);
+    *out = m->types[type];
+    return *out != NULL ? OPJIT_OK : opjit_cli_no_memory(m, name);
+}
+
+opjit_status opjit_cli_find_operator(cli_model *m, const json_value *name, const cli_type **out)
 {
     static const char prefix[] = "DML_OPERATOR_";
     const char *text = name->text;
-    *out = opjit_fe_op_find_name(name->text, name->length);
-    if (*out != NULL)
-        return OPJIT_OK;
+    const DML_OPERATOR_TYPE found =
+        strlen(text) == name->length ? opjit_operator_type_find(text) : DML_OPERATOR_INVALID;
+    *out = NULL;
+    if (found != DML_OPERATOR_INVALID)
+        return read_type(m, name, found, out);
     if (strncmp(text, prefix, sizeof prefix - 1) == 0)
         text += sizeof prefix - 1;
     /* DirectML's operators are numbered from 1; the table knows the names of those that this build lacks too. */
     for (int type = 1; type < 256; type++) {
-        const char *const known = opjit_fe_op_type_name((DML_OPERATOR_TYPE)type);
+        const char *const known = opjit_operator_type_name((DML_OPERATOR_TYPE)type);
         if (known != NULL && strcmp(known, text) == 0 && strlen(text) + (size_t)(text - name->text) == name->length)
             return opjit_cli_fail(m, name, OPJIT_UNSUPPORTED,
                                   "the operator %s is not in this build: `opjit ops` lists those "
@@ -122,6 +134,18 @@ static opjit_status read_constants(cli_model *m, cli_dispatchable *d)
     return OPJIT_OK;
 }
 
+/* What the operator's tensors have become. */
+static opjit_status read_tensors(cli_model *m, const json_value *json, cli_operator *out)
+{
+    opjit_operator_info info = OPJIT_OPERATOR_INFO_INIT;
+    TRY(opjit_cli_at(m, json, opjit_operator_get_info(out->op, &info, &m->report.error)));
+    out->input_count = info.input_count;
+    out->output_count = info.output_count;
+    out->inputs = opjit_cli_tensors(&m->arena, out->op, true, info.input_count);
+    out->outputs = opjit_cli_tensors(&m->arena, out->op, false, info.output_count);
+    return out->inputs != NULL && out->outputs != NULL ? OPJIT_OK : opjit_cli_no_memory(m, json);
+}
+
 opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const json_value *type, cli_operator *out)
 {
     const json_value *desc_json;
@@ -139,15 +163,14 @@ opjit_status opjit_cli_read_operator(cli_model *m, const json_value *json, const
         opjit_cli_locate(m, out->def->name, desc_json);
         return m->report.error.status;
     }
-    return OPJIT_OK;
+    return read_tensors(m, json, out);
 }
 
 /* --- kinds -------------------------------------------------------------------------------------------------------- */
 static opjit_status read_operator(cli_model *m, cli_dispatchable *d, const json_value *type)
 {
-    const opjit_operator *op;
+    const cli_operator *const op = &d->own;
     TRY(opjit_cli_read_operator(m, d->json, type, &d->own));
-    op = d->own.op;
     d->what = op->def->name;
     d->input_count = op->input_count;
     d->output_count = op->output_count;
@@ -155,9 +178,9 @@ static opjit_status read_operator(cli_model *m, cli_dispatchable *d, const json_
     if (d->ports == NULL)
         return opjit_cli_no_memory(m, d->json);
     for (uint32_t i = 0; i < op->input_count; i++)
-        d->ports[i] = (cli_port){ op->input_names[i], &op->inputs[i], false };
+        d->ports[i] = (cli_port){ op->inputs[i].name, &op->inputs[i], false };
     for (uint32_t i = 0; i < op->output_count; i++)
-        d->ports[op->input_count + i] = (cli_port){ op->output_names[i], &op->outputs[i], false };
+        d->ports[op->input_count + i] = (cli_port){ op->outputs[i].name, &op->outputs[i], false };
     return read_constants(m, d);
 }
 

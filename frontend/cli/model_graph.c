@@ -80,7 +80,7 @@ static bool names_constant(const builder *b, const json_value *member)
 /* --- ends of edges ------------------------------------------------------------------------------------------------ */
 typedef struct end {
     uint32_t node, tensor;
-    const fe_tensor *shape; /* NULL: a constant's */
+    const opjit_tensor_info *shape; /* NULL: a constant's */
 } end;
 
 /* "node.Tensor", or a constant's name where an edge begins. */
@@ -99,16 +99,17 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
     if (node == NULL)
         return opjit_cli_no_node(b->m, json, length, b->graph->nodes);
     out->node = node->index;
-    const opjit_operator *const op = b->graph->operators[out->node].op;
+    const cli_operator *const own = &b->graph->operators[out->node], *const op = own->op == NULL ? NULL : own;
     if (op == NULL && dot == NULL && !is_input)
         return OPJIT_OK;
     const uint32_t count = op == NULL ? 0 : is_input ? op->input_count : op->output_count;
     for (uint32_t i = 0; dot != NULL && i < count; i++) {
-        const char *const name = is_input ? op->input_names[i] : op->output_names[i];
+        const opjit_tensor_info *const t = is_input ? &op->inputs[i] : &op->outputs[i];
+        const char *const name = t->name;
         if (strlen(name) != json->length - length - 1 || memcmp(name, dot + 1, strlen(name)) != 0)
             continue;
         out->tensor = i;
-        out->shape = is_input ? &op->inputs[i] : &op->outputs[i];
+        out->shape = t;
         return OPJIT_OK;
     }
     return opjit_cli_no_tensor(b->m, json, node, op, is_input);
@@ -117,9 +118,9 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
 /* --- inputs, edges, outputs --------------------------------------------------------------------------------------- */
 
 /* A tensor like the first end's, with the bytes and the alignment that all ends need; owned if any of them is. */
-static void widen(fe_tensor *tensor, const fe_tensor *reader)
+static void widen(opjit_tensor_info *tensor, const opjit_tensor_info *reader)
 {
-    if (!tensor->present) {
+    if (tensor->rank == 0) {
         *tensor = *reader;
         return;
     }
@@ -131,7 +132,7 @@ static void widen(fe_tensor *tensor, const fe_tensor *reader)
 static opjit_status read_input(builder *b, const json_value *input, uint32_t index)
 {
     const json_value *at = input->kind == JSON_ARRAY ? input->first : input;
-    fe_tensor *tensor = ARENA_NEW(&b->m->arena, fe_tensor);
+    opjit_tensor_info *tensor = ARENA_NEW(&b->m->arena, opjit_tensor_info);
     if (tensor == NULL)
         return opjit_cli_no_memory(b->m, input);
     b->d->ports[index] = (cli_port){ input->key, tensor, at == NULL };
@@ -160,27 +161,25 @@ static opjit_status read_edge(builder *b, const json_value *edge)
 }
 
 /* What a constant that is an output looks like to the resource that it is bound to. */
-static void shape_constant(const cli_resource *data, fe_tensor *out)
+static void shape_constant(const cli_resource *data, opjit_tensor_info *out)
 {
     const DML_TENSOR_DATA_TYPE type =
         data->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN ? DML_TENSOR_DATA_TYPE_UINT8 : data->dtype;
-    const uint64_t count = data->bytes / opjit_rt_dtype_size(type);
-    *out = (fe_tensor){ .present = true,
-                        .dtype = type,
-                        .rank = 1,
-                        .sizes = { count, 1, 1, 1, 1, 1, 1, 1 },
-                        .strides = { count > 1 },
-                        .bytes = data->bytes,
-                        .span = count,
-                        .elements = count,
-                        .align = 1 };
+    const uint64_t count = data->bytes / opjit_data_type_size(type);
+    *out = (opjit_tensor_info){ .dtype = type,
+                                .rank = 1,
+                                .sizes = { count, 1, 1, 1, 1, 1, 1, 1 },
+                                .strides = { count > 1 },
+                                .bytes = data->bytes,
+                                .elements = count,
+                                .align = 1 };
 }
 
 static opjit_status read_output(builder *b, const json_value *output, uint32_t index)
 {
     const uint32_t i = b->graph->desc.OutputEdgeCount++;
     cli_port *const port = &b->d->ports[b->d->input_count + index];
-    fe_tensor *tensor = ARENA_NEW(&b->m->arena, fe_tensor);
+    opjit_tensor_info *tensor = ARENA_NEW(&b->m->arena, opjit_tensor_info);
     end from;
     if (tensor == NULL)
         return opjit_cli_no_memory(b->m, output);

@@ -40,7 +40,7 @@ opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const cha
                           opjit_fe_suggest_text(&s, "it by \"", "\"", meant));
 }
 
-static bool is_field(const op_def *def, const json_value *member)
+static bool is_field(const cli_type *def, const json_value *member)
 {
     for (uint32_t i = 0; i < def->field_count; i++)
         if (strlen(def->fields[i].name) == member->key_length &&
@@ -49,7 +49,7 @@ static bool is_field(const op_def *def, const json_value *member)
     return false;
 }
 
-opjit_status opjit_cli_missing_field(cli_model *m, const op_def *def, const op_field *field, const json_value *json)
+opjit_status opjit_cli_missing_field(cli_model *m, const cli_type *def, const cli_field *field, const json_value *json)
 {
     char meant[FE_SUGGEST_TEXT];
     fe_suggestion s;
@@ -90,20 +90,20 @@ opjit_status opjit_cli_no_node(cli_model *m, const json_value *end, size_t lengt
 }
 
 /* "ATensor, BTensor", of more than three the first and how many more. */
-static void tensor_list(const opjit_operator *op, bool is_input, char *text, size_t size)
+static void tensor_list(const cli_operator *op, bool is_input, char *text, size_t size)
 {
-    const char *const *const names = is_input ? op->input_names : op->output_names;
+    const opjit_tensor_info *const t = is_input ? op->inputs : op->outputs;
     const uint32_t count = is_input ? op->input_count : op->output_count;
     if (count == 0)
         snprintf(text, size, "none");
     else if (count > 3)
-        snprintf(text, size, "%s and %u more", names[0], (unsigned)(count - 1));
+        snprintf(text, size, "%s and %u more", t[0].name, (unsigned)(count - 1));
     else
-        snprintf(text, size, "%s%s%s%s%s", names[0], count > 1 ? ", " : "", count > 1 ? names[1] : "",
-                 count > 2 ? ", " : "", count > 2 ? names[2] : "");
+        snprintf(text, size, "%s%s%s%s%s", t[0].name, count > 1 ? ", " : "", count > 1 ? t[1].name : "",
+                 count > 2 ? ", " : "", count > 2 ? t[2].name : "");
 }
 
-opjit_status opjit_cli_no_tensor(cli_model *m, const json_value *end, const json_value *node, const opjit_operator *op,
+opjit_status opjit_cli_no_tensor(cli_model *m, const json_value *end, const json_value *node, const cli_operator *op,
                                  bool is_input)
 {
     const size_t head = node->key_length < end->length ? node->key_length + 1 : end->length;
@@ -116,7 +116,7 @@ opjit_status opjit_cli_no_tensor(cli_model *m, const json_value *end, const json
                               is_input ? "which has no input" : "which an edge names without a tensor");
     opjit_fe_suggest_begin(&s, end->text + head, end->length - head);
     for (uint32_t i = 0; i < (is_input ? op->input_count : op->output_count); i++) {
-        const char *const name = is_input ? op->input_names[i] : op->output_names[i];
+        const char *const name = is_input ? op->inputs[i].name : op->outputs[i].name;
         opjit_fe_suggest(&s, name, strlen(name));
     }
     tensor_list(op, is_input, has, sizeof has);

@@ -51,7 +51,7 @@ static opjit_status make_room_for(cli_model *m, cli_resource *resource, uint64_t
 {
     uint64_t bytes;
     resource->elements = elements;
-    if (!checked_mul(elements, opjit_rt_dtype_size(resource->dtype), &bytes))
+    if (!checked_mul(elements, opjit_data_type_size(resource->dtype), &bytes))
         return opjit_cli_fail(m, resource->json, OPJIT_LIMIT, "the initial values are longer than any memory");
     return make_room(m, resource, bytes);
 }
@@ -59,7 +59,7 @@ static opjit_status make_room_for(cli_model *m, cli_resource *resource, uint64_t
 /* --- values in the model ------------------------------------------------------------------------------------------ */
 static opjit_status read_list(cli_model *m, cli_resource *resource, const json_value *values)
 {
-    const uint32_t size = opjit_rt_dtype_size(resource->dtype);
+    const uint32_t size = opjit_data_type_size(resource->dtype);
     DML_SCALAR_UNION element;
     uint8_t *out;
     TRY(make_room_for(m, resource, values->count));
@@ -91,7 +91,7 @@ static opjit_status read_mixed_list(cli_model *m, cli_resource *resource, const 
         TRY(opjit_cli_member(m, v, "type", JSON_STRING, &member));
         TRY(opjit_cli_enum(m, member, &opjit_cli_data_types, &type));
         types[i] = (uint8_t)type;
-        bytes += opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)type);
+        bytes += opjit_data_type_size((DML_TENSOR_DATA_TYPE)type);
         member = opjit_cli_json_get(v, "value");
         if (member == NULL)
             return opjit_cli_fail(m, v, OPJIT_INVALID_ARGUMENT, "\"value\" is missing");
@@ -103,8 +103,8 @@ static opjit_status read_mixed_list(cli_model *m, cli_resource *resource, const 
     resource->elements = i;
     out = resource->data + resource->first;
     for (uint32_t k = 0; k < i; k++) {
-        memcpy(out, &elements[k], opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)types[k]));
-        out += opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)types[k]);
+        memcpy(out, &elements[k], opjit_data_type_size((DML_TENSOR_DATA_TYPE)types[k]));
+        out += opjit_data_type_size((DML_TENSOR_DATA_TYPE)types[k]);
     }
     return OPJIT_OK;
 }
@@ -135,7 +135,7 @@ static opjit_status read_scalar(cli_model *m, const cli_resource *resource, cons
 /* {"valueCount", "value"} and {"valueCount", "valueStart", "valueDelta"}. */
 static opjit_status read_generated(cli_model *m, cli_resource *resource, const json_value *values)
 {
-    const uint32_t size = opjit_rt_dtype_size(resource->dtype);
+    const uint32_t size = opjit_data_type_size(resource->dtype);
     const bool constant = opjit_cli_json_get(values, "value") != NULL;
     const json_value *counted;
     DML_SCALAR_UNION value, delta = { { 0 } };
@@ -171,8 +171,8 @@ static opjit_status take_npy(cli_model *m, cli_resource *resource, const json_va
     TRY(opjit_cli_at(m, at, opjit_cli_npy_read(file->data, file->size, &array, &m->report.error)));
     if (resource->dtype != DML_TENSOR_DATA_TYPE_UNKNOWN && resource->dtype != array.dtype)
         return opjit_cli_fail(m, opjit_cli_json_get(resource->json, "initialValuesDataType"), OPJIT_INVALID_ARGUMENT,
-                              "%s does not fit the .npy file, which holds %s", opjit_rt_dtype_name(resource->dtype),
-                              opjit_rt_dtype_name(array.dtype));
+                              "%s does not fit the .npy file, which holds %s", opjit_data_type_name(resource->dtype),
+                              opjit_data_type_name(array.dtype));
     resource->dtype = array.dtype;
     TRY(make_room_for(m, resource, array.elements));
     memcpy(resource->data + resource->first, file->data + array.data_offset, file->size - array.data_offset);
@@ -181,10 +181,10 @@ static opjit_status take_npy(cli_model *m, cli_resource *resource, const json_va
 
 static opjit_status take_raw(cli_model *m, cli_resource *resource, const json_value *at, const rt_bytes *file)
 {
-    const uint32_t size = opjit_rt_dtype_size(resource->dtype);
+    const uint32_t size = opjit_data_type_size(resource->dtype);
     if (size != 0 && file->size % size != 0)
         return opjit_cli_fail(m, at, OPJIT_INVALID_ARGUMENT, "the file's %zu bytes are no whole number of %s elements",
-                              file->size, opjit_rt_dtype_name(resource->dtype));
+                              file->size, opjit_data_type_name(resource->dtype));
     TRY(make_room(m, resource, file->size));
     resource->elements = size != 0 ? file->size / size : 0;
     if (file->size != 0)
@@ -241,7 +241,7 @@ static opjit_status read_resource(cli_model *m, cli_resource *resource)
     if (type != NULL)
         TRY(opjit_cli_enum(m, type, &opjit_cli_data_types, &number));
     resource->dtype = (DML_TENSOR_DATA_TYPE)number;
-    if (number != DML_TENSOR_DATA_TYPE_UNKNOWN && opjit_rt_dtype_size(resource->dtype) == 0)
+    if (number != DML_TENSOR_DATA_TYPE_UNKNOWN && opjit_data_type_size(resource->dtype) == 0)
         return opjit_cli_fail(m, type, OPJIT_UNSUPPORTED, "resources of type %.40s are not supported", type->text);
     if (opjit_cli_json_is(values, "deferred")) {
         resource->deferred = true;

@@ -3,6 +3,7 @@
 #include "frontend/cli/npy.h"
 
 #include <inttypes.h>
+#include <opjit/reflect.h>
 #include <string.h>
 
 static const struct {
@@ -199,11 +200,11 @@ opjit_status opjit_cli_npy_read(const uint8_t *file, size_t size, npy_array *out
         return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
                                   "the .npy array is column-major (fortran_order): save it row-major");
     out->data_offset = (size_t)((const uint8_t *)c.end - file);
-    if (!checked_mul(out->elements, opjit_rt_dtype_size(out->dtype), &bytes) || bytes != size - out->data_offset)
+    if (!checked_mul(out->elements, opjit_data_type_size(out->dtype), &bytes) || bytes != size - out->data_offset)
         return opjit_rt_error_set(error, OPJIT_CORRUPT,
                                   "the .npy file holds %zu bytes of data, its shape needs %" PRIu64
                                   " elements of %u bytes",
-                                  size - out->data_offset, out->elements, opjit_rt_dtype_size(out->dtype));
+                                  size - out->data_offset, out->elements, opjit_data_type_size(out->dtype));
     return OPJIT_OK;
 }
 

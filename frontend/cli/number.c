@@ -7,6 +7,7 @@
 #include <fenv.h>
 #include <inttypes.h>
 #include <math.h>
+#include <opjit/reflect.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -114,7 +115,8 @@ static opjit_status float_word(const json_value *value, DML_TENSOR_DATA_TYPE typ
         return OPJIT_OK;
     }
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "\"%.*s%s\" is no %s: a number, \"inf\", \"-inf\" or \"nan\" is allowed", SHOWN(value), opjit_rt_dtype_name(type));
+                              "\"%.*s%s\" is no %s: a number, \"inf\", \"-inf\" or \"nan\" is allowed", SHOWN(value),
+                              opjit_data_type_name(type));
 }
 
 static opjit_status float_element(const json_value *value, DML_TENSOR_DATA_TYPE type, DML_SCALAR_UNION *out,
@@ -125,7 +127,7 @@ static opjit_status float_element(const json_value *value, DML_TENSOR_DATA_TYPE 
         return float_word(value, type, out, error);
     if (value->kind != JSON_NUMBER)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be a number (%s)",
-                                  kind_name(value->kind), opjit_rt_dtype_name(type));
+                                  kind_name(value->kind), opjit_data_type_name(type));
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16) {
         out->UInt16 = opjit_ir_f64_to_f16(round_to_odd(value->text));
         finite = (out->UInt16 & 0x7c00) != 0x7c00;
@@ -137,15 +139,16 @@ static opjit_status float_element(const json_value *value, DML_TENSOR_DATA_TYPE 
         finite = isfinite(out->Float64) != 0;
     }
     if (!finite)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s%s is out of range of %s", SHOWN(value), opjit_rt_dtype_name(type));
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s%s is out of range of %s", SHOWN(value),
+                                  opjit_data_type_name(type));
     return OPJIT_OK;
 }
 
 opjit_status opjit_cli_element(const json_value *value, DML_TENSOR_DATA_TYPE type, uint32_t flags,
                                DML_SCALAR_UNION *out, opjit_error *error)
 {
-    const uint32_t bits = 8 * opjit_rt_dtype_size(type);
-    const char *const name = opjit_rt_dtype_name(type);
+    const uint32_t bits = 8 * opjit_data_type_size(type);
+    const char *const name = opjit_data_type_name(type);
     const int64_t half = bits != 0 ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) : 0;
     int64_t number = 0;
     memset(out, 0, sizeof *out);
@@ -184,7 +187,7 @@ static void print_float(rt_bytes *out, double x)
 void opjit_cli_print_element(rt_bytes *out, DML_TENSOR_DATA_TYPE type, const void *data)
 {
     DML_SCALAR_UNION v = { { 0 } };
-    memcpy(&v, data, opjit_rt_dtype_size(type));
+    memcpy(&v, data, opjit_data_type_size(type));
     switch (type) {
     case DML_TENSOR_DATA_TYPE_FLOAT16: print_float(out, (double)opjit_ir_f16_to_f32(v.UInt16)); break;
     case DML_TENSOR_DATA_TYPE_FLOAT32: print_float(out, (double)v.Float32); break;

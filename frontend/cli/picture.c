@@ -105,7 +105,7 @@ void opjit_cli_picture(rt_bytes *out, const cli_dispatchable *d)
     band b;
     if (own->op == NULL || !find_band(own, &b))
         return;
-    const fe_tensor *const t = &own->op->outputs[0];
+    const opjit_tensor_info *const t = &own->outputs[0];
     const int64_t columns = (int64_t)t->sizes[t->rank - 1], rows = t->rank > 1 ? (int64_t)t->sizes[t->rank - 2] : 1;
     if (b.lo != b.hi || b.inside)
         describe(out, &b, rows, columns);

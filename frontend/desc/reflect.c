@@ -63,6 +63,11 @@ DML_OPERATOR_TYPE opjit_operator_type_find(const char *name)
 static const rt_struct type_sizes = { "opjit_operator_type_info", { RT_SIZE_TO(opjit_operator_type_info, reserved) } };
 RT_STRUCT_ENDS_WITH(opjit_operator_type_info, reserved);
 
+const char *opjit_operator_type_name(DML_OPERATOR_TYPE type)
+{
+    return opjit_fe_op_type_name(type);
+}
+
 opjit_status opjit_operator_type_get_info(DML_OPERATOR_TYPE type, opjit_operator_type_info *out_info,
                                           opjit_error *error)
 {

@@ -48,6 +48,10 @@ OPJIT_API DML_OPERATOR_TYPE opjit_operator_type_at(uint32_t index);
  * there is none.  NULL is fine. [any thread, 0.1] */
 OPJIT_API DML_OPERATOR_TYPE opjit_operator_type_find(const char *name);
 
+/* "GATHER", also of DirectML's operators that this build lacks; NULL: DirectML has none of that number.
+ * [any thread, 0.1] */
+OPJIT_API const char *opjit_operator_type_name(DML_OPERATOR_TYPE type);
+
 #define OPJIT_OPERATOR_POINTWISE 1u /* an output element is a formula over the input elements at its coordinates */
 #define OPJIT_OPERATOR_FUSABLE 2u   /* may be a FusedActivation of other operators */
 

@@ -35,6 +35,44 @@ check(ir "${c}|${public}|\"ir/|\"runtime/(base/base|target/target)\\.h")
 check(codegen "${c}|${posix}|${public}|\"codegen/|\"ir/(ir|analysis/analysis|eval/math|eval/numerics)\\.h|\"ir/core/ops\\.def|\"runtime/(base/base|target/target)\\.h|<llvm-c/|<llvm/Config/llvm-config\\.h|\"opjit_build_id\\.h")
 check(frontend "${c}|${posix}|${public}|\"frontend/|\"codegen/codegen\\.h|\"ir/|\"runtime/|\"opjit_build_id\\.h")
 check(frontend/cli "${c}|${posix}|${public}|\"frontend/|\"ir/|\"runtime/|\"opjit_build_id\\.h|<immintrin\\.h")
+
+# The program is to use the public headers alone.  What it still takes from inside stands here, and only gets shorter: a row
+# that no file needs any more is refused, too.
+#   runtime/base      arena, byte strings, errors as the library writes them; the decoder of UTF-8
+#   desc/suggest.h    "did you mean"
+#   target, device    opjit targets: named targets, the devices that are there; suggestions of targets
+#   ir.h              FLOAT16 and back
+set(taken
+    "[^/]*:runtime/base/(base|utf8)"
+    "(late|model):frontend/desc/suggest" "options:frontend/desc/suggest"
+    "(cmd_bench|cmd_list|options):runtime/target/target" "cmd_list:runtime/device/device"
+    "(model_resource|number):ir/ir"
+    "cmd_list:opjit_build_id")
+file(GLOB files RELATIVE ${ROOT} ${ROOT}/frontend/cli/*.c ${ROOT}/frontend/cli/*.h)
+set(unused ${taken})
+foreach(file IN LISTS files)
+    file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*\"")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE ".*\"([^\"]+)\\.h\".*" "\\1" include "${line}")
+        if(include MATCHES "^frontend/cli/")
+            continue()
+        endif()
+        cmake_path(GET file STEM stem)
+        set(known FALSE)
+        foreach(row IN LISTS taken)
+            if("${stem}:${include}" MATCHES "^${row}$")
+                set(known TRUE)
+                list(REMOVE_ITEM unused "${row}")
+            endif()
+        endforeach()
+        if(NOT known)
+            message(SEND_ERROR "${file} includes ${include}.h: the program has to do with the public headers")
+        endif()
+    endforeach()
+endforeach()
+if(unused)
+    message(SEND_ERROR "nothing of the program takes ${unused} any more: the list gets shorter")
+endif()
 check(tests/reference "${c}|${public}|\"tests/reference/")
 
 # The library does not know its program.

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* type.h - operators as opjit/reflect.h describes them: what models, lists and explanations read their fields by. */
+#ifndef OPJIT_CLI_TYPE_H
+#define OPJIT_CLI_TYPE_H
+
+#include <opjit/reflect.h>
+
+#include "runtime/base/base.h"
+
+/* Full spelling; ends with NULL. */
+typedef struct cli_enum_name {
+    const char *name;
+    int32_t value;
+} cli_enum_name;
+typedef struct cli_enum {
+    const char *prefix; /* "DML_PADDING_MODE_": JSON takes names with and without it */
+    const cli_enum_name *names;
+} cli_enum;
+
+typedef struct cli_field {
+    const char *name;
+    opjit_field_kind kind;
+    uint32_t flags;              /* OPJIT_FIELD_OPTIONAL ... */
+    uint32_t offset;             /* in the descriptor struct */
+    uint32_t count;              /* arrays: offset of the field that counts them */
+    const cli_enum *enumeration; /* ENUM */
+} cli_field;
+
+typedef struct cli_type {
+    DML_OPERATOR_TYPE type;
+    const char *name, *formula;
+    uint32_t introduced; /* DML_FEATURE_LEVEL */
+    uint32_t desc_size;
+    const cli_field *fields;
+    uint32_t field_count, support_count;
+} cli_type;
+
+/* In the arena; NULL: no memory, or this build has no such operator. */
+const cli_type *opjit_cli_type_read(rt_arena *arena, DML_OPERATOR_TYPE type);
+
+/* An operator's input or output tensors, `count` of them; NULL: no memory. */
+const opjit_tensor_info *opjit_cli_tensors(rt_arena *arena, const opjit_operator *op, bool is_input, uint32_t count);
+/* Index of the tensor's last element + 1. */
+uint64_t opjit_cli_span(const opjit_tensor_info *tensor);
+
+#endif
