@@ -306,6 +306,11 @@ fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_targe
 void opjit_fe_report_compile(const fe_unit *unit, opjit_event_subject subject, uint64_t bytes,
                              const rt_kernel_times *times);
 
+/* The same, or that its image was found on disk. */
+void opjit_fe_report_image(const fe_unit *unit, bool found, uint64_t bytes, const rt_kernel_times *times);
+/* Whatever the host's locale: names are part of images, which are the same everywhere. */
+char opjit_fe_lower_case(char c);
+
 /* OPJIT_DUMP (dump.c): what a compile writes into files for its reader. */
 enum { FE_DUMP_GRAPH = 1, FE_DUMP_IR = 2, FE_DUMP_IR_ALL = 4, FE_DUMP_LLVM = 8, FE_DUMP_ASM = 16, FE_DUMP_OBJ = 32 };
 typedef struct fe_dump {

@@ -22,12 +22,6 @@ void opjit_fe_unit_destroy(void *user)
     opjit_rt_core_release(core);
 }
 
-/* Whatever the host's locale: names are part of images, which are the same everywhere. */
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 /* "diagonal_matrix1_f32_09ab34cd": the same for the same key. */
 static void make_name(const fe_graph *graph, rt_hash key, char name[static FE_NAME_SIZE])
 {
@@ -37,7 +31,7 @@ static void make_name(const fe_graph *graph, rt_hash key, char name[static FE_NA
 
     _Static_assert(64 + 1 + 8 + 1 + 8 + 1 <= FE_NAME_SIZE, "types' short names have three letters");
     for (; used < 64 && graph->label[used] != '\0'; used++)
-        name[used] = lower(graph->label[used]);
+        name[used] = opjit_fe_lower_case(graph->label[used]);
     name[used++] = '_';
     memcpy(name + used, type, length);
     used += length;
@@ -55,8 +49,7 @@ static opjit_status name_nodes(fe_unit *unit, opjit_error *error)
     if (names == NULL)
         return opjit_rt_no_memory(error);
     for (uint32_t i = 0; i < graph->node_count; i++)
-        names[i] = graph->nodes[i].name[0] != '\0' ? graph->nodes[i].name
-                                                   : opjit_fe_operator_label(graph->nodes[i].op);
+        names[i] = graph->nodes[i].name[0] != '\0' ? graph->nodes[i].name : opjit_fe_operator_label(graph->nodes[i].op);
     unit->node_names = names;
     return OPJIT_OK;
 }
@@ -100,69 +93,6 @@ opjit_status opjit_fe_unit_new(opjit_context *context, const fe_subject *subject
     else
         *out = unit;
     return status;
-}
-
-/* --- events ------------------------------------------------------------------------------------------------------- */
-
-fe_label opjit_fe_label(const char *name, const fe_tensor *shape, const rt_target *target)
-{
-    fe_label label;
-    size_t used = 0;
-
-    while (name[used] != '\0' && used < 64) {
-        label.text[used] = lower(name[used]);
-        used++;
-    }
-    used += (size_t)snprintf(label.text + used, sizeof label.text - used, ",%s,",
-                             shape == NULL ? "u8" : opjit_rt_dtype_short(shape->dtype));
-    for (uint32_t i = 0; shape != NULL && i < shape->rank && used < sizeof label.text; i++)
-        used += (size_t)snprintf(label.text + used, sizeof label.text - used, "%s%u", i == 0 ? "" : "x",
-                                 (unsigned)shape->sizes[i]);
-    /* Of the target no more than its name: its tuning has commas, and is the same for all kernels of a context. */
-    if (used < sizeof label.text)
-        snprintf(label.text + used, sizeof label.text - used, ",%.*s", (int)strcspn(target->text, ",+"), target->text);
-    return label;
-}
-
-/* An event with what it says of the unit's kernel. */
-static opjit_event event_of(const fe_unit *unit, opjit_event_kind kind, opjit_event_subject subject)
-{
-    return (opjit_event){ .kind = kind,
-                          .subject = (uint32_t)subject,
-                          .level = unit->options.level,
-                          .compile_id = unit->compile_id,
-                          .key_hi = unit->key.hi,
-                          .key_lo = unit->key.lo,
-                          .name = unit->name,
-                          .target = unit->options.target->text };
-}
-
-static fe_label label_of(const fe_unit *unit)
-{
-    return opjit_fe_label(unit->graph.label, opjit_fe_graph_shape(&unit->graph), unit->options.target);
-}
-
-OUT_OF_LINE void opjit_fe_report_compile(const fe_unit *unit, opjit_event_subject subject, uint64_t bytes,
-                                         const rt_kernel_times *times)
-{
-    const char *const how = subject == OPJIT_EVENT_INTERPRETED         ? "interpreted"
-                            : subject == OPJIT_EVENT_ARTIFACT          ? "artifact"
-                            : unit->options.level == OPJIT_LEVEL_QUICK ? "quick"
-                                                                       : "peak";
-    opjit_event event;
-
-    if (!rt_wants_events(unit->core))
-        return;
-    event = event_of(unit, OPJIT_EVENT_COMPILE, subject);
-    event.nodes = unit->node_names;
-    event.node_count = unit->node_names == NULL ? 0 : unit->graph.node_count;
-    event.bytes = bytes;
-    event.total_ms = times->compile_ms;
-    event.lower_ms = times->lower_ms;
-    event.passes_ms = times->passes_ms;
-    event.codegen_ms = times->codegen_ms;
-    opjit_rt_event(unit->core, &event, "compile,%s,%s,lower=%.3f,passes=%.3f,codegen=%.3f,total=%.3f",
-                   label_of(unit).text, how, times->lower_ms, times->passes_ms, times->codegen_ms, times->compile_ms);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -303,16 +233,6 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
     return OPJIT_OK;
 }
 
-OUT_OF_LINE static void report_image(const fe_unit *unit, bool found, uint64_t bytes, const rt_kernel_times *times)
-{
-    if (!found) {
-        opjit_fe_report_compile(unit, OPJIT_EVENT_CODE, bytes, times);
-    } else if (rt_wants_events(unit->core)) {
-        const opjit_event event = event_of(unit, OPJIT_EVENT_HIT, OPJIT_EVENT_DISK_CACHE);
-        opjit_rt_event(unit->core, &event, "hit,%s,disk", label_of(unit).text);
-    }
-}
-
 /* The peak version has the key, so the name and the bytes, of a kernel that is compiled at that level. */
 static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
 {
@@ -340,7 +260,7 @@ static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
         bytes.failed ? opjit_rt_no_memory(error) : find_or_make_image(&peak, &key, NULL, image, &found, &times, error);
     opjit_rt_bytes_free(&bytes);
     if (status == OPJIT_OK)
-        report_image(&peak, found, image->size, &times);
+        opjit_fe_report_image(&peak, found, image->size, &times);
     return status;
 }
 
@@ -379,7 +299,7 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
     const size_t bytes = image.size;
     opjit_rt_bytes_free(&image);
     if (status == OPJIT_OK)
-        report_image(unit, hooks.from_disk, bytes, &times);
+        opjit_fe_report_image(unit, hooks.from_disk, bytes, &times);
     return status;
 }
 
