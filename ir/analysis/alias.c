@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alias.c - whether an output may be an input's memory: proven on the loops that will run.
+/* alias.c - whether an output may share an input's memory: proven on the loops that will run.
  *
- * Each load of the input has to come before the store that replaces what it reads.  Stages run one after the other.
- * Within a stage a load is good if its own block stores the output at its very address, in its statement or a later
- * one: outputs are stored once (V6), so that nothing else stores there.  Otherwise, for each store, its statement has
- * to stand before the store's where the two part, and the loops around both have to be told apart by the addresses:
- * where a load and a store meet, every such loop is in one and the same iteration.  Addresses are sums of digits then,
- * each of which outweighs all smaller ones and what the loops around only one of the two add. */
+ * Each load of the input must come before the store that replaces what it reads.  Stages run one after the other.
+ * Within a stage a load is safe if its own block stores the output at the same address, in the same statement or a
+ * later one: outputs are stored once (V6), so nothing else stores there.  Otherwise, for each store, the load's
+ * statement must come before the store's in the block where their paths part, and the addresses must tell the loops
+ * around both apart: where a load and a store meet, every such loop is in the same iteration.  Such addresses are
+ * sums of digits, each of which outweighs all smaller ones together with what the loops around only one of the two
+ * add. */
 #include "ir/passes/pass.h"
 
 #include <string.h>
@@ -250,8 +251,8 @@ static bool add_range(ir_interval *sum, ir_interval x, int64_t factor)
            checked_addi(sum->lo, a < b ? a : b, &sum->lo) && checked_addi(sum->hi, a < b ? b : a, &sum->hi);
 }
 
-/* Takes the terms that the address shares with `other` and that the common loops alone decide out of *form, into
- * digits where that is not NULL; the others' range is added to *rest. */
+/* Moves the terms that both addresses contain and that the common loops alone decide from *form to digits, unless
+ * that is NULL; adds the range of the others to *rest. */
 static bool part(const meeting *m, const ir_affine *form, const ir_affine *other, ir_affine *digits, ir_interval *rest)
 {
     const ir_func *f = m->a->f;
@@ -346,7 +347,7 @@ static bool is_own(const ir_accesses *a, const site *load, const site *store)
 
 /* --- schedules ---------------------------------------------------------------------------------------------------- */
 
-/* On a grid: whether one thread does both, or the team's threads meet between them. */
+/* On a GPU: whether one thread does both, or the team's threads synchronise between them. */
 static bool are_in_order(const meeting *m)
 {
     const ir_func *f = m->a->f;
@@ -361,8 +362,8 @@ static bool are_in_order(const meeting *m)
     return false;
 }
 
-/* Whether a loop stores what it does not own, or around the caches, in a stage in which or behind which the input is
- * read: elements of other loops again, though the input may be what they are computed of. */
+/* Whether a loop stores elements of other loops again, or stores around the caches, in a stage in or after which the
+ * input is read: these elements may be computed from the input. */
 static bool stores_again(const ir_accesses *a, const site *load, const site *store)
 {
     const ir_func *f = a->f;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis.h - what is known of index expressions without running them: the one implementation of each kind of
+/* analysis.h - what is known of index expressions without running them: the only implementation of each kind of
  * reasoning, for passes, the verifier and code generation.
  *
- * Everything here takes a function as it is and an expression of it; nothing recurses without a bound, nothing fails
- * for lack of memory.  Only opjit_ir_affine_build and opjit_ir_linear append nodes.  An answer is exact or it is "not
- * known": false, 1, or the ends of int64.  A let stands for its value, which may be evaluated earlier than where it is
- * read; so an answer about an expression that loads memory holds where its lets are evaluated. */
+ * Everything here takes a function and one of its expressions; nothing recurses without a bound, and nothing fails
+ * for lack of memory.  Only opjit_ir_affine_build and opjit_ir_linear append nodes.  An answer is exact, or it is
+ * "not known": false, 1, or the ends of int64.  A let stands for its value, which may be evaluated earlier than
+ * where it is read; so an answer about an expression that loads memory holds where its lets are evaluated. */
 #ifndef OPJIT_IR_ANALYSIS_ANALYSIS_H
 #define OPJIT_IR_ANALYSIS_ANALYSIS_H
 
@@ -88,7 +88,7 @@ bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let); /* whether
  * accumulators, may. */
 bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var);
 
-/* A variable, and what depends on it as the one who asks knows that: code generation has noted it by node. */
+/* A variable, and what depends on it: as opjit_ir_varies finds, or as code generation has noted by node. */
 typedef struct ir_moving {
     const ir_func *f;
     ir_ref var;
@@ -107,8 +107,8 @@ typedef struct ir_linear {
     ir_ref rest;
 } ir_linear;
 bool opjit_ir_linear(ir_func *f, ir_ref expr, ir_ref var, ir_linear *out); /* false: not of that form; appends nodes */
-/* Elements that a load or store moves by when var moves by one (false: not by a constant), and whether an expression is
- * factor * var + rest: both by what reads var itself, for a loop in which no let of an index stands. */
+/* Elements that a load or store moves by when var moves by one (false: not by a constant), and whether an expression
+ * is factor * var + rest.  Both look only at what reads var itself: for loops without lets of indices. */
 bool opjit_ir_step(const ir_func *f, ir_ref access, ir_ref var, int64_t *out);
 bool opjit_ir_is_affine(const ir_func *f, ir_ref index_expr, ir_ref var);
 
@@ -118,8 +118,8 @@ typedef struct ir_digit {
 } ir_digit;
 bool opjit_ir_digit(const ir_func *f, ir_ref expr, ir_ref var, ir_digit *out); /* false: not of that form */
 
-/* A sum of whole * (var / divisor), rest * (var % divisor) and what does not vary: elements that take turns in a few
- * rows. */
+/* A sum of whole * (var / divisor), rest * (var % divisor) and terms that do not vary: elements that alternate
+ * between a few rows. */
 typedef struct ir_turns {
     int64_t divisor /* 0: none yet */, whole, rest;
 } ir_turns;

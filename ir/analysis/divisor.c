@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* divisor.c - powers of two that divide index expressions: remainders of loops that can't be are left out. */
+/* divisor.c - powers of two that divide index expressions: a loop whose count is known to be a multiple has no
+ * remainder. */
 #include "ir/core/internal.h"
 
 #define DIVISOR_MAX ((uint64_t)1 << 62)

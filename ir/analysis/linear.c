@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear.c - index expressions as sums: one walk over the terms, and what is asked of it: constant + sum of
- * factor * atom, factor * var + rest, elements that an access moves by.  Everything is checked: a form that would
- * overflow is refused, and the caller leaves the expression alone. */
+/* linear.c - index expressions as sums: one walk over the terms, and three questions that it answers: constant + sum
+ * of factor * atom, factor * var + rest, elements that an access moves by.  All arithmetic is checked: a form that
+ * would overflow is refused, and the caller leaves the expression as it is. */
 #include "ir/core/internal.h"
 
 enum { MOST_OPENED = 4096, VARIES_BUDGET = 4096 };

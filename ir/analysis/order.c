@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order.c - which of two index expressions is less, and by how much: by cancelling equal terms, by intervals, and by
  * the shape of bounds: chains of clamp, imin and imax through lets, as split and schedule make them.  Lets are
- * compared as names before they are looked into, so that a long chain of bounds is as easy as a short one; what needs
- * sums to cancel on the way is prove.c's work. */
+ * compared as names before their values are, so a long chain of bounds costs no more than a short one.  Bounds in
+ * which sums have to cancel on the way are left to prove.c. */
 #include "ir/analysis/proof.h"
 
 enum { ORDER_DEPTH = 12, ORDER_BUDGET = 256 };

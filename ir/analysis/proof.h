@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proof.h - what the files of the analyses share with each other and with nobody else: a walk that remembers
- * intervals. */
+/* proof.h - shared by the files of this folder only: a walk that remembers intervals. */
 #ifndef OPJIT_IR_ANALYSIS_PROOF_H
 #define OPJIT_IR_ANALYSIS_PROOF_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove.c - proofs of a <= b + slack, and conditions that they decide.
+/* prove.c - proves a <= b + slack, and decides conditions.
  *
- * a - b - slack is a sum whose equal terms cancel.  It is at most 0 where its interval says so, or where it still is
- * with a term replaced by a bound of it: an end of its loop, or what a clamp, choice or rounding is made of. */
+ * a - b - slack is a sum whose equal terms cancel.  It is at most 0 if its interval says so, or if it still is after
+ * a term is replaced by a bound of it: an end of its loop, or an operand of a clamp, choice or rounding. */
 #include "ir/analysis/proof.h"
 
 enum { SUMS = 128 /* looked at in a proof */, DEPTH = 6 /* terms replaced one after the other */ };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* span.c - the most that one bound of a loop can be above the other: by intervals, and by what clamps, choices and
- * roundings are made of.  A number where order.c gives an answer. */
+/* span.c - by how much one bound of a loop can exceed the other, at most: by intervals, and by the operands of
+ * clamps, choices and roundings.  The answer is a number; that of order.c is yes or unknown. */
 #include "ir/analysis/proof.h"
 
 enum { SPAN_DEPTH = 4 }; /* how deep bounds are looked into; spans branch */
@@ -109,7 +109,7 @@ static bool span(const ir_func *f, ir_ref lo, ir_ref hi, uint32_t depth, int64_t
     }
     if (depth == 0)
         return known;
-    /* What stands below rounding and constants may be a choice that says more. */
+    /* The operand of a rounding or of a sum with a constant may be a choice that says more. */
     if ((ir_at(f, base_lo)->op != ir_at(f, lo)->op || ir_at(f, base_hi)->op != ir_at(f, hi)->op) &&
         span(f, base_lo, base_hi, depth - 1, &d) && checked_subi(d, slack_lo, &d) && checked_addi(d, slack_hi, &d) &&
         (!known || d < *out)) {

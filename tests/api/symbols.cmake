@@ -6,7 +6,7 @@
 # The rest  are shared libraries: they export what the headers declare and nothing else, and do not need LLVM.
 cmake_minimum_required(VERSION 3.25)
 
-# --- names: a static library has no namespace but its prefix --------------------------------------------------------------
+# --- names: a static library has no namespace except its prefix --------------------------------------------------------------
 foreach(archive IN LISTS ARCHIVES)
     execute_process(COMMAND ${NM} -g --defined-only ${archive} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     string(REGEX MATCHALL "[0-9a-f]+ [A-Z] [^\n]+" lines "${text}")

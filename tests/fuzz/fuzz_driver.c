@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     printf("OPJIT_SEED=%lu OPJIT_FUZZ_ROUNDS=%lu\n", (unsigned long)d.random, d.rounds);
     fflush(stdout);
     if (d.random == 0)
-        d.random = 1;   /* 0 has no successor but itself */
+        d.random = 1;   /* 0 is its own successor */
     for (int i = 1; i < argc; i++) {
         struct stat info;
         if (stat(argv[i], &info) == 0 && S_ISDIR(info.st_mode))

@@ -261,7 +261,7 @@ START_TEST(fields_that_do_not_fit_are_refused)
             expect_refused(context, &c, "Tensor.DimensionCount");
         }
         make_valid(&c, test_operators[_i], test_types[k], 3);
-        /* OutputTensor is the first field of all but DIAGONAL_MATRIX1. */
+        /* OutputTensor is the first field of all except DIAGONAL_MATRIX1. */
         if (c.op.Type == DML_OPERATOR_DIAGONAL_MATRIX1)
             c.desc.diagonal_matrix1.OutputTensor = NULL;
         else

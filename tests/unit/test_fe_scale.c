@@ -95,7 +95,7 @@ START_TEST(a_thousand_stages)
 {
     const cost all = run((scale_shape)_i, LARGE);
 
-    ck_assert_msg(all.peak / LARGE <= STAGE_BYTES, "%s: %zu bytes a stage", scale_names[_i], all.peak / LARGE);
+    ck_assert_msg(all.peak / LARGE <= STAGE_BYTES, "%s: %zu bytes per stage", scale_names[_i], all.peak / LARGE);
 }
 END_TEST
 

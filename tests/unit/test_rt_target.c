@@ -171,7 +171,7 @@ START_TEST(every_feature)
         if (f < RT_FEATURE_COUNT && !is_of(arch, f))
             continue;
         int used = snprintf(text, sizeof text, "cpu:%s", rows[_i].name);
-        for (unsigned g = 0; g < RT_FEATURE_COUNT; g++) /* f == COUNT: all but popcnt, which keeps the level at 1 */
+        for (unsigned g = 0; g < RT_FEATURE_COUNT; g++) /* f == COUNT: all except popcnt, which keeps the level at 1 */
             if (is_of(arch, g) && (f == RT_FEATURE_COUNT ? g != RT_X86_POPCNT : g == f))
                 used += snprintf(text + used, sizeof text - (size_t)used, "+%s", opjit_rt_feature_name((rt_feature)g));
         snprintf(text + used, sizeof text - (size_t)used, ",tune=%s%s,l1=1099511627776,l2=1099511627776,l3=1099511627776",
