@@ -174,7 +174,7 @@ END_TEST
 START_TEST(outputs_that_are_copied)
 {
     const float in[6] = { 1, 2, 3, 4, 5, 6 }, constant = 7;
-    float out[5][6];
+    float out[6][6];
     opjit_context *context = make_context(NULL, 0);
     opjit_graph *g = make_graph(context);
     const opjit_tensor x = input(g, sizes_2_3), y = opjit_graph_negate(g, x);
@@ -183,21 +183,22 @@ START_TEST(outputs_that_are_copied)
     opjit_graph_output(g, NULL, opjit_graph_constant(g, F32, 1, (const uint32_t[]){ 1 }, &constant, 4, 0));
     opjit_graph_output(g, NULL, opjit_graph_reshape(g, y, 1, size_6));
     opjit_graph_output(g, NULL, y);
+    opjit_graph_output(g, "again", y);
     opjit_kernel *kernel = compile(g);
     opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
     ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
-    ck_assert_uint_eq(info.outputs, 5);
+    ck_assert_uint_eq(info.outputs, 6);
     ck_assert_uint_eq(info.buffers[2].rank, 2);
     ck_assert_uint_eq(info.buffers[2].sizes[0], 3);
     ck_assert_uint_eq(info.buffers[4].rank, 1);
-    opjit_binding bindings[6] = { { (void *)(uintptr_t)in, sizeof in } };
-    for (int i = 0; i < 5; i++)
+    opjit_binding bindings[7] = { { (void *)(uintptr_t)in, sizeof in } };
+    for (int i = 0; i < 6; i++)
         bindings[1 + i] = (opjit_binding){ out[i], sizeof out[i] };
-    const opjit_call call = { .struct_size = sizeof call, .binding_count = 6, .bindings = bindings };
+    const opjit_call call = { .struct_size = sizeof call, .binding_count = 7, .bindings = bindings };
     ck_assert_int_eq(opjit_kernel_call(kernel, &call, NULL), OPJIT_OK);
     ck_assert_mem_eq(out[0], in, sizeof in);
     ck_assert(out[1][0] == 1 && out[1][1] == 4 && out[1][5] == 6);
-    ck_assert(out[2][0] == 7 && out[3][5] == -6 && out[4][5] == -6);
+    ck_assert(out[2][0] == 7 && out[3][5] == -6 && out[4][5] == -6 && out[5][0] == -1);
     opjit_kernel_release(kernel);
     opjit_graph_destroy(g);
     opjit_context_destroy(context);
