@@ -264,6 +264,7 @@ typedef struct cg_func {
     opjit_error *error;
     LLVMContextRef llvm;
     LLVMModuleRef module;
+    LLVMValueRef (*op)(struct cg_func *f, ir_ref node); /* opjit_cg_op; through here, as operands of an op are emitted alike */
     LLVMBuilderRef b;     /* where code goes */
     LLVMBuilderRef entry; /* end of the entry block: allocas, base pointers, parameters */
     LLVMBasicBlockRef early; /* a block before what is emitted, where its scalars had better be; NULL: none */
@@ -414,6 +415,7 @@ LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRe
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node); /* vector where it varies, else scalar */
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes);
+LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node); /* ops.c: the node anew */
 bool opjit_cg_varies(const cg_func *f, ir_ref node); /* over the lanes of the current piece */
 /* index.c */
 LLVMValueRef opjit_cg_variable(cg_func *f, cg_loop *loop);
@@ -463,11 +465,8 @@ bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t a
 void opjit_cg_for(cg_func *f, ir_ref statement); /* loop.c */
 /* The body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-void opjit_cg_copy(cg_func *f, ir_ref body);     /* for the current offset */
 /* table.c: what the innermost loop's table has for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
-/* two_streams.c: copies at two fronts, a half at each, where f->fronts.distance is given. */
-void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies);
 /* transpose.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
 void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);

@@ -29,6 +29,9 @@ LLVMValueRef opjit_cg_base_pointer(cg_func *f, uint32_t tensor); /* of element 0
 /* Elements from one value of the variable to the next; false: not affine. */
 bool opjit_cg_growth(const cg_func *f, const cg_access *a, ir_ref var, int64_t *out);
 LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a); /* address of lane 0 */
+/* Element offset of lane 0, in i64; lane0: that of the vectorised variable in the copy. */
+LLVMValueRef opjit_cg_lane0_offset(cg_func *f, const cg_access *a, int64_t lane0);
+uint32_t opjit_cg_alignment(const cg_func *f, const cg_access *a); /* known, in bytes, of lane 0, at most a cache line */
 LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes,
                                    uint32_t align);
 /* Of i64, where NULL is 0. */

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.c - expressions: what is emitted once and remembered, what is emitted before a loop, and lazy selects.
- * Operations themselves are in arith.c and index.c. */
-#include "codegen/stores/plan.h"
+/* expr.c - expressions: what is emitted once and remembered, as a scalar or in lanes.  How an op is emitted is f->op's
+ * to know (ops.c), which comes back here for operands. */
+#include "codegen/cg.h"
 
 bool opjit_cg_varies(const cg_func *f, ir_ref node)
 {
     return f->lanes > 1 && (f->info[node].vary & f->info[f->loops[f->vec].var].vary) != 0;
 }
 
-/* --- operands ----------------------------------------------------------------------------------------------------- */
+LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
+{
+    LLVMValueRef v = opjit_cg_recall(f, CG_VALUE, node);
+    if (v)
+        return v;
+    if (ir_at(f->ir, node)->op == IR_VAR)
+        return f->op(f, node); /* another block may have to read it again */
+    LLVMBasicBlockRef here = opjit_cg_early_begin(f, opjit_cg_is_early(f, node));
+    v = f->op(f, node);
+    opjit_cg_early_end(f, here);
+    const cg_info *info = &f->info[node];
+    const bool brief = info->fresh || (f->mask && info->guarded);
+    opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->copy_scope, v);
+    return v;
+}
+
 
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes)
 {
@@ -24,257 +39,4 @@ LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes)
         opjit_cg_remember(f, CG_SPLAT, node, brief ? f->scope_count - 1 : f->copy_scope, wide);
     }
     return wide;
-}
-
-static LLVMValueRef emit_param(cg_func *f, ir_ref node)
-{
-    const uint32_t param = ir_at(f->ir, node)->ref;
-    if (!f->params[param]) {
-        const ir_type type = (ir_type)ir_at(f->ir, node)->type;
-        if (f->cpu->grid)
-            return f->params[param] = opjit_cg_grid_param(f, param - 1, type);
-        LLVMValueRef slot = opjit_cg_number(f, 64, 1, param - 1);
-        LLVMValueRef p = LLVMBuildGEP2(f->entry, f->type.i64, LLVMGetParam(f->fn, 1), &slot, 1, "");
-        f->params[param] = LLVMBuildLoad2(f->entry, opjit_cg_int(f, 8 * opjit_ir_type_size(type), 1), p, "");
-    }
-    return f->params[param];
-}
-
-/* A let's value is remembered under its statement. */
-static LLVMValueRef emit_get(cg_func *f, ir_ref node)
-{
-    const ir_ref owner = ir_at(f->ir, node)->ref;
-    if (ir_at(f->ir, owner)->op == IR_ACC)
-        return opjit_cg_acc_value(f, owner);
-    LLVMValueRef v = opjit_cg_recall(f, CG_VALUE, owner);
-    return v ? v : opjit_cg_emit(f, ir_operand(f->ir, owner, 0)); /* an index let that was not worth a place */
-}
-
-/* --- select ------------------------------------------------------------------------------------------------------- */
-
-/* An arm as lanes of `bits` (indices; 0: as it comes). */
-static LLVMValueRef emit_plain(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits)
-{
-    return bits ? opjit_cg_index_lanes(f, arm, bits, lanes) : opjit_cg_emit_lanes(f, arm, lanes);
-}
-
-/* An arm under its part of the mask; what is emitted there is good for nothing else. */
-static LLVMValueRef emit_arm(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits, LLVMValueRef where)
-{
-    LLVMValueRef outer = f->mask;
-    where = opjit_cg_splat(f, opjit_cg_narrow(f, where), f->lanes);
-    f->mask = outer ? LLVMBuildAnd(f->b, outer, where, "") : where;
-    opjit_cg_scope_push(f);
-    LLVMValueRef v = emit_plain(f, arm, lanes, bits);
-    opjit_cg_scope_pop(f);
-    f->mask = outer;
-    return v;
-}
-
-static LLVMValueRef emit_select(cg_func *f, ir_ref node)
-{
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
-    const uint32_t bits = lanes > 1 && ir_at(f->ir, node)->type == IR_INDEX ? opjit_cg_lane_bits(f, node) : 0;
-    const struct cg_plan *plan = f->loops[f->loop_count - 1].plan;
-    if (plan && node == plan->point)
-        return emit_plain(f, ir_operand(f->ir, node, 2), lanes, bits);
-    LLVMValueRef c = opjit_cg_emit(f, ir_operand(f->ir, node, 0)), arms[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        const ir_ref arm = ir_operand(f->ir, node, 1 + i);
-        arms[i] = !f->info[arm].guarded
-                      ? emit_plain(f, arm, lanes, bits)
-                      : emit_arm(f, arm, lanes, bits, i == 0 ? c : LLVMBuildNot(f->b, opjit_cg_narrow(f, c), ""));
-    }
-    return opjit_cg_choose(f, c, arms[0], arms[1]);
-}
-
-/* --- nodes -------------------------------------------------------------------------------------------------------- */
-
-static LLVMValueRef emit_arith(cg_func *f, ir_ref node)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
-    const bool simple = n->op == IR_ADD || n->op == IR_SUB || n->op == IR_MUL || n->op == IR_FMA;
-    LLVMValueRef a[3] = { simple && lanes > 1 ? opjit_cg_progression(f, node) : NULL };
-    if (a[0])
-        return a[0];
-    for (uint32_t i = 0; i < n->count && i < 3; i++)
-        a[i] = opjit_cg_emit_lanes(f, ir_operand(f->ir, node, i), lanes);
-    return opjit_cg_arith(f, (ir_op)n->op, (ir_type)n->type, a);
-}
-
-static LLVMValueRef emit_compare(cg_func *f, ir_ref node)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    const ir_ref a = ir_operand(f->ir, node, 0), b = ir_operand(f->ir, node, 1);
-    const ir_type type = (ir_type)ir_at(f->ir, a)->type;
-    if (type == IR_INDEX)
-        return opjit_cg_index_compare(f, node);
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
-    return opjit_cg_compare(f, (ir_op)n->op, type, opjit_cg_emit_lanes(f, a, lanes), opjit_cg_emit_lanes(f, b, lanes));
-}
-
-static LLVMValueRef emit_unary(cg_func *f, ir_ref node)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    const ir_ref x = ir_operand(f->ir, node, 0);
-    if (f->binade && opjit_cg_varies(f, node))
-        return opjit_cg_half_lanes(f, node);
-    LLVMValueRef v = opjit_cg_varies(f, node) ? opjit_cg_short_lanes(f, node) : NULL;
-    if (v)
-        return v;
-    v = opjit_cg_emit_lanes(f, x, opjit_cg_varies(f, node) ? f->lanes : 1);
-    return n->op == IR_BITS ? opjit_cg_as_bits(f, v)
-                            : opjit_cg_convert(f, (ir_type)ir_at(f->ir, x)->type, (ir_type)n->type, v);
-}
-
-static LLVMValueRef emit_node(cg_func *f, ir_ref node)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    switch ((ir_op)n->op) {
-    case IR_CONST:
-        return opjit_cg_number(f, n->type == IR_BOOL ? 1 : 8 * opjit_ir_type_size((ir_type)n->type), 1, n->imm);
-    case IR_PARAM: return emit_param(f, node);
-    case IR_GET: return emit_get(f, node);
-    case IR_LOAD: return opjit_cg_load(f, node);
-    case IR_HEAD: return opjit_cg_head(f, node);
-    case IR_VAR:
-    case IR_IADD:
-    case IR_ISUB:
-    case IR_IMUL:
-    case IR_IDIV:
-    case IR_IMOD:
-    case IR_IMIN:
-    case IR_IMAX:
-    case IR_CLAMP:
-    case IR_DOWN:
-    case IR_UP:
-    case IR_TO_INDEX: return opjit_cg_index(f, node);
-    case IR_ELEM: return opjit_cg_element(f, node);
-    case IR_ADD:
-    case IR_SUB:
-    case IR_MUL:
-    case IR_DIV:
-    case IR_REM:
-    case IR_MIN:
-    case IR_MAX:
-    case IR_NEG:
-    case IR_ABS:
-    case IR_SQRT:
-    case IR_FMA:
-    case IR_LDEXP:
-    case IR_FLOOR:
-    case IR_CEIL:
-    case IR_TRUNC:
-    case IR_RINT:
-    case IR_AND:
-    case IR_OR:
-    case IR_XOR:
-    case IR_NOT:
-    case IR_SHL:
-    case IR_SHR:
-    case IR_CTPOP:
-    case IR_IPOW:
-    case IR_SIN_FAR:
-    case IR_COS_FAR:
-    case IR_TAN_FAR: return emit_arith(f, node);
-    case IR_EQ:
-    case IR_NE:
-    case IR_LT:
-    case IR_LE: return emit_compare(f, node);
-    case IR_CAST:
-    case IR_BITS: return emit_unary(f, node);
-    case IR_SELECT: return emit_select(f, node);
-    case IR_EXP:
-    case IR_EXPM1:
-    case IR_LOG:
-    case IR_LOG1P:
-    case IR_SIN:
-    case IR_COS:
-    case IR_TAN:
-    case IR_ASIN:
-    case IR_ACOS:
-    case IR_ATAN:
-    case IR_SINH:
-    case IR_COSH:
-    case IR_TANH:
-    case IR_ASINH:
-    case IR_ACOSH:
-    case IR_ATANH:
-    case IR_ERF:
-    case IR_POW:
-    case IR_ATAN2:
-    case IR_OP_NONE:
-    case IR_DEF:
-    case IR_YIELD:
-    case IR_STAGE:
-    case IR_FOR:
-    case IR_LET:
-    case IR_ACC:
-    case IR_UPD:
-    case IR_STORE:
-    case IR_SYNC:
-    case IR_OP_COUNT: break; /* written as others by pass expand, or no expressions: the plan refuses them */
-    }
-    return LLVMGetPoison(f->type.i64);
-}
-
-LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
-{
-    LLVMValueRef v = opjit_cg_recall(f, CG_VALUE, node);
-    if (v)
-        return v;
-    if (ir_at(f->ir, node)->op == IR_VAR)
-        return emit_node(f, node); /* another block may have to read it again */
-    LLVMBasicBlockRef here = opjit_cg_early_begin(f, opjit_cg_is_early(f, node));
-    v = emit_node(f, node);
-    opjit_cg_early_end(f, here);
-    const cg_info *info = &f->info[node];
-    const bool brief = info->fresh || (f->mask && info->guarded);
-    opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->copy_scope, v);
-    return v;
-}
-
-/* --- what does not change in a loop ------------------------------------------------------------------------------- */
-
-static bool is_leaf(const ir_node *n)
-{
-    return n->op == IR_CONST || n->op == IR_VAR || n->op == IR_GET;
-}
-
-/* Before the loop, which may run no iteration: operations are total, but loads must be in bounds whatever happens. */
-static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, bool splat)
-{
-    const ir_node *n = ir_at(f->ir, node);
-    const cg_info *info = &f->info[node];
-    const uint32_t outside = f->turn.on ? f->turn.loop : loop; /* rows have values of their own */
-    if (info->inside >> outside == 0 && !info->fresh && !info->guarded) {
-        LLVMValueRef v = is_leaf(n) && !splat ? NULL : opjit_cg_emit(f, node);
-        if (v && splat && lanes > 1 && n->op != IR_CONST && n->type != IR_INDEX && n->type != IR_BOOL)
-            opjit_cg_emit_lanes(f, node, lanes);
-        return;
-    }
-    cg_entry *pointer = &f->cache[CG_POINTER][node];
-    if (pointer->scope == f->scopes[f->scope_count - 1])
-        return; /* seen in this walk */
-    *pointer = (cg_entry){ .scope = f->scopes[f->scope_count - 1] };
-    const bool varies = lanes > 1 && (info->vary >> loop & 1);
-    for (uint32_t i = 0; i < n->count; i++)
-        hoist_expr(f, ir_operand(f->ir, node, i), loop, lanes, varies);
-    if (n->op == IR_LOAD)
-        opjit_cg_hoist_pointer(f, node, loop);
-    if (n->op == IR_ELEM && varies)
-        opjit_cg_hoist_start(f, node, loop, lanes);
-}
-
-/* Pointers of the loop's own statements; from loops inside of it just values. */
-void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes)
-{
-    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
-        const ir_node *n = ir_at(f->ir, s);
-        for (uint32_t i = 0; i < n->count; i++)
-            hoist_expr(f, ir_operand(f->ir, s, i), loop, lanes, lanes > 1 && n->op == IR_STORE && i == 0);
-        if (n->op == IR_STORE)
-            opjit_cg_hoist_pointer(f, s, loop);
-    }
 }

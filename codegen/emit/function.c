@@ -164,6 +164,7 @@ opjit_status opjit_cg_prepare(cg_func *f)
     if (!allocate(f))
         return opjit_rt_no_memory(f->error);
     f->traits = opjit_cg_traits(f->target);
+    f->op = opjit_cg_op;
     TRY(opjit_cg_survey(f, stage));
     return opjit_cg_plan(f, stage);
 }

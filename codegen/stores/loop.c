@@ -2,93 +2,6 @@
 /* loop.c - a loop as its plan says: its bounds, what is computed before it, its cuts, and the body for a piece. */
 #include "codegen/stores/pieces.h"
 
-/* --- one piece ---------------------------------------------------------------------------------------------------- */
-
-void opjit_cg_copy(cg_func *f, ir_ref body)
-{
-    opjit_cg_scope_push(f);
-    f->copy_scope = f->scope_count - 1;
-    opjit_cg_block(f, body);
-    opjit_cg_scope_pop(f);
-}
-
-/* What follows is for the first lanes alone, as many as the vector `count` has in each lane. */
-static void begin_mask(cg_func *f, uint32_t lanes, LLVMValueRef count)
-{
-    f->mask = LLVMBuildICmp(f->b, LLVMIntULT, opjit_cg_iota(f, f->lane_bits, lanes, 0, 1), count, "");
-    f->tail = true;
-}
-
-static void end_mask(cg_func *f)
-{
-    f->mask = NULL;
-    f->tail = false;
-}
-
-void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
-{
-    cg_loop *loop = &f->loops[f->loop_count - 1];
-    const cg_plan *plan = loop->plan;
-    const uint32_t outer_lanes = f->lanes, outer_copies = f->copies, outer_vec = f->vec;
-    const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope, place_scope = f->place_scope;
-    f->lanes = lanes;
-    f->copies = copies + (f->rest > 0);
-    f->vec = f->loop_count - 1;
-    f->vectors = f->vectors || lanes > 1;
-    loop->iv = iv;
-    opjit_cg_scope_push(f);
-    f->loop_scope = f->place_scope = f->scope_count - 1;
-    if (plan->still == CG_IN_ROUNDS && copies > 1) {
-        f->copy_scope = f->loop_scope;
-        loop->scope = f->scopes[f->loop_scope];
-        opjit_cg_hoist(f, body, f->vec, lanes);
-    }
-    opjit_cg_scope_push(f);
-    f->copy_scope = f->scope_count - 1;
-    const bool one = !f->fronts.distance && !f->turn.on, computed = one && !plan->table;
-    const bool done =
-        lanes > 1 && copies > 1 && !f->mask && computed && opjit_cg_side_by_side(f, body, copies, plan->abreast);
-    opjit_cg_scope_pop(f);
-    if (f->turn.on)
-        opjit_cg_turn_copies(f, body, copies);
-    if (f->fronts.distance)
-        opjit_cg_front_round(f, body, copies);
-    for (uint32_t u = 0; u < copies && one && !done; u++) {
-        loop->offset = (int64_t)u * lanes * loop->threads * loop->step;
-        opjit_cg_copy(f, body);
-    }
-    if (f->rest > 0) {
-        loop->offset = (int64_t)copies * lanes * loop->step;
-        begin_mask(f, lanes, opjit_cg_number(f, f->lane_bits, lanes, (uint64_t)f->rest));
-        opjit_cg_copy(f, body);
-        end_mask(f);
-    }
-    opjit_cg_scope_pop(f);
-    loop->offset = 0;
-    f->lanes = outer_lanes;
-    f->copies = outer_copies;
-    f->vec = outer_vec;
-    f->copy_scope = copy_scope;
-    f->loop_scope = loop_scope;
-    f->place_scope = place_scope;
-}
-
-void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
-{
-    cg_func *f = p->f;
-    const ir_ref body = p->plan->is.body;
-    if (p->plan->is.rows && copies > 1) {
-        opjit_cg_turn_rows(f, body, copies, iv);
-        return;
-    }
-    const bool holds = lanes == 1 && copies > 1 && opjit_cg_can_hold_one(f, body);
-    if (holds)
-        opjit_cg_hold_load(f, body);
-    opjit_cg_copies(f, body, lanes, copies, iv);
-    if (holds)
-        opjit_cg_hold_store(f, body);
-}
-
 /* --- whole vectors ------------------------------------------------------------------------------------------------ */
 
 static void put_round(const cg_pieces *p, const cg_cut *cut, LLVMValueRef iv)
@@ -185,9 +98,9 @@ static void emit_masked(const cg_pieces *p, const cg_cut *cut, const cg_range *r
 {
     cg_func *f = p->f;
     LLVMBasicBlockRef after = unless_done(f, cut, r);
-    begin_mask(f, cut->lanes, opjit_cg_splat(f, opjit_cg_resize(f, r->count, f->lane_bits, false), cut->lanes));
+    opjit_cg_mask_begin(f, cut->lanes, opjit_cg_splat(f, opjit_cg_resize(f, r->count, f->lane_bits, false), cut->lanes));
     opjit_cg_piece(p, cut->lanes, 1, r->pos);
-    end_mask(f);
+    opjit_cg_mask_end(f);
     if (after)
         opjit_cg_if_end(f, after);
 }

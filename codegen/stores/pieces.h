@@ -34,9 +34,14 @@ static inline LLVMValueRef cg_advance(const cg_pieces *p, LLVMValueRef pos, LLVM
     return opjit_cg_add(p->f, pos, by);
 }
 
-/* --- loop.c ------------------------------------------------------------------------------------------------------- */
+/* --- copies.c ----------------------------------------------------------------------------------------------------- */
 /* The body for lanes x copies iterations from iv on. */
 void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
+/* What follows is for the first lanes alone, as many as the vector `count` has in each lane. */
+void opjit_cg_mask_begin(cg_func *f, uint32_t lanes, LLVMValueRef count);
+void opjit_cg_mask_end(cg_func *f);
+
+/* --- loop.c ------------------------------------------------------------------------------------------------------- */
 /* One cut; what is left stays in *r. */
 void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r);
 void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r); /* all of the plan's */

@@ -170,7 +170,7 @@ void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv)
     f->turn = (cg_turn){ .loop = f->loop_count - 1, .rows = rows, .lets = body };
     emit_lets(f);
     f->turn.on = !f->failed;
-    opjit_cg_for(f, inner);
+    opjit_cg_block(f, inner);
     f->turn.on = false;
     opjit_cg_scope_pop(f);
     f->lanes = outer_lanes;

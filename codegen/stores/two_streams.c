@@ -65,48 +65,6 @@ cg_two_rows opjit_cg_find_two_rows(const cg_func *f, const cg_facts *is)
 
 /* --- rounds ------------------------------------------------------------------------------------------------------- */
 
-/* What is remembered at one front is of no use at the other. */
-static bool second_memory(cg_func *f)
-{
-    for (uint32_t i = 0; i < CG_SLOTS; i++) {
-        if (!f->fronts.cache[i])
-            f->fronts.cache[i] = ARENA_ARRAY(f->arena, cg_entry, f->ir->node_count);
-        if (!f->fronts.cache[i])
-            return false;
-        memcpy(f->fronts.cache[i], f->cache[i], f->ir->node_count * sizeof(cg_entry));
-    }
-    return true;
-}
-
-static void swap_fronts(cg_func *f)
-{
-    cg_loop *loop = &f->loops[f->loop_count - 1];
-    LLVMValueRef iv = loop->iv;
-    cg_entry *cache[CG_SLOTS];
-    loop->iv = f->fronts.iv;
-    f->fronts.iv = iv;
-    memcpy(cache, f->cache, sizeof(cache));
-    memcpy(f->cache, f->fronts.cache, sizeof(cache));
-    memcpy(f->own, f->cache, sizeof(cache));
-    memcpy(f->fronts.cache, cache, sizeof(cache));
-}
-
-void opjit_cg_front_round(cg_func *f, ir_ref body, uint32_t copies)
-{
-    cg_loop *loop = &f->loops[f->loop_count - 1];
-    if (!second_memory(f)) {
-        f->failed = true;
-        return;
-    }
-    f->fronts.iv = opjit_cg_add(f, loop->iv, f->fronts.distance);
-    for (uint32_t u = 0; u < copies; u++) {
-        loop->offset = (int64_t)(u / (2 * CG_STREAM_GROUP) * CG_STREAM_GROUP + u % CG_STREAM_GROUP) * f->lanes;
-        opjit_cg_copy(f, body);
-        if (u % CG_STREAM_GROUP == CG_STREAM_GROUP - 1)
-            swap_fronts(f);
-    }
-}
-
 void opjit_cg_put_streams(const cg_pieces *p, uint32_t copies, int64_t min, int64_t max, cg_range *r)
 {
     cg_func *f = p->f;

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flow.c - the basic blocks of loops and conditions, and what had better be computed in an earlier one. */
+#include "codegen/cg.h"
+
+/* --- early -------------------------------------------------------------------------------------------------------- */
+
+LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(f->b);
+    if (!allowed || !f->early || here == f->early)
+        return NULL;
+    LLVMPositionBuilderBefore(f->b, LLVMGetBasicBlockTerminator(f->early));
+    return here;
+}
+
+void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here)
+{
+    if (here)
+        LLVMPositionBuilderAtEnd(f->b, here);
+}
+
+LLVMBasicBlockRef opjit_cg_early_here(cg_func *f)
+{
+    LLVMBasicBlockRef outer = f->early;
+    f->early = LLVMGetInsertBlock(f->b);
+    opjit_cg_next_block(f);
+    return outer;
+}
+
+bool opjit_cg_is_early(const cg_func *f, ir_ref node)
+{
+    const cg_info *info = &f->info[node];
+    return ir_at(f->ir, node)->type == IR_INDEX && info->inside >> 1 == 0 && !info->loads;
+}
+
+/* --- control flow ------------------------------------------------------------------------------------------------- */
+
+/* On to the first round; where is a block before it that the variable's first value is stored at the end of, if it is
+ * in memory. */
+static LLVMValueRef begin_rounds(cg_func *f, cg_count *c, LLVMBasicBlockRef where, LLVMValueRef lo, LLVMValueRef guard)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
+    f->rounds = true;
+    c->body = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    c->after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    c->slot = where ? opjit_cg_alloca(f, f->type.i64) : NULL;
+    if (guard)
+        LLVMBuildCondBr(f->b, guard, c->body, c->after);
+    else
+        LLVMBuildBr(f->b, c->body);
+    if (where) {
+        LLVMPositionBuilderBefore(f->b, LLVMGetBasicBlockTerminator(where));
+        LLVMBuildStore(f->b, lo, c->slot);
+    }
+    LLVMPositionBuilderAtEnd(f->b, c->body);
+    if (where)
+        return c->iv = LLVMBuildLoad2(f->b, f->type.i64, c->slot, "");
+    c->iv = LLVMBuildPhi(f->b, f->type.i64, "");
+    LLVMAddIncoming(c->iv, &lo, &before, 1);
+    return c->iv;
+}
+
+LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValueRef lo, LLVMValueRef guard)
+{
+    c->early = false;
+    return begin_rounds(f, c, blocks && !f->peak ? LLVMGetInsertBlock(f->b) : NULL, lo, guard);
+}
+
+LLVMValueRef opjit_cg_count_begin_early(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard)
+{
+    c->early = true;
+    return begin_rounds(f, c, f->early, lo, guard);
+}
+
+/* The variable's next value, stored where it has memory. */
+static LLVMValueRef next_round(cg_func *f, const cg_count *c, int64_t step)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(f->b);
+    LLVMValueRef iv = c->slot && here != c->body ? LLVMBuildLoad2(f->b, f->type.i64, c->slot, "") : c->iv;
+    LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_opaque(f, iv), opjit_cg_number(f, 64, 1, (uint64_t)step), "");
+    if (c->slot)
+        LLVMBuildStore(f->b, next, c->slot);
+    else
+        LLVMAddIncoming(c->iv, &next, &here, 1);
+    return next;
+}
+
+void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi)
+{
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b), again = c->body;
+    LLVMValueRef next;
+    if (c->early) {
+        LLVMValueRef iv = latch != c->body ? LLVMBuildLoad2(f->b, f->type.i64, c->slot, "") : c->iv;
+        next = LLVMBuildAdd(f->b, iv, opjit_cg_number(f, 64, 1, (uint64_t)step), "");
+        again = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    } else {
+        next = next_round(f, c, step);
+    }
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, hi, ""), again, c->after);
+    if (c->early) {
+        LLVMPositionBuilderAtEnd(f->b, again);
+        next_round(f, c, step);
+        LLVMBuildBr(f->b, c->body);
+    }
+    LLVMMoveBasicBlockAfter(c->after, LLVMGetInsertBlock(f->b));
+    LLVMPositionBuilderAtEnd(f->b, c->after);
+}
+
+LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition)
+{
+    LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBuildCondBr(f->b, condition, then, after);
+    LLVMPositionBuilderAtEnd(f->b, then);
+    return after;
+}
+
+void opjit_cg_if_leave(cg_func *f, LLVMBasicBlockRef otherwise, LLVMBasicBlockRef end)
+{
+    LLVMBuildBr(f->b, end);
+    LLVMMoveBasicBlockAfter(otherwise, LLVMGetInsertBlock(f->b));
+    LLVMPositionBuilderAtEnd(f->b, otherwise);
+}
+
+void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after)
+{
+    opjit_cg_if_leave(f, after, after);
+}
+
+void opjit_cg_next_block(cg_func *f)
+{
+    LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    opjit_cg_if_end(f, next);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hoist.c - what does not change in a loop, before it. */
+#include "codegen/cg.h"
+
+static bool is_leaf(const ir_node *n)
+{
+    return n->op == IR_CONST || n->op == IR_VAR || n->op == IR_GET;
+}
+
+/* Before the loop, which may run no iteration: operations are total, but loads must be in bounds whatever happens. */
+static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, bool splat)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    const cg_info *info = &f->info[node];
+    const uint32_t outside = f->turn.on ? f->turn.loop : loop; /* rows have values of their own */
+    if (info->inside >> outside == 0 && !info->fresh && !info->guarded) {
+        LLVMValueRef v = is_leaf(n) && !splat ? NULL : opjit_cg_emit(f, node);
+        if (v && splat && lanes > 1 && n->op != IR_CONST && n->type != IR_INDEX && n->type != IR_BOOL)
+            opjit_cg_emit_lanes(f, node, lanes);
+        return;
+    }
+    cg_entry *pointer = &f->cache[CG_POINTER][node];
+    if (pointer->scope == f->scopes[f->scope_count - 1])
+        return; /* seen in this walk */
+    *pointer = (cg_entry){ .scope = f->scopes[f->scope_count - 1] };
+    const bool varies = lanes > 1 && (info->vary >> loop & 1);
+    for (uint32_t i = 0; i < n->count; i++)
+        hoist_expr(f, ir_operand(f->ir, node, i), loop, lanes, varies);
+    if (n->op == IR_LOAD)
+        opjit_cg_hoist_pointer(f, node, loop);
+    if (n->op == IR_ELEM && varies)
+        opjit_cg_hoist_start(f, node, loop, lanes);
+}
+
+/* Pointers of the loop's own statements; from loops inside of it just values. */
+void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
+        const ir_node *n = ir_at(f->ir, s);
+        for (uint32_t i = 0; i < n->count; i++)
+            hoist_expr(f, ir_operand(f->ir, s, i), loop, lanes, lanes > 1 && n->op == IR_STORE && i == 0);
+        if (n->op == IR_STORE)
+            opjit_cg_hoist_pointer(f, s, loop);
+    }
+}
