@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cg.h - what the files of codegen share: the state of one function in the making, and the helpers that emit into it.
- * Not for anybody else: the door is codegen.h.
+/* cg.h - what the files of codegen share: the state of one function in the making, and the helpers that emit into
+ * it. Not for anybody else: the door is codegen.h.
  *
- * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; strategies.c chooses
- * how each loop is done (plan.h); loop.c emits a loop as its plan says, and the body once a piece; stmt.c, expr.c,
- * index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one operation on values
- * into instructions.  After the survey nothing fails.
+ * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; strategies.c
+ * chooses how each loop is done (plan.h); loop.c emits a loop as its plan says, and the body once a piece; stmt.c,
+ * expr.c, index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one
+ * operation on values into instructions.  After the survey nothing fails.
  *
- * Values.  Expressions that depend on the vectorised loop are vectors, all others scalars, splatted where they meet.
- * Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so that
- * nothing touches a NaN.  f16 is always an i16.  bool is i1, or in vectors an integer that is all ones or 0
+ * Values.  Expressions that depend on the vectorised loop are vectors, all others scalars, splatted where they
+ * meet. Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers,
+ * so that nothing touches a NaN.  f16 is always an i16.  bool is i1, or in vectors an integer that is all ones or 0
  * (mask.c).  index is i64, or in vectors any integer type that holds its interval. */
 #ifndef OPJIT_CODEGEN_CG_H
 #define OPJIT_CODEGEN_CG_H
@@ -22,6 +22,7 @@
 #include "codegen/codegen.h"
 #include "codegen/llvm_compat.h"
 #include "codegen/object/link.h"
+#include "codegen/targets/target.h"
 #include "ir/analysis/analysis.h"
 
 enum {
@@ -41,87 +42,6 @@ enum {
     CG_MAX_GUARDS = 64,   /* nesting of selects around loads that are in bounds only there */
     CG_MAX_GUARDED = 4096 /* nodes under them, counted as a tree: each is emitted where it stands */
 };
-
-/* --- targets ------------------------------------------------------------------------------------------------------ */
-/* How an operation on a type is made on a target. */
-typedef enum cg_way {
-    CG_REFUSED = 0, /* not at all */
-    CG_NATIVE,      /* LLVM has instructions for it */
-    CG_EXPANDED,    /* our own instruction sequence, on vectors too */
-    CG_CALLED       /* lane by lane, by a function of ours that stands in the same module */
-} cg_way;
-
-/* A row of the table of what targets can do: op x type x features.  Types are those of the result, of operand 0 for
- * comparisons and TO_INDEX, of the conversion's target for CAST and ELEM. */
-typedef struct cg_legal {
-    ir_op op;
-    uint32_t types;    /* CG_F16 | ... */
-    uint64_t features; /* all of them: with, else without */
-    cg_way with, without;
-} cg_legal;
-
-enum {
-    CG_F16 = 1u << IR_F16,
-    CG_F32 = 1u << IR_F32,
-    CG_F64 = 1u << IR_F64,
-    CG_FLOATS = CG_F16 | CG_F32 | CG_F64,
-    CG_INTS = 1u << IR_I8 | 1u << IR_I16 | 1u << IR_I32 | 1u << IR_I64 | 1u << IR_U8 | 1u << IR_U16 | 1u << IR_U32 |
-              1u << IR_U64,
-    CG_BOOL = 1u << IR_BOOL,
-    CG_INDEX = 1u << IR_INDEX,
-    CG_ELEMENTS = CG_FLOATS | CG_INTS,
-    CG_ALL = CG_ELEMENTS | CG_BOOL | CG_INDEX
-};
-#define CG_NEEDS(feature) ((uint64_t)1 << (feature))
-
-struct cg_func;
-
-/* What a GPU's threads are and do; all of it is emitted where the function's builder stands. */
-typedef struct cg_grid {
-    unsigned global, constant, shared;             /* address spaces; constant: of data in the module */
-    LLVMValueRef (*thread)(struct cg_func *f);     /* its number in its block, and its block's: i32 */
-    LLVMValueRef (*block)(struct cg_func *f);
-    /* v, an i32, as thread `lane` of the team has it */
-    LLVMValueRef (*from)(struct cg_func *f, LLVMValueRef v, LLVMValueRef lane);
-    void (*sync)(struct cg_func *f);               /* the team's threads */
-    /* makes fn one, of blocks of so many threads */
-    void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads);
-    /* What a driver loads, made of LLVM's object; NULL: a driver takes text. */
-    opjit_status (*pack)(const opjit_allocator *allocator, const uint8_t *object, size_t size, rt_bytes *out,
-                         opjit_error *error);
-} cg_grid;
-
-/* What differs between targets; the rest of codegen never asks which one it is. */
-typedef struct cg_target {
-    rt_arch arch;
-    const char *name; /* LLVM's name of the backend */
-    const char *triple;
-    /* What the target machine is made with, NULL: nothing; every function says more of itself. */
-    const char *machine_cpu, *machine_features, *abi;
-    void (*setup)(void); /* registers the backend; again is harmless */
-    /* CPU name for LLVM, which every function gets beside the features; NULL: machine_cpu. */
-    const char *(*cpu)(const rt_target *target);
-    /* Where LLVM takes them and the CPU from the machine, which is then one a level; NULL: machine_cpu, _features. */
-    const char *(*features)(const rt_target *target);
-    const cg_legal *legal; /* rows that come before those of legal.c; up to one of no types; NULL: none */
-    /* Whether it has masked vector loads and stores of lanes of that width; NULL: it has none. */
-    bool (*masked)(const rt_target *target, uint32_t bits);
-    bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
-    bool orders_zeros; /* its minimum and maximum know -0 from 0 */
-    /* LLVM's machine is good for one compile, and selects in its own way, at level none: what is made is another
-     * compiler's input.  Only one is at work at a time, and pack may ask for it to be done again. */
-    bool fresh;
-    const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
-    uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
-                                                      times 128 bits; NULL: there are none such */
-    const cg_grid *grid; /* NULL: a CPU */
-} cg_target;
-const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
-extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,
-    opjit_cg_target_amdgpu, opjit_cg_target_spirv;
-
-/* legal.c */
-cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);
 
 /* --- one function in the making ----------------------------------------------------------------------------------- */
 typedef struct cg_info {
@@ -264,7 +184,7 @@ typedef struct cg_func {
     opjit_error *error;
     LLVMContextRef llvm;
     LLVMModuleRef module;
-    LLVMValueRef (*op)(struct cg_func *f, ir_ref node); /* opjit_cg_op; through here, as operands of an op are emitted alike */
+    LLVMValueRef (*op)(struct cg_func *f, ir_ref node); /* opjit_cg_op, which opjit_cg_emit doesn't know */
     LLVMBuilderRef b;     /* where code goes */
     LLVMBuilderRef entry; /* end of the entry block: allocas, base pointers, parameters */
     LLVMBasicBlockRef early; /* a block before what is emitted, where its scalars had better be; NULL: none */
@@ -513,7 +433,7 @@ bool opjit_cg_is_early(const cg_func *f, ir_ref node);
 typedef struct cg_count {
     LLVMBasicBlockRef body, after;
     LLVMValueRef iv, slot; /* slot: the variable's memory, or NULL; iv is then its value in the first block */
-    bool early;            /* what it begins with is stored early, and what comes next only where there is a next round */
+    bool early;            /* what it begins with is stored early; what comes next, only where there is a next round */
 } cg_count;
 LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValueRef lo, LLVMValueRef guard);
 /* The same for a loop that mostly has one round: what its variable begins with is stored early. */
@@ -557,7 +477,8 @@ opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
 /* function.c: survey and plan of the stage of f->ir, in memory of the arena; emission's state is at its begin. */
 opjit_status opjit_cg_prepare(cg_func *f);
 opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
-/* single_stage.c: what a function's stages are taken from; and a stage as a function of its own, good until the next one. */
+/* single_stage.c: what a function's stages are taken from; and a stage as a function of its own, good until the next
+ * one. */
 opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
 opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
 uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage); /* nodes that it reaches */
@@ -566,75 +487,5 @@ bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor);
 const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
-
-/* equal_stages.c: the stages of a function's variants, those that are alike once. */
-typedef struct cg_made {
-    const void *text; /* all that its code depends on; NULL: none */
-    size_t size;
-    uint32_t stage;
-} cg_made;
-typedef struct cg_shared {
-    rt_arena *arena;
-    uint32_t *same, count; /* by stage, all variants in order: the first one that is alike, itself if none before is */
-    cg_made *made;         /* by hash */
-    uint32_t mask;         /* 0: there is one variant, whose stages are not compared */
-} cg_shared;
-bool opjit_cg_shared_init(cg_shared *s, rt_arena *arena, uint32_t stages, bool variants); /* false: no memory */
-/* Enters f's stage; *out_made: an equal one has been entered before. */
-opjit_status opjit_cg_share(cg_shared *s, const cg_func *f, bool *out_made);
-/* object_code.c: code and entries out of the object that has these stages. */
-opjit_status opjit_cg_code(const codegen_request *request, const cg_shared *stages, rt_arena *arena,
-                           const void *object, size_t size, codegen_result *out, opjit_error *error);
-
-/* entry.c: what objects have beside stages.  begin, then for each version its stages and version, then end. */
-typedef struct cg_entries {
-    LLVMValueRef packed, typed, runs; /* functions of one version */
-} cg_entries;
-typedef struct cg_kernel {
-    const codegen_kernel *request;
-    const char *name;
-    cg_entries *versions;
-    LLVMValueRef *constants;
-    LLVMTypeRef packed_type, typed_type, runs_type;
-} cg_kernel;
-opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, const char *name, cg_kernel *out);
-/* Its constant buffers as data of the module. */
-opjit_status opjit_cg_kernel_constants(cg_func *f, const codegen_kernel *request, const char *name, LLVMValueRef **out);
-opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t version);
-opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
-/* A library's registry with the distances to these symbols. */
-opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *registry, const char *const *kernels,
-                               uint32_t count);
-/* cpu_check.c: an internal function that says whether the machine it runs on has what target needs.  x86-64: int(void);
- * AArch64: int(uint64_t, const void *), with what a loader hands to a function that chooses; no others. */
-LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
-/* scalar.c: the functions made so far ("soft.", so that no kernel has their names) are this version's: another one has
- * other features. */
-void opjit_cg_soft_close(cg_func *f, const char *version);
-
-/* library.c: objects put together. */
-opjit_status opjit_cg_library(const codegen_library *request, rt_bytes *out, opjit_error *error);
-/* archive.c, shared_library.c: the two kinds of file, appended to *out. */
-typedef struct cg_archived {
-    const char *name; /* of the file, without ".o" */
-    const void *object;
-    size_t bytes;
-} cg_archived;
-opjit_status opjit_cg_archive(const cg_archived *members, uint32_t count, rt_bytes *out, opjit_error *error);
-opjit_status opjit_cg_shared(const codegen_library *request, rt_bytes *registry, rt_bytes *out, opjit_error *error);
-/* The object of a registry, whose entries' kernels are symbols of others; by entry. */
-opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
-                                      const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);
-
-/* llvm_state.c: LLVM's state of this thread.  A fresh machine is the caller's. */
-opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uint32_t level, LLVMTargetMachineRef *out,
-                              opjit_error *error);
-/* LLVM's emission; true: it failed. */
-bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
-                   char **text, LLVMMemoryBufferRef *out);
-/* explain.c: the plans of the request's first variant at that level, appended to *out. */
-opjit_status opjit_cg_explain(const codegen_request *request, uint32_t level, rt_bytes *out, opjit_error *error);
-opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out,
-                              opjit_error *error); /* module.c */
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_check.c - a function for objects that says whether the machine it runs on has a target's features.  It is plain code
- * of the first level, refers to nothing and writes nothing, so that it can choose between versions while a program is
- * being loaded.  x86-64 is asked itself; AArch64 tells only its operating system, which tells the loader, which hands
- * it to those that choose: a program that calls such kernels asks by the generated header. */
-#include "codegen/cg.h"
+/* cpu_check.c - a function for objects that says whether the machine it runs on has a target's features.  It is
+ * plain code of the first level, refers to nothing and writes nothing, so that it can choose between versions while
+ * a program is being loaded.  x86-64 is asked itself; AArch64 tells only its operating system, which tells the
+ * loader, which hands it to those that choose: a program that calls such kernels asks by the generated header. */
+#include "codegen/driver/driver.h"
 
 #include <llvm-c/Target.h>
 #include <stdio.h>

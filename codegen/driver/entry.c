@@ -7,7 +7,7 @@
  * and the constants that the kernel binds itself.  All is read-only and refers to itself by distances, so it needs no
  * relocation when it is loaded.  With several versions NAME and NAME_packed are indirect functions: the loader asks
  * once which version they are. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 #include <stdio.h>
 

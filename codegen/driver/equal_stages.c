@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* equal_stages.c - stages that several variants have alike become one function: a variant differs from the others in the
- * stages whose buffers share memory, which are few where there are many. */
-#include "codegen/cg.h"
+/* equal_stages.c - stages that several variants have alike become one function: a variant differs from the others
+ * in the stages whose buffers share memory, which are few where there are many. */
+#include "codegen/driver/driver.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c - what is chosen for the loops of a function, as text (stores/plan_text.c): all that a compile does up to
  * where code is emitted, without LLVM. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 #include "codegen/stores/plan.h"
 
 #include <opjit/opjit.h>

@@ -3,7 +3,7 @@
  * target machine a level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU
  * and features themselves, so one machine serves all targets of its backend, but where LLVM reads the machine's.
  * A thread's machines go with the thread: one key of the process's few is taken for that. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 #include <opjit/opjit.h>
 
@@ -67,8 +67,8 @@ static LLVMTargetMachineRef make_machine(const kept *k, LLVMTargetRef target)
     return machine;
 }
 
-bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGenFileType type,
-                   char **text, LLVMMemoryBufferRef *out)
+bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module,
+                        LLVMCodeGenFileType type, char **text, LLVMMemoryBufferRef *out)
 {
     if (cpu->fresh)
         pthread_mutex_lock(&emission);

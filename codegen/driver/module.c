@@ -2,7 +2,7 @@
 /* module.c - one request, one module: its functions, the check of what was made, and its emission.  LLVM's errors
  * end here: whatever it says becomes a status and a line of text. */
 #define _POSIX_C_SOURCE 200809L
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 #include <opjit/opjit.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* object_code.c - the code of an object, and where in it each stage's function is. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 #include <elf.h>
 #include <limits.h>

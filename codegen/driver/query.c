@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* query.c - the one exported function and its table. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 #include <opjit/opjit.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* single_stage.c - a stage as a function of its own: the nodes and tensors that it reaches, and no others.  All that codegen
- * keeps by node and by tensor is then as large as the stage, however many other stages the function has. */
+/* single_stage.c - a stage as a function of its own: the nodes and tensors that it reaches, and no others.  All
+ * that codegen keeps by node and by tensor is then as large as the stage, however many other stages the function
+ * has. */
 #include "codegen/cg.h"
 
 /* --- the whole function ------------------------------------------------------------------------------------------- */

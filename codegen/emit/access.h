@@ -31,7 +31,8 @@ bool opjit_cg_growth(const cg_func *f, const cg_access *a, ir_ref var, int64_t *
 LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a); /* address of lane 0 */
 /* Element offset of lane 0, in i64; lane0: that of the vectorised variable in the copy. */
 LLVMValueRef opjit_cg_lane0_offset(cg_func *f, const cg_access *a, int64_t lane0);
-uint32_t opjit_cg_alignment(const cg_func *f, const cg_access *a); /* known, in bytes, of lane 0, at most a cache line */
+/* Known, in bytes, of lane 0, at most a cache line. */
+uint32_t opjit_cg_alignment(const cg_func *f, const cg_access *a);
 LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes,
                                    uint32_t align);
 /* Of i64, where NULL is 0. */

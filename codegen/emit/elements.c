@@ -44,9 +44,11 @@ static LLVMValueRef compare_iota(cg_func *f, ir_ref node, ir_ref affine, ir_ref 
     LLVMValueRef d = distance(f, affine, invariant);
     d = opjit_cg_sub(f, d, opjit_cg_like(f, d, offset));
     const ir_interval x = opjit_ir_interval(f->ir, affine), y = opjit_ir_interval(f->ir, invariant);
-    const bool fits = !f->tail && !f->shifted && opjit_cg_bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
+    const bool fits =
+        !f->tail && !f->shifted && opjit_cg_bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
     if (!fits)
-        d = opjit_cg_choice(f, false, opjit_cg_choice(f, true, d, opjit_cg_like(f, d, lo - 1)), opjit_cg_like(f, d, hi + 1));
+        d = opjit_cg_choice(f, false, opjit_cg_choice(f, true, d, opjit_cg_like(f, d, lo - 1)),
+                            opjit_cg_like(f, d, hi + 1));
     d = opjit_cg_splat(f, opjit_cg_resize(f, d, bits, true), f->lanes);
     LLVMValueRef l = opjit_cg_iota(f, bits, f->lanes, 0, step);
     return swapped ? opjit_cg_compare(f, op, IR_INDEX, d, l) : opjit_cg_compare(f, op, IR_INDEX, l, d);
@@ -191,6 +193,7 @@ LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node)
     uint64_t step;
     if (!opjit_cg_varies(f, node) || !element_step(f, node, &step))
         return NULL;
-    LLVMValueRef v = opjit_cg_lanes_after(f, node, 8 * opjit_ir_type_size((ir_type)ir_at(f->ir, node)->type), (int64_t)step);
+    LLVMValueRef v =
+        opjit_cg_lanes_after(f, node, 8 * opjit_ir_type_size((ir_type)ir_at(f->ir, node)->type), (int64_t)step);
     return v ? v : opjit_cg_lanes_from(f, node, element_base(f, node), (int64_t)step);
 }

@@ -24,7 +24,6 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
     return v;
 }
 
-
 LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes)
 {
     LLVMValueRef v = opjit_cg_emit(f, node);

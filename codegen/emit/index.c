@@ -28,7 +28,8 @@ static LLVMValueRef floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positi
         return quotient(f, x, k);
     if (positive)
         return LLVMBuildUDiv(f->b, x, opjit_cg_like(f, x, k), "");
-    LLVMValueRef q = LLVMBuildSDiv(f->b, x, opjit_cg_like(f, x, k), ""), r = LLVMBuildSRem(f->b, x, opjit_cg_like(f, x, k), "");
+    LLVMValueRef q = LLVMBuildSDiv(f->b, x, opjit_cg_like(f, x, k), ""),
+                 r = LLVMBuildSRem(f->b, x, opjit_cg_like(f, x, k), "");
     LLVMValueRef below = LLVMBuildICmp(f->b, LLVMIntSLT, r, opjit_cg_like(f, x, 0), "");
     return LLVMBuildAdd(f->b, q, LLVMBuildSExt(f->b, below, LLVMTypeOf(q), ""), "");
 }
@@ -54,7 +55,8 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
     const ir_interval i = opjit_ir_interval(f->ir, x_ref);
     uint32_t bits = 64;
     if (lanes > 1)
-        bits = cg_wider(cg_wider(opjit_cg_lane_bits(f, x_ref), opjit_cg_lane_bits(f, node)), opjit_cg_bits_for((ir_interval){ k, k }));
+        bits = cg_wider(cg_wider(opjit_cg_lane_bits(f, x_ref), opjit_cg_lane_bits(f, node)),
+                        opjit_cg_bits_for((ir_interval){ k, k }));
     else if (i.lo >= 0 && i.hi <= INT32_MAX && k <= INT32_MAX && !is_power_of_two((uint64_t)k))
         bits = 32; /* a 64-bit division takes twice as long */
     LLVMValueRef x = opjit_cg_index_lanes(f, x_ref, bits, lanes), v;
@@ -62,7 +64,8 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
         return opjit_cg_like(f, x, 0); /* as the interpreter; can't stand in a valid function */
     /* A sum that is too large loses only bits that the result doesn't have either. */
     if ((op == IR_DOWN || op == IR_UP) && is_power_of_two((uint64_t)k))
-        v = LLVMBuildAnd(f->b, op == IR_UP ? opjit_cg_add(f, x, opjit_cg_like(f, x, k - 1)) : x, opjit_cg_like(f, x, -k), "");
+        v = LLVMBuildAnd(f->b, op == IR_UP ? opjit_cg_add(f, x, opjit_cg_like(f, x, k - 1)) : x,
+                         opjit_cg_like(f, x, -k), "");
     else if (op == IR_DOWN)
         v = LLVMBuildSub(f->b, x, floor_mod(f, x, k, i.lo >= 0), "");
     else if (op == IR_UP)

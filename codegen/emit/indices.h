@@ -16,7 +16,7 @@ bool opjit_cg_lane_step(const cg_func *f, ir_ref node, int64_t *step, int64_t *o
 LLVMValueRef opjit_cg_var_value(cg_func *f, ir_ref var, bool with_offset); /* of the copy */
 
 /* --- lanes.c ------------------------------------------------------------------------------------------------------ */
-uint32_t opjit_cg_bits_for(ir_interval i); /* that hold it, 8 to 64 */
+uint32_t opjit_cg_bits_for(ir_interval i);                                /* that hold it, 8 to 64 */
 LLVMValueRef opjit_cg_like(cg_func *f, LLVMValueRef like, int64_t value); /* in as many lanes and bits */
 /* What copy `copy` of the loop's body has in its lanes: remembered, NULL: not. */
 int64_t opjit_cg_number_of_copy(const cg_func *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lanes.c - index expressions as vectors.  One that is affine in the vectorised variable is never computed lane by lane: it
- * is its value in lane 0, splatted, plus a constant vector, or what an earlier copy of the body has, plus a number. */
+/* lanes.c - index expressions as vectors.  One that is affine in the vectorised variable is never computed lane by
+ * lane: it is its value in lane 0, splatted, plus a constant vector, or what an earlier copy of the body has, plus
+ * a number. */
 #include "codegen/emit/indices.h"
 
 uint32_t opjit_cg_bits_for(ir_interval i)

@@ -113,7 +113,8 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
-    if (!f->loops[f->loop_count - 1].plan->prefetch || offset % LINE != 0 || f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
+    if (!f->loops[f->loop_count - 1].plan->prefetch || offset % LINE != 0 ||
+        f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
         f->ir->tensors[a->tensor].bytes < (f->streams ? CG_PREFETCH_STREAMED : CG_PREFETCH_REDUCED))
         return;
     LLVMValueRef ahead = opjit_cg_offset(f, f->type.i8, pointer, opjit_cg_number(f, 64, 1, CG_PREFETCH));
@@ -214,8 +215,8 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     const cg_access a = opjit_cg_access_of(f, statement);
     const cg_plan *plan = f->loops[f->loop_count - 1].plan;
     int64_t grow = 0;
-    LLVMValueRef value =
-        plan && plan->table ? opjit_cg_table_read(f, a.bits) : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
+    LLVMValueRef value = plan && plan->table ? opjit_cg_table_read(f, a.bits)
+                                             : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
     if (f->lanes == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
         LLVMBasicBlockRef after = opjit_cg_one_begin(f);
@@ -235,8 +236,8 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
         masked_store(f, value, opjit_cg_lane0(f, &a), a.bits / 8);
     } else if (affine && step == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
-        opjit_cg_store_vector(f, in_register(f, value), pointer, f->aligned ? f->lanes * a.bits / 8 : opjit_cg_alignment(f, &a),
-                              plan->is.nontemporal);
+        opjit_cg_store_vector(f, in_register(f, value), pointer,
+                              f->aligned ? f->lanes * a.bits / 8 : opjit_cg_alignment(f, &a), plan->is.nontemporal);
         opjit_cg_read_ahead(f, &a, pointer);
     } else if (affine && step == -1) {
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);

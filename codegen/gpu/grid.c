@@ -382,7 +382,8 @@ void opjit_cg_spread(cg_func *f, const cg_plan *plan)
     const spread s = {
         .f = f, .body = n->body, .hi = opjit_cg_emit(f, ir_operand(f->ir, loop, 1)), .updates = updates(f, n->body)
     };
-    f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = lo, .step = 1, .threads = f->launch.team, .plan = plan };
+    f->loops[f->loop_count++] =
+        (cg_loop){ .var = n->ref, .iv = lo, .step = 1, .threads = f->launch.team, .plan = plan };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, lanes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spirv_blocks.c - blocks of LLVM's SPIR-V get numbers of their own.  LLVM 22 keeps those of blocks in one table for the
- * process, by the address of a function that is freed after each compile: a later one at the same address gets numbers
- * that other values of its module have as well.  Where a number is a block's is known from where it stands, so all can
- * be told apart; but two blocks of one function with one number can't, and are to be made again somewhere else. */
+/* spirv_blocks.c - blocks of LLVM's SPIR-V get numbers of their own.  LLVM 22 keeps those of blocks in one table
+ * for the process, by the address of a function that is freed after each compile: a later one at the same address
+ * gets numbers that other values of its module have as well.  Where a number is a block's is known from where it
+ * stands, so all can be told apart; but two blocks of one function with one number can't, and are to be made again
+ * somewhere else. */
 #include "codegen/cg.h"
 
 #include "codegen/gpu/spirv_blocks.h"

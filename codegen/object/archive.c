@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* archive.c - objects as a static library, in the format of ar with GNU's index and long names.  No times, owners or
  * paths: the same objects make the same bytes. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* library.c - objects of kernels put together: one registry (name to kernel) for all of them, and a static or a
  * shared library around.  The registry's bytes are the same in both but for the distances to the kernels, which the
  * program's linker fills in for a static library and shared_library.c for a shared one. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /* shared_library.c - objects as a shared library (elf.h), with a registry of their kernels before the code.  Code and
  * constants stand as they do in an image.  It ends with a checksum of all of it: what opjit's own loader reads
  * instead of the ELF headers. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 #include "codegen/object/elf.h"
 
 #include <stdio.h>

@@ -6,12 +6,6 @@
 
 enum { SHORTEST = 128 /* bits of a vector */ };
 
-/* Those in memory: lanes 0 are one, taken in order without blocks; and one is what a thread of several has. */
-static uint32_t lanes_of(const ir_node *acc, const cg_acc *a)
-{
-    return acc->imm && !a->apart ? (uint32_t)acc->imm : 1;
-}
-
 /* Whether fast selection has no vectors of the steps: comparisons. */
 static bool chooses(const ir_node *acc, const cg_acc *a)
 {
@@ -85,14 +79,7 @@ LLVMValueRef opjit_cg_array_read(cg_func *f, LLVMValueRef array, uint32_t bits, 
     return read_as(f, opjit_cg_int(f, bits, lanes), array, bits, lane);
 }
 
-/* Floats as such, which they are computed as. */
-static LLVMValueRef as_held(cg_func *f, const cg_acc *a, LLVMValueRef v)
-{
-    return a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
-}
-
-/* Floats as such; but for GPUs in the type that is stored, since what is one scalar becomes a register. */
-static LLVMValueRef read_values(cg_func *f, const cg_acc *a, LLVMValueRef array, uint32_t lanes, LLVMValueRef lane)
+LLVMValueRef opjit_cg_acc_values(cg_func *f, const cg_acc *a, LLVMValueRef array, uint32_t lanes, LLVMValueRef lane)
 {
     const bool real = !f->cpu->grid && (a->type == IR_F32 || a->type == IR_F64);
     const uint32_t bits = cg_acc_bits(a);
@@ -106,7 +93,7 @@ void opjit_cg_array_write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMVal
 
 cg_part opjit_cg_acc_read(cg_func *f, const ir_node *acc, const cg_acc *a, uint32_t lanes, LLVMValueRef lane)
 {
-    cg_part e = { .value = read_values(f, a, a->lane, lanes, lane) };
+    cg_part e = { .value = opjit_cg_acc_values(f, a, a->lane, lanes, lane) };
     if (cg_acc_is_arg(acc)) {
         e.where = opjit_cg_array_read(f, a->where, 64, lanes, lane);
         e.some = cg_is_set(f, opjit_cg_array_read(f, a->some, 8, lanes, lane));
@@ -139,7 +126,7 @@ static void reset_array(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t 
 
 void opjit_cg_acc_reset(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
-    const uint32_t lanes = lanes_of(acc, a);
+    const uint32_t lanes = cg_acc_lanes(acc, a);
     const bool arg = cg_acc_is_arg(acc);
     reset_array(f, a->lane, cg_acc_bits(a), lanes, arg ? 0 : opjit_ir_identity(a->type, (ir_kind)acc->kind));
     if (arg) {
@@ -161,7 +148,7 @@ void opjit_cg_acc(cg_func *f, ir_ref statement)
     const ir_node *acc = ir_at(f->ir, statement);
     cg_acc *a = &f->accs[statement];
     LLVMValueRef zero = number(f, 64, 0);
-    const uint32_t lanes = lanes_of(acc, a), bits = cg_acc_bits(a);
+    const uint32_t lanes = cg_acc_lanes(acc, a), bits = cg_acc_bits(a);
     *a = (cg_acc){ .type = a->type,
                    .blocked = a->blocked || in_block(f, a),
                    .own = a->own,
@@ -222,14 +209,15 @@ static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, c
     LLVMValueRef slot = array(f, bits, 2 * half);
     cg_part one[IR_REDUCE_LANES];
     for (; half * bits >= SHORTEST; half /= 2) {
-        opjit_cg_array_write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
-        e.value = opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = read_values(f, a, slot, half, number(f, 64, 0)) },
-                                       (cg_part){ .value = read_values(f, a, slot, half, number(f, 64, half)) })
+        opjit_cg_array_write(f, slot, bits, number(f, 64, 0), cg_as_held(f, a, e.value));
+        e.value = opjit_cg_acc_combine(f, acc, a,
+                                       (cg_part){ .value = opjit_cg_acc_values(f, a, slot, half, number(f, 64, 0)) },
+                                       (cg_part){ .value = opjit_cg_acc_values(f, a, slot, half, number(f, 64, half)) })
                       .value;
     }
-    opjit_cg_array_write(f, slot, bits, number(f, 64, 0), as_held(f, a, e.value));
+    opjit_cg_array_write(f, slot, bits, number(f, 64, 0), cg_as_held(f, a, e.value));
     for (uint32_t i = 0; i < 2 * half; i++)
-        one[i].value = read_values(f, a, slot, 1, number(f, 64, i));
+        one[i].value = opjit_cg_acc_values(f, a, slot, 1, number(f, 64, i));
     for (; half > 0; half /= 2)
         for (uint32_t i = 0; i < half; i++)
             one[i].value = opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = one[i].value },
@@ -242,7 +230,7 @@ static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, c
 /* By halves: lane l takes what lane l + half has. */
 static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
-    const uint32_t lanes = lanes_of(acc, a), part = part_of(f, cg_acc_bits(a), lanes), parts = lanes / part;
+    const uint32_t lanes = cg_acc_lanes(acc, a), part = part_of(f, cg_acc_bits(a), lanes), parts = lanes / part;
     cg_part e[IR_REDUCE_LANES];
     for (uint32_t i = 0; i < parts; i++)
         e[i] = opjit_cg_acc_read(f, acc, a, part, number(f, 64, i * part));
@@ -270,7 +258,7 @@ cg_part opjit_cg_acc_fold(cg_func *f, const ir_node *acc, const cg_acc *a)
 static cg_part total_of(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef *out_some)
 {
     LLVMValueRef zero = number(f, 64, 0);
-    cg_part total = { .value = read_values(f, a, a->total, 1, zero) };
+    cg_part total = { .value = opjit_cg_acc_values(f, a, a->total, 1, zero) };
     *out_some = cg_is_set(f, opjit_cg_array_read(f, a->total_some, 8, 1, zero));
     if (cg_acc_is_arg(acc)) {
         total.where = opjit_cg_array_read(f, a->total_where, 64, 1, zero);
@@ -350,120 +338,12 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
 {
     if (a->blocked)
         opjit_cg_acc_enter_block(f, acc, a, k);
-    LLVMValueRef lane = number(f, 64, lanes_of(acc, a) - 1);
-    if (lanes_of(acc, a) > 1)
+    LLVMValueRef lane = number(f, 64, cg_acc_lanes(acc, a) - 1);
+    if (cg_acc_lanes(acc, a) > 1)
         lane = LLVMBuildAnd(f->b, k, lane, "");
     if (!f->peak && width > 1 && chooses(acc, a)) /* what the value was made of is another block, see below */
         opjit_cg_next_block(f);
     opjit_cg_acc_write(f, acc, a, lane, opjit_cg_acc_combine(f, acc, a, opjit_cg_acc_read(f, acc, a, width, lane), e));
-}
-
-/* --- in registers ------------------------------------------------------------------------------------------------- */
-
-static uint32_t lanes_of_upd(const cg_func *f, ir_ref s)
-{
-    return lanes_of(ir_at(f->ir, ir_at(f->ir, s)->ref), &f->accs[ir_at(f->ir, s)->ref]);
-}
-
-/* The accumulator of an UPD that rounds of `size` iterations from a multiple of its lanes on can hold; else NULL. */
-static cg_acc *holdable(cg_func *f, ir_ref s, uint32_t lanes, uint64_t size)
-{
-    const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
-    if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked || acc->imm < lanes || size % acc->imm != 0 ||
-        acc->imm / lanes > CG_MAX_HELD)
-        return NULL;
-    return &f->accs[n->ref];
-}
-
-bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size)
-{
-    const cg_residues with = opjit_cg_residues(f);
-    bool any = false, all = lanes > 1;
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_UPD)
-            f->accs[ir_at(f->ir, s)->ref].held_count = 0;
-    for (ir_ref s = body; all && s != 0; s = ir_at(f->ir, s)->next) {
-        cg_acc *const a = holdable(f, s, lanes, size);
-        uint64_t rest;
-        if (ir_at(f->ir, s)->op != IR_UPD)
-            continue;
-        any = true;
-        all = a && a->held_count == 0 && opjit_cg_residue(&with, lo, lanes_of_upd(f, s), &rest) && rest == 0;
-        if (all)
-            a->held_count = lanes_of_upd(f, s) / lanes;
-    }
-    for (ir_ref s = body; !all && s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_UPD)
-            f->accs[ir_at(f->ir, s)->ref].held_count = 0;
-    return any && all;
-}
-
-bool opjit_cg_can_hold_one(cg_func *f, ir_ref body)
-{
-    bool any = false;
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
-        const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
-        if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked || lanes_of_upd(f, s) > 1 || f->cpu->grid)
-            continue;
-        f->accs[n->ref].held_count = 1;
-        any = true;
-    }
-    return any;
-}
-
-/* The accumulator that the statement updates, if it is held; else NULL. */
-static cg_acc *held_by(cg_func *f, ir_ref s)
-{
-    cg_acc *const a = ir_at(f->ir, s)->op == IR_UPD ? &f->accs[ir_at(f->ir, s)->ref] : NULL;
-    return a && a->held_count > 0 ? a : NULL;
-}
-
-static uint32_t held_lanes(const cg_func *f, ir_ref s, const cg_acc *a)
-{
-    return lanes_of_upd(f, s) / a->held_count;
-}
-
-void opjit_cg_hold_load(cg_func *f, ir_ref body)
-{
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
-        cg_acc *const a = held_by(f, s);
-        for (uint32_t i = 0; a && i < a->held_count; i++)
-            a->held[i] =
-                as_held(f, a, read_values(f, a, a->lane, held_lanes(f, s, a), number(f, 64, i * held_lanes(f, s, a))));
-    }
-}
-
-void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before)
-{
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
-        cg_acc *const a = held_by(f, s);
-        for (uint32_t i = 0; a && i < a->held_count; i++) {
-            a->phis[i] = LLVMBuildPhi(f->b, LLVMTypeOf(a->held[i]), "");
-            LLVMAddIncoming(a->phis[i], &a->held[i], &before, 1);
-            a->held[i] = a->phis[i];
-        }
-    }
-}
-
-void opjit_cg_hold_next(cg_func *f, ir_ref body)
-{
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
-        cg_acc *const a = held_by(f, s);
-        for (uint32_t i = 0; a && i < a->held_count; i++)
-            LLVMAddIncoming(a->phis[i], &a->held[i], &latch, 1);
-    }
-}
-
-void opjit_cg_hold_store(cg_func *f, ir_ref body)
-{
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
-        cg_acc *const a = held_by(f, s);
-        for (uint32_t i = 0; a && i < a->held_count; i++)
-            opjit_cg_array_write(f, a->lane, cg_acc_bits(a), number(f, 64, i * held_lanes(f, s, a)), a->held[i]);
-        if (a)
-            a->held_count = 0;
-    }
 }
 
 /* --- UPD ---------------------------------------------------------------------------------------------------------- */
@@ -490,11 +370,11 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
     }
     if (a->held_count > 0) {
         LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->lanes % a->held_count];
-        *held = as_held(f, a, step(f, acc, *held, all.value));
+        *held = cg_as_held(f, a, step(f, acc, *held, all.value));
         return;
     }
     LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);
-    const uint32_t lanes = lanes_of(acc, a);
+    const uint32_t lanes = cg_acc_lanes(acc, a);
     const cg_residues with = opjit_cg_residues(f);
     uint32_t width = f->lanes < lanes ? f->lanes : lanes;
     uint64_t rest;

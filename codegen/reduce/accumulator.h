@@ -25,6 +25,20 @@ static inline LLVMValueRef cg_is_set(cg_func *f, LLVMValueRef bytes)
     return LLVMBuildICmp(f->b, LLVMIntNE, bytes, opjit_cg_number(f, 8, opjit_cg_lanes(bytes), 0), "");
 }
 
+/* Those in memory: lanes 0 are one, taken in order without blocks; and one is what a thread of several has. */
+static inline uint32_t cg_acc_lanes(const ir_node *acc, const cg_acc *a)
+{
+    return acc->imm && !a->apart ? (uint32_t)acc->imm : 1;
+}
+
+/* Floats as such, which they are computed as. */
+static inline LLVMValueRef cg_as_held(cg_func *f, const cg_acc *a, LLVMValueRef v)
+{
+    return a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
+}
+
+/* Floats as such; except for GPUs in the type that is stored, since what is one scalar becomes a register. */
+LLVMValueRef opjit_cg_acc_values(cg_func *f, const cg_acc *a, LLVMValueRef array, uint32_t lanes, LLVMValueRef lane);
 LLVMValueRef opjit_cg_array_read(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, LLVMValueRef lane);
 void opjit_cg_array_write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane, LLVMValueRef value);
 /* `lanes` lanes from `lane` on, as they are in memory. */

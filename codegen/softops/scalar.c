@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalar.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma
- * of f64 without FMA, fmod, and those of far_trig.c.  The first two stand in LLVM's text, are parsed into the modules that need them, and are
- * internal, so that the object still refers to nothing outside. */
-#include "codegen/cg.h"
+ * of f64 without FMA, fmod, and those of far_trig.c.  The first two stand in LLVM's text, are parsed into the
+ * modules that need them, and are internal, so that the object still refers to nothing outside. */
+#include "codegen/driver/driver.h"
 
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copies.c - the body of a loop for one piece of it: as many copies as the piece has, one after the other, side by side,
- * at two places in turn, or for all rows of a block. */
+/* copies.c - the body of a loop for one piece of it: as many copies as the piece has, one after the other, side by
+ * side, at two places in turn, or for all rows of a block. */
 #include "codegen/stores/pieces.h"
 
 static void one_copy(cg_func *f, ir_ref body)
@@ -23,7 +23,7 @@ void opjit_cg_mask_end(cg_func *f)
     f->tail = false;
 }
 
-/* --- two places ---------------------------------------------------------------------------------------------------- */
+/* --- two places --------------------------------------------------------------------------------------------------- */
 
 /* What is remembered at one front is of no use at the other. */
 static bool second_memory(cg_func *f)

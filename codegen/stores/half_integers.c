@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half_integers.c - whole numbers as halves.  AVX512-FP16 converts short integers, a vector at a time.  Elsewhere conversions
- * take four times as long as the stores of a loop that stores numbers in equal steps.  But among numbers of one binade,
- * those whose distance is an even multiple of the last place are rounded alike, so their halves' bits are as far apart:
- * a round of numbers of one binade converts its first vectors, and adds from there on.  Other rounds convert all. */
+/* half_integers.c - whole numbers as halves.  AVX512-FP16 converts short integers, a vector at a time.  Elsewhere
+ * conversions take four times as long as the stores of a loop that stores numbers in equal steps.  But among
+ * numbers of one binade, those whose distance is an even multiple of the last place are rounded alike, so their
+ * halves' bits are as far apart: a round of numbers of one binade converts its first vectors, and adds from there
+ * on.  Other rounds convert all. */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 

@@ -98,7 +98,8 @@ static void emit_masked(const cg_pieces *p, const cg_cut *cut, const cg_range *r
 {
     cg_func *f = p->f;
     LLVMBasicBlockRef after = unless_done(f, cut, r);
-    opjit_cg_mask_begin(f, cut->lanes, opjit_cg_splat(f, opjit_cg_resize(f, r->count, f->lane_bits, false), cut->lanes));
+    opjit_cg_mask_begin(f, cut->lanes,
+                        opjit_cg_splat(f, opjit_cg_resize(f, r->count, f->lane_bits, false), cut->lanes));
     opjit_cg_piece(p, cut->lanes, 1, r->pos);
     opjit_cg_mask_end(f);
     if (after)

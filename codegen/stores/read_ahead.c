@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_ahead.c - stores to memory that the first cache does not hold: each line is read a few lines before it is stored.
- * Lines that stores miss come one after the other, and a store that hits, such as that of a loop's variable to the
- * stack, waits for all of them; reads go on.  Nothing is done with what is read, which is the tensor's own.  A read
- * takes no longer to compile than a store; a `prefetch` takes as long as 30.  Nothing is read from a page before it is
- * stored to: memory that nobody has touched yet would be mapped twice, which takes twice as long as all else.
- * Measured on Emerald Rapids, where rounds of 16 lines are then as fast as any; Zen has two fronts instead
- * (two_streams.c). */
+/* read_ahead.c - stores to memory that the first cache does not hold: each line is read a few lines before it is
+ * stored. Lines that stores miss come one after the other, and a store that hits, such as that of a loop's variable
+ * to the stack, waits for all of them; reads go on.  Nothing is done with what is read, which is the tensor's own.
+ * A read takes no longer to compile than a store; a `prefetch` takes as long as 30.  Nothing is read from a page
+ * before it is stored to: memory that nobody has touched yet would be mapped twice, which takes twice as long as
+ * all else. Measured on Emerald Rapids, where rounds of 16 lines are then as fast as any; Zen has two fronts
+ * instead (two_streams.c). */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
@@ -21,8 +21,8 @@ static uint64_t most_stored(const cg_facts *is, const ir_tensor *t)
     return (uint64_t)is->most * opjit_ir_type_size(t->type);
 }
 
-/* In place what the loop loads is read already.  There what follows in the row may be none of the kernel's: what is read
- * is a row away, if what is stored of two is in the first cache together. */
+/* In place what the loop loads is read already.  There what follows in the row may be none of the kernel's: what is
+ * read is a row away, if what is stored of two is in the first cache together. */
 uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is)
 {
     const uint32_t distance = f->traits->read_ahead;
@@ -52,8 +52,8 @@ static LLVMValueRef first_group(cg_func *f, LLVMValueRef pointer)
     return LLVMBuildPtrToInt(f->b, pointer, f->type.i64, "");
 }
 
-/* Where reads begin beside a group of `bytes` bytes: the distance on, or less, so that none is past the tensor's end or,
- * where nothing may have been stored to the next page yet, the page's. */
+/* Where reads begin beside a group of `bytes` bytes: the distance on, or less, so that none is past the tensor's
+ * end or, where nothing may have been stored to the next page yet, the page's. */
 static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes, uint32_t distance)
 {
     LLVMTypeRef i64 = f->type.i64;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_edge.c - the begin and the end of a row whose lines are stored around the caches.  Its first and its last line may
- * belong to two rows.  Where the rows follow each other in memory such a line is put together in a line of our own: the
- * row that ends writes its part, the row that begins writes the rest and stores the whole.  Both parts are written as a
- * line's worth of whole vectors, which reach over the line's other end: our line has room on both sides.  The first row
- * of a piece of work and the last one have no partner: they store the vectors where they belong, and what these reach
- * over is their own row's, stored twice. */
+/* row_edge.c - the begin and the end of a row whose lines are stored around the caches.  Its first and its last
+ * line may belong to two rows.  Where the rows follow each other in memory such a line is put together in a line of
+ * our own: the row that ends writes its part, the row that begins writes the rest and stores the whole.  Both parts
+ * are written as a line's worth of whole vectors, which reach over the line's other end: our line has room on both
+ * sides.  The first row of a piece of work and the last one have no partner: they store the vectors where they
+ * belong, and what these reach over is their own row's, stored twice. */
 #include "codegen/stores/pieces.h"
 
 enum { LINE = IR_LINE };

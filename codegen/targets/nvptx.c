@@ -71,8 +71,14 @@ static void kernel(cg_func *f, LLVMValueRef fn, uint32_t threads)
     (void)f;
 }
 
-static const cg_grid grid = { .global = GLOBAL, .constant = GLOBAL, .shared = SHARED, .thread = thread, .block = block, .from = from,
-                              .sync = sync, .kernel = kernel };
+static const cg_grid grid = { .global = GLOBAL,
+                              .constant = GLOBAL,
+                              .shared = SHARED,
+                              .thread = thread,
+                              .block = block,
+                              .from = from,
+                              .sync = sync,
+                              .kernel = kernel };
 
 const cg_target opjit_cg_target_nvptx = {
     .arch = RT_ARCH_NVPTX,

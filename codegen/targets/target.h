@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target.h - what differs between targets, as data and functions: a file a target. */
+#ifndef OPJIT_CODEGEN_TARGETS_TARGET_H
+#define OPJIT_CODEGEN_TARGETS_TARGET_H
+
+#include <llvm-c/Core.h>
+
+#include <opjit/abi.h>
+
+#include "ir/ir.h"
+
+/* How an operation on a type is made on a target. */
+typedef enum cg_way {
+    CG_REFUSED = 0, /* not at all */
+    CG_NATIVE,      /* LLVM has instructions for it */
+    CG_EXPANDED,    /* our own instruction sequence, on vectors too */
+    CG_CALLED       /* lane by lane, by a function of ours that stands in the same module */
+} cg_way;
+
+/* A row of the table of what targets can do: op x type x features.  Types are those of the result, of operand 0 for
+ * comparisons and TO_INDEX, of the conversion's target for CAST and ELEM. */
+typedef struct cg_legal {
+    ir_op op;
+    uint32_t types;    /* CG_F16 | ... */
+    uint64_t features; /* all of them: with, else without */
+    cg_way with, without;
+} cg_legal;
+
+enum {
+    CG_F16 = 1u << IR_F16,
+    CG_F32 = 1u << IR_F32,
+    CG_F64 = 1u << IR_F64,
+    CG_FLOATS = CG_F16 | CG_F32 | CG_F64,
+    CG_INTS = 1u << IR_I8 | 1u << IR_I16 | 1u << IR_I32 | 1u << IR_I64 | 1u << IR_U8 | 1u << IR_U16 | 1u << IR_U32 |
+              1u << IR_U64,
+    CG_BOOL = 1u << IR_BOOL,
+    CG_INDEX = 1u << IR_INDEX,
+    CG_ELEMENTS = CG_FLOATS | CG_INTS,
+    CG_ALL = CG_ELEMENTS | CG_BOOL | CG_INDEX
+};
+#define CG_NEEDS(feature) ((uint64_t)1 << (feature))
+
+struct cg_func;
+
+/* What a GPU's threads are and do; all of it is emitted where the function's builder stands. */
+typedef struct cg_grid {
+    unsigned global, constant, shared;             /* address spaces; constant: of data in the module */
+    LLVMValueRef (*thread)(struct cg_func *f);     /* its number in its block, and its block's: i32 */
+    LLVMValueRef (*block)(struct cg_func *f);
+    /* v, an i32, as thread `lane` of the team has it */
+    LLVMValueRef (*from)(struct cg_func *f, LLVMValueRef v, LLVMValueRef lane);
+    void (*sync)(struct cg_func *f);               /* the team's threads */
+    /* makes fn one, of blocks of so many threads */
+    void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads);
+    /* What a driver loads, made of LLVM's object; NULL: a driver takes text. */
+    opjit_status (*pack)(const opjit_allocator *allocator, const uint8_t *object, size_t size, rt_bytes *out,
+                         opjit_error *error);
+} cg_grid;
+
+/* What differs between targets; the rest of codegen never asks which one it is. */
+typedef struct cg_target {
+    rt_arch arch;
+    const char *name; /* LLVM's name of the backend */
+    const char *triple;
+    /* What the target machine is made with, NULL: nothing; every function says more of itself. */
+    const char *machine_cpu, *machine_features, *abi;
+    void (*setup)(void); /* registers the backend; again is harmless */
+    /* CPU name for LLVM, which every function gets beside the features; NULL: machine_cpu. */
+    const char *(*cpu)(const rt_target *target);
+    /* Where LLVM takes them and the CPU from the machine, which is then one a level; NULL: machine_cpu, _features. */
+    const char *(*features)(const rt_target *target);
+    const cg_legal *legal; /* rows that come before those of legal.c; up to one of no types; NULL: none */
+    /* Whether it has masked vector loads and stores of lanes of that width; NULL: it has none. */
+    bool (*masked)(const rt_target *target, uint32_t bits);
+    bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
+    bool orders_zeros; /* its minimum and maximum know -0 from 0 */
+    /* LLVM's machine is good for one compile, and selects in its own way, at level none: what is made is another
+     * compiler's input.  Only one is at work at a time, and pack may ask for it to be done again. */
+    bool fresh;
+    const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
+    uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
+                                                      times 128 bits; NULL: there are none such */
+    const cg_grid *grid; /* NULL: a CPU */
+} cg_target;
+const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
+extern const cg_target opjit_cg_target_x86, opjit_cg_target_aarch64, opjit_cg_target_riscv, opjit_cg_target_nvptx,
+    opjit_cg_target_amdgpu, opjit_cg_target_spirv;
+
+/* legal.c */
+cg_way opjit_cg_way(const cg_target *cpu, const rt_target *target, ir_op op, ir_type type);
+
+#endif

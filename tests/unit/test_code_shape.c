@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_code_shape.c - reads the library's own files: how long they and their functions are, and which of a folder's
+ * files depend on each other in a circle, by what they include and by the functions and tables of others that they name.
+ * What breaks a limit today stands in a list with its measure, which may only get smaller. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <ctype.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LINES = 500, MOST_FUNCTION = 60, MOST_CIRCLE = 3, MAX_FILES = 96, MAX_NAMES = 2048 };
+
+static const char *const layers[] = { "codegen", "frontend", "ir", "runtime" };
+enum { LAYERS = sizeof layers / sizeof *layers };
+
+/* Lines of files, lines of functions, files of circles: no more than these. */
+typedef struct exception {
+    const char *name;
+    int most;
+} exception;
+static const exception long_files[] = {
+    { "frontend/compile/compile.c", 520 }, { "frontend/desc/operator.c", 640 }, { "frontend/graph/read.c", 560 },
+    { "runtime/base/base.c", 540 },        { NULL, 0 },
+};
+static const exception long_functions[] = {
+    { NULL, 0 },
+};
+static const exception circles[] = {
+    { "ir/eval", 6 }, { "ir/passes", 9 }, { "ir/verify", 6 }, { "runtime/target", 4 }, { NULL, 0 },
+};
+
+static int limit_of(const exception *list, const char *name, int limit)
+{
+    for (; list->name != NULL; list++)
+        if (strcmp(list->name, name) == 0)
+            return list->most;
+    return limit;
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------- */
+
+typedef struct source {
+    char path[256], stem[64]; /* path: from the root */
+    char *text;               /* comments and the insides of strings are blanks */
+    bool header;
+} source;
+
+static const char *root(void)
+{
+    const char *data = getenv("OPJIT_TEST_DATA");
+    return data != NULL ? data : "tests";
+}
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s can't be opened", path);
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    const long size = ftell(file);
+    rewind(file);
+    char *text = malloc((size_t)size + 1);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(fread(text, 1, (size_t)size, file), (size_t)size);
+    text[size] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* Lines stay as they are. */
+static void blank_comments(char *text)
+{
+    char quote = 0;
+    bool comment = false, include = false;
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c == '\n') {
+            include = strncmp(c + 1, "#include", 8) == 0;
+        } else if (comment) {
+            comment = !(c[0] == '*' && c[1] == '/');
+            if (!comment)
+                c[1] = ' ';
+            *c = ' ';
+        } else if (quote != 0) {
+            if (*c == '\\' && c[1] != '\0')
+                c[1] = ' ';
+            quote = *c == quote ? 0 : quote;
+            *c = quote == 0 ? *c : ' ';
+        } else if (c[0] == '/' && c[1] == '*') {
+            comment = true;
+            *c = ' ';
+        } else if (!include && (*c == '"' || *c == '\'')) {
+            quote = *c;
+        }
+    }
+}
+
+/* The .c and .h files of a folder. */
+static uint32_t read_folder(const char *folder, source *out)
+{
+    uint32_t count = 0;
+    for (int header = 0; header < 2; header++) {
+        char pattern[512];
+        glob_t files;
+        snprintf(pattern, sizeof pattern, "%s/../%s/*.%c", root(), folder, header ? 'h' : 'c');
+        if (glob(pattern, 0, NULL, &files) != 0)
+            continue;
+        for (size_t i = 0; i < files.gl_pathc; i++) {
+            const char *name = strrchr(files.gl_pathv[i], '/') + 1;
+            ck_assert_uint_lt(count, MAX_FILES);
+            source *s = &out[count++];
+            snprintf(s->path, sizeof s->path, "%s/%s", folder, name);
+            snprintf(s->stem, sizeof s->stem, "%.*s", (int)(strlen(name) - 2), name);
+            s->header = header != 0;
+            s->text = read_text(files.gl_pathv[i]);
+            blank_comments(s->text);
+        }
+        globfree(&files);
+    }
+    return count;
+}
+
+static void free_folder(source *files, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        free(files[i].text);
+}
+
+/* --- lengths ------------------------------------------------------------------------------------------------------ */
+
+static int count_lines(const char *from, const char *to)
+{
+    int lines = 0;
+    for (; from < to; from++)
+        lines += *from == '\n';
+    return lines;
+}
+
+/* A function is a line that begins a name and ends with a bracket or goes on, then "{" and "}" at a line's begin. */
+static void check_functions(const source *s)
+{
+    for (const char *open = strstr(s->text, ")\n{\n"); open != NULL; open = strstr(open + 1, ")\n{\n")) {
+        const char *begin = open;
+        while (begin > s->text && !(begin[-1] == '\n' && (isalpha((unsigned char)*begin) || *begin == '_')))
+            begin--;
+        const char *end = strstr(open + 3, "\n}");
+        if (end == NULL)
+            break;
+        const int lines = count_lines(begin, end) + 2;
+        const char *bracket = memchr(begin, '(', (size_t)(open - begin)), *name = bracket;
+        while (name != NULL && name > begin && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+            name--;
+        char full[400];
+        snprintf(full, sizeof full, "%s:%.*s", s->path, name == NULL ? 0 : (int)(bracket - name), name);
+        const bool is_switch = memmem(open, (size_t)(end - open), "switch (", 8) != NULL;
+        ck_assert_msg(is_switch || lines <= limit_of(long_functions, full, MOST_FUNCTION), "%s has %d lines", full,
+                      lines);
+    }
+}
+
+static void check_lengths(const char *folder)
+{
+    static source files[MAX_FILES];
+    const uint32_t count = read_folder(folder, files);
+    for (uint32_t i = 0; i < count; i++) {
+        const int lines = count_lines(files[i].text, files[i].text + strlen(files[i].text));
+        ck_assert_msg(lines <= limit_of(long_files, files[i].path, MOST_LINES), "%s has %d lines", files[i].path, lines);
+        check_functions(&files[i]);
+    }
+    free_folder(files, count);
+}
+
+/* --- circles ------------------------------------------------------------------------------------------------------ */
+
+typedef struct graph {
+    char stems[MAX_FILES][64];
+    bool edge[MAX_FILES][MAX_FILES];
+    uint32_t count;
+    struct {
+        char name[80];
+        uint32_t stem;
+    } names[MAX_NAMES]; /* that the folder's files define */
+    uint32_t name_count;
+} graph;
+
+static uint32_t stem_of(graph *g, const char *stem)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        if (strcmp(g->stems[i], stem) == 0)
+            return i;
+    snprintf(g->stems[g->count], sizeof g->stems[0], "%s", stem);
+    return g->count++;
+}
+
+static size_t name_length(const char *at)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)at[n]) || at[n] == '_')
+        n++;
+    return n;
+}
+
+/* Whether the name at `at`, of `length`, is defined there: a function with a body, or data with a value. */
+static bool is_definition(const char *text, const char *at, size_t length)
+{
+    const char *line = at, *after = at + length;
+    while (line > text && line[-1] != '\n')
+        line--;
+    if (!isalpha((unsigned char)*line))
+        return false;
+    if (*after == '(') {
+        after += strcspn(after, ";{");
+        return *after == '{' && after[-1] == '\n' && strncmp(line, "return", 6) != 0;
+    }
+    after += strcspn(after, ";=\n");
+    return *after == '=' && memchr(line, '(', (size_t)(at - line)) == NULL;
+}
+
+static void find_names(graph *g, const source *s)
+{
+    const uint32_t stem = stem_of(g, s->stem);
+    for (const char *at = strstr(s->text, "opjit_"); at != NULL; at = strstr(at + 1, "opjit_")) {
+        const size_t length = name_length(at);
+        if (s->header || !is_definition(s->text, at, length))
+            continue;
+        ck_assert_uint_lt(g->name_count, MAX_NAMES);
+        snprintf(g->names[g->name_count].name, sizeof g->names[0].name, "%.*s", (int)length, at);
+        g->names[g->name_count++].stem = stem;
+    }
+}
+
+static void find_uses(graph *g, const source *s, const char *folder)
+{
+    const uint32_t from = stem_of(g, s->stem);
+    char include[256];
+    const int prefix = snprintf(include, sizeof include, "#include \"%s/", folder);
+    for (const char *at = strstr(s->text, include); at != NULL; at = strstr(at + 1, include)) {
+        char stem[64];
+        snprintf(stem, sizeof stem, "%.*s", (int)strcspn(at + prefix, ".\""), at + prefix);
+        g->edge[from][stem_of(g, stem)] = true;
+    }
+    for (const char *at = strstr(s->text, "opjit_"); at != NULL && !s->header; at = strstr(at + 1, "opjit_")) {
+        const size_t length = name_length(at);
+        for (uint32_t i = 0; i < g->name_count; i++)
+            if (strlen(g->names[i].name) == length && memcmp(g->names[i].name, at, length) == 0)
+                g->edge[from][g->names[i].stem] = true;
+    }
+}
+
+static void check_circles(const char *folder)
+{
+    static source files[MAX_FILES];
+    static graph g;
+    memset(&g, 0, sizeof g);
+    const uint32_t count = read_folder(folder, files);
+    for (uint32_t i = 0; i < count; i++)
+        find_names(&g, &files[i]);
+    for (uint32_t i = 0; i < count; i++)
+        find_uses(&g, &files[i], folder);
+    free_folder(files, count);
+    for (uint32_t k = 0; k < g.count; k++)
+        for (uint32_t i = 0; i < g.count; i++)
+            for (uint32_t j = 0; j < g.count && g.edge[i][k]; j++)
+                g.edge[i][j] = g.edge[i][j] || g.edge[k][j];
+    for (uint32_t i = 0; i < g.count; i++) {
+        int size = 1;
+        char members[2048];
+        int n = snprintf(members, sizeof members, "%s", g.stems[i]);
+        for (uint32_t j = 0; j < g.count; j++) {
+            if (j == i || !g.edge[i][j] || !g.edge[j][i])
+                continue;
+            size++;
+            n += snprintf(members + n, sizeof members - (size_t)n, " %s", g.stems[j]);
+        }
+        ck_assert_msg(size <= limit_of(circles, folder, MOST_CIRCLE), "%s has a circle of %d files: %s", folder, size,
+                      members);
+    }
+}
+
+/* --- all folders -------------------------------------------------------------------------------------------------- */
+
+static void for_each_folder(void (*check)(const char *folder))
+{
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        char pattern[512];
+        glob_t found;
+        snprintf(pattern, sizeof pattern, "%s/../%s/*/", root(), layers[i]);
+        ck_assert_msg(glob(pattern, GLOB_ONLYDIR, NULL, &found) == 0, "no folder matches %s", pattern);
+        for (size_t k = 0; k < found.gl_pathc; k++) {
+            const char *path = found.gl_pathv[k] + strlen(root()) + strlen("/../");
+            char folder[256];
+            snprintf(folder, sizeof folder, "%.*s", (int)(strlen(path) - 1), path);
+            check(folder);
+        }
+        globfree(&found);
+        check(layers[i]);
+    }
+}
+
+START_TEST(lengths)
+{
+    for_each_folder(check_lengths);
+}
+END_TEST
+
+START_TEST(circles_of_files)
+{
+    for_each_folder(check_circles);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("code.shape");
+    TCase *tcase = tcase_create("files");
+    tcase_add_test(tcase, lengths);
+    tcase_add_test(tcase, circles_of_files);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
