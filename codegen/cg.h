@@ -77,12 +77,24 @@ typedef struct cg_entry {
     int64_t offset; /* CG_STEP: number of the copy that it was made for; addresses: offset of that copy */
 } cg_entry;
 
+/* A vector that was read from a table. */
+typedef struct cg_table_read {
+    LLVMValueRef value, iv;
+    LLVMBasicBlockRef block;
+    uint32_t uses;
+} cg_table_read;
+typedef struct cg_table {
+    LLVMValueRef data;
+    cg_table_read read[CG_TABLE_VECTORS];
+} cg_table;
+
 typedef struct cg_loop {
     ir_ref var;
     LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable gives it */
     int64_t offset;         /* of the copy that is being emitted: copy * lanes * step */
     int64_t step;
     const struct cg_plan *plan; /* NULL: it is the stage's */
+    cg_table *table;        /* of what it stores, by its variable, where its plan has one */
     uint32_t threads;       /* that take groups of iterations in turn; 1 but where the loop is spread */
     uint32_t scope;         /* id of the scope around all of its pieces */
     LLVMValueRef slot;      /* where the variable is in memory, or NULL; iv is then what block `home` read there */
@@ -126,20 +138,6 @@ typedef struct cg_turn {
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
 } cg_turn;
 
-/* Two places that a loop goes on at in turn (two_streams.c). */
-typedef struct cg_fronts {
-    LLVMValueRef distance;     /* iterations from one to the other; NULL: there is one only */
-    LLVMValueRef iv;           /* of the one whose turn it is not */
-    cg_entry *cache[CG_SLOTS]; /* what is remembered there */
-    LLVMValueRef rows;         /* of the stage, from one to the other, where it does two rows at a time; else NULL */
-} cg_fronts;
-
-/* A vector that was read from a table. */
-typedef struct cg_table_read {
-    LLVMValueRef value, iv;
-    LLVMBasicBlockRef block;
-    uint32_t uses;
-} cg_table_read;
 
 /* Numbers in place of HEAD and of the stage's variable, which are not known.  What is affine in them and the same for
  * all of the guesses is so for all numbers. */
@@ -175,6 +173,35 @@ typedef struct cg_whole {
     bool *aliased;             /* by tensor: an output is its memory, or may be */
 } cg_whole;
 
+/* What is so for the code of one piece of a loop, and of the pieces inside of it.  Pieces are begun and ended, each in
+ * memory of whoever begins it; one begins as the one around it is. */
+typedef struct cg_piece {
+    struct cg_piece *outer;
+    uint32_t copy_scope;  /* depth of the innermost scope that spans a whole copy of a loop body */
+    uint32_t loop_scope;  /* depth of the scope that spans all copies */
+    uint32_t place_scope; /* the same, of all rows of a transposed block */
+    uint32_t lanes;       /* 1: scalar */
+    uint32_t copies;      /* of the body in it, one after the other */
+    uint32_t vec;         /* the vectorised loop in loops, where lanes > 1 */
+    uint32_t lane_bits;   /* width of the elements that the vectorised loop works on */
+    LLVMValueRef mask;    /* lanes that are evaluated; NULL: all */
+    int64_t rest;         /* lanes of one more copy after the copies, which is masked; 0: none */
+    bool tail;            /* mask covers the end of a loop: lanes beyond it are not iterations */
+    bool shifted;         /* it begins anywhere, not at whole vectors from the loop's begin */
+    bool aligned;         /* it begins where the store's memory has a whole vector */
+    bool binade;          /* its numbers, stored as halves, are of one */
+    bool apart;           /* the team's threads each do something else */
+    LLVMValueRef growth;  /* in a binade: of their bits, from one vector to the CG_CHAINS-th after it */
+    LLVMValueRef distance; /* iterations from one of two places to the other; NULL: there is one only */
+    LLVMValueRef other_iv; /* of the one whose turn it is not */
+    LLVMBasicBlockRef early; /* a block before, where its scalars had better be; NULL: none */
+    cg_edge *edge;        /* where stores are kept instead of being made; NULL: nowhere */
+    cg_turn turn;
+    LLVMValueRef ahead;   /* address that is read beside the copy which stores ahead_at bytes from the first one on */
+    uint64_t ahead_at;
+    LLVMValueRef ahead_group; /* i64: where the group of copies stores that it was chosen for (read_ahead.c) */
+} cg_piece;
+
 typedef struct cg_func {
     const ir_func *ir;         /* of this stage alone */
     const cg_whole *whole;     /* what it is taken from */
@@ -187,7 +214,6 @@ typedef struct cg_func {
     LLVMValueRef (*op)(struct cg_func *f, ir_ref node); /* opjit_cg_op, which opjit_cg_emit doesn't know */
     LLVMBuilderRef b;     /* where code goes */
     LLVMBuilderRef entry; /* end of the entry block: allocas, base pointers, parameters */
-    LLVMBasicBlockRef early; /* a block before what is emitted, where its scalars had better be; NULL: none */
     LLVMValueRef fn;
     struct {
         LLVMTypeRef i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, none;
@@ -209,33 +235,14 @@ typedef struct cg_func {
     uint32_t row_count;
     cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in the module */
     uint32_t constant_count;
+    cg_piece root, *piece;     /* the one around all; the innermost one */
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;
     uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;
-    uint32_t copy_scope; /* depth of the innermost scope that spans a whole copy of a loop body */
-    uint32_t loop_scope; /* depth of the scope that spans all copies */
-    uint32_t place_scope; /* the same, of all rows of a turned block */
-    uint32_t lanes;      /* of the piece that is being emitted; 1: scalar */
-    uint32_t copies;     /* of the body in it, one after the other */
-    uint32_t vec;        /* the vectorised loop in loops, where lanes > 1 */
-    uint32_t lane_bits;  /* width of the elements that the vectorised loop works on */
-    LLVMValueRef mask;   /* lanes that are evaluated; NULL: all */
-    int64_t rest;        /* lanes of one more copy after the copies, which is masked; 0: none */
-    bool tail;           /* mask covers the end of a loop: lanes beyond it are not iterations */
-    bool shifted;        /* the piece begins anywhere, not at whole vectors from the loop's begin */
-    bool aligned;        /* it begins where the store's memory has a whole vector */
     bool streams;        /* some loop of the stage stores around the caches */
-    bool binade;         /* the numbers of this round, stored as halves, are of one */
-    LLVMValueRef growth; /* then: of their bits, from one vector to the CG_CHAINS-th after it */
     LLVMValueRef nowhere; /* memory for an element that is not to be stored */
-    LLVMValueRef table;  /* of what the innermost loop stores, by its variable, where its plan has one */
-    cg_table_read table_read[CG_TABLE_VECTORS];
-    cg_turn turn;
-    cg_fronts fronts;
-    LLVMValueRef ahead;  /* address that is read beside the copy which stores ahead_at bytes from the first one on */
-    uint64_t ahead_at;
-    LLVMValueRef ahead_group; /* i64: where the group of copies stores that it was chosen for (read_ahead.c) */
-    cg_edge *edge;       /* where stores are kept instead of being made; NULL: nowhere */
+    cg_entry *other_cache[CG_SLOTS]; /* what is remembered at the other one of two places */
+    LLVMValueRef rows_apart; /* of the stage, from one to the other, where it does two rows at a time; else NULL */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
     LLVMValueRef line;   /* memory for a line that two iterations share */
@@ -246,7 +253,6 @@ typedef struct cg_func {
     LLVMValueRef scratch, block_memory; /* addresses: of the team's, of all that is shared in the block */
     LLVMValueRef exchange; /* shared memory that a team's threads hand values around in, if any */
     LLVMValueRef first[8]; /* thread times 2, 4, 8, ...: by logarithm */
-    bool apart;          /* the team's threads each do something else */
     bool fence;          /* a non-temporal store was emitted */
     bool peak;           /* level */
     bool failed;         /* out of memory */
@@ -254,6 +260,18 @@ typedef struct cg_func {
     bool vectors;        /* of more than one lane were emitted */
     bool rounds;         /* a loop was */
 } cg_func;
+
+static inline void cg_piece_begin(cg_func *f, cg_piece *own)
+{
+    *own = *f->piece;
+    own->outer = f->piece;
+    f->piece = own;
+}
+
+static inline void cg_piece_end(cg_func *f)
+{
+    f->piece = f->piece->outer;
+}
 
 /* --- values (value.c) ------------------------------------------------------------------------------------------ */
 LLVMTypeRef opjit_cg_int(const cg_func *f, uint32_t bits, uint32_t lanes);
@@ -419,12 +437,12 @@ void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* 
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
 /* At quick what another block reads goes to the stack where it is computed, and each place between stores to a tensor
  * where that happens takes as long as a few of those, however much is stored there.  So what the loops of a row count
- * with is computed at the end of the row's first block, f->early.  begin: goes there where that is allowed; end: comes
- * back. */
+ * with is computed at the end of the row's first block, the piece's early one.  begin: goes there where that is
+ * allowed; end: comes back. */
 LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed);
 void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here);
-/* Makes this block the early one, and goes on in the next one.  Returns what was, to be put back. */
-LLVMBasicBlockRef opjit_cg_early_here(cg_func *f);
+/* Makes this block the piece's early one, and goes on in the next one. */
+void opjit_cg_early_here(cg_func *f);
 /* Whether it is computed of indices alone, once a row. */
 bool opjit_cg_is_early(const cg_func *f, ir_ref node);
 
@@ -445,31 +463,6 @@ LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);
 void opjit_cg_if_leave(cg_func *f, LLVMBasicBlockRef otherwise, LLVMBasicBlockRef end);
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
 void opjit_cg_next_block(cg_func *f);
-
-/* --- grids (grid.c) -------------------------------------------------------------------------------------------- */
-bool opjit_cg_grid_begin(cg_func *f, const char *name); /* a kernel's function; false: no memory */
-void opjit_cg_grid_stage(cg_func *f, ir_ref stage);
-LLVMValueRef opjit_cg_grid_param(cg_func *f, uint32_t param, ir_type type); /* counted from 0 */
-LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor);
-LLVMValueRef opjit_cg_grid_folds(cg_func *f); /* shared memory for what warps fold to */
-void opjit_cg_spread(cg_func *f, const struct cg_plan *plan);
-/* Around what only one thread of the team is to do, where all of them do the same; NULL: each does its own. */
-LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
-void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
-LLVMValueRef opjit_cg_grid_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args); /* an intrinsic */
-LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
-LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number and more, modulo the team */
-/* team.c: accumulators of the body that threads have each a lane of.  In registers from load, before a loop, to end
- * behind it, with begin first in the block that decides whether there is one more round. */
-void opjit_cg_apart_load(cg_func *f, ir_ref body);
-void opjit_cg_apart_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before);
-void opjit_cg_apart_end(cg_func *f, ir_ref body, LLVMBasicBlockRef latch);
-bool opjit_cg_apart_blocked(const cg_func *f, ir_ref body);
-/* Where a team is a block: lanes anew, before a round in which each warp has a block of k; after it, those of each
- * (`warp` is the thread's) into the totals, in the order of the blocks, which go from k to hi. */
-void opjit_cg_apart_reset(cg_func *f, ir_ref body);
-void opjit_cg_apart_meet(cg_func *f, ir_ref body, LLVMValueRef warp, LLVMValueRef k, LLVMValueRef hi);
-void opjit_cg_apart_enter(cg_func *f, ir_ref body, LLVMValueRef k); /* the block that k is in */
 
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* address.c - where loads and stores are: coordinates, addresses, and what is remembered of them. */
 #include "codegen/emit/access.h"
+#include "codegen/gpu/grid.h"
 
 enum { LINE = 64 };
 
@@ -115,7 +116,7 @@ static LLVMValueRef row_pointer(cg_func *f, const cg_access *a, ir_ref var)
                 f, offset, opjit_cg_times(f, opjit_cg_at(f, cg_coordinate(f, a, d), var, NULL), cg_stride(f, a, d)));
     if (offset)
         p = opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), p, offset);
-    row.entry = opjit_cg_entry(f, f->copy_scope, p);
+    row.entry = opjit_cg_entry(f, f->piece->copy_scope, p);
     if (plain)
         f->rows[f->row_count++ % CG_MAX_ROWS] = row;
     return p;
@@ -128,10 +129,10 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
     int64_t unused;
     f->cache[CG_POINTER][node].value = NULL;
     if (!opjit_cg_growth(f, &a, var, &unused) ||
-        (f->lanes > 1 && !opjit_cg_growth(f, &a, f->loops[f->vec].var, &unused)) ||
-        (f->turn.on && !opjit_cg_growth(f, &a, f->loops[f->turn.loop].var, &unused)))
+        (f->piece->lanes > 1 && !opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &unused)) ||
+        (f->piece->turn.on && !opjit_cg_growth(f, &a, f->loops[f->piece->turn.loop].var, &unused)))
         return;
-    bool early = f->lanes == 1 && !f->turn.on;
+    bool early = f->piece->lanes == 1 && !f->piece->turn.on;
     for (uint32_t d = 0; d < a.rank; d++) {
         const cg_info *info = &f->info[cg_coordinate(f, &a, d)];
         if (cg_stride(f, &a, d) == 0)
@@ -181,42 +182,43 @@ static LLVMValueRef moved_pointer(cg_func *f, const cg_access *a, LLVMValueRef p
     opjit_cg_growth(f, a, loop->var, &grow);
     if (!opjit_cg_recall(f, CG_PLACE, a->node)) {
         LLVMValueRef by = opjit_cg_times(f, opjit_cg_variable(f, loop), grow);
-        opjit_cg_remember_address(f, CG_PLACE, a->node, f->place_scope, by ? opjit_cg_offset(f, element, p, by) : p);
+        opjit_cg_remember_address(f, CG_PLACE, a->node, f->piece->place_scope,
+                                  by ? opjit_cg_offset(f, element, p, by) : p);
     }
     p = opjit_cg_address(f, CG_PLACE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
-    if (!f->turn.on)
+    if (!f->piece->turn.on)
         return p;
-    opjit_cg_growth(f, a, f->loops[f->turn.loop].var, &grow);
-    return opjit_cg_offset(f, element, p, opjit_cg_number(f, 64, 1, (uint64_t)(grow * f->loops[f->turn.loop].offset)));
+    opjit_cg_growth(f, a, f->loops[f->piece->turn.loop].var, &grow);
+    return opjit_cg_offset(f, element, p,
+                           opjit_cg_number(f, 64, 1, (uint64_t)(grow * f->loops[f->piece->turn.loop].offset)));
 }
 
 /* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */
 LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a)
 {
     LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, a->node);
-    const cg_loop *vec = &f->loops[f->vec];
+    const cg_loop *vec = &f->loops[f->piece->vec];
     int64_t grow = 0;
     if (p)
         return moved_pointer(f, a, p, loop_of_pointer(f, a->node));
-    if (f->lanes > 1)
+    if (f->piece->lanes > 1)
         opjit_cg_growth(f, a, vec->var, &grow);
     return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), opjit_cg_base_pointer(f, a->tensor),
-                           opjit_cg_lane0_offset(f, a, grow * (f->lanes > 1 ? vec->offset : 0)));
+                           opjit_cg_lane0_offset(f, a, grow * (f->piece->lanes > 1 ? vec->offset : 0)));
 }
 
 LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from)
 {
     const cg_access a = opjit_cg_access_of(f, store);
     cg_loop *loop = &f->loops[f->loop_count - 1];
-    const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope, place_scope = f->place_scope;
+    cg_piece own;
+    cg_piece_begin(f, &own);
     opjit_cg_scope_push(f);
-    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
     loop->iv = from;
     LLVMValueRef at = LLVMBuildPtrToInt(f->b, opjit_cg_lane0(f, &a), f->type.i64, "");
     opjit_cg_scope_pop(f);
-    f->copy_scope = copy_scope;
-    f->loop_scope = loop_scope;
-    f->place_scope = place_scope;
+    cg_piece_end(f);
     at = LLVMBuildAnd(f->b, LLVMBuildNeg(f->b, at, ""), opjit_cg_number(f, 64, 1, lanes * a.bits / 8 - 1), "");
     at = LLVMBuildLShr(f->b, at, opjit_cg_number(f, 64, 1, (uint64_t)__builtin_ctz(a.bits / 8)), "");
     return LLVMBuildAdd(f->b, from, at, "");

@@ -57,7 +57,7 @@ bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t facto
 
 bool opjit_cg_lane_step(const cg_func *f, ir_ref node, int64_t *step, int64_t *offset)
 {
-    const cg_loop *loop = &f->loops[f->vec];
+    const cg_loop *loop = &f->loops[f->piece->vec];
     int64_t factor;
     return opjit_cg_affine(f, node, loop->var, &factor) && checked_muli(factor, loop->step, step) &&
            checked_muli(factor, loop->offset, offset);
@@ -93,7 +93,7 @@ LLVMValueRef opjit_cg_var_value(cg_func *f, ir_ref var, bool with_offset)
 
 static LLVMValueRef base_of(cg_func *f, ir_ref node)
 {
-    const ir_ref var = f->loops[f->vec].var;
+    const ir_ref var = f->loops[f->piece->vec].var;
     if (node == var)
         return opjit_cg_var_value(f, node, false);
     if (!depends(f, node, var))
@@ -113,7 +113,7 @@ LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node)
     LLVMValueRef v = opjit_cg_recall(f, CG_BASE, node);
     if (!v) {
         v = base_of(f, node);
-        opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, v);
+        opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->piece->loop_scope, v);
     }
     return v;
 }

@@ -87,7 +87,7 @@ static uint32_t alignment_with(const cg_residues *with, const cg_access *a, uint
 uint32_t opjit_cg_alignment(const cg_func *f, const cg_access *a)
 {
     const cg_residues with = opjit_cg_residues(f);
-    return alignment_with(&with, a, f->lanes);
+    return alignment_with(&with, a, f->piece->lanes);
 }
 
 bool opjit_cg_is_aligned(const cg_func *f, ir_ref store, ir_ref var, uint32_t lanes)

@@ -14,8 +14,8 @@ static uint64_t mod(int64_t x, uint64_t m)
 cg_residues opjit_cg_residues(const cg_func *f)
 {
     return (cg_residues){ .f = f,
-                          .moving = f->lanes > 1 ? f->loops[f->vec].var : 0,
-                          .lanes = f->shifted ? 0 : f->lanes };
+                          .moving = f->piece->lanes > 1 ? f->loops[f->piece->vec].var : 0,
+                          .lanes = f->piece->shifted ? 0 : f->piece->lanes };
 }
 
 static bool residue(const cg_residues *with, ir_ref node, uint64_t m, uint32_t depth, uint64_t *out);
@@ -129,6 +129,6 @@ bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b)
     while (m <= 64 && (int64_t)m <= d)
         m *= 2;
     /* Two multiples of 8 that are at most 7 apart are not apart. */
-    return d <= 0 || (d < (int64_t)m && residue(&with, a, m, WALK_LIMIT, &x) &&
-                       residue(&with, b, m, WALK_LIMIT, &y) && x == y);
+    return d <= 0 ||
+           (d < (int64_t)m && residue(&with, a, m, WALK_LIMIT, &x) && residue(&with, b, m, WALK_LIMIT, &y) && x == y);
 }

@@ -22,9 +22,10 @@ static LLVMValueRef compare_window(cg_func *f, ir_ref node, ir_ref affine, ir_re
     if (!opjit_cg_recall(f, CG_BASE, node)) {
         LLVMValueRef window =
             opjit_cg_lane_window(f, (ir_op)ir_at(f->ir, node)->op, distance(f, affine, invariant), swapped);
-        opjit_cg_remember_address(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, window);
+        opjit_cg_remember_address(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->piece->loop_scope,
+                                  window);
     }
-    return opjit_cg_lane_mask(f, opjit_cg_address(f, CG_BASE, node, opjit_cg_int(f, f->lane_bits, 1), 1));
+    return opjit_cg_lane_mask(f, opjit_cg_address(f, CG_BASE, node, opjit_cg_int(f, f->piece->lane_bits, 1), 1));
 }
 
 /* affine REL invariant: lane * step REL clamp(invariant - base).  NULL: not of that form. */
@@ -37,20 +38,21 @@ static LLVMValueRef compare_iota(cg_func *f, ir_ref node, ir_ref affine, ir_ref 
         return NULL;
     if (step > (int64_t)1 << 32 || step < -((int64_t)1 << 32))
         return NULL;
-    if (step == 1 && !f->cpu->grid && (!f->peak || f->copies > 1) && f->copies <= CG_MAX_WINDOW && op != IR_NE)
+    if (step == 1 && !f->cpu->grid && (!f->peak || f->piece->copies > 1) && f->piece->copies <= CG_MAX_WINDOW &&
+        op != IR_NE)
         return compare_window(f, node, affine, invariant, swapped);
-    const int64_t reach = step * (int64_t)(f->lanes - 1), lo = reach < 0 ? reach : 0, hi = reach < 0 ? 0 : reach;
-    const uint32_t bits = cg_wider(f->lane_bits, opjit_cg_bits_for((ir_interval){ lo - 1, hi + 1 }));
+    const int64_t reach = step * (int64_t)(f->piece->lanes - 1), lo = reach < 0 ? reach : 0, hi = reach < 0 ? 0 : reach;
+    const uint32_t bits = cg_wider(f->piece->lane_bits, opjit_cg_bits_for((ir_interval){ lo - 1, hi + 1 }));
     LLVMValueRef d = distance(f, affine, invariant);
     d = opjit_cg_sub(f, d, opjit_cg_like(f, d, offset));
     const ir_interval x = opjit_ir_interval(f->ir, affine), y = opjit_ir_interval(f->ir, invariant);
-    const bool fits =
-        !f->tail && !f->shifted && opjit_cg_bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
+    const bool fits = !f->piece->tail && !f->piece->shifted &&
+                      opjit_cg_bits_for((ir_interval){ y.lo - x.hi + lo, y.hi - x.lo + hi }) <= bits;
     if (!fits)
         d = opjit_cg_choice(f, false, opjit_cg_choice(f, true, d, opjit_cg_like(f, d, lo - 1)),
                             opjit_cg_like(f, d, hi + 1));
-    d = opjit_cg_splat(f, opjit_cg_resize(f, d, bits, true), f->lanes);
-    LLVMValueRef l = opjit_cg_iota(f, bits, f->lanes, 0, step);
+    d = opjit_cg_splat(f, opjit_cg_resize(f, d, bits, true), f->piece->lanes);
+    LLVMValueRef l = opjit_cg_iota(f, bits, f->piece->lanes, 0, step);
     return swapped ? opjit_cg_compare(f, op, IR_INDEX, d, l) : opjit_cg_compare(f, op, IR_INDEX, l, d);
 }
 
@@ -69,7 +71,8 @@ LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_ref node)
     if (v)
         return v;
     const uint32_t bits = cg_wider(opjit_cg_lane_bits(f, a), opjit_cg_lane_bits(f, b));
-    LLVMValueRef x = opjit_cg_index_lanes(f, a, bits, f->lanes), y = opjit_cg_index_lanes(f, b, bits, f->lanes);
+    LLVMValueRef x = opjit_cg_index_lanes(f, a, bits, f->piece->lanes),
+                 y = opjit_cg_index_lanes(f, b, bits, f->piece->lanes);
     return opjit_cg_compare(f, op, IR_INDEX, x, y);
 }
 
@@ -98,11 +101,12 @@ static LLVMValueRef float_lanes(cg_func *f, ir_ref node, ir_type to)
     const int64_t copy = opjit_cg_number_of_copy(f);
     int64_t step, offset;
     LLVMValueRef v = opjit_cg_lanes_of_copy(f, node, depth, copy - CG_CHAINS);
-    if (!opjit_cg_lane_step(f, x, &step, &offset) || !checked_muli(step, CG_CHAINS * (int64_t)f->lanes, &offset) ||
+    if (!opjit_cg_lane_step(f, x, &step, &offset) ||
+        !checked_muli(step, CG_CHAINS * (int64_t)f->piece->lanes, &offset) ||
         !is_exact(opjit_ir_interval(f->ir, x), offset, to))
-        return float_of_index(f, x, to, f->lanes);
-    v = v ? LLVMBuildFAdd(f->b, v, opjit_cg_kept(f, opjit_cg_real(f, to, f->lanes, (double)offset)), "")
-          : float_of_index(f, x, to, f->lanes);
+        return float_of_index(f, x, to, f->piece->lanes);
+    v = v ? LLVMBuildFAdd(f->b, v, opjit_cg_kept(f, opjit_cg_real(f, to, f->piece->lanes, (double)offset)), "")
+          : float_of_index(f, x, to, f->piece->lanes);
     return opjit_cg_remember_lanes(f, node, depth, copy, v);
 }
 
@@ -112,7 +116,7 @@ LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
 {
     const ir_type to = (ir_type)ir_at(f->ir, node)->type;
     const ir_ref x = ir_operand(f->ir, node, 0);
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
     if (!ir_is_float(to))
         return opjit_cg_index_lanes(f, x, 8 * opjit_ir_type_size(to), lanes);
     if (lanes == 1)
@@ -127,10 +131,10 @@ LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast)
     const int64_t copy = opjit_cg_number_of_copy(f);
     LLVMValueRef before = opjit_cg_lanes_of_copy(f, cast, depth, copy - CG_CHAINS), v;
     if (copy > CG_CHAINS) {
-        v = LLVMBuildAdd(f->b, before, f->growth, "");
+        v = LLVMBuildAdd(f->b, before, f->piece->growth, "");
     } else {
         v = opjit_cg_f32_to_half(f, opjit_cg_emit(f, ir_operand(f->ir, cast, 0)));
-        f->growth = copy == CG_CHAINS ? LLVMBuildSub(f->b, v, before, "") : NULL;
+        f->piece->growth = copy == CG_CHAINS ? LLVMBuildSub(f->b, v, before, "") : NULL;
     }
     return opjit_cg_remember_lanes(f, cast, depth, copy, v);
 }
@@ -141,7 +145,7 @@ LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast)
 static bool element_step(const cg_func *f, ir_ref node, uint64_t *step)
 {
     const ir_node *n = ir_at(f->ir, node);
-    const cg_loop *loop = &f->loops[f->vec];
+    const cg_loop *loop = &f->loops[f->piece->vec];
     uint64_t a = 0, b = 0;
     int64_t factor;
     *step = 0;
@@ -184,7 +188,7 @@ static LLVMValueRef element_base(cg_func *f, ir_ref node)
             : n->op == IR_SUB ? LLVMBuildSub(f->b, a, b, "")
                               : LLVMBuildMul(f->b, a, b, "");
     }
-    opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->loop_scope, v);
+    opjit_cg_remember(f, CG_BASE, node, f->info[node].fresh ? f->scope_count - 1 : f->piece->loop_scope, v);
     return v;
 }
 

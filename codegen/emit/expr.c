@@ -5,7 +5,7 @@
 
 bool opjit_cg_varies(const cg_func *f, ir_ref node)
 {
-    return f->lanes > 1 && (f->info[node].vary & f->info[f->loops[f->vec].var].vary) != 0;
+    return f->piece->lanes > 1 && (f->info[node].vary & f->info[f->loops[f->piece->vec].var].vary) != 0;
 }
 
 LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
@@ -19,8 +19,8 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
     v = f->op(f, node);
     opjit_cg_early_end(f, here);
     const cg_info *info = &f->info[node];
-    const bool brief = info->fresh || (f->mask && info->guarded);
-    opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->copy_scope, v);
+    const bool brief = info->fresh || (f->piece->mask && info->guarded);
+    opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->piece->copy_scope, v);
     return v;
 }
 
@@ -34,8 +34,8 @@ LLVMValueRef opjit_cg_emit_lanes(cg_func *f, ir_ref node, uint32_t lanes)
     LLVMValueRef wide = opjit_cg_recall(f, CG_SPLAT, node);
     if (!wide || opjit_cg_lanes(wide) != lanes) {
         wide = opjit_cg_splat(f, v, lanes);
-        const bool brief = f->info[node].fresh || (f->mask && f->info[node].guarded);
-        opjit_cg_remember(f, CG_SPLAT, node, brief ? f->scope_count - 1 : f->copy_scope, wide);
+        const bool brief = f->info[node].fresh || (f->piece->mask && f->info[node].guarded);
+        opjit_cg_remember(f, CG_SPLAT, node, brief ? f->scope_count - 1 : f->piece->copy_scope, wide);
     }
     return wide;
 }

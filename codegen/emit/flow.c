@@ -7,9 +7,9 @@
 LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(f->b);
-    if (!allowed || !f->early || here == f->early)
+    if (!allowed || !f->piece->early || here == f->piece->early)
         return NULL;
-    LLVMPositionBuilderBefore(f->b, LLVMGetBasicBlockTerminator(f->early));
+    LLVMPositionBuilderBefore(f->b, LLVMGetBasicBlockTerminator(f->piece->early));
     return here;
 }
 
@@ -19,12 +19,10 @@ void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here)
         LLVMPositionBuilderAtEnd(f->b, here);
 }
 
-LLVMBasicBlockRef opjit_cg_early_here(cg_func *f)
+void opjit_cg_early_here(cg_func *f)
 {
-    LLVMBasicBlockRef outer = f->early;
-    f->early = LLVMGetInsertBlock(f->b);
+    f->piece->early = LLVMGetInsertBlock(f->b);
     opjit_cg_next_block(f);
-    return outer;
 }
 
 bool opjit_cg_is_early(const cg_func *f, ir_ref node)
@@ -69,7 +67,7 @@ LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValu
 LLVMValueRef opjit_cg_count_begin_early(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard)
 {
     c->early = true;
-    return begin_rounds(f, c, f->early, lo, guard);
+    return begin_rounds(f, c, f->piece->early, lo, guard);
 }
 
 /* The variable's next value, stored where it has memory. */

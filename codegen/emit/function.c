@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* function.c - one stage, one function: its signature, attributes, parallel loop and end. */
 #include "codegen/stores/pieces.h"
+#include "codegen/gpu/grid.h"
 
 #include <stdio.h>
 
@@ -74,7 +75,7 @@ static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, guard);
     f->loops[0].iv = opjit_cg_number(f, 64, 1, 0);
     opjit_cg_scope_push(f);
-    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
     opjit_cg_block(f, n->body);
     opjit_cg_scope_pop(f);
     opjit_cg_if_end(f, after);
@@ -96,13 +97,15 @@ static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMVal
             loop->iv = opjit_cg_add(f, iv, opjit_cg_number(f, 64, 1, (uint64_t)k));
             loop->slot = NULL;
         }
+        cg_piece own;
+        cg_piece_begin(f, &own);
         opjit_cg_scope_push(f);
-        f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+        f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
         if (f->stage->early)
             opjit_cg_early_here(f);
         opjit_cg_block(f, body);
-        f->early = NULL;
         opjit_cg_scope_pop(f);
+        cg_piece_end(f);
     }
     opjit_cg_count_end(f, &c, once, end);
 }
@@ -114,11 +117,11 @@ static void emit_stage(cg_func *f, ir_ref stage)
     LLVMValueRef begin = LLVMGetParam(f->fn, 4), end = LLVMGetParam(f->fn, 5);
     f->loops[0] = (cg_loop){ .var = n->ref, .iv = begin, .step = 1, .threads = 1 };
     f->loop_count = 1;
-    f->lanes = f->copies = 1;
-    f->lane_bits = 8;
+    f->piece->lanes = f->piece->copies = 1;
+    f->piece->lane_bits = 8;
     opjit_cg_scope_push(f);
     f->loops[0].scope = f->next_scope;
-    f->copy_scope = f->loop_scope = f->place_scope = 0;
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = 0;
     LLVMValueRef guard = LLVMBuildICmp(f->b, LLVMIntSLT, begin, end, "");
     LLVMPositionBuilderBefore(f->entry, guard); /* everything that it makes dominates the function */
     if (f->stage->once) {
@@ -126,8 +129,8 @@ static void emit_stage(cg_func *f, ir_ref stage)
         return;
     }
     if (f->stage->rows.copies > 0) { /* of an odd number of rows the middle one is done twice */
-        f->fronts.rows = LLVMBuildLShr(f->b, opjit_cg_sub(f, end, begin), opjit_cg_number(f, 64, 1, 1), "");
-        end = opjit_cg_sub(f, end, f->fronts.rows);
+        f->rows_apart = LLVMBuildLShr(f->b, opjit_cg_sub(f, end, begin), opjit_cg_number(f, 64, 1, 1), "");
+        end = opjit_cg_sub(f, end, f->rows_apart);
     }
     opjit_cg_hoist(f, n->body, 0, 1);
     const int64_t once = f->stage->at_once;
@@ -165,6 +168,7 @@ opjit_status opjit_cg_prepare(cg_func *f)
         return opjit_rt_no_memory(f->error);
     f->traits = opjit_cg_traits(f->target);
     f->op = opjit_cg_op;
+    f->piece = &f->root;
     TRY(opjit_cg_survey(f, stage));
     return opjit_cg_plan(f, stage);
 }

@@ -131,7 +131,7 @@ static LLVMValueRef to_index(cg_func *f, ir_ref node, uint32_t lanes)
 LLVMValueRef opjit_cg_index(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
     int64_t step, offset;
     if (n->op == IR_VAR && lanes == 1)
         return opjit_cg_var_value(f, node, true);

@@ -18,7 +18,7 @@ uint32_t opjit_cg_bits_for(ir_interval i)
 uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node)
 {
     const uint32_t need = opjit_cg_bits_for(opjit_ir_interval(f->ir, node));
-    return need > f->lane_bits ? need : f->lane_bits;
+    return need > f->piece->lane_bits ? need : f->piece->lane_bits;
 }
 
 /* Where copy `copy` of the loop's body has what the node is in its lanes. */
@@ -31,7 +31,7 @@ LLVMValueRef opjit_cg_lanes_of_copy(const cg_func *f, ir_ref node, uint32_t dept
 {
     const cg_entry *e = copy < 0 ? NULL : place_of_copy(f, node, depth, copy);
     LLVMValueRef v = e && e->offset == copy ? opjit_cg_live(f, e) : NULL;
-    return v && opjit_cg_lanes(v) == f->lanes ? v : NULL;
+    return v && opjit_cg_lanes(v) == f->piece->lanes ? v : NULL;
 }
 
 LLVMValueRef opjit_cg_remember_lanes(cg_func *f, ir_ref node, uint32_t depth, int64_t copy, LLVMValueRef v)
@@ -44,13 +44,13 @@ LLVMValueRef opjit_cg_remember_lanes(cg_func *f, ir_ref node, uint32_t depth, in
 
 int64_t opjit_cg_number_of_copy(const cg_func *f)
 {
-    const cg_loop *loop = &f->loops[f->vec];
-    return loop->offset / loop->step / f->lanes;
+    const cg_loop *loop = &f->loops[f->piece->vec];
+    return loop->offset / loop->step / f->piece->lanes;
 }
 
 uint32_t opjit_cg_depth_of_lanes(const cg_func *f, ir_ref node)
 {
-    return f->info[node].fresh ? f->scope_count - 1 : f->loop_scope;
+    return f->info[node].fresh ? f->scope_count - 1 : f->piece->loop_scope;
 }
 
 LLVMValueRef opjit_cg_lanes_after(cg_func *f, ir_ref node, uint32_t bits, int64_t step)
@@ -66,26 +66,26 @@ LLVMValueRef opjit_cg_lanes_after(cg_func *f, ir_ref node, uint32_t bits, int64_
         v = opjit_cg_lanes_of_copy(f, node, depth, copy - (back = 1));
     if (!v || opjit_cg_bits(v) != bits)
         return NULL;
-    const uint64_t more = (uint64_t)step * (uint64_t)(back * f->lanes);
-    v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_number(f, bits, f->lanes, more)), "");
+    const uint64_t more = (uint64_t)step * (uint64_t)(back * f->piece->lanes);
+    v = LLVMBuildAdd(f->b, v, opjit_cg_kept(f, opjit_cg_number(f, bits, f->piece->lanes, more)), "");
     return opjit_cg_remember_lanes(f, node, depth, copy, v);
 }
 
 LLVMValueRef opjit_cg_lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64_t step)
 {
     const int64_t copy = opjit_cg_number_of_copy(f);
-    const uint64_t offset = (uint64_t)step * (uint64_t)(copy * f->lanes);
-    LLVMValueRef iota = opjit_cg_iota(f, opjit_cg_bits(base), f->lanes, (int64_t)offset, step);
-    LLVMValueRef v = LLVMBuildAdd(f->b, opjit_cg_splat(f, base, f->lanes), opjit_cg_kept(f, iota), "");
+    const uint64_t offset = (uint64_t)step * (uint64_t)(copy * f->piece->lanes);
+    LLVMValueRef iota = opjit_cg_iota(f, opjit_cg_bits(base), f->piece->lanes, (int64_t)offset, step);
+    LLVMValueRef v = LLVMBuildAdd(f->b, opjit_cg_splat(f, base, f->piece->lanes), opjit_cg_kept(f, iota), "");
     return opjit_cg_remember_lanes(f, node, opjit_cg_depth_of_lanes(f, node), copy, v);
 }
 
 /* What was made before this loop; NULL: nothing. */
 static LLVMValueRef start_of(cg_func *f, ir_ref node, uint32_t bits)
 {
-    LLVMValueRef v = f->turn.on ? NULL : opjit_cg_recall(f, CG_START, node);
-    const bool fits = v && f->cache[CG_START][node].scope == f->loops[f->vec].scope && opjit_cg_bits(v) == bits;
-    return fits && opjit_cg_lanes(v) == f->lanes ? v : NULL;
+    LLVMValueRef v = f->piece->turn.on ? NULL : opjit_cg_recall(f, CG_START, node);
+    const bool fits = v && f->cache[CG_START][node].scope == f->loops[f->piece->vec].scope && opjit_cg_bits(v) == bits;
+    return fits && opjit_cg_lanes(v) == f->piece->lanes ? v : NULL;
 }
 
 LLVMValueRef opjit_cg_affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64_t step)
@@ -95,10 +95,10 @@ LLVMValueRef opjit_cg_affine_lanes(cg_func *f, ir_ref node, uint32_t bits, int64
         return v;
     if (!start)
         return opjit_cg_lanes_from(f, node, opjit_cg_resize(f, opjit_cg_base(f, node), bits, true), step);
-    cg_loop *loop = &f->loops[f->vec];
+    cg_loop *loop = &f->loops[f->piece->vec];
     LLVMValueRef base = opjit_cg_resize(f, opjit_cg_variable(f, loop), bits, true);
     base = opjit_cg_add(f, base, opjit_cg_number(f, bits, 1, (uint64_t)loop->offset));
-    v = LLVMBuildAdd(f->b, opjit_cg_splat(f, base, f->lanes), start, "");
+    v = LLVMBuildAdd(f->b, opjit_cg_splat(f, base, f->piece->lanes), start, "");
     return opjit_cg_remember_lanes(f, node, opjit_cg_depth_of_lanes(f, node), opjit_cg_number_of_copy(f), v);
 }
 
@@ -116,7 +116,7 @@ void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes
     const cg_info *info = &f->info[x];
     int64_t factor;
     /* Nothing that is declared inside of the loop, and no other loop's variable that moves there. */
-    if (!ir_is_float(to) || f->turn.on || !opjit_cg_affine(f, x, var, &factor) || factor != 1 || info->fresh ||
+    if (!ir_is_float(to) || f->piece->turn.on || !opjit_cg_affine(f, x, var, &factor) || factor != 1 || info->fresh ||
         info->guarded || (info->inside & ~f->info[var].vary) >> loop)
         return;
     LLVMValueRef base = opjit_cg_at(f, x, var, NULL);

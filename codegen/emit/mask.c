@@ -50,7 +50,7 @@ LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v)
         f->constant_count++;
     }
     const bool here = c->block == LLVMGetInsertBlock(f->b);
-    if (!here || (f->copies > 1 && c->uses == CG_FEW_USES)) {
+    if (!here || (f->piece->copies > 1 && c->uses == CG_FEW_USES)) {
         c->block = LLVMGetInsertBlock(f->b);
         c->uses = 0;
         c->value = here ? LLVMBuildFreeze(f->b, c->value, "") : LLVMBuildLoad2(f->b, LLVMTypeOf(v), c->memory, "");
@@ -92,8 +92,8 @@ LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a, LLVMVal
                                is_zero(b) ? b : opjit_cg_kept(f, b), "");
     if (is_zero(b))
         return LLVMBuildAnd(f->b, c, opjit_cg_kept(f, a), "");
-    LLVMValueRef differ = is_zero(a) ? opjit_cg_kept(f, b)
-                                     : LLVMBuildXor(f->b, opjit_cg_kept(f, a), opjit_cg_kept(f, b), "");
+    LLVMValueRef differ =
+        is_zero(a) ? opjit_cg_kept(f, b) : LLVMBuildXor(f->b, opjit_cg_kept(f, a), opjit_cg_kept(f, b), "");
     return LLVMBuildXor(f->b, LLVMBuildAnd(f->b, differ, c, ""), opjit_cg_kept(f, b), ""); /* its second use */
 }
 
@@ -148,7 +148,7 @@ LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b
 
 LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped)
 {
-    const uint32_t bits = f->lane_bits, lanes = f->lanes * f->copies;
+    const uint32_t bits = f->piece->lane_bits, lanes = f->piece->lanes * f->piece->copies;
     const bool point = op == IR_EQ, after = swapped && !point;
     /* l < d; l <= d is l < d + 1; d < l is not l < d + 1; d <= l is not l < d. */
     LLVMValueRef e = !point && (op == IR_LE) != swapped ? LLVMBuildAdd(f->b, d, opjit_cg_number(f, 64, 1, 1), "") : d;
@@ -165,7 +165,7 @@ LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swa
 
 LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address)
 {
-    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, f->lane_bits, f->lanes), address, "");
-    LLVMSetAlignment(v, f->lane_bits / 8);
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, f->piece->lane_bits, f->piece->lanes), address, "");
+    LLVMSetAlignment(v, f->piece->lane_bits / 8);
     return v;
 }

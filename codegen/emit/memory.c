@@ -3,6 +3,7 @@
  * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
 #include "codegen/emit/access.h"
 #include "codegen/stores/plan.h"
+#include "codegen/gpu/grid.h"
 
 enum { LINE = 64 };
 
@@ -11,44 +12,46 @@ enum { LINE = 64 };
 /* Lanes that are evaluated, as a scalar for an access that all of them share. */
 static LLVMValueRef any_lane(cg_func *f)
 {
-    if (opjit_cg_lanes(f->mask) == 1)
-        return f->mask;
+    if (opjit_cg_lanes(f->piece->mask) == 1)
+        return f->piece->mask;
     if (f->cpu->grid)
-        return opjit_cg_fold_lanes(f, false, f->mask);
-    LLVMTypeRef wide = LLVMIntTypeInContext(f->llvm, opjit_cg_lanes(f->mask));
-    return LLVMBuildICmp(f->b, LLVMIntNE, LLVMBuildBitCast(f->b, f->mask, wide, ""), LLVMConstNull(wide), "");
+        return opjit_cg_fold_lanes(f, false, f->piece->mask);
+    LLVMTypeRef wide = LLVMIntTypeInContext(f->llvm, opjit_cg_lanes(f->piece->mask));
+    return LLVMBuildICmp(f->b, LLVMIntNE, LLVMBuildBitCast(f->b, f->piece->mask, wide, ""), LLVMConstNull(wide), "");
 }
 
 /* Element offsets of all lanes, with those of lanes that are off made 0. */
 static LLVMValueRef lane_offsets(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
-    const cg_loop *vec = &f->loops[f->vec];
+    const cg_loop *vec = &f->loops[f->piece->vec];
     LLVMValueRef offsets = NULL;
     if (affine) {
-        offsets = opjit_cg_splat(f, opjit_cg_lane0_offset(f, a, grow * vec->offset), f->lanes);
-        offsets = LLVMBuildAdd(f->b, offsets, opjit_cg_iota(f, 64, f->lanes, 0, grow * vec->step), "");
+        offsets = opjit_cg_splat(f, opjit_cg_lane0_offset(f, a, grow * vec->offset), f->piece->lanes);
+        offsets = LLVMBuildAdd(f->b, offsets, opjit_cg_iota(f, 64, f->piece->lanes, 0, grow * vec->step), "");
     }
     for (uint32_t d = 0; !affine && d < a->rank; d++)
         if (cg_stride(f, a, d) != 0)
-            offsets = opjit_cg_plus(
-                f, offsets,
-                opjit_cg_times(f, opjit_cg_index_lanes(f, cg_coordinate(f, a, d), 64, f->lanes), cg_stride(f, a, d)));
+            offsets =
+                opjit_cg_plus(f, offsets,
+                              opjit_cg_times(f, opjit_cg_index_lanes(f, cg_coordinate(f, a, d), 64, f->piece->lanes),
+                                             cg_stride(f, a, d)));
     if (!offsets)
-        offsets = opjit_cg_number(f, 64, f->lanes, 0);
-    return masked ? LLVMBuildSelect(f->b, f->mask, offsets, opjit_cg_number(f, 64, f->lanes, 0), "") : offsets;
+        offsets = opjit_cg_number(f, 64, f->piece->lanes, 0);
+    return masked ? LLVMBuildSelect(f->b, f->piece->mask, offsets, opjit_cg_number(f, 64, f->piece->lanes, 0), "")
+                  : offsets;
 }
 
 static LLVMValueRef gather(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
-    LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->lanes)), base = opjit_cg_base_pointer(f, a->tensor),
-                 p0 = NULL, offsets = NULL;
+    LLVMValueRef out = LLVMGetPoison(opjit_cg_int(f, a->bits, f->piece->lanes)),
+                 base = opjit_cg_base_pointer(f, a->tensor), p0 = NULL, offsets = NULL;
     if (affine && !masked)
         p0 = opjit_cg_lane0(f, a);
     else
         offsets = lane_offsets(f, a, affine, grow, masked);
-    for (uint32_t i = 0; i < f->lanes; i++) {
-        const int64_t constant = (int64_t)i * grow * f->loops[f->vec].step;
+    for (uint32_t i = 0; i < f->piece->lanes; i++) {
+        const int64_t constant = (int64_t)i * grow * f->loops[f->piece->vec].step;
         LLVMValueRef p = p0 ? opjit_cg_offset(f, element, p0, opjit_cg_number(f, 64, 1, (uint64_t)constant))
                             : opjit_cg_offset(f, element, base, opjit_cg_lane(f, offsets, i));
         out = opjit_cg_insert(f, out, opjit_cg_load_element(f, a, p, 1, a->bits / 8), i);
@@ -61,8 +64,8 @@ static void scatter(cg_func *f, const cg_access *a, bool affine, int64_t grow, L
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     LLVMValueRef base = opjit_cg_base_pointer(f, a->tensor), p0 = affine ? opjit_cg_lane0(f, a) : NULL;
     LLVMValueRef offsets = affine ? NULL : lane_offsets(f, a, false, 0, false);
-    for (uint32_t i = 0; i < f->lanes; i++) {
-        const int64_t constant = (int64_t)i * grow * f->loops[f->vec].step;
+    for (uint32_t i = 0; i < f->piece->lanes; i++) {
+        const int64_t constant = (int64_t)i * grow * f->loops[f->piece->vec].step;
         LLVMValueRef p = p0 ? opjit_cg_offset(f, element, p0, opjit_cg_number(f, 64, 1, (uint64_t)constant))
                             : opjit_cg_offset(f, element, base, opjit_cg_lane(f, offsets, i));
         LLVMSetAlignment(LLVMBuildStore(f->b, opjit_cg_lane(f, value, i), p), a->bits / 8);
@@ -80,7 +83,7 @@ static LLVMValueRef reverse(cg_func *f, LLVMValueRef v)
 static LLVMValueRef last_pointer(cg_func *f, const cg_access *a)
 {
     return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), opjit_cg_lane0(f, a),
-                           opjit_cg_number(f, 64, 1, 1 - (uint64_t)f->lanes));
+                           opjit_cg_number(f, 64, 1, 1 - (uint64_t)f->piece->lanes));
 }
 
 /* --- masked ------------------------------------------------------------------------------------------------------- */
@@ -92,10 +95,10 @@ static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint
 
 static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t align)
 {
-    LLVMTypeRef type = opjit_cg_int(f, a->bits, f->lanes), types[2] = { type, f->type.ptr }, fn_type;
+    LLVMTypeRef type = opjit_cg_int(f, a->bits, f->piece->lanes), types[2] = { type, f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
     LLVMValueRef call =
-        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, f->mask, LLVMConstNull(type) }, 3, "");
+        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, f->piece->mask, LLVMConstNull(type) }, 3, "");
     align_pointer(f, call, 0, align);
     return call;
 }
@@ -104,7 +107,7 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
 {
     LLVMTypeRef types[2] = { LLVMTypeOf(value), f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.store", types, 2, &fn_type);
-    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ value, pointer, f->mask }, 3, "");
+    LLVMValueRef call = LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ value, pointer, f->piece->mask }, 3, "");
     align_pointer(f, call, 1, align);
 }
 
@@ -112,7 +115,7 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
  * stores around the caches: the loop fetches lines for the rounds, and rows, to come. */
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
-    const int64_t offset = f->loops[f->vec].offset * (int64_t)(a->bits / 8);
+    const int64_t offset = f->loops[f->piece->vec].offset * (int64_t)(a->bits / 8);
     if (!f->loops[f->loop_count - 1].plan->prefetch || offset % LINE != 0 ||
         f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
         f->ir->tensors[a->tensor].bytes < (f->streams ? CG_PREFETCH_STREAMED : CG_PREFETCH_REDUCED))
@@ -141,8 +144,9 @@ static LLVMValueRef load_one(cg_func *f, const cg_access *a, bool masked)
 static LLVMValueRef load_vector(cg_func *f, ir_ref node, LLVMValueRef pointer, uint32_t align)
 {
     const ir_type type = (ir_type)ir_at(f->ir, node)->type;
-    LLVMTypeRef vector = type == IR_F32 || type == IR_F64 ? opjit_cg_float(f, type, f->lanes)
-                                                          : opjit_cg_int(f, 8 * opjit_ir_type_size(type), f->lanes);
+    LLVMTypeRef vector = type == IR_F32 || type == IR_F64
+                             ? opjit_cg_float(f, type, f->piece->lanes)
+                             : opjit_cg_int(f, 8 * opjit_ir_type_size(type), f->piece->lanes);
     LLVMValueRef v = LLVMBuildLoad2(f->b, vector, pointer, "");
     LLVMSetAlignment(v, align);
     return v;
@@ -152,14 +156,14 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
 {
     const cg_access a = opjit_cg_access_of(f, node);
     const bool varies = opjit_cg_varies(f, node), outside = f->info[node].outside;
-    const bool masked = f->mask && (outside || (f->tail && varies));
+    const bool masked = f->piece->mask && (outside || (f->piece->tail && varies));
     int64_t grow = 0;
     if (!varies)
         return load_one(f, &a, masked);
-    const cg_loop *vec = &f->loops[f->vec];
+    const cg_loop *vec = &f->loops[f->piece->vec];
     const bool affine = opjit_cg_growth(f, &a, vec->var, &grow);
     if (affine && grow == 0)
-        return opjit_cg_splat(f, load_one(f, &a, masked && outside), f->lanes);
+        return opjit_cg_splat(f, load_one(f, &a, masked && outside), f->piece->lanes);
     const int64_t step = grow * vec->step;
     if (affine && step == 1 && !masked) {
         LLVMValueRef p = opjit_cg_lane0(f, &a);
@@ -169,7 +173,7 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
     if (affine && step == 1 && f->cpu->masked && f->cpu->masked(f->target, a.bits))
         return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);
     if (affine && step == -1 && !masked)
-        return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->lanes, a.bits / 8));
+        return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->piece->lanes, a.bits / 8));
     if (affine && step > 1 && step <= CG_MOST_STEP && !masked)
         return opjit_cg_load_picked(f, &a, (uint32_t)step);
     LLVMValueRef zipped = affine || masked ? NULL : opjit_cg_load_zipped(f, &a);
@@ -216,28 +220,29 @@ void opjit_cg_store(cg_func *f, ir_ref statement)
     const cg_plan *plan = f->loops[f->loop_count - 1].plan;
     int64_t grow = 0;
     LLVMValueRef value = plan && plan->table ? opjit_cg_table_read(f, a.bits)
-                                             : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes);
-    if (f->lanes == 1) {
+                                             : opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->piece->lanes);
+    if (f->piece->lanes == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
         LLVMBasicBlockRef after = opjit_cg_one_begin(f);
         LLVMSetAlignment(LLVMBuildStore(f->b, value, pointer), opjit_cg_alignment(f, &a));
         opjit_cg_one_end(f, after);
         return;
     }
-    const cg_loop *vec = &f->loops[f->vec];
+    const cg_loop *vec = &f->loops[f->piece->vec];
     const bool affine = opjit_cg_growth(f, &a, vec->var, &grow);
     const int64_t step = grow * vec->step;
-    if (f->edge) {
-        f->edge->pointer = f->edge->pointer ? f->edge->pointer : opjit_cg_lane0(f, &a);
-        f->edge->values[f->edge->count++] = opjit_cg_kept(f, value);
+    if (f->piece->edge) {
+        f->piece->edge->pointer = f->piece->edge->pointer ? f->piece->edge->pointer : opjit_cg_lane0(f, &a);
+        f->piece->edge->values[f->piece->edge->count++] = opjit_cg_kept(f, value);
         return;
     }
-    if (affine && step == 1 && f->tail) {
+    if (affine && step == 1 && f->piece->tail) {
         masked_store(f, value, opjit_cg_lane0(f, &a), a.bits / 8);
     } else if (affine && step == 1) {
         LLVMValueRef pointer = opjit_cg_lane0(f, &a);
         opjit_cg_store_vector(f, in_register(f, value), pointer,
-                              f->aligned ? f->lanes * a.bits / 8 : opjit_cg_alignment(f, &a), plan->is.nontemporal);
+                              f->piece->aligned ? f->piece->lanes * a.bits / 8 : opjit_cg_alignment(f, &a),
+                              plan->is.nontemporal);
         opjit_cg_read_ahead(f, &a, pointer);
     } else if (affine && step == -1) {
         LLVMSetAlignment(LLVMBuildStore(f->b, reverse(f, value), last_pointer(f, &a)), a.bits / 8);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - what each op of an expression is emitted by.  opjit_cg_emit remembers what comes out. */
 #include "codegen/stores/plan.h"
+#include "codegen/gpu/grid.h"
 
 /* --- leaves ------------------------------------------------------------------------------------------------------- */
 
@@ -39,19 +40,20 @@ static LLVMValueRef emit_plain(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t 
 /* An arm under its part of the mask; what is emitted there is good for nothing else. */
 static LLVMValueRef emit_arm(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits, LLVMValueRef where)
 {
-    LLVMValueRef outer = f->mask;
-    where = opjit_cg_splat(f, opjit_cg_narrow(f, where), f->lanes);
-    f->mask = outer ? LLVMBuildAnd(f->b, outer, where, "") : where;
+    cg_piece own;
+    where = opjit_cg_splat(f, opjit_cg_narrow(f, where), f->piece->lanes);
+    cg_piece_begin(f, &own);
+    f->piece->mask = f->piece->mask ? LLVMBuildAnd(f->b, f->piece->mask, where, "") : where;
     opjit_cg_scope_push(f);
     LLVMValueRef v = emit_plain(f, arm, lanes, bits);
     opjit_cg_scope_pop(f);
-    f->mask = outer;
+    cg_piece_end(f);
     return v;
 }
 
 static LLVMValueRef emit_select(cg_func *f, ir_ref node)
 {
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
     const uint32_t bits = lanes > 1 && ir_at(f->ir, node)->type == IR_INDEX ? opjit_cg_lane_bits(f, node) : 0;
     const struct cg_plan *plan = f->loops[f->loop_count - 1].plan;
     if (plan && node == plan->point)
@@ -71,7 +73,7 @@ static LLVMValueRef emit_select(cg_func *f, ir_ref node)
 static LLVMValueRef emit_arith(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
     const bool simple = n->op == IR_ADD || n->op == IR_SUB || n->op == IR_MUL || n->op == IR_FMA;
     LLVMValueRef a[3] = { simple && lanes > 1 ? opjit_cg_progression(f, node) : NULL };
     if (a[0])
@@ -88,7 +90,7 @@ static LLVMValueRef emit_compare(cg_func *f, ir_ref node)
     const ir_type type = (ir_type)ir_at(f->ir, a)->type;
     if (type == IR_INDEX)
         return opjit_cg_index_compare(f, node);
-    const uint32_t lanes = opjit_cg_varies(f, node) ? f->lanes : 1;
+    const uint32_t lanes = opjit_cg_varies(f, node) ? f->piece->lanes : 1;
     return opjit_cg_compare(f, (ir_op)n->op, type, opjit_cg_emit_lanes(f, a, lanes), opjit_cg_emit_lanes(f, b, lanes));
 }
 
@@ -96,12 +98,12 @@ static LLVMValueRef emit_unary(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
     const ir_ref x = ir_operand(f->ir, node, 0);
-    if (f->binade && opjit_cg_varies(f, node))
+    if (f->piece->binade && opjit_cg_varies(f, node))
         return opjit_cg_half_lanes(f, node);
     LLVMValueRef v = opjit_cg_varies(f, node) ? opjit_cg_short_lanes(f, node) : NULL;
     if (v)
         return v;
-    v = opjit_cg_emit_lanes(f, x, opjit_cg_varies(f, node) ? f->lanes : 1);
+    v = opjit_cg_emit_lanes(f, x, opjit_cg_varies(f, node) ? f->piece->lanes : 1);
     return n->op == IR_BITS ? opjit_cg_as_bits(f, v)
                             : opjit_cg_convert(f, (ir_type)ir_at(f->ir, x)->type, (ir_type)n->type, v);
 }

@@ -11,7 +11,7 @@ static bool is_looked_through(const cg_func *f, ir_ref let)
     const ir_ref value = ir_operand(f->ir, let, 0);
     int64_t factor;
     return ir_at(f->ir, let)->type == IR_INDEX && opjit_cg_varies(f, value) && !f->info[value].fresh &&
-           !f->info[value].guarded && opjit_cg_affine(f, value, f->loops[f->vec].var, &factor);
+           !f->info[value].guarded && opjit_cg_affine(f, value, f->loops[f->piece->vec].var, &factor);
 }
 
 static void emit_statement(cg_func *f, ir_ref s)
@@ -24,7 +24,7 @@ static void emit_statement(cg_func *f, ir_ref s)
     case IR_SYNC: f->cpu->grid->sync(f); break;
     case IR_LET:
         if (!is_looked_through(f, s))
-            opjit_cg_remember(f, CG_VALUE, s, f->copy_scope, opjit_cg_emit(f, ir_operand(f->ir, s, 0)));
+            opjit_cg_remember(f, CG_VALUE, s, f->piece->copy_scope, opjit_cg_emit(f, ir_operand(f->ir, s, 0)));
         break;
     default: break; /* the plan refuses it */
     }
@@ -60,7 +60,7 @@ static void set_side(cg_func *f, uint32_t copy)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
     memcpy(f->own, f->sides[copy], sizeof(f->own));
-    loop->offset = (int64_t)copy * f->lanes * loop->threads * loop->step;
+    loop->offset = (int64_t)copy * f->piece->lanes * loop->threads * loop->step;
 }
 
 /* Floats that vary, may be computed anywhere in the statement, and are more than a leaf: operands first, as they are

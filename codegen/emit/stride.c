@@ -9,11 +9,12 @@
 /* Every second to fourth element: loads what is between the first lane and the last, and no more. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
 {
-    const uint32_t native = f->target->vector_bytes * 8 / a->bits, lanes = f->lanes < native ? f->lanes : native;
+    const uint32_t native = f->target->vector_bytes * 8 / a->bits,
+                   lanes = f->piece->lanes < native ? f->piece->lanes : native;
     const uint32_t last = (lanes - 1) * step + 1 - lanes; /* where a load ends with the last lane */
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
     LLVMValueRef first = opjit_cg_lane0(f, a), all[CG_MAX_LANES];
-    for (uint32_t at = 0; at < f->lanes; at += lanes) {
+    for (uint32_t at = 0; at < f->piece->lanes; at += lanes) {
         LLVMValueRef parts[CG_MOST_STEP];
         uint32_t starts[CG_MOST_STEP];
         for (uint32_t i = 0; i < step; i++) {
@@ -23,13 +24,13 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
         }
         all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
     }
-    return opjit_cg_join(f, all, f->lanes / lanes);
+    return opjit_cg_join(f, all, f->piece->lanes / lanes);
 }
 
 /* Elements that alternate between a few rows, starting at a lane of the first row; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
 {
-    cg_loop *loop = &f->loops[f->vec];
+    cg_loop *loop = &f->loops[f->piece->vec];
     const cg_residues with = opjit_cg_residues(f);
     ir_turns d = { .divisor = 0 };
     uint64_t first;
@@ -37,7 +38,7 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
         if (cg_stride(f, a, i) != 0 &&
             !opjit_cg_turns_add(f, cg_coordinate(f, a, i), loop->var, cg_stride(f, a, i), &d))
             return NULL;
-    if (d.whole != 1 || d.divisor < 2 || d.divisor > f->lanes / 2 || !is_power_of_two((uint64_t)d.divisor) ||
+    if (d.whole != 1 || d.divisor < 2 || d.divisor > f->piece->lanes / 2 || !is_power_of_two((uint64_t)d.divisor) ||
         loop->step != 1 || !opjit_cg_residue(&with, loop->var, (uint64_t)d.divisor, &first) || first != 0)
         return NULL;
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
@@ -54,7 +55,7 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
     p = offset ? opjit_cg_offset(f, element, p, offset) : p;
     for (uint32_t i = 0; i < (uint32_t)d.divisor; i++) {
         LLVMValueRef row = opjit_cg_offset(f, element, p, opjit_cg_number(f, 64, 1, (uint64_t)(i * d.rest)));
-        rows[i] = opjit_cg_load_element(f, a, row, f->lanes / (uint32_t)d.divisor, a->bits / 8);
+        rows[i] = opjit_cg_load_element(f, a, row, f->piece->lanes / (uint32_t)d.divisor, a->bits / 8);
     }
     return opjit_cg_zip(f, rows, (uint32_t)d.divisor);
 }
@@ -66,28 +67,28 @@ bool opjit_cg_turns(const cg_func *f, ir_ref load)
 {
     const cg_info *info = &f->info[load];
     const cg_access a = opjit_cg_access_of(f, load);
-    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    const uint32_t rows = f->piece->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
     int64_t by_row, by_lane;
-    return !f->mask && f->lanes >= part && f->lanes > 1 && !info->fresh && !info->outside &&
-           opjit_cg_growth(f, &a, f->loops[f->turn.loop].var, &by_row) && by_row == 1 &&
-           opjit_cg_growth(f, &a, f->loops[f->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
+    return !f->piece->mask && f->piece->lanes >= part && f->piece->lanes > 1 && !info->fresh && !info->outside &&
+           opjit_cg_growth(f, &a, f->loops[f->piece->turn.loop].var, &by_row) && by_row == 1 &&
+           opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
 }
 
 /* Parts of 128 bits, or of fewer rows, within which shuffles work. */
 void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out)
 {
     const cg_access a = opjit_cg_access_of(f, load);
-    const uint32_t rows = f->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    const uint32_t rows = f->piece->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
     LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
     LLVMValueRef first = opjit_cg_lane0(f, &a), v[CG_MAX_LANES];
     int64_t by_lane;
-    opjit_cg_growth(f, &a, f->loops[f->vec].var, &by_lane);
+    opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane);
     for (uint32_t r = 0; r < rows; r += part) {
-        for (uint32_t i = 0; i < f->lanes; i++) {
-            const int64_t at = (int64_t)i * by_lane * f->loops[f->vec].step + r;
+        for (uint32_t i = 0; i < f->piece->lanes; i++) {
+            const int64_t at = (int64_t)i * by_lane * f->loops[f->piece->vec].step + r;
             LLVMValueRef p = opjit_cg_offset(f, element, first, opjit_cg_number(f, 64, 1, (uint64_t)at));
             v[i] = opjit_cg_load_element(f, &a, p, part, a.bits / 8);
         }
-        opjit_cg_transpose(f, v, f->lanes, out + r);
+        opjit_cg_transpose(f, v, f->piece->lanes, out + r);
     }
 }

@@ -231,7 +231,7 @@ LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *e)
 
 cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t depth)
 {
-    return depth < f->copy_scope ? &f->cache[slot][node] : &f->own[slot][node];
+    return depth < f->piece->copy_scope ? &f->cache[slot][node] : &f->own[slot][node];
 }
 
 /* Makes a new value of a vector of floats that its block has used often, at quick: LLVM's fast register allocator
@@ -256,11 +256,11 @@ static LLVMValueRef renewed(cg_func *f, cg_entry *e)
 /* In a row of a transposed block, what depends on the row was made for that row. */
 LLVMValueRef opjit_cg_recall(cg_func *f, cg_slot slot, ir_ref node)
 {
-    const bool any_row = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->turn.loop & 1);
-    if (f->turn.row_depth > 0 && !any_row && f->cache[slot][node].depth < f->turn.row_depth)
+    const bool any_row = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->piece->turn.loop & 1);
+    if (f->piece->turn.row_depth > 0 && !any_row && f->cache[slot][node].depth < f->piece->turn.row_depth)
         return NULL;
     cg_entry *own = &f->own[slot][node], *shared = &f->cache[slot][node]; /* copy 0's */
-    const bool other = f->own[slot] != f->cache[slot] && shared->depth < f->copy_scope && !opjit_cg_live(f, own);
+    const bool other = f->own[slot] != f->cache[slot] && shared->depth < f->piece->copy_scope && !opjit_cg_live(f, own);
     cg_entry *e = other ? shared : own;
     return slot == CG_VALUE && ir_is_float((ir_type)ir_at(f->ir, node)->type) ? renewed(f, e) : opjit_cg_live(f, e);
 }
@@ -274,7 +274,7 @@ void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LL
  * most 8 uses, and then the address goes to the stack in each round, where a store takes as long as a vector's. */
 static bool renews(const cg_func *f)
 {
-    return !f->peak && f->copies > CG_FEW_USES;
+    return !f->peak && f->piece->copies > CG_FEW_USES;
 }
 
 void opjit_cg_remember_address(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef address)
@@ -287,7 +287,7 @@ LLVMValueRef opjit_cg_address(cg_func *f, cg_slot slot, ir_ref node, LLVMTypeRef
     const cg_loop *loop = &f->loops[f->loop_count - 1];
     cg_entry *e = opjit_cg_live(f, &f->own[slot][node]) ? &f->own[slot][node] : &f->cache[slot][node];
     const int64_t since = loop->offset - e->offset;
-    if (renews(f) && grow != 0 && since == CG_FEW_USES * (int64_t)f->lanes * loop->step) {
+    if (renews(f) && grow != 0 && since == CG_FEW_USES * (int64_t)f->piece->lanes * loop->step) {
         e->value = opjit_cg_offset(f, element, e->value, opjit_cg_number(f, 64, 1, (uint64_t)(grow * since)));
         e->value = LLVMBuildFreeze(f->b, e->value, "");
         e->offset = loop->offset;

@@ -2,6 +2,7 @@
 /* grid.c - stages as kernels for a grid of threads: what passes share out (ir/passes/grid.c) is done by the thread
  * whose it is.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
 #include "codegen/stores/plan.h"
+#include "codegen/gpu/grid.h"
 #include "ir/eval/numerics.h"
 
 static LLVMValueRef number(cg_func *f, int64_t value)
@@ -118,11 +119,11 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
     LLVMPositionBuilderBefore(f->entry, inside); /* everything that it makes dominates the function */
     f->loops[0] = (cg_loop){ .var = n->ref, .iv = f->team_number, .step = 1, .threads = 1 };
     f->loop_count = 1;
-    f->lanes = f->copies = 1;
-    f->lane_bits = 8;
+    f->piece->lanes = f->piece->copies = 1;
+    f->piece->lane_bits = 8;
     opjit_cg_scope_push(f);
     f->loops[0].scope = f->next_scope;
-    f->copy_scope = f->loop_scope = f->place_scope = 0;
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = 0;
     opjit_cg_hoist(f, n->body, 0, 1);
     const bool exact = (uint64_t)iterations == teams, goes_round = (uint64_t)iterations > teams;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), after = exact ? NULL : opjit_cg_if_begin(f, inside);
@@ -132,7 +133,7 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
         LLVMAddIncoming(f->loops[0].iv, &f->team_number, &before, 1);
     }
     opjit_cg_scope_push(f);
-    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
     opjit_cg_block(f, n->body);
     opjit_cg_scope_pop(f);
     if (goes_round) {
@@ -152,7 +153,7 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
 
 LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f)
 {
-    if (!f->cpu->grid || f->launch.team == 1 || f->apart)
+    if (!f->cpu->grid || f->launch.team == 1 || f->piece->apart)
         return NULL;
     return opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntEQ, f->thread, number(f, 0), ""));
 }
@@ -374,10 +375,11 @@ static LLVMValueRef first_element(cg_func *f, uint32_t lanes)
 void opjit_cg_spread(cg_func *f, const cg_plan *plan)
 {
     const ir_ref loop = plan->is.loop;
-    const uint32_t lane_bits = f->lane_bits;
+    cg_piece own;
+    cg_piece_begin(f, &own);
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t lanes = n->vec > 1 ? n->vec : 1;
-    f->lane_bits = plan->is.bits;
+    f->piece->lane_bits = plan->is.bits;
     LLVMValueRef lo = opjit_cg_emit(f, ir_operand(f->ir, loop, 0));
     const spread s = {
         .f = f, .body = n->body, .hi = opjit_cg_emit(f, ir_operand(f->ir, loop, 1)), .updates = updates(f, n->body)
@@ -387,15 +389,14 @@ void opjit_cg_spread(cg_func *f, const cg_plan *plan)
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, lanes);
-    f->apart = true;
+    f->piece->apart = true;
     if (s.updates && f->launch.team > IR_REDUCE_LANES)
         emit_updates_in_block(&s, loop, lo);
     else if (s.updates)
         emit_updates(&s, loop, lo);
     else
         emit_groups(&s, loop, opjit_cg_add(f, lo, first_element(f, lanes)));
-    f->apart = false;
     opjit_cg_scope_pop(f);
     f->loop_count--;
-    f->lane_bits = lane_bits;
+    cg_piece_end(f);
 }

@@ -3,6 +3,7 @@
  * ir/README.md, whatever the vector width.  They live in memory of the stack frame; where speed matters a pass makes
  * them registers.  Those whose lanes are threads of a GPU: team.c. */
 #include "codegen/reduce/accumulator.h"
+#include "codegen/gpu/grid.h"
 
 enum { SHORTEST = 128 /* bits of a vector */ };
 
@@ -359,27 +360,28 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
     const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);
     const cg_acc *a = &f->accs[n->ref];
     cg_loop *loop = &f->loops[f->loop_count - 1];
-    cg_part all = { .value = opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->lanes)) };
+    cg_part all = { .value =
+                        opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->piece->lanes)) };
     if (cg_acc_is_arg(acc)) {
-        all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->lanes);
-        all.some = opjit_cg_number(f, 1, f->lanes, 1);
+        all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->piece->lanes);
+        all.some = opjit_cg_number(f, 1, f->piece->lanes, 1);
     }
     if (a->apart) {
         opjit_cg_apart_update(f, acc, &f->accs[n->ref], all);
         return;
     }
     if (a->held_count > 0) {
-        LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->lanes % a->held_count];
+        LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->piece->lanes % a->held_count];
         *held = cg_as_held(f, a, step(f, acc, *held, all.value));
         return;
     }
     LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);
     const uint32_t lanes = cg_acc_lanes(acc, a);
     const cg_residues with = opjit_cg_residues(f);
-    uint32_t width = f->lanes < lanes ? f->lanes : lanes;
+    uint32_t width = f->piece->lanes < lanes ? f->piece->lanes : lanes;
     uint64_t rest;
     if (width > 1 && (loop->step != 1 || !opjit_cg_residue(&with, loop->var, width, &rest) || rest != 0))
         width = 1;
-    for (uint32_t i = 0; i < f->lanes; i += width)
-        update(f, acc, a, plus(f, k, i), width, f->lanes == width ? all : half_entry(f, all, i, width));
+    for (uint32_t i = 0; i < f->piece->lanes; i += width)
+        update(f, acc, a, plus(f, k, i), width, f->piece->lanes == width ? all : half_entry(f, all, i, width));
 }

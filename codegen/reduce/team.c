@@ -2,6 +2,7 @@
 /* team.c - accumulators whose lanes are the threads of a GPU's team: in registers around a loop; where a team is a
  * block of several warps, the warps' results are combined.  Steps, folds and totals are in accumulator.c. */
 #include "codegen/reduce/accumulator.h"
+#include "codegen/gpu/grid.h"
 
 static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
 {

@@ -86,7 +86,9 @@ void opjit_cg_put_even(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
     const int64_t most = p->plan->is.most, lanes = p->plan->is.lanes, size = lanes * p->plan->streams;
-    f->shifted = true;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->shifted = true;
     LLVMValueRef from = put_begin(p, r);
     if (p->plan->streams > 0) {
         const int64_t whole = (most - lanes) / size * size;
@@ -96,21 +98,25 @@ void opjit_cg_put_even(const cg_pieces *p, cg_range *r)
     } else {
         emit_even_rounds(p, r, most, p->plan->even, from);
     }
-    f->shifted = false;
+    cg_piece_end(f);
 }
 
 void opjit_cg_put_aligned(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
     const int64_t lanes = p->plan->is.lanes, whole = sure_vectors(&p->plan->is);
-    const int64_t rest = p->plan->is.most - whole; /* if the loop begins at a whole vector */
-    f->shifted = true;
+    const int64_t rest = p->plan->is.most - whole; /* where the loop begins at a whole vector */
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->shifted = true;
     cg_range inner = { put_begin(p, r), cg_number(f, whole), NULL, false };
-    f->aligned = true;
+    cg_piece whole_vectors;
+    cg_piece_begin(f, &whole_vectors);
+    f->piece->aligned = true;
     opjit_cg_put_cuts(p, &inner);
-    f->aligned = false;
-    const int64_t copies = (rest + lanes - 1) / lanes; /* last, because lines are stored in order */
+    cg_piece_end(f);
+    const int64_t copies = (rest + lanes - 1) / lanes; /* last: lines are stored in order */
     LLVMValueRef end = cg_advance(p, r->pos, r->count);
     opjit_cg_piece(p, p->plan->is.lanes, (uint32_t)copies, opjit_cg_sub(f, end, cg_number(f, lanes * copies)));
-    f->shifted = false;
+    cg_piece_end(f);
 }

@@ -31,9 +31,11 @@ static void emit_end(const cg_pieces *p, uint32_t lanes, uint32_t copies, const 
 {
     cg_func *f = p->f;
     LLVMValueRef end = cg_advance(p, r->pos, r->count);
-    f->shifted = true;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->shifted = true;
     opjit_cg_piece(p, lanes, copies, opjit_cg_sub(f, end, cg_number(f, (int64_t)lanes * copies)));
-    f->shifted = false;
+    cg_piece_end(f);
 }
 
 /* For more elements than a round has: a vector at the start, rounds from memory's next whole vector on, and half a
@@ -43,22 +45,26 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     cg_func *f = p->f;
     const uint32_t lanes = p->plan->is.lanes;
     const int64_t many = (int64_t)lanes * CG_PEAK_COPIES;
-    f->shifted = true;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->shifted = true;
     LLVMValueRef from = opjit_cg_next_vector(f, p->plan->is.body, lanes, r->pos);
     LLVMValueRef count = opjit_cg_sub(f, cg_advance(p, r->pos, r->count), from);
     cg_range rounds = { from, count, NULL, !f->peak };
-    LLVMBasicBlockRef early = f->peak ? NULL : opjit_cg_early_here(f);
+    if (!f->peak)
+        opjit_cg_early_here(f);
     opjit_cg_piece(p, lanes, 1, r->pos);
-    f->aligned = true;
+    cg_piece whole_vectors;
+    cg_piece_begin(f, &whole_vectors);
+    f->piece->aligned = true;
     opjit_cg_put_cuts(p, &rounds);
-    f->aligned = false;
+    cg_piece_end(f);
     LLVMValueRef most = LLVMBuildICmp(f->b, LLVMIntUGT, rounds.count, cg_number(f, many / 2), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, most);
     opjit_cg_piece(p, lanes, CG_PEAK_COPIES / 2, rounds.pos);
     opjit_cg_if_end(f, after);
     emit_end(p, lanes, CG_PEAK_COPIES / 2, r);
-    f->early = early;
-    f->shifted = false;
+    cg_piece_end(f);
 }
 
 /* For each power of two n a block of code for n to 2n - 1 elements, which stores n from the first on and n up to the
@@ -119,8 +125,10 @@ void opjit_cg_put_short_run(const cg_pieces *p, cg_range *r)
     cg_func *f = p->f;
     const int64_t part = p->plan->part;
     LLVMValueRef last = opjit_cg_sub(f, r->count, cg_number(f, part));
-    f->shifted = true;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->shifted = true;
     for (int64_t at = 0; at < p->plan->is.most; at += part)
         opjit_cg_piece(p, (uint32_t)part, 1, cg_advance(p, r->pos, opjit_cg_limit(f, false, cg_number(f, at), last)));
-    f->shifted = false;
+    cg_piece_end(f);
 }

@@ -75,13 +75,13 @@ LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node)
 {
     bool is_signed;
     const ir_ref var = f->loops[f->loop_count - 1].var;
-    const ir_ref x = f->lanes > 1 && !f->mask ? short_index(f, node, var, &is_signed) : 0;
+    const ir_ref x = f->piece->lanes > 1 && !f->piece->mask ? short_index(f, node, var, &is_signed) : 0;
     if (x == 0)
         return NULL;
-    LLVMValueRef v = opjit_cg_index_lanes(f, x, 16, f->lanes);
-    LLVMTypeRef halves = opjit_cg_float(f, IR_F16, f->lanes);
+    LLVMValueRef v = opjit_cg_index_lanes(f, x, 16, f->piece->lanes);
+    LLVMTypeRef halves = opjit_cg_float(f, IR_F16, f->piece->lanes);
     v = is_signed ? LLVMBuildSIToFP(f->b, v, halves, "") : LLVMBuildUIToFP(f->b, v, halves, "");
-    return LLVMBuildBitCast(f->b, v, opjit_cg_int(f, 16, f->lanes), "");
+    return LLVMBuildBitCast(f->b, v, opjit_cg_int(f, 16, f->piece->lanes), "");
 }
 
 /* --- binades ------------------------------------------------------------------------------------------------------ */
@@ -127,9 +127,11 @@ void opjit_cg_put_halves(const cg_pieces *p, LLVMValueRef iv)
     const int64_t size = (int64_t)lanes * CG_HALF_COPIES;
     LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
     LLVMBasicBlockRef others = opjit_cg_if_begin(f, in_one_binade(f, is, iv, size));
-    f->binade = true;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->binade = true;
     opjit_cg_copies(f, is->body, lanes, CG_HALF_COPIES, iv);
-    f->binade = false;
+    cg_piece_end(f);
     opjit_cg_if_leave(f, others, end);
     cg_count c;
     LLVMValueRef at = opjit_cg_count_begin(f, &c, false, iv, NULL);

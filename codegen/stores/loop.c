@@ -94,14 +94,26 @@ static LLVMBasicBlockRef unless_done(cg_func *f, const cg_cut *cut, const cg_ran
     return cut->min > 0 ? NULL : opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, r->count, cg_number(f, 0), ""));
 }
 
+/* What depends on the place of lanes is found once. */
+static void emit_tailed(const cg_pieces *p, const cg_cut *cut, const cg_range *r)
+{
+    cg_func *f = p->f;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->rest = cut->rest;
+    opjit_cg_piece(p, cut->lanes, cut->copies, r->pos);
+    cg_piece_end(f);
+}
+
 static void emit_masked(const cg_pieces *p, const cg_cut *cut, const cg_range *r)
 {
     cg_func *f = p->f;
     LLVMBasicBlockRef after = unless_done(f, cut, r);
-    opjit_cg_mask_begin(f, cut->lanes,
-                        opjit_cg_splat(f, opjit_cg_resize(f, r->count, f->lane_bits, false), cut->lanes));
+    cg_piece own;
+    opjit_cg_mask_begin(f, &own, cut->lanes,
+                        opjit_cg_splat(f, opjit_cg_resize(f, r->count, f->piece->lane_bits, false), cut->lanes));
     opjit_cg_piece(p, cut->lanes, 1, r->pos);
-    opjit_cg_mask_end(f);
+    cg_piece_end(f);
     if (after)
         opjit_cg_if_end(f, after);
 }
@@ -110,9 +122,11 @@ static void emit_overlap(const cg_pieces *p, const cg_cut *cut, const cg_range *
 {
     cg_func *f = p->f;
     LLVMBasicBlockRef after = unless_done(f, cut, r);
-    f->shifted = true;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->shifted = true;
     opjit_cg_piece(p, cut->lanes, 1, opjit_cg_sub(f, cg_advance(p, r->pos, r->count), cg_number(f, cut->lanes)));
-    f->shifted = false;
+    cg_piece_end(f);
     if (after)
         opjit_cg_if_end(f, after);
 }
@@ -146,11 +160,7 @@ void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r)
     case CG_CUT_ROUNDS:
     case CG_CUT_ONCE: emit_whole(p, cut, r); break;
     case CG_CUT_STREAMS: opjit_cg_put_streams(p, cut->copies, cut->min, cut->max, r); break;
-    case CG_CUT_TAILED:
-        p->f->rest = cut->rest; /* what depends on the place of lanes is found once */
-        opjit_cg_piece(p, cut->lanes, cut->copies, r->pos);
-        p->f->rest = 0;
-        break;
+    case CG_CUT_TAILED: emit_tailed(p, cut, r); break;
     case CG_CUT_MASKED: emit_masked(p, cut, r); break;
     case CG_CUT_OVERLAP: emit_overlap(p, cut, r); break;
     case CG_CUT_PART: emit_part(p, cut, r); break;
@@ -191,13 +201,15 @@ static void emit_loop(cg_func *f, const cg_plan *plan)
     cg_range r = emit_bounds(f, is, plan->early);
     const cg_pieces p = { f, plan, r.pos };
     LLVMValueRef count = r.count;
-    const uint32_t lane_bits = f->lane_bits;
-    f->lane_bits = is->bits;
+    cg_piece own;
+    cg_table table;
+    cg_piece_begin(f, &own);
+    f->piece->lane_bits = is->bits;
     f->loops[f->loop_count++] = (cg_loop){ .var = is->var, .iv = r.pos, .step = is->step, .threads = 1, .plan = plan };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     if (plan->table)
-        f->table = opjit_cg_put_table(f, plan);
+        opjit_cg_put_table(f, plan, &table);
     if (plan->still == CG_BEFORE_LOOP)
         opjit_cg_hoist(f, is->body, f->loop_count - 1, is->lanes);
     plan->strategy->emit(&p, &r);
@@ -205,13 +217,13 @@ static void emit_loop(cg_func *f, const cg_plan *plan)
         opjit_cg_put_point(f, plan, p.start, count);
     opjit_cg_scope_pop(f);
     f->loop_count--;
-    f->lane_bits = lane_bits;
+    cg_piece_end(f);
 }
 
 void opjit_cg_for(cg_func *f, ir_ref statement)
 {
     const cg_plan *plan = f->plans[statement];
-    if (f->turn.on)
+    if (f->piece->turn.on)
         plan = plan->blocked;
     if (plan->strategy->emit_loop)
         plan->strategy->emit_loop(f, plan);

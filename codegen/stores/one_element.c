@@ -74,7 +74,7 @@ void opjit_cg_put_point(cg_func *f, const cg_plan *plan, LLVMValueRef begin, LLV
     LLVMValueRef pointer = opjit_cg_lane0(f, &a);
     LLVMValueRef value = opjit_cg_as_bits(f, opjit_cg_emit(f, ir_operand(f->ir, plan->point, 1)));
     put(f, value, LLVMBuildICmp(f->b, LLVMIntULT, place, count, ""), pointer);
-    LLVMValueRef rows = f->fronts.rows;
+    LLVMValueRef rows = f->rows_apart;
     if (!rows)
         return;
     const cg_two_rows *two = &f->stage->rows;

@@ -37,9 +37,8 @@ static inline LLVMValueRef cg_advance(const cg_pieces *p, LLVMValueRef pos, LLVM
 /* --- copies.c ----------------------------------------------------------------------------------------------------- */
 /* The body for lanes x copies iterations from iv on. */
 void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-/* What follows is for the first lanes alone, as many as the vector `count` has in each lane. */
-void opjit_cg_mask_begin(cg_func *f, uint32_t lanes, LLVMValueRef count);
-void opjit_cg_mask_end(cg_func *f);
+/* A piece for the first lanes alone, as many as the vector `count` has in each lane. */
+void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
 
 /* --- loop.c ------------------------------------------------------------------------------------------------------- */
 /* One cut; what is left stays in *r. */
@@ -98,8 +97,8 @@ void opjit_cg_put_point(cg_func *f, const cg_plan *plan, LLVMValueRef begin, LLV
 /* --- table.c ------------------------------------------------------------------------------------------------------ */
 /* Sets plan->table, if what the loop stores in each of its runs alike had better be read than computed. */
 void opjit_cg_make_table(cg_func *f, cg_plan *plan);
-/* It as data of the module. */
-LLVMValueRef opjit_cg_put_table(cg_func *f, const cg_plan *plan);
+/* It as data of the module, which the innermost loop reads from then on, in *out. */
+void opjit_cg_put_table(cg_func *f, const cg_plan *plan, cg_table *out);
 
 /* --- half_integers.c ---------------------------------------------------------------------------------------------- */
 /* Whether all that the loop does is to store short integers as halves, for which the target has an instruction: then

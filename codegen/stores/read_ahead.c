@@ -57,7 +57,7 @@ static LLVMValueRef first_group(cg_func *f, LLVMValueRef pointer)
 static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes, uint32_t distance)
 {
     LLVMTypeRef i64 = f->type.i64;
-    LLVMValueRef at = f->ahead_group;
+    LLVMValueRef at = f->piece->ahead_group;
     LLVMValueRef offset = opjit_cg_number(f, 64, 1, f->ir->tensors[a->tensor].bytes - bytes);
     LLVMValueRef base = opjit_cg_base_pointer(f, a->tensor);
     LLVMValueRef last = LLVMBuildPtrToInt(f->b, LLVMBuildGEP2(f->entry, f->type.i8, base, &offset, 1, ""), i64, "");
@@ -75,24 +75,26 @@ static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes, uint32
 void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const cg_loop *loop = &f->loops[f->loop_count - 1];
-    const uint64_t at = (uint64_t)loop->offset * (a->bits / 8), all = (uint64_t)f->copies * f->lanes * a->bits / 8;
-    if (loop->plan->read_ahead == 0 || at % IR_LINE != 0 || loop->step != 1 || f->lanes * a->bits < 2 * READ_BITS ||
-        f->fronts.distance)
+    const uint64_t at = (uint64_t)loop->offset * (a->bits / 8),
+                   all = (uint64_t)f->piece->copies * f->piece->lanes * a->bits / 8;
+    if (loop->plan->read_ahead == 0 || at % IR_LINE != 0 || loop->step != 1 ||
+        f->piece->lanes * a->bits < 2 * READ_BITS || f->piece->distance)
         return;
     if (at % CG_READ_GROUP == 0) {
-        f->ahead_group = at == 0 ? first_group(f, pointer)
-                                 : opjit_cg_add(f, f->ahead_group, opjit_cg_number(f, 64, 1, CG_READ_GROUP));
-        f->ahead = begin(f, a, all - at < CG_READ_GROUP ? all - at : CG_READ_GROUP, loop->plan->read_ahead);
-        f->ahead_at = at;
+        f->piece->ahead_group = at == 0
+                                    ? first_group(f, pointer)
+                                    : opjit_cg_add(f, f->piece->ahead_group, opjit_cg_number(f, 64, 1, CG_READ_GROUP));
+        f->piece->ahead = begin(f, a, all - at < CG_READ_GROUP ? all - at : CG_READ_GROUP, loop->plan->read_ahead);
+        f->piece->ahead_at = at;
     }
-    if (!f->peak && at - f->ahead_at == USES * IR_LINE) {
+    if (!f->peak && at - f->piece->ahead_at == USES * IR_LINE) {
         LLVMValueRef by = opjit_cg_number(f, 64, 1, USES * IR_LINE);
-        f->ahead = LLVMBuildFreeze(f->b, opjit_cg_offset(f, f->type.i8, f->ahead, by), "");
-        f->ahead_at = at;
+        f->piece->ahead = LLVMBuildFreeze(f->b, opjit_cg_offset(f, f->type.i8, f->piece->ahead, by), "");
+        f->piece->ahead_at = at;
     }
-    LLVMValueRef offset = opjit_cg_number(f, 64, 1, at - f->ahead_at);
-    LLVMValueRef read =
-        LLVMBuildLoad2(f->b, opjit_cg_int(f, READ_BITS, 1), opjit_cg_offset(f, f->type.i8, f->ahead, offset), "");
+    LLVMValueRef offset = opjit_cg_number(f, 64, 1, at - f->piece->ahead_at);
+    LLVMValueRef read = LLVMBuildLoad2(f->b, opjit_cg_int(f, READ_BITS, 1),
+                                       opjit_cg_offset(f, f->type.i8, f->piece->ahead, offset), "");
     LLVMSetAlignment(read, 1);
     LLVMSetVolatile(read, 1);
 }

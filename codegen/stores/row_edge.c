@@ -69,24 +69,23 @@ void opjit_cg_row_edge(cg_func *f, const cg_plan *plan)
     const ir_ref loop = plan->is.loop;
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t size = opjit_ir_type_size(f->ir->tensors[ir_at(f->ir, n->body)->ref].type), elements = LINE / size;
-    const uint32_t lane_bits = f->lane_bits;
     LLVMValueRef from = opjit_cg_emit(f, ir_operand(f->ir, loop, n->flags & IR_FOR_HEAD ? 0 : 1));
     if (n->flags & IR_FOR_TAIL)
         from = opjit_cg_sub(f, from, number(f, elements));
     cg_edge e = { .count = 0 };
-    f->lane_bits = 8 * size;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->lane_bits = 8 * size;
     f->loops[f->loop_count++] = (cg_loop){ .var = n->ref, .iv = from, .step = 1, .threads = 1, .plan = plan };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
     opjit_cg_hoist(f, n->body, f->loop_count - 1, n->vec);
-    f->edge = &e;
-    f->shifted = true;
+    f->piece->edge = &e;
+    f->piece->shifted = true;
     opjit_cg_copies(f, n->body, n->vec, elements / n->vec, from);
-    f->shifted = false;
-    f->edge = NULL;
     opjit_cg_scope_pop(f);
     f->loop_count--;
-    f->lane_bits = lane_bits;
+    cg_piece_end(f);
     if (!(n->flags & IR_FOR_CARRY)) {
         put_line(f, &e, e.pointer, size);
         return;

@@ -3,6 +3,7 @@
  * strategy is a row here, its functions, and a file in tests/golden/plan. */
 #include "codegen/stores/names.h"
 #include "codegen/stores/pieces.h"
+#include "codegen/gpu/grid.h"
 
 /* --- strategies --------------------------------------------------------------------------------------------------- */
 

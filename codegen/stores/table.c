@@ -88,11 +88,11 @@ void opjit_cg_make_table(cg_func *f, cg_plan *plan)
     plan->table_period = period_of(data, (size_t)count * size, is->lanes * size);
 }
 
-LLVMValueRef opjit_cg_put_table(cg_func *f, const cg_plan *plan)
+void opjit_cg_put_table(cg_func *f, const cg_plan *plan, cg_table *out)
 {
-    memset(f->table_read, 0, sizeof(f->table_read));
-    return opjit_cg_constant_data(f, "table",
-                                  LLVMConstStringInContext(f->llvm, plan->table, (unsigned)plan->table_bytes, 1));
+    LLVMValueRef text = LLVMConstStringInContext(f->llvm, plan->table, (unsigned)plan->table_bytes, 1);
+    *out = (cg_table){ .data = opjit_cg_constant_data(f, "table", text) };
+    f->loops[f->loop_count - 1].table = out;
 }
 
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
@@ -101,17 +101,17 @@ LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
     LLVMTypeRef element = opjit_cg_int(f, bits, 1);
     LLVMValueRef iv = opjit_cg_variable(f, loop);
     const uint32_t period = loop->plan->table_period;
-    const bool repeats = period > 0 && f->lanes == loop->plan->is.lanes;
-    cg_table_read *read = repeats ? &f->table_read[loop->offset / f->lanes % period] : NULL;
+    const bool repeats = period > 0 && f->piece->lanes == loop->plan->is.lanes;
+    cg_table_read *read = repeats ? &loop->table->read[loop->offset / f->piece->lanes % period] : NULL;
     const bool again = read && read->value && read->iv == iv && read->block == LLVMGetInsertBlock(f->b) &&
                        (f->peak || read->uses < CG_FEW_USES);
     if (again) {
         read->uses++;
         return read->value;
     }
-    LLVMValueRef at = opjit_cg_offset(f, element, opjit_cg_offset(f, element, f->table, iv),
+    LLVMValueRef at = opjit_cg_offset(f, element, opjit_cg_offset(f, element, loop->table->data, iv),
                                       opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
-    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->lanes), at, "");
+    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->piece->lanes), at, "");
     LLVMSetAlignment(v, bits / 8);
     if (read)
         *read = (cg_table_read){ v, iv, LLVMGetInsertBlock(f->b), 1 };

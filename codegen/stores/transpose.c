@@ -111,43 +111,44 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count)
 
 static bool differs(const cg_func *f, ir_ref let)
 {
-    return f->info[let].vary >> f->turn.loop & 1;
+    return f->info[let].vary >> f->piece->turn.loop & 1;
 }
 
-static void enter_row(cg_func *f, uint32_t row)
+static void enter_row(cg_func *f, cg_piece *own, uint32_t row)
 {
+    cg_piece_begin(f, own);
     opjit_cg_scope_push(f);
-    f->loops[f->turn.loop].offset = row;
-    f->turn.row_depth = f->copy_scope = f->loop_scope = f->scope_count - 1;
+    f->loops[f->piece->turn.loop].offset = row;
+    f->piece->turn.row_depth = f->piece->copy_scope = f->piece->loop_scope = f->scope_count - 1;
 }
 
 static void leave_row(cg_func *f)
 {
     opjit_cg_scope_pop(f);
-    f->loops[f->turn.loop].offset = 0;
-    f->turn.row_depth = 0;
-    f->copy_scope = f->loop_scope = f->place_scope;
+    f->loops[f->piece->turn.loop].offset = 0;
+    cg_piece_end(f);
 }
 
 /* Lets of the loop over rows: once for all of them, or once a row. */
 static void emit_lets(cg_func *f)
 {
     uint32_t count = 0;
-    for (ir_ref s = f->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
+    for (ir_ref s = f->piece->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
         if (!differs(f, s))
-            opjit_cg_remember(f, CG_VALUE, s, f->copy_scope, opjit_cg_emit(f, ir_operand(f->ir, s, 0)));
+            opjit_cg_remember(f, CG_VALUE, s, f->piece->copy_scope, opjit_cg_emit(f, ir_operand(f->ir, s, 0)));
         count += differs(f, s);
     }
-    f->turn.values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)count * f->turn.rows + 1);
-    f->failed = f->failed || !f->turn.values;
-    for (uint32_t row = 0; row < f->turn.rows && count > 0 && !f->failed; row++) {
-        LLVMValueRef *value = f->turn.values + (size_t)count * row;
-        enter_row(f, row);
-        for (ir_ref s = f->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
+    f->piece->turn.values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)count * f->piece->turn.rows + 1);
+    f->failed = f->failed || !f->piece->turn.values;
+    for (uint32_t row = 0; row < f->piece->turn.rows && count > 0 && !f->failed; row++) {
+        LLVMValueRef *value = f->piece->turn.values + (size_t)count * row;
+        cg_piece own;
+        enter_row(f, &own, row);
+        for (ir_ref s = f->piece->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
             if (!differs(f, s))
                 continue;
             *value = opjit_cg_emit(f, ir_operand(f->ir, s, 0));
-            opjit_cg_remember(f, CG_VALUE, s, f->turn.row_depth, *value++);
+            opjit_cg_remember(f, CG_VALUE, s, f->piece->turn.row_depth, *value++);
         }
         leave_row(f);
     }
@@ -156,29 +157,23 @@ static void emit_lets(cg_func *f)
 void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
-    const uint32_t outer_lanes = f->lanes, outer_copies = f->copies, outer_vec = f->vec;
-    const uint32_t copy_scope = f->copy_scope, loop_scope = f->loop_scope, place_scope = f->place_scope;
+    cg_piece own;
+    cg_piece_begin(f, &own);
     ir_ref inner = body;
     while (ir_at(f->ir, inner)->op == IR_LET)
         inner = ir_at(f->ir, inner)->next;
-    f->lanes = f->copies = 1;
-    f->vec = f->loop_count - 1;
+    f->piece->lanes = f->piece->copies = 1;
+    f->piece->vec = f->loop_count - 1;
     loop->iv = iv;
     loop->offset = 0;
     opjit_cg_scope_push(f);
-    f->copy_scope = f->loop_scope = f->place_scope = f->scope_count - 1;
-    f->turn = (cg_turn){ .loop = f->loop_count - 1, .rows = rows, .lets = body };
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
+    f->piece->turn = (cg_turn){ .loop = f->loop_count - 1, .rows = rows, .lets = body };
     emit_lets(f);
-    f->turn.on = !f->failed;
+    f->piece->turn.on = !f->failed;
     opjit_cg_block(f, inner);
-    f->turn.on = false;
     opjit_cg_scope_pop(f);
-    f->lanes = outer_lanes;
-    f->copies = outer_copies;
-    f->vec = outer_vec;
-    f->copy_scope = copy_scope;
-    f->loop_scope = loop_scope;
-    f->place_scope = place_scope;
+    cg_piece_end(f);
 }
 
 /* --- what is in a block ----------------------------------------------------------------------------------------- */
@@ -206,24 +201,25 @@ static void find_loads(const cg_func *f, ir_ref node, turned *t)
 static void emit_group(cg_func *f, ir_ref body, const turned *t, uint32_t first, uint32_t end, LLVMValueRef *values)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
-    const uint32_t rows = f->turn.rows, each = t->count * rows;
+    const uint32_t rows = f->piece->turn.rows, each = t->count * rows;
     for (uint32_t u = first; u < end; u++) {
-        loop->offset = (int64_t)u * f->lanes * loop->step;
+        loop->offset = (int64_t)u * f->piece->lanes * loop->step;
         for (uint32_t i = 0; i < t->count; i++)
             opjit_cg_turn_load(f, t->loads[i], values + (size_t)(u - first) * each + (size_t)i * rows);
     }
-    LLVMValueRef *let = f->turn.values;
+    LLVMValueRef *let = f->piece->turn.values;
     for (uint32_t row = 0; row < rows; row++) {
-        enter_row(f, row);
-        for (ir_ref s = f->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next)
+        cg_piece own;
+        enter_row(f, &own, row);
+        for (ir_ref s = f->piece->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next)
             if (differs(f, s))
-                opjit_cg_remember(f, CG_VALUE, s, f->turn.row_depth, *let++);
+                opjit_cg_remember(f, CG_VALUE, s, f->piece->turn.row_depth, *let++);
         for (uint32_t u = first; u < end; u++) {
-            loop->offset = (int64_t)u * f->lanes * loop->step;
+            loop->offset = (int64_t)u * f->piece->lanes * loop->step;
             opjit_cg_scope_push(f);
-            f->copy_scope = f->scope_count - 1;
+            f->piece->copy_scope = f->scope_count - 1;
             for (uint32_t i = 0; i < t->count; i++)
-                opjit_cg_remember(f, CG_VALUE, t->loads[i], f->copy_scope,
+                opjit_cg_remember(f, CG_VALUE, t->loads[i], f->piece->copy_scope,
                                   values[(size_t)(u - first) * each + (size_t)i * rows + row]);
             opjit_cg_block(f, body);
             opjit_cg_scope_pop(f);
@@ -242,7 +238,7 @@ void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies)
         for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
             find_loads(f, ir_operand(f->ir, s, i), &t);
     const uint32_t group = f->loops[f->loop_count - 1].plan->is.nontemporal ? copies : 1;
-    LLVMValueRef *values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)group * t.count * f->turn.rows + 1);
+    LLVMValueRef *values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)group * t.count * f->piece->turn.rows + 1);
     if (!values) {
         f->failed = true;
         return;

@@ -78,9 +78,11 @@ void opjit_cg_put_streams(const cg_pieces *p, uint32_t copies, int64_t min, int6
     LLVMValueRef guard = min < size ? LLVMBuildICmp(f->b, LLVMIntNE, end, r->pos, "") : NULL;
     cg_count c;
     LLVMValueRef at = opjit_cg_count_begin(f, &c, false, r->pos, guard);
-    f->fronts.distance = half;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->distance = half;
     opjit_cg_piece(p, lanes, copies, at);
-    f->fronts.distance = NULL;
+    cg_piece_end(f);
     opjit_cg_count_end(f, &c, size / 2, end);
     LLVMValueRef done = known ? cg_number(f, whole) : LLVMBuildAnd(f->b, r->count, cg_number(f, -size), "");
     *r = (cg_range){ opjit_cg_add(f, r->pos, done), opjit_cg_sub(f, r->count, done), r->end, false };
@@ -91,7 +93,9 @@ void opjit_cg_put_two_rows(const cg_pieces *p, cg_range *r)
     cg_func *f = p->f;
     const uint32_t copies = p->plan->streams;
     const int64_t most = p->plan->is.most, size = (int64_t)p->plan->is.lanes * copies / 2;
-    f->fronts.distance = LLVMBuildMul(f->b, f->fronts.rows, cg_number(f, f->stage->rows.row), "");
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->distance = LLVMBuildMul(f->b, f->rows_apart, cg_number(f, f->stage->rows.row), "");
     if (most == size) {
         opjit_cg_piece(p, p->plan->is.lanes, copies, r->pos);
     } else {
@@ -101,5 +105,5 @@ void opjit_cg_put_two_rows(const cg_pieces *p, cg_range *r)
         opjit_cg_piece(p, p->plan->is.lanes, copies, at);
         opjit_cg_count_end(f, &c, size, end);
     }
-    f->fronts.distance = NULL;
+    cg_piece_end(f);
 }

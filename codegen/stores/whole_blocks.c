@@ -17,7 +17,9 @@ void opjit_cg_put_whole_blocks(const cg_pieces *p, cg_range *r)
     const uint32_t copies = p->plan->even;
     const int64_t size = (int64_t)is->lanes * copies;
     LLVMValueRef hi = cg_advance(p, r->pos, r->count), last = opjit_cg_sub(f, hi, cg_number(f, size));
-    f->shifted = true;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    f->piece->shifted = true;
     if (is->most <= size) {
         LLVMBasicBlockRef after =
             is->least == 0 ? opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, hi, r->pos, "")) : NULL;
@@ -34,5 +36,5 @@ void opjit_cg_put_whole_blocks(const cg_pieces *p, cg_range *r)
         opjit_cg_piece(p, is->lanes, copies, opjit_cg_limit(f, false, at, last));
         opjit_cg_count_end(f, &c, size, end);
     }
-    f->shifted = false;
+    cg_piece_end(f);
 }

@@ -6,6 +6,7 @@
  * processor into the object's header, so there is one machine per level and processor. */
 #include "codegen/cg.h"
 #include "codegen/object/code_object.h"
+#include "codegen/gpu/grid.h"
 
 #include <llvm-c/Target.h>
 

@@ -5,6 +5,7 @@
  * Arithmetic is IEEE's: LLVM writes .rn on what would else be contracted, no .ftz, and div.rn and sqrt.rn.  LLVM takes
  * CPU and features from the machine and not from functions, so that there is a machine a level. */
 #include "codegen/cg.h"
+#include "codegen/gpu/grid.h"
 
 #include <llvm-c/Target.h>
 

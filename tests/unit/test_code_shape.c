@@ -24,13 +24,13 @@ typedef struct exception {
 } exception;
 static const exception long_files[] = {
     { "frontend/compile/compile.c", 520 }, { "frontend/desc/operator.c", 640 }, { "frontend/graph/read.c", 560 },
-    { "runtime/base/base.c", 540 },        { NULL, 0 },
+    { "runtime/base/base.c", 560 },        { NULL, 0 },
 };
 static const exception long_functions[] = {
     { NULL, 0 },
 };
 static const exception circles[] = {
-    { "ir/eval", 6 }, { "ir/passes", 9 }, { "ir/verify", 6 }, { "runtime/target", 4 }, { NULL, 0 },
+    { "ir/eval", 6 }, { "ir/passes", 9 }, { "ir/verify", 7 }, { "runtime/target", 4 }, { NULL, 0 },
 };
 
 static int limit_of(const exception *list, const char *name, int limit)
