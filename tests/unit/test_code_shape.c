@@ -23,14 +23,18 @@ typedef struct exception {
     int most;
 } exception;
 static const exception long_files[] = {
-    { "frontend/compile/compile.c", 520 }, { "frontend/desc/operator.c", 640 }, { "frontend/graph/read.c", 560 },
-    { "runtime/base/base.c", 560 },        { NULL, 0 },
+    { "frontend/compile/compile.c", 520 },
+    { "frontend/desc/operator.c", 640 },
+    { "frontend/graph/read.c", 560 },
+    { "runtime/base/base.c", 560 },
+    { NULL, 0 },
 };
 static const exception long_functions[] = {
     { NULL, 0 },
 };
 static const exception circles[] = {
-    { "ir/eval", 6 }, { "ir/passes", 9 }, { "ir/verify", 7 }, { "runtime/target", 4 }, { NULL, 0 },
+    { "frontend/cli", 8 }, { "ir/eval", 6 },        { "ir/passes", 9 },
+    { "ir/verify", 7 },    { "runtime/target", 4 }, { NULL, 0 },
 };
 
 static int limit_of(const exception *list, const char *name, int limit)
@@ -166,7 +170,8 @@ static void check_lengths(const char *folder)
     const uint32_t count = read_folder(folder, files);
     for (uint32_t i = 0; i < count; i++) {
         const int lines = count_lines(files[i].text, files[i].text + strlen(files[i].text));
-        ck_assert_msg(lines <= limit_of(long_files, files[i].path, MOST_LINES), "%s has %d lines", files[i].path, lines);
+        ck_assert_msg(lines <= limit_of(long_files, files[i].path, MOST_LINES), "%s has %d lines", files[i].path,
+                      lines);
         check_functions(&files[i]);
     }
     free_folder(files, count);
