@@ -127,16 +127,16 @@ typedef struct cg_edge {
     LLVMValueRef pointer;
 } cg_edge;
 
-/* A block of rows that is turned in registers: the body of the loop over rows is emitted once for all of them, and in
- * it the body of the loop inside once a row. */
-typedef struct cg_turn {
+/* A block of rows that is transposed in registers: the body of the loop over rows is emitted once for all of them, and
+ * in it the body of the loop inside once per row. */
+typedef struct cg_transpose {
     bool on;
     uint32_t loop;      /* over rows, in loops */
     uint32_t rows;
     uint32_t row_depth; /* of the scope of the row that is being emitted; 0: all rows at once */
     ir_ref lets;        /* the loop's first statement: lets up to the loop inside */
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
-} cg_turn;
+} cg_transpose;
 
 
 /* Numbers in place of HEAD and of the stage's variable, which are not known.  What is affine in them and the same for
@@ -196,7 +196,7 @@ typedef struct cg_piece {
     LLVMValueRef other_iv; /* of the one whose turn it is not */
     LLVMBasicBlockRef early; /* a block before, where its scalars had better be; NULL: none */
     cg_edge *edge;        /* where stores are kept instead of being made; NULL: nowhere */
-    cg_turn turn;
+    cg_transpose block;
     LLVMValueRef ahead;   /* address that is read beside the copy which stores ahead_at bytes from the first one on */
     uint64_t ahead_at;
     LLVMValueRef ahead_group; /* i64: where the group of copies stores that it was chosen for (read_ahead.c) */
@@ -390,9 +390,9 @@ bool opjit_cg_is_aligned(const cg_func *f, ir_ref store, ir_ref var, uint32_t la
 LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from);
 /* Whether a piece with a mask can do this access: one vector, contiguous. */
 bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t step);
-/* Of a load along the rows of a turned block, for the current piece and copy: `turn.rows` vectors, one a row. */
-bool opjit_cg_turns(const cg_func *f, ir_ref load);
-void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out);
+/* Of a load along the rows of a transposed block, for the current piece and copy: a vector per row. */
+bool opjit_cg_is_transposed(const cg_func *f, ir_ref load);
+void opjit_cg_transpose_load(cg_func *f, ir_ref load, LLVMValueRef *out);
 void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
@@ -406,8 +406,8 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
 /* table.c: what the innermost loop's table has for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 /* transpose.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
-void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
-void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies);
+void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
+void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);
 /* Vectors one after the other, a power of two of them; v is overwritten. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* Lanes of the parts in turn, a power of two of them; v is overwritten. */

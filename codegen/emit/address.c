@@ -130,9 +130,9 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
     f->cache[CG_POINTER][node].value = NULL;
     if (!opjit_cg_growth(f, &a, var, &unused) ||
         (f->piece->lanes > 1 && !opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &unused)) ||
-        (f->piece->turn.on && !opjit_cg_growth(f, &a, f->loops[f->piece->turn.loop].var, &unused)))
+        (f->piece->block.on && !opjit_cg_growth(f, &a, f->loops[f->piece->block.loop].var, &unused)))
         return;
-    bool early = f->piece->lanes == 1 && !f->piece->turn.on;
+    bool early = f->piece->lanes == 1 && !f->piece->block.on;
     for (uint32_t d = 0; d < a.rank; d++) {
         const cg_info *info = &f->info[cg_coordinate(f, &a, d)];
         if (cg_stride(f, &a, d) == 0)
@@ -186,11 +186,11 @@ static LLVMValueRef moved_pointer(cg_func *f, const cg_access *a, LLVMValueRef p
                                   by ? opjit_cg_offset(f, element, p, by) : p);
     }
     p = opjit_cg_address(f, CG_PLACE, a->node, element, loop == &f->loops[f->loop_count - 1] ? grow : 0);
-    if (!f->piece->turn.on)
+    if (!f->piece->block.on)
         return p;
-    opjit_cg_growth(f, a, f->loops[f->piece->turn.loop].var, &grow);
+    opjit_cg_growth(f, a, f->loops[f->piece->block.loop].var, &grow);
     return opjit_cg_offset(f, element, p,
-                           opjit_cg_number(f, 64, 1, (uint64_t)(grow * f->loops[f->piece->turn.loop].offset)));
+                           opjit_cg_number(f, 64, 1, (uint64_t)(grow * f->loops[f->piece->block.loop].offset)));
 }
 
 /* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */

@@ -12,7 +12,7 @@ static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, b
 {
     const ir_node *n = ir_at(f->ir, node);
     const cg_info *info = &f->info[node];
-    const uint32_t outside = f->piece->turn.on ? f->piece->turn.loop : loop; /* rows have values of their own */
+    const uint32_t outside = f->piece->block.on ? f->piece->block.loop : loop; /* rows have values of their own */
     if (info->inside >> outside == 0 && !info->fresh && !info->guarded) {
         LLVMValueRef v = is_leaf(n) && !splat ? NULL : opjit_cg_emit(f, node);
         if (v && splat && lanes > 1 && n->op != IR_CONST && n->type != IR_INDEX && n->type != IR_BOOL)

@@ -83,7 +83,7 @@ LLVMValueRef opjit_cg_lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int
 /* What was made before this loop; NULL: nothing. */
 static LLVMValueRef start_of(cg_func *f, ir_ref node, uint32_t bits)
 {
-    LLVMValueRef v = f->piece->turn.on ? NULL : opjit_cg_recall(f, CG_START, node);
+    LLVMValueRef v = f->piece->block.on ? NULL : opjit_cg_recall(f, CG_START, node);
     const bool fits = v && f->cache[CG_START][node].scope == f->loops[f->piece->vec].scope && opjit_cg_bits(v) == bits;
     return fits && opjit_cg_lanes(v) == f->piece->lanes ? v : NULL;
 }
@@ -116,7 +116,7 @@ void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes
     const cg_info *info = &f->info[x];
     int64_t factor;
     /* Nothing that is declared inside of the loop, and no other loop's variable that moves there. */
-    if (!ir_is_float(to) || f->piece->turn.on || !opjit_cg_affine(f, x, var, &factor) || factor != 1 || info->fresh ||
+    if (!ir_is_float(to) || f->piece->block.on || !opjit_cg_affine(f, x, var, &factor) || factor != 1 || info->fresh ||
         info->guarded || (info->inside & ~f->info[var].vary) >> loop)
         return;
     LLVMValueRef base = opjit_cg_at(f, x, var, NULL);

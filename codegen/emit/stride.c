@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stride.c - vectors of elements that are not adjacent in memory, as loads of what is between them and shuffles: every
- * second to fourth element, elements that alternate between a few rows, and elements across the rows of a transposed
- * block.  Nothing before the first lane's element or after the last one's is loaded. */
+/* stride.c - vectors of elements that are not side by side in memory, as loads of what is there and shuffles: every
+ * second to fourth element, elements that take turns in a few rows, and elements across the rows of a transposed block.
+ * Nothing is loaded before the first lane's element or behind the last one's. */
 #include "codegen/emit/access.h"
 
 /* --- from lane to lane -------------------------------------------------------------------------------------------- */
@@ -63,22 +63,22 @@ LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a)
 /* --- from row to row ---------------------------------------------------------------------------------------------- */
 
 /* Loads that move along the rows and across the lanes. */
-bool opjit_cg_turns(const cg_func *f, ir_ref load)
+bool opjit_cg_is_transposed(const cg_func *f, ir_ref load)
 {
     const cg_info *info = &f->info[load];
     const cg_access a = opjit_cg_access_of(f, load);
-    const uint32_t rows = f->piece->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    const uint32_t rows = f->piece->block.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
     int64_t by_row, by_lane;
     return !f->piece->mask && f->piece->lanes >= part && f->piece->lanes > 1 && !info->fresh && !info->outside &&
-           opjit_cg_growth(f, &a, f->loops[f->piece->turn.loop].var, &by_row) && by_row == 1 &&
+           opjit_cg_growth(f, &a, f->loops[f->piece->block.loop].var, &by_row) && by_row == 1 &&
            opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
 }
 
-/* Parts of 128 bits, or of fewer rows, within which shuffles work. */
-void opjit_cg_turn_load(cg_func *f, ir_ref load, LLVMValueRef *out)
+/* Parts of 128 bits, or of fewer rows: those that shuffles work within. */
+void opjit_cg_transpose_load(cg_func *f, ir_ref load, LLVMValueRef *out)
 {
     const cg_access a = opjit_cg_access_of(f, load);
-    const uint32_t rows = f->piece->turn.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
+    const uint32_t rows = f->piece->block.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
     LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
     LLVMValueRef first = opjit_cg_lane0(f, &a), v[CG_MAX_LANES];
     int64_t by_lane;

@@ -253,11 +253,11 @@ static LLVMValueRef renewed(cg_func *f, cg_entry *e)
     return e->value;
 }
 
-/* In a row of a transposed block, what depends on the row was made for that row. */
+/* In a row of a transposed block, what depends on the row was made for it. */
 LLVMValueRef opjit_cg_recall(cg_func *f, cg_slot slot, ir_ref node)
 {
-    const bool any_row = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->piece->turn.loop & 1);
-    if (f->piece->turn.row_depth > 0 && !any_row && f->cache[slot][node].depth < f->piece->turn.row_depth)
+    const bool any_row = slot == CG_POINTER || slot == CG_PLACE || !(f->info[node].vary >> f->piece->block.loop & 1);
+    if (f->piece->block.row_depth > 0 && !any_row && f->cache[slot][node].depth < f->piece->block.row_depth)
         return NULL;
     cg_entry *own = &f->own[slot][node], *shared = &f->cache[slot][node]; /* copy 0's */
     const bool other = f->own[slot] != f->cache[slot] && shared->depth < f->piece->copy_scope && !opjit_cg_live(f, own);

@@ -372,7 +372,7 @@ static LLVMValueRef first_element(cg_func *f, uint32_t lanes)
     return lanes > 1 ? *first : f->thread;
 }
 
-void opjit_cg_spread(cg_func *f, const cg_plan *plan)
+void opjit_cg_distribute(cg_func *f, const cg_plan *plan)
 {
     const ir_ref loop = plan->is.loop;
     cg_piece own;

@@ -10,7 +10,7 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage);
 LLVMValueRef opjit_cg_grid_param(cg_func *f, uint32_t param, ir_type type); /* counted from 0 */
 LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor);
 LLVMValueRef opjit_cg_grid_folds(cg_func *f); /* shared memory for what warps fold to */
-void opjit_cg_spread(cg_func *f, const struct cg_plan *plan);
+void opjit_cg_distribute(cg_func *f, const struct cg_plan *plan);
 /* Around what only one thread of the team is to do, where all of them do the same; NULL: each does its own. */
 LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
 void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);

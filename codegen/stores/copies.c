@@ -20,7 +20,7 @@ void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef
 
 /* --- two places --------------------------------------------------------------------------------------------------- */
 
-/* What is remembered at one front is of no use at the other. */
+/* What is remembered at one place is of no use at the other. */
 static bool second_memory(cg_func *f)
 {
     for (uint32_t i = 0; i < CG_SLOTS; i++) {
@@ -33,7 +33,7 @@ static bool second_memory(cg_func *f)
     return true;
 }
 
-static void swap_fronts(cg_func *f)
+static void swap_places(cg_func *f)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
     LLVMValueRef iv = loop->iv;
@@ -58,7 +58,7 @@ static void two_streams(cg_func *f, ir_ref body, uint32_t copies)
         loop->offset = (int64_t)(u / (2 * CG_STREAM_GROUP) * CG_STREAM_GROUP + u % CG_STREAM_GROUP) * f->piece->lanes;
         one_copy(f, body);
         if (u % CG_STREAM_GROUP == CG_STREAM_GROUP - 1)
-            swap_fronts(f);
+            swap_places(f);
     }
 }
 
@@ -84,12 +84,12 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     }
     opjit_cg_scope_push(f);
     f->piece->copy_scope = f->scope_count - 1;
-    const bool one = !f->piece->distance && !f->piece->turn.on, computed = one && !plan->table;
+    const bool one = !f->piece->distance && !f->piece->block.on, computed = one && !plan->table;
     const bool done =
         lanes > 1 && copies > 1 && !f->piece->mask && computed && opjit_cg_side_by_side(f, body, copies, plan->abreast);
     opjit_cg_scope_pop(f);
-    if (f->piece->turn.on)
-        opjit_cg_turn_copies(f, body, copies);
+    if (f->piece->block.on)
+        opjit_cg_transpose_copies(f, body, copies);
     if (f->piece->distance)
         two_streams(f, body, copies);
     for (uint32_t u = 0; u < copies && one && !done; u++) {
@@ -113,7 +113,7 @@ void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMVal
     cg_func *f = p->f;
     const ir_ref body = p->plan->is.body;
     if (p->plan->is.rows && copies > 1) {
-        opjit_cg_turn_rows(f, body, copies, iv);
+        opjit_cg_transpose_rows(f, body, copies, iv);
         return;
     }
     const bool holds = lanes == 1 && copies > 1 && opjit_cg_can_hold_one(f, body);

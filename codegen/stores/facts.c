@@ -57,8 +57,8 @@ static bool is_over_rows(const cg_func *f, const ir_node *n)
     ir_ref s = n->body;
     while (s && ir_at(f->ir, s)->op == IR_LET)
         s = ir_at(f->ir, s)->next;
-    return (n->flags & IR_FOR_TRANSPOSE) && has_vectors(n) && s && ir_at(f->ir, s)->op == IR_FOR && !ir_at(f->ir, s)->next &&
-           !is_edge(f, s) && !has_loop(f->ir, ir_at(f->ir, s)->body);
+    return (n->flags & IR_FOR_TRANSPOSE) && has_vectors(n) && s && ir_at(f->ir, s)->op == IR_FOR &&
+           !ir_at(f->ir, s)->next && !is_edge(f, s) && !has_loop(f->ir, ir_at(f->ir, s)->body);
 }
 
 static bool is_maskable(const cg_func *f, const ir_node *loop)

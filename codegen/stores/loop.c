@@ -223,7 +223,7 @@ static void emit_loop(cg_func *f, const cg_plan *plan)
 void opjit_cg_for(cg_func *f, ir_ref statement)
 {
     const cg_plan *plan = f->plans[statement];
-    if (f->piece->turn.on)
+    if (f->piece->block.on)
         plan = plan->blocked;
     if (plan->strategy->emit_loop)
         plan->strategy->emit_loop(f, plan);

@@ -4,7 +4,7 @@
  * to the stack, waits for all of them; reads go on.  Nothing is done with what is read, which is the tensor's own.
  * A read takes no longer to compile than a store; a `prefetch` takes as long as 30.  Nothing is read from a page
  * before it is stored to: memory that nobody has touched yet would be mapped twice, which takes twice as long as
- * all else. Measured on Emerald Rapids, where rounds of 16 lines are then as fast as any; Zen has two fronts
+ * all else. Measured on Emerald Rapids, where rounds of 16 lines are then as fast as any; Zen has two streams
  * instead (two_streams.c). */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"

@@ -73,7 +73,7 @@ static void choose_cuts(const cg_func *f, cg_plan *plan)
 
 const cg_strategy opjit_cg_strategies[] = {
     { "row_edge", is_edge, NULL, NULL, opjit_cg_row_edge },
-    { "distribute", is_distributed, NULL, NULL, opjit_cg_spread },
+    { "distribute", is_distributed, NULL, NULL, opjit_cg_distribute },
     { "nothing", is_empty, NULL, NULL, emit_nothing },
     { "two_rows", is_of_two_rows, choose_two_rows, opjit_cg_put_two_rows, NULL },
     { "short_run", opjit_cg_is_short_run, opjit_cg_choose_short_run, opjit_cg_put_short_run, NULL },

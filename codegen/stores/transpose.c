@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.c - blocks of rows and lanes that are turned in registers: an input that is contiguous along the rows is
- * loaded a short vector a lane, shuffled, and is then a vector a row.  Rows are copies of the body, as unrolled
+/* transpose.c - blocks of rows and lanes that are transposed in registers: an input that is contiguous along the rows
+ * is loaded a short vector per lane, shuffled, and is then a vector per row.  Rows are copies of the body, as unrolled
  * lanes are; what depends on the row is made anew in each. */
 #include "codegen/stores/plan.h"
 
-enum { MAX_TURNED = 8 }; /* loads of a body; more are made lane by lane */
+enum { MAX_TRANSPOSED = 8 }; /* loads of a body; more are made lane by lane */
 
 /* --- shuffles --------------------------------------------------------------------------------------------------- */
 
@@ -41,8 +41,8 @@ static LLVMValueRef interleave(cg_func *f, LLVMValueRef a, LLVMValueRef b, uint3
     return shuffle(f, a, b, places, lanes);
 }
 
-/* The squares of count x count lanes that count vectors have side by side, each turned. */
-static void turn_squares(cg_func *f, LLVMValueRef *v, uint32_t count)
+/* The squares of count x count lanes that count vectors have side by side, each transposed. */
+static void transpose_squares(cg_func *f, LLVMValueRef *v, uint32_t count)
 {
     LLVMValueRef next[CG_MAX_LANES];
     for (uint32_t stage = 1; stage < count; stage *= 2) {
@@ -64,7 +64,7 @@ void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRe
                 parts[k] = v[at + k * rows + i];
             square[i] = opjit_cg_join(f, parts, wide / rows);
         }
-        turn_squares(f, square, rows);
+        transpose_squares(f, square, rows);
         for (uint32_t i = 0; i < rows; i++)
             done[i * (lanes / wide) + at / wide] = square[i];
     }
@@ -111,21 +111,21 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count)
 
 static bool differs(const cg_func *f, ir_ref let)
 {
-    return f->info[let].vary >> f->piece->turn.loop & 1;
+    return f->info[let].vary >> f->piece->block.loop & 1;
 }
 
 static void enter_row(cg_func *f, cg_piece *own, uint32_t row)
 {
     cg_piece_begin(f, own);
     opjit_cg_scope_push(f);
-    f->loops[f->piece->turn.loop].offset = row;
-    f->piece->turn.row_depth = f->piece->copy_scope = f->piece->loop_scope = f->scope_count - 1;
+    f->loops[f->piece->block.loop].offset = row;
+    f->piece->block.row_depth = f->piece->copy_scope = f->piece->loop_scope = f->scope_count - 1;
 }
 
 static void leave_row(cg_func *f)
 {
     opjit_cg_scope_pop(f);
-    f->loops[f->piece->turn.loop].offset = 0;
+    f->loops[f->piece->block.loop].offset = 0;
     cg_piece_end(f);
 }
 
@@ -133,28 +133,28 @@ static void leave_row(cg_func *f)
 static void emit_lets(cg_func *f)
 {
     uint32_t count = 0;
-    for (ir_ref s = f->piece->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
+    for (ir_ref s = f->piece->block.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
         if (!differs(f, s))
             opjit_cg_remember(f, CG_VALUE, s, f->piece->copy_scope, opjit_cg_emit(f, ir_operand(f->ir, s, 0)));
         count += differs(f, s);
     }
-    f->piece->turn.values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)count * f->piece->turn.rows + 1);
-    f->failed = f->failed || !f->piece->turn.values;
-    for (uint32_t row = 0; row < f->piece->turn.rows && count > 0 && !f->failed; row++) {
-        LLVMValueRef *value = f->piece->turn.values + (size_t)count * row;
+    f->piece->block.values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)count * f->piece->block.rows + 1);
+    f->failed = f->failed || !f->piece->block.values;
+    for (uint32_t row = 0; row < f->piece->block.rows && count > 0 && !f->failed; row++) {
+        LLVMValueRef *value = f->piece->block.values + (size_t)count * row;
         cg_piece own;
         enter_row(f, &own, row);
-        for (ir_ref s = f->piece->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
+        for (ir_ref s = f->piece->block.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next) {
             if (!differs(f, s))
                 continue;
             *value = opjit_cg_emit(f, ir_operand(f->ir, s, 0));
-            opjit_cg_remember(f, CG_VALUE, s, f->piece->turn.row_depth, *value++);
+            opjit_cg_remember(f, CG_VALUE, s, f->piece->block.row_depth, *value++);
         }
         leave_row(f);
     }
 }
 
-void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv)
+void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
     cg_piece own;
@@ -168,9 +168,9 @@ void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv)
     loop->offset = 0;
     opjit_cg_scope_push(f);
     f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
-    f->piece->turn = (cg_turn){ .loop = f->loop_count - 1, .rows = rows, .lets = body };
+    f->piece->block = (cg_transpose){ .loop = f->loop_count - 1, .rows = rows, .lets = body };
     emit_lets(f);
-    f->piece->turn.on = !f->failed;
+    f->piece->block.on = !f->failed;
     opjit_cg_block(f, inner);
     opjit_cg_scope_pop(f);
     cg_piece_end(f);
@@ -178,12 +178,12 @@ void opjit_cg_turn_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv)
 
 /* --- what is in a block ----------------------------------------------------------------------------------------- */
 
-typedef struct turned {
-    ir_ref loads[MAX_TURNED];
+typedef struct transposed {
+    ir_ref loads[MAX_TRANSPOSED];
     uint32_t count;
-} turned;
+} transposed;
 
-static void find_loads(const cg_func *f, ir_ref node, turned *t)
+static void find_loads(const cg_func *f, ir_ref node, transposed *t)
 {
     const ir_node *n = ir_at(f->ir, node);
     for (uint32_t i = 0; i < t->count; i++)
@@ -191,29 +191,29 @@ static void find_loads(const cg_func *f, ir_ref node, turned *t)
             return;
     if (f->info[node].weight > CG_MAX_WEIGHT || !opjit_cg_varies(f, node))
         return;
-    if (n->op == IR_LOAD && t->count < MAX_TURNED && opjit_cg_turns(f, node))
+    if (n->op == IR_LOAD && t->count < MAX_TRANSPOSED && opjit_cg_is_transposed(f, node))
         t->loads[t->count++] = node;
     for (uint32_t i = 0; i < n->count && n->op != IR_LOAD; i++)
         find_loads(f, ir_operand(f->ir, node, i), t);
 }
 
 /* Copies [first, end) of all rows. */
-static void emit_group(cg_func *f, ir_ref body, const turned *t, uint32_t first, uint32_t end, LLVMValueRef *values)
+static void emit_group(cg_func *f, ir_ref body, const transposed *t, uint32_t first, uint32_t end, LLVMValueRef *values)
 {
     cg_loop *loop = &f->loops[f->loop_count - 1];
-    const uint32_t rows = f->piece->turn.rows, each = t->count * rows;
+    const uint32_t rows = f->piece->block.rows, each = t->count * rows;
     for (uint32_t u = first; u < end; u++) {
         loop->offset = (int64_t)u * f->piece->lanes * loop->step;
         for (uint32_t i = 0; i < t->count; i++)
-            opjit_cg_turn_load(f, t->loads[i], values + (size_t)(u - first) * each + (size_t)i * rows);
+            opjit_cg_transpose_load(f, t->loads[i], values + (size_t)(u - first) * each + (size_t)i * rows);
     }
-    LLVMValueRef *let = f->piece->turn.values;
+    LLVMValueRef *let = f->piece->block.values;
     for (uint32_t row = 0; row < rows; row++) {
         cg_piece own;
         enter_row(f, &own, row);
-        for (ir_ref s = f->piece->turn.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next)
+        for (ir_ref s = f->piece->block.lets; ir_at(f->ir, s)->op == IR_LET; s = ir_at(f->ir, s)->next)
             if (differs(f, s))
-                opjit_cg_remember(f, CG_VALUE, s, f->piece->turn.row_depth, *let++);
+                opjit_cg_remember(f, CG_VALUE, s, f->piece->block.row_depth, *let++);
         for (uint32_t u = first; u < end; u++) {
             loop->offset = (int64_t)u * f->piece->lanes * loop->step;
             opjit_cg_scope_push(f);
@@ -231,14 +231,14 @@ static void emit_group(cg_func *f, ir_ref body, const turned *t, uint32_t first,
 
 /* Lines that are stored around the caches are stored whole, one after the other; else a copy is done with before
  * the next one is loaded, which leaves room in registers. */
-void opjit_cg_turn_copies(cg_func *f, ir_ref body, uint32_t copies)
+void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies)
 {
-    turned t = { .count = 0 };
+    transposed t = { .count = 0 };
     for (ir_ref s = body; s; s = ir_at(f->ir, s)->next)
         for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
             find_loads(f, ir_operand(f->ir, s, i), &t);
     const uint32_t group = f->loops[f->loop_count - 1].plan->is.nontemporal ? copies : 1;
-    LLVMValueRef *values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)group * t.count * f->piece->turn.rows + 1);
+    LLVMValueRef *values = ARENA_ARRAY(f->arena, LLVMValueRef, (size_t)group * t.count * f->piece->block.rows + 1);
     if (!values) {
         f->failed = true;
         return;
