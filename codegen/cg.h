@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cg.h - what the files of codegen share: the state of one function in the making, and the helpers that emit into
- * it. Not for anybody else: the door is codegen.h.
+/* cg.h - shared by the files of codegen: the state of the function that is being emitted, and the helpers that emit
+ * into it.  The interface for others is codegen.h.
  *
- * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; strategies.c
- * chooses how each loop is done (plan.h); loop.c emits a loop as its plan says, and the body once a piece; stmt.c,
- * expr.c, index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one
- * operation on values into instructions.  After the survey nothing fails.
+ * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; strategies.c chooses
+ * how each loop is done (plan.h); loop.c emits a loop as its plan says, and the body once per piece; stmt.c, expr.c,
+ * index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one operation on
+ * values into instructions.  After the survey nothing fails, except for lack of memory.
  *
- * Values.  Expressions that depend on the vectorised loop are vectors, all others scalars, splatted where they
- * meet. Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers,
- * so that nothing touches a NaN.  f16 is always an i16.  bool is i1, or in vectors an integer that is all ones or 0
+ * Values.  Expressions that depend on the vectorised loop are vectors, all others are scalars, splatted where the two
+ * meet.  Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so
+ * that nothing touches a NaN.  f16 is always an i16.  bool is i1, or in vectors an integer that is all ones or 0
  * (mask.c).  index is i64, or in vectors any integer type that holds its interval. */
 #ifndef OPJIT_CODEGEN_CG_H
 #define OPJIT_CODEGEN_CG_H
@@ -27,46 +27,46 @@
 
 enum {
     CG_MAX_LOOPS = 32,   /* nesting, the stage included; one bit each in cg_info */
-    CG_MAX_SCOPES = 256, /* four a loop, one a statement, one a guard */
+    CG_MAX_SCOPES = 256, /* four per loop, one per statement, one per guard */
     CG_MAX_LANES = 64,
     CG_MAX_WINDOW = 32, /* copies of a body that share a mask */
-    CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are made in turn */
+    CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are interleaved */
     CG_MAX_ROWS = 8,
-    CG_FEW_USES = 6, /* of a value that stays in a register at quick, whose allocator counts to 8 */
+    CG_FEW_USES = 6, /* of a value that stays in a register at quick, whose allocator counts up to 8 */
     CG_TABLE_VECTORS = 9, /* of a table that registers have room for */
-    CG_CHAINS = 4, /* copies that grow apart from each other, each from the one so many before it */
+    CG_CHAINS = 4, /* interleaved chains of copies that each continue from the copy so many before */
     CG_MAX_CONSTANTS = 64,
     CG_MAX_HELD = 8,    /* registers of an accumulator's lanes */
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
-    CG_MAX_WEIGHT = 2000, /* nodes of an expression, counted as a tree, that is analysed */
+    CG_MAX_WEIGHT = 2000, /* nodes of an expression, counted as a tree, that are analysed */
     CG_MAX_GUARDS = 64,   /* nesting of selects around loads that are in bounds only there */
-    CG_MAX_GUARDED = 4096 /* nodes under them, counted as a tree: each is emitted where it stands */
+    CG_MAX_GUARDED = 4096 /* nodes under them, counted as a tree: each is emitted where it occurs */
 };
 
 /* --- one function in the making ----------------------------------------------------------------------------------- */
 typedef struct cg_info {
-    uint32_t vary;          /* loops, a bit a nesting depth, on whose variable the value depends */
-    uint32_t inside;        /* loops outside of which it can't be computed: vary, and where what it reads is declared */
+    uint32_t vary;          /* loops on whose variable the value depends, one bit per nesting depth */
+    uint32_t inside;        /* loops outside of which it can't be computed: vary, and those that declare its operands */
     uint32_t weight;        /* nodes of the expression as a tree */
-    uint32_t guarded_nodes; /* those of it that have a guarded load in them */
+    uint32_t guarded_nodes; /* those of them that contain a guarded load */
     uint32_t guards;        /* nesting of selects with such loads */
-    uint32_t ordered;       /* the latest order that the node is in */
+    uint32_t ordered;       /* the latest order that contains the node */
     bool seen;
-    bool fresh;   /* reads memory that the stage writes, or an accumulator: is good for one statement */
+    bool fresh;   /* reads memory that the stage writes, or an accumulator: valid for one statement */
     bool loads;   /* reads memory, or an accumulator */
-    bool outside; /* load: a coordinate may be out of bounds, but where a select asks for it */
-    bool guarded; /* has such a load in it */
+    bool outside; /* load: a coordinate may be out of bounds, unless a select guards it */
+    bool guarded; /* contains such a load */
 } cg_info;
 
-/* What is remembered of a node. */
+/* What is remembered about a node. */
 typedef enum cg_slot {
     CG_VALUE,   /* expression, let: its value */
     CG_SPLAT,   /* the same in every lane */
-    CG_START,   /* index expression: its lanes where the variable of the loop is 0 */
+    CG_START,   /* index expression: its lanes with the loop's variable at 0 */
     CG_BASE,    /* affine index expression: its value in lane 0 of copy 0 */
-    CG_POINTER, /* load, store: address where the variable of the loop whose statement reads or writes it is 0 */
+    CG_POINTER, /* load, store: its address with the variable at 0 of the loop whose statement reads or writes it */
     CG_PLACE,   /* load, store: address of lane 0 of copy 0 */
-    CG_STEP,    /* what grows by the same from lane to lane: its lanes in a copy, and in CG_CHAINS - 1 others */
+    CG_STEP,    /* what grows by the same amount per lane: its lanes in a copy, and in CG_CHAINS - 1 others */
     CG_SLOTS = CG_STEP + CG_CHAINS
 } cg_slot;
 
@@ -74,7 +74,7 @@ typedef struct cg_entry {
     LLVMValueRef value;
     uint32_t scope;
     uint32_t depth;
-    int64_t offset; /* CG_STEP: number of the copy that it was made for; addresses: offset of that copy */
+    int64_t offset; /* CG_STEP: number of the copy that it was made for; addresses: that copy's offset */
 } cg_entry;
 
 /* A vector that was read from a table. */
@@ -90,37 +90,37 @@ typedef struct cg_table {
 
 typedef struct cg_loop {
     ir_ref var;
-    LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable gives it */
-    int64_t offset;         /* of the copy that is being emitted: copy * lanes * step */
+    LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable returns it */
+    int64_t offset;         /* of the current copy: copy * lanes * step */
     int64_t step;
-    const struct cg_plan *plan; /* NULL: it is the stage's */
+    const struct cg_plan *plan; /* NULL: the stage */
     cg_table *table;        /* of what it stores, by its variable, where its plan has one */
-    uint32_t threads;       /* that take groups of iterations in turn; 1 but where the loop is spread */
-    uint32_t scope;         /* id of the scope around all of its pieces */
-    LLVMValueRef slot;      /* where the variable is in memory, or NULL; iv is then what block `home` read there */
+    uint32_t threads;       /* that take groups of iterations in turn; 1 unless the loop is distributed */
+    uint32_t scope;         /* id of the scope that spans all of its pieces */
+    LLVMValueRef slot;      /* the variable's memory, or NULL; iv is then the value that block `home` read there */
     LLVMBasicBlockRef home;
 } cg_loop;
 
-/* Where an ACC keeps what it has: allocas; and in rounds of a loop, registers. */
+/* Where an ACC keeps its state: allocas, and in rounds of a loop registers. */
 typedef struct cg_acc {
     LLVMValueRef lane, where, some;              /* arrays by lane; where and some: arg kinds */
-    LLVMValueRef total, total_where, total_some; /* of the blocks that are done */
-    LLVMValueRef block;                          /* k of the last update, without the bits inside of a block */
-    ir_type type;                                /* of the values: arg kinds give something else */
+    LLVMValueRef total, total_where, total_some; /* of the completed blocks */
+    LLVMValueRef block;                          /* k of the last update, without the bits inside a block */
+    ir_type type;                                /* of the values; arg kinds yield another type */
     bool blocked;                                /* k may leave the first block */
-    uint32_t held_count;                         /* vectors of all lanes in registers; 0: they are in memory */
-    LLVMValueRef held[CG_MAX_HELD], phis[CG_MAX_HELD]; /* as they are now; at the begin of a round */
-    bool own, apart; /* grid: is one thread's; of the team's, thread l has lane l */
+    uint32_t held_count;                         /* vectors of all lanes in registers; 0: in memory */
+    LLVMValueRef held[CG_MAX_HELD], phis[CG_MAX_HELD]; /* now; at the start of a round */
+    bool own, apart; /* grid: own: it belongs to one thread; apart: thread l of the team has lane l */
 } cg_acc;
 
-/* An address that several accesses start from: element `at` of the tensor, 0 standing for coordinate 0. */
+/* An address from which several accesses start: element `at` of the tensor, where 0 stands for coordinate 0. */
 typedef struct cg_row {
     uint32_t tensor;
     ir_ref at[OPJIT_MAX_RANK];
     cg_entry entry;
 } cg_row;
 
-/* The values of a whole line, and the address that they belong to. */
+/* The values of a whole line, and the address they belong to. */
 typedef struct cg_edge {
     LLVMValueRef values[4];
     uint32_t count;
@@ -133,14 +133,14 @@ typedef struct cg_transpose {
     bool on;
     uint32_t loop;      /* over rows, in loops */
     uint32_t rows;
-    uint32_t row_depth; /* of the scope of the row that is being emitted; 0: all rows at once */
-    ir_ref lets;        /* the loop's first statement: lets up to the loop inside */
+    uint32_t row_depth; /* of the scope of the current row; 0: all rows at once */
+    ir_ref lets;        /* the loop's first statement: lets up to the inner loop */
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
 } cg_transpose;
 
 
-/* Numbers in place of HEAD and of the stage's variable, which are not known.  What is affine in them and the same for
- * all of the guesses is so for all numbers. */
+/* Numbers in place of HEAD and of the stage's variable, which are unknown.  What is affine in them and the same for all
+ * guesses is the same for all numbers. */
 typedef struct cg_guess {
     bool on;
     uint64_t head, stage;
@@ -151,60 +151,60 @@ extern const cg_guess opjit_cg_guesses[CG_GUESSES];
 /* What remainders are taken with. */
 typedef struct cg_residues {
     const struct cg_func *f;
-    ir_ref moving;  /* variable of the loop in vectors; 0: there is none */
-    uint32_t lanes; /* it moves by as many from where the loop begins; 0: it may be anywhere */
+    ir_ref moving;  /* the vectorised loop's variable; 0: there is none */
+    uint32_t lanes; /* it moves by that many from the loop's start; 0: it may be anything */
     cg_guess guess;
 } cg_residues;
 
 typedef struct cg_constant {
     LLVMValueRef constant, memory, value;
-    LLVMBasicBlockRef block; /* that value was loaded in */
+    LLVMBasicBlockRef block; /* where that value was loaded */
     uint32_t uses;           /* of that load */
 } cg_constant;
 
-/* The function that stages are of, and what is found of it once. */
+/* The function that stages belong to, and what is computed for it once. */
 typedef struct cg_whole {
     const ir_func *ir;
-    uint32_t *node, *tensor;   /* number in the stage that is being made; 0: the stage doesn't reach it */
-    ir_ref *nodes;             /* the other way: by number, from 1 to node_count */
+    uint32_t *node, *tensor;   /* number in the current stage; 0: the stage doesn't reach it */
+    ir_ref *nodes;             /* the inverse: by number, from 1 to node_count */
     uint32_t *tensors;
     uint32_t node_count, tensor_count;
-    ir_ref *path;              /* from an expression to the node that is looked at */
-    bool *aliased;             /* by tensor: an output is its memory, or may be */
+    ir_ref *path;              /* from an expression to the current node */
+    bool *aliased;             /* by tensor: an output shares its memory, or may */
 } cg_whole;
 
 /* What is so for the code of one piece of a loop, and of the pieces inside of it.  Pieces are begun and ended, each in
  * memory of whoever begins it; one begins as the one around it is. */
 typedef struct cg_piece {
     struct cg_piece *outer;
-    uint32_t copy_scope;  /* depth of the innermost scope that spans a whole copy of a loop body */
+    uint32_t copy_scope;  /* depth of the innermost scope that spans a whole copy of a loop's body */
     uint32_t loop_scope;  /* depth of the scope that spans all copies */
     uint32_t place_scope; /* the same, of all rows of a transposed block */
     uint32_t lanes;       /* 1: scalar */
     uint32_t copies;      /* of the body in it, one after the other */
-    uint32_t vec;         /* the vectorised loop in loops, where lanes > 1 */
+    uint32_t vec;         /* the vectorised loop in loops, if lanes > 1 */
     uint32_t lane_bits;   /* width of the elements that the vectorised loop works on */
     LLVMValueRef mask;    /* lanes that are evaluated; NULL: all */
-    int64_t rest;         /* lanes of one more copy after the copies, which is masked; 0: none */
-    bool tail;            /* mask covers the end of a loop: lanes beyond it are not iterations */
+    int64_t rest;         /* lanes of one more, masked copy after the copies; 0: none */
+    bool tail;            /* mask covers the end of a loop: lanes after it are not iterations */
     bool shifted;         /* it begins anywhere, not at whole vectors from the loop's begin */
     bool aligned;         /* it begins where the store's memory has a whole vector */
     bool binade;          /* its numbers, stored as halves, are of one */
-    bool apart;           /* the team's threads each do something else */
+    bool apart;           /* the team's threads each do something different */
     LLVMValueRef growth;  /* in a binade: of their bits, from one vector to the CG_CHAINS-th after it */
     LLVMValueRef distance; /* iterations from one of two places to the other; NULL: there is one only */
-    LLVMValueRef other_iv; /* of the one whose turn it is not */
+    LLVMValueRef other_iv; /* of the other place */
     LLVMBasicBlockRef early; /* a block before, where its scalars had better be; NULL: none */
-    cg_edge *edge;        /* where stores are kept instead of being made; NULL: nowhere */
+    cg_edge *edge;        /* keeps stores instead of emitting them; NULL: they are emitted */
     cg_transpose block;
-    LLVMValueRef ahead;   /* address that is read beside the copy which stores ahead_at bytes from the first one on */
+    LLVMValueRef ahead;   /* address that is read beside the copy that stores ahead_at bytes after the first one */
     uint64_t ahead_at;
-    LLVMValueRef ahead_group; /* i64: where the group of copies stores that it was chosen for (read_ahead.c) */
+    LLVMValueRef ahead_group; /* i64: where the group of copies stores for which it was chosen (read_ahead.c) */
 } cg_piece;
 
 typedef struct cg_func {
-    const ir_func *ir;         /* of this stage alone */
-    const cg_whole *whole;     /* what it is taken from */
+    const ir_func *ir;         /* of this stage only */
+    const cg_whole *whole;     /* the function it is taken from */
     const rt_target *target;
     const cg_target *cpu;
     rt_arena *arena;
@@ -224,7 +224,7 @@ typedef struct cg_func {
     const struct cg_plan *first_plan;
     cg_info *info;             /* by node */
     cg_entry *cache[CG_SLOTS]; /* by node */
-    cg_entry *own[CG_SLOTS];   /* of the copy that is being emitted: cache, but where copies are made side by side */
+    cg_entry *own[CG_SLOTS];   /* of the current copy: equals cache unless copies are emitted side by side */
     cg_entry *sides[CG_MAX_SIDE_BY_SIDE][CG_SLOTS];
     ir_ref *order;             /* nodes of one statement, operands first */
     uint32_t orders;           /* made so far */
@@ -239,26 +239,26 @@ typedef struct cg_func {
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;
     uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;
-    bool streams;        /* some loop of the stage stores around the caches */
-    LLVMValueRef nowhere; /* memory for an element that is not to be stored */
+    bool streams;        /* a loop of the stage stores around the caches */
+    LLVMValueRef nowhere; /* memory for an element that must not be stored */
     cg_entry *other_cache[CG_SLOTS]; /* what is remembered at the other one of two places */
-    LLVMValueRef rows_apart; /* of the stage, from one to the other, where it does two rows at a time; else NULL */
+    LLVMValueRef rows_apart; /* of the stage, from one to the other, if it does two rows at a time; else NULL */
     ir_ref head;         /* the only HEAD of the stage; 0: none or several */
     uint32_t head_count;
     LLVMValueRef line;   /* memory for a line that two iterations share */
     ir_launch launch;    /* GPUs: of this stage */
     uint32_t buffer_count; /* arguments that are buffers */
-    LLVMValueRef *constant_data; /* constant buffers, if they are in the module; else NULL: arguments, too */
+    LLVMValueRef *constant_data; /* constant buffers, if they are in the module; NULL: they are arguments */
     LLVMValueRef thread, team_in_block, team_number; /* i64: of the team, the block, the grid */
-    LLVMValueRef scratch, block_memory; /* addresses: of the team's, of all that is shared in the block */
-    LLVMValueRef exchange; /* shared memory that a team's threads hand values around in, if any */
+    LLVMValueRef scratch, block_memory; /* addresses: of the team's scratch, of the block's shared memory */
+    LLVMValueRef exchange; /* shared memory through which a team's threads exchange values, if any */
     LLVMValueRef first[8]; /* thread times 2, 4, 8, ...: by logarithm */
     bool fence;          /* a non-temporal store was emitted */
     bool peak;           /* level */
     bool failed;         /* out of memory */
-    bool accumulates;    /* allocas to be made registers by a pass */
-    bool vectors;        /* of more than one lane were emitted */
-    bool rounds;         /* a loop was */
+    bool accumulates;    /* allocas that a pass should turn into registers */
+    bool vectors;        /* vectors of more than one lane were emitted */
+    bool rounds;         /* a loop was emitted */
 } cg_func;
 
 static inline void cg_piece_begin(cg_func *f, cg_piece *own)
@@ -281,32 +281,32 @@ uint32_t opjit_cg_bits(LLVMValueRef v); /* of a lane */
 LLVMValueRef opjit_cg_number(const cg_func *f, uint32_t bits, uint32_t lanes, uint64_t value);
 LLVMValueRef opjit_cg_real(const cg_func *f, ir_type type, uint32_t lanes, double value); /* f32, f64 */
 LLVMValueRef opjit_cg_iota(const cg_func *f, uint32_t bits, uint32_t lanes, int64_t start, int64_t step);
-LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes); /* vectors come back as they are */
+LLVMValueRef opjit_cg_splat(cg_func *f, LLVMValueRef v, uint32_t lanes); /* returns vectors as they are */
 LLVMValueRef opjit_cg_as_bits(cg_func *f, LLVMValueRef v);               /* floats as integers of their width */
 LLVMValueRef opjit_cg_as_float(cg_func *f, LLVMValueRef v);              /* i32, i64 as floats of their width */
 LLVMValueRef opjit_cg_resize(cg_func *f, LLVMValueRef v, uint32_t bits, bool is_signed);
 LLVMValueRef opjit_cg_lane(cg_func *f, LLVMValueRef v, uint32_t lane); /* of a scalar: itself */
-LLVMValueRef opjit_cg_fold_lanes(cg_func *f, bool all, LLVMValueRef v); /* of integers: the and of all, or the or */
+LLVMValueRef opjit_cg_fold_lanes(cg_func *f, bool all, LLVMValueRef v); /* all lanes: and (all), else or */
 LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, uint32_t lane);
-/* Intrinsic that is overloaded on the type of its first argument (and, where it names two, on pointer). */
+/* An intrinsic overloaded on the type of its first argument (and, if it names two, on pointer). */
 LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args);
 LLVMValueRef opjit_cg_call_of(cg_func *f, const char *name, LLVMTypeRef overload, uint32_t count, LLVMValueRef *args);
-LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b); /* of integers; adding 0 makes no instruction */
+LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b); /* of integers; adding 0 emits nothing */
 LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v); /* hidden from loop analysis where that would take long */
+LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v); /* hidden from loop analysis where that would be slow */
 LLVMValueRef opjit_cg_alloca(cg_func *f, LLVMTypeRef type);
 LLVMValueRef opjit_cg_offset(cg_func *f, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef index); /* address */
 
 /* What is remembered, and for how long. */
 void opjit_cg_scope_push(cg_func *f);
 void opjit_cg_scope_pop(cg_func *f);
-LLVMValueRef opjit_cg_recall(cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing */
-/* The entry of what is good in that depth: every copy's, or its own. */
+LLVMValueRef opjit_cg_recall(cg_func *f, cg_slot slot, ir_ref node); /* NULL: nothing is remembered */
+/* The entry of what is valid at that depth: every copy's, or the copy's own. */
 cg_entry *opjit_cg_place(const cg_func *f, cg_slot slot, ir_ref node, uint32_t depth);
 void opjit_cg_remember(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef value);
 cg_entry opjit_cg_entry(const cg_func *f, uint32_t depth, LLVMValueRef value);
-/* Addresses that are `grow` elements further on for each value of the innermost loop's variable: remembered is that of
- * copy 0, and given is that of the copy that is being emitted. */
+/* Addresses that are `grow` elements further on for each value of the innermost loop's variable: remembers copy 0's,
+ * and returns the current copy's. */
 void opjit_cg_remember_address(cg_func *f, cg_slot slot, ir_ref node, uint32_t depth, LLVMValueRef address);
 LLVMValueRef opjit_cg_address(cg_func *f, cg_slot slot, ir_ref node, LLVMTypeRef element, int64_t grow);
 LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *entry); /* NULL: its scope is closed */
@@ -314,16 +314,16 @@ LLVMValueRef opjit_cg_live(const cg_func *f, const cg_entry *entry); /* NULL: it
 /* --- conditions of lanes (mask.c): i1, or integers that are all ones or 0 -------------------------------------- */
 LLVMValueRef opjit_cg_narrow(cg_func *f, LLVMValueRef c); /* as i1 */
 LLVMValueRef opjit_cg_choose(cg_func *f, LLVMValueRef c, LLVMValueRef a,
-                             LLVMValueRef b); /* c ? a : b; forms made equal */
+                             LLVMValueRef b); /* c ? a : b; makes the forms equal */
 LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
-void opjit_cg_forget_kept(cg_func *f); /* they are to be taken from memory again */
+void opjit_cg_forget_kept(cg_func *f); /* they must be read from memory again */
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
 /* Where to read whether lane number op d, or d op lane number (swapped), for the lanes of all copies: integers of
- * f->lane_bits, one a lane; d is an i64, counted from lane 0 of copy 0. */
+ * f->lane_bits, one per lane; d is an i64, relative to lane 0 of copy 0. */
 LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef data); /* in the module */
 LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
-LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* what is there in the window */
+LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* the lanes at that address of the window */
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */
 
 /* --- operations on values ----------------------------------------------------------------------------------------- */
@@ -335,7 +335,7 @@ LLVMValueRef opjit_cg_convert(cg_func *f, ir_type from, ir_type to, LLVMValueRef
 LLVMValueRef opjit_cg_half_to_f32(cg_func *f, LLVMValueRef v);
 LLVMValueRef opjit_cg_f32_to_half(cg_func *f, LLVMValueRef v);
 LLVMValueRef opjit_cg_f64_to_half(cg_func *f, LLVMValueRef v);
-/* expand.c: what LLVM would make a library call of */
+/* expand.c: what LLVM would turn into a library call */
 LLVMValueRef opjit_cg_expand_round(cg_func *f, ir_op op, ir_type type, LLVMValueRef x);
 LLVMValueRef opjit_cg_expand_fma_f32(cg_func *f, LLVMValueRef *a);
 LLVMValueRef opjit_cg_expand_ldexp(cg_func *f, ir_type type, LLVMValueRef x, LLVMValueRef n);
@@ -344,8 +344,8 @@ LLVMValueRef opjit_cg_expand_quotient(cg_func *f, bool is_signed, LLVMValueRef a
 LLVMValueRef opjit_cg_expand_to_half(cg_func *f, LLVMValueRef x);                     /* from f32 */
 LLVMValueRef opjit_cg_expand_from_half(cg_func *f, LLVMValueRef x);                   /* to f32 */
 LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef error); /* f64 */
-/* FMA of f32 or f64, REM, SIN_FAR, COS_FAR and TAN_FAR of f64, by functions of ours: scalar.c's and far_trig.c's of one
- * lane, vector.c's of vectors */
+/* FMA of f32 or f64, REM, SIN_FAR, COS_FAR and TAN_FAR of f64, by functions in the module: scalar.c's and far_trig.c's
+ * for one lane, vector.c's for vectors */
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args); /* f64 operands */
 LLVMValueRef opjit_cg_far(cg_func *f, ir_op op); /* the function; NULL: no memory */
 LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
@@ -362,33 +362,33 @@ uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node); /* lane width of an 
 LLVMValueRef opjit_cg_index_lanes(cg_func *f, ir_ref node, uint32_t bits, uint32_t lanes);
 LLVMValueRef opjit_cg_index_compare(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node);                           /* ELEM */
-LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast); /* of ELEM, as halves, where a round is of one binade */
-/* Integers that grow by the same from lane to lane, modulo their width: sums and products of ELEM.  NULL: not one. */
+LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast); /* ELEM as halves, if a round is in one binade */
+/* Integers that grow by the same amount per lane, modulo their width: sums and products of ELEM.  NULL: not one. */
 LLVMValueRef opjit_cg_progression(cg_func *f, ir_ref node);
 bool opjit_cg_affine(const cg_func *f, ir_ref node, ir_ref var, int64_t *factor); /* node = factor * var + invariant */
-/* As opjit_ir_turns_add, by what the survey found to depend on var. */
+/* As opjit_ir_turns_add, with the survey's knowledge of what depends on var. */
 bool opjit_cg_turns_add(const cg_func *f, ir_ref node, ir_ref var, int64_t factor, ir_turns *io);
 LLVMValueRef opjit_cg_base(cg_func *f, ir_ref node);                              /* lane 0 of copy 0, as i64 */
-/* Before a loop: what ELEM makes of an index that moves with its variable, but for that. */
+/* Before a loop: emits what ELEM makes of an index that moves with the loop's variable, except for that variable. */
 void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes);
-/* The remainder of an index expression modulo m where it is the same for all iterations. */
+/* The remainder of an index expression modulo m, if it is the same for all iterations. */
 bool opjit_cg_residue(const cg_residues *with, ir_ref node, uint64_t m, uint64_t *out);
-cg_residues opjit_cg_residues(const cg_func *f); /* of the piece that is being emitted */
+cg_residues opjit_cg_residues(const cg_func *f); /* of the current piece */
 /* Whether a <= b, always. */
 bool opjit_cg_at_most(const cg_func *f, ir_ref a, ir_ref b);
-/* The remainder of b - a modulo m, where it is the same whatever HEAD and the stage's variable are. */
+/* The remainder of b - a modulo m, if it is the same whatever HEAD and the stage's variable are. */
 bool opjit_cg_gap(const cg_func *f, ir_ref a, ir_ref b, uint64_t m, uint64_t *out);
 /* memory.c */
 LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node);
 void opjit_cg_store(cg_func *f, ir_ref statement);
 void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, uint32_t align, bool nontemporal);
-/* Of the only store of a loop, to elements side by side: whether its vectors of `lanes` are known to be whole ones in
+/* Whether the vectors of `lanes` of a loop's only store, which is contiguous, are known to be whole vectors in
  * memory. */
 bool opjit_cg_is_aligned(const cg_func *f, ir_ref store, ir_ref var, uint32_t lanes);
-/* The same of the innermost loop: the variable's value where the first whole vector begins, from `from` on. */
+/* The same for the innermost loop: the variable's value at which the first whole vector begins, from `from` on. */
 LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVMValueRef from);
-/* Whether a piece with a mask can do this access: one vector, contiguous. */
+/* Whether a masked piece can do this access: one contiguous vector. */
 bool opjit_cg_contiguous(const cg_func *f, ir_ref access, ir_ref var, int64_t step);
 /* Of a load along the rows of a transposed block, for the current piece and copy: a vector per row. */
 bool opjit_cg_is_transposed(const cg_func *f, ir_ref load);
@@ -397,42 +397,42 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 void opjit_cg_block(cg_func *f, ir_ref first);
-/* The block of a vectorised loop for all copies, an operation of one after that of the other: what waits for itself
- * in one leaves room for the others.  `abreast` of them at most.  false: nothing was emitted. */
+/* Emits the block of a vectorised loop for all copies, each operation of one copy after that of the previous one: while
+ * one copy waits for itself, others proceed.  At most `abreast` copies.  false: nothing was emitted. */
 bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t abreast);   /* stmt.c */
 void opjit_cg_for(cg_func *f, ir_ref statement); /* loop.c */
-/* The body for copies x lanes iterations of the innermost loop from iv on. */
+/* Emits the body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-/* table.c: what the innermost loop's table has for this copy: integers of that many bits. */
+/* table.c: what the innermost loop's table holds for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 /* transpose.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
 void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);
-/* Vectors one after the other, a power of two of them; v is overwritten. */
+/* Concatenates vectors, a power of two of them; overwrites v. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
-/* Lanes of the parts in turn, a power of two of them; v is overwritten. */
+/* Interleaves the lanes of the parts, a power of two of them; overwrites v. */
 LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* Every step-th element, as many as a part has lanes, of memory that the parts hold from starts[i] on, in order. */
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
 /* half_integers.c */
-/* cast f16 (elem f32 x) where all lanes of x are short integers, which the target converts; else NULL. */
+/* cast f16 (elem f32 x) if all lanes of x are short integers, which the target converts; else NULL. */
 LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* accumulator.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
-/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: the
- * accumulators of the body are in registers from load to store, which are before and after the loop, or begin and end
- * a round. */
+/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: the body's
+ * accumulators are in registers from load to store, which are before and after the loop, or at the start and end of a
+ * round. */
 bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size); /* whether there are any */
-/* The same of accumulators of one lane in copies that follow each other, whatever they begin with: each adds to what
- * the one before it has, and reads it. */
+/* The same for accumulators of one lane in consecutive copies, whatever they begin with: each copy adds to the result
+ * of the previous one, and reads it. */
 bool opjit_cg_can_hold_one(cg_func *f, ir_ref body);
 void opjit_cg_hold_load(cg_func *f, ir_ref body);
 void opjit_cg_hold_store(cg_func *f, ir_ref body);
-void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: they go round */
+void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: it makes phis */
 void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
 /* At quick what another block reads goes to the stack where it is computed, and each place between stores to a tensor
@@ -443,23 +443,24 @@ LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed);
 void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here);
 /* Makes this block the piece's early one, and goes on in the next one. */
 void opjit_cg_early_here(cg_func *f);
-/* Whether it is computed of indices alone, once a row. */
+/* Whether it is computed from indices only, once per row. */
 bool opjit_cg_is_early(const cg_func *f, ir_ref node);
 
-/* Runs from lo to hi by step, builder left after it; at least one iteration unless guard (may be NULL) is false.  A
- * loop of several blocks has its variable in memory at quick: LLVM's fast register allocator would keep two there. */
+/* A loop from lo to hi by step; the builder is left after it.  At least one iteration unless guard (may be NULL) is
+ * false.  A loop of several blocks has its variable in memory at quick, where LLVM's fast register allocator would keep
+ * two copies. */
 typedef struct cg_count {
     LLVMBasicBlockRef body, after;
     LLVMValueRef iv, slot; /* slot: the variable's memory, or NULL; iv is then its value in the first block */
     bool early;            /* what it begins with is stored early; what comes next, only where there is a next round */
 } cg_count;
 LLVMValueRef opjit_cg_count_begin(cg_func *f, cg_count *c, bool blocks, LLVMValueRef lo, LLVMValueRef guard);
-/* The same for a loop that mostly has one round: what its variable begins with is stored early. */
+/* The same for a loop that mostly has one round: stores the variable's first value early. */
 LLVMValueRef opjit_cg_count_begin_early(cg_func *f, cg_count *c, LLVMValueRef lo, LLVMValueRef guard);
 void opjit_cg_count_end(cg_func *f, cg_count *c, int64_t step, LLVMValueRef hi);
 /* if (condition) { ... } */
 LLVMBasicBlockRef opjit_cg_if_begin(cg_func *f, LLVMValueRef condition);
-/* Ends what if_begin began, on to `end`; goes on where the condition does not hold. */
+/* Ends what if_begin began with a jump to `end`; continues where the condition does not hold. */
 void opjit_cg_if_leave(cg_func *f, LLVMBasicBlockRef otherwise, LLVMBasicBlockRef end);
 void opjit_cg_if_end(cg_func *f, LLVMBasicBlockRef after);
 void opjit_cg_next_block(cg_func *f);
@@ -470,12 +471,12 @@ opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
 /* function.c: survey and plan of the stage of f->ir, in memory of the arena; emission's state is at its begin. */
 opjit_status opjit_cg_prepare(cg_func *f);
 opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
-/* single_stage.c: what a function's stages are taken from; and a stage as a function of its own, good until the next
+/* single_stage.c: the function that stages are taken from; and a stage as a function of its own, valid until the next
  * one. */
 opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
 opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
 uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage); /* nodes that it reaches */
-/* Whether the tensor shows an input that an output of any stage may be the memory of. */
+/* Whether the tensor shows an input whose memory an output of any stage may share. */
 bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor);
 const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
 void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);

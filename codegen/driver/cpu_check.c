@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_check.c - a function for objects that says whether the machine it runs on has a target's features.  It is
- * plain code of the first level, refers to nothing and writes nothing, so that it can choose between versions while
- * a program is being loaded.  x86-64 is asked itself; AArch64 tells only its operating system, which tells the
- * loader, which hands it to those that choose: a program that calls such kernels asks by the generated header. */
+/* cpu_check.c - a function in objects that says whether the machine it runs on has a target's features.  It is plain
+ * code of the first level, refers to nothing and writes nothing, so that it can choose between versions while a program
+ * is being loaded.  x86-64 is asked itself.  AArch64 tells only its operating system, which tells the loader, which
+ * passes it to resolvers; a program that calls such kernels checks by the generated header. */
 #include "codegen/driver/driver.h"
 
 #include <llvm-c/Target.h>
@@ -12,7 +12,7 @@ enum { LEAVES = 8 };
 
 typedef struct asker {
     cg_func *f;
-    LLVMValueRef good; /* i1: all that was asked so far is there */
+    LLVMValueRef good; /* i1: everything checked so far is present */
 } asker;
 
 static LLVMValueRef number(const asker *a, uint32_t value)
@@ -50,7 +50,7 @@ static void require_bits(asker *a, LLVMValueRef value, uint32_t bits)
     require(a, LLVMBuildICmp(a->f->b, LLVMIntEQ, masked, number(a, bits), ""));
 }
 
-/* Returns 0 here if what was asked so far is not there: what follows may only be asked then. */
+/* Returns 0 from the function if something is missing so far, because the next question is only allowed otherwise. */
 static void leave_if_missing(asker *a)
 {
     cg_func *f = a->f;
@@ -63,7 +63,7 @@ static void leave_if_missing(asker *a)
     a->good = NULL;
 }
 
-/* All bits of the leaf that the features need.  A leaf above the highest one answers with something else. */
+/* Checks all bits of the leaf that the features need.  A leaf above the highest one returns something else. */
 static void ask_leaf(asker *a, uint32_t leaf, uint64_t features)
 {
     uint32_t bits[3] = { 0 };
@@ -81,7 +81,7 @@ static void ask_leaf(asker *a, uint32_t leaf, uint64_t features)
             require_bits(a, LLVMBuildExtractValue(a->f->b, answer, i + 1, ""), bits[i]);
 }
 
-/* AVX faults where the system does not save its registers; whether that can be asked is bit 27 of leaf 1. */
+/* AVX faults if the system does not save its registers; bit 27 of leaf 1 says whether that can be asked. */
 static void ask_saved_state(asker *a, uint64_t features)
 {
     uint32_t state = 0;
@@ -107,7 +107,7 @@ static void begin(cg_func *f, const char *name, LLVMTypeRef type)
     LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
 }
 
-/* A function of its own, with SVE: its vectors' length in units of 16 bytes. */
+/* A function of its own, with SVE: the length of its vectors in units of 16 bytes. */
 static LLVMValueRef emit_sve_length(cg_func *f, const char *name)
 {
     const rt_target *const outer = f->target;
@@ -124,7 +124,7 @@ static LLVMValueRef emit_sve_length(cg_func *f, const char *name)
     return f->fn;
 }
 
-/* Bits of AT_HWCAP and AT_HWCAP2, and where the loader has put the second. */
+/* Bits of AT_HWCAP and AT_HWCAP2, and where the loader puts the second. */
 enum { HWCAP_SVE = 22, HWCAP_HAS_ARGUMENT = 62, HWCAP2_SVE2 = 1, ARGUMENT_HWCAP2 = 16 };
 
 static void require_bit64(asker *a, LLVMValueRef value, unsigned bit)

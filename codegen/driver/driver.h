@@ -5,26 +5,27 @@
 
 #include "codegen/cg.h"
 
-/* equal_stages.c: the stages of a function's variants, those that are alike once. */
+/* equal_stages.c: the stages of a function's variants, equal ones once. */
 typedef struct cg_made {
-    const void *text; /* all that its code depends on; NULL: none */
+    const void *text; /* everything that its code depends on; NULL: none */
     size_t size;
     uint32_t stage;
 } cg_made;
 typedef struct cg_shared {
     rt_arena *arena;
-    uint32_t *same, count; /* by stage, all variants in order: the first one that is alike, itself if none before is */
+    uint32_t *same, count; /* by stage, all variants in order: the first equal one, or itself */
     cg_made *made;         /* by hash */
     uint32_t mask;         /* 0: there is one variant, whose stages are not compared */
 } cg_shared;
 bool opjit_cg_shared_init(cg_shared *s, rt_arena *arena, uint32_t stages, bool variants); /* false: no memory */
-/* Enters f's stage; *out_made: an equal one has been entered before. */
+/* Enters f's stage; *out_made: an equal one was entered before. */
 opjit_status opjit_cg_share(cg_shared *s, const cg_func *f, bool *out_made);
-/* object_code.c: code and entries out of the object that has these stages. */
+/* object_code.c: code and entries from the object that has these stages. */
 opjit_status opjit_cg_code(const codegen_request *request, const cg_shared *stages, rt_arena *arena, const void *object,
                            size_t size, codegen_result *out, opjit_error *error);
 
-/* entry.c: what objects have beside stages.  begin, then for each version its stages and version, then end. */
+/* entry.c: what objects have in addition to stages.  Call begin, then for each version emit its stages and call
+ * version, then end. */
 typedef struct cg_entries {
     LLVMValueRef packed, typed, runs; /* functions of one version */
 } cg_entries;
@@ -44,13 +45,13 @@ opjit_status opjit_cg_kernel_end(cg_func *f, cg_kernel *k);
 opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *registry, const char *const *kernels,
                                uint32_t count);
 /* cpu_check.c: an internal function that says whether the machine it runs on has what target needs.  x86-64: int(void);
- * AArch64: int(uint64_t, const void *), with what a loader hands to a function that chooses; no others. */
+ * AArch64: int(uint64_t, const void *), with what a loader passes to a resolver; no others. */
 LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
-/* scalar.c: the functions made so far ("soft.", so that no kernel has their names) are this version's: another one has
- * other features. */
+/* scalar.c: the functions made so far ("soft.", so that no kernel has their names) belong to this version: another one
+ * has other features. */
 void opjit_cg_soft_close(cg_func *f, const char *version);
 
-/* library.c: objects put together. */
+/* library.c: objects combined into a library. */
 opjit_status opjit_cg_library(const codegen_library *request, rt_bytes *out, opjit_error *error);
 /* archive.c, shared_library.c: the two kinds of file, appended to *out. */
 typedef struct cg_archived {
@@ -60,11 +61,11 @@ typedef struct cg_archived {
 } cg_archived;
 opjit_status opjit_cg_archive(const cg_archived *members, uint32_t count, rt_bytes *out, opjit_error *error);
 opjit_status opjit_cg_shared(const codegen_library *request, rt_bytes *registry, rt_bytes *out, opjit_error *error);
-/* The object of a registry, whose entries' kernels are symbols of others; by entry. */
+/* The object of a registry, whose entries refer to symbols of other objects; by entry. */
 opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
                                       const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);
 
-/* llvm_state.c: LLVM's state of this thread.  A fresh machine is the caller's. */
+/* llvm_state.c: LLVM's state of this thread.  The caller owns a fresh machine. */
 opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uint32_t level, LLVMTargetMachineRef *out,
                               opjit_error *error);
 /* LLVM's emission; true: it failed. */

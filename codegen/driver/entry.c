@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entry.c - what an object has beside a kernel's stages, so that programs can call it and the runtime can find it:
+/* entry.c - what an object has in addition to a kernel's stages, so that programs can call it and the runtime can find
+ * it:
  *     NAME(in0, ..., out0, ..., params ..., workspace)   typed, as the generated header declares it
  *     NAME_packed(buffers, params, workspace)             the same with arrays
  *     NAME_runs_here()                                    whether this machine has what the code needs (cpu_check.c)
  *     NAME_metadata, NAME_kernel                          opjit_kernel_meta, opjit_aot_kernel
- * and the constants that the kernel binds itself.  All is read-only and refers to itself by distances, so it needs no
- * relocation when it is loaded.  With several versions NAME and NAME_packed are indirect functions: the loader asks
- * once which version they are. */
+ * and the constants that the kernel binds itself.  Everything is read-only and refers to itself by distances, so it
+ * needs no relocation when it is loaded.  With several versions NAME and NAME_packed are indirect functions: the loader
+ * asks once which version they are. */
 #include "codegen/driver/driver.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ static uint32_t bindings(const opjit_kernel_meta *m)
     return m->inputs + m->outputs;
 }
 
-/* Whether any version needs one: all have the same arguments. */
+/* Whether any version needs one; all versions have the same arguments. */
 static bool has_workspace(const codegen_kernel *k)
 {
     uint64_t sizes = 0;
@@ -65,7 +66,7 @@ static LLVMValueRef load_pointer(cg_func *f, LLVMValueRef buffers, uint32_t inde
     return LLVMBuildLoad2(f->b, f->type.ptr, at(f, f->type.ptr, buffers, index), "");
 }
 
-/* The caller's pointers, and behind them those of the kernel's own constants. */
+/* The caller's pointers, then those of the kernel's own constants. */
 static LLVMValueRef all_buffers(cg_func *f, const cg_kernel *k, const opjit_kernel_meta *m, LLVMValueRef given)
 {
     if (m->constants == 0)
@@ -78,7 +79,7 @@ static LLVMValueRef all_buffers(cg_func *f, const cg_kernel *k, const opjit_kern
     return all;
 }
 
-/* What a version's packed function works with. */
+/* What a version's packed function uses. */
 typedef struct packed {
     cg_func *f;
     const opjit_kernel_meta *meta;
@@ -104,7 +105,7 @@ static void run_variant(const packed *p, const opjit_variant_info *variant)
     LLVMBuildRetVoid(f->b);
 }
 
-/* Whether every pair of the mask is one pointer. */
+/* Whether the two buffers of every pair in the mask are the same pointer. */
 static LLVMValueRef mask_holds(const packed *p, uint64_t mask)
 {
     cg_func *f = p->f;
@@ -150,7 +151,7 @@ static LLVMValueRef emit_packed(cg_func *f, const cg_kernel *k, const codegen_ve
     return fn;
 }
 
-/* How C passes a parameter; FLOAT16 as its bits. */
+/* The C type of a parameter; FLOAT16 as its bits. */
 static LLVMTypeRef param_type(const cg_func *f, uint32_t dtype)
 {
     if (dtype == DML_TENSOR_DATA_TYPE_FLOAT32)
@@ -227,7 +228,7 @@ static LLVMValueRef distance(const cg_func *f, LLVMValueRef to, LLVMValueRef fro
     return LLVMConstTrunc(LLVMConstSub(a, b), f->type.i32);
 }
 
-/* The metadata with the places of its stages, counted from code. */
+/* The metadata with the offsets of its stages, relative to the code. */
 static LLVMValueRef emit_metadata(cg_func *f, const codegen_version *version, const LLVMValueRef *stages,
                                   LLVMValueRef code)
 {
@@ -280,7 +281,7 @@ static opjit_status emit_record(cg_func *f, const cg_kernel *k, const codegen_ve
     LLVMSetInitializer(record, LLVMConstArray2(f->type.i32, parts, fields + count));
     LLVMSetGlobalConstant(record, 1);
     LLVMSetVisibility(record,
-                      LLVMHiddenVisibility); /* a registry refers to it, from the same program or library only */
+                      LLVMHiddenVisibility); /* a registry in the same program or library refers to it */
     LLVMSetAlignment(record, 64);
     return OPJIT_OK;
 }
@@ -315,7 +316,7 @@ opjit_status opjit_cg_kernel_begin(cg_func *f, const codegen_kernel *request, co
     return opjit_cg_kernel_constants(f, request, name, &out->constants);
 }
 
-/* The functions that the stages of this version became, by step. */
+/* The functions of this version's stages, by step. */
 static LLVMValueRef *find_stages(cg_func *f, const codegen_version *version)
 {
     LLVMValueRef *stages = ARENA_ARRAY(f->arena, LLVMValueRef, version->meta->steps);
@@ -332,7 +333,7 @@ static LLVMValueRef *find_stages(cg_func *f, const codegen_version *version)
     return stages;
 }
 
-/* For code that runs before anybody knows the features. */
+/* For code that runs before the features are known. */
 static void base_features(rt_target *t)
 {
     opjit_rt_target_set_features(t, t->arch == RT_ARCH_X86_64 ? 0 : opjit_rt_level_features(t->arch, 1));
@@ -367,7 +368,7 @@ opjit_status opjit_cg_kernel_version(cg_func *f, cg_kernel *k, uint32_t index)
     return emit_record(f, k, version, e, metadata, code);
 }
 
-/* NAME_runs_here: whether any version does. */
+/* NAME_runs_here: whether any version runs. */
 static void emit_runs_here(cg_func *f, const cg_kernel *k)
 {
     LLVMValueRef any = NULL;
@@ -380,10 +381,10 @@ static void emit_runs_here(cg_func *f, const cg_kernel *k)
     LLVMBuildRet(f->b, any);
 }
 
-/* A function that the loader calls once to learn which version NAME is; the last one where none runs. */
+/* A function that the loader calls once to learn which version NAME is; the last one if none runs. */
 static LLVMValueRef emit_resolver(cg_func *f, const cg_kernel *k, const char *suffix, bool is_typed)
 {
-    LLVMTypeRef types[2] = { f->type.i64, f->type.ptr }; /* what AArch64's loaders hand over: AT_HWCAP and more */
+    LLVMTypeRef types[2] = { f->type.i64, f->type.ptr }; /* what AArch64's loaders pass: AT_HWCAP and more */
     const unsigned count = f->target->arch == RT_ARCH_AARCH64 ? 2 : 0;
     LLVMValueRef fn = begin(f, k->name, suffix, LLVMFunctionType(f->type.ptr, types, count, 0)), args[2];
     LLVMTypeRef runs_type = LLVMFunctionType(f->type.i32, types, count, 0);
@@ -441,7 +442,7 @@ opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *reg
     size_t done = 0;
     if (!parts || !types)
         return opjit_rt_no_memory(f->error);
-    for (uint32_t i = 0; i <= count; i++) { /* the type comes first: the data refers to itself */
+    for (uint32_t i = 0; i <= count; i++) { /* the type comes first, because the data refers to itself */
         const size_t entry = sizeof(opjit_aot_registry) + i * sizeof(opjit_aot_entry);
         const size_t end = i < count ? entry + offsetof(opjit_aot_entry, kernel) : registry->size;
         parts[2 * i] = bytes(f, registry->data + done, end - done);

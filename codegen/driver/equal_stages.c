@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* equal_stages.c - stages that several variants have alike become one function: a variant differs from the others
- * in the stages whose buffers share memory, which are few where there are many. */
+/* equal_stages.c - makes equal stages of several variants one function: variants differ only in the stages whose
+ * buffers share memory, which are few of many. */
 #include "codegen/driver/driver.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static void put_tensor(const cg_func *f, uint32_t tensor, rt_bytes *out)
     opjit_rt_bytes_append(out, t->strides, t->rank * sizeof(t->strides[0]));
 }
 
-/* All that the stage's code depends on, apart from what its function's variants have in common. */
+/* Writes everything that the stage's code depends on, apart from what the variants have in common. */
 static void put_stage(const cg_func *f, rt_bytes *out)
 {
     const ir_func *ir = f->ir;

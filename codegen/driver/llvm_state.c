@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llvm_state.c - what LLVM keeps between compiles: the backends' registration, each at the first compile for it, and a
- * target machine a level for every thread (making one takes longer than compiling a small kernel).  Functions carry CPU
- * and features themselves, so one machine serves all targets of its backend, but where LLVM reads the machine's.
- * A thread's machines go with the thread: one key of the process's few is taken for that. */
+/* llvm_state.c - what LLVM keeps between compiles: the backends' registration, each at the first compile for it, and
+ * one target machine per level and thread (making one takes longer than compiling a small kernel).  Functions carry CPU
+ * and features themselves, so one machine serves all targets of its backend, except where LLVM reads them from the
+ * machine.  A thread's machines are freed with the thread, for which codegen takes one of the process's few keys. */
 #include "codegen/driver/driver.h"
 
 #include <opjit/opjit.h>
@@ -10,18 +10,18 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MOST_KEPT = 32 /* machines of a thread: more than there are CPUs that LLVM reads a machine's name of */ };
+enum { MOST_KEPT = 32 /* machines per thread: more than there are CPUs whose names LLVM reads from a machine */ };
 
 typedef struct kept {
     const cg_target *cpu;
-    const char *name, *features; /* as LLVM has them */
+    const char *name, *features; /* in LLVM's spelling */
     LLVMCodeGenOptLevel level;
     LLVMTargetMachineRef machine; /* NULL: none */
 } kept;
 
 typedef struct thread_state {
     kept machines[MOST_KEPT];
-    uint32_t next; /* place of the one to be made next: the oldest one's */
+    uint32_t next; /* where the next one goes: the oldest one's place */
     bool disposes; /* at the thread's end */
 } thread_state;
 
@@ -46,8 +46,8 @@ static void initialise(void)
     key_error = pthread_key_create(&key, dispose_all);
 }
 
-/* AArch64 would select with GlobalISel at level none: a fifth faster than this, but it goes back to this for what
- * it can't do, and one way is enough to test. */
+/* At level none AArch64 would select with GlobalISel.  It is faster, but falls back to this for what it can't do, and
+ * one path is enough to test. */
 static LLVMTargetMachineRef make_machine(const kept *k, LLVMTargetRef target)
 {
     const cg_target *cpu = k->cpu;
@@ -78,7 +78,7 @@ bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVM
     return failed;
 }
 
-/* The one that is kept of *wanted; NULL: none. */
+/* Finds a kept machine like *wanted; NULL: there is none. */
 static LLVMTargetMachineRef find_kept(const kept *wanted)
 {
     for (uint32_t i = 0; i < MOST_KEPT; i++) {
@@ -90,7 +90,7 @@ static LLVMTargetMachineRef find_kept(const kept *wanted)
     return NULL;
 }
 
-/* In the oldest one's place, which nobody uses: a thread makes one module at a time. */
+/* Replaces the oldest one, which is not in use, because a thread makes one module at a time. */
 static bool keep(const kept *k)
 {
     kept *place = &thread.machines[thread.next];

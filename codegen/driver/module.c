@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - one request, one module: its functions, the check of what was made, and its emission.  LLVM's errors
- * end here: whatever it says becomes a status and a line of text. */
+/* module.c - one request, one module: builds its functions, verifies them, emits them.  LLVM's errors end here:
+ * whatever it reports becomes a status and a line of text. */
 #define _POSIX_C_SOURCE 200809L
 #include "codegen/driver/driver.h"
 
@@ -17,7 +17,7 @@
 
 enum { NAME_SIZE = 256, MOST_AT_PEAK = 16384 /* nodes of a stage */ };
 
-/* Everything a compile owns. */
+/* Everything that a compile owns. */
 typedef struct job {
     const codegen_request *request;
     opjit_error *error;
@@ -28,11 +28,11 @@ typedef struct job {
     LLVMBuilderRef b, entry;
     LLVMMemoryBufferRef object;
     rt_arena arena;
-    const rt_target *target; /* of what is being built */
+    const rt_target *target; /* of the version that is being built */
     LLVMValueRef *constant_data; /* GPUs: see cg_func */
     uint32_t buffer_count;
     bool accumulates;
-    uint32_t level;       /* that the code is made at */
+    uint32_t level;       /* of the code, after find_level */
     cg_shared stages;     /* of the variants that are being built */
 } job;
 
@@ -54,7 +54,7 @@ static void diagnose(LLVMDiagnosticInfoRef info, void *user)
     LLVMDisposeMessage(text);
 }
 
-/* Takes LLVM's message, if there is one. */
+/* Turns LLVM's message, if there is one, into a status. */
 static opjit_status take_message(job *j, bool failed, const char *what, char *text)
 {
     opjit_status status = OPJIT_OK;
@@ -95,7 +95,7 @@ static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
                   .entry = j->entry,
                   .constant_data = j->constant_data,
                   .buffer_count = j->buffer_count,
-                  /* what quick does for LLVM's fast selection, other backends don't have */
+                  /* what quick does is for LLVM's fast selection, which other backends lack */
                   .peak = cpu->grid || j->level == OPJIT_LEVEL_PEAK };
     f.type.i1 = LLVMInt1TypeInContext(j->llvm);
     f.type.i8 = LLVMInt8TypeInContext(j->llvm);
@@ -157,7 +157,8 @@ static opjit_status build_variants(job *j, const cg_target *cpu, const ir_func *
     for (uint32_t v = 0; v < count; v++)
         for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
             stages++;
-    /* Drivers find a GPU's kernels by name, and other programs' stages are listed so: all of a variant's by its own. */
+    /* Drivers find a GPU's kernels by name, and other programs' stages are listed by name: all of a variant's have
+     * their own. */
     if (!opjit_cg_shared_init(&j->stages, &j->arena, stages, count > 1 && !cpu->grid && !j->request->kernel))
         return opjit_rt_no_memory(j->error);
     for (uint32_t v = 0; v < count; v++)
@@ -165,8 +166,8 @@ static opjit_status build_variants(job *j, const cg_target *cpu, const ir_func *
     return OPJIT_OK;
 }
 
-/* Accumulators are made registers where time is spent on speed, and on GPUs, whose threads have their memory far away;
- * everything else is as fast without any pass. */
+/* Puts accumulators into registers where speed matters, and on GPUs, whose threads have slow memory.  Everything else
+ * is as fast without any pass. */
 static opjit_status run_passes(job *j, const cg_target *cpu)
 {
     if (!j->accumulates || (j->level != OPJIT_LEVEL_PEAK && !cpu->grid))
@@ -183,7 +184,7 @@ static opjit_status run_passes(job *j, const cg_target *cpu)
     return OPJIT_CODEGEN;
 }
 
-/* Stages of all versions, each followed by its entries. */
+/* The stages of all versions, each followed by its entries. */
 static opjit_status build_kernel(job *j, const cg_target *cpu)
 {
     const codegen_kernel *kernel = j->request->kernel;
@@ -200,7 +201,7 @@ static opjit_status build_kernel(job *j, const cg_target *cpu)
     return opjit_cg_kernel_end(&f, &made);
 }
 
-/* For GPUs a kernel of other programs is its stages and its constants. */
+/* For GPUs, a kernel for other programs is its stages and its constants. */
 static opjit_status build_grid(job *j, const cg_target *cpu)
 {
     const codegen_kernel *kernel = j->request->kernel;
@@ -211,7 +212,7 @@ static opjit_status build_grid(job *j, const cg_target *cpu)
     return build_variants(j, cpu, version->variants, version->variant_count, version->name);
 }
 
-/* Buffers are the arguments of a GPU's kernels: as many as there are slots. */
+/* A GPU kernel's arguments are its buffers: as many as there are slots. */
 static void count_buffers(job *j)
 {
     for (uint32_t v = 0; v < j->request->variant_count; v++) {
@@ -325,7 +326,7 @@ static opjit_status check(const codegen_request *r, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* LLVM takes as many steps as the square of a stage's nodes at peak, so large ones are made as quick ones are. */
+/* At peak LLVM takes a time that grows with the square of a stage's nodes, so large ones are compiled at quick. */
 static opjit_status find_level(job *j, const cg_target *cpu, const ir_func *const *variants, uint32_t count)
 {
     for (uint32_t v = 0; v < count && j->level == OPJIT_LEVEL_PEAK && !cpu->grid; v++) {
@@ -389,7 +390,7 @@ static opjit_status compile_once(const codegen_request *request, const cg_target
     return status;
 }
 
-/* What LLVM makes then is at other addresses: memory of all sizes that it gave back is held. */
+/* Holds memory of all sizes that LLVM released, so that LLVM's objects are at other addresses this time. */
 static opjit_status compile_again(const codegen_request *request, const cg_target *cpu, const rt_target *target,
                                   codegen_result *out, opjit_error *error)
 {
@@ -431,7 +432,7 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
 
 /* --- registries --------------------------------------------------------------------------------------------------- */
 
-/* A module of nothing but data; its symbols are the other objects' to define. */
+/* A module of data only; other objects define the symbols that it refers to. */
 opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
                                       const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error)
 {

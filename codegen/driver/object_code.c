@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_code.c - the code of an object, and where in it each stage's function is. */
+/* object_code.c - extracts the code of an object, and the offset of each stage's function in it. */
 #include "codegen/driver/driver.h"
 
 #include <elf.h>
@@ -14,7 +14,7 @@ typedef struct search {
     opjit_error *error;
 } search;
 
-/* NAME_v<variant>_s<stage>; other functions of the module are internal. */
+/* Accepts NAME_v<variant>_s<stage>; other functions of the module are internal. */
 static opjit_status take_entry(void *user, const cg_symbol *symbol)
 {
     const search *s = user;
@@ -48,7 +48,7 @@ static opjit_status find_entries(const codegen_request *request, const cg_shared
     search s = { request, firsts, entries, error };
     TRY(opjit_cg_link_symbols(object, size, take_entry, &s, error));
     for (uint32_t i = 0; i < stages->count; i++) {
-        entries[i] = entries[stages->same[i]]; /* which is this one, or one before it */
+        entries[i] = entries[stages->same[i]]; /* which is this one, or an earlier one */
         if (entries[i] == UINT64_MAX)
             return opjit_rt_error_set(error, OPJIT_CODEGEN, "stage %u is missing from the code", i);
     }

@@ -6,8 +6,8 @@
 
 #include "opjit_build_id.h"
 
-/* Compiles a stage that does nothing: besides the machine this brings LLVM's code into memory, which takes most of the
- * time of a first compile. */
+/* Compiles a stage that does nothing.  Besides making the machine, this brings LLVM's code into memory, which takes
+ * most of the time of a first compile. */
 static opjit_status warm(const rt_target *target, const opjit_allocator *allocator, opjit_error *error)
 {
     ir_func f;

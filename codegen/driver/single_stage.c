@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* single_stage.c - a stage as a function of its own: the nodes and tensors that it reaches, and no others.  All
- * that codegen keeps by node and by tensor is then as large as the stage, however many other stages the function
- * has. */
+/* single_stage.c - copies a stage into a function of its own, with only the nodes and tensors that it reaches.
+ * Codegen's tables by node and by tensor are then as large as the stage, however many other stages the function has. */
 #include "codegen/cg.h"
 
 /* --- the whole function ------------------------------------------------------------------------------------------- */
@@ -45,7 +44,7 @@ static void take(cg_whole *w, ir_ref node)
     w->node[node] = w->node_count;
 }
 
-/* Expressions have no bound to their depth: the path is in memory of its own. */
+/* Expressions may be of any depth, so the path is kept in memory of its own. */
 static void take_expr(cg_whole *w, ir_ref root)
 {
     uint32_t depth = 0;
@@ -78,7 +77,7 @@ static void take_statement(cg_whole *w, ir_ref s)
         take_statement(w, inner);
 }
 
-/* Its number in the stage; what it shows or shares comes first. */
+/* The tensor's number in the stage; the tensor that it shows, or whose memory it shares, comes first. */
 static uint32_t take_tensor(cg_whole *w, uint32_t tensor)
 {
     const ir_tensor *t = &w->ir->tensors[tensor];

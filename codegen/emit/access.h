@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access.h - loads and stores as memory.c and stride.c see them: coordinates and addresses. */
+/* access.h - shared by memory.c and stride.c: the coordinates and address of a load or store. */
 #ifndef OPJIT_CODEGEN_EMIT_ACCESS_H
 #define OPJIT_CODEGEN_EMIT_ACCESS_H
 
 #include "codegen/cg.h"
 
-enum { CG_MOST_STEP = 4 }; /* elements from lane to lane that shuffles are worth */
+enum { CG_MOST_STEP = 4 }; /* the largest stride in elements for which shuffles pay */
 
-/* One load or store, in units of elements of its tensor. */
+/* A load or store, in units of elements of its tensor. */
 typedef struct cg_access {
     uint32_t tensor, rank, first; /* first: operand that is coordinate 0 */
     ir_ref node;
@@ -35,20 +35,20 @@ LLVMValueRef opjit_cg_lane0_offset(cg_func *f, const cg_access *a, int64_t lane0
 uint32_t opjit_cg_alignment(const cg_func *f, const cg_access *a);
 LLVMValueRef opjit_cg_load_element(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t lanes,
                                    uint32_t align);
-/* Of i64, where NULL is 0. */
+/* Adds i64 values; NULL is 0. */
 LLVMValueRef opjit_cg_plus(cg_func *f, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k);
 
-/* An index expression in lane 0: an affine one where var is 0; or one of var's digits, idiv(var, k) and imod(var, k),
- * where var is k times the quotient.  NULL: zero. */
+/* An index expression in lane 0: if affine, with var at 0; if one of var's digits, idiv(var, k) or imod(var, k), with
+ * var at k times the quotient.  NULL: zero. */
 LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quotient);
 
-/* Where lines are read before they are stored: the one for this copy, which has stored at pointer (read_ahead.c). */
+/* Reads the line ahead of this copy, which has stored at pointer (read_ahead.c). */
 void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
 
 /* Every step-th element. */
 LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step);
-/* Elements that take turns in a few rows, where the first row has its turn in lane 0; NULL: not of that form. */
+/* Elements that alternate between a few rows, starting with the first row in lane 0; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a);
 
 #endif

@@ -95,7 +95,7 @@ LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quoti
     return opjit_cg_plus(f, a, b);
 }
 
-/* Address where var is 0.  Rows that loops next to each other share are made once. */
+/* The address with var at 0.  Adjacent loops share the rows that they have in common. */
 static LLVMValueRef row_pointer(cg_func *f, const cg_access *a, ir_ref var)
 {
     cg_row row = { .tensor = a->tensor };
@@ -140,7 +140,7 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
         early = early && !info->loads && (info->inside & ~f->info[var].vary) >> 1 == 0;
         if (info->fresh || (info->inside & ~f->info[var].vary) >> loop)
             return;
-        /* A let inside of the loop is looked through only where the expression varies with the loop. */
+        /* Looks through a let inside the loop only if the expression varies with the loop. */
         if ((info->inside & ~info->vary) >> loop & 1)
             return;
     }
@@ -150,7 +150,7 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref node, uint32_t loop)
     opjit_cg_remember(f, CG_POINTER, node, f->scope_count - 1, p);
 }
 
-/* Element offset of lane 0, in i64; the vectorised variable's own offset included. */
+/* The element offset of lane 0 in i64, including the vectorised variable's. */
 LLVMValueRef opjit_cg_lane0_offset(cg_func *f, const cg_access *a, int64_t lane0)
 {
     LLVMValueRef offset = NULL;
@@ -165,7 +165,7 @@ LLVMValueRef opjit_cg_lane0_offset(cg_func *f, const cg_access *a, int64_t lane0
     return !offset ? constant : lane0 ? LLVMBuildAdd(f->b, offset, constant, "") : offset;
 }
 
-/* The loop that a pointer was made before: the innermost one, or one around it where the same load stands there too. */
+/* The loop before which a pointer was made: the innermost one, or an enclosing one if the same load is in that, too. */
 static cg_loop *loop_of_pointer(cg_func *f, ir_ref node)
 {
     uint32_t i = f->loop_count - 1;
@@ -174,7 +174,7 @@ static cg_loop *loop_of_pointer(cg_func *f, ir_ref node)
     return &f->loops[i];
 }
 
-/* Address of what is at p when the loop's variable is 0. */
+/* The address of what is at p when the loop's variable is 0. */
 static LLVMValueRef moved_pointer(cg_func *f, const cg_access *a, LLVMValueRef p, cg_loop *loop)
 {
     LLVMTypeRef element = opjit_cg_int(f, a->bits, 1);
@@ -193,7 +193,7 @@ static LLVMValueRef moved_pointer(cg_func *f, const cg_access *a, LLVMValueRef p
                            opjit_cg_number(f, 64, 1, (uint64_t)(grow * f->loops[f->piece->block.loop].offset)));
 }
 
-/* Address of lane 0.  With a pointer from outside of a loop: that, plus what the loop adds. */
+/* The address of lane 0: a pointer made before a loop, plus what the loop adds; or all of it. */
 LLVMValueRef opjit_cg_lane0(cg_func *f, const cg_access *a)
 {
     LLVMValueRef p = opjit_cg_recall(f, CG_POINTER, a->node);
@@ -224,7 +224,7 @@ LLVMValueRef opjit_cg_next_vector(cg_func *f, ir_ref store, uint32_t lanes, LLVM
     return LLVMBuildAdd(f->b, from, at, "");
 }
 
-/* Elements to the end of the line. */
+/* The number of elements to the end of the line. */
 LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);

@@ -9,14 +9,14 @@ static bool depends(const cg_func *f, ir_ref node, ir_ref var)
     return (f->info[node].vary & f->info[var].vary) != 0;
 }
 
-/* A let of an affine value is looked through; one that reads memory is not, since it may have changed meanwhile. */
+/* Looks through a let of an affine value; not through one that reads memory, which may have changed since. */
 static ir_ref let_value(const cg_func *f, ir_ref get)
 {
     const ir_ref let = ir_at(f->ir, get)->ref;
     return ir_at(f->ir, let)->op == IR_LET && !f->info[let].fresh ? ir_operand(f->ir, let, 0) : 0;
 }
 
-/* A variable as the survey of the stage knows what depends on it. */
+/* A variable, with the survey's knowledge of what depends on it. */
 typedef struct survey_moving {
     ir_moving m;
     const cg_func *f;
@@ -27,7 +27,7 @@ static bool moves(const ir_moving *m, ir_ref node)
     return depends(((const survey_moving *)(const void *)m)->f, node, m->var);
 }
 
-/* A large one counts as not known: what is shared in it would be walked again and again. */
+/* A large value counts as unknown: shared parts of it would be walked again and again. */
 static ir_ref value_of(const ir_moving *m, ir_ref get)
 {
     const cg_func *f = ((const survey_moving *)(const void *)m)->f;

@@ -4,7 +4,7 @@
 
 enum { LINE = 64 };
 
-/* Remainder modulo m, under the guess, of the element's place counted from the line's begin before HEAD. */
+/* The remainder modulo m, under the guess, of the element's position counted from the start of the line before HEAD. */
 static bool place_after_head(const cg_residues *with, const cg_access *a, uint64_t m, uint64_t *out)
 {
     const cg_func *f = with->f;
@@ -21,7 +21,7 @@ static bool place_after_head(const cg_residues *with, const cg_access *a, uint64
     return true;
 }
 
-/* On GPUs whole vectors of the output that HEAD is about begin where those of others of its kind do. */
+/* On GPUs whole vectors of the output that HEAD refers to begin where those of similar tensors do. */
 static bool starts_alike(const cg_func *f, const cg_access *a, uint64_t m)
 {
     const ir_tensor *t = &f->ir->tensors[a->tensor], *out = &f->ir->tensors[ir_at(f->ir, f->head)->ref];
@@ -30,7 +30,7 @@ static bool starts_alike(const cg_func *f, const cg_access *a, uint64_t m)
            (t->role != IR_VIEW || (uint64_t)t->offset * size % OPJIT_GPU_ALIGNMENT == 0);
 }
 
-/* Whether lane 0 is a number of whole lines from where HEAD ends, of elements that m make a line of. */
+/* Whether lane 0 is a whole number of lines from the end of HEAD; m elements make a line. */
 static bool is_at_line(const cg_residues *known, const cg_access *a, uint64_t m)
 {
     const cg_func *f = known->f;
@@ -44,14 +44,14 @@ static bool is_at_line(const cg_residues *known, const cg_access *a, uint64_t m)
     return at_line;
 }
 
-/* Of element 0: what is declared, and what whoever calls kernels on a GPU has to see to. */
+/* The alignment of element 0: as declared, and as callers of kernels on a GPU must ensure. */
 static uint32_t base_alignment(const cg_func *f, const ir_tensor *t)
 {
     const uint32_t least = f->cpu->grid && t->role != IR_VIEW ? OPJIT_GPU_ALIGNMENT : 0;
     return t->align > least ? t->align : least;
 }
 
-/* Known alignment in bytes of lane 0 of `lanes`, at most a cache line. */
+/* The known alignment in bytes of lane 0 of `lanes`, at most a cache line. */
 static uint32_t alignment_with(const cg_residues *with, const cg_access *a, uint32_t lanes)
 {
     const cg_func *f = with->f;

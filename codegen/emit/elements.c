@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elements.c - what indices become: conditions, and elements.  An affine expression that is compared with something
- * invariant becomes a constant vector compared with the splatted, clamped distance, which fits any lane width. */
+/* elements.c - what index expressions become: conditions, and elements.  An affine expression that is compared with
+ * something invariant becomes a constant vector compared with the splatted, clamped distance, which fits any lane
+ * width. */
 #include "codegen/emit/indices.h"
 
 /* --- comparison and conversion ------------------------------------------------------------------------------------ */
@@ -10,7 +11,7 @@ static bool is_small(ir_interval i)
     return i.lo >= -((int64_t)1 << 61) && i.hi <= (int64_t)1 << 61;
 }
 
-/* invariant - affine in lane 0 of copy 0 */
+/* invariant - affine, in lane 0 of copy 0 */
 static LLVMValueRef distance(cg_func *f, ir_ref affine, ir_ref invariant)
 {
     return opjit_cg_sub(f, opjit_cg_emit(f, invariant), opjit_cg_base(f, affine));
@@ -86,14 +87,15 @@ static LLVMValueRef float_of_index(cg_func *f, ir_ref x, ir_type to, uint32_t la
     return opjit_cg_convert(f, IR_I64, to, opjit_cg_index_lanes(f, x, 64, lanes));
 }
 
-/* Whether all numbers of the interval, and sums of them and of `more` that are in it, are exact. */
+/* Whether all numbers of the interval, and their sums with `more` that lie in it, are exact. */
 static bool is_exact(ir_interval i, int64_t more, ir_type type)
 {
     const int64_t limit = type == IR_F64 ? (int64_t)1 << 53 : 1 << 24;
     return i.lo >= -limit && i.hi <= limit && more >= -limit && more <= limit;
 }
 
-/* ELEM, vectors of f32 and f64: a conversion in the first copies, an addition without rounding in those that go on. */
+/* ELEM, vectors of f32 and f64: a conversion in the first copies, an exact addition in those that continue from
+ * them. */
 static LLVMValueRef float_lanes(cg_func *f, ir_ref node, ir_type to)
 {
     const ir_ref x = ir_operand(f->ir, node, 0);
@@ -110,8 +112,8 @@ static LLVMValueRef float_lanes(cg_func *f, ir_ref node, ir_type to)
     return opjit_cg_remember_lanes(f, node, depth, copy, v);
 }
 
-/* ELEM: integers are the low bits; floats are converted from i32 lanes where the interval allows it.  What is exact
- * in f32 is rounded once on its way to f16, and what isn't is infinite there. */
+/* ELEM: integers take the low bits; floats are converted from i32 lanes if the interval allows it.  What is exact in
+ * f32 is rounded once on its way to f16, and the rest is infinite there. */
 LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
 {
     const ir_type to = (ir_type)ir_at(f->ir, node)->type;
@@ -124,7 +126,7 @@ LLVMValueRef opjit_cg_element(cg_func *f, ir_ref node)
     return to == IR_F16 ? opjit_cg_f32_to_half(f, float_lanes(f, node, IR_F32)) : float_lanes(f, node, to);
 }
 
-/* The first vectors are converted, and the next one, which says how the bits grow. */
+/* Converts the first vectors, and the next one, which shows how the bits grow. */
 LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast)
 {
     const uint32_t depth = opjit_cg_depth_of_lanes(f, cast);
@@ -141,7 +143,7 @@ LLVMValueRef opjit_cg_half_lanes(cg_func *f, ir_ref cast)
 
 /* --- integers in equal steps -------------------------------------------------------------------------------------- */
 
-/* By how much the node grows from lane to lane, modulo 2^64; false: not by a constant. */
+/* How much the node grows per lane, modulo 2^64; false: not by a constant. */
 static bool element_step(const cg_func *f, ir_ref node, uint64_t *step)
 {
     const ir_node *n = ir_at(f->ir, node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow.c - the basic blocks of loops and conditions, and what had better be computed in an earlier one. */
+/* flow.c - the basic blocks of loops and conditions, and what should be computed in an earlier one. */
 #include "codegen/cg.h"
 
 /* --- early -------------------------------------------------------------------------------------------------------- */
@@ -33,8 +33,8 @@ bool opjit_cg_is_early(const cg_func *f, ir_ref node)
 
 /* --- control flow ------------------------------------------------------------------------------------------------- */
 
-/* On to the first round; where is a block before it that the variable's first value is stored at the end of, if it is
- * in memory. */
+/* Begins the first round; `where` is a block before it, at whose end the variable's first value is stored if the
+ * variable is in memory. */
 static LLVMValueRef begin_rounds(cg_func *f, cg_count *c, LLVMBasicBlockRef where, LLVMValueRef lo, LLVMValueRef guard)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
@@ -70,7 +70,7 @@ LLVMValueRef opjit_cg_count_begin_early(cg_func *f, cg_count *c, LLVMValueRef lo
     return begin_rounds(f, c, f->piece->early, lo, guard);
 }
 
-/* The variable's next value, stored where it has memory. */
+/* The variable's next value, stored if the variable is in memory. */
 static LLVMValueRef next_round(cg_func *f, const cg_count *c, int64_t step)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(f->b);

@@ -25,7 +25,7 @@ void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
     opjit_rt_target_features_text(f->target, features, sizeof(features));
     snprintf(width, sizeof(width), "%u", f->target->vector_bytes * 8);
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, compat_attribute(f->llvm, "nounwind", 0));
-    if (f->cpu->vscale && f->cpu->vscale(f->target)) /* at least, in the upper half; no most */
+    if (f->cpu->vscale && f->cpu->vscale(f->target)) /* the minimum, in the upper half; no maximum */
         LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
                                 compat_attribute(f->llvm, "vscale_range", (uint64_t)f->cpu->vscale(f->target) << 32));
     add_text(f, fn, "frame-pointer", "none");
@@ -41,7 +41,7 @@ LLVMTypeRef opjit_cg_stage_type(const cg_func *f)
     return LLVMFunctionType(f->type.none, types, 6, 0);
 }
 
-/* No noalias anywhere: the pointers come out of an array, and an output may be an input's memory. */
+/* No noalias anywhere: the pointers come from an array, and an output may share an input's memory. */
 static void begin_function(cg_func *f, const char *name)
 {
     f->fn = LLVMAddFunction(f->module, name, opjit_cg_stage_type(f));
@@ -49,8 +49,8 @@ static void begin_function(cg_func *f, const char *name)
     LLVMPositionBuilderAtEnd(f->b, LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""));
 }
 
-/* A vector that registers have no room for goes to the stack, which callers align to 16 bytes only: across two pages, a
- * store beside those around the caches takes 100 ns. */
+/* A vector that does not fit into registers goes to the stack, which callers align to 16 bytes only.  A store across
+ * two pages is very slow beside stores around the caches. */
 static void align_stack(cg_func *f)
 {
     if (f->vectors && f->rounds && f->target->vector_bytes > STACK_ALIGN)
@@ -69,7 +69,7 @@ static void end_function(cg_func *f)
     LLVMBuildRetVoid(f->b);
 }
 
-/* A stage of one iteration: no loop, and nothing before it that would have to be kept. */
+/* A stage of one iteration: no loop, and no value before it that would have to be kept. */
 static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
 {
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, guard);
@@ -82,7 +82,7 @@ static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
     opjit_cg_scope_pop(f);
 }
 
-/* Iterations from begin, where guard holds, up to end, `once` of them a round. */
+/* Iterations from begin, if guard holds, to end, `once` of them per round. */
 static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef guard,
                             int64_t once)
 {
@@ -110,7 +110,7 @@ static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMVal
     opjit_cg_count_end(f, &c, once, end);
 }
 
-/* The iteration number is the variable; iterations from begin up to end. */
+/* The iteration number is the variable; iterations from begin to end. */
 static void emit_stage(cg_func *f, ir_ref stage)
 {
     const ir_node *n = ir_at(f->ir, stage);
@@ -146,7 +146,7 @@ static void emit_stage(cg_func *f, ir_ref stage)
     opjit_cg_scope_pop(f);
 }
 
-/* Memory of one stage, from the arena; all zero. */
+/* Allocates the tables of one stage in the arena, zeroed. */
 static bool allocate(cg_func *f)
 {
     f->info = ARENA_ARRAY(f->arena, cg_info, f->ir->node_count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hoist.c - what does not change in a loop, before it. */
+/* hoist.c - emits what does not change in a loop before it. */
 #include "codegen/cg.h"
 
 static bool is_leaf(const ir_node *n)
@@ -7,7 +7,8 @@ static bool is_leaf(const ir_node *n)
     return n->op == IR_CONST || n->op == IR_VAR || n->op == IR_GET;
 }
 
-/* Before the loop, which may run no iteration: operations are total, but loads must be in bounds whatever happens. */
+/* Emits the value before the loop, which may run no iteration: operations are total, but loads must be in bounds in any
+ * case. */
 static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, bool splat)
 {
     const ir_node *n = ir_at(f->ir, node);
@@ -32,7 +33,7 @@ static void hoist_expr(cg_func *f, ir_ref node, uint32_t loop, uint32_t lanes, b
         opjit_cg_hoist_start(f, node, loop, lanes);
 }
 
-/* Pointers of the loop's own statements; from loops inside of it just values. */
+/* Pointers for the loop's own statements; for loops inside it only values. */
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop, uint32_t lanes)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {

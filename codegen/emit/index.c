@@ -2,8 +2,8 @@
 /* index.c - operations on indices: scalars in i64, vectors in the narrowest lanes that hold their interval. */
 #include "codegen/emit/indices.h"
 
-/* x / k for 0 <= x < 2^31 and k < 2^31, no power of two, as a multiplication, where fast selection would divide.  With
- * the l bits of k and m = 2^(31 + l) / k rounded up, x * m / 2^(31 + l) is above x / k by less than 2^-l, and that is
+/* x / k for 0 <= x < 2^31 and k < 2^31, not a power of two, as a multiplication, where fast selection would divide.
+ * With the l bits of k and m = 2^(31 + l) / k rounded up, x * m / 2^(31 + l) exceeds x / k by less than 2^-l, which is
  * below 1 / k. */
 static LLVMValueRef quotient(cg_func *f, LLVMValueRef x, int64_t k)
 {
@@ -13,7 +13,7 @@ static LLVMValueRef quotient(cg_func *f, LLVMValueRef x, int64_t k)
     return LLVMBuildTrunc(f->b, LLVMBuildLShr(f->b, wide, opjit_cg_number(f, 64, 1, shift), ""), f->type.i32, "");
 }
 
-/* i32 stands for numbers from 0 to 2^31 - 1, see by_constant. */
+/* An i32 holds a number from 0 to 2^31 - 1, see by_constant. */
 static bool is_small_scalar(const cg_func *f, LLVMValueRef x)
 {
     return !f->peak && opjit_cg_lanes(x) == 1 && opjit_cg_bits(x) == 32 && !LLVMIsConstant(x);
@@ -58,11 +58,11 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
         bits = cg_wider(cg_wider(opjit_cg_lane_bits(f, x_ref), opjit_cg_lane_bits(f, node)),
                         opjit_cg_bits_for((ir_interval){ k, k }));
     else if (i.lo >= 0 && i.hi <= INT32_MAX && k <= INT32_MAX && !is_power_of_two((uint64_t)k))
-        bits = 32; /* a 64-bit division takes twice as long */
+        bits = 32; /* a 64-bit division is slower */
     LLVMValueRef x = opjit_cg_index_lanes(f, x_ref, bits, lanes), v;
     if (k <= 0)
-        return opjit_cg_like(f, x, 0); /* as the interpreter; can't stand in a valid function */
-    /* A sum that is too large loses only bits that the result doesn't have either. */
+        return opjit_cg_like(f, x, 0); /* like the interpreter; does not occur in a valid function */
+    /* A sum that overflows loses only bits that the result lacks, too. */
     if ((op == IR_DOWN || op == IR_UP) && is_power_of_two((uint64_t)k))
         v = LLVMBuildAnd(f->b, op == IR_UP ? opjit_cg_add(f, x, opjit_cg_like(f, x, k - 1)) : x,
                          opjit_cg_like(f, x, -k), "");
@@ -82,8 +82,8 @@ LLVMValueRef opjit_cg_choice(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef 
     return opjit_cg_call(f, max ? "llvm.smax" : "llvm.smin", 2, (LLVMValueRef[]){ a, b });
 }
 
-/* The operand that IMIN, IMAX or CLAMP always is, or its one comparison that is left; NULL: all are needed.  Each
- * comparison takes time to compile, and there are two in each bound that split makes. */
+/* The operand that IMIN, IMAX or CLAMP always equals, or the one comparison that remains; NULL: all are needed.
+ * Comparisons take time to compile, and each bound made by split has two. */
 static LLVMValueRef decided(cg_func *f, ir_op op, ir_ref node)
 {
     const ir_ref x = ir_operand(f->ir, node, 0), y = ir_operand(f->ir, node, 1);

@@ -11,7 +11,7 @@ static inline uint32_t cg_wider(uint32_t a, uint32_t b)
 }
 
 /* --- affine.c ----------------------------------------------------------------------------------------------------- */
-/* Whether the node is affine in the vectorised variable, and by how much it grows from lane to lane and by copy. */
+/* Whether the node is affine in the vectorised variable, and how much it grows per lane and per copy. */
 bool opjit_cg_lane_step(const cg_func *f, ir_ref node, int64_t *step, int64_t *offset);
 LLVMValueRef opjit_cg_var_value(cg_func *f, ir_ref var, bool with_offset); /* of the copy */
 
@@ -23,11 +23,10 @@ int64_t opjit_cg_number_of_copy(const cg_func *f);
 uint32_t opjit_cg_depth_of_lanes(const cg_func *f, ir_ref node);
 LLVMValueRef opjit_cg_lanes_of_copy(const cg_func *f, ir_ref node, uint32_t depth, int64_t copy);
 LLVMValueRef opjit_cg_remember_lanes(cg_func *f, ir_ref node, uint32_t depth, int64_t copy, LLVMValueRef v);
-/* Integers that grow by `step` from lane to lane, in the lanes of this copy, from those of an earlier one: each copy
- * goes on from the CG_CHAINS-th before it, since what waits for the copy right before it is no faster than the
- * stores.  NULL: there is none. */
+/* Integers that grow by `step` per lane, in the lanes of this copy, from those of an earlier copy.  Each copy continues
+ * from the CG_CHAINS-th before it: a chain through every copy would be as slow as the stores.  NULL: there is none. */
 LLVMValueRef opjit_cg_lanes_after(cg_func *f, ir_ref node, uint32_t bits, int64_t step);
-/* The same from their value in lane 0 of copy 0. */
+/* The same from the value in lane 0 of copy 0. */
 LLVMValueRef opjit_cg_lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int64_t step);
 
 /* An affine expression, by its step from lane to lane. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lanes.c - index expressions as vectors.  One that is affine in the vectorised variable is never computed lane by
- * lane: it is its value in lane 0, splatted, plus a constant vector, or what an earlier copy of the body has, plus
+ * lane: it is its value in lane 0, splatted, plus a constant vector, or the value in an earlier copy of the body plus
  * a number. */
 #include "codegen/emit/indices.h"
 
@@ -14,14 +14,15 @@ uint32_t opjit_cg_bits_for(ir_interval i)
     return 64;
 }
 
-/* Lane width of an index: what its interval needs, and no less than the data's, so that masks and conversions match. */
+/* The lane width of an index: as its interval needs, but not less than the data's, so that masks and conversions
+ * match. */
 uint32_t opjit_cg_lane_bits(const cg_func *f, ir_ref node)
 {
     const uint32_t need = opjit_cg_bits_for(opjit_ir_interval(f->ir, node));
     return need > f->piece->lane_bits ? need : f->piece->lane_bits;
 }
 
-/* Where copy `copy` of the loop's body has what the node is in its lanes. */
+/* The entry for the node's lanes in copy `copy` of the loop's body. */
 static cg_entry *place_of_copy(const cg_func *f, ir_ref node, uint32_t depth, int64_t copy)
 {
     return opjit_cg_place(f, (cg_slot)(CG_STEP + copy % CG_CHAINS), node, depth);
@@ -80,7 +81,7 @@ LLVMValueRef opjit_cg_lanes_from(cg_func *f, ir_ref node, LLVMValueRef base, int
     return opjit_cg_remember_lanes(f, node, opjit_cg_depth_of_lanes(f, node), copy, v);
 }
 
-/* What was made before this loop; NULL: nothing. */
+/* The value made before this loop; NULL: none. */
 static LLVMValueRef start_of(cg_func *f, ir_ref node, uint32_t bits)
 {
     LLVMValueRef v = f->piece->block.on ? NULL : opjit_cg_recall(f, CG_START, node);
@@ -115,7 +116,7 @@ void opjit_cg_hoist_start(cg_func *f, ir_ref elem, uint32_t loop, uint32_t lanes
     const ir_ref x = ir_operand(f->ir, elem, 0), var = f->loops[loop].var;
     const cg_info *info = &f->info[x];
     int64_t factor;
-    /* Nothing that is declared inside of the loop, and no other loop's variable that moves there. */
+    /* Nothing declared inside the loop, and no variable of another loop that changes there. */
     if (!ir_is_float(to) || f->piece->block.on || !opjit_cg_affine(f, x, var, &factor) || factor != 1 || info->fresh ||
         info->guarded || (info->inside & ~f->info[var].vary) >> loop)
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds
- * only for some lanes is masked where the target does that, else the lanes that are off read element 0 instead. */
+/* memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds for
+ * some lanes only is masked where the target can do that; elsewhere the other lanes read element 0. */
 #include "codegen/emit/access.h"
 #include "codegen/stores/plan.h"
 #include "codegen/gpu/grid.h"
@@ -9,7 +9,7 @@ enum { LINE = 64 };
 
 /* --- lanes one by one --------------------------------------------------------------------------------------------- */
 
-/* Lanes that are evaluated, as a scalar for an access that all of them share. */
+/* Whether any lane is evaluated, as a scalar, for an access that all of them share. */
 static LLVMValueRef any_lane(cg_func *f)
 {
     if (opjit_cg_lanes(f->piece->mask) == 1)
@@ -20,7 +20,7 @@ static LLVMValueRef any_lane(cg_func *f)
     return LLVMBuildICmp(f->b, LLVMIntNE, LLVMBuildBitCast(f->b, f->piece->mask, wide, ""), LLVMConstNull(wide), "");
 }
 
-/* Element offsets of all lanes, with those of lanes that are off made 0. */
+/* The element offsets of all lanes; those of inactive lanes are 0. */
 static LLVMValueRef lane_offsets(cg_func *f, const cg_access *a, bool affine, int64_t grow, bool masked)
 {
     const cg_loop *vec = &f->loops[f->piece->vec];
@@ -79,7 +79,7 @@ static LLVMValueRef reverse(cg_func *f, LLVMValueRef v)
                                   "");
 }
 
-/* Address of the last lane, where the tensor is walked backwards. */
+/* The address of the last lane, for a tensor that is walked backwards. */
 static LLVMValueRef last_pointer(cg_func *f, const cg_access *a)
 {
     return opjit_cg_offset(f, opjit_cg_int(f, a->bits, 1), opjit_cg_lane0(f, a),
@@ -111,8 +111,8 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
     align_pointer(f, call, 1, align);
 }
 
-/* The processor alone does not read ahead far enough where there is arithmetic between the loads, least of all beside
- * stores around the caches: the loop fetches lines for the rounds, and rows, to come. */
+/* Prefetches lines for later rounds and rows: the processor by itself does not read ahead far enough where there is
+ * arithmetic between the loads, least of all beside stores around the caches. */
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->piece->vec].offset * (int64_t)(a->bits / 8);
@@ -140,7 +140,7 @@ static LLVMValueRef load_one(cg_func *f, const cg_access *a, bool masked)
         a->bits / 8);
 }
 
-/* Floats as such: they are to be computed with, more often than not, and moves don't touch them. */
+/* Floats stay floats, because most are computed with, and moves don't change them. */
 static LLVMValueRef load_vector(cg_func *f, ir_ref node, LLVMValueRef pointer, uint32_t align)
 {
     const ir_type type = (ir_type)ir_at(f->ir, node)->type;
@@ -197,8 +197,8 @@ void opjit_cg_store_vector(cg_func *f, LLVMValueRef value, LLVMValueRef pointer,
     f->fence = true;
 }
 
-/* As it is stored at quick: a constant that an integer register holds is an integer, since fast selection knows no
- * vectors so short, nor bit casts of constants. */
+/* The value as quick stores it: a constant that fits an integer register becomes an integer, because fast selection
+ * knows no vectors so short, nor bit casts of constants. */
 static LLVMValueRef in_register(cg_func *f, LLVMValueRef value)
 {
     const uint32_t size = opjit_cg_bits(value), lanes = opjit_cg_lanes(value);

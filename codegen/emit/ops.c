@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.c - what each op of an expression is emitted by.  opjit_cg_emit remembers what comes out. */
+/* ops.c - the function that emits each op of an expression.  opjit_cg_emit remembers the results. */
 #include "codegen/stores/plan.h"
 #include "codegen/gpu/grid.h"
 
@@ -26,18 +26,18 @@ static LLVMValueRef emit_get(cg_func *f, ir_ref node)
     if (ir_at(f->ir, owner)->op == IR_ACC)
         return opjit_cg_acc_value(f, owner);
     LLVMValueRef v = opjit_cg_recall(f, CG_VALUE, owner);
-    return v ? v : opjit_cg_emit(f, ir_operand(f->ir, owner, 0)); /* an index let that was not worth a place */
+    return v ? v : opjit_cg_emit(f, ir_operand(f->ir, owner, 0)); /* an index let without a slot of its own */
 }
 
 /* --- select ------------------------------------------------------------------------------------------------------- */
 
-/* An arm as lanes of `bits` (indices; 0: as it comes). */
+/* An arm as lanes of `bits` (indices; 0: any). */
 static LLVMValueRef emit_plain(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits)
 {
     return bits ? opjit_cg_index_lanes(f, arm, bits, lanes) : opjit_cg_emit_lanes(f, arm, lanes);
 }
 
-/* An arm under its part of the mask; what is emitted there is good for nothing else. */
+/* An arm under its part of the mask; values emitted there are valid nowhere else. */
 static LLVMValueRef emit_arm(cg_func *f, ir_ref arm, uint32_t lanes, uint32_t bits, LLVMValueRef where)
 {
     cg_piece own;
@@ -194,7 +194,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_UPD:
     case IR_STORE:
     case IR_SYNC:
-    case IR_OP_COUNT: break; /* written as others by pass expand, or no expressions: the plan refuses them */
+    case IR_OP_COUNT: break; /* rewritten by pass expand, or not expressions: the survey refuses them */
     }
     return LLVMGetPoison(f->type.i64);
 }

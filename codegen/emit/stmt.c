@@ -4,8 +4,7 @@
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* An index let that is affine in the vectorised variable is looked through wherever it is read: no place is made for
- * it. */
+/* An index let that is affine in the vectorised variable is looked through wherever it is read, so it needs no slot. */
 static bool is_looked_through(const cg_func *f, ir_ref let)
 {
     const ir_ref value = ir_operand(f->ir, let, 0);
@@ -26,13 +25,13 @@ static void emit_statement(cg_func *f, ir_ref s)
         if (!is_looked_through(f, s))
             opjit_cg_remember(f, CG_VALUE, s, f->piece->copy_scope, opjit_cg_emit(f, ir_operand(f->ir, s, 0)));
         break;
-    default: break; /* the plan refuses it */
+    default: break; /* the survey refuses it */
     }
 }
 
 /* --- copies side by side ------------------------------------------------------------------------------------------ */
 
-/* What copies remember each by itself.  false: no memory, or too many of them. */
+/* Allocates what each copy remembers by itself.  false: no memory, or too many. */
 static bool begin_sides(cg_func *f, uint32_t copies)
 {
     static const cg_slot slots[] = { CG_VALUE, CG_SPLAT };
@@ -63,8 +62,8 @@ static void set_side(cg_func *f, uint32_t copy)
     loop->offset = (int64_t)copy * f->piece->lanes * loop->threads * loop->step;
 }
 
-/* Floats that vary, may be computed anywhere in the statement, and are more than a leaf: operands first, as they are
- * emitted. */
+/* Floats that vary, that may be computed anywhere in the statement, and that are more than a leaf: operands first, in
+ * the order of emission. */
 static void put_in_order(cg_func *f, ir_ref node, uint32_t *count)
 {
     cg_info *info = &f->info[node];
@@ -74,12 +73,12 @@ static void put_in_order(cg_func *f, ir_ref node, uint32_t *count)
     info->ordered = f->orders;
     if (n->op != IR_LOAD && !info->guarded)
         for (uint32_t i = 0; i < n->count; i++)
-            put_in_order(f, ir_operand(f->ir, node, i), count); /* as deep as emission, see the plan */
+            put_in_order(f, ir_operand(f->ir, node, i), count); /* as deep as emission, see the survey */
     if (!info->guarded && ir_is_float((ir_type)n->type))
         f->order[(*count)++] = node;
 }
 
-/* Copies [from, to): of each statement, an operation of one after that of the other. */
+/* Emits copies [from, to): of each statement, each operation of one copy after that of the previous copy. */
 static void emit_group(cg_func *f, ir_ref first, uint32_t from, uint32_t to)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {

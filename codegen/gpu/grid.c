@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid.c - stages as kernels for a grid of threads: what passes share out (ir/passes/grid.c) is done by the thread
- * whose it is.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
+/* grid.c - stages as kernels for a grid of threads: each thread does the part that pass grid (ir/passes/grid.c) assigns
+ * to it.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
 #include "codegen/stores/plan.h"
 #include "codegen/gpu/grid.h"
 #include "ir/eval/numerics.h"
@@ -59,7 +59,8 @@ static LLVMValueRef block_memory(cg_func *f)
     return f->block_memory;
 }
 
-/* A team's scratch: in shared memory, by its place in the block, or behind the temps, by its place in the grid. */
+/* A team's scratch: in shared memory, by the team's number in the block, or after the temps, by its number in the
+ * grid. */
 static LLVMValueRef scratch(cg_func *f)
 {
     const ir_launch *l = &f->launch;
@@ -92,7 +93,7 @@ LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor)
     return t->offset ? moved(f, p, number(f, t->offset)) : p;
 }
 
-/* The thread's team, of its block and of the grid, and its number in the team. */
+/* Finds the thread's team in its block and in the grid, and its number in the team. */
 static void find_team(cg_func *f, LLVMValueRef thread, LLVMValueRef block)
 {
     const ir_launch *l = &f->launch;
@@ -105,7 +106,7 @@ static void find_team(cg_func *f, LLVMValueRef thread, LLVMValueRef block)
             LLVMBuildAdd(f->b, LLVMBuildMul(f->b, block, number(f, l->block / l->team), ""), f->team_in_block, "");
 }
 
-/* Runs one iteration, that of the team's number; more where the grid has fewer teams than the stage iterations. */
+/* Runs one iteration, that of the team's number; more if the grid has fewer teams than the stage has iterations. */
 void opjit_cg_grid_stage(cg_func *f, ir_ref stage)
 {
     const ir_node *n = ir_at(f->ir, stage);
@@ -171,7 +172,7 @@ LLVMValueRef opjit_cg_grid_call(cg_func *f, const char *name, uint32_t count, LL
     return LLVMBuildCall2(f->b, type, callee, args, count, "");
 }
 
-/* v, an integer, as thread `lane` has it. */
+/* The integer v of thread `lane`. */
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
 {
     const uint32_t bits = opjit_cg_bits(v);
@@ -198,7 +199,7 @@ typedef struct spread {
     cg_func *f;
     ir_ref body;
     LLVMValueRef hi;
-    bool updates; /* k is given to threads by its number, and not by its place in the loop */
+    bool updates; /* k is assigned to threads by its number, and not by its place in the loop */
 } spread;
 
 /* At most one round, and nothing after it. */
@@ -211,8 +212,8 @@ static void one_round(const spread *s, uint32_t lanes, LLVMValueRef pos)
     opjit_cg_if_end(f, after);
 }
 
-/* Whole groups of this thread, `copies` of them a round, from pos on: where they end.  exact: the loop has whole groups
- * only.  The assembler turns the loop around; text is what takes time here. */
+/* This thread's whole groups from pos on, `copies` of them per round; returns where they end.  exact: the loop has
+ * whole groups only.  The assembler optimises the loop; the time here depends on the length of the text. */
 static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uint32_t threads, LLVMValueRef pos,
                            bool exact)
 {
@@ -243,7 +244,7 @@ static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uin
     return iv;
 }
 
-/* Whether the loop is exactly one round, in which no thread has to look where it ends. */
+/* Whether the loop is exactly one round, in which no thread has to check where it ends. */
 static bool is_one_round(const cg_func *f, ir_ref lo, ir_ref hi, int64_t round)
 {
     int64_t most, least;
@@ -251,7 +252,7 @@ static bool is_one_round(const cg_func *f, ir_ref lo, ir_ref hi, int64_t round)
            least == -round;
 }
 
-/* Most of hi - lo, which may be a clamp from lo on; both may be known to be whole rounds apart. */
+/* The most that hi - lo can be, which may be a clamp from lo on; both may be known to be whole rounds apart. */
 static int64_t longest(cg_func *f, ir_ref lo, ir_ref hi, uint64_t round)
 {
     const ir_node *n = ir_at(f->ir, hi);
@@ -273,7 +274,7 @@ static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
     cg_func *f = s->f;
     const ir_node *n = ir_at(f->ir, loop);
     const uint32_t lanes = n->vec > 1 ? n->vec : 1, team = f->launch.team, copies = n->unroll > 1 ? n->unroll : 1;
-    const uint32_t threads = s->updates ? IR_REDUCE_LANES : team; /* that the groups are shared out to */
+    const uint32_t threads = s->updates ? IR_REDUCE_LANES : team; /* among which the groups are distributed */
     const ir_ref lo = ir_operand(f->ir, loop, 0), hi = ir_operand(f->ir, loop, 1);
     uint64_t gap;
     int64_t most = longest(f, lo, hi, (uint64_t)lanes * team);
@@ -292,11 +293,11 @@ static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
         pos = rounds(s, lanes, 1, threads, pos, whole);
     if (whole)
         return;
-    rounds(s, 1, 1, 1, pos, true); /* the end, less than a group: the thread's whose group it would be */
+    rounds(s, 1, 1, 1, pos, true); /* the end, less than a group: done by the thread whose group it would be */
 }
 
-/* Lane l of accumulators is thread l's, in whose iterations k is l modulo the lanes; blocks of k are folded before
- * the next one begins. */
+/* Lane l of an accumulator belongs to thread l, whose iterations have k = l modulo the lanes; blocks of k are folded
+ * before the next one begins. */
 static void emit_updates(const spread *s, ir_ref loop, LLVMValueRef lo)
 {
     cg_func *f = s->f;
@@ -328,7 +329,7 @@ static void emit_updates(const spread *s, ir_ref loop, LLVMValueRef lo)
 }
 
 /* The same where the team is a block: warp w has blocks w, w + warps, ... of k.  In each round every warp folds its
- * block, and all threads add up what they have folded to, in the order of the blocks. */
+ * block, and all threads add up the results in the order of the blocks. */
 static void emit_updates_in_block(const spread *s, ir_ref loop, LLVMValueRef lo)
 {
     cg_func *f = s->f;
@@ -363,7 +364,7 @@ static bool updates(const cg_func *f, ir_ref first)
     return false;
 }
 
-/* Thread times lanes, made once a kernel. */
+/* Thread number times lanes, computed once per kernel. */
 static LLVMValueRef first_element(cg_func *f, uint32_t lanes)
 {
     LLVMValueRef *first = &f->first[__builtin_ctz(lanes)];

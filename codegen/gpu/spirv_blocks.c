@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spirv_blocks.c - blocks of LLVM's SPIR-V get numbers of their own.  LLVM 22 keeps those of blocks in one table
- * for the process, by the address of a function that is freed after each compile: a later one at the same address
- * gets numbers that other values of its module have as well.  Where a number is a block's is known from where it
- * stands, so all can be told apart; but two blocks of one function with one number can't, and are to be made again
- * somewhere else. */
+/* spirv_blocks.c - gives the basic blocks of LLVM's SPIR-V numbers of their own.  LLVM 22 keeps the numbers of blocks
+ * in one table per process, by the address of a function that is freed after each compile: a later function at the same
+ * address gets numbers that other values of its module have as well.  The position of a number tells whether it is a
+ * block's, so all of them can be told apart, except two blocks of one function with one number: then the module must be
+ * compiled again at other addresses. */
 #include "codegen/cg.h"
 
 #include "codegen/gpu/spirv_blocks.h"
@@ -28,8 +28,8 @@ enum {
 typedef struct spirv {
     uint32_t *words;
     size_t count;
-    uint32_t most;    /* numbers of blocks are below it */
-    uint32_t *labels; /* by number: the block's new one in function `owner`, which is counted from 1 */
+    uint32_t most;    /* all block numbers are below it */
+    uint32_t *labels; /* by old number: the block's new one in function `owner`, which is counted from 1 */
     uint32_t *owner;
     uint32_t next;
     opjit_error *error;
@@ -40,7 +40,7 @@ static opjit_status broken(const spirv *s, const char *what)
     return opjit_rt_error_set(s->error, OPJIT_CODEGEN, "LLVM's SPIR-V: %s", what);
 }
 
-/* The instruction at word `at`: its length; 0: there is none such. */
+/* The length of the instruction at word `at`; 0: there is no such instruction. */
 static uint32_t length_at(const spirv *s, size_t at)
 {
     const uint32_t length = s->words[at] >> 16;
@@ -64,7 +64,7 @@ static opjit_status replace(const spirv *s, uint32_t *label, uint32_t function)
     return OPJIT_OK;
 }
 
-/* Words from `first` to `last`, every step-th. */
+/* Replaces every step-th word from `first` to `last`. */
 static opjit_status replace_all(const spirv *s, uint32_t *i, uint32_t first, uint32_t last, uint32_t step,
                                 uint32_t function)
 {
@@ -90,7 +90,7 @@ static opjit_status replace_in(const spirv *s, uint32_t *i, uint32_t function)
     }
 }
 
-/* Names the blocks of the function that begins at word `at`, then replaces their old numbers; *at is then its end. */
+/* Numbers the blocks of the function that begins at word `at`, then replaces their old numbers; sets *at to its end. */
 static opjit_status relabel(spirv *s, size_t *at, uint32_t function)
 {
     size_t end = *at + length_at(s, *at);
@@ -102,10 +102,10 @@ static opjit_status relabel(spirv *s, size_t *at, uint32_t function)
     return OPJIT_OK;
 }
 
-/* Old ones may be any, those from the bound on are new. */
+/* Old numbers may be anything; new ones start at the bound. */
 static opjit_status make_tables(spirv *s, rt_arena *arena)
 {
-    enum { LIMIT = 0x3fffff }; /* of SPIR-V */
+    enum { LIMIT = 0x3fffff }; /* SPIR-V's */
     for (size_t at = HEADER; at < s->count; at += length_at(s, at)) {
         const uint32_t *i = &s->words[at];
         if (length_at(s, at) == 0)
@@ -133,7 +133,7 @@ static opjit_status relabel_all(spirv *s)
     return OPJIT_OK;
 }
 
-/* All but names, which may be a block's. */
+/* Appends everything except names, which may be a block's. */
 static void append(const spirv *s, rt_bytes *out)
 {
     opjit_rt_bytes_append(out, s->words, HEADER * sizeof(uint32_t));

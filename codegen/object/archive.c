@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* archive.c - objects as a static library, in the format of ar with GNU's index and long names.  No times, owners or
- * paths: the same objects make the same bytes. */
+/* archive.c - writes objects as a static library, in the format of ar with GNU's index and long names.  Contains no
+ * times, owners or paths: the same objects make the same bytes. */
 #include "codegen/driver/driver.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { HEADER = 60, SHORT_NAME = 15 };
 
-/* Writer of the index: names of symbols, and which member each is of. */
+/* Collects the index: names of symbols, and the member that each belongs to. */
 typedef struct index {
     rt_bytes *names, *members;
     uint32_t member, count;
@@ -40,7 +40,7 @@ static uint64_t even(uint64_t size)
     return size + size % 2;
 }
 
-/* Where a long name stands among the long ones, or UINT64_MAX. */
+/* The offset of a long name among the long names, or UINT64_MAX. */
 static uint64_t add_name(rt_bytes *names, const char *name)
 {
     const uint64_t at = names->size;
@@ -56,7 +56,7 @@ static void put_big_endian(rt_bytes *out, uint64_t value)
         opjit_rt_bytes_u8(out, (uint8_t)(value >> shift));
 }
 
-/* The index: how many, the members' places, the symbols' names. */
+/* The index: the number of symbols, the offsets of their members, their names. */
 static void put_index(rt_bytes *out, const index *i, const uint64_t *places)
 {
     put_header(out, "/", 4 + 4 * (uint64_t)i->count + i->names->size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - objects of kernels put together: one registry (name to kernel) for all of them, and a static or a
- * shared library around.  The registry's bytes are the same in both but for the distances to the kernels, which the
- * program's linker fills in for a static library and shared_library.c for a shared one. */
+/* library.c - combines objects of kernels: makes one registry (name to kernel) for all of them, and a static or a
+ * shared library around it.  The registry's bytes are the same in both, except for the distances to the kernels, which
+ * the program's linker fills in for a static library and shared_library.c for a shared one. */
 #include "codegen/driver/driver.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@ static uint32_t count_entries(const codegen_library *request)
     return count;
 }
 
-/* Everything but the distances. */
+/* Writes everything except the distances. */
 static opjit_status put_registry(const codegen_library *request, uint32_t count, rt_bytes *out, opjit_error *error)
 {
     opjit_aot_registry registry = { .abi = OPJIT_AOT_ABI, .count = count };
     uint64_t name = sizeof(registry) + count * sizeof(opjit_aot_entry);
-    memcpy(registry.magic, OPJIT_AOT_MAGIC, sizeof registry.magic); /* without the string's end */
+    memcpy(registry.magic, OPJIT_AOT_MAGIC, sizeof registry.magic); /* without the terminating NUL */
     opjit_rt_bytes_append(out, &registry, sizeof(registry));
     for (uint32_t i = 0; i < request->member_count; i++) {
         for (uint32_t k = 0; k < request->members[i].version_count; k++) {
@@ -42,7 +42,7 @@ static opjit_status put_registry(const codegen_library *request, uint32_t count,
     return OPJIT_OK;
 }
 
-/* Names of the records' symbols by entry; NULL: no memory. */
+/* The names of the records' symbols by entry; NULL: no memory. */
 static const char **record_names(const codegen_library *request, uint32_t count, rt_arena *arena)
 {
     const char **names = ARENA_ARRAY(arena, const char *, count);

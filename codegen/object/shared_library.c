@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_library.c - objects as a shared library (elf.h), with a registry of their kernels before the code.  Code and
- * constants stand as they do in an image.  It ends with a checksum of all of it: what opjit's own loader reads
+/* shared_library.c - makes a shared library of objects (elf.h), with a registry of their kernels before the code.  Code
+ * and constants are as in an image.  The library ends with a checksum of everything, which opjit's own loader uses
  * instead of the ELF headers. */
 #include "codegen/driver/driver.h"
 #include "codegen/object/elf.h"
@@ -13,14 +13,14 @@ typedef struct builder {
     opjit_error *error;
     rt_bytes *out;
     cg_elf file;
-    uint64_t *records; /* by registry entry: of its opjit_aot_kernel in text; UINT64_MAX: not seen yet */
-    /* of the member at hand: */
+    uint64_t *records; /* by registry entry: the offset of its opjit_aot_kernel in text; UINT64_MAX: not seen yet */
+    /* for the current member: */
     const codegen_member *member;
     uint64_t base;
     uint32_t first_entry;
 } builder;
 
-/* Records are for the registry, all else is exported. */
+/* Records are for the registry; everything else is exported. */
 static opjit_status take_symbol(void *user, const cg_symbol *symbol)
 {
     builder *b = user;
@@ -44,7 +44,7 @@ static opjit_status add_member(builder *b, const codegen_member *member)
     opjit_rt_bytes_align(text, b->request->target->arch == RT_ARCH_X86_64 ? CG_ELF_PIECE_ALIGN : 4096);
     opjit_status status = opjit_cg_link(member->object, member->bytes, &code, b->error);
     if (status == OPJIT_OK) {
-        memcpy(&b->file.like, member->object, sizeof(b->file.like)); /* the link has checked that there is one */
+        memcpy(&b->file.like, member->object, sizeof(b->file.like)); /* linking has checked that there is one */
         b->base = text->size;
         b->member = member;
         opjit_rt_bytes_append(text, code.data, code.size);
@@ -74,7 +74,7 @@ static opjit_status put_trailer(builder *b)
                                   .machine = b->file.like.e_machine,
                                   .size = b->out->size + sizeof(trailer),
                                   .registry = b->file.head_at };
-    memcpy(trailer.magic, OPJIT_AOT_TRAILER_MAGIC, sizeof trailer.magic); /* without the string's end */
+    memcpy(trailer.magic, OPJIT_AOT_TRAILER_MAGIC, sizeof trailer.magic); /* without the terminating NUL */
     opjit_rt_bytes_append(b->out, &trailer, offsetof(opjit_aot_trailer, hash_lo));
     if (b->out->failed)
         return opjit_rt_no_memory(b->error);

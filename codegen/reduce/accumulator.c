@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accumulator.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves; the order of
- * ir/README.md, whatever the vector width.  They live in memory of the stack frame; where speed matters a pass makes
- * them registers.  Those whose lanes are threads of a GPU: team.c. */
+/* accumulator.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves, in the order of
+ * ir/README.md whatever the vector width.  They live in memory of the stack frame; where speed matters a pass turns
+ * them into registers.  Accumulators whose lanes are threads of a GPU are in team.c. */
 #include "codegen/reduce/accumulator.h"
 #include "codegen/gpu/grid.h"
 
 enum { SHORTEST = 128 /* bits of a vector */ };
 
-/* Whether fast selection has no vectors of the steps: comparisons. */
+/* Whether fast selection lacks vectors for the steps, because they are comparisons. */
 static bool chooses(const ir_node *acc, const cg_acc *a)
 {
     return cg_acc_is_arg(acc) || ((acc->kind == IR_KMIN || acc->kind == IR_KMAX) && ir_is_float(a->type));
@@ -18,7 +18,7 @@ static LLVMValueRef number(cg_func *f, uint32_t bits, uint64_t value)
     return opjit_cg_number(f, bits, 1, value);
 }
 
-/* Whether the warps of a team, which is a block, have each a part of the values. */
+/* Whether the warps of a team that is a block each have a part of the values. */
 static bool in_block(const cg_func *f, const cg_acc *a)
 {
     return a->apart && f->launch.team > IR_REDUCE_LANES;
@@ -32,7 +32,7 @@ static LLVMValueRef step(cg_func *f, const ir_node *acc, LLVMValueRef a, LLVMVal
     return opjit_cg_as_bits(f, opjit_cg_arith(f, op, (ir_type)acc->type, (LLVMValueRef[]){ a, b }));
 }
 
-/* y where it replaces x: the first NaN wins, then the better value, then the first or the last of equal ones. */
+/* y if it replaces x: the first NaN wins, then the better value, then the first or last of equal ones. */
 static cg_part step_arg(cg_func *f, const ir_node *acc, ir_type type, cg_part x, cg_part y)
 {
     const bool least = ir_arg_is_least((ir_kind)acc->kind);
@@ -111,7 +111,7 @@ void opjit_cg_acc_write(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
     }
 }
 
-/* Lanes of a vector of the machine's: a longer one takes long to compile. */
+/* The lanes of one machine vector: a longer vector takes long to compile. */
 static uint32_t part_of(const cg_func *f, uint32_t bits, uint32_t lanes)
 {
     const uint32_t most = 8 * f->target->vector_bytes / bits;
@@ -190,7 +190,7 @@ static cg_part half_entry(cg_func *f, cg_part e, uint32_t from, uint32_t count)
                       half_of(f, e.some, from, count) };
 }
 
-/* What another thread has. */
+/* The entry of another thread. */
 static cg_part entry_from(cg_func *f, cg_part e, LLVMValueRef lane)
 {
     e.value = opjit_cg_from(f, e.value, lane);
@@ -201,8 +201,8 @@ static cg_part entry_from(cg_func *f, cg_part e, LLVMValueRef lane)
     return e;
 }
 
-/* Halves of a vector through memory: fast selection knows no shuffles, and what it doesn't know takes all of its block
- * along.  So the block ends here, too: what comes next is often a vector of the result. */
+/* Halves of a vector through memory: fast selection knows no shuffles, and what it doesn't know takes its whole block
+ * along.  So the block ends here, too: the next operation is often a vector made of the result. */
 static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e)
 {
     const uint32_t bits = cg_acc_bits(a);
@@ -228,7 +228,7 @@ static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, c
     return (cg_part){ .value = one[0].value };
 }
 
-/* By halves: lane l takes what lane l + half has. */
+/* Folds by halves: lane l takes lane l + half. */
 static cg_part fold_lanes(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     const uint32_t lanes = cg_acc_lanes(acc, a), part = part_of(f, cg_acc_bits(a), lanes), parts = lanes / part;
@@ -250,12 +250,12 @@ cg_part opjit_cg_acc_fold(cg_func *f, const ir_node *acc, const cg_acc *a)
     cg_part e = fold_lanes(f, acc, a);
     for (uint32_t half = a->apart ? (uint32_t)acc->imm / 2 : 0; half > 0; half /= 2)
         e = opjit_cg_acc_combine(f, acc, a, e, entry_from(f, e, opjit_cg_lane_after(f, half)));
-    if (a->apart) /* what the first thread has is right */
+    if (a->apart) /* the first thread has the right result */
         e = entry_from(f, e, number(f, 32, 0));
     return e;
 }
 
-/* Of the blocks before. */
+/* The total of the previous blocks. */
 static cg_part total_of(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef *out_some)
 {
     LLVMValueRef zero = number(f, 64, 0);
@@ -268,7 +268,7 @@ static cg_part total_of(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMVal
     return total;
 }
 
-/* A block's value after those of the blocks before. */
+/* Adds a block's value to those of the previous blocks. */
 static cg_part after_total(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e)
 {
     LLVMValueRef some;
@@ -294,7 +294,7 @@ void opjit_cg_acc_add_block(cg_func *f, const ir_node *acc, const cg_acc *a, cg_
     write_total(f, acc, a, after_total(f, acc, a, e));
 }
 
-/* Lanes, then the blocks before; where a team is a block they are all. */
+/* Folds the lanes, then adds the previous blocks; in a team that is a block, the total has everything already. */
 static cg_part fold(cg_func *f, const ir_node *acc, const cg_acc *a)
 {
     if (!in_block(f, a)) {
@@ -334,7 +334,7 @@ LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
 
 /* --- updates ------------------------------------------------------------------------------------------------------ */
 
-/* `e` goes into the lanes from k modulo lanes on. */
+/* Updates the lanes from k modulo lanes on with `e`. */
 static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k, uint32_t width, cg_part e)
 {
     if (a->blocked)
@@ -342,7 +342,7 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
     LLVMValueRef lane = number(f, 64, cg_acc_lanes(acc, a) - 1);
     if (cg_acc_lanes(acc, a) > 1)
         lane = LLVMBuildAnd(f->b, k, lane, "");
-    if (!f->peak && width > 1 && chooses(acc, a)) /* what the value was made of is another block, see below */
+    if (!f->peak && width > 1 && chooses(acc, a)) /* the value is made in another block, see below */
         opjit_cg_next_block(f);
     opjit_cg_acc_write(f, acc, a, lane, opjit_cg_acc_combine(f, acc, a, opjit_cg_acc_read(f, acc, a, width, lane), e));
 }
@@ -354,7 +354,7 @@ static LLVMValueRef plus(cg_func *f, LLVMValueRef k, uint64_t more)
     return more ? LLVMBuildAdd(f->b, k, number(f, 64, more), "") : k;
 }
 
-/* Vectors that start at a multiple of their width stay in one block and don't wrap around the lanes. */
+/* A vector that starts at a multiple of its width stays in one block and doesn't wrap around the lanes. */
 void opjit_cg_upd(cg_func *f, ir_ref statement)
 {
     const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);

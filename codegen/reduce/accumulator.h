@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accumulator.h - accumulators as accumulator.c and team.c see them: their lanes in memory, steps, folds and totals. */
+/* accumulator.h - shared by accumulator.c and team.c: lanes in memory, steps, folds and totals. */
 #ifndef OPJIT_CODEGEN_REDUCE_ACCUMULATOR_H
 #define OPJIT_CODEGEN_REDUCE_ACCUMULATOR_H
 
 #include "codegen/cg.h"
 #include "ir/eval/numerics.h"
 
-/* A value and, for arg kinds, where it is and whether it is one: by lane, or one of each. */
+/* A value and, for arg kinds, its index and whether it exists: by lane, or one of each. */
 typedef struct cg_part {
     LLVMValueRef value, where, some;
 } cg_part;
@@ -25,13 +25,14 @@ static inline LLVMValueRef cg_is_set(cg_func *f, LLVMValueRef bytes)
     return LLVMBuildICmp(f->b, LLVMIntNE, bytes, opjit_cg_number(f, 8, opjit_cg_lanes(bytes), 0), "");
 }
 
-/* Those in memory: lanes 0 are one, taken in order without blocks; and one is what a thread of several has. */
+/* The lanes in memory: accumulators with 0 lanes have one, taken in order without blocks; so has each thread of a
+ * team. */
 static inline uint32_t cg_acc_lanes(const ir_node *acc, const cg_acc *a)
 {
     return acc->imm && !a->apart ? (uint32_t)acc->imm : 1;
 }
 
-/* Floats as such, which they are computed as. */
+/* Floats stay floats, because they are computed with as such. */
 static inline LLVMValueRef cg_as_held(cg_func *f, const cg_acc *a, LLVMValueRef v)
 {
     return a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
@@ -41,16 +42,16 @@ static inline LLVMValueRef cg_as_held(cg_func *f, const cg_acc *a, LLVMValueRef 
 LLVMValueRef opjit_cg_acc_values(cg_func *f, const cg_acc *a, LLVMValueRef array, uint32_t lanes, LLVMValueRef lane);
 LLVMValueRef opjit_cg_array_read(cg_func *f, LLVMValueRef array, uint32_t bits, uint32_t lanes, LLVMValueRef lane);
 void opjit_cg_array_write(cg_func *f, LLVMValueRef array, uint32_t bits, LLVMValueRef lane, LLVMValueRef value);
-/* `lanes` lanes from `lane` on, as they are in memory. */
+/* `lanes` lanes from `lane` on, as in memory. */
 cg_part opjit_cg_acc_read(cg_func *f, const ir_node *acc, const cg_acc *a, uint32_t lanes, LLVMValueRef lane);
 void opjit_cg_acc_write(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef lane, cg_part e);
 void opjit_cg_acc_reset(cg_func *f, const ir_node *acc, const cg_acc *a); /* all lanes */
 cg_part opjit_cg_acc_combine(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part x, cg_part y);
-/* Lanes by halves, those that threads have each one of too. */
+/* Folds the lanes by halves, including lanes that threads have one each of. */
 cg_part opjit_cg_acc_fold(cg_func *f, const ir_node *acc, const cg_acc *a);
-/* What a block's lanes fold to, into the total after those of the blocks before. */
+/* Adds a block's fold to the total of the previous blocks. */
 void opjit_cg_acc_add_block(cg_func *f, const ir_node *acc, const cg_acc *a, cg_part e);
-/* When k enters another block: the lanes go into the total and start anew. */
+/* When k enters another block: adds the lanes to the total and resets them. */
 void opjit_cg_acc_enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k);
 /* team.c: one step of this thread's lane. */
 void opjit_cg_apart_update(cg_func *f, const ir_node *acc, cg_acc *a, cg_part e);

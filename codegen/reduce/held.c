@@ -7,7 +7,8 @@ static uint32_t lanes_of_upd(const cg_func *f, ir_ref s)
     return cg_acc_lanes(ir_at(f->ir, ir_at(f->ir, s)->ref), &f->accs[ir_at(f->ir, s)->ref]);
 }
 
-/* The accumulator of an UPD that rounds of `size` iterations from a multiple of its lanes on can hold; else NULL. */
+/* The accumulator of an UPD that can be held in registers by rounds of `size` iterations starting at a multiple of its
+ * lanes; NULL: it can't. */
 static cg_acc *holdable(cg_func *f, ir_ref s, uint32_t lanes, uint64_t size)
 {
     const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
@@ -53,7 +54,7 @@ bool opjit_cg_can_hold_one(cg_func *f, ir_ref body)
     return any;
 }
 
-/* The accumulator that the statement updates, if it is held; else NULL. */
+/* The accumulator that the statement updates if it is held in registers; else NULL. */
 static cg_acc *held_by(cg_func *f, ir_ref s)
 {
     cg_acc *const a = ir_at(f->ir, s)->op == IR_UPD ? &f->accs[ir_at(f->ir, s)->ref] : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalar.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma
- * of f64 without FMA, fmod, and those of far_trig.c.  The first two stand in LLVM's text, are parsed into the
- * modules that need them, and are internal, so that the object still refers to nothing outside. */
+/* scalar.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma of
+ * f64 without FMA, fmod, and those of far_trig.c.  The first two are written in LLVM's text and parsed into the modules
+ * that need them.  They are internal, so that the object refers to nothing outside. */
 #include "codegen/driver/driver.h"
 
 #include <llvm-c/IRReader.h>
@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* Correctly rounded a * b + c.  The product has at most 106 bits; the smaller of product and addend is shifted to the
- * other's scale in 128 bits, and what falls off the end is kept as a last bit of 1 (jamming), far below the bits that
+/* Correctly rounded a * b + c.  The product has at most 106 bits.  The smaller of product and addend is shifted to the
+ * other's scale in 128 bits, and whatever is shifted out is kept as a last bit of 1 (jamming), far below the bits that
  * decide the rounding. */
 static const char *const fma_text[] = {
     "declare i64 @llvm.ctlz.i64(i64, i1)\n"
@@ -88,10 +88,10 @@ static const char *const fma_text[] = {
     "  %d = sub i64 %ce, %pe\n"
     "  %above = icmp sgt i64 %d, 73\n"
     "  %below = icmp slt i64 %d, 0\n"
-    /* d > 73: c has 64 bits below it, the product is shifted right to them and jammed */
+    /* d > 73: c has 64 bits below it; the product is shifted right to them and jammed */
     "  %r0 = sub i64 %d, 64\n"
     "  %r1 = call i64 @llvm.umin.i64(i64 %r0, i64 127)\n"
-    /* d < 0: the product moves up by at most 20 bits, the rest is shifted out of c and jammed */
+    /* d < 0: the product moves up by at most 20 bits; the rest is shifted out of c and jammed */
     "  %n = sub i64 0, %d\n"
     "  %up0 = call i64 @llvm.umin.i64(i64 %n, i64 20)\n"
     "  %up = select i1 %below, i64 %up0, i64 0\n"
@@ -120,7 +120,7 @@ static const char *const fma_text[] = {
     "  %cjam = zext i1 %clost to i128\n"
     "  %ckeep = or i128 %cshift, %cjam\n"
     "  %cfinal = shl i128 %ckeep, %clw\n",
-    /* pieces, since the standard promises strings of 4095 characters */
+    /* in pieces, because the standard guarantees only strings of 4095 characters */
     "  %psign = xor i64 %abits, %bbits\n"
     "  %differ0 = xor i64 %psign, %cbits\n"
     "  %differ = icmp slt i64 %differ0, 0\n"
@@ -141,7 +141,7 @@ static const char *const fma_text[] = {
     "  %lz128 = call i128 @llvm.ctlz.i128(i128 %s, i1 true)\n"
     "  %lz = trunc i128 %lz128 to i64\n"
     "  %shift0 = sub i64 75, %lz\n"   /* leaves 53 bits */
-    "  %shift1 = sub i64 1, %scale\n" /* what the least subnormal's place asks for */
+    "  %shift1 = sub i64 1, %scale\n" /* required by the place of the smallest subnormal */
     "  %shift = call i64 @llvm.smax.i64(i64 %shift0, i64 %shift1)\n"
     "  %right0 = call i64 @llvm.smax.i64(i64 %shift, i64 0)\n"
     "  %gone = icmp sgt i64 %right0, 127\n"
@@ -184,7 +184,7 @@ static const char *const fma_text[] = {
     NULL
 };
 
-/* Exact fmod: the significand is reduced 11 bits at a time, which is what fits above its 53. */
+/* Exact fmod: reduces the significand 11 bits at a time, which is the room above its 53 bits. */
 static const char *const fmod_text[] = { "declare i64 @llvm.ctlz.i64(i64, i1)\n"
                                          "declare i64 @llvm.umin.i64(i64, i64)\n"
                                          "define double @soft.fmod(double %x, double %y) {\n"
@@ -255,7 +255,7 @@ static const char *const fmod_text[] = { "declare i64 @llvm.ctlz.i64(i64, i1)\n"
                                          "}\n",
                                          NULL };
 
-/* One NUL-terminated text of all pieces, in the arena. */
+/* Joins the pieces into one NUL-terminated text in the arena. */
 static char *join(cg_func *f, const char *const *pieces, size_t *size)
 {
     *size = 0;
@@ -267,7 +267,7 @@ static char *join(cg_func *f, const char *const *pieces, size_t *size)
     return text;
 }
 
-/* The function, parsed into the module at its first use.  The texts are ours: they parse. */
+/* The function, parsed into the module at its first use.  The texts are constants, so they parse. */
 static LLVMValueRef soft_function(cg_func *f, const char *name, const char *const *pieces)
 {
     LLVMValueRef fn = LLVMGetNamedFunction(f->module, name);
@@ -317,7 +317,7 @@ LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *a
     LLVMTypeRef f64 = f->type.f64, type = LLVMFunctionType(f64, (LLVMTypeRef[]){ f64, f64, f64 }, count, 0);
     LLVMValueRef out = LLVMGetPoison(LLVMTypeOf(args[0]));
     if (!fn) {
-        f->failed = true; /* no memory: told when the stage is done */
+        f->failed = true; /* no memory: reported when the stage is done */
         return out;
     }
     for (uint32_t i = 0; i < lanes; i++) {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half_integers.c - whole numbers as halves.  AVX512-FP16 converts short integers, a vector at a time.  Elsewhere
- * conversions take four times as long as the stores of a loop that stores numbers in equal steps.  But among
- * numbers of one binade, those whose distance is an even multiple of the last place are rounded alike, so their
- * halves' bits are as far apart: a round of numbers of one binade converts its first vectors, and adds from there
- * on.  Other rounds convert all. */
+/* half_integers.c - whole numbers as f16.  AVX512-FP16 converts short integers, a vector at a time.  Elsewhere a loop
+ * that stores numbers in equal steps is bound by the conversions.  But numbers of one binade whose distance is an even
+ * multiple of the last place are rounded alike, so the bits of their halves have a constant distance, too: a round of
+ * numbers of one binade converts its first vectors, and continues by additions.  Other rounds convert all. */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
 enum {
-    MOST_HALF = 65535, /* in the last binade, though it is rounded to infinity, as the next number would be */
+    MOST_HALF = 65535, /* in the last binade, although it rounds to infinity, as the next number would */
     LAST_PLACE = 32,   /* of halves from 32768 on */
 };
 static const int64_t MOST_INDEX = (int64_t)1 << 40;
 
-/* How far below its interval's end the variable stays wherever the body runs: a bound clamp(p, lo, _), lo being where
- * the loop begins, is p then. */
+/* How far below its interval's end the variable stays wherever the body runs: if a bound is clamp(p, lo, _), with lo
+ * the loop's start, it is p there. */
 static int64_t slack(const cg_func *f, ir_ref var)
 {
     const ir_ref loop = ir_at(f->ir, var)->ref, lo = ir_operand(f->ir, loop, 0);
@@ -33,8 +32,8 @@ static int64_t slack(const cg_func *f, ir_ref var)
     return bound > -MOST_INDEX && bound <= end && end < MOST_INDEX ? end - (bound - 1) : 0;
 }
 
-/* The index that value is as a half, by way of a float; *step: from one iteration to the next; *i: what it may be where
- * the body runs.  0: it is something else. */
+/* The index of which value is the half, through a float; *step: from one iteration to the next; *i: its interval where
+ * the body runs.  0: the value is something else. */
 static ir_ref index_of(const cg_func *f, ir_ref value, ir_ref var, int64_t *step, ir_interval *i)
 {
     if (ir_at(f->ir, value)->op != IR_CAST || ir_at(f->ir, value)->type != IR_F16)
@@ -54,7 +53,7 @@ static ir_ref index_of(const cg_func *f, ir_ref value, ir_ref var, int64_t *step
 
 /* --- short integers ----------------------------------------------------------------------------------------------- */
 
-/* The index that value is as a half, if it is a short integer wherever the body of var's loop runs; 0: it isn't. */
+/* The index of which value is the half, if it is a short integer wherever the body of var's loop runs; else 0. */
 static ir_ref short_index(const cg_func *f, ir_ref value, ir_ref var, bool *is_signed)
 {
     int64_t step;
@@ -86,8 +85,7 @@ LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node)
 
 /* --- binades ------------------------------------------------------------------------------------------------------ */
 
-/* The index that becomes the value of the body, where its lanes are numbers that one binade rounds alike; 0: they
- * aren't. */
+/* The index that becomes the body's value, if its lanes are numbers that one binade rounds alike; else 0. */
 static ir_ref halved_index(const cg_func *f, const cg_facts *is, int64_t *step)
 {
     ir_interval i;
@@ -105,8 +103,8 @@ bool opjit_cg_is_in_binades(const cg_func *f, const cg_plan *plan)
            halved_index(f, is, &step) != 0;
 }
 
-/* Whether the numbers of `count` iterations from iv on are of one binade: numbers above 0 with the same highest bit
- * differ in no bit that both have. */
+/* Whether the numbers of `count` iterations from iv on are in one binade: positive numbers with the same highest
+ * bit. */
 static LLVMValueRef in_one_binade(cg_func *f, const cg_facts *is, LLVMValueRef iv, int64_t count)
 {
     int64_t step;
@@ -118,7 +116,7 @@ static LLVMValueRef in_one_binade(cg_func *f, const cg_facts *is, LLVMValueRef i
     return LLVMBuildICmp(f->b, LLVMIntULE, differ, both, "");
 }
 
-/* Where they are not of one binade, in rounds of the plan's copies. */
+/* For numbers of different binades, in rounds of the plan's copies. */
 void opjit_cg_put_halves(const cg_pieces *p, LLVMValueRef iv)
 {
     cg_func *f = p->f;

@@ -12,7 +12,7 @@ static void put_round(const cg_pieces *p, const cg_cut *cut, LLVMValueRef iv)
         opjit_cg_piece(p, cut->lanes, cut->copies, iv);
 }
 
-/* The loop from r->pos to end, which runs at least once where the guard holds (NULL: always). */
+/* The loop from r->pos to end, which runs at least once if the guard holds (NULL: always). */
 static void emit_rounds(const cg_pieces *p, const cg_cut *cut, const cg_range *r, LLVMValueRef end, LLVMValueRef guard)
 {
     cg_func *f = p->f;
@@ -20,7 +20,7 @@ static void emit_rounds(const cg_pieces *p, const cg_cut *cut, const cg_range *r
     const int64_t size = (int64_t)cut->lanes * cut->copies * is->step;
     const bool holds =
         cut->first && is->step == 1 && opjit_cg_can_hold(f, is->body, is->lo, cut->lanes, (uint64_t)size);
-    const bool around = holds && f->peak; /* at quick what goes round in registers goes to the stack twice */
+    const bool around = holds && f->peak; /* at quick, registers that go round a loop go to the stack twice */
     const bool blocks = is->nested || cut->binades;
     LLVMBasicBlockRef after = around && guard ? opjit_cg_if_begin(f, guard) : NULL;
     if (around)
@@ -49,7 +49,7 @@ static void emit_rounds(const cg_pieces *p, const cg_cut *cut, const cg_range *r
         opjit_cg_if_end(f, after);
 }
 
-/* Iterations in whole rounds of the cut; *rest: the others. */
+/* The iterations in whole rounds of the cut; *rest: the others. */
 static LLVMValueRef whole_rounds(cg_func *f, const cg_cut *cut, LLVMValueRef count, LLVMValueRef *rest)
 {
     const int64_t size = (int64_t)cut->lanes * cut->copies;
@@ -80,7 +80,7 @@ static void emit_whole(const cg_pieces *p, const cg_cut *cut, cg_range *r)
         if (after)
             opjit_cg_if_end(f, after);
         else if (cut->lanes == 1 && cut->copies > 1 &&
-                 !f->peak) /* what is selected slowly is to take no copies along */
+                 !f->peak) /* keeps slow selection from taking copies along */
             opjit_cg_next_block(f);
     }
     r->pos = end;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pieces.h - the pieces of a loop, as loop.c emits them, and the strategies that put them in order.  Of each strategy:
- * whether it applies, what its parameters are, and code as they say. */
+/* pieces.h - the pieces of a loop, which loop.c emits, and the strategies that arrange them: for each, whether it
+ * applies, its parameters, and its code. */
 #ifndef OPJIT_CODEGEN_STORES_PIECES_H
 #define OPJIT_CODEGEN_STORES_PIECES_H
 
 #include "codegen/stores/plan.h"
 
-/* Iterations that are still to be done: count of them from pos on. */
+/* The remaining iterations: count of them from pos on. */
 typedef struct cg_range {
     LLVMValueRef pos;   /* value of the variable */
     LLVMValueRef count; /* i64 */
-    LLVMValueRef end;   /* pos + count * step, where that is at hand; else NULL */
-    bool early;         /* pos and count are there early, and so may be what is computed of them */
+    LLVMValueRef end;   /* pos + count * step, if it is known; else NULL */
+    bool early;         /* pos and count are computed early, and so may be what depends on them */
 } cg_range;
 
 /* A loop that is being emitted. */
@@ -41,26 +41,26 @@ void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMVal
 void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
 
 /* --- loop.c ------------------------------------------------------------------------------------------------------- */
-/* One cut; what is left stays in *r. */
+/* Emits one cut; *r is left with the remaining iterations. */
 void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r);
 void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r); /* all of the plan's */
 
 /* --- fill.c ------------------------------------------------------------------------------------------------------- */
-/* One value, in any length: any element of the loop may be stored again, since all are the same. */
+/* One value, of any length: any element of the loop may be stored again, because all are the same. */
 bool opjit_cg_is_fill(const cg_func *f, const cg_plan *plan);
 void opjit_cg_choose_fill(const cg_func *f, cg_plan *plan);
 void opjit_cg_put_fill(const cg_pieces *p, cg_range *r);
 
-/* At quick: a run of one constant that is at least `part` elements, a power of two, and at most a few times that, and
- * less than a vector: some stores of as many, the last ones over each other, and no condition. */
+/* At quick: a run of one constant that has at least `part` elements, a power of two, at most a few times as many, and
+ * less than a vector: a few stores of `part` elements, the last ones overlapping, without a condition. */
 bool opjit_cg_is_short_run(const cg_func *f, const cg_plan *plan);
 void opjit_cg_choose_short_run(const cg_func *f, cg_plan *plan);
 void opjit_cg_put_short_run(const cg_pieces *p, cg_range *r);
 
 /* --- aligned.c ---------------------------------------------------------------------------------------------------- */
-/* Whether the loop is better begun in the middle of its first vector, where whole vectors are: one that stores many
- * of them at an unknown place, each other one across two lines.  Its ends are stored twice then.  In rounds of which
- * the last one reaches back, or at two places; else in cuts. */
+/* Whether it is better to begin in the middle of the loop's first vector, where whole vectors are: a loop that stores
+ * many vectors at an unknown place, of which every other one would cross lines.  Its ends are stored twice then.  In
+ * rounds of which the last one reaches back, or in two streams; else in cuts. */
 bool opjit_cg_is_aligned_streams(const cg_func *f, const cg_plan *plan);
 bool opjit_cg_is_aligned_rounds(const cg_func *f, const cg_plan *plan);
 bool opjit_cg_seeks_alignment(const cg_func *f, const cg_plan *plan);
@@ -75,36 +75,36 @@ bool opjit_cg_is_whole_blocks(const cg_func *f, const cg_plan *plan);
 void opjit_cg_put_whole_blocks(const cg_pieces *p, cg_range *r);
 
 /* --- two_streams.c ------------------------------------------------------------------------------------------------ */
-/* Rounds of copies at two places, half of the loop, `min` to `max` iterations, apart; what is left stays in *r. */
+/* Rounds of copies at two places, half of the loop's `min` to `max` iterations apart; *r is left with the rest. */
 void opjit_cg_put_streams(const cg_pieces *p, uint32_t copies, int64_t min, int64_t max, cg_range *r);
 /* Two rows, half of the stage apart. */
 cg_two_rows opjit_cg_find_two_rows(const cg_func *f, const cg_facts *is);
 void opjit_cg_put_two_rows(const cg_pieces *p, cg_range *r);
 
 /* --- read_ahead.c ------------------------------------------------------------------------------------------------- */
-/* Bytes from what is stored to what is read; 0: nothing is. */
+/* The distance in bytes from what is stored to what is read; 0: nothing is read ahead. */
 uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is);
-uint32_t opjit_cg_read_ahead_copies(const cg_facts *is); /* enough then */
+uint32_t opjit_cg_read_ahead_copies(const cg_facts *is); /* enough if it reads ahead */
 
 /* --- one_element.c ------------------------------------------------------------------------------------------------ */
-/* What chooses one value in one element of the loop and another one in all others; 0: nothing does. */
+/* The select that chooses one value in one element of the loop and another in all others; 0: none. */
 ir_ref opjit_cg_find_point(const cg_func *f, const cg_facts *is);
-/* By how much the column of its element grows from row to row; 0: not by the same. */
+/* How much the column of its element grows from row to row; 0: not by a constant. */
 int64_t opjit_cg_point_growth(const cg_func *f, const cg_facts *is, ir_ref point, ir_ref row);
-/* The element, if it is one of `count` from `begin` on, after the others; of two rows where there are two. */
+/* Stores the element, if it is one of `count` from `begin` on, after the others; in both rows if there are two. */
 void opjit_cg_put_point(cg_func *f, const cg_plan *plan, LLVMValueRef begin, LLVMValueRef count);
 
 /* --- table.c ------------------------------------------------------------------------------------------------------ */
-/* Sets plan->table, if what the loop stores in each of its runs alike had better be read than computed. */
+/* Sets plan->table, if reading what the loop stores alike in each of its runs is better than computing it. */
 void opjit_cg_make_table(cg_func *f, cg_plan *plan);
 /* It as data of the module, which the innermost loop reads from then on, in *out. */
 void opjit_cg_put_table(cg_func *f, const cg_plan *plan, cg_table *out);
 
 /* --- half_integers.c ---------------------------------------------------------------------------------------------- */
 /* Whether all that the loop does is to store short integers as halves, for which the target has an instruction: then
- * rounds had better have CG_SHORT_COPIES vectors. */
+ * rounds should have CG_SHORT_COPIES vectors. */
 bool opjit_cg_converts_shorts(const cg_func *f, const cg_facts *is);
-/* Whether it stores whole numbers that grow by the same as halves, in rounds of CG_HALF_COPIES vectors. */
+/* Whether it stores whole numbers in equal steps as halves, in rounds of CG_HALF_COPIES vectors. */
 bool opjit_cg_is_in_binades(const cg_func *f, const cg_plan *plan);
 void opjit_cg_put_halves(const cg_pieces *p, LLVMValueRef iv); /* such a round */
 

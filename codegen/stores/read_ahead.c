@@ -12,17 +12,17 @@
 enum {
     PAGE = 4096,
     READ_BITS = 64,
-    USES = CG_FEW_USES - 1, /* of an address, by reads: one is chosen, which is another use */
+    USES = CG_FEW_USES - 1, /* of an address, by reads: one use is its selection */
 };
 
-/* Bytes that the loop stores at most. */
+/* The most bytes that the loop stores. */
 static uint64_t most_stored(const cg_facts *is, const ir_tensor *t)
 {
     return (uint64_t)is->most * opjit_ir_type_size(t->type);
 }
 
-/* In place what the loop loads is read already.  There what follows in the row may be none of the kernel's: what is
- * read is a row away, if what is stored of two is in the first cache together. */
+/* In place, what the loop loads has been read already.  There, the memory after the row may not be the kernel's: the
+ * line one row ahead is read, if the stores of two rows fit into the first cache together. */
 uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is)
 {
     const uint32_t distance = f->traits->read_ahead;
@@ -44,7 +44,7 @@ uint32_t opjit_cg_read_ahead_copies(const cg_facts *is)
     return CG_READ_GROUP / (is->lanes * is->bits / 8);
 }
 
-/* Address of what the loop's first copies store; not by the value that these use, of which each use counts. */
+/* The address that the loop's first copies store to; not the value that these use, because each use counts. */
 static LLVMValueRef first_group(cg_func *f, LLVMValueRef pointer)
 {
     if (LLVMIsAFreezeInst(pointer))
@@ -52,8 +52,8 @@ static LLVMValueRef first_group(cg_func *f, LLVMValueRef pointer)
     return LLVMBuildPtrToInt(f->b, pointer, f->type.i64, "");
 }
 
-/* Where reads begin beside a group of `bytes` bytes: the distance on, or less, so that none is past the tensor's
- * end or, where nothing may have been stored to the next page yet, the page's. */
+/* Where reads begin beside a group of `bytes` bytes: at the distance, or less, so that none is past the tensor's end
+ * or, if nothing may have been stored to the next page yet, the page's. */
 static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes, uint32_t distance)
 {
     LLVMTypeRef i64 = f->type.i64;

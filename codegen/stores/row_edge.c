@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_edge.c - the begin and the end of a row whose lines are stored around the caches.  Its first and its last
- * line may belong to two rows.  Where the rows follow each other in memory such a line is put together in a line of
- * our own: the row that ends writes its part, the row that begins writes the rest and stores the whole.  Both parts
- * are written as a line's worth of whole vectors, which reach over the line's other end: our line has room on both
- * sides.  The first row of a piece of work and the last one have no partner: they store the vectors where they
- * belong, and what these reach over is their own row's, stored twice. */
+/* row_edge.c - the start and the end of a row whose lines are stored around the caches.  Its first and its last line
+ * may belong to two rows.  Where rows follow each other in memory, such a line is assembled in a buffer: the row that
+ * ends writes its part; the row that begins writes the rest and stores the whole line.  Both parts are written as a
+ * line's worth of whole vectors, which reach over the line's other end: the buffer has room on both sides.  The first
+ * row of a piece of work and the last one have no partner: they store the vectors where they belong, and what these
+ * reach over is their own row's, stored twice. */
 #include "codegen/stores/pieces.h"
 
 enum { LINE = IR_LINE };
@@ -19,7 +19,7 @@ static LLVMValueRef number(cg_func *f, int64_t value)
     return opjit_cg_number(f, 64, 1, (uint64_t)value);
 }
 
-/* Three lines: what reaches over on the left, the shared one, what reaches over on the right. */
+/* Three lines: room on the left, the shared line, room on the right. */
 static LLVMValueRef shared_line(cg_func *f)
 {
     if (!f->line) {
@@ -35,7 +35,7 @@ static void put_line(cg_func *f, const cg_edge *e, LLVMValueRef pointer, uint32_
         opjit_cg_store_vector(f, e->values[i], address(f, pointer, number(f, i * (LINE / e->count))), align, false);
 }
 
-/* The row begins `place` bytes after a line's begin, where the row before left its end. */
+/* The row begins `place` bytes after the start of a line, in which the previous row left its end. */
 static void put_begin(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t align)
 {
     LLVMValueRef middle = address(f, shared_line(f), number(f, LINE));
@@ -55,7 +55,7 @@ static void put_begin(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t
     opjit_cg_if_end(f, after);
 }
 
-/* The row ends `place` bytes after a line's begin; e->pointer is a line's length before that. */
+/* The row ends `place` bytes after the start of a line; e->pointer is a line's length before that. */
 static void put_end(cg_func *f, const cg_edge *e, LLVMValueRef place, uint32_t align)
 {
     LLVMValueRef next = LLVMBuildAdd(f->b, opjit_cg_variable(f, &f->loops[0]), number(f, 1), "");

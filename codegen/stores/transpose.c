@@ -4,11 +4,11 @@
  * lanes are; what depends on the row is made anew in each. */
 #include "codegen/stores/plan.h"
 
-enum { MAX_TRANSPOSED = 8 }; /* loads of a body; more are made lane by lane */
+enum { MAX_TRANSPOSED = 8 }; /* loads of a body; more are done lane by lane */
 
 /* --- shuffles --------------------------------------------------------------------------------------------------- */
 
-/* 0 to count - 1 are a's lanes, then come b's; UINT32_MAX: any. */
+/* Places 0 to count - 1 are a's lanes, then come b's; UINT32_MAX: any. */
 static LLVMValueRef shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
 {
     LLVMValueRef mask[CG_MAX_LANES];
@@ -17,7 +17,7 @@ static LLVMValueRef shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const ui
     return LLVMBuildShuffleVector(f->b, a, b, LLVMConstVector(mask, count), "");
 }
 
-/* Vectors one after the other, as many as a power of two says; parts is overwritten. */
+/* Concatenates vectors, a power of two of them; overwrites parts. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *parts, uint32_t count)
 {
     uint32_t places[CG_MAX_LANES];
@@ -31,7 +31,7 @@ LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *parts, uint32_t count)
     return parts[0];
 }
 
-/* In each group of `size` lanes by itself: lanes of the lower or upper half of a and b in turn. */
+/* In each group of `size` lanes: interleaves the lanes of the lower or upper halves of a and b. */
 static LLVMValueRef interleave(cg_func *f, LLVMValueRef a, LLVMValueRef b, uint32_t size, bool upper)
 {
     const uint32_t lanes = opjit_cg_lanes(a);
@@ -77,7 +77,7 @@ LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *star
     const uint32_t lanes = opjit_cg_lanes(parts[0]);
     LLVMValueRef v = NULL;
     uint32_t places[CG_MAX_LANES], done = 0;
-    for (uint32_t k = 0; k < count; k += 2) { /* two parts at a time, then with what there is */
+    for (uint32_t k = 0; k < count; k += 2) { /* two parts at a time, then what remains */
         LLVMValueRef a = parts[k], b = k + 1 < count ? parts[k + 1] : parts[k];
         uint32_t end = done;
         for (; end < lanes && (k + 2 >= count || end * step < starts[k + 2]); end++)
@@ -129,7 +129,7 @@ static void leave_row(cg_func *f)
     cg_piece_end(f);
 }
 
-/* Lets of the loop over rows: once for all of them, or once a row. */
+/* Emits the lets of the loop over rows: once for all rows, or once per row. */
 static void emit_lets(cg_func *f)
 {
     uint32_t count = 0;
@@ -229,8 +229,8 @@ static void emit_group(cg_func *f, ir_ref body, const transposed *t, uint32_t fi
     loop->offset = 0;
 }
 
-/* Lines that are stored around the caches are stored whole, one after the other; else a copy is done with before
- * the next one is loaded, which leaves room in registers. */
+/* Lines that are stored around the caches are stored whole, one after the other; otherwise each copy is finished before
+ * the next one is loaded, which needs fewer registers. */
 void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies)
 {
     transposed t = { .count = 0 };

@@ -8,7 +8,7 @@
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-/* Whether the body's only statement stores what hardly takes time, to memory that is written once and is large. */
+/* Whether the body's only statement stores a cheap value, to memory that is large and written once. */
 static bool only_stores(const cg_func *f, const cg_facts *is)
 {
     if (is->store.value == 0 || !f->traits->two_streams)

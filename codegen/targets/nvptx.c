@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvptx.c - NVIDIA GPUs as a target: PTX text for sm_80 and later, which has instructions for all that 64-bit
- * CPUs have, but no libraries: what LLVM would call one for is expanded as it is for CPUs.
+/* nvptx.c - NVIDIA GPUs as a target: PTX text for sm_80 and later, which has instructions for all that 64-bit CPUs
+ * have, but no libraries: whatever would become a library call is expanded as for CPUs.
  *
- * Arithmetic is IEEE's: LLVM writes .rn on what would else be contracted, no .ftz, and div.rn and sqrt.rn.  LLVM takes
- * CPU and features from the machine and not from functions, so that there is a machine a level. */
+ * Arithmetic is IEEE's: LLVM writes .rn on operations that would otherwise be contracted, no .ftz, and div.rn and
+ * sqrt.rn.  LLVM takes CPU and features from the target machine and not from functions, so there is one machine per
+ * level. */
 #include "codegen/cg.h"
 #include "codegen/gpu/grid.h"
 
@@ -27,7 +28,7 @@ static const char *cpu(const rt_target *t)
     return names[t->level];
 }
 
-/* The first version of PTX that knows the architecture: the least that a driver has to know. */
+/* The first version of PTX that knows the architecture, which is the least that a driver must know. */
 static const char *features(const rt_target *t)
 {
     static const char *const versions[] = { "+ptx80", "+ptx80", "+ptx80", "+ptx86", "+ptx87" };

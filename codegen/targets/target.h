@@ -9,16 +9,16 @@
 
 #include "ir/ir.h"
 
-/* How an operation on a type is made on a target. */
+/* How an operation on a type is done on a target. */
 typedef enum cg_way {
-    CG_REFUSED = 0, /* not at all */
+    CG_REFUSED = 0, /* not supported */
     CG_NATIVE,      /* LLVM has instructions for it */
-    CG_EXPANDED,    /* our own instruction sequence, on vectors too */
-    CG_CALLED       /* lane by lane, by a function of ours that stands in the same module */
+    CG_EXPANDED,    /* opjit's own instruction sequence, for vectors as well */
+    CG_CALLED       /* lane by lane, by a function in the same module */
 } cg_way;
 
-/* A row of the table of what targets can do: op x type x features.  Types are those of the result, of operand 0 for
- * comparisons and TO_INDEX, of the conversion's target for CAST and ELEM. */
+/* A row of the table of what targets can do: op x type x features.  The type is the result's; operand 0's for
+ * comparisons and TO_INDEX; the target's for CAST and ELEM. */
 typedef struct cg_legal {
     ir_op op;
     uint32_t types;    /* CG_F16 | ... */
@@ -42,44 +42,45 @@ enum {
 
 struct cg_func;
 
-/* What a GPU's threads are and do; all of it is emitted where the function's builder stands. */
+/* What a GPU's threads are and do.  Everything is emitted at the position of the function's builder. */
 typedef struct cg_grid {
     unsigned global, constant, shared;             /* address spaces; constant: of data in the module */
     LLVMValueRef (*thread)(struct cg_func *f);     /* its number in its block, and its block's: i32 */
     LLVMValueRef (*block)(struct cg_func *f);
-    /* v, an i32, as thread `lane` of the team has it */
+    /* the i32 v of thread `lane` of the team */
     LLVMValueRef (*from)(struct cg_func *f, LLVMValueRef v, LLVMValueRef lane);
-    void (*sync)(struct cg_func *f);               /* the team's threads */
-    /* makes fn one, of blocks of so many threads */
+    void (*sync)(struct cg_func *f);               /* a barrier of the team's threads */
+    /* makes fn a kernel with blocks of that many threads */
     void (*kernel)(struct cg_func *f, LLVMValueRef fn, uint32_t threads);
-    /* What a driver loads, made of LLVM's object; NULL: a driver takes text. */
+    /* Makes what a driver loads from LLVM's object; NULL: the driver takes text. */
     opjit_status (*pack)(const opjit_allocator *allocator, const uint8_t *object, size_t size, rt_bytes *out,
                          opjit_error *error);
 } cg_grid;
 
-/* What differs between targets; the rest of codegen never asks which one it is. */
+/* What differs between targets; the rest of codegen never asks which target it is. */
 typedef struct cg_target {
     rt_arch arch;
     const char *name; /* LLVM's name of the backend */
     const char *triple;
-    /* What the target machine is made with, NULL: nothing; every function says more of itself. */
+    /* What the target machine is made with, NULL: nothing; every function states more of itself. */
     const char *machine_cpu, *machine_features, *abi;
-    void (*setup)(void); /* registers the backend; again is harmless */
-    /* CPU name for LLVM, which every function gets beside the features; NULL: machine_cpu. */
+    void (*setup)(void); /* registers the backend; harmless if repeated */
+    /* The CPU name for LLVM, which every function gets in addition to the features; NULL: machine_cpu. */
     const char *(*cpu)(const rt_target *target);
-    /* Where LLVM takes them and the CPU from the machine, which is then one a level; NULL: machine_cpu, _features. */
+    /* For backends that take features and CPU from the machine, which is then one per level; NULL: machine_cpu,
+     * _features. */
     const char *(*features)(const rt_target *target);
-    const cg_legal *legal; /* rows that come before those of legal.c; up to one of no types; NULL: none */
-    /* Whether it has masked vector loads and stores of lanes of that width; NULL: it has none. */
+    const cg_legal *legal; /* rows that come before those of legal.c, ending with one of no types; NULL: none */
+    /* Whether it has masked vector loads and stores of lanes of that width; NULL: no. */
     bool (*masked)(const rt_target *target, uint32_t bits);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
-    bool orders_zeros; /* its minimum and maximum know -0 from 0 */
-    /* LLVM's machine is good for one compile, and selects in its own way, at level none: what is made is another
-     * compiler's input.  Only one is at work at a time, and pack may ask for it to be done again. */
+    bool orders_zeros; /* its minimum and maximum order -0 below 0 */
+    /* LLVM's machine is good for one compile, and uses its own selection, at level none, because the output is another
+     * compiler's input.  Only one compile runs at a time, and pack may ask for it to be repeated. */
     bool fresh;
-    const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: there are none */
-    uint32_t (*vscale)(const rt_target *target);   /* vectors of a length that the machine chooses have at least so many
-                                                      times 128 bits; NULL: there are none such */
+    const char *fence;                             /* intrinsic that orders non-temporal stores; NULL: no such stores */
+    uint32_t (*vscale)(const rt_target *target);   /* minimum length of vectors whose length the machine chooses, in
+                                                      units of 128 bits; NULL: there are no such vectors */
     const cg_grid *grid; /* NULL: a CPU */
 } cg_target;
 const cg_target *opjit_cg_target_find(rt_arch arch); /* NULL: none */
