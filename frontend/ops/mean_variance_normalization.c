@@ -7,6 +7,7 @@
 
 #define MVN DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC
 #define MVN1 DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC
+#define MVN2 DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC
 
 enum { INPUT, SCALE, BIAS }; /* positions among the inputs */
 
@@ -32,6 +33,18 @@ static const op_field mvn1_fields[] = {
     OP_FIELD(MVN1, Epsilon, OP_FLOAT, 0),
     OP_FIELD(MVN1, FusedActivation, OP_ACTIVATION, OP_OPTIONAL),
 };
+static const op_field mvn2_fields[] = {
+    OP_FIELD(MVN2, InputTensor, OP_INPUT, 0),
+    OP_FIELD(MVN2, ScaleTensor, OP_INPUT, OP_OPTIONAL | OP_BROADCAST),
+    OP_FIELD(MVN2, BiasTensor, OP_INPUT, OP_OPTIONAL | OP_BROADCAST),
+    OP_FIELD(MVN2, OutputTensor, OP_OUTPUT, 0),
+    OP_FIELD(MVN2, AxisCount, OP_UINT, OP_COUNT),
+    OP_FIELD_ARRAY(MVN2, Axes, AxisCount, OP_UINTS, 0),
+    OP_FIELD(MVN2, UseMean, OP_BOOL, 0),
+    OP_FIELD(MVN2, UseVariance, OP_BOOL, 0),
+    OP_FIELD(MVN2, Epsilon, OP_FLOAT, 0),
+    OP_FIELD(MVN2, FusedActivation, OP_ACTIVATION, OP_OPTIONAL),
+};
 /* clang-format on */
 
 static const op_support mvn_support[] = {
@@ -41,6 +54,11 @@ static const op_support mvn_support[] = {
 static const op_support mvn1_support[] = {
     { NULL, 0, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT | OP_TYPES(FLOAT64) },
     { NULL, DML_FEATURE_LEVEL_2_1, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT },
+};
+
+static const op_support mvn2_support[] = {
+    { NULL, 0, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT | OP_TYPES(FLOAT64) },
+    { NULL, DML_FEATURE_LEVEL_6_3, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT },
 };
 
 /* --- validation --------------------------------------------------------------------------------------------------- */
@@ -74,6 +92,14 @@ static opjit_status validate_mvn1(const opjit_operator *op, opjit_error *error)
     return opjit_fe_check_axes(op, desc->Axes, desc->AxisCount, error);
 }
 
+static opjit_status validate_mvn2(const opjit_operator *op, opjit_error *error)
+{
+    const MVN2 *desc = op->desc;
+
+    TRY(validate_mvn(op, error));
+    return opjit_fe_check_axes(op, desc->Axes, desc->AxisCount, error);
+}
+
 /* Scale and Bias may have sizes of 1 as they are. */
 static void infer(op_inference *s)
 {
@@ -84,43 +110,42 @@ static void infer(op_inference *s)
 
 /* --- formula ------------------------------------------------------------------------------------------------------ */
 
-/* The sum over the axes of x, or of (x - mean)^2, divided by their number of elements. */
-static ir_ref lower_average(op_lowering *l, ir_type wide, uint32_t axes, ir_ref mean)
+/* What the three operators have in common. */
+typedef struct form {
+    uint32_t axes;
+    bool centers, divides; /* by the mean, by the deviation */
+    float epsilon;
+    const DML_OPERATOR_DESC *activation;
+} form;
+
+/* Average along the axes of x - mean, or of its squares; mean 0: of x. */
+static ir_ref lower_average(op_lowering *l, const op_element *e, uint32_t axes, ir_ref mean, bool squares)
 {
     ir_func *f = l->f;
     ir_ref at[OPJIT_MAX_RANK];
-    const ir_ref sum = opjit_fe_reduce(l, IR_SUM, wide, axes, at);
+    const ir_ref sum = opjit_fe_reduce(l, IR_SUM, e->type, axes, at);
     ir_ref x = opjit_fe_wide_input(l, at);
 
-    if (mean != 0 && !f->failed) {
-        x = ir_expr2(f, IR_SUB, wide, x, opjit_fe_value_at(l, mean, axes, at));
-        x = ir_expr2(f, IR_MUL, wide, x, x);
-    }
-    if (f->failed)
-        return 0;
-    opjit_ir_set_value(f, sum, x);
-    const ir_ref average = opjit_fe_def(l, wide, axes);
+    if (mean != 0)
+        x = op2(e, IR_SUB, x, opjit_fe_value_at(l, mean, axes, at));
+    opjit_fe_set(l, sum, squares ? op2(e, IR_MUL, x, x) : x);
+    const ir_ref average = opjit_fe_def(l, e->type, axes);
     opjit_fe_own(l, average, at);
     const ir_ref total = opjit_fe_value_at(l, sum, 0, at);
-    if (f->failed)
-        return 0;
-    opjit_ir_set_value(f, average,
-                       ir_expr2(f, IR_DIV, wide, total, opjit_fe_real(f, wide, opjit_fe_reduced_count(l, axes))));
+    opjit_fe_set(l, average, op2(e, IR_DIV, total, opjit_fe_real(f, e->type, opjit_fe_reduced_count(l, axes))));
     return average;
 }
 
-/* sqrt(variance + Epsilon), computed once for all elements that share it. */
-static ir_ref lower_deviation(op_lowering *l, const op_element *e, uint32_t axes, ir_ref mean, float epsilon)
+/* sqrt(variance + Epsilon), once for all elements that share it; without a mean that of the squares. */
+static ir_ref lower_deviation(op_lowering *l, const op_element *e, const form *n, ir_ref mean)
 {
-    ir_func *f = l->f;
     ir_ref at[OPJIT_MAX_RANK];
-    const ir_ref variance = lower_average(l, e->type, axes, mean), deviation = opjit_fe_def(l, e->type, axes);
+    const ir_ref variance = lower_average(l, e, n->axes, mean, true);
+    const ir_ref deviation = opjit_fe_def(l, e->type, n->axes);
 
     opjit_fe_own(l, deviation, at);
     const ir_ref v = opjit_fe_value_at(l, variance, 0, at);
-    if (f->failed)
-        return 0;
-    opjit_ir_set_value(f, deviation, op1(e, IR_SQRT, op2(e, IR_ADD, v, opjit_fe_number(e, epsilon))));
+    opjit_fe_set(l, deviation, op1(e, IR_SQRT, op2(e, IR_ADD, v, opjit_fe_number(e, n->epsilon))));
     return deviation;
 }
 
@@ -134,47 +159,50 @@ static ir_ref factor_at(op_lowering *l, const op_element *e, uint32_t input, ir_
     return e->type == e->result ? x : cast_to(e, e->type, x);
 }
 
-static void lower_mvn_over(op_lowering *l, uint32_t axes, bool divides, float epsilon,
-                           const DML_OPERATOR_DESC *activation)
+static void lower_form(op_lowering *l, const form *n)
 {
-    ir_func *f = l->f;
-    op_element e = { .f = f, .desc = l->op->desc, .result = opjit_fe_output_type(l, 0), .masks = l->masks };
+    op_element e = { .f = l->f, .desc = l->op->desc, .result = opjit_fe_output_type(l, 0), .masks = l->masks };
     ir_ref at[OPJIT_MAX_RANK];
 
     e.type = opjit_fe_wide(e.result);
-    const ir_ref mean = lower_average(l, e.type, axes, 0);
-    const ir_ref deviation = divides ? lower_deviation(l, &e, axes, mean, epsilon) : 0;
+    const ir_ref mean = n->centers ? lower_average(l, &e, n->axes, 0, false) : 0;
+    const ir_ref deviation = n->divides ? lower_deviation(l, &e, n, mean) : 0;
     const ir_ref out = opjit_fe_output(l, 0);
     opjit_fe_own(l, out, at);
     ir_ref x = opjit_fe_wide_input(l, at);
-    if (f->failed)
-        return;
-    x = op2(&e, IR_SUB, x, opjit_fe_value_at(l, mean, axes, at));
-    if (divides)
-        x = op2(&e, IR_DIV, x, opjit_fe_value_at(l, deviation, axes, at));
+    if (n->centers)
+        x = op2(&e, IR_SUB, x, opjit_fe_value_at(l, mean, n->axes, at));
+    if (n->divides)
+        x = op2(&e, IR_DIV, x, opjit_fe_value_at(l, deviation, n->axes, at));
     if (l->op->inputs[SCALE].present)
         x = op2(&e, IR_MUL, factor_at(l, &e, SCALE, out), x);
     if (l->op->inputs[BIAS].present)
         x = op2(&e, IR_ADD, x, factor_at(l, &e, BIAS, out));
-    x = f->failed ? 0 : opjit_fe_activate(&e, activation, x);
-    if (!f->failed)
-        opjit_ir_set_value(f, out, e.type == e.result ? x : cast_to(&e, e.result, x));
+    opjit_fe_set(l, out, l->f->failed ? 0 : opjit_fe_activate(&e, n->activation, x));
 }
 
 static void lower_mvn(op_lowering *l)
 {
     const MVN *desc = l->op->desc;
 
-    lower_mvn_over(l, desc->CrossChannel ? 0xe : 0xc, desc->NormalizeVariance != 0, desc->Epsilon,
-                   desc->FusedActivation);
+    lower_form(l, &(form){ desc->CrossChannel ? 0xe : 0xc, true, desc->NormalizeVariance != 0, desc->Epsilon,
+                           desc->FusedActivation });
 }
 
 static void lower_mvn1(op_lowering *l)
 {
     const MVN1 *desc = l->op->desc;
 
-    lower_mvn_over(l, opjit_fe_axes_mask(desc->Axes, desc->AxisCount), desc->NormalizeVariance != 0, desc->Epsilon,
-                   desc->FusedActivation);
+    lower_form(l, &(form){ opjit_fe_axes_mask(desc->Axes, desc->AxisCount), true, desc->NormalizeVariance != 0,
+                           desc->Epsilon, desc->FusedActivation });
+}
+
+static void lower_mvn2(op_lowering *l)
+{
+    const MVN2 *desc = l->op->desc;
+
+    lower_form(l, &(form){ opjit_fe_axes_mask(desc->Axes, desc->AxisCount), desc->UseMean != 0, desc->UseVariance != 0,
+                           desc->Epsilon, desc->FusedActivation });
 }
 
 const op_def opjit_fe_op_mean_variance_normalization = {
@@ -199,4 +227,17 @@ const op_def opjit_fe_op_mean_variance_normalization1 = {
     .validate = validate_mvn1,
     .infer = infer,
     .lower = lower_mvn1,
+};
+
+const op_def opjit_fe_op_mean_variance_normalization2 = {
+    .type = DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2,
+    .name = "MEAN_VARIANCE_NORMALIZATION2",
+    .formula =
+        "FusedActivation(Scale * ((x - mean) / sqrt(variance + Epsilon)) + Bias), over Axes; without UseMean mean is 0",
+    .desc_size = sizeof(MVN2),
+    OP_ROWS(mvn2_fields, mvn2_support),
+    .introduced = DML_FEATURE_LEVEL_6_3,
+    .validate = validate_mvn2,
+    .infer = infer,
+    .lower = lower_mvn2,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION1, literally: for each group of elements along the
+/* ref_mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION2, literally, and 1: for each group of elements along the
  * axes its mean and variance, in the documented order of sums, then its elements.  Every operation rounds to float
  * (FLOAT64: double).  RELU is the only activation. */
 #include <math.h>
@@ -11,7 +11,8 @@ typedef struct group {
     const void *base;
     uint32_t axes, lanes, at[8];
     uint64_t count;
-    const double *mean; /* what terms of a sum are off; NULL: the elements themselves */
+    const double *mean; /* what terms of a sum are off; NULL: 0 */
+    bool squares;       /* of what they are off */
 } group;
 
 static double rounded(const group *g, double x)
@@ -39,17 +40,16 @@ static double element(const group *g, uint64_t k)
 static double term(void *user, uint64_t k)
 {
     const group *g = user;
-    if (g->mean == NULL)
-        return element(g, k);
-    const double off = rounded(g, element(g, k) - *g->mean);
-    return rounded(g, off * off);
+    const double x = g->mean == NULL ? element(g, k) : rounded(g, element(g, k) - *g->mean);
+    return g->squares ? rounded(g, x * x) : x;
 }
 
-/* The average of the elements, or of the squares of their distances from the mean. */
-static double average(const group *g, const double *mean)
+/* The average of the elements' distances from the mean, or of their squares. */
+static double average(const group *g, const double *mean, bool squares)
 {
     group terms = *g;
     terms.mean = mean;
+    terms.squares = squares;
     return rounded(g, ref_sum(g->in.dtype, g->lanes, g->count, term, &terms) / rounded(g, (double)g->count));
 }
 
@@ -64,17 +64,19 @@ static double factor(const DML_TENSOR_DESC *desc, const void *base, const uint32
 }
 
 /* Normalises the elements with the coordinates g->at, except along the axes. */
-static void normalise(const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *desc, const group *g, const void *scale,
+static void normalise(const DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC *desc, const group *g, const void *scale,
                       const void *bias, void *output)
 {
     const ref_tensor out = ref_tensor_of(desc->OutputTensor);
-    const double mean = average(g, NULL);
-    const double deviation = rounded(g, sqrt(rounded(g, average(g, &mean) + (double)desc->Epsilon)));
+    const double mean = average(g, NULL, false), variance = average(g, desc->UseMean ? &mean : NULL, true);
+    const double deviation = rounded(g, sqrt(rounded(g, variance + (double)desc->Epsilon)));
     for (uint64_t k = 0; k < g->count; k++) {
         uint32_t at[8];
         coordinates(g, k, at);
-        double x = rounded(g, element(g, k) - mean);
-        if (desc->NormalizeVariance)
+        double x = element(g, k);
+        if (desc->UseMean)
+            x = rounded(g, x - mean);
+        if (desc->UseVariance)
             x = rounded(g, x / deviation);
         if (scale != NULL)
             x = rounded(g, factor(desc->ScaleTensor, scale, at) * x);
@@ -86,7 +88,7 @@ static void normalise(const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *desc
     }
 }
 
-void ref_mean_variance_normalization1(const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *desc, const void *input,
+void ref_mean_variance_normalization2(const DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC *desc, const void *input,
                                       const void *scale, const void *bias, void *output)
 {
     const ref_tensor out = ref_tensor_of(desc->OutputTensor);
@@ -104,4 +106,20 @@ void ref_mean_variance_normalization1(const DML_MEAN_VARIANCE_NORMALIZATION1_OPE
         if (first)
             normalise(desc, &g, scale, bias, output);
     }
+}
+
+void ref_mean_variance_normalization1(const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *desc, const void *input,
+                                      const void *scale, const void *bias, void *output)
+{
+    const DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC same = { desc->InputTensor,
+                                                                  desc->ScaleTensor,
+                                                                  desc->BiasTensor,
+                                                                  desc->OutputTensor,
+                                                                  desc->AxisCount,
+                                                                  desc->Axes,
+                                                                  1,
+                                                                  desc->NormalizeVariance,
+                                                                  desc->Epsilon,
+                                                                  desc->FusedActivation };
+    ref_mean_variance_normalization2(&same, input, scale, bias, output);
 }

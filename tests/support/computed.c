@@ -126,6 +126,28 @@ static void mvn(const void *user, const void *const *inputs, void *out)
     ref_mean_variance_normalization1(&c->over_axes, inputs[0], inputs[1], inputs[2], out);
 }
 
+static void draw_mvn2(computed_draw *d)
+{
+    draw_mvn1(d);
+    const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC *same = &d->c->over_axes;
+    d->c->desc.mvn2 = (DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC){ same->InputTensor,
+                                                                        same->ScaleTensor,
+                                                                        same->BiasTensor,
+                                                                        same->OutputTensor,
+                                                                        same->AxisCount,
+                                                                        same->Axes,
+                                                                        d->r != NULL && test_random_chance(d->r, 50),
+                                                                        chance(d, 80),
+                                                                        same->Epsilon,
+                                                                        same->FusedActivation };
+}
+
+static void mvn2(const void *user, const void *const *inputs, void *out)
+{
+    const computed_case *c = user;
+    ref_mean_variance_normalization2(&c->desc.mvn2, inputs[0], inputs[1], inputs[2], out);
+}
+
 static void draw_lp(computed_draw *d)
 {
     draw_tensors(d, d->r != NULL && test_random_chance(d->r, 4) ? 12000 : 300, chance(d, 30));
@@ -149,6 +171,7 @@ const computed_row computed_rows[] = {
     { ROW(MEAN_VARIANCE_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, draw_mvn, mvn },
     { ROW(MEAN_VARIANCE_NORMALIZATION1), { { 0x2100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn1, mvn },
     { ROW(LP_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_lp, lp },
+    { ROW(MEAN_VARIANCE_NORMALIZATION2), { { 0x6300, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn2, mvn2 },
 };
 /* clang-format on */
 const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;
