@@ -56,10 +56,13 @@ enum { IR_FLAG_P = 1, IR_FLAG_M = 2, IR_FLAG_V = 4, IR_FLAG_L = 8, IR_FLAG_S = 1
 extern const ir_op_info opjit_ir_op_infos[IR_OP_COUNT];
 
 typedef enum ir_kind {
-    IR_KIND_NONE = 0, IR_SUM, IR_PROD, IR_KMIN, IR_KMAX, IR_ARGMIN, IR_ARGMAX, IR_ARGMIN_LAST, IR_ARGMAX_LAST,
+    IR_KIND_NONE = 0,
+#define IR_REDUCTION(kind, text, op) IR_##kind,
+#include "ir/core/kinds.def"
+#undef IR_REDUCTION
     IR_KIND_COUNT
 } ir_kind;
-const char *opjit_ir_kind_name(ir_kind k); /* "sum" ... "argmax.last" */
+const char *opjit_ir_kind_name(ir_kind k); /* "sum" ... "argmax.last", "dot" */
 
 typedef struct ir_node {
     uint8_t op;       /* ir_op */

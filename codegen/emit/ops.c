@@ -184,6 +184,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_ERF:
     case IR_POW:
     case IR_ATAN2:
+    case IR_PAIR: /* an update's */
     case IR_OP_NONE:
     case IR_DEF:
     case IR_YIELD:

@@ -58,6 +58,10 @@ cg_part opjit_cg_acc_combine(cg_func *f, const ir_node *acc, const cg_acc *a, cg
 {
     if (cg_acc_is_arg(acc))
         return step_arg(f, acc, a->type, x, y);
+    if (y.where != NULL) { /* a step of a dot */
+        LLVMValueRef args[] = { y.value, y.where, x.value };
+        return (cg_part){ .value = opjit_cg_as_bits(f, opjit_cg_arith(f, IR_FMA, (ir_type)acc->type, args)) };
+    }
     return (cg_part){ .value = step(f, acc, x.value, y.value) };
 }
 
@@ -354,14 +358,22 @@ static LLVMValueRef plus(cg_func *f, LLVMValueRef k, uint64_t more)
     return more ? LLVMBuildAdd(f->b, k, number(f, 64, more), "") : k;
 }
 
+static LLVMValueRef lanes_as_bits(cg_func *f, ir_ref value)
+{
+    return opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, value, f->piece->lanes));
+}
+
 /* A vector that starts at a multiple of its width stays in one block and doesn't wrap around the lanes. */
 void opjit_cg_upd(cg_func *f, ir_ref statement)
 {
     const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);
     const cg_acc *a = &f->accs[n->ref];
     cg_loop *loop = &f->loops[f->loop_count - 1];
-    cg_part all = { .value =
-                        opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, ir_operand(f->ir, statement, 0), f->piece->lanes)) };
+    const ir_ref value = ir_operand(f->ir, statement, 0);
+    const bool dot = acc->kind == IR_DOT;
+    cg_part all = { .value = lanes_as_bits(f, dot ? ir_operand(f->ir, value, 0) : value) };
+    if (dot)
+        all.where = lanes_as_bits(f, ir_operand(f->ir, value, 1));
     if (cg_acc_is_arg(acc)) {
         all.where = opjit_cg_index_lanes(f, ir_operand(f->ir, statement, 1), 64, f->piece->lanes);
         all.some = opjit_cg_number(f, 1, f->piece->lanes, 1);
@@ -372,7 +384,7 @@ void opjit_cg_upd(cg_func *f, ir_ref statement)
     }
     if (a->held_count > 0) {
         LLVMValueRef *held = &f->accs[n->ref].held[(uint64_t)loop->offset / f->piece->lanes % a->held_count];
-        *held = cg_as_held(f, a, step(f, acc, *held, all.value));
+        *held = cg_as_held(f, a, opjit_cg_acc_combine(f, acc, a, (cg_part){ .value = *held }, all).value);
         return;
     }
     LLVMValueRef k = plus(f, opjit_cg_variable(f, loop), (uint64_t)loop->offset);

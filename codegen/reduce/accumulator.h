@@ -6,7 +6,8 @@
 #include "codegen/cg.h"
 #include "ir/eval/numerics.h"
 
-/* A value and, for arg kinds, its index and whether it exists: by lane, or one of each. */
+/* A value and, for arg kinds, its index and whether it exists: by lane, or one of each.  A step of a dot has its second
+ * value in where. */
 typedef struct cg_part {
     LLVMValueRef value, where, some;
 } cg_part;

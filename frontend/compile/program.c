@@ -44,7 +44,8 @@ const ir_func **opjit_fe_program_list(const fe_program *program, rt_arena *arena
 static uint64_t flops_of(const ir_node *node)
 {
     switch ((ir_op)node->op) {
-    case IR_FMA: return 2;
+    case IR_FMA:
+    case IR_PAIR: return 2; /* a pair is a step of a dot */
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:

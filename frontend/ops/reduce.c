@@ -66,9 +66,8 @@ uint64_t opjit_fe_reduced_count(const op_lowering *l, uint32_t axes)
     return count;
 }
 
-static uint32_t declare(op_lowering *l, ir_type type, uint32_t axes)
+static uint32_t declare(op_lowering *l, ir_type type, const fe_tensor *in, uint32_t axes)
 {
-    const fe_tensor *in = &l->op->inputs[0];
     ir_tensor t = { .role = IR_VALUE, .type = type, .rank = in->rank, .align = opjit_ir_type_size(type) };
 
     t.bytes = opjit_ir_type_size(type);
@@ -82,7 +81,7 @@ static uint32_t declare(op_lowering *l, ir_type type, uint32_t axes)
 
 ir_ref opjit_fe_def(op_lowering *l, ir_type type, uint32_t axes)
 {
-    const uint32_t tensor = declare(l, type, axes);
+    const uint32_t tensor = declare(l, type, &l->op->inputs[0], axes);
 
     return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_def(l->f, tensor));
 }
@@ -99,7 +98,7 @@ ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes
 {
     const fe_tensor *in = &l->op->inputs[0];
     ir_func *f = l->f;
-    const uint32_t tensor = declare(l, type, axes);
+    const uint32_t tensor = declare(l, type, &l->op->inputs[0], axes);
     uint64_t below = opjit_fe_reduced_count(l, axes);
     ir_ref def;
 
@@ -118,10 +117,17 @@ ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes
     return def;
 }
 
+ir_ref opjit_fe_reduce_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint64_t count)
+{
+    const uint32_t tensor = declare(l, type, like, 0);
+
+    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_reduce(l->f, tensor, kind, 1, count));
+}
+
 ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,
                      ir_ref at[OPJIT_MAX_RANK])
 {
-    const uint32_t tensor = declare(l, type, 0);
+    const uint32_t tensor = declare(l, type, &l->op->inputs[0], 0);
     ir_ref def;
 
     memset(at, 0, OPJIT_MAX_RANK * sizeof *at);

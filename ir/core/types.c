@@ -59,7 +59,10 @@ const ir_op_info opjit_ir_op_infos[IR_OP_COUNT] = {
 const char *opjit_ir_kind_name(ir_kind k)
 {
     static const char *const names[IR_KIND_COUNT] = {
-        "none", "sum", "prod", "min", "max", "argmin", "argmax", "argmin.last", "argmax.last",
+        "none",
+#define IR_REDUCTION(kind, text, op) text,
+#include "ir/core/kinds.def"
+#undef IR_REDUCTION
     };
     return (uint32_t)k < IR_KIND_COUNT ? names[k] : "?";
 }

@@ -130,13 +130,23 @@ static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
 
+/* One step of a dot, whose value is a pair. */
+static uint64_t step_dot(machine *m, const ir_node *acc, uint64_t before, ir_ref pair)
+{
+    const uint64_t args[3] = { eval(m, ir_operand(m->f, pair, 0)), eval(m, ir_operand(m->f, pair, 1)), before };
+    uint64_t out = 0;
+    opjit_ir_scalar(IR_FMA, (ir_type)acc->type, (ir_type)acc->type, args, &out);
+    return out;
+}
+
 /* One step of acc, which is an ACC or a DEF that reduces; k is in m->innermost. */
 static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_expr)
 {
     const ir_func *f = m->f;
     const ir_node *acc = ir_at(f, acc_ref);
     accumulator *a = &m->accumulators[*value_of(m, acc_ref)];
-    const uint64_t value = eval(m, value_expr);
+    const bool dot = acc->kind == IR_DOT;
+    const uint64_t value = dot ? 0 : eval(m, value_expr);
     const uint32_t lane = acc->imm ? (uint32_t)((uint64_t)m->innermost % acc->imm) : 0;
     if (m->race && !a->own) {
         const bool apart = m->race->lane != RACE_ALL && m->race->threads > 1;
@@ -153,7 +163,8 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
         a->block = m->innermost >> IR_REDUCE_BLOCK_SHIFT;
     }
     if (!ir_kind_is_arg((ir_kind)acc->kind)) {
-        a->lane[lane] = opjit_ir_acc_step(acc, a->lane[lane], value);
+        a->lane[lane] = dot ? step_dot(m, acc, a->lane[lane], value_expr)
+                            : opjit_ir_acc_step(acc, a->lane[lane], value);
         return;
     }
     const int64_t where = (int64_t)eval(m, where_expr);

@@ -16,23 +16,23 @@ enum {
     IR_REDUCE_BLOCK = 1 << IR_REDUCE_BLOCK_SHIFT, /* values of a block */
 };
 
-/* The op of one step, and of a fold of two lanes or blocks; IR_OP_NONE for arg kinds, which compare and choose. */
+/* The op of a fold of two lanes or blocks, and of one step, which a dot makes of a pair: acc = fma(x, y, acc).
+ * IR_OP_NONE for arg kinds, which compare and choose. */
 static inline ir_op ir_kind_op(ir_kind kind)
 {
-    switch (kind) {
-    case IR_SUM: return IR_ADD;
-    case IR_PROD: return IR_MUL;
-    case IR_KMIN: return IR_MIN;
-    case IR_KMAX: return IR_MAX;
-    default: return IR_OP_NONE;
-    }
+    static const uint8_t ops[IR_KIND_COUNT] = {
+#define IR_REDUCTION(kind_, text, op) [IR_##kind_] = IR_##op,
+#include "ir/core/kinds.def"
+#undef IR_REDUCTION
+    };
+    return (ir_op)ops[kind];
 }
 
 /* Arg kinds give where a value is: of a NaN, the first one; else of the least or the greatest value, and of equal ones
  * the first or the last. */
 static inline bool ir_kind_is_arg(ir_kind kind)
 {
-    return kind >= IR_ARGMIN;
+    return kind >= IR_ARGMIN && kind <= IR_ARGMAX_LAST;
 }
 static inline bool ir_arg_is_least(ir_kind kind)
 {

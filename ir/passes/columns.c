@@ -130,18 +130,26 @@ static void store(column_stage *s, block *list, uint32_t tensor, ir_ref value, c
     opjit_ir_block_add(s->f, list, opjit_ir_store(s->f, tensor, value, at));
 }
 
-/* The column's value after one more. */
+/* The column's value after one more, or after what a block of it has. */
 static ir_ref step(column_stage *s, ir_ref before, ir_ref value)
 {
-    return ir_expr2(s->f, ir_kind_op((ir_kind)s->def.kind), (ir_type)s->def.type, before, value);
+    ir_func *f = s->f;
+    const ir_type type = (ir_type)s->def.type;
+    if (!f->failed && ir_at(f, value)->op == IR_PAIR)
+        return ir_expr3(f, IR_FMA, type, ir_operand(f, value, 0), ir_operand(f, value, 1), before);
+    return ir_expr2(f, ir_kind_op((ir_kind)s->def.kind), type, before, value);
+}
+
+static void fill(column_stage *s, block *list, uint32_t row, uint64_t bits)
+{
+    block inside;
+    const ir_ref j = add_columns(s, list, &inside);
+    store(s, &inside, row, opjit_ir_const(s->f, (ir_type)s->def.type, bits), &j);
 }
 
 static void add_identity(column_stage *s, block *list, uint32_t row)
 {
-    block inside;
-    const ir_ref j = add_columns(s, list, &inside);
-    const uint64_t bits = opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind);
-    store(s, &inside, row, opjit_ir_const(s->f, (ir_type)s->def.type, bits), &j);
+    fill(s, list, row, opjit_ir_identity((ir_type)s->def.type, (ir_kind)s->def.kind));
 }
 
 /* The value that column j reduces for k; around: loops outside of the one over k. */
@@ -192,18 +200,21 @@ static bool takes_several(column_stage *s)
     ir_func *f = s->f;
     const ir_ref var = opjit_ir_reduced(f, s->statement);
     const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, s->statement, 0));
+    const ir_ref column = opjit_ir_coordinate(f, s->statement, s->dimension);
     uint32_t loads = 0, others = 0;
     bool good = seen.nodes != NULL;
     for (uint32_t k = 0; good && k < seen.count; k++) {
         const ir_ref r = seen.nodes[k];
         const ir_node *n = ir_at(f, r);
-        others += n->op != IR_LOAD && n->type != IR_INDEX && n->count > 0;
+        others += n->op != IR_LOAD && n->op != IR_PAIR && n->type != IR_INDEX && n->count > 0;
         if (n->op != IR_LOAD)
             continue;
-        int64_t step;
+        int64_t step, own = 1;
         good = s->r->sources[opjit_ir_root(f, n->ref)].def == 0 && opjit_ir_step(f, r, var, &step) &&
                !is_stream(s, n->ref, step);
-        loads++;
+        if (s->def.kind == IR_DOT) /* one factor is often the same for all columns */
+            good = good && opjit_ir_step(f, r, column, &own);
+        loads += own != 0;
     }
     return good && loads == 1 && others <= 2;
 }
@@ -219,12 +230,16 @@ static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length
         add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
 }
 
-/* Block after block.  The sum of no block is -0, so the first block needs no special case. */
+/* Block after block.  The sum of one is never -0, so +0 before the first needs no special case; a dot of one may be, and
+ * starts from -0, which changes nothing. */
 static void add_blocks(column_stage *s, block *list)
 {
     ir_func *f = s->f;
     block of_b, of_j;
-    add_identity(s, list, s->total);
+    if (s->def.kind == IR_DOT)
+        fill(s, list, s->total, UINT64_C(1) << (8 * opjit_ir_type_size((ir_type)s->def.type) - 1));
+    else
+        add_identity(s, list, s->total);
     const int64_t blocks = (s->length + IR_REDUCE_BLOCK - 1) / IR_REDUCE_BLOCK;
     const ir_ref b = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, blocks), &of_b);
     add_identity(s, &of_b, s->row);
@@ -349,7 +364,8 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
     s.row = scratch_row(&s);
-    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD) && s.length > IR_REDUCE_BLOCK && s.along < 0)
+    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD || s.def.kind == IR_DOT) && s.length > IR_REDUCE_BLOCK &&
+        s.along < 0)
         s.total = scratch_row(&s);
     if (f->failed)
         return false;

@@ -25,7 +25,8 @@ static bool is_long(cutter *c)
 {
     const ir_func *f = c->f;
     const ir_node *n = &c->node;
-    if (n->op != IR_DEF || n->kind == 0 || ir_kind_is_arg((ir_kind)n->kind) || n->imm == 0)
+    if (n->op != IR_DEF || n->kind == 0 || ir_kind_is_arg((ir_kind)n->kind) || n->kind == IR_DOT ||
+        n->imm == 0)
         return false;
     const ir_tensor *t = &f->tensors[n->ref];
     uint64_t rows = 1;

@@ -54,7 +54,8 @@ bool opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
             continue; /* not in the loop, or part of something that moves out as a whole */
         for (uint32_t i = 0; i < ir_at(f, r)->count; i++) {
             const ir_ref part = ir_operand(f, r, i);
-            if (is_variant(&b, part) || ir_at(f, part)->count == 0 || ir_at(f, part)->type == IR_INDEX)
+            if (is_variant(&b, part) || ir_at(f, part)->count == 0 || ir_at(f, part)->type == IR_INDEX ||
+                ir_at(f, part)->op == IR_PAIR)
                 continue;
             if (ir_map_get(&map, part) == 0)
                 ir_map_set(f, &map, part, opjit_ir_block_let(f, out, part));

@@ -148,7 +148,8 @@ static void add_reduction(row_stage *s, const row_member *m)
     ir_func *f = s->f;
     const ir_node n = *ir_at(f, m->statement);
     const int64_t length = length_of(f, m->statement, s->r->rows);
-    const bool blocks = s->r->blocks && length > IR_REDUCE_BLOCK && !ir_kind_is_arg((ir_kind)n.kind) && n.imm != 0;
+    const bool blocks = s->r->blocks && length > IR_REDUCE_BLOCK && !ir_kind_is_arg((ir_kind)n.kind) &&
+                        n.kind != IR_DOT && n.imm != 0; /* a dot's first block may be -0, which a sum would lose */
     const ir_ref acc = blocks ? add_blocks(s, m, length)
                               : add_steps(s, m, &s->body, opjit_ir_index(f, 0), length, 0, 0);
     const ir_ref let = opjit_ir_let(f, opjit_ir_get(f, acc)); /* folds its lanes once */

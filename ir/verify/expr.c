@@ -211,6 +211,13 @@ static opjit_status check_overflow(verifier *v, ir_ref expr)
 
 enum { ON_PATH = 1, DONE = 2 };
 
+/* Whether the statement is a dot, or a step of one. */
+static bool takes_pairs(const ir_func *f, ir_ref statement)
+{
+    const ir_node *n = ir_at(f, statement);
+    return (n->op == IR_DEF && n->kind == IR_DOT) || (n->op == IR_UPD && ir_at(f, n->ref)->kind == IR_DOT);
+}
+
 static opjit_status check_expr(verifier *v, ir_ref user, ir_ref expr, uint32_t depth)
 {
     if (expr == 0 || expr >= v->node_count)
@@ -222,6 +229,8 @@ static opjit_status check_expr(verifier *v, ir_ref user, ir_ref expr, uint32_t d
         FAIL(1, user, "an expression contains itself, or is nested too deep");
     if (node.op == IR_OP_NONE || node.op >= IR_OP_COUNT || !(opjit_ir_op_infos[node.op].flags & IR_FLAG_P))
         FAIL(1, user, "an operand is not an expression");
+    if (node.op == IR_PAIR && !takes_pairs(v->f, user))
+        FAIL(1, expr, "a pair is the value of a dot alone");
     v->stamp[expr] = 2 * v->now + ON_PATH;
     for (uint32_t i = 0; i < node.count; i++)
         TRY(check_expr(v, expr, ir_operand(v->f, expr, i), depth - 1));

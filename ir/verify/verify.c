@@ -193,6 +193,8 @@ static opjit_status check_acc(verifier *v, ir_ref s)
         FAIL(1, s, "it has no kind, or no type that can be accumulated");
     if (ir_kind_is_arg((ir_kind)node->kind) && node->type != IR_INDEX && !ir_is_integer((ir_type)node->type))
         FAIL(1, s, "an arg kind gives an index or an integer");
+    if (node->kind == IR_DOT && node->imm != 1)
+        FAIL(17, s, "lanes of a dot are %u, not 1", (uint32_t)node->imm);
     if (node->imm > 1 && node->imm != IR_REDUCE_LANES)
         FAIL(17, s, "lanes are %u, not 0, 1 or %d", (uint32_t)node->imm, IR_REDUCE_LANES);
     v->in_scope[s] = (uint8_t)(v->open_count < 255 ? v->open_count : 255);
@@ -215,6 +217,8 @@ static opjit_status check_upd(verifier *v, ir_ref s)
     const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
     if (arg ? !verify_is_number(type) || ir_at(f, ir_operand(f, s, 1))->type != IR_INDEX : type != acc->type)
         FAIL(1, s, "its value is %s", opjit_ir_type_name(type));
+    if (acc->kind == IR_DOT && ir_at(f, ir_operand(f, s, 0))->op != IR_PAIR)
+        FAIL(1, s, "a step of a dot takes a pair");
     return check_bounds(v, s);
 }
 
@@ -289,6 +293,8 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
     if (node->kind >= IR_KIND_COUNT ||
         (ir_kind_is_arg((ir_kind)node->kind) && !ir_is_integer(f->tensors[node->ref].type)))
         FAIL(1, s, "it has no kind, or an arg kind does not give an integer");
+    if (node->kind == IR_DOT && node->imm != 1)
+        FAIL(17, s, "lanes of a dot are %u, not 1", (uint32_t)node->imm);
     if (node->imm > 1 && node->imm != IR_REDUCE_LANES)
         FAIL(17, s, "lanes are %u, not 0, 1 or %d", (uint32_t)node->imm, IR_REDUCE_LANES);
     const ir_ref size = node->count > 2 ? ir_operand(f, s, node->count - 1) : 0;
@@ -335,6 +341,8 @@ static opjit_status check_definition(verifier *v, ir_ref s)
     for (uint32_t d = 0; d < vars; d++)
         v->in_scope[ir_operand(f, s, 1 + d)] = 1;
     TRY(opjit_ir_verify_expr(v, s, ir_operand(f, s, 0)));
+    if (node.op == IR_DEF && node.kind == IR_DOT && ir_at(f, ir_operand(f, s, 0))->op != IR_PAIR)
+        FAIL(1, s, "a dot takes a pair");
     const ir_type type = (ir_type)ir_at(f, ir_operand(f, s, 0))->type;
     if (ir_kind_is_arg((ir_kind)node.kind) ? !ir_is_element(type) : type != t->type)
         FAIL(1, s, "its value is %s, the tensor %s", opjit_ir_type_name(type), opjit_ir_type_name(t->type));

@@ -190,20 +190,24 @@ static void add_reduce(drawing *d)
     ir_tensor t = f->tensors[d->tensors[which]];
     const uint32_t axis = below(d, 3) == 0 ? (uint32_t)below(d, t.rank) : t.rank - 1;
     const uint64_t size = t.sizes[axis];
-    const ir_kind kind = (ir_kind)(IR_SUM + below(d, integer ? 8 : 4));
+    const bool dot = !integer && below(d, 6) == 0;
+    const ir_kind kind = dot ? IR_DOT : (ir_kind)(IR_SUM + below(d, integer ? 8 : 4));
     t = (ir_tensor){ .role = IR_VALUE, .type = d->type, .rank = t.rank, .align = opjit_ir_type_size(d->type) };
     memcpy(t.sizes, f->tensors[d->tensors[which]].sizes, sizeof t.sizes);
     t.sizes[axis] = 1;
     opjit_ir_dense_strides(&t);
     set_bytes(&t);
     const uint32_t tensor = opjit_ir_tensor(f, &t);
-    const ir_ref reduce = f->failed ? 0 : opjit_ir_reduce(f, tensor, kind, axis + 1 < t.rank || below(d, 3) == 0 ? 1 : 32, size);
+    const bool alone = dot || axis + 1 < t.rank || below(d, 3) == 0;
+    const ir_ref reduce = f->failed ? 0 : opjit_ir_reduce(f, tensor, kind, alone ? 1 : 32, size);
     if (f->failed)
         return;
     const ir_ref row = read_row(d, which, reduce, axis), k = opjit_ir_reduced(f, reduce);
     const ir_ref other = below(d, 2) == 0 ? row : read_of(d, (uint32_t)below(d, d->count), reduce, t.rank);
     const ir_ref mask = e2(f, IR_LE, k, opjit_ir_coordinate(f, reduce, 0));
-    append(d, reduce, below(d, 2) == 0 ? e2(f, IR_ADD, row, other) : ir_expr3(f, IR_SELECT, IR_NONE, mask, row, other));
+    const ir_ref value =
+        below(d, 2) == 0 ? e2(f, IR_ADD, row, other) : ir_expr3(f, IR_SELECT, IR_NONE, mask, row, other);
+    append(d, reduce, dot ? e2(f, IR_PAIR, row, value) : value);
     d->unread[d->count] = true;
     d->tensors[d->count++] = tensor;
     if (below(d, 2) == 0)

@@ -80,7 +80,7 @@ static void no_joined(opjit_graph *g)
 }
 static void unknown_operator(opjit_graph *g)
 {
-    opjit_graph_op1(g, DML_OPERATOR_GEMM, input(g, sizes_2_3));
+    opjit_graph_op1(g, DML_OPERATOR_CONVOLUTION, input(g, sizes_2_3));
 }
 static void odd_split(opjit_graph *g)
 {
@@ -166,7 +166,7 @@ static const struct {
     { "too large", too_large, OPJIT_INVALID_ARGUMENT,
       "TILE OutputTensor.Sizes[0]: 8589934590, must be at most 4294967295" },
     { "nothing to join", no_joined, OPJIT_INVALID_ARGUMENT, "JOIN InputTensors: 0 tensors, must be 1 to 1024" },
-    { "operator", unknown_operator, OPJIT_UNSUPPORTED, "operator type 54 (GEMM) is not in this build" },
+    { "operator", unknown_operator, OPJIT_UNSUPPORTED, "operator type 53 (CONVOLUTION) is not in this build" },
     { "split", odd_split, OPJIT_INVALID_ARGUMENT,
       "SPLIT InputTensor.Sizes[1]: 3, must be 2, the sum of OutputTensors' sizes on Axis" },
     { "other graph", other_graph, OPJIT_INVALID_ARGUMENT,
