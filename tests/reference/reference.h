@@ -44,6 +44,8 @@ void ref_hardmax(const DML_ACTIVATION_HARDMAX1_OPERATOR_DESC *desc, const void *
 /* product: CUMULATIVE_PRODUCT, which has the same fields. */
 void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool product, const void *input, void *output);
 void ref_lp_normalization(const DML_LP_NORMALIZATION_OPERATOR_DESC *desc, const void *input, void *output);
+/* inputs[2]: C, NULL where absent; RELU is the only activation. */
+void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* scale, bias: NULL where absent; of activations RELU alone. */
 void ref_mean_variance_normalization2(const DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC *desc, const void *input,
                                       const void *scale, const void *bias, void *output);

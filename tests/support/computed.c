@@ -161,6 +161,57 @@ static void lp(const void *user, const void *const *inputs, void *out)
     ref_lp_normalization(&c->desc.lp, inputs[0], out);
 }
 
+/* --- products of matrices ----------------------------------------------------------------------------------------- */
+
+/* A matrix of the batch that the output is in, of any layout. */
+static void draw_matrix(computed_draw *d, uint32_t i, bool transposed, uint32_t rows, uint32_t columns)
+{
+    test_tensor *t = &d->c->inputs[i];
+    d->c->present[i] = true;
+    test_tensor_link(t, d->type, d->rank);
+    memcpy(t->sizes, d->c->output.sizes, sizeof t->sizes);
+    t->sizes[d->rank - 2] = transposed ? columns : rows;
+    t->sizes[d->rank - 1] = transposed ? rows : columns;
+    lay_out(d, t, false);
+}
+
+static void draw_gemm(computed_draw *d)
+{
+    static const float factors[] = { 0, 1, -0.75f };
+    const bool of_a = chance(d, 50), of_b = d->r != NULL && test_random_chance(d->r, 50),
+               many = d->r != NULL && test_random_chance(d->r, 3);
+    const uint32_t length = d->r == NULL ? 7 : 1 + below(d, many ? 9000 : chance(d, 20) ? 150 : 20);
+    test_tensor *out = &d->c->output;
+    test_tensor_link(out, d->type, d->rank);
+    for (uint32_t i = 0; i < d->rank; i++) {
+        const uint32_t most = i + 2 < d->rank ? 3 : many ? 6 : i + 1 < d->rank ? 12 : 70;
+        out->sizes[i] = d->r == NULL ? 2 + i % 4 : 1 + below(d, most);
+    }
+    lay_out(d, out, true);
+    const uint32_t rows = out->sizes[d->rank - 2], columns = out->sizes[d->rank - 1];
+    draw_matrix(d, 0, of_a, rows, length);
+    draw_matrix(d, 1, of_b, length, columns);
+    const bool adds = chance(d, 60);
+    if (adds)
+        draw_matrix(d, 2, false, rows, columns);
+    const float alpha = factors[below(d, 3)], beta = factors[below(d, 3)];
+    d->c->desc.gemm = (DML_GEMM_OPERATOR_DESC){ &d->c->inputs[0].desc,
+                                                &d->c->inputs[1].desc,
+                                                adds ? &d->c->inputs[2].desc : NULL,
+                                                &out->desc,
+                                                of_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                                of_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                                alpha,
+                                                beta,
+                                                draw_activation(d) };
+}
+
+static void gemm(const void *user, const void *const *inputs, void *out)
+{
+    const computed_case *c = user;
+    ref_gemm(&c->desc.gemm, inputs, out);
+}
+
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 #define ROW(NAME) .type = DML_OPERATOR_##NAME, .name = #NAME
@@ -170,8 +221,10 @@ const computed_row computed_rows[] = {
     { ROW(CUMULATIVE_PRODUCT), { { 0x3100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
     { ROW(MEAN_VARIANCE_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, draw_mvn, mvn },
     { ROW(MEAN_VARIANCE_NORMALIZATION1), { { 0x2100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn1, mvn },
-    { ROW(LP_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_lp, lp },
+    { ROW(LP_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+      draw_lp, lp },
     { ROW(MEAN_VARIANCE_NORMALIZATION2), { { 0x6300, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn2, mvn2 },
+    { ROW(GEMM), { { 0x1000, 4, 4, "F" }, { 0x4000, 2, 4, "F" }, { COMPUTED_NONE, 2, 8, "FD" } }, draw_gemm, gemm },
 };
 /* clang-format on */
 const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;
