@@ -194,7 +194,7 @@ typedef struct cg_piece {
     LLVMValueRef growth;  /* in a binade: of their bits, from one vector to the CG_CHAINS-th after it */
     LLVMValueRef distance; /* iterations from one of two places to the other; NULL: there is one only */
     LLVMValueRef other_iv; /* of the other place */
-    LLVMBasicBlockRef early; /* a block before, where its scalars had better be; NULL: none */
+    LLVMBasicBlockRef early; /* an earlier block in which its scalars should be computed; NULL: none */
     cg_edge *edge;        /* keeps stores instead of emitting them; NULL: they are emitted */
     cg_transpose block;
     LLVMValueRef ahead;   /* address that is read beside the copy that stores ahead_at bytes after the first one */
@@ -405,7 +405,7 @@ void opjit_cg_for(cg_func *f, ir_ref statement); /* loop.c */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
 /* table.c: what the innermost loop's table holds for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
-/* transpose.c: the bodies of the loop over rows and, where f->turn is on, of the one inside it. */
+/* transpose.c: the bodies of the loop over rows and, inside a transposed block, of the loop in it. */
 void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);
 /* Concatenates vectors, a power of two of them; overwrites v. */
@@ -435,13 +435,13 @@ void opjit_cg_hold_store(cg_func *f, ir_ref body);
 void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: it makes phis */
 void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */
 LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref acc);
-/* At quick what another block reads goes to the stack where it is computed, and each place between stores to a tensor
- * where that happens takes as long as a few of those, however much is stored there.  So what the loops of a row count
- * with is computed at the end of the row's first block, the piece's early one.  begin: goes there where that is
- * allowed; end: comes back. */
+/* At quick, a value that another block reads is stored to the stack where it is computed, and each place among stores
+ * to a tensor where that happens takes as long as a few of these stores, however much is stored there.  So what the
+ * loops of a row count with is computed at the end of the row's first block, the piece's early one.  begin: continues
+ * there, if that is allowed; end: returns. */
 LLVMBasicBlockRef opjit_cg_early_begin(cg_func *f, bool allowed);
 void opjit_cg_early_end(cg_func *f, LLVMBasicBlockRef here);
-/* Makes this block the piece's early one, and goes on in the next one. */
+/* Makes this block the piece's early one, and continues in a new one. */
 void opjit_cg_early_here(cg_func *f);
 /* Whether it is computed from indices only, once per row. */
 bool opjit_cg_is_early(const cg_func *f, ir_ref node);
@@ -468,7 +468,7 @@ void opjit_cg_next_block(cg_func *f);
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
-/* function.c: survey and plan of the stage of f->ir, in memory of the arena; emission's state is at its begin. */
+/* function.c: survey and plan of the stage of f->ir, in the arena; the state of emission is the initial one. */
 opjit_status opjit_cg_prepare(cg_func *f);
 opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
 /* single_stage.c: the function that stages are taken from; and a stage as a function of its own, valid until the next

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* two_streams.c - a long loop that does hardly more than store, beyond the first cache, goes on at two places: a few
- * vectors where it begins, as many from its middle on, and so on.  So do rows of one value but for one element,
- * from the stage's first row and from the middle one on.  Lines that are not in the first cache take their time to
- * come, and more of them are on their way at two places.  It costs nothing to compile, unlike instructions that
- * fetch, which fast selection doesn't know.  So it is on Zen; on Emerald
- * Rapids two places gain nothing. */
+/* two_streams.c - a long loop that does little more than store, beyond the first cache, stores at two places in turn: a
+ * few vectors at its start, as many from its middle on, and so on.  So do rows of one value except for one element,
+ * from the stage's first row and from its middle row on.  Lines that are not in the first cache take time to arrive,
+ * and with two places more of them are on their way.  This takes no time to compile, unlike prefetch instructions,
+ * which fast selection doesn't know.  Used where traits.c says so: on Zen; on Emerald Rapids it gains nothing. */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
