@@ -14,33 +14,9 @@
 #include "codegen/codegen.h"
 #include "codegen/stores/names.h"
 #include "ir/core/internal.h"
+#include "tests/support/golden.h"
 
-#define RULER "; ---\n"
 enum { LEAST_FILES = 20 };
-
-static char *read_text(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s can't be opened", path);
-    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
-    const long size = ftell(file);
-    ck_assert_int_ge(size, 0);
-    rewind(file);
-    char *text = malloc((size_t)size + 1);
-    ck_assert_ptr_nonnull(text);
-    ck_assert_uint_eq(fread(text, 1, (size_t)size, file), (size_t)size);
-    text[size] = '\0';
-    fclose(file);
-    return text;
-}
-
-static void write_text(const char *path, const char *input, size_t input_size, const char *output)
-{
-    FILE *file = fopen(path, "wb");
-    ck_assert_msg(file != NULL, "%s can't be written", path);
-    fprintf(file, "%.*s" RULER "%s", (int)input_size, input, output);
-    ck_assert_int_eq(fclose(file), 0);
-}
 
 static void plan(const char *path, const char *text, size_t size, rt_bytes *out)
 {
@@ -76,16 +52,11 @@ static void plan(const char *path, const char *text, size_t size, rt_bytes *out)
 
 static void check_file(const char *path)
 {
-    char *text = read_text(path);
+    char *text = golden_read(path);
     rt_bytes output;
-    const char *ruler = strstr(text, RULER);
-    const size_t input_size = ruler != NULL ? (size_t)(ruler - text) : strlen(text);
-    plan(path, text, input_size, &output);
-    if (getenv("OPJIT_UPDATE_GOLDEN") != NULL)
-        write_text(path, text, input_size, (const char *)output.data);
-    else
-        ck_assert_msg(ruler != NULL && strcmp(ruler + strlen(RULER), (const char *)output.data) == 0,
-                      "%s: the plan is\n%s", path, (const char *)output.data);
+
+    plan(path, text, golden_input_size(text), &output);
+    golden_check(path, text, (const char *)output.data, "the plan is");
     opjit_rt_bytes_free(&output);
     free(text);
 }
@@ -118,10 +89,10 @@ START_TEST(every_strategy)
     find_files(&files);
     snprintf(name, sizeof name, ": %s", opjit_cg_strategy_name((uint32_t)_i));
     for (size_t i = 0; i < files.gl_pathc && !found; i++) {
-        char *text = read_text(files.gl_pathv[i]);
-        const char *ruler = strstr(text, RULER);
-        for (const char *at = ruler; at != NULL && !found; at = strstr(at + 1, name))
-            found = at != ruler && strchr(",\n", at[strlen(name)]) != NULL;
+        char *text = golden_read(files.gl_pathv[i]);
+        const char *output = golden_output(text);
+        for (const char *at = output != NULL ? strstr(output, name) : NULL; at != NULL && !found; at = strstr(at + 1, name))
+            found = strchr(",\n", at[strlen(name)]) != NULL;
         free(text);
     }
     globfree(&files);

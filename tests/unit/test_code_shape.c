@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/golden.h"
+
 enum { MOST_LINES = 500, MOST_FUNCTION = 60, MOST_CIRCLE = 3, MAX_FILES = 96, MAX_NAMES = 2048 };
 
 static const char *const layers[] = { "codegen", "frontend", "ir", "runtime" };
@@ -59,21 +61,6 @@ static const char *root(void)
     return data != NULL ? data : "tests";
 }
 
-static char *read_text(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s can't be opened", path);
-    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
-    const long size = ftell(file);
-    rewind(file);
-    char *text = malloc((size_t)size + 1);
-    ck_assert_ptr_nonnull(text);
-    ck_assert_uint_eq(fread(text, 1, (size_t)size, file), (size_t)size);
-    text[size] = '\0';
-    fclose(file);
-    return text;
-}
-
 /* Lines stay as they are. */
 static void blank_comments(char *text)
 {
@@ -118,7 +105,7 @@ static uint32_t read_folder(const char *folder, source *out)
             snprintf(s->path, sizeof s->path, "%s/%s", folder, name);
             snprintf(s->stem, sizeof s->stem, "%.*s", (int)(strlen(name) - 2), name);
             s->header = header != 0;
-            s->text = read_text(files.gl_pathv[i]);
+            s->text = golden_read(files.gl_pathv[i]);
             blank_comments(s->text);
         }
         globfree(&files);

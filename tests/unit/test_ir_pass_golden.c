@@ -10,32 +10,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
-
-#define RULER "; ---\n"
-
-static char *read_text(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s can't be opened", path);
-    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
-    const long size = ftell(file);
-    ck_assert_int_ge(size, 0);
-    rewind(file);
-    char *text = malloc((size_t)size + 1);
-    ck_assert_ptr_nonnull(text);
-    ck_assert_uint_eq(fread(text, 1, (size_t)size, file), (size_t)size);
-    text[size] = '\0';
-    fclose(file);
-    return text;
-}
-
-static void write_text(const char *path, const char *input, size_t input_size, const char *output)
-{
-    FILE *file = fopen(path, "wb");
-    ck_assert_msg(file != NULL, "%s can't be written", path);
-    fprintf(file, "%.*s" RULER "%s", (int)input_size, input, output);
-    ck_assert_int_eq(fclose(file), 0);
-}
+#include "tests/support/golden.h"
 
 static void parse_target(const char *text, rt_target *target)
 {
@@ -69,16 +44,12 @@ static void run_pass(const char *path, const ir_pass *pass, const char *text, si
 
 static void check_file(const char *path, const ir_pass *pass, uint32_t *steps)
 {
-    char *text = read_text(path);
+    char *text = golden_read(path), what[64];
     rt_bytes output;
-    const char *ruler = strstr(text, RULER);
-    const size_t input_size = ruler != NULL ? (size_t)(ruler - text) : strlen(text);
-    run_pass(path, pass, text, input_size, steps, &output);
-    if (getenv("OPJIT_UPDATE_GOLDEN") != NULL)
-        write_text(path, text, input_size, (const char *)output.data);
-    else
-        ck_assert_msg(ruler != NULL && strcmp(ruler + strlen(RULER), (const char *)output.data) == 0,
-                      "%s: pass %s leaves\n%s", path, pass->name, (const char *)output.data);
+
+    run_pass(path, pass, text, golden_input_size(text), steps, &output);
+    snprintf(what, sizeof what, "pass %s leaves", pass->name);
+    golden_check(path, text, (const char *)output.data, what);
     opjit_rt_bytes_free(&output);
     free(text);
 }
