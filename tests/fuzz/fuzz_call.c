@@ -190,7 +190,7 @@ static bool is_ours(const memory *m, const opjit_kernel_info *info, const opjit_
             (at > CONSTANT_BYTES || info->buffers[i].bytes > CONSTANT_BYTES - at))
             return false;
     }
-    return call->workspace.data == NULL || in_arena(m, call->workspace.data, 0) ||
+    return call->workspace.data == NULL || in_arena(m, call->workspace.data, info->workspace_bytes) ||
            (uintptr_t)call->workspace.data - (uintptr_t)constant < CONSTANT_BYTES;
 }
 

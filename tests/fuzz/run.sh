@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [SECONDS [TARGET...]] - fuzzes with libFuzzer, two targets at a time, so many seconds each (default 60; 86400 is a
-# day): all targets, or those named.  Builds what it needs in build/fuzz; needs clang-22 and its compiler-rt.
+# day): all targets, or those named.  With `fixed` instead of SECONDS each target runs its own number of inputs from a
+# fixed seed, the same ones each time: what CI runs.  Builds what it needs in build/fuzz; needs clang-22 and its compiler-rt.
 # New inputs go to build/fuzz/found/<entry>, an input that breaks something to build/fuzz/broken-<entry>-*: mend it, and
 # keep the input in corpus/<entry>.
 set -eu
@@ -21,10 +22,29 @@ export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=pri
 export OPJIT_FUZZ_MS=10000
 sh "$here/seeds.sh" "$root/build/fuzz/seeds"
 
+# How many inputs of a fixed run: at most about 40 seconds of one core each.
+fixed_runs() # ENTRY
+{
+    case $1 in
+    call | operator) echo 15000 ;;
+    build | graph) echo 25000 ;;
+    descriptor) echo 60000 ;;
+    custom | json_model) echo 150000 ;;
+    disk | npy) echo 2000000 ;;
+    *) echo 400000 ;;
+    esac
+}
+
 fuzz_one() # ENTRY
 {
+    if [ "$seconds" = fixed ]; then
+        bound="-seed=1 -runs=$(fixed_runs "$1")"
+        rm -rf "build/fuzz/found/$1"
+    else
+        bound="-max_total_time=$seconds"
+    fi
     mkdir -p "build/fuzz/found/$1" "build/fuzz/seeds/$1" "$here/corpus/$1"
-    if "build/fuzz/tests/fuzz_$1" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -max_len=16384 -print_final_stats=1 \
+    if "build/fuzz/tests/fuzz_$1" $bound -timeout=30 -rss_limit_mb=3000 -max_len=16384 -print_final_stats=1 \
         -artifact_prefix="build/fuzz/broken-$1-" "build/fuzz/found/$1" "$here/corpus/$1" "build/fuzz/seeds/$1" \
         >"build/fuzz/$1.log" 2>&1
     then
