@@ -170,6 +170,8 @@ static void draw_computed(test_random *r, const computed_row *row, built_case *c
 {
     computed_case_random(r, row, &c->computed);
     pack(&c->computed.output);
+    for (uint32_t i = 0; i < OPERATOR_OUTPUTS - 1; i++)
+        pack(&c->computed.more[i]);
     take_tensors(c, &c->computed.op);
 }
 

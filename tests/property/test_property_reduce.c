@@ -141,10 +141,11 @@ static void draw_case(test_random *r, DML_OPERATOR_TYPE type, uint32_t columns, 
 }
 
 /* --- one case ----------------------------------------------------------------------------------------------------- */
-static void reference(const void *user, const void *const *inputs, void *output)
+static void reference(const void *user, const void *const *inputs, void *const *outputs)
 {
     const reduce_case *c = user;
     const void *input = inputs[0];
+    void *output = outputs[0];
     if (c->op.Type == DML_OPERATOR_REDUCE)
         ref_reduce(&c->desc.reduce, input, output);
     else if (c->op.Type == DML_OPERATOR_ARGMIN || c->op.Type == DML_OPERATOR_ARGMAX)
@@ -158,7 +159,7 @@ static operator_case case_of(const reduce_case *c)
 {
     return (operator_case){ .op = &c->op,
                             .inputs = { &c->input },
-                            .output = &c->output,
+                            .outputs = { &c->output },
                             .low = -9,
                             .high = 12,
                             .reference = reference,

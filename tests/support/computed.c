@@ -1,81 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* computed.c - the rows: how each operator's descriptor is drawn.  What is drawn by chance is, in the plain case, the
- * most there can be. */
-#include "tests/support/computed.h"
-
-#include <string.h>
-
-/* --- draws -------------------------------------------------------------------------------------------------------- */
-
-static bool chance(computed_draw *d, unsigned percent)
-{
-    return d->r == NULL || test_random_chance(d->r, percent);
-}
-
-static uint32_t below(computed_draw *d, uint32_t bound)
-{
-    return d->r == NULL ? bound - 1 : (uint32_t)test_random_below(d->r, bound);
-}
-
-static void lay_out(computed_draw *d, test_tensor *t, bool is_output)
-{
-    if (d->r == NULL)
-        test_tensor_measure(t);
-    else
-        test_tensor_random_layout(d->r, t, is_output);
-}
-
-/* Input 0 and the output: of one shape. */
-static void draw_tensors(computed_draw *d, uint64_t most, bool rows)
-{
-    test_tensor *in = &d->c->inputs[0], *out = &d->c->output;
-    d->c->present[0] = true;
-    test_tensor_link(in, d->type, d->rank);
-    test_tensor_link(out, d->type, d->rank);
-    for (uint32_t i = 0; i < d->rank && d->r == NULL; i++)
-        in->sizes[i] = 2 + i % 4;
-    if (d->r != NULL)
-        test_tensor_random_sizes(d->r, in, most);
-    if (d->r != NULL && rows) { /* around the length of a round, or of several */
-        for (uint32_t i = 0; i + 1 < d->rank; i++)
-            in->sizes[i] = 1 + below(d, d->rank > 4 ? 2 : 3);
-        in->sizes[d->rank - 1] = 1 + below(d, chance(d, 70) ? 40 : 300);
-    }
-    memcpy(out->sizes, in->sizes, sizeof out->sizes);
-    lay_out(d, in, false);
-    lay_out(d, out, true);
-}
-
-/* An input some of whose sizes are 1 where input 0's are not; NULL: it is absent. */
-static const DML_TENSOR_DESC *draw_factor(computed_draw *d, uint32_t i)
-{
-    test_tensor *t = &d->c->inputs[i];
-    d->c->present[i] = chance(d, 60);
-    if (!d->c->present[i])
-        return NULL;
-    test_tensor_link(t, d->type, d->rank);
-    for (uint32_t k = 0; k < d->rank; k++)
-        t->sizes[k] = (d->r == NULL ? k == 0 : chance(d, 50)) ? 1 : d->c->inputs[0].sizes[k];
-    lay_out(d, t, false);
-    return &t->desc;
-}
-
-/* Some axes, at least one, the last first; how many. */
-static uint32_t draw_axes(computed_draw *d)
-{
-    uint32_t count = 0;
-    for (uint32_t k = d->rank; k-- > 0;)
-        if (d->r == NULL ? k > 0 || d->rank == 1 : chance(d, 50) || (k == 0 && count == 0))
-            d->c->axes[count++] = k;
-    return count;
-}
-
-/* RELU or none, which is all that references know. */
-static const DML_OPERATOR_DESC *draw_activation(computed_draw *d)
-{
-    d->c->relu = (DML_OPERATOR_DESC){ DML_OPERATOR_ACTIVATION_RELU, &d->c->relu_desc };
-    return chance(d, 30) ? &d->c->relu : NULL;
-}
+/* computed.c - the rows: how each operator's descriptor is drawn, of the pieces of computed_draw.h. */
+#include "tests/support/computed_draw.h"
 
 /* --- running sums and products ------------------------------------------------------------------------------------ */
 
@@ -88,10 +13,10 @@ static void draw_running(computed_draw *d)
                                                                    (DML_AXIS_DIRECTION)below(d, 2), chance(d, 50) };
 }
 
-static void running(const void *user, const void *const *inputs, void *out)
+static void running(const void *user, const void *const *inputs, void *const *outputs)
 {
     const computed_case *c = user;
-    ref_cumulative(&c->desc.running, c->op.Type == DML_OPERATOR_CUMULATIVE_PRODUCT, inputs[0], out);
+    ref_cumulative(&c->desc.running, c->op.Type == DML_OPERATOR_CUMULATIVE_PRODUCT, inputs[0], outputs[0]);
 }
 
 /* --- normalizations ----------------------------------------------------------------------------------------------- */
@@ -120,10 +45,10 @@ static void draw_mvn(computed_draw *d)
     };
 }
 
-static void mvn(const void *user, const void *const *inputs, void *out)
+static void mvn(const void *user, const void *const *inputs, void *const *outputs)
 {
     const computed_case *c = user;
-    ref_mean_variance_normalization1(&c->over_axes, inputs[0], inputs[1], inputs[2], out);
+    ref_mean_variance_normalization1(&c->over_axes, inputs[0], inputs[1], inputs[2], outputs[0]);
 }
 
 static void draw_mvn2(computed_draw *d)
@@ -142,10 +67,10 @@ static void draw_mvn2(computed_draw *d)
                                                                         same->FusedActivation };
 }
 
-static void mvn2(const void *user, const void *const *inputs, void *out)
+static void mvn2(const void *user, const void *const *inputs, void *const *outputs)
 {
     const computed_case *c = user;
-    ref_mean_variance_normalization2(&c->desc.mvn2, inputs[0], inputs[1], inputs[2], out);
+    ref_mean_variance_normalization2(&c->desc.mvn2, inputs[0], inputs[1], inputs[2], outputs[0]);
 }
 
 static void draw_lp(computed_draw *d)
@@ -155,10 +80,10 @@ static void draw_lp(computed_draw *d)
                                                           chance(d, 50) ? 0x1p-10f : 0, 1 + below(d, 2) };
 }
 
-static void lp(const void *user, const void *const *inputs, void *out)
+static void lp(const void *user, const void *const *inputs, void *const *outputs)
 {
     const computed_case *c = user;
-    ref_lp_normalization(&c->desc.lp, inputs[0], out);
+    ref_lp_normalization(&c->desc.lp, inputs[0], outputs[0]);
 }
 
 /* --- products of matrices ----------------------------------------------------------------------------------------- */
@@ -206,10 +131,10 @@ static void draw_gemm(computed_draw *d)
                                                 draw_activation(d) };
 }
 
-static void gemm(const void *user, const void *const *inputs, void *out)
+static void gemm(const void *user, const void *const *inputs, void *const *outputs)
 {
     const computed_case *c = user;
-    ref_gemm(&c->desc.gemm, inputs, out);
+    ref_gemm(&c->desc.gemm, inputs, outputs[0]);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -247,6 +172,8 @@ static char class_of(DML_TENSOR_DATA_TYPE type)
     case DML_TENSOR_DATA_TYPE_INT64:
     case DML_TENSOR_DATA_TYPE_UINT32:
     case DML_TENSOR_DATA_TYPE_INT32: return 'L';
+    case DML_TENSOR_DATA_TYPE_UINT8:
+    case DML_TENSOR_DATA_TYPE_INT8: return 'B';
     default: return 'S';
     }
 }
@@ -295,12 +222,14 @@ void computed_case_plain(const computed_row *row, uint32_t rank, DML_TENSOR_DATA
 operator_case computed_case_of(const computed_row *row, const computed_case *c)
 {
     operator_case of = { .op = &c->op,
-                         .output = &c->output,
+                         .outputs = { &c->output },
                          .low = -5,
                          .high = 7, /* products vanish or overflow slowly */
                          .reference = row->reference,
                          .user = c };
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
         of.inputs[i] = c->present[i] ? &c->inputs[i] : NULL;
+    for (uint32_t i = 1; i < OPERATOR_OUTPUTS; i++)
+        of.outputs[i] = c->more_present[i - 1] ? &c->more[i - 1] : NULL;
     return of;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* computed.h - operators that compute one output of all elements along axes or in windows of their inputs, a row each:
- * what the documents allow, a draw of its fields, its reference.  The row is all that tests know of an operator:
+/* computed.h - operators that compute their outputs of many elements, along axes or in windows of their inputs, a row
+ * each: what the documents allow, a draw of its fields, its reference.  The row is all that tests know of an operator:
  * property.computed and its forms for other machines, fe.computed and property.aot go over all of them. */
 #ifndef OPJIT_TESTS_SUPPORT_COMPUTED_H
 #define OPJIT_TESTS_SUPPORT_COMPUTED_H
@@ -23,11 +23,12 @@ typedef struct computed_case {
     DML_OPERATOR_DESC relu;
     DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;
     test_tensor inputs[OPERATOR_INPUTS], output;
-    bool present[OPERATOR_INPUTS];
+    test_tensor more[OPERATOR_OUTPUTS - 1]; /* outputs behind the first */
+    bool present[OPERATOR_INPUTS], more_present[OPERATOR_OUTPUTS - 1];
     uint32_t axes[8];
 } computed_case;
 
-/* What a draw works with: the output's type and rank; r is NULL for the plain case. */
+/* What a draw works with: type and rank of the output, or of what the row says; r is NULL for the plain case. */
 typedef struct computed_draw {
     test_random *r;
     computed_case *c;
@@ -35,8 +36,8 @@ typedef struct computed_draw {
     uint32_t rank;
 } computed_draw;
 
-/* From this feature level on, which of these ranks and types: F of 16 and 32 bits, L integers of 64 and 32, D FLOAT64.
- * COMPUTED_NONE: without a feature level. */
+/* From this feature level on, which of these ranks and types: F of 16 and 32 bits, D FLOAT64; integers: L of 64 and 32 bits,
+ * S of 16, B of 8.  COMPUTED_NONE: without a feature level. */
 typedef struct computed_support {
     uint32_t level, rank_min, rank_max;
     const char *types;
@@ -47,9 +48,9 @@ typedef struct computed_row {
     DML_OPERATOR_TYPE type;
     const char *name;
     computed_support support[4];    /* by the documents, ascending; COMPUTED_NONE is the last one */
-    void (*draw)(computed_draw *d); /* inputs, output, fields */
+    void (*draw)(computed_draw *d); /* inputs, outputs, fields */
     /* What an operator_case's reference is; user is the computed_case. */
-    void (*reference)(const void *user, const void *const *inputs, void *out);
+    void (*reference)(const void *user, const void *const *inputs, void *const *outputs);
 } computed_row;
 
 extern const computed_row computed_rows[];

@@ -29,9 +29,9 @@ static void fill(test_random *r, const operator_case *c, const test_tensor *t, v
 }
 
 /* NaNs from arithmetic may have any sign and payload: where both are NaN, takes the reference's. */
-static void forgive_nans(const operator_case *c, const test_buffer *out)
+static void forgive_nans(const test_tensor *output, const test_buffer *out)
 {
-    const ref_tensor t = ref_tensor_of(&c->output->desc);
+    const ref_tensor t = ref_tensor_of(&output->desc);
     uint32_t at[8];
     for (uint64_t e = 0; ref_dtype_is_float(t.dtype) && e < ref_tensor_elements(&t); e++) {
         ref_tensor_coordinates(&t, e, at);
@@ -42,18 +42,20 @@ static void forgive_nans(const operator_case *c, const test_buffer *out)
 }
 
 opjit_status operator_case_run(opjit_context *context, const operator_case *c, const test_mode *mode, test_random *r,
-                               const test_buffer *inputs, const test_buffer *out, opjit_error *error)
+                               const test_buffer *inputs, const test_buffer *outputs, opjit_error *error)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
     opjit_call call = OPJIT_CALL_INIT;
     opjit_operator *op = NULL;
     opjit_kernel *kernel = NULL;
     test_executor executor;
-    opjit_binding bindings[OPERATOR_INPUTS + 1];
+    opjit_binding bindings[OPERATOR_INPUTS + OPERATOR_OUTPUTS];
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
         if (c->inputs[i] != NULL)
             bindings[call.binding_count++] = (opjit_binding){ inputs[i].data, inputs[i].bytes };
-    bindings[call.binding_count++] = (opjit_binding){ out->data, out->bytes };
+    for (uint32_t i = 0; i < OPERATOR_OUTPUTS; i++)
+        if (c->outputs[i] != NULL)
+            bindings[call.binding_count++] = (opjit_binding){ outputs[i].data, outputs[i].bytes };
     call.bindings = bindings;
     options.flags = mode->flags;
     options.level = mode->level;
@@ -73,26 +75,34 @@ opjit_status operator_case_run(opjit_context *context, const operator_case *c, c
 static void compare(const operator_case *c, const test_mode *mode, test_buffer *in, test_buffer *out, uint64_t n)
 {
     const void *inputs[OPERATOR_INPUTS] = { NULL };
+    void *outputs[OPERATOR_OUTPUTS] = { NULL };
     int64_t at = 0;
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
         if (c->inputs[i] != NULL)
             inputs[i] = in[i].data;
-    c->reference(c->user, inputs, out->expected);
-    forgive_nans(c, out);
+    for (uint32_t i = 0; i < OPERATOR_OUTPUTS; i++)
+        if (c->outputs[i] != NULL)
+            outputs[i] = out[i].expected;
+    c->reference(c->user, inputs, outputs);
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
         ck_assert_msg(c->inputs[i] == NULL || test_buffer_compare(&in[i], &at),
                       "case %" PRIu64 ", %s: input %u changed", n, mode->name, i);
-    ck_assert_msg(test_buffer_compare(out, &at), "case %" PRIu64 ", %s: operator %d, type %d, byte %" PRId64, n,
-                  mode->name, (int)c->op->Type, (int)c->inputs[0]->buffer.DataType, at);
+    for (uint32_t i = 0; i < OPERATOR_OUTPUTS; i++) {
+        if (c->outputs[i] == NULL)
+            continue;
+        forgive_nans(c->outputs[i], &out[i]);
+        ck_assert_msg(test_buffer_compare(&out[i], &at),
+                      "case %" PRIu64 ", %s: operator %d, output %u, type %d, byte %" PRId64, n, mode->name,
+                      (int)c->op->Type, i, (int)c->outputs[i]->buffer.DataType, at);
+    }
 }
 
-void operator_case_check(opjit_context *context, const operator_case *c, test_random *r, bool codegen, uint64_t n)
+/* Memory for all tensors that are there; inputs are filled. */
+static void make_buffers(const operator_case *c, test_random *r, test_buffer *in, test_buffer *out)
 {
-    size_t count = codegen ? OPERATOR_MODES : 1;
-    const test_mode *list = test_modes(operator_modes, count, &count), *mode = &list[test_random_below(r, count)];
-    test_buffer in[OPERATOR_INPUTS] = { 0 }, out;
-    opjit_error error = { 0 };
-    ck_assert(test_buffer_create(&out, r, c->output->bytes, c->output->alignment));
+    for (uint32_t i = 0; i < OPERATOR_OUTPUTS; i++)
+        if (c->outputs[i] != NULL)
+            ck_assert(test_buffer_create(&out[i], r, c->outputs[i]->bytes, c->outputs[i]->alignment));
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++) {
         if (c->inputs[i] == NULL)
             continue;
@@ -100,13 +110,27 @@ void operator_case_check(opjit_context *context, const operator_case *c, test_ra
         fill(r, c, c->inputs[i], in[i].data);
         test_buffer_expect_unchanged(&in[i]);
     }
-    const opjit_status status = operator_case_run(context, c, mode, r, in, &out, &error);
-    if ((status != OPJIT_LIMIT || !c->output->interleaved) && !test_excused(mode, status))
+}
+
+void operator_case_check(opjit_context *context, const operator_case *c, test_random *r, bool codegen, uint64_t n)
+{
+    size_t count = codegen ? OPERATOR_MODES : 1;
+    const test_mode *list = test_modes(operator_modes, count, &count), *mode = &list[test_random_below(r, count)];
+    test_buffer in[OPERATOR_INPUTS] = { 0 }, out[OPERATOR_OUTPUTS] = { 0 };
+    opjit_error error = { 0 };
+    bool interleaved = false;
+    for (uint32_t i = 0; i < OPERATOR_OUTPUTS; i++)
+        interleaved = interleaved || (c->outputs[i] != NULL && c->outputs[i]->interleaved);
+    make_buffers(c, r, in, out);
+    const opjit_status status = operator_case_run(context, c, mode, r, in, out, &error);
+    if ((status != OPJIT_LIMIT || !interleaved) && !test_excused(mode, status))
         ck_assert_msg(status == OPJIT_OK, "case %" PRIu64 ", %s: %s", n, mode->name, error.message);
     if (status == OPJIT_OK)
-        compare(c, mode, in, &out, n);
+        compare(c, mode, in, out, n);
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
         if (c->inputs[i] != NULL)
             test_buffer_destroy(&in[i]);
-    test_buffer_destroy(&out);
+    for (uint32_t i = 0; i < OPERATOR_OUTPUTS; i++)
+        if (c->outputs[i] != NULL)
+            test_buffer_destroy(&out[i]);
 }

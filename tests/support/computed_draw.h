@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* computed_draw.h - what draws of computed.c's rows are made of.  What is drawn by chance is, in the plain case, the
+ * most there can be. */
+#ifndef OPJIT_TESTS_SUPPORT_COMPUTED_DRAW_H
+#define OPJIT_TESTS_SUPPORT_COMPUTED_DRAW_H
+
+#include <string.h>
+
+#include "tests/support/computed.h"
+
+static inline bool chance(computed_draw *d, unsigned percent)
+{
+    return d->r == NULL || test_random_chance(d->r, percent);
+}
+
+static inline uint32_t below(computed_draw *d, uint32_t bound)
+{
+    return d->r == NULL ? bound - 1 : (uint32_t)test_random_below(d->r, bound);
+}
+
+static inline void lay_out(computed_draw *d, test_tensor *t, bool is_output)
+{
+    if (d->r == NULL)
+        test_tensor_measure(t);
+    else
+        test_tensor_random_layout(d->r, t, is_output);
+}
+
+/* Input 0 and the output: of one shape. */
+static inline void draw_tensors(computed_draw *d, uint64_t most, bool rows)
+{
+    test_tensor *in = &d->c->inputs[0], *out = &d->c->output;
+    d->c->present[0] = true;
+    test_tensor_link(in, d->type, d->rank);
+    test_tensor_link(out, d->type, d->rank);
+    for (uint32_t i = 0; i < d->rank && d->r == NULL; i++)
+        in->sizes[i] = 2 + i % 4;
+    if (d->r != NULL)
+        test_tensor_random_sizes(d->r, in, most);
+    if (d->r != NULL && rows) { /* around the length of a round, or of several */
+        for (uint32_t i = 0; i + 1 < d->rank; i++)
+            in->sizes[i] = 1 + below(d, d->rank > 4 ? 2 : 3);
+        in->sizes[d->rank - 1] = 1 + below(d, chance(d, 70) ? 40 : 300);
+    }
+    memcpy(out->sizes, in->sizes, sizeof out->sizes);
+    lay_out(d, in, false);
+    lay_out(d, out, true);
+}
+
+/* An input some of whose sizes are 1 where input 0's are not; NULL: it is absent. */
+static inline const DML_TENSOR_DESC *draw_factor(computed_draw *d, uint32_t i)
+{
+    test_tensor *t = &d->c->inputs[i];
+    d->c->present[i] = chance(d, 60);
+    if (!d->c->present[i])
+        return NULL;
+    test_tensor_link(t, d->type, d->rank);
+    for (uint32_t k = 0; k < d->rank; k++)
+        t->sizes[k] = (d->r == NULL ? k == 0 : chance(d, 50)) ? 1 : d->c->inputs[0].sizes[k];
+    lay_out(d, t, false);
+    return &t->desc;
+}
+
+/* Some axes, at least one, the last first; how many. */
+static inline uint32_t draw_axes(computed_draw *d)
+{
+    uint32_t count = 0;
+    for (uint32_t k = d->rank; k-- > 0;)
+        if (d->r == NULL ? k > 0 || d->rank == 1 : chance(d, 50) || (k == 0 && count == 0))
+            d->c->axes[count++] = k;
+    return count;
+}
+
+/* RELU or none, which is all that references know. */
+static inline const DML_OPERATOR_DESC *draw_activation(computed_draw *d)
+{
+    d->c->relu = (DML_OPERATOR_DESC){ DML_OPERATOR_ACTIVATION_RELU, &d->c->relu_desc };
+    return chance(d, 30) ? &d->c->relu : NULL;
+}
+
+#endif
