@@ -16,7 +16,7 @@ typedef enum fe_overlap { FE_DISJOINT, FE_SHARED, FE_UNDECIDED } fe_overlap;
  * of size 1 are not looked at; the span is below 2^32. */
 fe_overlap opjit_fe_layout_overlap(uint32_t rank, const uint64_t *sizes, const uint64_t *strides);
 
-/* --- operators (operator.c, key.c) ----------------------------------------------------------------------------- */
+/* --- operators (operator.c, fields.c, rules.c, key.c) ------------------------------------------------------------- */
 /* opjit_operator_create for a row that need not be in the table: how tests reach field kinds that no operator has
  * yet. */
 opjit_status opjit_fe_operator_make(rt_core *core, uint32_t feature_level, const op_def *def, const void *desc,
@@ -32,6 +32,12 @@ opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *
                                              opjit_error *error);
 opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, const void *given, uint32_t count,
                                     opjit_error *error);
+/* How many tensors a descriptor has, absent ones counted. */
+opjit_status opjit_fe_count_tensors(const op_def *def, const void *desc, uint32_t *out_inputs, uint32_t *out_outputs,
+                                    opjit_error *error);
+/* Checks the fields of op->desc, of which only the outer struct is a copy so far, and copies what they point to; fills
+ * tensors and names in. */
+opjit_status opjit_fe_take_fields(opjit_operator *op, opjit_error *error);
 /* An operator with a copy of the outer struct at desc, which owns its core; tensors, names and key are the caller's to
  * fill.  NULL: no memory. */
 opjit_operator *opjit_fe_operator_new(rt_core *core, const op_def *def, uint32_t inputs, uint32_t outputs,
@@ -58,7 +64,7 @@ void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out);
 
 struct fe_options;
 
-/* --- graphs (graph.c, read.c, edge.c, key.c) --------------------------------------------------- */
+/* --- graphs (graph.c, read.c, edge.c, key.c) ---------------------------------------------------------------------- */
 /* A graph as the rest of this layer sees it: what reaches an output, in an order that follows from the graph alone
  * (each node after those that it reads) and not from the order in which it was described.  One operator is a graph
  * too. */
@@ -191,7 +197,8 @@ typedef struct fe_options {
 } fe_options;
 
 /* Copies options of any version; what they point to is not looked at. */
-opjit_status opjit_fe_options_copy(const opjit_compile_options *options, opjit_compile_options *out, opjit_error *error);
+opjit_status opjit_fe_options_copy(const opjit_compile_options *options, opjit_compile_options *out,
+                                   opjit_error *error);
 /* Checks *options (may be NULL) for compiling op in context; op NULL: for a graph, whose late fields are left to
  * opjit_fe_graph_read.  *out borrows from all of them. */
 opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_operator *op,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c - checks one DML_TENSOR_DESC completely and resolves it: strides, extent in memory, alignment.  Which ranks
- * and types an operator allows is checked in operator.c. */
+ * and types an operator allows is checked in rules.c. */
 #include <stdio.h>
 #include <string.h>
 

@@ -192,7 +192,7 @@ const op_support *opjit_fe_op_support(const op_def *def, const char *field, uint
 #define FE_TYPES_TEXT 80u
 void opjit_fe_types_text(uint32_t types, char text[static FE_TYPES_TEXT]);
 
-/* --- for rows' validate functions (operator.c) -------------------------------------------------------------------- */
+/* --- for rows' validate functions (rules.c) ----------------------------------------------------------------------- */
 /* Input and output have the same DataType, DimensionCount and Sizes; the message is about the input. */
 opjit_status opjit_fe_same_shape(const opjit_operator *op, uint32_t input, uint32_t output, opjit_error *error);
 /* Parts of that check. */
