@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_table.c - the targets that exist, as tables: levels, features, named CPUs, tunings. */
+/* target_table.c - the targets that exist, as tables: levels, features, named CPUs, tunings; and what a set of features
+ * says of a target. */
 #include "runtime/target/target_table.h"
 
 #include <stdio.h>
@@ -239,4 +240,48 @@ const char *opjit_rt_feature_name(rt_feature feature)
 uint64_t opjit_rt_feature_needs(rt_feature feature)
 {
     return opjit_rt_features[feature].needs;
+}
+
+/* --- what follows from a set of features -------------------------------------------------------------------------- */
+
+rt_arch opjit_rt_target_arch(uint64_t set)
+{
+    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
+        if ((set & BIT(f)) != 0)
+            return opjit_rt_features[f].arch;
+    return RT_ARCH_X86_64;
+}
+
+uint32_t opjit_rt_default_vector_bytes(const rt_target *t)
+{
+    uint32_t bytes = opjit_rt_level(t->arch, t->level)->vector_bytes;
+    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
+        if ((t->features & BIT(f)) != 0 && opjit_rt_features[f].vector_bytes > bytes)
+            bytes = opjit_rt_features[f].vector_bytes;
+    return bytes;
+}
+
+void opjit_rt_target_set_features(rt_target *target, uint64_t set)
+{
+    const rt_level_row *row;
+
+    target->arch = opjit_rt_target_arch(set);
+    target->features = set;
+    target->level = 1;
+    for (uint32_t level = 2; opjit_rt_level(target->arch, level) != NULL; level++) {
+        const uint64_t wanted = opjit_rt_level_features(target->arch, level);
+        if ((set & wanted) == wanted)
+            target->level = level;
+    }
+    row = opjit_rt_level(target->arch, target->level);
+    target->vector_bytes = opjit_rt_default_vector_bytes(target);
+    target->l1 = row->l1;
+    target->l2 = row->l2;
+    target->l3 = row->l3;
+}
+
+bool opjit_rt_target_has_masks(const rt_target *t)
+{
+    return (rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL)) || rt_target_has(t, RT_ARM_SVE) ||
+           rt_target_has(t, RT_RISCV_V);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_table.h - the tables behind target strings: architectures with their levels, features, named CPUs, tunings.
- * For target.c and target_host.c; all others use target.h. */
+ * For the files of this folder; all others use target.h. */
 #ifndef OPJIT_RUNTIME_TARGET_TARGET_TABLE_H
 #define OPJIT_RUNTIME_TARGET_TARGET_TABLE_H
 
@@ -39,6 +39,8 @@ extern const rt_feature_row opjit_rt_features[RT_FEATURE_COUNT];
 const rt_level_row *opjit_rt_level(rt_arch arch, uint32_t level);
 const rt_level_row *opjit_rt_named_level(uint32_t index); /* NULL at the end */
 const rt_cpu_row *opjit_rt_named_cpu(uint32_t index);
+/* The level's width of vectors, or the larger one that a feature promises. */
+uint32_t opjit_rt_default_vector_bytes(const rt_target *t);
 bool opjit_rt_tune_known(rt_arch arch, const char *name, size_t length);
 
 #endif

@@ -1,117 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target.c - target strings: text to target and back.  The tables are in target_table.c; what this machine is, in
- * target_host.c. */
-#include "runtime/target/target_table.h"
+/* target_parse.c - text to target.  The tables are in target_table.c; what this machine is, in target_host.c. */
+#include "runtime/target/target_text.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define BIT(feature) RT_FEATURE_BIT(feature)
-
-rt_arch opjit_rt_target_arch(uint64_t set)
-{
-    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
-        if ((set & BIT(f)) != 0)
-            return opjit_rt_features[f].arch;
-    return RT_ARCH_X86_64;
-}
-
-/* The level's width, or the width that a feature promises. */
-static uint32_t default_vector_bytes(const rt_target *t)
-{
-    uint32_t bytes = opjit_rt_level(t->arch, t->level)->vector_bytes;
-    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
-        if ((t->features & BIT(f)) != 0 && opjit_rt_features[f].vector_bytes > bytes)
-            bytes = opjit_rt_features[f].vector_bytes;
-    return bytes;
-}
-
-void opjit_rt_target_set_features(rt_target *target, uint64_t set)
-{
-    const rt_level_row *row;
-
-    target->arch = opjit_rt_target_arch(set);
-    target->features = set;
-    target->level = 1;
-    for (uint32_t level = 2; opjit_rt_level(target->arch, level) != NULL; level++) {
-        const uint64_t wanted = opjit_rt_level_features(target->arch, level);
-        if ((set & wanted) == wanted)
-            target->level = level;
-    }
-    row = opjit_rt_level(target->arch, target->level);
-    target->vector_bytes = default_vector_bytes(target);
-    target->l1 = row->l1;
-    target->l2 = row->l2;
-    target->l3 = row->l3;
-}
-
-bool opjit_rt_target_has_masks(const rt_target *t)
-{
-    return (rt_target_has(t, RT_X86_AVX512BW) && rt_target_has(t, RT_X86_AVX512VL)) || rt_target_has(t, RT_ARM_SVE) ||
-           rt_target_has(t, RT_RISCV_V);
-}
-
-/* --- text out ---------------------------------------------------------------------------------------------------- */
-
-typedef struct text_writer {
-    char *text;
-    size_t size, used;
-} text_writer;
-
-static void write_part(text_writer *w, const char *before, const char *part)
-{
-    const char *const parts[] = { before, part };
-    for (int i = 0; i < 2; i++) {
-        const size_t length = strlen(parts[i]), room = w->size - 1 - w->used, taken = length < room ? length : room;
-        memcpy(w->text + w->used, parts[i], taken);
-        w->used += taken;
-    }
-    w->text[w->used] = '\0';
-}
-
-static void write_number(text_writer *w, const char *before, uint64_t value)
-{
-    char digits[24];
-    if (snprintf(digits, sizeof digits, "%llu", (unsigned long long)value) > 0)
-        write_part(w, before, digits);
-}
-
-void opjit_rt_target_write_text(rt_target *t)
-{
-    text_writer w = { t->text, sizeof t->text, 0 };
-    const uint64_t of_level = opjit_rt_level_features(t->arch, t->level);
-    const rt_level_row *row = opjit_rt_level(t->arch, t->level);
-
-    write_part(&w, opjit_rt_target_family(t->arch), ":");
-    write_part(&w, "", row->name);
-    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
-        if ((t->features & ~of_level & BIT(f)) != 0)
-            write_part(&w, "+", opjit_rt_features[f].name);
-    if (strcmp(t->tune, "generic") != 0)
-        write_part(&w, ",tune=", t->tune);
-    if (t->vector_bytes != default_vector_bytes(t))
-        write_number(&w, ",vec=", t->vector_bytes);
-    if (t->l1 != row->l1)
-        write_number(&w, ",l1=", t->l1);
-    if (t->l2 != row->l2)
-        write_number(&w, ",l2=", t->l2);
-    if (t->l3 != row->l3)
-        write_number(&w, ",l3=", t->l3);
-}
-
-void opjit_rt_target_features_text(const rt_target *t, char *text, size_t size)
-{
-    text_writer w = { text, size, 0 };
-
-    if (size == 0)
-        return;
-    text[0] = '\0';
-    for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
-        if ((t->features & BIT(f)) != 0 && !opjit_rt_features[f].ours)
-            write_part(&w, w.used == 0 ? "+" : ",+", opjit_rt_features[f].name);
-}
-
-/* --- text in ----------------------------------------------------------------------------------------------------- */
 
 typedef struct span {
     const char *at;
@@ -154,15 +48,15 @@ static uint64_t close_features(uint64_t set)
 static opjit_status refuse_name(const char *family, span name, opjit_error *error)
 {
     char known[160] = "";
-    text_writer w = { known, sizeof known, 0 };
+    rt_text_writer w = { known, sizeof known, 0 };
     const bool is_cpu = strcmp(family, "cpu") == 0;
     const rt_level_row *level;
 
     if (is_cpu)
-        write_part(&w, "", "host, x86-64");
+        opjit_rt_write_part(&w, "", "host, x86-64");
     for (uint32_t i = 0; (level = opjit_rt_named_level(i)) != NULL; i++)
         if (strcmp(opjit_rt_target_family(level->arch), family) == 0)
-            write_part(&w, w.used == 0 ? "" : ", ", level->name);
+            opjit_rt_write_part(&w, w.used == 0 ? "" : ", ", level->name);
     return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target %s:%.*s is unknown; known: %s%s", family,
                               SPAN(name), known, is_cpu ? " and CPUs such as znver3" : "");
 }
@@ -307,13 +201,13 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
     };
 
     char allowed[16];
-    text_writer w = { allowed, sizeof allowed, 0 };
+    rt_text_writer w = { allowed, sizeof allowed, 0 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char digits[8];
         if (rows[i].arch != out->arch)
             continue;
         snprintf(digits, sizeof digits, "%u", (unsigned)rows[i].bytes);
-        write_part(&w, w.used == 0 ? "" : ", ", digits);
+        opjit_rt_write_part(&w, w.used == 0 ? "" : ", ", digits);
         if (!span_is(value, digits))
             continue;
         for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
