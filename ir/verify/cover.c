@@ -10,7 +10,7 @@
  * What remains at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
  * only be disjoint: then closing a loop takes a hull, if a coordinate tells its iterations apart, or if each iteration
  * begins at or after the previous one's end. */
-#include "ir/verify/verify.h"
+#include "ir/verify/verifier.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr.c - the rules of single expressions: V1, and what an expression may read at its place (V2, V4, V5, V10, V11).
  * Which statement it belongs to is verify.c's business. */
-#include "ir/verify/verify.h"
+#include "ir/verify/verifier.h"
 
 #include <string.h>
 

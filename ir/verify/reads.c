@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reads.c - V7 for loads: what a stage reads of memory that it writes was stored by the same iteration. */
-#include "ir/verify/verify.h"
+#include "ir/verify/verifier.h"
 
 typedef struct stage_reads {
     verifier *v;

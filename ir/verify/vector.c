@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector.c - V12 and V13: what a loop's attributes claim about its iterations. */
-#include "ir/verify/verify.h"
+#include "ir/verify/verifier.h"
 
 #define FAIL(rule, node, ...) return opjit_ir_verify_fail(v, rule, node, __VA_ARGS__)
 

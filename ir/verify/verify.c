@@ -23,44 +23,9 @@
  *   V19 teams, distributed loops and syncs stand in scheduled stages for GPUs only, where threads may meet
  * What expressions have to keep is in expr.c, V6 and V7 are in cover.c and reads.c, V8 in bounds.c,
  * V12 and V13 in vector.c. */
-#include "ir/verify/verify.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "ir/verify/verifier.h"
 
 enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
-
-/* Rules that are proven by structure and intervals: code that fails them may still be right. */
-static bool is_proof(uint32_t rule)
-{
-    return (rule >= 6 && rule <= 8) || rule == 12 || rule == 15;
-}
-
-opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node, const char *format, ...)
-{
-    char message[160], name[48] = "";
-    ir_numbers numbers;
-    va_list args;
-    va_start(args, format);
-    if (vsnprintf(message, sizeof(message), format, args) < 0)
-        message[0] = '\0';
-    va_end(args);
-    if (node && node < v->original->node_count && opjit_ir_numbers_init(v->original, &numbers)) {
-        opjit_ir_numbers_text(v->original, &numbers, node, name, sizeof(name));
-        opjit_ir_numbers_free(&numbers);
-    }
-    return opjit_rt_error_set(v->error, is_proof(rule) ? OPJIT_LIMIT : OPJIT_INTERNAL, "V%u %s%s%s", rule, name,
-                              name[0] ? ": " : "", message);
-}
-
-opjit_status opjit_ir_verify_proof(const verifier *v, opjit_status status)
-{
-    if (status != OPJIT_LIMIT || v->unproven == NULL)
-        return status;
-    ++*v->unproven;
-    opjit_rt_error_clear(v->error);
-    return OPJIT_OK;
-}
 
 static opjit_status check_bounds(verifier *v, ir_ref s)
 {

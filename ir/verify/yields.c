@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* yields.c - V6 in value form: one yield of everything, or boxes that are disjoint and together as large as the
  * output. */
-#include "ir/verify/verify.h"
+#include "ir/verify/verifier.h"
 
 /* Whether boxes of two yields share no coordinate, by one dimension: apart, or of different remainders of one step. */
 static bool boxes_disjoint(const ir_func *f, ir_ref a, ir_ref b, uint32_t rank)

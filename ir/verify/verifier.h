@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.h - shared by the files of the verifier.  They work on a copy of the function, to which proofs may append
+/* verifier.h - shared by the files of the verifier.  They work on a copy of the function, to which proofs may append
  * nodes; node numbers, and thus messages, are the original's. */
-#ifndef OPJIT_IR_VERIFY_VERIFY_H
-#define OPJIT_IR_VERIFY_VERIFY_H
+#ifndef OPJIT_IR_VERIFY_VERIFIER_H
+#define OPJIT_IR_VERIFY_VERIFIER_H
 
 #include "ir/core/internal.h"
 #include "ir/eval/numerics.h"
@@ -41,19 +41,20 @@ static inline bool verify_is_number(ir_type type)
     return ir_is_element(type) || type == IR_INDEX;
 }
 
-/* V1, V2, V4, V5, V10 and V11 for an expression that user reads, and for a statement's operands from `first` on. */
+/* expr.c: V1, V2, V4, V5, V10 and V11 for an expression that user reads, and for a statement's operands from `first`
+ * on. */
 opjit_status opjit_ir_verify_expr(verifier *v, ir_ref user, ir_ref expr);
 opjit_status opjit_ir_verify_operands(verifier *v, ir_ref s, uint32_t first);
-/* V8 for every load below an expression of the statement, under its select guards, and for the coordinates of a
- * store. */
+/* bounds.c: V8 for every load below an expression of the statement, under its select guards, and for the coordinates
+ * of a store. */
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);
-/* V12 and V13 for a loop with attributes in the stage. */
+/* vector.c: V12 and V13 for a loop with attributes in the stage. */
 opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage);
-/* V6 and V7 for the whole function, once it has passed the other rules: for stores, and in loop form for loads. */
+/* V6 and V7 for the whole function, once it has passed the other rules: cover.c for stores, reads.c in loop form for
+ * loads; yields.c for an output in value form, whose yields are listed first, as stores are in loop form. */
 opjit_status opjit_ir_verify_cover(verifier *v);
-/* yields.c: the same of an output in value form, whose yields are listed first, as stores are in loop form. */
+opjit_status opjit_ir_verify_reads(verifier *v);
 void opjit_ir_list_yields(verifier *v);
 opjit_status opjit_ir_verify_yields(verifier *v, uint32_t tensor);
-opjit_status opjit_ir_verify_reads(verifier *v);
 
 #endif
