@@ -253,7 +253,7 @@ uint32_t opjit_ir_table_get(const ir_table *t, uint64_t key); /* 0: none */
 void opjit_ir_table_set(ir_func *f, ir_table *t, uint64_t key, uint32_t value);
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
-/* --- scalar semantics (scalar.c): the only definition of what an op does to values ------------------------------- */
+/* --- scalar semantics (eval/scalar.c): the only definition of what an op does to values ------------------------------- */
 /* out = op(args) on bits as in CONST; type: the result's, from: operand 0's.  false: not an op on values. */
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out);
 uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits); /* CAST */

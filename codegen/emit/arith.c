@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arith.c - arithmetic, bit operations and comparisons on values of one element type: total and bit exact, as
- * ir/eval/scalar.c defines them.  No flags that would let LLVM assume anything: no contraction, no fast math, no wrap
- * flags. */
+ * ir/eval/arithmetic.c defines them.  No flags that would let LLVM assume anything: no contraction, no fast math, no
+ * wrap flags. */
 #include "codegen/cg.h"
 
 static LLVMValueRef number(cg_func *f, LLVMValueRef like, uint64_t value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.c - the constant tables of the IR: element types, ops, kinds of accumulators, stages.  No logic: scalar.c
- * defines what an op means. */
+/* types.c - the constant tables of the IR: element types, ops, kinds of accumulators, stages.  No logic: what an
+ * op means is in ir/eval/arithmetic.c and math.c. */
 #include "ir/ir.h"
 
 /* --- types -------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* math_arc.c - asin, acos, atan, atan2. */
-#include "ir/eval/math.h"
+#include "ir/eval/math_steps.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * as an integer in the low bits of the sum.  ln 2 is split into a high part with trailing zeros, so that n times it is
  * exact, and a low part.  Coefficients are minimax for (exp(r) - 1 - r) / r^2 and the like, rounded one after the
  * other. */
-#include "ir/eval/math.h"
+#include "ir/eval/math_steps.h"
 
 static const double exp_f32[] = {
     0x1p-1, 0x1.555488p-3, 0x1.5554e2p-5, 0x1.123fb8p-7, 0x1.6d53e6p-10,

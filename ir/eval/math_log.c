@@ -3,7 +3,7 @@
  *
  * x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), and log(x) = e ln 2 + f + f^2 P(f).  e times the high part of
  * ln 2 is exact; its sum with f is kept as two parts, so that only the result is rounded. */
-#include "ir/eval/math.h"
+#include "ir/eval/math_steps.h"
 
 #include <math.h>
 

@@ -10,7 +10,7 @@
  * Beyond that, |x| is an integer m below 2^53 times a power of two.  Of m * 2 / pi, a product of integers, only the
  * bits from that of 2 down matter; m times 192 bits of 2 / pi gives them (Payne and Hanek).  That takes many steps and
  * is an op of its own (sin_far): compiled code calls a function for it where an operand is so large. */
-#include "ir/eval/math.h"
+#include "ir/eval/math_steps.h"
 
 #include <math.h>
 
@@ -245,10 +245,12 @@ static val tangent_of(math *m, math_grade grade, val x, const reduced *a)
     return m_flip_sign(m, y, m_sign(m, x));
 }
 
-/* y, except for f64 beyond the reach of reduce. */
+/* y, except for f64 beyond the reach of reduce: an op if recorded, else what it means. */
 static val or_far(math *m, math_grade grade, ir_op far, val x, val y)
 {
-    return grade == GRADE_F64 ? m_op2(m, far, x, y) : y;
+    if (grade != GRADE_F64)
+        return y;
+    return m->steps == NULL ? opjit_ir_math_far(m, far, x, y) : m_op2(m, far, x, y);
 }
 
 val opjit_ir_math_sin(math *m, math_grade grade, val x)
