@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attributes.c - sets lanes, copies and kinds of stores of one loop.  Part of schedule, and of its steps that make
  * loops. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 enum { STREAM_COST = 8 }; /* of a body that takes less time than its memory, so that the round's own work is visible */
-
-bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
-{
-    bool aligned = t->align >= vector_bytes;
-    for (uint32_t d = 0; d < t->rank; d++)
-        aligned = aligned && (t->strides[d] == 1 || t->strides[d] * opjit_ir_type_size(t->type) % vector_bytes == 0);
-    return aligned;
-}
 
 static bool store_past_caches(scheduler *s, ir_ref store)
 {

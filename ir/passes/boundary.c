@@ -8,7 +8,7 @@
  * the distances of the cuts are; a piece narrower than a group is inside a boundary and has no loop.  What remains of
  * the row after its last whole group is one more loop that chooses.
  * A group is as many vectors as a round of the unrolled loops stores, so that these have no remainders. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 enum {
     BOUNDARY_VECTORS = 8, /* the most in a group that has boundaries */

@@ -2,7 +2,7 @@
 /* remainder.c - ends of loops to which schedule gives vectors and that are not a chain: instead of a remainder in
  * halves, one more loop of single vectors, up to the end of the vector that contains the end.  Its lanes after the end
  * change nothing that is read. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 /* Whether nothing in the list and below, which may contain `loop`, reads what its store leaves after its end: other
  * loops read the row at their variable and have the same end, and none stores there. */

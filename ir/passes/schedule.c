@@ -5,32 +5,9 @@
  *
  * This file walks over the loops of a stage.  Each gets the first of the steps that fits it: boundaries (with edges)
  * for a row of several pieces, transpose, remainders, attributes; work.c finds what a loop does. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 #include <string.h>
-
-/* --- stores past the caches --------------------------------------------------------------------------------------- */
-
-/* Collected before its blocks are rebuilt, because not all of the stage can be reached meanwhile. */
-static bool find_loads(scheduler *s)
-{
-    ir_func *f = s->f;
-    const ir_reach seen = opjit_ir_reach(f, ir_at(f, s->stage)->body);
-    s->loaded = (ir_table){ 0 };
-    for (uint32_t k = 0; k < seen.count; k++)
-        if (ir_at(f, seen.nodes[k])->op == IR_LOAD)
-            opjit_ir_table_set(f, &s->loaded, opjit_ir_root(f, ir_at(f, seen.nodes[k])->ref), 1);
-    return !f->failed;
-}
-
-bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor)
-{
-    const uint32_t root = opjit_ir_root(s->f, tensor);
-    bool loaded = opjit_ir_table_get(&s->loaded, root) != 0;
-    for (uint32_t i = 0; i < s->loaded.capacity && !loaded; i++)
-        loaded = s->loaded.values[i] != 0 && opjit_ir_shares(s->f, root, (uint32_t)s->loaded.keys[i]);
-    return loaded;
-}
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
@@ -113,7 +90,7 @@ opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *ou
         if (ir_at(f, s.stage)->op != IR_STAGE)
             continue;
         s.loops = opjit_ir_count_for(f, ir_at(f, s.stage)->body);
-        if (!find_loads(&s))
+        if (!opjit_ir_find_loads(&s))
             break;
         s.team = opjit_ir_team_for(&s);
         f->nodes[s.stage].vec = (uint16_t)s.team;

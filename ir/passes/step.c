@@ -3,7 +3,7 @@
  * Reversed ones, and every second to fourth, are loads and shuffles; so are elements that alternate between a few
  * rows: quotients and remainders of the variable by a power of two, if the loop begins at a multiple of it.  At other
  * distances lanes are loaded one by one, if enough is computed from them. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 enum {
     MOST_STEP = 4,

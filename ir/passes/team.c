@@ -5,7 +5,7 @@
  * possible, and every block has work for its threads.  Lanes of accumulators belong to a warp; the blocks of 4096
  * values in which a long row is reduced are distributed over warps, if there are too few rows to occupy a GPU's
  * threads. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 enum {
     MOST_THREADS = 256,

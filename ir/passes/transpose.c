@@ -6,7 +6,7 @@
  *
  * Blocks are whole: where rows or columns are no multiple, the last block reaches back over what was stored before,
  * which no tensor that the stage reads may be. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 enum {
     LANE_BYTES = 16, /* the unit of shuffles on all machines: a load along the rows */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work.c - what a loop does, for schedule: whether it makes vectors or updates running sums, and the cost of an
  * iteration. */
-#include "ir/passes/schedule.h"
+#include "ir/passes/scheduler.h"
 
 enum {
     ARG_COST = 16,            /* of a step of an arg kind: much code, which should not be repeated */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.h - shared by schedule and its steps: rows as chains of loops that each store a part of one row. */
-#ifndef OPJIT_IR_PASSES_SCHEDULE_H
-#define OPJIT_IR_PASSES_SCHEDULE_H
+/* scheduler.h - shared by schedule and its steps: the stage that is being scheduled, rows as chains of loops that each
+ * store a part of one row, and what a loop does. */
+#ifndef OPJIT_IR_PASSES_SCHEDULER_H
+#define OPJIT_IR_PASSES_SCHEDULER_H
 
 #include "ir/passes/pass.h"
 
@@ -51,6 +52,15 @@ typedef struct work {
     uint32_t gathers; /* loads that are done lane by lane */
 } work;
 
+/* --- the stage (scheduler.c) -------------------------------------------------------------------------------------- */
+/* Collects the tensors that the stage loads, before its blocks are rebuilt, because not all of it can be reached
+ * meanwhile; false: no memory. */
+bool opjit_ir_find_loads(scheduler *s);
+bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* it, or a tensor that may share its memory */
+/* Whole vectors of the tensor are aligned wherever a row starts. */
+bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
+
+/* --- attributes (attributes.c) ------------------------------------------------------------------------------------ */
 /* The lanes of a vector of what the loop stores. */
 int64_t opjit_ir_lanes_of(const scheduler *s, const work *w);
 /* Copies of the body per round of a loop over [lo, hi). */
@@ -63,26 +73,26 @@ bool opjit_ir_set_copies(scheduler *s, ir_ref loop);
 /* unroll 0: as fits the body; at_line: the loop begins at a whole vector in memory, as is known from its row's
  * edges. */
 void opjit_ir_set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll, bool at_line);
-uint32_t opjit_ir_team_for(scheduler *s); /* team.c: threads of the stage's team; 0: not a GPU */
+
+/* team.c: threads of the stage's team; 0: not a GPU. */
+uint32_t opjit_ir_team_for(scheduler *s);
+
+/* --- what a loop does (work.c, step.c) ---------------------------------------------------------------------------- */
 /* Whether the loop makes vectors: stores of neighbours, with everything else constant, in equal steps, or known. */
 bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out);
 /* Whether the loop contains no other loop and updates an accumulator of one lane; and the cost of an iteration. */
 bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
-/* Whole vectors of the tensor are aligned wherever a row starts. */
-bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes);
-bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor); /* it, or a tensor that may share its memory */
 /* step.c: whether vectors can be made of a load in the loop, or single lanes, which *gathers counts; adds its
  * additional cost, compared with a load of neighbours, to *cost. */
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
 
-/* --- boundaries (boundary.c)
- * ------------------------------------------------------------------------------------------ */
+/* --- boundaries (boundary.c) -------------------------------------------------------------------------------------- */
 /* The longest chain of single stores that begins with `loop`. */
 void opjit_ir_find_chain(scheduler *s, ir_ref loop, chain *out);
 /* Appends the chain's row to the list as loops over whole groups. */
 void opjit_ir_add_row(scheduler *s, block *out, chain *c);
 
-/* --- edges (edge.c) ------------------------------------------------------------------------------------------ */
+/* --- edges (edge.c) ----------------------------------------------------------------------------------------------- */
 ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c);   /* of the first loop */
 int64_t opjit_ir_chain_line(const scheduler *s, const chain *c); /* elements in a line of memory */
 bool opjit_ir_chain_repeats(scheduler *s, const chain *c); /* any part of the row may be computed and stored twice */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scheduler.c - what schedule and its steps ask of the stage: what it loads, and how its tensors lie. */
+#include "ir/passes/scheduler.h"
+
+bool opjit_ir_find_loads(scheduler *s)
+{
+    ir_func *f = s->f;
+    const ir_reach seen = opjit_ir_reach(f, ir_at(f, s->stage)->body);
+    s->loaded = (ir_table){ 0 };
+    for (uint32_t k = 0; k < seen.count; k++)
+        if (ir_at(f, seen.nodes[k])->op == IR_LOAD)
+            opjit_ir_table_set(f, &s->loaded, opjit_ir_root(f, ir_at(f, seen.nodes[k])->ref), 1);
+    return !f->failed;
+}
+
+bool opjit_ir_loads_tensor(const scheduler *s, uint32_t tensor)
+{
+    const uint32_t root = opjit_ir_root(s->f, tensor);
+    bool loaded = opjit_ir_table_get(&s->loaded, root) != 0;
+    for (uint32_t i = 0; i < s->loaded.capacity && !loaded; i++)
+        loaded = s->loaded.values[i] != 0 && opjit_ir_shares(s->f, root, (uint32_t)s->loaded.keys[i]);
+    return loaded;
+}
+
+bool opjit_ir_rows_are_aligned(const ir_tensor *t, uint32_t vector_bytes)
+{
+    bool aligned = t->align >= vector_bytes;
+    for (uint32_t d = 0; d < t->rank; d++)
+        aligned = aligned && (t->strides[d] == 1 || t->strides[d] * opjit_ir_type_size(t->type) % vector_bytes == 0);
+    return aligned;
+}
