@@ -324,6 +324,8 @@ bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, o
 LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef data); /* in the module */
 LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
 LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* the lanes at that address of the window */
+/* x / k, rounded down, of integers, for k > 0; positive: x is known to be at least 0. */
+LLVMValueRef opjit_cg_floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positive);
 LLVMValueRef opjit_cg_limit(cg_func *f, bool max, LLVMValueRef a, LLVMValueRef b); /* scalars, signed */
 
 /* --- operations on values ----------------------------------------------------------------------------------------- */

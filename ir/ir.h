@@ -68,7 +68,9 @@ typedef struct ir_node {
     uint8_t op;       /* ir_op */
     uint8_t type;     /* ir_type of the value; statements: IR_NONE, except LET and ACC: the type that get reads */
     uint8_t kind;     /* ACC, DEF that reduces: ir_kind */
-    uint8_t flags;    /* FOR: IR_FOR_... */
+    uint8_t hold;     /* FOR: 1: scratch that is stored in it is in registers while it runs (rule V20) */
+    uint16_t flags;   /* FOR: IR_FOR_... */
+    uint16_t block;   /* ACC, DEF that reduces: values of a block */
     uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; with TRANSPOSE: rows of a block; STAGE: threads of a team, 0: one */
     uint16_t unroll;  /* FOR: whole vectors per iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
@@ -286,7 +288,7 @@ opjit_status opjit_ir_parse(const char *text, size_t length, const opjit_allocat
                             opjit_error *error);
 
 /* --- verifier (verify.c) --------------------------------------------------------------------------------------- */
-/* Checks rules V1 ... V18 as far as they apply to f->phase; messages begin with the rule's number, "V3 %4 load: ...".
+/* Checks rules V1 ... V20 as far as they apply to f->phase; messages begin with the rule's number, "V3 %4 load: ...".
  * INTERNAL: a rule is broken; LIMIT: a rule needs a proof, and none was found. */
 opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
 /* The same, but counts the proofs (V6 to V8, V12, V15) that fail: statements, loops, tensors, stages. */

@@ -19,8 +19,8 @@ static bool is_small_scalar(const cg_func *f, LLVMValueRef x)
     return !f->peak && opjit_cg_lanes(x) == 1 && opjit_cg_bits(x) == 32 && !LLVMIsConstant(x);
 }
 
-/* Floor division by k > 0: a shift, an unsigned division, or the truncating one corrected. */
-static LLVMValueRef floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positive)
+/* A shift, an unsigned division, or the truncating one corrected. */
+LLVMValueRef opjit_cg_floor_div(cg_func *f, LLVMValueRef x, int64_t k, bool positive)
 {
     if (is_power_of_two((uint64_t)k))
         return LLVMBuildAShr(f->b, x, opjit_cg_like(f, x, __builtin_ctzll((uint64_t)k)), "");
@@ -71,7 +71,7 @@ static LLVMValueRef by_constant(cg_func *f, ir_op op, ir_ref node, uint32_t lane
     else if (op == IR_UP)
         v = LLVMBuildAdd(f->b, x, floor_mod(f, LLVMBuildNeg(f->b, x, ""), k, false), "");
     else
-        v = op == IR_IDIV ? floor_div(f, x, k, i.lo >= 0) : floor_mod(f, x, k, i.lo >= 0);
+        v = op == IR_IDIV ? opjit_cg_floor_div(f, x, k, i.lo >= 0) : floor_mod(f, x, k, i.lo >= 0);
     return lanes > 1 ? v : opjit_cg_resize(f, v, 64, true);
 }
 

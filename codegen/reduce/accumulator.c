@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accumulator.c - accumulators: lanes by k modulo their number, blocks of 4096 k, folds by halves, in the order of
+/* accumulator.c - accumulators: lanes by k modulo their number, blocks of k (4096, of a dot 256), folds by halves, in the order of
  * ir/README.md whatever the vector width.  They live in memory of the stack frame; where speed matters a pass turns
  * them into registers.  Accumulators whose lanes are threads of a GPU are in team.c. */
 #include "codegen/reduce/accumulator.h"
@@ -315,7 +315,7 @@ static cg_part fold(cg_func *f, const ir_node *acc, const cg_acc *a)
 
 void opjit_cg_acc_enter_block(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef k)
 {
-    LLVMValueRef zero = number(f, 64, 0), block = LLVMBuildAShr(f->b, k, number(f, 64, IR_REDUCE_BLOCK_SHIFT), "");
+    LLVMValueRef zero = number(f, 64, 0), block = opjit_cg_floor_div(f, k, acc->block, false);
     LLVMValueRef other = LLVMBuildICmp(f->b, LLVMIntNE, block, opjit_cg_array_read(f, a->block, 64, 1, zero), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, other);
     write_total(f, acc, a, fold(f, acc, a));

@@ -2,6 +2,7 @@
 /* function.c - functions: memory, builders of nodes and statements, structural comparison.  Builders are literal: they
  * build what is asked for.  Folding is in simplify.c, substitution in rebuild.c. */
 #include "ir/core/internal.h"
+#include "ir/eval/numerics.h"
 
 #include <string.h>
 
@@ -301,7 +302,7 @@ ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes
 {
     const uint32_t rank = f->tensors[tensor].rank;
     const ir_node node = { .op = IR_DEF, .type = (uint8_t)f->tensors[tensor].type, .kind = (uint8_t)kind, .ref = tensor,
-                           .imm = lanes };
+                           .block = ir_kind_block(kind), .imm = lanes };
     const ir_ref reduce = opjit_ir_node_new(f, &node, 3 + rank, NULL);
     for (uint32_t d = 0; reduce && d <= rank; d++) {
         const ir_ref var = new_var(f, reduce, d);
@@ -382,7 +383,8 @@ ir_ref opjit_ir_let(ir_func *f, ir_ref value)
 
 ir_ref opjit_ir_acc(ir_func *f, ir_type type, ir_kind kind, uint32_t lanes)
 {
-    const ir_node node = { .op = IR_ACC, .type = (uint8_t)type, .kind = (uint8_t)kind, .imm = lanes };
+    const ir_node node = { .op = IR_ACC, .type = (uint8_t)type, .kind = (uint8_t)kind, .block = ir_kind_block(kind),
+                           .imm = lanes };
     return opjit_ir_node_new(f, &node, 0, NULL);
 }
 

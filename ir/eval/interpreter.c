@@ -147,6 +147,7 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
     accumulator *a = &m->accumulators[*value_of(m, acc_ref)];
     const bool dot = acc->kind == IR_DOT;
     const uint64_t value = dot ? 0 : eval(m, value_expr);
+    const int64_t block = ir_block_of(acc, m->innermost);
     const uint32_t lane = acc->imm ? (uint32_t)((uint64_t)m->innermost % acc->imm) : 0;
     if (m->race && !a->own) {
         const bool apart = m->race->lane != RACE_ALL && m->race->threads > 1;
@@ -155,12 +156,12 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
         if (a->apart && (a->alike || acc->imm <= 1 || lane != m->race->lane % acc->imm))
             fail(m, acc_ref, "a lane is updated by a thread that doesn't have it");
     }
-    if (acc->imm && m->innermost >> IR_REDUCE_BLOCK_SHIFT != a->block) {
+    if (acc->imm && block != a->block) {
         accumulator folded;
         opjit_ir_acc_fold(acc, a, &folded);
         *a = folded;
         opjit_ir_acc_reset(a, acc);
-        a->block = m->innermost >> IR_REDUCE_BLOCK_SHIFT;
+        a->block = block;
     }
     if (!ir_kind_is_arg((ir_kind)acc->kind)) {
         a->lane[lane] = dot ? step_dot(m, acc, a->lane[lane], value_expr)

@@ -14,7 +14,21 @@ enum {
     IR_REDUCE_LANES = 32, /* of an accumulator that has more than one, whatever a target's vectors or teams are */
     IR_REDUCE_BLOCK_SHIFT = 12,
     IR_REDUCE_BLOCK = 1 << IR_REDUCE_BLOCK_SHIFT, /* values of a block */
+    IR_DOT_BLOCK = 256, /* of a dot, whose matrices are computed in blocks of as many k */
 };
+
+/* Values of a block where nothing else is said. */
+static inline uint16_t ir_kind_block(ir_kind kind)
+{
+    return kind == IR_DOT ? IR_DOT_BLOCK : IR_REDUCE_BLOCK;
+}
+
+/* The number of the block that value k of an ACC, or of a DEF that reduces, is in. */
+static inline int64_t ir_block_of(const ir_node *acc, int64_t k)
+{
+    const int64_t values = acc->block > 0 ? acc->block : IR_REDUCE_BLOCK; /* 0: does not verify */
+    return k / values - (k % values < 0);
+}
 
 /* The op of a fold of two lanes or blocks, and of one step, which a dot makes of a pair: acc = fma(x, y, acc).
  * IR_OP_NONE for arg kinds, which compare and choose. */

@@ -3,7 +3,7 @@
  * For a reduction with one lane whose elements lie far apart while the next column is the next element in memory: it
  * uses a scratch row of results instead of an accumulator.  The reduced coordinate is the outer loop, ascending, and
  * the columns are the inner one, so that each column sees what its accumulator would have seen, in the same order: from
- * the identity on, in blocks of 4096 that are folded one after the other where that makes a difference.  A scan along
+ * the identity on, in blocks that are folded one after the other where that makes a difference.  A scan along
  * one dimension, while the next column is the next element, is the same without a fold: each step stores its result.
  * Not for arg kinds, which keep accumulators. */
 #include "ir/passes/pass.h"
@@ -240,13 +240,13 @@ static void add_blocks(column_stage *s, block *list)
         fill(s, list, s->total, UINT64_C(1) << (8 * opjit_ir_type_size((ir_type)s->def.type) - 1));
     else
         add_identity(s, list, s->total);
-    const int64_t blocks = (s->length + IR_REDUCE_BLOCK - 1) / IR_REDUCE_BLOCK;
+    const int64_t size = s->def.block, blocks = (s->length + size - 1) / size;
     const ir_ref b = add_loop(s, list, opjit_ir_index(f, 0), opjit_ir_index(f, blocks), &of_b);
     add_identity(s, &of_b, s->row);
-    const ir_ref block_length = opjit_ir_index(f, IR_REDUCE_BLOCK);
+    const ir_ref block_length = opjit_ir_index(f, size);
     const ir_ref lo = ir_make2(f, IR_IMUL, IR_INDEX, b, block_length);
-    if (s->length % IR_REDUCE_BLOCK == 0) {
-        add_steps(s, &of_b, lo, IR_REDUCE_BLOCK);
+    if (s->length % size == 0) {
+        add_steps(s, &of_b, lo, size);
     } else { /* the last one is shorter */
         const ir_ref hi = ir_make2(f, IR_IADD, IR_INDEX, lo, block_length);
         add_rounds(s, &of_b, lo, ir_make2(f, IR_IMIN, IR_INDEX, hi, opjit_ir_index(f, s->length)), opjit_ir_index(f, 0),
@@ -364,7 +364,7 @@ bool opjit_ir_place_columns(place_rows_of *r, block *stages)
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), (uint64_t)(least < count ? least : count));
     s.row = scratch_row(&s);
-    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD || s.def.kind == IR_DOT) && s.length > IR_REDUCE_BLOCK &&
+    if ((s.def.kind == IR_SUM || s.def.kind == IR_PROD || s.def.kind == IR_DOT) && s.length > s.def.block &&
         s.along < 0)
         s.total = scratch_row(&s);
     if (f->failed)

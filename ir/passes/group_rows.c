@@ -38,7 +38,7 @@ static uint32_t loops_of(const ir_func *f, ir_ref statement)
     const ir_tensor *t = &f->tensors[n->ref];
     if (n->kind == 0 || opjit_ir_scanned(f, statement) >= 0)
         return t->sizes[t->rank - 1] > 1;
-    return ir_index_value(f, ir_operand(f, statement, n->count - 1)) > IR_REDUCE_BLOCK ? 3 : 1;
+    return ir_index_value(f, ir_operand(f, statement, n->count - 1)) > n->block ? 3 : 1;
 }
 
 /* Whether the item must be stored if a group ends before item number `end`. */

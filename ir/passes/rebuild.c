@@ -177,6 +177,7 @@ static ir_ref remake_for(rebuild *b, ir_ref old)
     f->nodes[loop].vec = n.vec;
     f->nodes[loop].unroll = n.unroll;
     f->nodes[loop].flags = n.flags;
+    f->nodes[loop].hold = n.hold;
     ir_map_set(f, b->map, n.ref, ir_at(f, loop)->ref);
     return loop;
 }
@@ -212,6 +213,7 @@ static ir_ref remake_statement(rebuild *b, ir_ref old)
         return made;
     case IR_ACC:
         made = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, (uint32_t)n.imm);
+        f->nodes[made].block = n.block;
         ir_map_set(f, b->map, old, made);
         return made;
     case IR_UPD:

@@ -109,6 +109,7 @@ static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref f
     const ir_node n = *ir_at(f, m->statement);
     block inside;
     const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, (uint32_t)n.imm);
+    f->nodes[acc].block = n.block;
     const ir_ref loop = make_loop(s, length, &inside);
     const ir_ref own = ir_at(f, loop)->ref, k = ir_make2(f, IR_IADD, IR_INDEX, first, own);
     set_loops(s, own, length, outer, count);

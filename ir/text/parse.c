@@ -2,6 +2,7 @@
 /* parse.c - text to functions: expressions, statements, items; declarations are in parse_declaration.c.  Any bytes are
  * safe: nesting, counts and arithmetic are checked, ids are unique.  Checks syntax and what building needs, and no
  * more, so that text which breaks a rule of the verifier can be read and given to it. */
+#include "ir/eval/numerics.h"
 #include "ir/text/parser.h"
 
 #include <string.h>
@@ -177,9 +178,7 @@ static void parse_block(parser *p, ir_ref parent);
 static void parse_for_attributes(parser *p, ir_node *out)
 {
     for (;;) {
-        if (opjit_ir_p_accept(p, "step")) {
-            out->imm = opjit_ir_p_unsigned(p, 63);
-        } else if (opjit_ir_p_accept(p, "grain")) {
+        if (opjit_ir_p_accept(p, "step") || opjit_ir_p_accept(p, "grain")) {
             out->imm = opjit_ir_p_unsigned(p, 63);
         } else if (opjit_ir_p_accept(p, "vec") || opjit_ir_p_accept(p, "team")) {
             out->vec = (uint16_t)opjit_ir_p_unsigned(p, 16);
@@ -213,6 +212,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->flags |= IR_FOR_CARRY;
         } else if (opjit_ir_p_accept(p, "distribute")) {
             out->flags |= IR_FOR_DISTRIBUTE;
+        } else if (opjit_ir_p_accept(p, "hold")) {
+            out->hold = 1;
         } else {
             return;
         }
@@ -239,6 +240,7 @@ static ir_ref parse_loop(parser *p, ir_op op)
     node->vec = attributes.vec;
     node->unroll = attributes.unroll;
     node->flags = attributes.flags;
+    node->hold = attributes.hold;
     opjit_ir_p_declare(p, id, SYMBOL_NODE, node->ref);
     if (enter(p)) {
         parse_block(p, loop);
@@ -259,14 +261,22 @@ static ir_kind parse_kind(parser *p)
     return kind;
 }
 
+/* Lanes and blocks of an accumulator, or of a definition that reduces. */
+static void parse_order(parser *p, ir_node *out)
+{
+    out->imm = opjit_ir_p_accept(p, "lanes") ? opjit_ir_p_unsigned(p, 16) : 1;
+    out->block = opjit_ir_p_accept(p, "block") ? (uint16_t)opjit_ir_p_unsigned(p, 16) : IR_REDUCE_BLOCK;
+}
+
 static ir_ref parse_acc(parser *p)
 {
     const symbol id = opjit_ir_p_new_id(p);
     opjit_ir_p_expect(p, ":");
     const ir_type type = opjit_ir_p_type(p);
     const ir_kind kind = parse_kind(p);
-    const uint32_t lanes = opjit_ir_p_accept(p, "lanes") ? (uint32_t)opjit_ir_p_unsigned(p, 16) : 1;
-    const ir_ref acc = ok(p) ? opjit_ir_acc(p->f, type, kind, lanes) : 0;
+    ir_node node = { .op = IR_ACC, .type = (uint8_t)type, .kind = (uint8_t)kind };
+    parse_order(p, &node);
+    const ir_ref acc = ok(p) ? opjit_ir_node_new(p->f, &node, 0, NULL) : 0;
     opjit_ir_p_declare(p, id, SYMBOL_NODE, acc);
     return acc;
 }
@@ -365,14 +375,13 @@ static void parse_reduction(parser *p, ir_ref item, uint32_t rank)
         opjit_ir_p_unexpected(p, "0");
     opjit_ir_p_expect(p, "..");
     const ir_ref size = parse_expr(p);
-    const uint32_t lanes = opjit_ir_p_accept(p, "lanes") ? (uint32_t)opjit_ir_p_unsigned(p, 16) : 1;
+    parse_order(p, &p->f->nodes[item]);
     opjit_ir_p_expect(p, ":");
     if (!ok(p))
         return;
     ir_node *node = &p->f->nodes[item];
     node->kind = (uint8_t)kind;
     node->type = (uint8_t)p->f->tensors[node->ref].type;
-    node->imm = lanes;
     p->f->operands[node->first + 1 + rank] = ref;
     p->f->operands[node->first + 2 + rank] = size;
 }

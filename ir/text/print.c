@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.c - the canonical text of a function.  Exact: constants are written from their bits, and no float is ever
  * converted.  One statement per line; an expression that would pass column 120 is broken into one operand per line. */
+#include "ir/eval/numerics.h"
 #include "ir/text/printer.h"
 
 #include <inttypes.h>
@@ -152,18 +153,28 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
         opjit_rt_bytes_printf(p->out, " carry");
     if (node->flags & IR_FOR_DISTRIBUTE)
         opjit_rt_bytes_printf(p->out, " distribute");
+    if (node->hold)
+        opjit_rt_bytes_printf(p->out, " hold");
     opjit_rt_bytes_printf(p->out, " {");
     print_block(p, node->body, indent + INDENT);
     opjit_ir_put_line(p, indent);
     opjit_rt_bytes_u8(p->out, '}');
 }
 
+/* Of an accumulator, or of a definition that reduces. */
+static void print_order(printer *p, const ir_node *node)
+{
+    if (node->imm != 1)
+        opjit_rt_bytes_printf(p->out, " lanes %" PRIu64, node->imm);
+    if (node->block != IR_REDUCE_BLOCK)
+        opjit_rt_bytes_printf(p->out, " block %u", node->block);
+}
+
 static void print_acc(printer *p, const ir_node *node)
 {
     opjit_rt_bytes_printf(p->out, ": %s %s", opjit_ir_type_name((ir_type)node->type),
                           opjit_ir_kind_name((ir_kind)node->kind));
-    if (node->imm != 1)
-        opjit_rt_bytes_printf(p->out, " lanes %" PRIu64, node->imm);
+    print_order(p, node);
 }
 
 static void print_statement(printer *p, ir_ref s, uint32_t indent)
@@ -271,8 +282,7 @@ static void print_definition(printer *p, ir_ref item)
         opjit_ir_put_node_id(p, opjit_ir_reduced(p->f, item));
         opjit_rt_bytes_printf(p->out, " in 0..");
         opjit_ir_put_expr(p, ir_operand(p->f, item, node->count - 1), INDENT, 0);
-        if (node->imm != 1)
-            opjit_rt_bytes_printf(p->out, " lanes %" PRIu64, node->imm);
+        print_order(p, node);
         opjit_rt_bytes_printf(p->out, ": ");
     }
     opjit_ir_put_expr(p, ir_operand(p->f, item, 0), INDENT, 0);

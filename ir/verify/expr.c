@@ -259,3 +259,16 @@ opjit_status opjit_ir_verify_operands(verifier *v, ir_ref s, uint32_t first)
         TRY(check_expr(v, s, ir_operand(v->f, s, i), MOST_DEPTH));
     return OPJIT_OK;
 }
+
+opjit_status opjit_ir_verify_order(const verifier *v, ir_ref s)
+{
+    const ir_node *node = ir_at(v->f, s);
+    if (node->kind == IR_DOT && node->imm != 1)
+        FAIL(17, s, "lanes of a dot are %u, not 1", (uint32_t)node->imm);
+    if (node->imm > 1 && node->imm != IR_REDUCE_LANES)
+        FAIL(17, s, "lanes are %u, not 0, 1 or %d", (uint32_t)node->imm, IR_REDUCE_LANES);
+    if (node->kind == IR_DOT ? node->block == 0 || node->block > IR_REDUCE_BLOCK : node->block != IR_REDUCE_BLOCK)
+        FAIL(17, s, "blocks are of %u values, not %s%d", node->block, node->kind == IR_DOT ? "1 to " : "",
+             IR_REDUCE_BLOCK);
+    return OPJIT_OK;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector.c - V12 and V13: what a loop's attributes claim about its iterations. */
+/* vector.c - V12, V13 and V20: what a loop's attributes claim about its iterations. */
 #include "ir/verify/verifier.h"
 
 #define FAIL(rule, node, ...) return opjit_ir_verify_fail(v, rule, node, __VA_ARGS__)
@@ -186,6 +186,81 @@ static opjit_status check_turn(vector_walk *w)
     return OPJIT_OK;
 }
 
+/* --- V20 ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether the variable is of a loop in the list, with constant bounds. */
+static bool is_spelled_out(const ir_func *f, ir_ref first, ir_ref var)
+{
+    for (ir_ref s = first; s; s = ir_at(f, s)->next)
+        if (ir_at(f, s)->op == IR_FOR &&
+            ((ir_at(f, s)->ref == var && ir_is_index_const(f, ir_operand(f, s, 0)) &&
+              ir_is_index_const(f, ir_operand(f, s, 1))) ||
+             is_spelled_out(f, ir_at(f, s)->body, var)))
+            return true;
+    return false;
+}
+
+/* The coordinates of a store or load, operands `from` on. */
+static opjit_status check_coordinates(const verifier *v, ir_ref loop, ir_ref access, uint32_t from)
+{
+    const ir_func *f = v->f;
+    for (uint32_t i = from; i < ir_at(f, access)->count; i++) {
+        const ir_ref at = ir_operand(f, access, i);
+        if (!ir_is_index_const(f, at) && !(ir_at(f, at)->op == IR_VAR && is_spelled_out(f, ir_at(f, loop)->body, at)))
+            FAIL(20, access, "hold: coordinate %u is neither constant nor a variable inside with constant bounds",
+                 i - from);
+    }
+    return OPJIT_OK;
+}
+
+static opjit_status check_held_loads(verifier *v, ir_ref loop, ir_ref expr)
+{
+    const ir_func *f = v->f;
+    const ir_node *node = ir_at(f, expr);
+    if (!v->loads[expr] || v->walked[expr] == v->walk)
+        return OPJIT_OK;
+    v->walked[expr] = v->walk;
+    if (node->op == IR_LOAD && stores_to(f, ir_at(f, loop)->body, opjit_ir_root(f, node->ref))) {
+        if (opjit_ir_root(f, node->ref) != node->ref)
+            FAIL(20, expr, "hold: what is held is read through a view");
+        TRY(check_coordinates(v, loop, expr, 0));
+    }
+    for (uint32_t i = 0; i < node->count; i++)
+        TRY(check_held_loads(v, loop, ir_operand(f, expr, i)));
+    return OPJIT_OK;
+}
+
+static opjit_status check_held_list(verifier *v, ir_ref loop, ir_ref first)
+{
+    const ir_func *f = v->f;
+    for (ir_ref s = first; s; s = ir_at(f, s)->next) {
+        const ir_node *node = ir_at(f, s);
+        if (node->op != IR_FOR && node->op != IR_LET && node->op != IR_STORE)
+            FAIL(20, s, "hold: the loop has more than loops, lets and stores");
+        if (node->hold)
+            FAIL(20, s, "hold: the loop is inside of another such loop");
+        if (node->op == IR_STORE && f->tensors[node->ref].role != IR_SCRATCH)
+            FAIL(20, s, "hold: what is stored is not scratch");
+        if (node->op == IR_STORE)
+            TRY(check_coordinates(v, loop, s, 1));
+        for (uint32_t i = 0; i < node->count; i++)
+            TRY(check_held_loads(v, loop, ir_operand(f, s, i)));
+        TRY(check_held_list(v, loop, node->body));
+    }
+    return OPJIT_OK;
+}
+
+/* What is stored in a loop with hold can be in registers while it runs: each store is to scratch, and each store and
+ * load of such scratch names its element by constants and variables of loops inside that run from one constant to
+ * another.  Spelled out, every element is known. */
+static opjit_status check_hold(verifier *v, ir_ref loop)
+{
+    if (ir_at(v->f, loop)->vec > 1)
+        FAIL(20, loop, "hold: the loop has vec %u", ir_at(v->f, loop)->vec);
+    v->walk++;
+    return check_held_list(v, loop, ir_at(v->f, loop)->body);
+}
+
 opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage)
 {
     const ir_node *node = ir_at(v->f, loop);
@@ -199,5 +274,7 @@ opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage)
         for (ir_ref s = node->body; s; s = ir_at(v->f, s)->next)
             TRY(check_vector_statement(&w, s));
     }
-    return node->flags & (IR_FOR_NT | IR_FOR_HEAD | IR_FOR_TAIL) ? check_streaming(v, loop, stage) : OPJIT_OK;
+    if (node->flags & (IR_FOR_NT | IR_FOR_HEAD | IR_FOR_TAIL))
+        TRY(check_streaming(v, loop, stage));
+    return node->hold ? check_hold(v, loop) : OPJIT_OK;
 }

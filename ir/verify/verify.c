@@ -18,11 +18,12 @@
  *   V14 no dead def; after cleanup no dead let and acc
  *   V15 aliased loads come before their stores
  *   V16 at most 24 loops in a stage
- *   V17 lanes are 1 or 32
+ *   V17 lanes are 0, 1 or 32, blocks 4096 values, those of a dot up to that
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
  *   V19 teams, distributed loops and syncs stand in scheduled stages for GPUs only, where threads may meet
+ *   V20 a loop with hold keeps what it stores in registers: scratch, at coordinates that are spelled out in it
  * What expressions have to keep is in expr.c, V6 and V7 are in cover.c and reads.c, V8 in bounds.c,
- * V12 and V13 in vector.c. */
+ * V12, V13 and V20 in vector.c. */
 #include "ir/verify/verifier.h"
 
 enum { FOR_LIMIT_STAGE = 24, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
@@ -158,10 +159,7 @@ static opjit_status check_acc(verifier *v, ir_ref s)
         FAIL(1, s, "it has no kind, or no type that can be accumulated");
     if (ir_kind_is_arg((ir_kind)node->kind) && node->type != IR_INDEX && !ir_is_integer((ir_type)node->type))
         FAIL(1, s, "an arg kind gives an index or an integer");
-    if (node->kind == IR_DOT && node->imm != 1)
-        FAIL(17, s, "lanes of a dot are %u, not 1", (uint32_t)node->imm);
-    if (node->imm > 1 && node->imm != IR_REDUCE_LANES)
-        FAIL(17, s, "lanes are %u, not 0, 1 or %d", (uint32_t)node->imm, IR_REDUCE_LANES);
+    TRY(opjit_ir_verify_order(v, s));
     v->in_scope[s] = (uint8_t)(v->open_count < 255 ? v->open_count : 255);
     return OPJIT_OK;
 }
@@ -258,10 +256,7 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
     if (node->kind >= IR_KIND_COUNT ||
         (ir_kind_is_arg((ir_kind)node->kind) && !ir_is_integer(f->tensors[node->ref].type)))
         FAIL(1, s, "it has no kind, or an arg kind does not give an integer");
-    if (node->kind == IR_DOT && node->imm != 1)
-        FAIL(17, s, "lanes of a dot are %u, not 1", (uint32_t)node->imm);
-    if (node->imm > 1 && node->imm != IR_REDUCE_LANES)
-        FAIL(17, s, "lanes are %u, not 0, 1 or %d", (uint32_t)node->imm, IR_REDUCE_LANES);
+    TRY(opjit_ir_verify_order(v, s));
     const ir_ref size = node->count > 2 ? ir_operand(f, s, node->count - 1) : 0;
     if (size == 0 || size >= v->node_count || ir_at(f, size)->type != IR_INDEX)
         FAIL(1, s, "it reduces no number of values");

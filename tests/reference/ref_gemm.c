@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_gemm.c - GEMM, literally: each element is a chain of fma along K, in blocks of 4096 that are added one after the
+/* ref_gemm.c - GEMM, literally: each element is a chain of fma along K, in blocks of 256 that are added one after the
  * other, times Alpha, and Beta * C added.  RELU is the only activation. */
 #include <math.h>
 #include <string.h>
@@ -32,9 +32,9 @@ static double product(const matrix *a, const matrix *b, const uint32_t at[8], ui
     const DML_TENSOR_DATA_TYPE dtype = a->t.dtype;
     const uint32_t row = at[a->t.rank - 2], column = at[a->t.rank - 1];
     double total = 0;
-    for (uint32_t first = 0; first < length; first += 4096) {
+    for (uint32_t first = 0; first < length; first += 256) {
         double sum = 0;
-        for (uint32_t k = first; k < length && k < first + 4096; k++)
+        for (uint32_t k = first; k < length && k < first + 256; k++)
             sum = step(dtype, element(a, at, row, k), element(b, at, k, column), sum);
         total = first == 0 ? sum : ref_rounded(dtype, total + sum);
     }
