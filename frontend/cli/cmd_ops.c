@@ -9,63 +9,6 @@
 
 #include "frontend/cli/cli.h"
 
-/* --- rows --------------------------------------------------------------------------------------------------------- */
-/* The index that is asked for is one that there is, so none of these fails. */
-opjit_operator_type_info opjit_cli_type_info(DML_OPERATOR_TYPE type)
-{
-    opjit_operator_type_info info = OPJIT_OPERATOR_TYPE_INFO_INIT;
-    if (opjit_operator_type_get_info(type, &info, NULL) != OPJIT_OK)
-        info.name = "";
-    return info;
-}
-
-opjit_field_info opjit_cli_field_info(DML_OPERATOR_TYPE type, uint32_t index)
-{
-    opjit_field_info info = OPJIT_FIELD_INFO_INIT;
-    if (opjit_operator_type_get_field(type, index, &info, NULL) != OPJIT_OK)
-        info.name = "";
-    return info;
-}
-
-opjit_support_info opjit_cli_support_row(DML_OPERATOR_TYPE type, uint32_t index)
-{
-    opjit_support_info info = OPJIT_SUPPORT_INFO_INIT;
-    if (opjit_operator_type_get_support(type, index, &info, NULL) != OPJIT_OK)
-        info.types = 0;
-    return info;
-}
-
-opjit_support_info opjit_cli_support_of(DML_OPERATOR_TYPE type, const char *tensor)
-{
-    opjit_support_info info = OPJIT_SUPPORT_INFO_INIT;
-    if (opjit_operator_type_find_support(type, tensor, 0, &info, NULL) != OPJIT_OK)
-        info.types = 0;
-    return info;
-}
-
-const char *opjit_cli_kind_text(opjit_field_kind kind)
-{
-    static const char *const names[] = {
-        [OPJIT_FIELD_INPUT] = "input tensor",
-        [OPJIT_FIELD_OUTPUT] = "output tensor",
-        [OPJIT_FIELD_INPUTS] = "input tensors",
-        [OPJIT_FIELD_OUTPUTS] = "output tensors",
-        [OPJIT_FIELD_DATA_TYPE] = "data type",
-        [OPJIT_FIELD_SCALAR] = "scalar of the data type above",
-        [OPJIT_FIELD_INT32] = "INT32",
-        [OPJIT_FIELD_UINT32] = "UINT32",
-        [OPJIT_FIELD_FLOAT32] = "FLOAT32",
-        [OPJIT_FIELD_BOOL] = "true or false",
-        [OPJIT_FIELD_ENUM] = "name",
-        [OPJIT_FIELD_UINT32S] = "UINT32 array",
-        [OPJIT_FIELD_INT32S] = "INT32 array",
-        [OPJIT_FIELD_FLOAT32S] = "FLOAT32 array",
-        [OPJIT_FIELD_SCALE_BIAS] = "Scale and Bias",
-        [OPJIT_FIELD_ACTIVATION] = "fused activation",
-    };
-    return names[kind];
-}
-
 /* --- text --------------------------------------------------------------------------------------------------------- */
 static void put_fields(const opjit_operator_type_info *op)
 {

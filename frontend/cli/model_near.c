@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frontend/cli/cmd_ops.h"
 #include "frontend/cli/model.h"
 
 /* The member of object that is nearest to the name. */

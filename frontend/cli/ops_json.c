@@ -4,6 +4,7 @@
 
 #include "frontend/cli/cmd_ops.h"
 #include "frontend/cli/table.h"
+#include "frontend/cli/type.h"
 
 static void put_level(uint32_t level)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frontend/cli/cmd_ops.h"
+#include "frontend/cli/type.h"
 
 /* --- operators by what they take ---------------------------------------------------------------------------------- */
 /* "ELEMENT_WISE_" of "ELEMENT_WISE_ADD". */

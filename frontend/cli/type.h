@@ -35,7 +35,18 @@ typedef struct cli_type {
     uint32_t field_count, support_count;
 } cli_type;
 
-/* In the arena; NULL: no memory, or this build has no such operator. */
+/* --- rows as they are -------------------------------------------------------------------------------------------- */
+/* Of a type and indices that there are. */
+opjit_operator_type_info opjit_cli_type_info(DML_OPERATOR_TYPE type);
+opjit_field_info opjit_cli_field_info(DML_OPERATOR_TYPE type, uint32_t index);
+opjit_support_info opjit_cli_support_row(DML_OPERATOR_TYPE type, uint32_t index);
+/* What holds for a tensor (NULL: all without rows of their own) without a feature level. */
+opjit_support_info opjit_cli_support_of(DML_OPERATOR_TYPE type, const char *tensor);
+/* What kind of value a field takes, for people. */
+const char *opjit_cli_kind_text(opjit_field_kind kind);
+
+/* --- copies, in the arena ---------------------------------------------------------------------------------------- */
+/* NULL: no memory, or this build has no such operator. */
 const cli_type *opjit_cli_type_read(rt_arena *arena, DML_OPERATOR_TYPE type);
 
 /* An operator's input or output tensors, `count` of them; NULL: no memory. */

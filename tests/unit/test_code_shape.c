@@ -31,7 +31,6 @@ static const exception long_functions[] = {
     { NULL, 0 },
 };
 static const exception circles[] = {
-    { "frontend/cli", 8 },
     { NULL, 0 },
 };
 
