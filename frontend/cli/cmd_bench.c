@@ -13,7 +13,6 @@
 #include "frontend/cli/measure.h"
 #include "frontend/cli/subject.h"
 #include "frontend/cli/table.h"
-#include "runtime/target/target.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define LARGEST (64 * MIB)
@@ -46,7 +45,8 @@ typedef struct bench {
 
 /* --- one row ------------------------------------------------------------------------------------------------------ */
 typedef struct row {
-    const char *name, *type;
+    const char *name;
+    DML_TENSOR_DATA_TYPE type;
     double align, threads;
     uint64_t written, moved; /* bytes of the outputs; with those of the inputs, for GB/s */
     opjit_operator *op;      /* NULL: the graph */
@@ -152,8 +152,10 @@ static void run_memcpy(void *arg)
 static opjit_status run_row(bench *b, row *r)
 {
     static const measure_fn others[] = { run_memset, run_zero, run_nt, run_memcpy };
+    const char *const name = opjit_data_type_name(r->type);
     double call_ns = NAN, ratios[] = { NAN, NAN, NAN, NAN };
     measure_pair pair;
+    char type[16];
 
     r->bench = b;
     TRY(time_compiles(b, r));
@@ -167,9 +169,11 @@ static opjit_status run_row(bench *b, row *r)
         ratios[i] = pair.ratio;
         TRY(r->status);
     }
+    /* "f32" of "FLOAT32" */
+    snprintf(type, sizeof type, "%c%s", name[0] | 0x20, name + strcspn(name, "0123456789"));
     const table_cell cells[] = {
         { r->name, 0 },
-        { r->type, 0 },
+        { type, 0 },
         { NULL, (double)r->moved },
         { NULL, r->align },
         { NULL, r->threads },
@@ -254,7 +258,7 @@ static opjit_status run_generator(bench *b, int generator, DML_TENSOR_DATA_TYPE 
         const uint64_t offset = (i & 1) != 0 ? element : 0;
         const bool many = (i & 2) != 0;
         row r = { .name = name,
-                  .type = opjit_rt_dtype_short(type),
+                  .type = type,
                   .align = (i & 1) != 0 ? element : 64,
                   .threads = many ? threads : 1,
                   .written = bytes,
@@ -328,7 +332,7 @@ static opjit_status run_dispatchable(bench *b, const cli_model *m, const cli_dis
 
     r.graph = d->graph == NULL ? NULL : &d->graph->desc;
     TRY(opjit_kernel_get_info(d->kernel, &info, &b->error));
-    r.type = opjit_rt_dtype_short(d->ports[d->input_count].tensor->dtype);
+    r.type = d->ports[d->input_count].tensor->dtype;
     r.written = info.bytes_written;
     r.moved = info.bytes_written + info.bytes_read;
     if (c != NULL) {

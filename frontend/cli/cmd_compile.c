@@ -51,7 +51,7 @@ typedef struct compiler {
     uint32_t capacity;
     cli_late late;
     bool found;                  /* the dispatchable that was asked for */
-    char meant[FE_SUGGEST_TEXT]; /* the one of the last model that may have been meant */
+    char meant[CLI_SUGGEST_TEXT]; /* the one of the last model that may have been meant */
     char symbol[SYMBOL_SIZE];
 } compiler;
 

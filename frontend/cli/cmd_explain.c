@@ -241,7 +241,7 @@ static opjit_status explain(cli_model *m, cli_dispatchable *d, const cli_options
 static opjit_status explain_model(cli_model *m, const cli_options *options)
 {
     bool found = options->dispatchable == NULL;
-    char meant[FE_SUGGEST_TEXT];
+    char meant[CLI_SUGGEST_TEXT];
     cli_late late;
     TRY(opjit_cli_late_begin(&late, options, &m->arena, &m->report.error));
     TRY(opjit_cli_model_load(m));

@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_list.c - `opjit targets`, `opjit version`: what this build makes code for, and which one it is. */
+#include <opjit/device.h>
+#include <opjit/reflect.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "frontend/cli/cli.h"
 #include "frontend/cli/table.h"
-#include "opjit_build_id.h"
-#include "runtime/device/device.h"
-#include "runtime/target/target.h"
 
-/* --- targets and version ------------------------------------------------------------------------------------------ */
 /* A line, or an object of the array "devices". */
-static void put_device(const rt_devices *devices, const rt_driver *driver, const char *kind, uint32_t index, bool json,
-                       uint32_t *count)
+static void put_device(const char *kind, uint32_t index, bool json, uint32_t *count)
 {
-    const uint32_t version = devices->driver_version(driver);
-    const bool cuda = strcmp(kind, "cuda") == 0;
-    const unsigned major = version / (cuda ? 1000 : 10000000),
-                   minor = cuda ? version % 1000 / 10 : version / 100000 % 100;
-    rt_device_info info;
+    opjit_device_info info = OPJIT_DEVICE_INFO_INIT;
     opjit_error error;
-    const bool good = devices->driver_info(driver, index, &info, &error) == OPJIT_OK;
+    const bool good = opjit_device_get_info(kind, index, &info, &error) == OPJIT_OK;
 
     if (json) {
         printf("%s\n    { \"device\": \"%s:%u\", ", (*count)++ == 0 ? "" : ",", kind, index);
@@ -28,25 +20,23 @@ static void put_device(const rt_devices *devices, const rt_driver *driver, const
         opjit_cli_put_string(stdout, good ? info.name : error.message);
         if (good)
             printf(", \"arch\": \"%s\", \"memory_bytes\": %llu, \"driver\": \"%u.%u\"", info.arch,
-                   (unsigned long long)info.memory_bytes, major, minor);
+                   (unsigned long long)info.memory_bytes, (unsigned)info.driver_major, (unsigned)info.driver_minor);
         printf(" }");
     } else if (!good) {
         printf("device  %s:%u: unusable, %s\n", kind, index, error.message);
     } else {
         printf("device  %s:%u %s, %s, %.1f GiB, driver %u.%u\n", kind, index, info.name, info.arch,
-               (double)info.memory_bytes / 1073741824, major, minor);
+               (double)info.memory_bytes / 1073741824, (unsigned)info.driver_major, (unsigned)info.driver_minor);
     }
 }
 
 /* count: of the array so far. */
 static void put_devices(const char *kind, bool json, uint32_t *count)
 {
-    const rt_devices *devices;
-    rt_driver *driver;
+    uint32_t devices;
     opjit_error error;
 
-    if (opjit_rt_devices(&devices, &error) != OPJIT_OK ||
-        devices->driver_open(&opjit_rt_default_allocator, kind, NULL, &driver, &error) != OPJIT_OK) {
+    if (opjit_device_count(kind, &devices, &error) != OPJIT_OK) {
         if (json) {
             printf("%s\n    { \"device\": \"%s\", \"absent\": ", (*count)++ == 0 ? "" : ",", kind);
             opjit_cli_put_string(stdout, error.message);
@@ -56,17 +46,14 @@ static void put_devices(const char *kind, bool json, uint32_t *count)
         }
         return;
     }
-    for (uint32_t i = 0; i < devices->driver_devices(driver); i++)
-        put_device(devices, driver, kind, i, json, count);
-    devices->driver_close(driver);
+    for (uint32_t i = 0; i < devices; i++)
+        put_device(kind, i, json, count);
 }
 
 static void put_target(const char *name, uint32_t index, bool json)
 {
-    rt_target target;
     opjit_error error;
-    const bool here = opjit_rt_target_parse(name, &target, &error) == OPJIT_OK &&
-                      opjit_rt_target_runs_here(&target, &error) == OPJIT_OK;
+    const bool here = opjit_target_runs_here(name, &error) == OPJIT_OK;
     if (!json) {
         printf("named   %-20s %s\n", name, here ? "runs here" : error.message);
         return;
@@ -81,12 +68,13 @@ static void put_target(const char *name, uint32_t index, bool json)
 
 int opjit_cli_targets(const cli_options *options)
 {
-    rt_target host;
-    char name[64];
+    char host[OPJIT_TARGET_TEXT], name[OPJIT_TARGET_TEXT];
     uint32_t devices = 0;
-    opjit_rt_target_host(&host);
-    printf(options->json ? "{\n  \"host\": \"%s\",\n  \"targets\": [" : "host    %s\n", host.text);
-    for (uint32_t i = 0; opjit_rt_target_name(i, name, sizeof name); i++)
+    opjit_error error;
+    if (opjit_target_get_text(NULL, host, &error) != OPJIT_OK)
+        return opjit_cli_complain(NULL, NULL, &error);
+    printf(options->json ? "{\n  \"host\": \"%s\",\n  \"targets\": [" : "host    %s\n", host);
+    for (uint32_t i = 0; opjit_target_name_at(i, name) != 0; i++)
         put_target(name, i, options->json);
     if (options->json)
         printf("\n  ],\n  \"devices\": [");
@@ -99,15 +87,19 @@ int opjit_cli_targets(const cli_options *options)
 
 int opjit_cli_version(const cli_options *options)
 {
-    const bool has_codegen = opjit_cli_has_codegen();
+    opjit_build_info b = OPJIT_BUILD_INFO_INIT;
+    opjit_error error;
+    if (opjit_get_build_info(&b, &error) != OPJIT_OK)
+        return opjit_cli_complain(NULL, NULL, &error);
     if (options->json)
         printf("{ \"opjit\": \"%s\", \"codegen\": %s, \"llvm\": \"%s\", \"build\": \"%s\", \"numerics\": %u, "
                "\"kernel_abi\": %u }\n",
-               opjit_version(), has_codegen ? "true" : "false", OPJIT_LLVM_VERSION, OPJIT_BUILD_ID, OPJIT_NUMERICS,
-               OPJIT_KERNEL_ABI);
+               b.version, b.has_codegen != 0 ? "true" : "false", b.llvm, b.id, (unsigned)b.numerics,
+               (unsigned)b.kernel_abi);
     else
-        printf("opjit %s\nLLVM %s (%s, %s)\nnumerics %u\nkernel ABI %u\n", opjit_version(), OPJIT_LLVM_VERSION,
-               has_codegen ? "of the codegen library that belongs to this build" : "built without code generation",
-               OPJIT_BUILD_ID, OPJIT_NUMERICS, OPJIT_KERNEL_ABI);
+        printf("opjit %s\nLLVM %s (%s, %s)\nnumerics %u\nkernel ABI %u\n", b.version, b.llvm,
+               b.has_codegen != 0 ? "of the codegen library that belongs to this build"
+                                  : "built without code generation",
+               b.id, (unsigned)b.numerics, (unsigned)b.kernel_abi);
     return EXIT_DONE;
 }

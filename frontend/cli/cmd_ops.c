@@ -97,7 +97,7 @@ static DML_OPERATOR_TYPE find(const char *name)
 
 static int refuse(const char *name)
 {
-    char meant[FE_SUGGEST_TEXT];
+    char meant[CLI_SUGGEST_TEXT];
     opjit_error error;
     opjit_rt_error_set(&error, OPJIT_NOT_FOUND, "the operator %.80s is not in this build%s", name,
                        opjit_cli_near_operator(name, strlen(name), meant));

@@ -79,8 +79,8 @@ bool opjit_cli_on_device(const cli_options *options)
 
 bool opjit_cli_has_codegen(void)
 {
-    return opjit_query_support(DML_OPERATOR_FILL_VALUE_CONSTANT, NULL, DML_TENSOR_DATA_TYPE_FLOAT32, 1, 0, "cpu",
-                               NULL) != OPJIT_UNAVAILABLE;
+    opjit_build_info info = OPJIT_BUILD_INFO_INIT;
+    return opjit_get_build_info(&info, NULL) == OPJIT_OK && info.has_codegen != 0;
 }
 
 /* What was ignored: "opjit,warning,disk cache,/proc/x,reason" becomes "opjit: warning: disk cache: /proc/x: reason".

@@ -15,7 +15,7 @@ opjit_status opjit_cli_late_begin(cli_late *late, const cli_options *options, rt
         cli_late_name *const name = &late->names[i];
         name->text = options->late[i];
         name->field = dot == NULL ? name->text : dot + 1;
-        opjit_fe_suggest_begin(&name->near, name->field, strlen(name->field));
+        opjit_cli_suggest_begin(&name->near, name->field, strlen(name->field));
     }
     return OPJIT_OK;
 }
@@ -27,7 +27,7 @@ static bool has_field(const cli_type *def, cli_late_name *name)
         if ((def->fields[i].flags & OPJIT_FIELD_LATE) == 0)
             continue;
         found = found || strcmp(def->fields[i].name, name->field) == 0;
-        opjit_fe_suggest(&name->near, def->fields[i].name, strlen(def->fields[i].name));
+        opjit_cli_suggest(&name->near, def->fields[i].name, strlen(def->fields[i].name));
     }
     return found;
 }
@@ -62,11 +62,11 @@ opjit_status opjit_cli_late_of(cli_late *late, cli_model *m, const cli_dispatcha
 
 opjit_status opjit_cli_late_end(const cli_late *late, opjit_error *error)
 {
-    char meant[FE_SUGGEST_TEXT];
+    char meant[CLI_SUGGEST_TEXT];
     for (uint32_t i = 0; i < late->count; i++)
         if (!late->names[i].used)
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
                                       "--late: no dispatchable has a field \"%.80s\" that can be given at a call%s",
-                                      late->names[i].text, opjit_fe_suggest_text(&late->names[i].near, "", "", meant));
+                                      late->names[i].text, opjit_cli_suggest_text(&late->names[i].near, "", "", meant));
     return OPJIT_OK;
 }

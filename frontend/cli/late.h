@@ -4,12 +4,12 @@
 #define OPJIT_CLI_LATE_H
 
 #include "frontend/cli/cli.h"
-#include "frontend/desc/suggest.h"
+#include "frontend/cli/suggest.h"
 
 typedef struct cli_late_name {
     const char *text, *field; /* "node.Value", "Value" */
     bool used;
-    fe_suggestion near;
+    cli_suggestion near;
 } cli_late_name;
 
 typedef struct cli_late {

@@ -7,7 +7,7 @@
 
 #include "frontend/cli/json.h"
 #include "frontend/cli/type.h"
-#include "frontend/desc/suggest.h"
+#include "frontend/cli/suggest.h"
 
 #define CLI_TYPES 512u /* above all DML_OPERATOR_TYPEs */
 #define CLI_PAGE 4096u /* alignment of resources' memory */
@@ -142,11 +142,11 @@ opjit_status opjit_cli_no_memory(cli_model *m, const json_value *at);
 /* Refusals of names, with the nearest one that there is (model_near.c).  A name that object has no member of: */
 opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const char *what, const json_value *object);
 /* For one of --dispatchable that the model lacks. */
-const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static FE_SUGGEST_TEXT]);
+const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static CLI_SUGGEST_TEXT]);
 const char *opjit_cli_kind_name(json_kind kind); /* "a number" */
 opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key); /* a member of object */
 opjit_status opjit_cli_missing_field(cli_model *m, const cli_type *def, const cli_field *field, const json_value *json);
-const char *opjit_cli_near_operator(const char *name, size_t length, char text[static FE_SUGGEST_TEXT]);
+const char *opjit_cli_near_operator(const char *name, size_t length, char text[static CLI_SUGGEST_TEXT]);
 opjit_status opjit_cli_no_operator(cli_model *m, const json_value *name);
 /* An end of an edge, whose first length characters name no node. */
 opjit_status opjit_cli_no_node(cli_model *m, const json_value *end, size_t length, const json_value *nodes);

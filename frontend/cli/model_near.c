@@ -6,37 +6,37 @@
 #include "frontend/cli/model.h"
 
 /* The member of object that is nearest to the name. */
-static void nearest_member(fe_suggestion *s, const json_value *object, const char *name, size_t length)
+static void nearest_member(cli_suggestion *s, const json_value *object, const char *name, size_t length)
 {
-    opjit_fe_suggest_begin(s, name, length);
+    opjit_cli_suggest_begin(s, name, length);
     for (const json_value *v = object != NULL && object->kind == JSON_OBJECT ? object->first : NULL; v != NULL;
          v = v->next)
-        opjit_fe_suggest(s, v->key, v->key_length);
+        opjit_cli_suggest(s, v->key, v->key_length);
 }
 
 opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const char *what, const json_value *object)
 {
-    char meant[FE_SUGGEST_TEXT];
-    fe_suggestion s;
+    char meant[CLI_SUGGEST_TEXT];
+    cli_suggestion s;
     nearest_member(&s, object, name->text, name->length);
     return opjit_cli_fail(m, name, OPJIT_NOT_FOUND, "there is no %s " CLI_QUOTED "%s", what, CLI_QUOTE(name),
-                          opjit_fe_suggest_text(&s, "\"", "\"", meant));
+                          opjit_cli_suggest_text(&s, "\"", "\"", meant));
 }
 
-const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static FE_SUGGEST_TEXT])
+const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static CLI_SUGGEST_TEXT])
 {
-    fe_suggestion s;
+    cli_suggestion s;
     nearest_member(&s, opjit_cli_json_get(m->root, "dispatchables"), name, strlen(name));
-    return opjit_fe_suggest_text(&s, "\"", "\"", text);
+    return opjit_cli_suggest_text(&s, "\"", "\"", text);
 }
 
 opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key)
 {
-    char meant[FE_SUGGEST_TEXT];
-    fe_suggestion s;
+    char meant[CLI_SUGGEST_TEXT];
+    cli_suggestion s;
     nearest_member(&s, object, key, strlen(key));
     return opjit_cli_fail(m, object, OPJIT_INVALID_ARGUMENT, "\"%s\" is missing%s", key,
-                          opjit_fe_suggest_text(&s, "it by \"", "\"", meant));
+                          opjit_cli_suggest_text(&s, "it by \"", "\"", meant));
 }
 
 static bool is_field(const cli_type *def, const json_value *member)
@@ -50,42 +50,42 @@ static bool is_field(const cli_type *def, const json_value *member)
 
 opjit_status opjit_cli_missing_field(cli_model *m, const cli_type *def, const cli_field *field, const json_value *json)
 {
-    char meant[FE_SUGGEST_TEXT];
-    fe_suggestion s;
-    opjit_fe_suggest_begin(&s, field->name, strlen(field->name));
+    char meant[CLI_SUGGEST_TEXT];
+    cli_suggestion s;
+    opjit_cli_suggest_begin(&s, field->name, strlen(field->name));
     for (const json_value *v = json->kind == JSON_OBJECT ? json->first : NULL; v != NULL; v = v->next)
         if (!is_field(def, v))
-            opjit_fe_suggest(&s, v->key, v->key_length);
+            opjit_cli_suggest(&s, v->key, v->key_length);
     return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT, "%s: \"%s\" is missing%s", def->name, field->name,
-                          opjit_fe_suggest_text(&s, "it by \"", "\"", meant));
+                          opjit_cli_suggest_text(&s, "it by \"", "\"", meant));
 }
 
-const char *opjit_cli_near_operator(const char *name, size_t length, char text[static FE_SUGGEST_TEXT])
+const char *opjit_cli_near_operator(const char *name, size_t length, char text[static CLI_SUGGEST_TEXT])
 {
     DML_OPERATOR_TYPE type;
-    fe_suggestion s;
-    opjit_fe_suggest_begin(&s, name, memchr(name, '\0', length) == NULL ? length : 0);
+    cli_suggestion s;
+    opjit_cli_suggest_begin(&s, name, memchr(name, '\0', length) == NULL ? length : 0);
     for (uint32_t i = 0; (type = opjit_operator_type_at(i)) != DML_OPERATOR_INVALID; i++) {
         const char *const known = opjit_cli_type_info(type).name;
-        opjit_fe_suggest(&s, known, strlen(known));
+        opjit_cli_suggest(&s, known, strlen(known));
     }
-    return opjit_fe_suggest_text(&s, "", "", text);
+    return opjit_cli_suggest_text(&s, "", "", text);
 }
 
 opjit_status opjit_cli_no_operator(cli_model *m, const json_value *name)
 {
-    char meant[FE_SUGGEST_TEXT];
+    char meant[CLI_SUGGEST_TEXT];
     return opjit_cli_fail(m, name, OPJIT_INVALID_ARGUMENT, CLI_QUOTED " is no operator: `opjit ops` lists them%s",
                           CLI_QUOTE(name), opjit_cli_near_operator(name->text, name->length, meant));
 }
 
 opjit_status opjit_cli_no_node(cli_model *m, const json_value *end, size_t length, const json_value *nodes)
 {
-    char meant[FE_SUGGEST_TEXT];
-    fe_suggestion s;
+    char meant[CLI_SUGGEST_TEXT];
+    cli_suggestion s;
     nearest_member(&s, nodes, end->text, length);
     return opjit_cli_fail(m, end, OPJIT_NOT_FOUND, CLI_QUOTED ": there is no node \"%.*s\"%s", CLI_QUOTE(end),
-                          (int)(length < 60 ? length : 60), end->text, opjit_fe_suggest_text(&s, "\"", "\"", meant));
+                          (int)(length < 60 ? length : 60), end->text, opjit_cli_suggest_text(&s, "\"", "\"", meant));
 }
 
 /* "ATensor, BTensor", of more than three the first and how many more. */
@@ -107,19 +107,19 @@ opjit_status opjit_cli_no_tensor(cli_model *m, const json_value *end, const json
 {
     const size_t head = node->key_length < end->length ? node->key_length + 1 : end->length;
     const char *const side = is_input ? "input" : "output";
-    char meant[FE_SUGGEST_TEXT], has[120];
-    fe_suggestion s;
+    char meant[CLI_SUGGEST_TEXT], has[120];
+    cli_suggestion s;
     if (op == NULL)
         return opjit_cli_fail(m, end, OPJIT_INVALID_ARGUMENT, CLI_QUOTED ": node \"%.48s\" is a constant, %s",
                               CLI_QUOTE(end), node->key,
                               is_input ? "which has no input" : "which an edge names without a tensor");
-    opjit_fe_suggest_begin(&s, end->text + head, end->length - head);
+    opjit_cli_suggest_begin(&s, end->text + head, end->length - head);
     for (uint32_t i = 0; i < (is_input ? op->input_count : op->output_count); i++) {
         const char *const name = is_input ? op->inputs[i].name : op->outputs[i].name;
-        opjit_fe_suggest(&s, name, strlen(name));
+        opjit_cli_suggest(&s, name, strlen(name));
     }
     tensor_list(op, is_input, has, sizeof has);
     return opjit_cli_fail(m, end, OPJIT_INVALID_ARGUMENT, CLI_QUOTED " is no %s of node \"%.32s\" (%s)%s%s",
                           CLI_QUOTE(end), side, node->key, op->def->name, s.best != NULL ? "" : ", which has ",
-                          s.best != NULL ? opjit_fe_suggest_text(&s, "", "", meant) : has);
+                          s.best != NULL ? opjit_cli_suggest_text(&s, "", "", meant) : has);
 }

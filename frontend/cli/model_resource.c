@@ -8,7 +8,6 @@
 #include "frontend/cli/model.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/number.h"
-#include "ir/ir.h"
 
 opjit_status opjit_cli_allocate(cli_model *m, const json_value *at, uint64_t bytes, uint8_t **out)
 {
@@ -114,7 +113,8 @@ static DML_SCALAR_UNION sum(DML_TENSOR_DATA_TYPE type, DML_SCALAR_UNION a, DML_S
 {
     switch (type) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
-        a.UInt16 = opjit_ir_f32_to_f16(opjit_ir_f16_to_f32(a.UInt16) + opjit_ir_f16_to_f32(b.UInt16));
+        a.UInt16 = opjit_float16_from_double((double)opjit_float16_to_float(a.UInt16) +
+                                             (double)opjit_float16_to_float(b.UInt16));
         break;
     case DML_TENSOR_DATA_TYPE_FLOAT32: a.Float32 += b.Float32; break;
     case DML_TENSOR_DATA_TYPE_FLOAT64: a.Float64 += b.Float64; break;

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ir/ir.h"
-
 /* As much of a number's or string's text as a message shows, for "%.*s%s". */
 #define SHOWN(value) \
     (int)((value)->length > 40 ? 37 : (value)->length), (value)->text, (value)->length > 40 ? "..." : ""
@@ -129,7 +127,7 @@ static opjit_status float_element(const json_value *value, DML_TENSOR_DATA_TYPE 
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be a number (%s)",
                                   kind_name(value->kind), opjit_data_type_name(type));
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16) {
-        out->UInt16 = opjit_ir_f64_to_f16(round_to_odd(value->text));
+        out->UInt16 = opjit_float16_from_double(round_to_odd(value->text));
         finite = (out->UInt16 & 0x7c00) != 0x7c00;
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         out->Float32 = strtof(value->text, NULL);
@@ -189,7 +187,7 @@ void opjit_cli_print_element(rt_bytes *out, DML_TENSOR_DATA_TYPE type, const voi
     DML_SCALAR_UNION v = { { 0 } };
     memcpy(&v, data, opjit_data_type_size(type));
     switch (type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT16: print_float(out, (double)opjit_ir_f16_to_f32(v.UInt16)); break;
+    case DML_TENSOR_DATA_TYPE_FLOAT16: print_float(out, (double)opjit_float16_to_float(v.UInt16)); break;
     case DML_TENSOR_DATA_TYPE_FLOAT32: print_float(out, (double)v.Float32); break;
     case DML_TENSOR_DATA_TYPE_FLOAT64: print_float(out, v.Float64); break;
     case DML_TENSOR_DATA_TYPE_INT8: opjit_rt_bytes_printf(out, "%d", v.Int8); break;

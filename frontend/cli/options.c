@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/desc/suggest.h"
-#include "runtime/target/target.h"
+#include "frontend/cli/suggest.h"
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 const cli_command_row opjit_cli_commands[] = {
@@ -115,20 +114,20 @@ static opjit_status set_level(cli_parser *p, const cli_option_row *o, const char
 /* Adds the named target that may have been meant to the message about one that does not exist. */
 static opjit_status suggest_target(const char *value, opjit_error *error)
 {
-    char name[64], best[64] = "", meant[FE_SUGGEST_TEXT], text[OPJIT_ERROR_MESSAGE_SIZE];
+    char name[OPJIT_TARGET_TEXT], best[OPJIT_TARGET_TEXT] = "", meant[CLI_SUGGEST_TEXT], text[OPJIT_ERROR_MESSAGE_SIZE];
     const size_t length = strcspn(value, "+,");
-    fe_suggestion s;
-    opjit_fe_suggest_begin(&s, value, length);
-    for (uint32_t i = 0; opjit_rt_target_name(i, name, sizeof name); i++) {
+    cli_suggestion s;
+    opjit_cli_suggest_begin(&s, value, length);
+    for (uint32_t i = 0; opjit_target_name_at(i, name) != 0; i++) {
         const uint32_t before = s.distance;
-        opjit_fe_suggest(&s, name, strlen(name));
+        opjit_cli_suggest(&s, name, strlen(name));
         if (s.distance < before)
             memcpy(best, name, sizeof best);
     }
     s.best = s.best == NULL ? NULL : best;                            /* name is another one by now */
     if (strlen(best) != length || memcmp(best, value, length) != 0) { /* else something behind the name is wrong */
         snprintf(text, sizeof text, "%s", error->message);
-        opjit_rt_error_set(error, error->status, "%s%s", text, opjit_fe_suggest_text(&s, "", "", meant));
+        opjit_rt_error_set(error, error->status, "%s%s", text, opjit_cli_suggest_text(&s, "", "", meant));
     }
     return error->status;
 }
@@ -141,12 +140,12 @@ static opjit_status set_target(cli_parser *p, const cli_option_row *o, const cha
         const char *const next = strstr(value, ",cpu");
         const char *const one =
             opjit_rt_arena_string(p->arena, value, next == NULL ? strlen(value) : (size_t)(next - value));
-        rt_target target;
+        char text[OPJIT_TARGET_TEXT];
         if (one == NULL)
             return opjit_rt_no_memory(&p->error);
         if (p->options.target_count == OPJIT_ARTIFACT_MAX_TARGETS)
             return opjit_rt_error_set(&p->error, OPJIT_LIMIT, "at most %u targets", OPJIT_ARTIFACT_MAX_TARGETS);
-        if (opjit_rt_target_parse(one, &target, &p->error) != OPJIT_OK)
+        if (opjit_target_get_text(one, text, &p->error) != OPJIT_OK)
             return suggest_target(one, &p->error);
         p->targets[p->options.target_count++] = one;
         p->options.targets = p->targets;
@@ -316,26 +315,26 @@ int opjit_cli_usage(const char *what, const char *text, const char *meant)
 
 int opjit_cli_unknown_command(const char *name)
 {
-    char meant[FE_SUGGEST_TEXT];
-    fe_suggestion s;
-    opjit_fe_suggest_begin(&s, name, strlen(name));
+    char meant[CLI_SUGGEST_TEXT];
+    cli_suggestion s;
+    opjit_cli_suggest_begin(&s, name, strlen(name));
     for (uint32_t i = 0; i < opjit_cli_command_count; i++)
-        opjit_fe_suggest(&s, opjit_cli_commands[i].name, strlen(opjit_cli_commands[i].name));
-    return opjit_cli_usage("unknown command ", name, opjit_fe_suggest_text(&s, "", "", meant));
+        opjit_cli_suggest(&s, opjit_cli_commands[i].name, strlen(opjit_cli_commands[i].name));
+    return opjit_cli_usage("unknown command ", name, opjit_cli_suggest_text(&s, "", "", meant));
 }
 
 /* length: of the name in text. */
 static int unknown_option(const cli_parser *p, const char *text, size_t length)
 {
-    char meant[FE_SUGGEST_TEXT];
-    fe_suggestion s;
-    opjit_fe_suggest_begin(&s, text, length);
+    char meant[CLI_SUGGEST_TEXT];
+    cli_suggestion s;
+    opjit_cli_suggest_begin(&s, text, length);
     for (uint32_t i = 0; i < opjit_cli_option_count; i++) {
         const cli_option_row *const o = &opjit_cli_options[i];
         if (!o->hidden && length > 2 && (o->common || p->command == NULL || opjit_cli_option_of(o, p->command)))
-            opjit_fe_suggest(&s, o->name, strlen(o->name));
+            opjit_cli_suggest(&s, o->name, strlen(o->name));
     }
-    return opjit_cli_usage("unknown option ", text, opjit_fe_suggest_text(&s, "", "", meant));
+    return opjit_cli_usage("unknown option ", text, opjit_cli_suggest_text(&s, "", "", meant));
 }
 
 static bool is_named(const cli_option_row *o, const char *text, size_t length)

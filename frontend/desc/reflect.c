@@ -30,6 +30,16 @@ void opjit_data_types_text(uint32_t types, char text[OPJIT_DATA_TYPES_TEXT])
     opjit_fe_types_text(types, text);
 }
 
+uint16_t opjit_float16_from_double(double value)
+{
+    return opjit_ir_f64_to_f16(value);
+}
+
+float opjit_float16_to_float(uint16_t bits)
+{
+    return opjit_ir_f16_to_f32(bits);
+}
+
 uint32_t opjit_feature_level_at(uint32_t index)
 {
     return opjit_rt_feature_level(index);

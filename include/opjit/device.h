@@ -2,7 +2,7 @@
 /* opjit/device.h - kernels on a GPU: memory there, copies, streams.
  *
  *     opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
- *     options.device = "cuda:0";                                            // or "hip:0"
+ *     options.device = "cuda:0";                                            // or "hip:0": opjit_device_count
  *     opjit_context_create(&options, &context, &error);
  *     opjit_compile_operator(context, op, NULL, &kernel, &error);           // code for that GPU
  *     opjit_device_allocate(context, bytes, &binding.data, &error);
@@ -36,6 +36,28 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* --- devices ------------------------------------------------------------------------------------------------------ */
+typedef struct opjit_device_info {
+    uint32_t struct_size;  /* set by its _INIT macro */
+    uint32_t processors;   /* multiprocessors, compute units */
+    uint64_t memory_bytes; /* of the device's own memory */
+    uint32_t driver_major; /* of the driver's version, 13 of CUDA 13.0 */
+    uint32_t driver_minor; /* likewise, 0 */
+    char name[96];         /* as its vendor calls it */
+    char arch[32];         /* "sm_90", "gfx90a" */
+} opjit_device_info;
+#define OPJIT_DEVICE_INFO_INIT { sizeof(opjit_device_info), 0, 0, 0, 0, "", "" }
+
+/* How many devices of a kind, "cuda" or "hip", this machine has.  Neither this function nor the next needs a context;
+ * both load the kind's driver.
+ * Expected failures: INVALID_ARGUMENT: there is no such kind; UNAVAILABLE: no driver, no device, or the driver is too
+ * old.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_count(const char *kind, uint32_t *out_count, opjit_error *error);
+/* What the device kind:index is, as a context would name it.
+ * Also: NOT_FOUND behind the last; UNAVAILABLE: the driver can't say.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_device_get_info(const char *kind, uint32_t index,
+                                                             opjit_device_info *out_info, opjit_error *error);
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 /* Memory of `bytes` bytes on the device in *out_memory, uninitialised, at a multiple of OPJIT_GPU_ALIGNMENT; the caller

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opjit/reflect.h - what this build of opjit can do, as data: operators, their fields, the names of their enumerations,
  * the ranks and data types that each feature level allows; what an operator that was made looks like; and what a kernel
- * will need before any code is made.  Since 0.1.
+ * will need before any code is made; what this build and this machine are.  Since 0.1.
  *
  *     for (uint32_t i = 0; i < opjit_operator_type_count(); i++) {
  *         opjit_operator_type_info info = OPJIT_OPERATOR_TYPE_INFO_INIT;
@@ -36,6 +36,11 @@ OPJIT_API uint32_t opjit_data_type_size(DML_TENSOR_DATA_TYPE type);
 #define OPJIT_DATA_TYPES_TEXT 80 /* bytes of any text of opjit_data_types_text, final NUL included */
 /* A set of types, bit DML_TENSOR_DATA_TYPE, for people: "FLOAT32/16, UINT8", or "all eleven".  [any thread, 0.1] */
 OPJIT_API void opjit_data_types_text(uint32_t types, char text[OPJIT_DATA_TYPES_TEXT]);
+/* The bits of the FLOAT16 that is nearest, ties to even: what CAST gives.  A finite value that would round beyond 65504
+ * becomes an infinity, a NaN stays one.  [any thread, 0.1] */
+OPJIT_API uint16_t opjit_float16_from_double(double value);
+/* The value of a FLOAT16's bits, which every float can hold.  [any thread, 0.1] */
+OPJIT_API float opjit_float16_to_float(uint16_t bits);
 /* The feature levels, ascending: DML_FEATURE_LEVEL_1_0 first; 0 behind the last. [any thread, 0.1] */
 OPJIT_API uint32_t opjit_feature_level_at(uint32_t index);
 
@@ -222,6 +227,39 @@ OPJIT_API void opjit_plan_destroy(opjit_plan *plan); /* NULL is fine; the contex
  * memory of buffer k. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_plan_get_info(const opjit_plan *plan, opjit_kernel_info *out_info,
                                                            opjit_error *error);
+
+/* --- this build --------------------------------------------------------------------------------------------------- */
+/* What a bug report should name, and what a host needs to know before it uses kernels that another build made. */
+typedef struct opjit_build_info {
+    uint32_t struct_size; /* set by its _INIT macro */
+    uint32_t numerics;    /* OPJIT_NUMERICS: builds with the same number give the same bits */
+    uint32_t kernel_abi;  /* OPJIT_KERNEL_ABI: builds with the same number load each other's kernels */
+    uint32_t has_codegen; /* 0: it was built without code generation, so it loads kernels or interprets */
+    const char *version;  /* opjit_version() */
+    const char *id;       /* a hash of all sources that decide what a kernel is: part of every kernel's key */
+    const char *llvm;     /* the version of LLVM that it was built for, "none" without code generation */
+} opjit_build_info;
+#define OPJIT_BUILD_INFO_INIT { sizeof(opjit_build_info), 0, 0, 0, NULL, NULL, NULL }
+
+/* Strings are static.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_get_build_info(opjit_build_info *out_info, opjit_error *error);
+
+/* --- targets ------------------------------------------------------------------------------------------------------ */
+#define OPJIT_TARGET_TEXT 384 /* bytes of any text of the functions below, final NUL included */
+
+/* Writes the index-th named target ("cpu:x86-64-v3", "cpu:znver4", "nvptx:sm_80") and gives its length; 0, and "",
+ * behind the last.  Each name may be followed by features and options: opjit_context_options.target.
+ * [any thread, 0.1] */
+OPJIT_API uint32_t opjit_target_name_at(uint32_t index, char name[OPJIT_TARGET_TEXT]);
+/* The canonical text of a target, which says its features, tuning and cache sizes: equal targets have equal texts, and the
+ * text is part of every kernel's key.  NULL or "cpu" is the CPU that this runs on.
+ * Expected failures: INVALID_ARGUMENT: it is no target; the message says what is allowed.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_target_get_text(const char *target, char text[OPJIT_TARGET_TEXT],
+                                                             opjit_error *error);
+/* Whether the CPU that this runs on executes code for the target.
+ * Expected failures: those of opjit_target_get_text; UNSUPPORTED: another machine's, or a feature is missing, which the
+ * message names.  A GPU's target is never this CPU's; opjit/device.h lists devices.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_target_runs_here(const char *target, opjit_error *error);
 
 #ifdef __cplusplus
 }

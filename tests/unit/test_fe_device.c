@@ -12,6 +12,29 @@
 
 #include "tests/unit/device_kernels.h"
 
+/* --- what there is ------------------------------------------------------------------------------------------------ */
+START_TEST(lists)
+{
+    opjit_device_info info = OPJIT_DEVICE_INFO_INIT;
+    uint32_t count = 9;
+    setenv("FAKE_CUDA_DEVICES", "80,120", 1);
+    setenv("OPJIT_CUDA_DRIVER", getenv("OPJIT_TEST_CUDA"), 1);
+    good(opjit_device_count("cuda", &count, &error));
+    ck_assert_uint_eq(count, 2);
+    good(opjit_device_get_info("cuda", 1, &info, &error));
+    ck_assert_str_eq(info.arch, "sm_120");
+    ck_assert(strlen(info.name) > 0 && info.memory_bytes > 0 && info.processors > 0);
+    ck_assert(info.driver_major == 13 && info.driver_minor == 0);
+    ck_assert_int_eq(opjit_device_get_info("cuda", 2, &info, &error), OPJIT_NOT_FOUND);
+    ck_assert_int_eq(opjit_device_get_info(NULL, 0, &info, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_device_count("cuda", NULL, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_device_count("vulkan", &count, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_uint_eq(count, 0);
+    setenv("OPJIT_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+    ck_assert_int_eq(opjit_device_count("cuda", &count, &error), OPJIT_UNAVAILABLE);
+}
+END_TEST
+
 /* --- running ------------------------------------------------------------------------------------------------------ */
 START_TEST(kernels_run)
 {
@@ -348,6 +371,7 @@ int main(void)
 {
     Suite *suite = suite_create("fe.device");
     TCase *t = tcase_create("device");
+    tcase_add_test(t, lists);
     tcase_add_loop_test(t, kernels_run, 0, KINDS);
     tcase_add_test(t, metadata);
     tcase_add_test(t, late_parameters);

@@ -301,6 +301,65 @@ START_TEST(ends_of_lists)
 }
 END_TEST
 
+/* --- this build and this machine ---------------------------------------------------------------------------------- */
+/* Every FLOAT16 comes back from float, and what lies between two of them goes to the even one. */
+START_TEST(float16)
+{
+    for (uint32_t bits = 0; bits <= UINT16_MAX; bits++)
+        ck_assert_uint_eq(opjit_float16_from_double((double)opjit_float16_to_float((uint16_t)bits)),
+                          (bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0 ? bits | 0x200 : bits);
+    ck_assert_float_eq(opjit_float16_to_float(0x3c00), 1);
+    ck_assert_uint_eq(opjit_float16_from_double(65519.99), 0x7bff);
+    ck_assert_uint_eq(opjit_float16_from_double(65520), 0x7c00);
+    ck_assert_uint_eq(opjit_float16_from_double(-1 - 0x1p-11), 0xbc00);
+    ck_assert_uint_eq(opjit_float16_from_double(1 + 0x1p-11 + 0x1p-50), 0x3c01);
+}
+END_TEST
+
+START_TEST(build)
+{
+    opjit_build_info info = OPJIT_BUILD_INFO_INIT;
+    opjit_error error;
+    ck_assert_int_eq(opjit_get_build_info(&info, &error), OPJIT_OK);
+    ck_assert_str_eq(info.version, opjit_version());
+    ck_assert_uint_eq(strlen(info.id), 16);
+    ck_assert_uint_eq(info.numerics, OPJIT_NUMERICS);
+    ck_assert_uint_eq(info.kernel_abi, OPJIT_KERNEL_ABI);
+    ck_assert_int_eq(info.has_codegen == 0, strcmp(info.llvm, "none") == 0);
+    info.struct_size = 3;
+    ck_assert_int_eq(opjit_get_build_info(&info, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_get_build_info(NULL, &error), OPJIT_INVALID_ARGUMENT);
+}
+END_TEST
+
+START_TEST(targets)
+{
+    char name[OPJIT_TARGET_TEXT], text[OPJIT_TARGET_TEXT], again[OPJIT_TARGET_TEXT];
+    opjit_context *context;
+    opjit_error error;
+    uint32_t count = 0;
+    ck_assert_int_eq(opjit_context_create(NULL, &context, &error), OPJIT_OK);
+    for (; opjit_target_name_at(count, name) != 0; count++) {
+        ck_assert_int_eq(opjit_target_get_text(name, text, &error), OPJIT_OK);
+        ck_assert_int_eq(opjit_target_get_text(text, again, &error), OPJIT_OK);
+        ck_assert_str_eq(text, again);
+        if (strncmp(name, "cpu:", 4) != 0)
+            ck_assert_int_eq(opjit_target_runs_here(name, &error), OPJIT_UNSUPPORTED);
+    }
+    ck_assert_uint_gt(count, 10);
+    ck_assert_str_eq(name, "");
+    ck_assert_int_eq(opjit_target_get_text(NULL, text, &error), OPJIT_OK);
+    ck_assert_str_eq(text, opjit_context_target(context));
+    ck_assert_int_eq(opjit_target_runs_here(NULL, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_target_runs_here("cpu:z80", &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.message, "z80"));
+    ck_assert_int_eq(opjit_target_get_text("cpu:z80", text, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(text, "");
+    ck_assert_int_eq(opjit_target_get_text("cpu", NULL, &error), OPJIT_INVALID_ARGUMENT);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 /* --- operators and plans ------------------------------------------------------------------------------------------ */
 
 /* A softmax over rows of [3,100], whose output may be its input's memory. */
@@ -415,6 +474,9 @@ int main(void)
     tcase_add_loop_test(tcase, query_agrees_with_create, 0, LEVELS);
     tcase_add_loop_test(tcase, refusals, 0, QUERIES);
     tcase_add_test(tcase, ends_of_lists);
+    tcase_add_test(tcase, float16);
+    tcase_add_test(tcase, build);
+    tcase_add_test(tcase, targets);
     tcase_add_test(tcase, operators_that_were_made);
     tcase_add_test(tcase, plan_is_what_the_kernel_becomes);
     tcase_add_test(tcase, a_plan_gives_its_memory_back);

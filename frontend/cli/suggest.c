@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suggest.c - see suggest.h. */
-#include "frontend/desc/suggest.h"
+#include "frontend/cli/suggest.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static bool near(uint32_t distance, size_t a_length, size_t b_length)
  * table. */
 static uint32_t edits(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    uint32_t rows[3][FE_SUGGEST_LONGEST + 1];
+    uint32_t rows[3][CLI_SUGGEST_LONGEST + 1];
 
     for (size_t j = 0; j <= b_length; j++)
         rows[0][j] = (uint32_t)j;
@@ -51,13 +51,13 @@ static uint32_t edits(const char *a, size_t a_length, const char *b, size_t b_le
     return rows[a_length % 3][b_length];
 }
 
-void opjit_fe_suggest_begin(fe_suggestion *s, const char *given, size_t length)
+void opjit_cli_suggest_begin(cli_suggestion *s, const char *given, size_t length)
 {
-    *s = (fe_suggestion){ .given = given, .given_length = length, .distance = UINT32_MAX };
+    *s = (cli_suggestion){ .given = given, .given_length = length, .distance = UINT32_MAX };
 }
 
 /* The distance to the nearest part of name: its beginning, or its end after an underscore; UINT32_MAX: none is near. */
-static uint32_t part_distance(const fe_suggestion *s, const char *name, size_t length)
+static uint32_t part_distance(const cli_suggestion *s, const char *name, size_t length)
 {
     uint32_t best = UINT32_MAX;
 
@@ -75,18 +75,18 @@ static uint32_t part_distance(const fe_suggestion *s, const char *name, size_t l
     return best;
 }
 
-void opjit_fe_suggest(fe_suggestion *s, const char *name, size_t length)
+void opjit_cli_suggest(cli_suggestion *s, const char *name, size_t length)
 {
     uint32_t distance;
 
-    if (length > FE_SUGGEST_LONGEST || s->given_length > FE_SUGGEST_LONGEST || s->given_length == 0 || length == 0)
+    if (length > CLI_SUGGEST_LONGEST || s->given_length > CLI_SUGGEST_LONGEST || s->given_length == 0 || length == 0)
         return;
     distance = edits(s->given, s->given_length, name, length);
     if (!near(distance, s->given_length, length)) {
         distance = part_distance(s, name, length);
         if (distance == UINT32_MAX)
             return;
-        distance += FE_SUGGEST_LONGEST; /* ranks after all names that are near as a whole */
+        distance += CLI_SUGGEST_LONGEST; /* ranks after all names that are near as a whole */
     }
     if (distance >= s->distance)
         return;
@@ -95,11 +95,11 @@ void opjit_fe_suggest(fe_suggestion *s, const char *name, size_t length)
     s->distance = distance;
 }
 
-const char *opjit_fe_suggest_text(const fe_suggestion *s, const char *before, const char *after,
-                                  char text[static FE_SUGGEST_TEXT])
+const char *opjit_cli_suggest_text(const cli_suggestion *s, const char *before, const char *after,
+                                  char text[static CLI_SUGGEST_TEXT])
 {
     text[0] = '\0';
     if (s->best != NULL)
-        snprintf(text, FE_SUGGEST_TEXT, "; did you mean %s%.*s%s?", before, (int)s->best_length, s->best, after);
+        snprintf(text, CLI_SUGGEST_TEXT, "; did you mean %s%.*s%s?", before, (int)s->best_length, s->best, after);
     return text;
 }

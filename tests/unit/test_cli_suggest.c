@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fe_suggest.c - "did you mean". */
+/* test_cli_suggest.c - "did you mean". */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/desc/suggest.h"
+#include "frontend/cli/suggest.h"
 
 static const char *const names[] = { "run",          "explain",          "Epsilon", "InputTensor", "Sizes",
                                      "OutputTensor", "ELEMENT_WISE_ADD", "PADDING", "x86-64-v3",   "znver3" };
@@ -31,34 +31,34 @@ static const struct {
 
 START_TEST(nearest)
 {
-    fe_suggestion s;
-    char text[FE_SUGGEST_TEXT];
+    cli_suggestion s;
+    char text[CLI_SUGGEST_TEXT];
 
-    opjit_fe_suggest_begin(&s, rows[_i].given, strlen(rows[_i].given));
+    opjit_cli_suggest_begin(&s, rows[_i].given, strlen(rows[_i].given));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        opjit_fe_suggest(&s, names[i], strlen(names[i]));
-    ck_assert_str_eq(opjit_fe_suggest_text(&s, "\"", "\"", text), rows[_i].want);
+        opjit_cli_suggest(&s, names[i], strlen(names[i]));
+    ck_assert_str_eq(opjit_cli_suggest_text(&s, "\"", "\"", text), rows[_i].want);
 }
 END_TEST
 
 /* The given name need not end with a NUL, and the first of equally near names is kept. */
 START_TEST(lengths)
 {
-    fe_suggestion s;
+    cli_suggestion s;
 
-    opjit_fe_suggest_begin(&s, "Sizesss", 6);
-    opjit_fe_suggest(&s, "SizesX", 5);
+    opjit_cli_suggest_begin(&s, "Sizesss", 6);
+    opjit_cli_suggest(&s, "SizesX", 5);
     ck_assert_uint_eq(s.distance, 1);
     ck_assert_uint_eq(s.best_length, 5);
     const char *const first = s.best;
-    opjit_fe_suggest(&s, "sizes", 5);
+    opjit_cli_suggest(&s, "sizes", 5);
     ck_assert_ptr_eq(s.best, first);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *const suite = suite_create("fe.suggest");
+    Suite *const suite = suite_create("cli.suggest");
     TCase *const tcase = tcase_create("suggest");
     tcase_add_loop_test(tcase, nearest, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tcase, lengths);
