@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategies.c - the table of strategies, and the planner, which takes the first one that applies to a loop.  A new
- * strategy is a row here, its functions, and a file in tests/golden/plan. */
+ * strategy is a row here, its functions, and a file in tests/golden/plan (README.md: "Adding a store strategy"). */
 #include "codegen/stores/names.h"
 #include "codegen/stores/pieces.h"
 #include "codegen/gpu/grid.h"
