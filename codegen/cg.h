@@ -410,6 +410,8 @@ LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 /* transpose.c: the bodies of the loop over rows and, inside a transposed block, of the loop in it. */
 void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);
+/* Lanes of a and b: places 0 to count - 1 are a's, those after them b's; UINT32_MAX: any. */
+LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count);
 /* Concatenates vectors, a power of two of them; overwrites v. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
 /* Interleaves the lanes of the parts, a power of two of them; overwrites v. */

@@ -82,9 +82,9 @@ static void emit_once(cg_func *f, const ir_node *n, LLVMValueRef guard)
     opjit_cg_scope_pop(f);
 }
 
-/* Iterations from begin, if guard holds, to end, `once` of them per round. */
+/* Iterations from begin, if guard holds, to end, `once` of them per round: one after the other, or in lanes. */
 static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef guard,
-                            int64_t once)
+                            int64_t once, uint32_t lanes)
 {
     cg_loop *loop = &f->loops[0];
     cg_count c;
@@ -92,7 +92,7 @@ static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMVal
     loop->iv = iv;
     loop->slot = c.slot;
     loop->home = c.body;
-    for (int64_t k = 0; k < once; k++) {
+    for (int64_t k = 0; k < once; k += lanes) {
         if (k > 0) {
             loop->iv = opjit_cg_add(f, iv, opjit_cg_number(f, 64, 1, (uint64_t)k));
             loop->slot = NULL;
@@ -101,6 +101,8 @@ static void emit_iterations(cg_func *f, ir_ref body, LLVMValueRef begin, LLVMVal
         cg_piece_begin(f, &own);
         opjit_cg_scope_push(f);
         f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
+        f->piece->lanes = lanes;
+        f->piece->shifted = lanes > 1;
         if (f->stage->early)
             opjit_cg_early_here(f);
         opjit_cg_block(f, body);
@@ -138,11 +140,12 @@ static void emit_stage(cg_func *f, ir_ref stage)
         LLVMValueRef count = opjit_cg_sub(f, opjit_cg_limit(f, true, end, begin), begin);
         LLVMValueRef whole = LLVMBuildAnd(f->b, count, opjit_cg_number(f, 64, 1, (uint64_t)-once), "");
         LLVMValueRef rest = opjit_cg_add(f, begin, whole);
-        emit_iterations(f, n->body, begin, rest, LLVMBuildICmp(f->b, LLVMIntSLT, begin, rest, ""), once);
+        emit_iterations(f, n->body, begin, rest, LLVMBuildICmp(f->b, LLVMIntSLT, begin, rest, ""), once,
+                        f->stage->interleaved > 1 ? f->stage->interleaved : 1);
         guard = LLVMBuildICmp(f->b, LLVMIntSLT, rest, end, "");
         begin = rest;
     }
-    emit_iterations(f, n->body, begin, end, guard, 1);
+    emit_iterations(f, n->body, begin, end, guard, 1, 1);
     opjit_cg_scope_pop(f);
 }
 

@@ -105,6 +105,7 @@ typedef struct cg_plan {
     uint32_t table_period; /* vectors after which it repeats, if registers have room for them; else 0 */
     /* of strategies */
     uint32_t part;            /* short_run: elements of a store */
+    uint32_t interleaved;     /* interleave: iterations of the stage per vector; 0: one after the other */
     uint32_t even;            /* aligned, whole_blocks: copies in rounds of which the last one reaches back; 0: cuts */
     uint32_t streams;         /* aligned, two_rows: copies in a round at two places, before these; 0: none */
     cg_cut cuts[CG_MAX_CUTS]; /* one after the other */
@@ -124,6 +125,7 @@ typedef struct cg_stage_plan {
     bool early;      /* what loops count with is computed at the end of an iteration's first block */
     int64_t at_once; /* iterations per round */
     cg_two_rows rows;
+    uint32_t interleaved; /* of these in a vector of each element of a row; 0: they are scalars */
 } cg_stage_plan;
 
 /* Plans the stage and all of its loops, after opjit_cg_survey: f->stage and f->plans. */

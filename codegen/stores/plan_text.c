@@ -70,6 +70,8 @@ static void put_loop(const cg_func *f, const cg_plan *plan, const uint32_t *numb
         opjit_rt_bytes_printf(out, ", %" PRIu32 " groups", plan->copies);
     if (plan->part > 0)
         opjit_rt_bytes_printf(out, ", parts of %" PRIu32, plan->part);
+    if (plan->interleaved > 0)
+        opjit_rt_bytes_printf(out, ", vectors of %" PRIu32 " rows", plan->interleaved);
     if (plan->streams > 0)
         opjit_rt_bytes_printf(out, ", two streams of %" PRIu32, plan->streams / 2);
     else if (plan->even > 0)

@@ -76,6 +76,7 @@ const cg_strategy opjit_cg_strategies[] = {
     { "distribute", is_distributed, NULL, NULL, opjit_cg_distribute },
     { "nothing", is_empty, NULL, NULL, emit_nothing },
     { "two_rows", is_of_two_rows, choose_two_rows, opjit_cg_put_two_rows, NULL },
+    { "interleave", opjit_cg_is_interleaved, opjit_cg_choose_interleaved, opjit_cg_put_interleaved, NULL },
     { "short_run", opjit_cg_is_short_run, opjit_cg_choose_short_run, opjit_cg_put_short_run, NULL },
     { "whole_blocks", opjit_cg_is_whole_blocks, choose_whole_blocks, opjit_cg_put_whole_blocks, NULL },
     { "uniform_fill", opjit_cg_is_fill, opjit_cg_choose_fill, opjit_cg_put_fill, NULL },
@@ -204,7 +205,9 @@ static void plan_stage(cg_func *f, ir_ref stage)
     f->stage->early = !f->peak && is_ragged(f, first);
     if (ir_at(f->ir, first)->op == IR_FOR)
         f->stage->rows = opjit_cg_find_two_rows(f, &f->plans[first]->is);
-    f->stage->at_once = iterations_at_once(f, first);
+    if (ir_at(f->ir, first)->op == IR_FOR && f->stage->rows.copies == 0)
+        f->stage->interleaved = opjit_cg_find_interleaved(f, &f->plans[first]->is);
+    f->stage->at_once = f->stage->interleaved > 1 ? f->stage->interleaved : iterations_at_once(f, first);
 }
 
 /* Makes plans of all loops, with facts only. */

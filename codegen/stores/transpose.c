@@ -8,8 +8,7 @@ enum { MAX_TRANSPOSED = 8 }; /* loads of a body; more are done lane by lane */
 
 /* --- shuffles --------------------------------------------------------------------------------------------------- */
 
-/* Places 0 to count - 1 are a's lanes, then come b's; UINT32_MAX: any. */
-static LLVMValueRef shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
+LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
 {
     LLVMValueRef mask[CG_MAX_LANES];
     for (uint32_t i = 0; i < count; i++)
@@ -26,7 +25,7 @@ LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *parts, uint32_t count)
         for (uint32_t i = 0; i < lanes; i++)
             places[i] = i;
         for (uint32_t i = 0; i < count / 2; i++)
-            parts[i] = shuffle(f, parts[2 * i], parts[2 * i + 1], places, lanes);
+            parts[i] = opjit_cg_shuffle(f, parts[2 * i], parts[2 * i + 1], places, lanes);
     }
     return parts[0];
 }
@@ -38,7 +37,7 @@ static LLVMValueRef interleave(cg_func *f, LLVMValueRef a, LLVMValueRef b, uint3
     uint32_t places[CG_MAX_LANES];
     for (uint32_t i = 0; i < lanes; i++)
         places[i] = i / size * size + (upper ? size / 2 : 0) + i % size / 2 + (i % 2 ? lanes : 0);
-    return shuffle(f, a, b, places, lanes);
+    return opjit_cg_shuffle(f, a, b, places, lanes);
 }
 
 /* The squares of count x count lanes that count vectors have side by side, each transposed. */
@@ -85,10 +84,10 @@ LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *star
                                                                        : end * step - starts[k];
         for (uint32_t i = 0; i < lanes; i++)
             places[i] = i >= done && i < end ? places[i] : UINT32_MAX;
-        LLVMValueRef here = shuffle(f, a, b, places, lanes);
+        LLVMValueRef here = opjit_cg_shuffle(f, a, b, places, lanes);
         for (uint32_t i = 0; i < lanes; i++)
             places[i] = i < done ? i : lanes + i;
-        v = v ? shuffle(f, v, here, places, lanes) : here;
+        v = v ? opjit_cg_shuffle(f, v, here, places, lanes) : here;
         done = end;
     }
     return v;
@@ -102,7 +101,7 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count)
         for (uint32_t i = 0; i < 2 * lanes; i++)
             places[i] = i / 2 + (i % 2 ? lanes : 0);
         for (uint32_t i = 0; i < count / 2; i++)
-            v[i] = shuffle(f, v[i], v[i + count / 2], places, 2 * lanes);
+            v[i] = opjit_cg_shuffle(f, v[i], v[i + count / 2], places, 2 * lanes);
     }
     return v[0];
 }
