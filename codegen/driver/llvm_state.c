@@ -115,7 +115,8 @@ opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *t, uint32_t
                .level = peak ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone };
     *out = NULL;
     if (pthread_once(&once, initialise) != 0 || key_error != 0)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no thread-specific data for code generation");
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                               "{!codegen}{!thread}no thread-specific data for code generation");
     k.machine = find_kept(&k);
     if (!k.machine) {
         pthread_mutex_lock(&registry);
@@ -123,7 +124,7 @@ opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *t, uint32_t
         LLVMTargetRef target = LLVMGetTargetFromName(cpu->name);
         pthread_mutex_unlock(&registry);
         if (!target)
-            return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "LLVM was built without the backend %s", cpu->name);
+            return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{LLVM} was built without the {backend} {%s}", cpu->name);
         k.machine = make_machine(&k, target);
         if (!k.machine || (!cpu->fresh && !keep(&k))) {
             if (k.machine)

@@ -50,7 +50,7 @@ static void diagnose(LLVMDiagnosticInfoRef info, void *user)
     if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || j->diagnostic.status != OPJIT_OK)
         return;
     char *text = LLVMGetDiagInfoDescription(info);
-    opjit_rt_error_set(&j->diagnostic, OPJIT_CODEGEN, "LLVM: %s", text);
+    opjit_rt_refuse(&j->diagnostic, OPJIT_CODEGEN, "{LLVM}: %s", text);
     LLVMDisposeMessage(text);
 }
 
@@ -59,9 +59,9 @@ static opjit_status take_message(job *j, bool failed, const char *what, char *te
 {
     opjit_status status = OPJIT_OK;
     if (failed)
-        status = opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%s: %s", what, text ? text : "no reason given");
+        status = opjit_rt_refuse(j->error, OPJIT_CODEGEN, "{!LLVM}{%s}: %s", what, text ? text : "no reason given");
     else if (j->diagnostic.status != OPJIT_OK)
-        status = opjit_rt_error_set(j->error, OPJIT_CODEGEN, "%s: %s", what, j->diagnostic.message);
+        status = opjit_rt_refuse(j->error, OPJIT_CODEGEN, "{!LLVM}{%s}: %s", what, j->diagnostic.message);
     LLVMDisposeMessage(text);
     return status;
 }
@@ -140,7 +140,7 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
     for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
         if (j->request->cancel != NULL && atomic_load_explicit(j->request->cancel, memory_order_relaxed)) {
-            status = opjit_rt_error_set(j->error, OPJIT_CANCELLED, "the job was cancelled");
+            status = opjit_rt_refuse(j->error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
             break;
         }
         snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
@@ -179,7 +179,7 @@ static opjit_status run_passes(job *j, const cg_target *cpu)
     if (!failure)
         return OPJIT_OK;
     char *text = LLVMGetErrorMessage(failure); /* consumes failure */
-    opjit_rt_error_set(j->error, OPJIT_CODEGEN, "passes: %s", text);
+    opjit_rt_refuse(j->error, OPJIT_CODEGEN, "{!LLVM}{passes}: %s", text);
     LLVMDisposeErrorMessage(text);
     return OPJIT_CODEGEN;
 }
@@ -309,20 +309,24 @@ static void close_job(job *j)
 static opjit_status check(const codegen_request *r, opjit_error *error)
 {
     if (r->level != OPJIT_LEVEL_QUICK && r->level != OPJIT_LEVEL_PEAK)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "level is %u; 1 (quick) and 2 (peak) are allowed",
-                                  r->level);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!codegen}{level} is {%u}; 1 (quick) and 2 (peak) are allowed", r->level);
     if (r->emit > CODEGEN_PLAN)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "emit is %u; 0 to 4 are allowed", (unsigned)r->emit);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!codegen}{emit} is {%u}; 0 to 4 are allowed",
+                               (unsigned)r->emit);
     if (r->emit == CODEGEN_PLAN && (r->kernel || r->variant_count == 0))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "a plan is of a variant, not of a kernel's versions");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!codegen}{!emit}a {plan} is of a variant, not of a kernel's versions");
     if (strlen(r->name) > NAME_SIZE - 32)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "the kernel's name has more than %d characters", NAME_SIZE - 32);
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{!codegen}the kernel's {name} has more than %d characters",
+                               NAME_SIZE - 32);
     if (strspn(r->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(r->name) ||
         !*r->name)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "the kernel's name is \"%s\"; A-Z, a-z, 0-9 and _ are allowed", r->name);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!codegen}the kernel's {name} is \"{%s}\"; A-Z, a-z, 0-9 and _ are allowed", r->name);
     if (r->kernel && r->emit == CODEGEN_CODE)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "entries are for objects and texts, not for CODE");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!codegen}{entries} are for objects and texts, not for CODE");
     return OPJIT_OK;
 }
 
@@ -417,15 +421,17 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     TRY(check(request, error));
     if (!cpu)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s", target->text);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
+                               target->text);
     if (request->emit == CODEGEN_PLAN)
         return explain(request, cpu, out, error);
     if (cpu->grid && (request->emit == CODEGEN_CODE || (request->emit == CODEGEN_OBJECT && !cpu->grid->pack)))
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is %s, and nothing that this machine calls",
-                                  target->text, cpu->grid->pack ? "a file for its loader" : "text");
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!codegen}{!target}code for {%s} is %s, and nothing that this machine calls",
+                               target->text, cpu->grid->pack ? "a file for its loader" : "text");
     if (cpu->fresh && request->emit == CODEGEN_ASM)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is no text; spirv-dis makes one of it",
-                                  target->text);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!codegen}{!target}code for {%s} is no text; spirv-dis makes one of it", target->text);
     const opjit_status status = compile_once(request, cpu, target, out, error);
     return status == OPJIT_UNAVAILABLE && cpu->fresh ? compile_again(request, cpu, target, out, error) : status;
 }
@@ -444,8 +450,8 @@ opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_b
     job j = { .request = &module, .error = error, .target = request->target, .level = module.level };
     const cg_target *cpu = opjit_cg_target_find(request->target->arch);
     if (!cpu)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this build makes no code for target %s",
-                                  request->target->text);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
+                               request->target->text);
     TRY(opjit_cg_machine(cpu, request->target, module.level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
     open_module(&j, cpu);

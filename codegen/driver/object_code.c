@@ -27,7 +27,8 @@ static opjit_status take_entry(void *user, const cg_symbol *symbol)
     if (*end != '\0' || variant >= s->request->variant_count || stage >= s->firsts[variant + 1] - s->firsts[variant])
         return OPJIT_OK;
     if (symbol->type != STT_FUNC)
-        return opjit_rt_error_set(s->error, OPJIT_CODEGEN, "symbol %s is no function of the code", symbol->name);
+        return opjit_rt_refuse(s->error, OPJIT_CODEGEN, "{!object}{symbol} {%s} is no function of the code",
+                               symbol->name);
     s->entries[s->firsts[variant] + stage] = symbol->value;
     return OPJIT_OK;
 }
@@ -50,7 +51,7 @@ static opjit_status find_entries(const codegen_request *request, const cg_shared
     for (uint32_t i = 0; i < stages->count; i++) {
         entries[i] = entries[stages->same[i]]; /* which is this one, or an earlier one */
         if (entries[i] == UINT64_MAX)
-            return opjit_rt_error_set(error, OPJIT_CODEGEN, "stage %u is missing from the code", i);
+            return opjit_rt_refuse(error, OPJIT_CODEGEN, "{!object}{stage} {%u} is missing from the code", i);
     }
     return OPJIT_OK;
 }

@@ -16,10 +16,10 @@ typedef struct planner {
 
 static opjit_status refuse(const planner *p, const ir_node *n, ir_type type)
 {
-    return opjit_rt_error_set(p->f->error, OPJIT_UNSUPPORTED, "%s of %s can't be compiled for %s",
-                              n->op < IR_OP_COUNT && opjit_ir_op_infos[n->op].name ? opjit_ir_op_infos[n->op].name
-                                                                                   : "this node",
-                              opjit_ir_type_name(type), p->f->target->text);
+    return opjit_rt_refuse(p->f->error, OPJIT_UNSUPPORTED, "{!codegen}{%s} of {%s} can't be compiled for %s",
+                           n->op < IR_OP_COUNT && opjit_ir_op_infos[n->op].name ? opjit_ir_op_infos[n->op].name
+                                                                                : "this node",
+                           opjit_ir_type_name(type), p->f->target->text);
 }
 
 /* --- memory that changes ------------------------------------------------------------------------------------------ */
@@ -94,8 +94,9 @@ static opjit_status plan_guards(planner *p, ir_ref node, cg_info *info)
     }
     info->guards += ir_at(ir, node)->op == IR_SELECT && info->guarded;
     if (info->guards > CG_MAX_GUARDS || nodes > CG_MAX_GUARDED)
-        return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "an expression has more than %d nested or %d guarded loads",
-                                  CG_MAX_GUARDS, CG_MAX_GUARDED);
+        return opjit_rt_refuse(p->f->error, OPJIT_LIMIT,
+                               "{!codegen}{!loads}an expression has more than %d nested or %d guarded loads",
+                               CG_MAX_GUARDS, CG_MAX_GUARDED);
     info->guarded_nodes = (uint32_t)nodes;
     return OPJIT_OK;
 }
@@ -116,8 +117,8 @@ static opjit_status plan_expr(planner *p, ir_ref node, uint32_t depth)
     if (info->seen)
         return OPJIT_OK;
     if (depth == 0)
-        return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "an expression is more than %d operations deep",
-                                  CG_MAX_DEPTH);
+        return opjit_rt_refuse(p->f->error, OPJIT_LIMIT, "{!codegen}an {expression} is more than %d operations deep",
+                               CG_MAX_DEPTH);
     uint64_t weight = 1;
     const bool load = n->op == IR_LOAD && opjit_ir_in_bounds(ir, node);
     for (uint32_t i = 0; i < n->count; i++) {
@@ -155,7 +156,8 @@ static opjit_status plan_loop(planner *p, ir_ref loop)
     const ir_node *n = ir_at(p->f->ir, loop);
     const ir_ref outer = p->innermost;
     if (p->depth == CG_MAX_LOOPS)
-        return opjit_rt_error_set(p->f->error, OPJIT_LIMIT, "loops are nested more than %d deep", CG_MAX_LOOPS);
+        return opjit_rt_refuse(p->f->error, OPJIT_LIMIT, "{!codegen}{loops} are nested more than %d deep",
+                               CG_MAX_LOOPS);
     TRY(plan_expr(p, ir_operand(p->f->ir, loop, 0), CG_MAX_DEPTH));
     TRY(plan_expr(p, ir_operand(p->f->ir, loop, 1), CG_MAX_DEPTH));
     cg_info *var = &p->f->info[n->ref];
@@ -183,8 +185,9 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
     const bool arg = ir_kind_is_arg((ir_kind)n->kind);
     if (n->imm > CG_MAX_LANES || (n->imm != 0 && !is_power_of_two(n->imm)) || n->kind == IR_KIND_NONE ||
         n->kind >= IR_KIND_COUNT)
-        return opjit_rt_error_set(p->f->error, OPJIT_UNSUPPORTED, "an accumulator %s with %llu lanes can't be compiled",
-                                  opjit_ir_kind_name((ir_kind)n->kind), (unsigned long long)n->imm);
+        return opjit_rt_refuse(p->f->error, OPJIT_UNSUPPORTED,
+                               "{!codegen}an {accumulator} %s with {%llu} lanes can't be compiled",
+                               opjit_ir_kind_name((ir_kind)n->kind), (unsigned long long)n->imm);
     if (!arg && !ir_is_element((ir_type)n->type))
         return refuse(p, n, (ir_type)n->type);
     p->f->info[statement] = (cg_info){
@@ -241,11 +244,12 @@ opjit_status opjit_cg_survey(cg_func *f, ir_ref stage)
 {
     planner p = { .f = f };
     if (ir_at(f->ir, stage)->op != IR_STAGE)
-        return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "kernel %s has a statement that is no stage",
-                                  f->ir->name);
+        return opjit_rt_refuse(f->error, OPJIT_UNSUPPORTED, "{!codegen}{kernel} {%s} has a statement that is no stage",
+                               f->ir->name);
     if (f->cpu->grid ? ir_at(f->ir, stage)->vec == 0 : ir_at(f->ir, stage)->vec != 0)
-        return opjit_rt_error_set(f->error, OPJIT_UNSUPPORTED, "kernel %s is %sfor a grid of threads, and %s is %sone",
-                                  f->ir->name, f->cpu->grid ? "not " : "", f->target->text, f->cpu->grid ? "" : "not ");
+        return opjit_rt_refuse(f->error, OPJIT_UNSUPPORTED,
+                               "{!codegen}{kernel} {%s} is %sfor a grid of threads, and %s is %sone", f->ir->name,
+                               f->cpu->grid ? "not " : "", f->target->text, f->cpu->grid ? "" : "not ");
     note_stores(&p, ir_at(f->ir, stage)->body);
     return plan_loop(&p, stage);
 }

@@ -37,7 +37,7 @@ typedef struct spirv {
 
 static opjit_status broken(const spirv *s, const char *what)
 {
-    return opjit_rt_error_set(s->error, OPJIT_CODEGEN, "LLVM's SPIR-V: %s", what);
+    return opjit_rt_refuse(s->error, OPJIT_CODEGEN, "{LLVM}'s {SPIR-V}: %s", what);
 }
 
 /* The length of the instruction at word `at`; 0: there is no such instruction. */
@@ -50,7 +50,7 @@ static uint32_t length_at(const spirv *s, size_t at)
 static opjit_status name_label(spirv *s, uint32_t label, uint32_t function)
 {
     if (s->owner[label] == function)
-        return opjit_rt_error_set(s->error, OPJIT_UNAVAILABLE, "LLVM gave two blocks of a function one number");
+        return opjit_rt_refuse(s->error, OPJIT_UNAVAILABLE, "{LLVM} gave two {!blocks}blocks of a function one number");
     s->owner[label] = function;
     s->labels[label] = s->next++;
     return OPJIT_OK;

@@ -88,7 +88,7 @@ static opjit_status put_archive(const cg_archived *members, uint32_t count, inde
         at += HEADER + even(members[k].bytes);
     }
     if (at > UINT32_MAX)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "a static library of more than 4 GiB");
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{!codegen}{!bytes}a static library of more than 4 GiB");
     opjit_rt_bytes_append(out, "!<arch>\n", 8);
     put_index(out, i, places);
     if (long_names->size != 0) {

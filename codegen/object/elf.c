@@ -68,7 +68,7 @@ opjit_status opjit_cg_elf_place(cg_elf *e, uint64_t head_size, opjit_error *erro
     if (e->text.failed || e->symbols.failed || e->strings.failed)
         return opjit_rt_no_memory(error);
     if (e->text.size > INT32_MAX / 2)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "code of more than 1 GiB in one file");
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{!codegen}{!bytes}code of more than 1 GiB in one file");
     e->head_size = head_size;
     e->hash_at = sizeof(Elf64_Ehdr) + CG_ELF_SEGMENTS * sizeof(Elf64_Phdr);
     e->symbols_at = align_up(e->hash_at + hash_size(e), 8);

@@ -36,7 +36,7 @@ static opjit_status put_registry(const codegen_library *request, uint32_t count,
     if (out->failed)
         return opjit_rt_no_memory(error);
     if (out->size > INT32_MAX)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "a registry of more than 2 GiB");
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{!codegen}{!bytes}a registry of more than 2 GiB");
     registry.size = (uint32_t)out->size;
     memcpy(out->data, &registry, sizeof(registry));
     return OPJIT_OK;

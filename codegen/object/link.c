@@ -23,7 +23,7 @@ typedef struct elf_file {
     uint32_t symbols; /* section; 0: none */
 } elf_file;
 
-#define BAD(...) return opjit_rt_error_set(e->error, OPJIT_CODEGEN, __VA_ARGS__)
+#define BAD(...) return opjit_rt_refuse(e->error, OPJIT_CODEGEN, "{!codegen}{!object}" __VA_ARGS__)
 
 static bool inside(const elf_file *e, uint64_t offset, uint64_t size)
 {

@@ -292,9 +292,9 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
     out->unit = unit;
     opjit_rt_bytes_init(&out->meta, &unit->core->allocator);
     if (unit->graph.parts != NULL)
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             error, OPJIT_UNSUPPORTED,
-            "kernel \"%s\": has custom operators, which are functions of this process and can't be "
+            "{kernel} {!name}\"{%s}\": has custom operators, which are functions of this process and can't be "
             "compiled ahead of time",
             k->name);
     TRY(opjit_fe_program_make(&unit->graph, &unit->options, unit->name, &unit->core->allocator, NULL, NULL,

@@ -115,10 +115,11 @@ static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind
             all = rows[i].all;
         else if ((rows[i].kinds >> kind & 1) != 0)
             reason = rows[i].names;
-    return reason == NULL ? OPJIT_OK
-                          : opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                               "%s, and the target is %.*s, for which there are %s and json", reason,
-                                               (int)strcspn(target->text, "+,"), target->text, all);
+    return reason == NULL
+               ? OPJIT_OK
+               : opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                 "{!argument}{!kind}%s, and the target is {%.*s}, for which there are %s and json",
+                                 reason, (int)strcspn(target->text, "+,"), target->text, all);
 }
 
 static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, opjit_artifact_kind kind, rt_bytes *out,

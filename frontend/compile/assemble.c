@@ -39,7 +39,7 @@ static bool find_program(char *path, size_t size)
 
 static opjit_status fail(const char *what, opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_IO, "cubin: %s: %s", what, strerror(errno));
+    return opjit_rt_refuse(error, OPJIT_IO, "{cubin}: {!file}{%s}: %s", what, strerror(errno));
 }
 
 static opjit_status make_files(files *f, const rt_bytes *ptx, opjit_error *error)
@@ -78,7 +78,7 @@ static opjit_status report(const files *f, const char *otherwise, opjit_error *e
         fclose(file);
     }
     line[strcspn(line, "\n")] = '\0';
-    return opjit_rt_error_set(error, OPJIT_CODEGEN, "cubin: ptxas: %s", line[0] != '\0' ? line : otherwise);
+    return opjit_rt_refuse(error, OPJIT_CODEGEN, "{cubin}: {ptxas}: %s", line[0] != '\0' ? line : otherwise);
 }
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
@@ -131,8 +131,10 @@ static opjit_status wait_for(pid_t child, unsigned seconds, int *out_status, opj
             kill(-child, SIGKILL); /* and what it has started */
             while (waitpid(child, out_status, 0) < 0 && errno == EINTR)
                 continue;
-            return opjit_rt_error_set(error, OPJIT_CODEGEN, "cubin: ptxas was stopped: it took longer than %u seconds",
-                                      seconds);
+            return opjit_rt_later(error, opjit_rt_refuse(error, OPJIT_CODEGEN,
+                                                         "{cubin}: {ptxas} was stopped: it took longer than {%u} "
+                                                         "seconds",
+                                                         seconds));
         }
         nanosleep(&pause, NULL);
     }
@@ -206,9 +208,9 @@ opjit_status opjit_fe_assemble(const rt_target *target, const rt_bytes *ptx, uns
     opjit_status status;
 
     if (!find_program(program, sizeof program))
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
-                                  "cubin: the program ptxas is needed, and is neither on PATH nor in "
-                                  "/usr/local/cuda/bin; PTX needs none");
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                               "{cubin}: the program {ptxas} is needed, and is neither on PATH nor in "
+                               "/usr/local/cuda/bin; PTX needs none");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(arch, "+,"), arch);
     status = make_files(&f, ptx, error);
     if (status == OPJIT_OK)

@@ -182,15 +182,15 @@ static opjit_status read_desc(const opjit_async_desc *given, opjit_async_desc *o
 {
     TRY(opjit_rt_struct_read(&desc_sizes, out, given, error));
     if ((out->op == NULL) == (out->graph == NULL))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "async_desc: op and graph: %s, must be one of them",
-                                  out->op == NULL ? "both NULL" : "both set");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{async_desc}: {op and graph}: {%s}, must be one of them",
+                               out->op == NULL ? "both NULL" : "both set");
     if (out->executor == NULL || out->executor->submit == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "async_desc: %s is NULL",
-                                  out->executor == NULL ? "executor" : "executor.submit");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{async_desc}: {%s} is {NULL}",
+                               out->executor == NULL ? "executor" : "executor.submit");
     if (out->first > OPJIT_TIER_QUICK)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "async_desc: first: %u, must be an opjit_tier (0 to %u)", out->first,
-                                  (unsigned)OPJIT_TIER_QUICK);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{async_desc}: {first}: {%u}, must be an opjit_tier (0 to %u)", out->first,
+                               (unsigned)OPJIT_TIER_QUICK);
     return OPJIT_OK;
 }
 
@@ -204,12 +204,12 @@ static opjit_status check_request(opjit_context *context, const opjit_async_desc
 
     TRY(opjit_fe_options_read(context, desc->op, desc->options, &options, error));
     if (desc->first == OPJIT_TIER_INTERPRETED && rt_target_team(options.target) > 0)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "async_desc: first: OPJIT_TIER_INTERPRETED is not for a device's kernels");
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{async_desc}: {first}: {OPJIT_TIER_INTERPRETED} is not for a device's kernels");
     if (desc->first == OPJIT_TIER_QUICK && desc->options != NULL && desc->options->level == OPJIT_LEVEL_QUICK)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "async_desc: options.level: quick, must be peak or auto where first is "
-                                  "OPJIT_TIER_QUICK");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{async_desc}: {options.level}: {quick}, must be peak or auto where first is "
+                               "OPJIT_TIER_QUICK");
     if (desc->op != NULL)
         return OPJIT_OK;
     TRY(opjit_fe_graph_subject(desc->graph, desc->options, &subject, error));
@@ -296,7 +296,8 @@ static opjit_status submit(opjit_job *job, const opjit_async_executor *executor,
         return OPJIT_OK;
     delist(job);
     opjit_job_release(job);
-    return opjit_rt_error_set(error, status, "executor refused the job: %s", opjit_status_name(status));
+    return opjit_rt_later(error, opjit_rt_refuse(error, status, "{!async_desc}{executor} refused the job: {%s}",
+                                                 opjit_status_name(status)));
 }
 
 opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc *desc, opjit_job **out_job,
@@ -375,9 +376,7 @@ opjit_job_state opjit_job_poll(const opjit_job *job)
 /* With the lock held: what a job that is done has for its caller. */
 static opjit_status result(const opjit_job *job, opjit_error *error)
 {
-    if (job->status != OPJIT_OK && error != NULL)
-        *error = job->error;
-    return job->status;
+    return job->status == OPJIT_OK ? OPJIT_OK : opjit_rt_error_copy(error, &job->error);
 }
 
 static void give_kernel(const opjit_job *job, opjit_kernel **out)
@@ -402,8 +401,9 @@ opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_err
         const bool own = !claimed && job->state == OPJIT_JOB_RUNNING && pthread_equal(job->runner, pthread_self()) != 0;
         opjit_rt_unlock(&job->lock);
         if (own)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "this thread is compiling that job: an event sink can't wait for it");
+            return opjit_rt_refuse(
+                error, OPJIT_INVALID_ARGUMENT,
+                "{!argument}{!job}this thread is compiling that job: an event sink can't wait for it");
         if (claimed)
             run(job);
         else
@@ -430,7 +430,8 @@ opjit_status opjit_job_get_kernel(const opjit_job *job, opjit_kernel **out_kerne
     if (j->kernel != NULL)
         give_kernel(j, out_kernel);
     else if (j->state != OPJIT_JOB_DONE)
-        status = opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "the job is not done, and has no first tier");
+        status = opjit_rt_later(error, opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                                                       "{!argument}the {job} is {not done}, and has no first tier"));
     else
         status = result(j, error);
     opjit_rt_unlock(&j->lock);

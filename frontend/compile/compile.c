@@ -286,9 +286,9 @@ static opjit_status compile(opjit_context *context, fe_unit *unit, const rt_key 
 
     TRY(check_runs_here(unit, error));
     if (rt_target_team(unit->options.target) > 0 && unit->graph.parts != NULL)
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             error, OPJIT_UNSUPPORTED,
-            "kernel %s: has custom operators, which are functions of this process and don't run on "
+            "{kernel} {!name}{%s}: has custom operators, which are functions of this process and don't run on "
             "a device",
             unit->name);
     TRY(keep_subject_key(unit, key, error));
@@ -395,7 +395,7 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
                            "warning,%s,interpreted,%s", unit->name, reason.message);
             status = make_interpreted(unit, out, error);
         } else if (status != OPJIT_OK) {
-            opjit_rt_error_set(error, status, "%s", reason.message);
+            opjit_rt_error_copy(error, &reason);
         }
     }
     unit->options.cancel = NULL; /* which the kernel outlives */

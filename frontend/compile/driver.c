@@ -108,7 +108,7 @@ static opjit_status refuse_null(const char *name, opjit_error *error)
 
 opjit_status opjit_fe_cancelled(opjit_error *error)
 {
-    return opjit_rt_error_set(error, OPJIT_CANCELLED, "the job was cancelled");
+    return opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
 }
 
 /* What a caller of its own adds to the options. */

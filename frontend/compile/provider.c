@@ -11,10 +11,12 @@
 opjit_status opjit_fe_codegen_check(const opjit_codegen *table, const char *path, opjit_error *error)
 {
     if (table == NULL || table->abi != CODEGEN_ABI || table->size < sizeof *table)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: has no codegen interface %u", path, CODEGEN_ABI);
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!codegen library}{!path}{%s}: has no codegen interface %u",
+                               path, CODEGEN_ABI);
     if (strcmp(table->build_id, OPJIT_BUILD_ID) != 0)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: its build id is %.40s, must be %s", path,
-                                  table->build_id, OPJIT_BUILD_ID);
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                               "{!codegen library}{!path}{%s}: its build id is %.40s, must be %s", path,
+                               table->build_id, OPJIT_BUILD_ID);
     return OPJIT_OK;
 }
 
@@ -42,9 +44,9 @@ opjit_status opjit_fe_codegen(rt_core *core, const opjit_codegen **out, opjit_er
 {
     (void)core;
     *out = NULL;
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
-                              "this opjit was built without code generation "
-                              "(OPJIT_CODEGEN=none): interpreted kernels and those made elsewhere run");
+    return opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                           "{!codegen library}this opjit was built without code generation "
+                           "({OPJIT_CODEGEN}={none}): interpreted kernels and those made elsewhere run");
 }
 
 #else

@@ -152,11 +152,10 @@ opjit_status opjit_workers_create(const opjit_allocator *allocator, uint32_t thr
     if (out_workers == NULL)
         return opjit_rt_refuse_null(error, "out_workers");
     *out_workers = NULL;
-    if (a.allocate == NULL || a.release == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "allocator: allocate or release is NULL");
+    TRY(opjit_rt_check_allocator(&a, error));
     if (threads == 0 || threads > OPJIT_WORKERS_MAX)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "workers: %u threads; allowed: 1 to %u", threads,
-                                  OPJIT_WORKERS_MAX);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{threads}: {%u}, must be 1 to %u", threads,
+                               OPJIT_WORKERS_MAX);
     w = opjit_rt_allocate(&a, workers_size(threads), alignof(opjit_workers));
     if (w == NULL)
         return opjit_rt_no_memory(error);

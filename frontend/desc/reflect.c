@@ -261,8 +261,8 @@ opjit_status opjit_query_support(DML_OPERATOR_TYPE type, const char *tensor, DML
     TRY(opjit_rt_target_parse(target, &parsed, error));
     return opjit_fe_has_codegen()
                ? OPJIT_OK
-               : opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
-                                    "target %.100s: this opjit was built without code generation", target);
+               : opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                                 "{!argument}{target} {%.100s}: this opjit was built without code generation", target);
 }
 
 /* --- operators that were made ------------------------------------------------------------------------------------- */

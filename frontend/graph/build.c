@@ -71,8 +71,8 @@ void *opjit_fe_build_item(opjit_graph *g, build_array *array, size_t size)
         void *items = array->count >= ITEMS_MAX ? NULL : opjit_rt_arena_allocate(&g->arena, capacity, size);
         if (items == NULL) {
             if (array->count >= ITEMS_MAX)
-                opjit_rt_error_set(&g->error, OPJIT_LIMIT, "graph: %u tensors, must be at most %u", array->count + 1,
-                                   ITEMS_MAX);
+                opjit_rt_refuse(&g->error, OPJIT_LIMIT, "{graph}: {!tensors}{%u} tensors, must be at most %u",
+                                array->count + 1, ITEMS_MAX);
             else
                 opjit_rt_no_memory(&g->error);
             return NULL;
@@ -101,15 +101,17 @@ static uint32_t mark_of(const opjit_graph *g)
     return (uint32_t)((uintptr_t)g >> 4);
 }
 
-const build_tensor *opjit_fe_build_tensor(opjit_graph *g, opjit_tensor handle, const char *what)
+const build_tensor *opjit_fe_build_tensor(opjit_graph *g, opjit_tensor handle, const char *op, const char *field)
 {
     if (handle.index != 0 && handle.index <= g->tensors.count && handle.graph == mark_of(g))
         return &build_tensors(g)[handle.index - 1];
     if (handle.index == 0)
-        opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s: a null handle, must be a tensor of the graph", what);
+        opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {a null handle}, must be a tensor of the graph",
+                        op, field);
     else
-        opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT,
-                           "%s: handle %u of another graph, must be a tensor of this one", what, handle.index);
+        opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT,
+                        "{%s} {%s}: {handle %u of another graph}, must be a tensor of this one", op, field,
+                        handle.index);
     return NULL;
 }
 
@@ -234,9 +236,9 @@ static opjit_status check_constant(opjit_graph *g, const fe_tensor *t, const voi
     const uint64_t needed = t->elements * opjit_rt_dtype_size(t->dtype);
 
     if (g->context->feature_level != 0 && g->context->feature_level < DML_FEATURE_LEVEL_6_2)
-        return opjit_rt_error_set(&g->error, OPJIT_UNSUPPORTED,
-                                  "graph_constant: feature level %s, must be at least 6.2",
-                                  opjit_fe_level_text(g->context->feature_level).text);
+        return opjit_rt_refuse(&g->error, OPJIT_UNSUPPORTED,
+                               "{graph_constant}: {feature level} {%s}, must be at least 6.2",
+                               opjit_fe_level_text(g->context->feature_level).text);
     if ((flags & ~OPJIT_GRAPH_BORROW) != 0)
         return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{graph_constant} {flags}: {0x%x}, must be 0 or 0x%x",
                                flags, OPJIT_GRAPH_BORROW);
@@ -285,10 +287,10 @@ opjit_status opjit_graph_output(opjit_graph *graph, const char *name, opjit_tens
 
     if (!build_goes_on(graph))
         return graph == NULL ? OPJIT_INVALID_ARGUMENT : graph->error.status;
-    t = opjit_fe_build_tensor(graph, tensor, "graph_output tensor");
+    t = opjit_fe_build_tensor(graph, tensor, "graph_output", "tensor");
     if (t != NULL && !(t->whole && t->source.kind == FE_NODE)) {
         tensor = opjit_fe_build_copy(graph, tensor);
-        t = tensor.index == 0 ? NULL : opjit_fe_build_tensor(graph, tensor, "graph_output tensor");
+        t = tensor.index == 0 ? NULL : opjit_fe_build_tensor(graph, tensor, "graph_output", "tensor");
     }
     name = t == NULL ? NULL : opjit_fe_build_text(graph, name);
     output = name == NULL ? NULL : opjit_fe_build_item(graph, &graph->outputs, sizeof *output);
@@ -305,12 +307,12 @@ opjit_status opjit_graph_name(opjit_graph *graph, opjit_tensor tensor, const cha
 
     if (!build_goes_on(graph))
         return graph == NULL ? OPJIT_INVALID_ARGUMENT : graph->error.status;
-    t = opjit_fe_build_tensor(graph, tensor, "graph_name tensor");
+    t = opjit_fe_build_tensor(graph, tensor, "graph_name", "tensor");
     if (t == NULL)
         return graph->error.status;
     if (t->source.kind == FE_INPUT)
         return opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT,
-                               "{graph_name} {tensor}: an input, must be an operator's or a constant");
+                               "{graph_name} {tensor}: {an input}, must be an operator's or a constant");
     name = opjit_fe_build_text(graph, name);
     if (name == NULL)
         return graph->error.status;

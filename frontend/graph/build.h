@@ -72,8 +72,8 @@ static inline bool build_goes_on(const opjit_graph *g)
 void *opjit_fe_build_item(opjit_graph *g, build_array *array, size_t size);
 /* A copy of text ("": NULL); NULL: no memory, and the graph has failed. */
 const char *opjit_fe_build_text(opjit_graph *g, const char *text);
-/* The tensor behind a handle; NULL: there is none, and the graph has failed.  what: for the message. */
-const build_tensor *opjit_fe_build_tensor(opjit_graph *g, opjit_tensor handle, const char *what);
+/* The tensor behind a handle; NULL: there is none, and the graph has failed.  op, field: for the message. */
+const build_tensor *opjit_fe_build_tensor(opjit_graph *g, opjit_tensor handle, const char *op, const char *field);
 /* A new handle; null: no memory. */
 opjit_tensor opjit_fe_build_add(opjit_graph *g, const build_tensor *tensor);
 /* Refuses a rank or sizes that no tensor has; what: for the message. */

@@ -124,13 +124,10 @@ static opjit_status describe(opjit_graph *g, opjit_error *error)
 /* No failure of these marks the graph: another call may find more memory, or follow further outputs. */
 static opjit_status get_desc(opjit_graph *g, opjit_error *error)
 {
-    if (g->error.status != OPJIT_OK) {
-        if (error != NULL)
-            *error = g->error;
-        return g->error.status;
-    }
+    if (g->error.status != OPJIT_OK)
+        return opjit_rt_error_copy(error, &g->error);
     if (g->outputs.count == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "graph: 0 outputs, must be at least 1");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{graph}: {!outputs}{0} outputs, must be at least 1");
     return g->is_described ? OPJIT_OK : describe(g, error);
 }
 

@@ -27,9 +27,9 @@ static uint64_t whole_bits(double value)
     return value < 0 ? 0 - (uint64_t)-value : (uint64_t)value;
 }
 
-/* field: for the message. */
-static opjit_status to_scalar(opjit_graph *g, const char *field, DML_TENSOR_DATA_TYPE type, double value,
-                              DML_SCALAR_UNION *out)
+/* op, field: for the message. */
+static opjit_status to_scalar(opjit_graph *g, const char *op, const char *field, DML_TENSOR_DATA_TYPE type,
+                              double value, DML_SCALAR_UNION *out)
 {
     range r;
 
@@ -44,8 +44,8 @@ static opjit_status to_scalar(opjit_graph *g, const char *field, DML_TENSOR_DATA
         return OPJIT_OK; /* the tensor is refused */
     r = range_of(type);
     if (!(value >= r.least && value < r.end) || value != floor(value))
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s: %g, must be a whole number of %s", field,
-                                  value, opjit_rt_dtype_name(type));
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {%g}, must be a whole number of %s", op,
+                               field, value, opjit_rt_dtype_name(type));
     out->UInt64 = whole_bits(value);
     return OPJIT_OK;
 }
@@ -69,7 +69,7 @@ opjit_tensor opjit_graph_fill(opjit_graph *graph, DML_TENSOR_DATA_TYPE dtype, ui
     opjit_tensor_type type;
 
     if (!build_goes_on(graph) || to_type(graph, "graph_fill", dtype, rank, sizes, &type) != OPJIT_OK ||
-        to_scalar(graph, "FILL_VALUE_CONSTANT Value", dtype, value, &desc.Value) != OPJIT_OK)
+        to_scalar(graph, "FILL_VALUE_CONSTANT", "Value", dtype, value, &desc.Value) != OPJIT_OK)
         return build_null;
     return opjit_fe_build_op(graph, DML_OPERATOR_FILL_VALUE_CONSTANT, &desc, NULL, 0, &type);
 }
@@ -93,8 +93,8 @@ opjit_tensor opjit_graph_sequence(opjit_graph *graph, DML_TENSOR_DATA_TYPE dtype
     opjit_tensor_type type;
 
     if (!build_goes_on(graph) || to_type(graph, "graph_sequence", dtype, rank, sizes, &type) != OPJIT_OK ||
-        to_scalar(graph, "FILL_VALUE_SEQUENCE ValueStart", dtype, start, &desc.ValueStart) != OPJIT_OK ||
-        to_scalar(graph, "FILL_VALUE_SEQUENCE ValueDelta", dtype, delta, &desc.ValueDelta) != OPJIT_OK)
+        to_scalar(graph, "FILL_VALUE_SEQUENCE", "ValueStart", dtype, start, &desc.ValueStart) != OPJIT_OK ||
+        to_scalar(graph, "FILL_VALUE_SEQUENCE", "ValueDelta", dtype, delta, &desc.ValueDelta) != OPJIT_OK)
         return build_null;
     return opjit_fe_build_op(graph, DML_OPERATOR_FILL_VALUE_SEQUENCE, &desc, NULL, 0, &type);
 }
@@ -108,7 +108,7 @@ opjit_tensor opjit_graph_band(opjit_graph *graph, DML_TENSOR_DATA_TYPE dtype, ui
     opjit_tensor_type type;
 
     if (!build_goes_on(graph) || to_type(graph, "graph_band", dtype, rank, sizes, &type) != OPJIT_OK ||
-        to_scalar(graph, "DIAGONAL_MATRIX1 Value", dtype, value, &desc.Value) != OPJIT_OK)
+        to_scalar(graph, "DIAGONAL_MATRIX1", "Value", dtype, value, &desc.Value) != OPJIT_OK)
         return build_null;
     return opjit_fe_build_op(graph, DML_OPERATOR_DIAGONAL_MATRIX1, &desc, NULL, 0, &type);
 }
@@ -120,8 +120,8 @@ opjit_tensor opjit_graph_fill_band(opjit_graph *graph, opjit_tensor x, double va
 
     if (!build_goes_on(graph))
         return build_null;
-    t = opjit_fe_build_tensor(graph, x, "graph_fill_band x");
-    if (t == NULL || to_scalar(graph, "DIAGONAL_MATRIX1 Value", t->dtype, value, &desc.Value) != OPJIT_OK)
+    t = opjit_fe_build_tensor(graph, x, "graph_fill_band", "x");
+    if (t == NULL || to_scalar(graph, "DIAGONAL_MATRIX1", "Value", t->dtype, value, &desc.Value) != OPJIT_OK)
         return build_null;
     return opjit_graph_op(graph, DML_OPERATOR_DIAGONAL_MATRIX1, &desc, &x, 1);
 }

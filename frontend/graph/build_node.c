@@ -147,7 +147,7 @@ static opjit_status take_input(job *j, const op_field *field, const DML_TENSOR_D
     op_shape *shape = &j->follows.inputs[position];
 
     if (position < node->input_count && node->inputs[position].index != 0) {
-        const build_tensor *t = opjit_fe_build_tensor(j->g, node->inputs[position], field->name);
+        const build_tensor *t = opjit_fe_build_tensor(j->g, node->inputs[position], j->def->name, field->name);
         if (t == NULL)
             return j->g->error.status;
         j->from[position] = t;
@@ -155,10 +155,10 @@ static opjit_status take_input(job *j, const op_field *field, const DML_TENSOR_D
         shape->broadcasts = (field->flags & OP_BROADCAST) != 0;
     } else if ((field->flags & OP_OPTIONAL) == 0) {
         return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                               "{%s} {%s}: a null handle, must be a tensor of the graph", j->def->name, field->name);
+                               "{%s} {%s}: {a null handle}, must be a tensor of the graph", j->def->name, field->name);
     } else if (given != NULL) {
         return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                               "{%s} {%s}: described, but its handle is null, must be a tensor of the graph or NULL",
+                               "{%s} {%s}: {described}, but its handle is null, must be a tensor of the graph or NULL",
                                j->def->name, field->name);
     }
     return given == NULL ? OPJIT_OK : take_given(j, field, given, position, shape);
@@ -262,12 +262,12 @@ static opjit_status describe_output(const job *j, const op_field *field, uint32_
         return OPJIT_OK;
     if (shape->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
         return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                               "{%s} {%s.DataType}: UNKNOWN, must be given: it does not follow from the inputs",
+                               "{%s} {%s.DataType}: {UNKNOWN}, must be given: it does not follow from the inputs",
                                j->def->name, field->name);
     if (shape->rank == 0)
         return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
-                               "{%s} {%s.Sizes}: none, must be given: they do not follow from the inputs", j->def->name,
-                               field->name);
+                               "{%s} {%s.Sizes}: {none}, must be given: they do not follow from the inputs",
+                               j->def->name, field->name);
     for (uint32_t d = 0; d < shape->rank; d++) {
         if (shape->sizes[d] > UINT32_MAX)
             return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
@@ -424,9 +424,12 @@ static opjit_status check_operator(opjit_graph *g, const opjit_operator *op, con
     if (op == NULL)
         return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT,
                                "{graph_add_operator} {op}: {NULL}, must be an operator");
-    if (input_count != op->input_count || output_count != op->output_count)
-        return opjit_rt_error_set(&g->error, OPJIT_INVALID_ARGUMENT, "%s inputs, outputs: %u, %u, must be %u, %u",
-                                  op->def->name, input_count, output_count, op->input_count, op->output_count);
+    if (input_count != op->input_count)
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {input_count}: {%u}, must be %u", op->def->name,
+                               input_count, op->input_count);
+    if (output_count != op->output_count)
+        return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {output_count}: {%u}, must be %u",
+                               op->def->name, output_count, op->output_count);
     if ((inputs == NULL && input_count != 0) || out == NULL)
         return opjit_rt_refuse(&g->error, OPJIT_INVALID_ARGUMENT, "{%s} {%s}: {NULL}, must be an array of %u",
                                op->def->name, out == NULL ? "out_tensors" : "inputs",
@@ -445,7 +448,7 @@ static opjit_status add_operator(opjit_graph *g, opjit_operator *op, const char 
     for (uint32_t i = 0; i < op->input_count; i++) {
         if (!op->inputs[i].present)
             continue;
-        from[i] = opjit_fe_build_tensor(g, inputs[i], op->input_names[i]);
+        from[i] = opjit_fe_build_tensor(g, inputs[i], opjit_fe_operator_label(op), op->input_names[i]);
         if (from[i] == NULL)
             return g->error.status;
     }

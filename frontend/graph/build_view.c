@@ -84,7 +84,7 @@ opjit_tensor opjit_graph_reshape(opjit_graph *graph, opjit_tensor tensor, uint32
 
     if (!build_goes_on(graph))
         return build_null;
-    t = opjit_fe_build_tensor(graph, tensor, "graph_reshape tensor");
+    t = opjit_fe_build_tensor(graph, tensor, "graph_reshape", "tensor");
     if (t == NULL || opjit_fe_build_check_sizes(graph, "graph_reshape", rank, sizes) != OPJIT_OK)
         return build_null;
     view = *t;
@@ -111,7 +111,7 @@ opjit_tensor opjit_graph_transpose(opjit_graph *graph, opjit_tensor tensor, cons
 
     if (!build_goes_on(graph))
         return build_null;
-    t = opjit_fe_build_tensor(graph, tensor, "graph_transpose tensor");
+    t = opjit_fe_build_tensor(graph, tensor, "graph_transpose", "tensor");
     if (t == NULL)
         return build_null;
     if (axes == NULL) {
@@ -140,7 +140,7 @@ opjit_tensor opjit_graph_broadcast(opjit_graph *graph, opjit_tensor tensor, uint
 
     if (!build_goes_on(graph))
         return build_null;
-    t = opjit_fe_build_tensor(graph, tensor, "graph_broadcast tensor");
+    t = opjit_fe_build_tensor(graph, tensor, "graph_broadcast", "tensor");
     if (t == NULL || opjit_fe_build_check_sizes(graph, "graph_broadcast", rank, sizes) != OPJIT_OK)
         return build_null;
     if (rank < t->rank) {
@@ -204,7 +204,7 @@ opjit_tensor opjit_graph_slice(opjit_graph *graph, opjit_tensor tensor, const ui
 
     if (!build_goes_on(graph))
         return build_null;
-    t = opjit_fe_build_tensor(graph, tensor, "graph_slice tensor");
+    t = opjit_fe_build_tensor(graph, tensor, "graph_slice", "tensor");
     if (t == NULL)
         return build_null;
     if (offsets == NULL || sizes == NULL) {

@@ -173,6 +173,6 @@ opjit_status opjit_ir_layout(ir_func *f, opjit_error *error)
                         place_role(f, w.spans, w.step, IR_SCRATCH, &f->scratch_size);
     opjit_rt_arena_rewind(&f->scratch, mark);
     if (!placed)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "temporary memory needs more than 2^40 bytes");
+        return opjit_rt_refuse(error, OPJIT_LIMIT, "{!kernel}{!workspace}temporary memory needs more than 2^40 bytes");
     return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }

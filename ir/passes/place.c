@@ -30,9 +30,10 @@ static opjit_status stored_at(placer *p, ir_ref statement, const ir_ref *vars, i
         const ir_ref offset = ir_operand(f, statement, 1 + rank + 3 * d),
                      step = ir_operand(f, statement, 1 + rank + 3 * d + 2);
         if (ir_index_value(f, step) != 1)
-            return opjit_rt_error_set(p->error, OPJIT_UNSUPPORTED,
-                                      "output %u is written in steps of %lld; boxes of whole rows are placed", tensor,
-                                      (long long)ir_index_value(f, step));
+            return opjit_rt_refuse(
+                p->error, OPJIT_UNSUPPORTED,
+                "{!kernel}{!stride}output %u is written in steps of %lld; boxes of whole rows are placed", tensor,
+                (long long)ir_index_value(f, step));
         out[d] = ir_make2(f, IR_IADD, IR_INDEX, vars[d], offset);
     }
     return OPJIT_OK;

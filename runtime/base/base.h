@@ -34,10 +34,16 @@ opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const c
 opjit_status opjit_rt_refuse(opjit_error *error, opjit_status status, const char *format, ...) PRINTF_LIKE(3, 4);
 /* INVALID_ARGUMENT, "<argument> is NULL". */
 opjit_status opjit_rt_refuse_null(opjit_error *error, const char *argument);
+/* INVALID_ARGUMENT, unless *a has both functions. */
+opjit_status opjit_rt_check_allocator(const opjit_allocator *a, opjit_error *error);
 /* Says where it is, for a message that has other words for it.  op and field may be NULL: they stay.  index -1: the
  * field as a whole.  Returns status. */
 opjit_status opjit_rt_place(opjit_error *error, opjit_status status, const char *op, const char *field, int32_t index);
-/* The same for a node of a graph. */
+/* Says that the same call may succeed later, where the status alone does not (a busy device).  Returns status. */
+opjit_status opjit_rt_later(opjit_error *error, opjit_status status);
+/* Copies the error, place and all.  Returns its status. */
+opjit_status opjit_rt_error_copy(opjit_error *error, const opjit_error *from);
+/* Says which node of a graph it is.  Returns status. */
 opjit_status opjit_rt_at_node(opjit_error *error, opjit_status status, uint32_t node);
 /* Prefixes the message in *error: "<context>: <message>". */
 void opjit_rt_error_prefix(opjit_error *error, const char *format, ...) PRINTF_LIKE(2, 3);

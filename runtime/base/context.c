@@ -288,8 +288,9 @@ static opjit_status open_device(opjit_context *context, const opjit_context_opti
     if (options->target == NULL)
         context->target = core->device_target;
     else if (!opjit_rt_device_runs(&core->device_target, &context->target))
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "target %s is not for device %s, which runs %s",
-                                  context->target.text, options->device, core->device_target.text);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!context_options}{target} {%s} is not for device %s, which runs %s",
+                               context->target.text, options->device, core->device_target.text);
     return OPJIT_OK;
 }
 
@@ -305,8 +306,9 @@ static opjit_status open_disk(rt_core *core, const opjit_context_options *option
     if (given[0] == '/')
         return opjit_rt_disk_create(core, given, bytes, &core->disk, error);
     if (getcwd(here, sizeof here) == NULL)
-        return opjit_rt_error_set(error, OPJIT_IO, "cache_dir '%.100s': there is no current directory (errno %d)",
-                                  given, errno);
+        return opjit_rt_refuse(error, OPJIT_IO,
+                               "{!context_options}{cache_dir} '{%.100s}': there is no current directory (errno %d)",
+                               given, errno);
     size = strlen(here) + strlen(given) + 2;
     path = opjit_rt_allocate(&core->allocator, size, 1);
     if (path == NULL)

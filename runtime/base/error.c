@@ -155,6 +155,14 @@ opjit_status opjit_rt_refuse_null(opjit_error *error, const char *argument)
     return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{%s} is {NULL}", argument);
 }
 
+opjit_status opjit_rt_check_allocator(const opjit_allocator *a, opjit_error *error)
+{
+    return a->allocate != NULL && a->release != NULL
+               ? OPJIT_OK
+               : opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{allocator} {%s} is {NULL}",
+                                 a->allocate == NULL ? "allocate" : "release");
+}
+
 opjit_status opjit_rt_place(opjit_error *error, opjit_status status, const char *op, const char *field, int32_t index)
 {
     if (error == NULL || status == OPJIT_OK)
@@ -167,6 +175,20 @@ opjit_status opjit_rt_place(opjit_error *error, opjit_status status, const char 
     }
     error->index = index;
     return status;
+}
+
+opjit_status opjit_rt_later(opjit_error *error, opjit_status status)
+{
+    if (error != NULL && status != OPJIT_OK)
+        error->retry = OPJIT_RETRY_LATER;
+    return status;
+}
+
+opjit_status opjit_rt_error_copy(opjit_error *error, const opjit_error *from)
+{
+    if (error != NULL)
+        *error = *from;
+    return from->status;
 }
 
 opjit_status opjit_rt_at_node(opjit_error *error, opjit_status status, uint32_t node)

@@ -54,8 +54,8 @@ static opjit_status find(const rt_module *m, const char *named, char path[static
         named = secure_getenv(m->variable);
     if (named != NULL && named[0] != '\0') {
         if (named[0] != '/' || strlen(named) >= RT_MODULE_PATH)
-            return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s library \"%s\": must be an absolute path", m->what,
-                                      named);
+            return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{%s library} {!path}\"{%s}\": must be an absolute path",
+                                   m->what, named);
         strcpy(path, named);
         return OPJIT_OK;
     }
@@ -74,9 +74,9 @@ static opjit_status find(const rt_module *m, const char *named, char path[static
     strcat(path, m->file);
     if (access(path, F_OK) == 0)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "no %s in %.80s, in %.40s from there or in %.40s; %s", m->file,
-                              own[0] == '\0' ? "(own directory unknown)" : own, OPJIT_LIBDIR_BESIDE, OPJIT_LIBDIR,
-                              m->advice);
+    return opjit_rt_refuse(
+        error, OPJIT_UNAVAILABLE, "{!%s library}{!path}no {%s} in %.80s, in %.40s from there or in %.40s; %s", m->what,
+        m->file, own[0] == '\0' ? "(own directory unknown)" : own, OPJIT_LIBDIR_BESIDE, OPJIT_LIBDIR, m->advice);
 }
 
 opjit_status opjit_rt_module_load(const rt_module *module, const char *named, void **out_function, bool *out_fresh,
@@ -91,10 +91,10 @@ opjit_status opjit_rt_module_load(const rt_module *module, const char *named, vo
     if (library == NULL)
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s library: %s", module->what, dlerror());
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{%s library}: {!path}{!%s}%s", module->what, path, dlerror());
     *out_function = dlsym(library, module->function);
     if (*out_function == NULL)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: is no %s library, %s is missing", path, module->what,
-                                  module->function);
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!%s library}{!path}{%s}: is no %s library, %s is missing",
+                               module->what, path, module->what, module->function);
     return OPJIT_OK;
 }

@@ -219,9 +219,9 @@ opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_mak
     if (found == NO_MEMORY)
         return opjit_rt_no_memory(error);
     if (found == OWN_MAKING)
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             error, OPJIT_INVALID_ARGUMENT,
-            "this thread is compiling that kernel already: an event sink can't ask for the kernel "
+            "{!argument}{!context}this thread is compiling that kernel already: an event sink can't ask for the kernel "
             "that it is told of");
     if (making != NULL)
         begin_making(cache, making);

@@ -183,8 +183,9 @@ static opjit_status check(const opjit_context *context, uint32_t where, opjit_er
     if (context == NULL)
         return refuse_null("context", error);
     if (where == 0 || (where & ~(OPJIT_CACHE_MEMORY | OPJIT_CACHE_DISK)) != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "where is 0x%x; allowed: OPJIT_CACHE_MEMORY, OPJIT_CACHE_DISK, or both", where);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{where} is {0x%x}; allowed: OPJIT_CACHE_MEMORY, OPJIT_CACHE_DISK, or both",
+                               where);
     return OPJIT_OK;
 }
 
@@ -194,7 +195,7 @@ static opjit_status not_cached(rt_hash name, opjit_error *error)
     const opjit_cache_key key = key_of(name);
 
     opjit_cache_key_to_text(&key, text);
-    return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "key %s is not in the cache", text);
+    return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{!argument}{key} {%s} is not in the cache", text);
 }
 
 void opjit_cache_key_to_text(const opjit_cache_key *key, char *text)
@@ -213,8 +214,8 @@ opjit_status opjit_cache_key_from_text(const char *text, opjit_cache_key *out_ke
         return refuse_null(text == NULL ? "text" : "out_key", error);
     *out_key = (opjit_cache_key){ 0, 0 };
     if (!opjit_rt_disk_name_to_key(text, strlen(text), &name))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "key \"%.40s\": must be 32 digits of 0123456789abcdef",
-                                  text);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{!text}key \"{%.40s}\": must be 32 digits of 0123456789abcdef", text);
     *out_key = key_of(name);
     return OPJIT_OK;
 }
@@ -227,7 +228,8 @@ opjit_status opjit_kernel_get_cache_key(const opjit_kernel *kernel, opjit_cache_
     kernel = kernel_maker(kernel);
     *out_key = (opjit_cache_key){ kernel->hooks.key.hi, kernel->hooks.key.lo };
     if ((out_key->hi | out_key->lo) == 0)
-        return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "the kernel was not compiled here, so it has no cache key");
+        return opjit_rt_refuse(error, OPJIT_NOT_FOUND,
+                               "{!argument}the {kernel} was not compiled here, so it has no cache key");
     return OPJIT_OK;
 }
 
@@ -250,9 +252,9 @@ opjit_status opjit_cache_verify(opjit_context *context, uint32_t where, const op
     TRY(tell_all(context, where, key == NULL ? NULL : &name, &v, error));
     if (key != NULL && v.count == 0)
         return not_cached(name, error);
-    return v.damaged == 0
-               ? OPJIT_OK
-               : opjit_rt_error_set(error, OPJIT_CORRUPT, "%u of %u kernels are damaged", v.damaged, v.count);
+    return v.damaged == 0 ? OPJIT_OK
+                          : opjit_rt_refuse(error, OPJIT_CORRUPT, "{!cache}{!kernels}{%u} of %u kernels are damaged",
+                                            v.damaged, v.count);
 }
 
 /* Pins once more or once less. */
@@ -279,8 +281,8 @@ static opjit_status change_pins(opjit_context *context, const opjit_cache_key *k
     if (!pin && good)
         opjit_rt_cache_evict(context->cache, (size_t)(s - context->cache->shards), NULL);
     return good ? OPJIT_OK
-                : opjit_rt_error_set(error, pin ? OPJIT_LIMIT : OPJIT_INVALID_ARGUMENT, "the kernel %s",
-                                     pin ? "is pinned 4294967295 times" : "isn't pinned");
+                : opjit_rt_refuse(error, pin ? OPJIT_LIMIT : OPJIT_INVALID_ARGUMENT, "{!argument}{!key}the kernel %s",
+                                  pin ? "is pinned 4294967295 times" : "isn't pinned");
 }
 
 opjit_status opjit_cache_pin(opjit_context *context, const opjit_cache_key *key, opjit_error *error)

@@ -352,13 +352,15 @@ static opjit_status list_ordered(rt_disk *disk, const rt_hash *key, rt_bytes *ou
     if (folder == FOLDER_UNKNOWN)
         return OPJIT_OK;
     if (folder < 0)
-        return opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it is no folder of this user's alone",
-                                  disk->path);
+        return opjit_rt_refuse(
+            error, OPJIT_IO,
+            "{!context_options}{!cache_dir}cache folder {%.200s}: it is no folder of this user's alone", disk->path);
     if (key != NULL) {
         opjit_rt_disk_file_name(*key, name);
         list_file(folder, name, out);
     } else if (!list_files(folder, out) && !out->failed) {
-        return opjit_rt_error_set(error, OPJIT_IO, "cache folder %.200s: it can't be listed", disk->path);
+        return opjit_rt_refuse(error, OPJIT_IO,
+                               "{!context_options}{!cache_dir}cache folder {%.200s}: it can't be listed", disk->path);
     }
     if (out->failed)
         return opjit_rt_no_memory(error);
@@ -399,6 +401,6 @@ opjit_status opjit_rt_disk_drop(rt_disk *disk, const rt_hash *key, uint32_t *out
     }
     opjit_rt_bytes_free(&files);
     if (left != 0)
-        status = opjit_rt_error_set(error, OPJIT_IO, "%u files can't be removed", left);
+        status = opjit_rt_refuse(error, OPJIT_IO, "{!context_options}{!cache_dir}{%u} files can't be removed", left);
     return status;
 }

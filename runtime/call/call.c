@@ -28,18 +28,18 @@ COLD static opjit_status refuse_binding(const opjit_kernel *k, const opjit_bindi
 {
     for (uint32_t i = 0; i < k->bindings; i++)
         TRY(opjit_rt_place(error, check_binding(k, i, &bindings[i], error), NULL, NULL, (int32_t)i));
-    return opjit_rt_error_set(error, OPJIT_INTERNAL, "bindings changed during the call");
+    return opjit_rt_refuse(error, OPJIT_INTERNAL, "{!call}{bindings} changed during the call");
 }
 
 COLD static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buffers, uint32_t output, uint32_t other,
                                         opjit_error *error)
 {
     const bool same = buffers[output] == buffers[other];
-    opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%s overlaps %s%s", kernel_buffer_name(k, output),
-                       kernel_buffer_name(k, other),
-                       same ? ": this kernel can't work in place there"
-                            : ": only the very same memory may be shared, and only where alias_inputs says so");
-    return opjit_rt_place(error, OPJIT_INVALID_ARGUMENT, "call", "bindings", (int32_t)output);
+    opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}{%s} overlaps %s%s",
+                    kernel_buffer_name(k, output), kernel_buffer_name(k, other),
+                    same ? ": this kernel can't work in place there"
+                         : ": only the very same memory may be shared, and only where alias_inputs says so");
+    return opjit_rt_place(error, OPJIT_INVALID_ARGUMENT, NULL, NULL, (int32_t)output);
 }
 
 /* The pairs that share memory, into *alias; pairs of outputs are looked at once. */
@@ -232,8 +232,8 @@ static opjit_status call_with(const opjit_kernel *k, const program *p, const opj
     variant = pick_variant(p, alias);
     if (p->launches != NULL)
         return timing == NULL ? call_device(k, p, call, variant, buffers, error)
-                              : opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                                   "the kernel runs on a device: its stream has the times");
+                              : opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                                "{!argument}{kernel} runs on {a device}: its stream has the times");
     if (call->stream != NULL)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
                                "{!call}{stream}: must be NULL, the kernel runs on the CPU");

@@ -108,8 +108,9 @@ static opjit_status fill_signature(opjit_closure *c, const opjit_kernel_info *in
     c->bindings = info->inputs + info->outputs;
     c->params = info->param_count;
     if ((uint64_t)c->bindings + c->params > MOST_ARGUMENTS)
-        return opjit_rt_error_set(error, OPJIT_LIMIT, "closure: %u pointers and %u parameters; allowed: %d together",
-                                  c->bindings, c->params, MOST_ARGUMENTS);
+        return opjit_rt_refuse(error, OPJIT_LIMIT,
+                               "{closure} {arguments}: {%llu}, must be at most %d, buffers and parameters",
+                               (unsigned long long)c->bindings + c->params, MOST_ARGUMENTS);
     for (uint32_t i = 0; i < c->bindings; i++) {
         c->types[i] = &ffi_type_pointer;
         c->bytes[i] = info->buffers[i].bytes;
@@ -119,7 +120,7 @@ static opjit_status fill_signature(opjit_closure *c, const opjit_kernel_info *in
         c->types[c->bindings + i] = type_of((DML_TENSOR_DATA_TYPE)c->dtypes[i]);
     }
     if (ffi_prep_cif(&c->cif, FFI_DEFAULT_ABI, c->bindings + c->params, &ffi_type_void, c->types) != FFI_OK)
-        return opjit_rt_error_set(error, OPJIT_INTERNAL, "closure: libffi refuses the signature");
+        return opjit_rt_refuse(error, OPJIT_INTERNAL, "{closure} {arguments}: libffi refuses the signature");
     return OPJIT_OK;
 }
 
@@ -129,7 +130,8 @@ static opjit_status make_code(opjit_closure *c, void (**out_function)(void), opj
 
     c->ffi = ffi_closure_alloc(sizeof *c->ffi, &code);
     if (c->ffi == NULL || ffi_prep_closure_loc(c->ffi, &c->cif, closure_entry, c, code) != FFI_OK)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "closure: the system gives libffi no executable memory");
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                               "{closure} {code}: the system gives libffi no executable memory");
     memcpy(out_function, &code, sizeof code); /* object pointer to function pointer, without the cast that C lacks */
     return OPJIT_OK;
 }
@@ -229,7 +231,7 @@ opjit_status opjit_typed_call(void (*function)(void), uint32_t count, const DML_
                                   NULL, NULL, (int32_t)i);
     }
     if (ffi_prep_cif(&cif, FFI_DEFAULT_ABI, count, &ffi_type_void, ffi_types) != FFI_OK)
-        return opjit_rt_error_set(error, OPJIT_INTERNAL, "libffi refuses the signature");
+        return opjit_rt_refuse(error, OPJIT_INTERNAL, "{!argument}{types}: libffi refuses the signature");
     ffi_call(&cif, function, NULL, arguments);
     return OPJIT_OK;
 }
@@ -296,7 +298,7 @@ opjit_status opjit_rt_custom_make(const opjit_custom_desc *desc, rt_arena *arena
         c->types[i] = desc->args[i].kind == OPJIT_CUSTOM_SCALAR ? type_of(desc->args[i].dtype) : &ffi_type_pointer;
     if (ffi_prep_cif(&c->cif, FFI_DEFAULT_ABI, c->arg_count, returns_status ? &ffi_type_sint : &ffi_type_void,
                      c->types) != FFI_OK)
-        return opjit_rt_error_set(error, OPJIT_INTERNAL, "%.64s: libffi refuses the signature", desc->name);
+        return opjit_rt_refuse(error, OPJIT_INTERNAL, "{%.64s} {args}: libffi refuses the signature", desc->name);
     *out = c;
     return OPJIT_OK;
 }
@@ -321,7 +323,7 @@ opjit_status opjit_rt_custom_run(const rt_custom_call *call, void *const *buffer
     ffi_call(&cif, c->function, &result, arguments);
     if (!c->returns_status || (int)result == 0)
         return OPJIT_OK;
-    return opjit_rt_error_set(error, OPJIT_CANCELLED, "%s: its function returned %d", call->node, (int)result);
+    return opjit_rt_refuse(error, OPJIT_CANCELLED, "{%s}: its {function} returned {%d}", call->node, (int)result);
 }
 
 #else
@@ -334,7 +336,7 @@ opjit_status opjit_closure_create(opjit_kernel *kernel, opjit_closure **out_clos
         *out_closure = NULL;
     if (out_function != NULL)
         *out_function = NULL;
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "closures: opjit was built without libffi");
+    return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{closures}: opjit was built without {libffi}");
 }
 
 uint64_t opjit_closure_failures(const opjit_closure *closure, opjit_error *error)
@@ -356,7 +358,7 @@ opjit_status opjit_typed_call(void (*function)(void), uint32_t count, const DML_
     (void)count;
     (void)types;
     (void)values;
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "typed calls: opjit was built without libffi");
+    return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{typed calls}: opjit was built without {libffi}");
 }
 
 opjit_status opjit_rt_custom_make(const opjit_custom_desc *desc, rt_arena *arena, const rt_custom **out,
@@ -365,13 +367,13 @@ opjit_status opjit_rt_custom_make(const opjit_custom_desc *desc, rt_arena *arena
     (void)desc;
     (void)arena;
     *out = NULL;
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "custom operators: opjit was built without libffi");
+    return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{custom operators}: opjit was built without {libffi}");
 }
 
 opjit_status opjit_rt_custom_run(const rt_custom_call *call, void *const *buffers, opjit_error *error)
 {
     (void)buffers;
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: opjit was built without libffi", call->node);
+    return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{%s}: opjit was built without {libffi}", call->node);
 }
 
 #endif

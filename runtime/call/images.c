@@ -18,11 +18,11 @@ opjit_status opjit_kernel_get_image(const opjit_kernel *kernel, const void **out
     if (p->owner != NULL)
         return opjit_kernel_get_image(p->owner, out_image, out_bytes, error);
     if ((p->mapping.base == NULL && p->launches == NULL) || kernel->hooks.customs != NULL)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "kernel %s is %s, so it has no image",
-                                  program_string(p, p->meta->name),
-                                  p->interpret != NULL            ? "interpreted"
-                                  : kernel->hooks.customs != NULL ? "one with custom operators"
-                                                                  : "a library's");
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!argument}{kernel} {%s} is %s, so it has no image",
+                               program_string(p, p->meta->name),
+                               p->interpret != NULL            ? "interpreted"
+                               : kernel->hooks.customs != NULL ? "one with custom operators"
+                                                               : "a library's");
     *out_image = p->launches != NULL ? p->copy : p->mapping.base;
     *out_bytes = p->image_size;
     return OPJIT_OK;
@@ -41,9 +41,11 @@ opjit_status opjit_kernel_load(opjit_context *context, const void *image, uint64
     if (context == NULL || image == NULL)
         return opjit_rt_refuse_null(error, context == NULL ? "context" : "image");
     if ((uintptr_t)image % 8 != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "image: at an address that is no multiple of 8");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{image}: at {%p}, must be a multiple of 8",
+                               image);
     if (bytes > RT_IMAGE_MOST)
-        return opjit_rt_error_set(error, OPJIT_CORRUPT, "image: %llu bytes, more than any", (unsigned long long)bytes);
+        return opjit_rt_refuse(error, OPJIT_CORRUPT, "{image} {bytes}: {%llu}, more than any",
+                               (unsigned long long)bytes);
     copy = opjit_rt_allocate(&context->core->allocator, (size_t)bytes, 16);
     if (copy == NULL)
         return opjit_rt_no_memory(error);

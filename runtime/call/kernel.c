@@ -32,12 +32,13 @@ static opjit_status check_runnable(const rt_core *core, const opjit_kernel_meta 
 
     for (uint32_t i = 0; i < meta->steps; i++)
         if (steps[i].kind == OPJIT_STEP_CUSTOM && (customs == NULL || steps[i].entry >= customs->call_count))
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                      "step %u calls a custom function, which is known only where it was compiled", i);
+            return opjit_rt_refuse(
+                error, OPJIT_UNSUPPORTED,
+                "{image} {step_info[%u].kind}: {1}, a custom function, known only where it was compiled", i);
     if (interpreted)
         return OPJIT_OK;
     if ((meta->features[1] | meta->features[2] | meta->features[3]) != 0)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "the image needs CPU features unknown to this library");
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{image} {features}: some that are unknown to this library");
     needed.arch = opjit_rt_target_arch(meta->features[0]);
     needed.features = meta->features[0];
     if (opjit_rt_core_runs(core, &needed, NULL) == OPJIT_OK) /* which looks at no more */
@@ -111,8 +112,7 @@ static opjit_status program_fill(rt_core *core, program *p, const void *image, s
 {
     TRY(opjit_rt_image_check(image, size, &p->meta, &p->code, &p->code_size, error));
     if (p->interpret == NULL && p->code_size == 0 && has_stages(p->meta))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "the image has no code and there is no interpreter for it");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{image} {code_size}: {0}, and no interpreter for it");
     const bool no_code = p->interpret != NULL || p->code_size == 0;
     TRY(check_runnable(core, p->meta, p->customs, no_code, error));
     const bool on_device = is_for_device(p->meta);
@@ -175,11 +175,15 @@ static opjit_status check_constants(const opjit_kernel *k, const program *p, opj
 {
     for (uint32_t i = k->bindings; i < k->buffers; i++) {
         const char *name = program_string(p, program_buffers(p)[i].name);
+        opjit_status status = OPJIT_OK;
         if (k->slots[i].constant == NULL)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s is NULL", name);
-        if (((uintptr_t)k->slots[i].constant & k->slots[i].align_mask) != 0)
-            return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant %s at %p is not aligned to %u", name,
-                                      k->slots[i].constant, k->slots[i].align_mask + 1);
+            status =
+                opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{!constants}constant %s is {NULL}", name);
+        else if (((uintptr_t)k->slots[i].constant & k->slots[i].align_mask) != 0)
+            status = opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                     "{!argument}{!constants}constant %s at {%p} is not aligned to %u", name,
+                                     k->slots[i].constant, k->slots[i].align_mask + 1);
+        TRY(opjit_rt_place(error, status, NULL, NULL, (int32_t)(i - k->bindings)));
     }
     return OPJIT_OK;
 }
@@ -257,8 +261,8 @@ opjit_status opjit_rt_kernel_create(rt_core *core, const void *image, size_t siz
     *out = NULL;
     TRY(opjit_rt_program_create(core, image, size, hooks, hooks != NULL && hooks->interpret != NULL, &p, error));
     status = p->meta->constants != constant_count
-                 ? opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "constant_count: %u, the image has %u",
-                                      constant_count, p->meta->constants)
+                 ? opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{constant_count}: {%u}, the image has %u",
+                                   constant_count, p->meta->constants)
                  : kernel_create(core, p, constants, hooks != NULL && hooks->unbound, &k, error);
     if (status != OPJIT_OK) {
         opjit_rt_program_destroy(core, p);

@@ -124,8 +124,9 @@ opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
         return OPJIT_OK;
     }
     if (atomic_load(&kernel->optimizer) == self && rt_lock_is_held(&kernel->optimizing))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "this thread is optimizing that kernel already: an event sink can't ask for it");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{!kernel}this thread is optimizing that kernel already: an event sink can't "
+                               "ask for it");
     opjit_rt_bytes_init(&image, &kernel->core->allocator);
     opjit_rt_lock(&kernel->optimizing);
     atomic_store(&kernel->optimizer, self);

@@ -391,11 +391,11 @@ opjit_status opjit_pool_create(const opjit_allocator *allocator, uint32_t thread
     if (out_pool == NULL)
         return opjit_rt_refuse_null(error, "out_pool");
     *out_pool = NULL;
-    if (a.allocate == NULL || a.release == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "allocator: allocate or release is NULL");
+    TRY(opjit_rt_check_allocator(&a, error));
     if (threads > OPJIT_POOL_MAX_THREADS)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "pool: %u threads; allowed: 1 to %u, 0 for one a core",
-                                  threads, OPJIT_POOL_MAX_THREADS);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{threads}: {%u}, must be 1 to %u, or 0 for one per core", threads,
+                               OPJIT_POOL_MAX_THREADS);
     if (threads == 0)
         threads = cores < OPJIT_POOL_MAX_THREADS ? cores : OPJIT_POOL_MAX_THREADS;
     p = opjit_rt_allocate(&a, pool_size(threads), alignof(opjit_pool));

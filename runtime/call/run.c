@@ -37,7 +37,7 @@ static void report(step_run *s, opjit_status status, const char *message)
 {
     if (!atomic_flag_test_and_set(&s->reported)) {
         if (message != NULL)
-            opjit_rt_error_set(&s->error, status, "executor: %s", message);
+            opjit_rt_refuse(&s->error, status, "{executor}: {!run}%s", message);
         atomic_store(&s->failed, true);
     }
 }

@@ -16,8 +16,9 @@
 static opjit_status check_table(const rt_devices *table, const char *path, opjit_error *error)
 {
     if (table == NULL || table->size < sizeof *table || strcmp(table->version, opjit_version()) != 0)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: is of another version of opjit than %s", path,
-                                  opjit_version());
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                               "{!device library}{!path}{%s}: is of another version of opjit than %s", path,
+                               opjit_version());
     return OPJIT_OK;
 }
 
@@ -55,8 +56,8 @@ opjit_status opjit_rt_device_target(const char *device, const rt_device_info *in
                    : strcmp(row->name, info->arch) == 0)
             best = level;
     if (best == 0)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "device %s: %s is %s", device, info->arch,
-                                  nvidia ? "too old" : "an architecture that opjit makes no code for");
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!context_options}{device} %s: {%s} is %s", device,
+                               info->arch, nvidia ? "too old" : "an architecture that opjit makes no code for");
     memset(out, 0, sizeof *out);
     opjit_rt_target_set_features(out, opjit_rt_level_features(arch, best));
     memcpy(out->tune, "generic", sizeof "generic");
@@ -75,12 +76,14 @@ opjit_status opjit_rt_core_runs(const rt_core *core, const rt_target *target, op
     if (rt_target_team(target) == 0)
         return opjit_rt_target_runs_here(target, error);
     if (core == NULL || core->device == NULL)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED,
-                                  "code for %s does not run on this machine's CPU, and the context has no device",
-                                  target->text);
+        return opjit_rt_refuse(
+            error, OPJIT_UNSUPPORTED,
+            "{!kernel}{!target}code for {%s} does not run on this machine's CPU, and the context has no device",
+            target->text);
     if (!opjit_rt_device_runs(&core->device_target, target))
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s is not for device %s, which runs %s",
-                                  target->text, core->devices->name(core->device), core->device_target.text);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!kernel}{!target}code for {%s} is not for device %s, which runs %s", target->text,
+                               core->devices->name(core->device), core->device_target.text);
     return OPJIT_OK;
 }
 
@@ -97,7 +100,8 @@ static opjit_status check(const opjit_context *context, const void *pointer, con
     if (context == NULL || pointer == NULL)
         return opjit_rt_refuse_null(error, context == NULL ? "context" : what);
     if (context->core->device == NULL)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "the context has no device: its options name none");
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!context_options}{!device}{!NULL}the context has no device: its options name none");
     return OPJIT_OK;
 }
 

@@ -51,7 +51,7 @@ static opjit_status load_module(rt_device *d, const rt_device_text *text, rt_dev
         log[sizeof log - 1] = '\0';
         log[strcspn(log, "\n")] = '\0'; /* the first line says what the error is about */
         if (log[0] != '\0' && opjit_rt_driver_status(failed) == OPJIT_CODEGEN)
-            opjit_rt_error_set(error, OPJIT_CODEGEN, "%s: the driver refuses the code: %s", d->name, log);
+            opjit_rt_refuse(error, OPJIT_CODEGEN, "{%s}: the driver refuses the {code}: {!%d}%s", d->name, failed, log);
         return opjit_rt_driver_status(failed);
     }
     for (uint32_t i = 0; i < code->entry_count; i++) {
@@ -179,7 +179,8 @@ static opjit_status launch(const rt_device_code *code, void *stream, const rt_la
     const rt_device *d = code->device;
 
     if (l->entry >= code->entry_count)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "entry %u of %u", l->entry, code->entry_count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!launch}{entry} {%u} of %u", l->entry,
+                               code->entry_count);
     CHECK(d, launch,
           (code->entries[l->entry], l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], 0,
            stream, arguments, NULL));
@@ -207,9 +208,10 @@ opjit_status opjit_rt_device_launch(rt_device_code *code, void *stream, const rt
     if (l->workspace_bytes == 0)
         return launch_all(code, stream, l, error);
     if (stream == STREAM_PER_THREAD)
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             error, OPJIT_INVALID_ARGUMENT,
-            "workspace: the stream that each thread has its own of needs one that the call brings");
+            "{!call}{workspace}: {!NULL}the stream that each thread has its own of needs one that the "
+            "call brings");
     pthread_mutex_lock(&d->working);
     opjit_status status = find_workspace(d, stream, l->workspace_bytes, l->workspace, error);
     if (status == OPJIT_OK)

@@ -13,15 +13,18 @@
 enum { /* CUresult, CUstream_flags */
        INVALID_VALUE = 1,
        NO_MEMORY = 2,
+       DEVICE_BUSY = 46,
        INVALID_IMAGE = 200,
        NO_BINARY = 209,
        INVALID_CODE = 218,
        UNSUPPORTED_CODE = 222,
        INVALID_HANDLE = 400,
        NOT_FOUND = 500,
+       NOT_READY = 600,
        ILLEGAL_ADDRESS = 700,
        MISALIGNED_ADDRESS = 716,
        LAUNCH_FAILED = 719,
+       SYSTEM_NOT_READY = 802,
        STREAM_BESIDE_DEFAULT = 1 /* does not wait for the default stream */
 };
 
@@ -53,6 +56,12 @@ opjit_status opjit_rt_driver_status(int code)
     }
 }
 
+/* Whether the failure may pass: another program has the device, or it is not ready yet. */
+static bool is_busy(int code)
+{
+    return code == DEVICE_BUSY || code == NOT_READY || code == SYSTEM_NOT_READY;
+}
+
 opjit_status opjit_rt_driver_check(const rt_api *api, const rt_functions *f, const char *who, size_t number, int code,
                                    opjit_error *error)
 {
@@ -63,10 +72,12 @@ opjit_status opjit_rt_driver_check(const rt_api *api, const rt_functions *f, con
     function = name_of(api, number);
     f->error_name(code, &name);
     f->error_words(code, &words);
-    if (name == NULL)
-        return opjit_rt_error_set(error, opjit_rt_driver_status(code), "%s: %s: error %d", who, function, code);
-    return opjit_rt_error_set(error, opjit_rt_driver_status(code), "%s: %s: %s, %s", who, function, name,
+    const opjit_status status =
+        name == NULL
+            ? opjit_rt_refuse(error, opjit_rt_driver_status(code), "{%s}: {%s}: error {%d}", who, function, code)
+            : opjit_rt_refuse(error, opjit_rt_driver_status(code), "{%s}: {%s}: {%s}, %s", who, function, name,
                               words == NULL ? "" : words);
+    return is_busy(code) ? opjit_rt_later(error, status) : status;
 }
 
 /* --- the driver --------------------------------------------------------------------------------------------------- */
@@ -77,7 +88,8 @@ static opjit_status find_functions(const rt_api *api, void *library, const char 
         const char *name = name_of(api, i);
         void *symbol = name[0] == '\0' ? NULL : dlsym(library, name);
         if (symbol == NULL && name[0] != '\0')
-            return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s driver %s: it has no %s", api->title, path, name);
+            return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{%s driver} {!%s}%s: it has no {%s}", api->title,
+                                   api->variable, path, name);
         memcpy((char *)out + i * sizeof symbol, &symbol, sizeof symbol); /* C has no cast to function pointers */
     }
     return OPJIT_OK;
@@ -91,15 +103,16 @@ static opjit_status load_driver(const rt_api *api, const char *path, rt_function
     if (path == NULL)
         path = secure_getenv(api->variable);
     if (path != NULL && path[0] != '/')
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s driver '%s': must be an absolute path", api->title,
-                                  path);
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{%s driver} {!%s}'{%s}': must be an absolute path",
+                               api->title, api->variable, path);
     library = dlopen(path == NULL ? api->library : path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL && path == NULL && api->older[0] != '\0')
         library = dlopen(api->older, RTLD_NOW | RTLD_LOCAL);
     if (library != NULL)
         return find_functions(api, library, path == NULL ? api->library : path, out, error);
     why = dlerror();
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s driver: %s", api->title, why == NULL ? "not found" : why);
+    return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{%s driver}: {!%s}{!%s}%s", api->title, api->variable,
+                           path == NULL ? api->library : path, why == NULL ? "not found" : why);
 }
 
 static opjit_status start(rt_driver *d, const char *path, opjit_error *error)
@@ -113,7 +126,7 @@ static opjit_status start(rt_driver *d, const char *path, opjit_error *error)
     RT_CHECK(d->api, &d->f, who, version, (&version));
     RT_CHECK(d->api, &d->f, who, device_count, (&count));
     if (count <= 0)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "%s: it has no devices", who);
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{%s}: it has no {devices}", who);
     d->version = (uint32_t)version;
     d->devices = (uint32_t)count;
     return OPJIT_OK;
@@ -139,8 +152,9 @@ static opjit_status read_name(const char *name, const rt_api **out_api, uint32_t
         *out_index = (uint32_t)index;
         return OPJIT_OK;
     }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "device '%.40s'; allowed: cuda, cuda:0, cuda:1 ..., hip, hip:0 ...", name);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                           "{!context_options}{device} '{%.40s}'; allowed: cuda, cuda:0, cuda:1 ..., hip, hip:0 ...",
+                           name);
 }
 
 opjit_status opjit_rt_driver_open(const opjit_allocator *a, const char *device, const char *path, rt_driver **out,
@@ -193,8 +207,8 @@ opjit_status opjit_rt_driver_info(const rt_driver *driver, uint32_t index, rt_de
 
     memset(out, 0, sizeof *out);
     if (index >= driver->devices)
-        return opjit_rt_error_set(error, OPJIT_UNAVAILABLE, "device %s:%u: there %s %u", api->word, index,
-                                  driver->devices == 1 ? "is" : "are", driver->devices);
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!context_options}{device} {%s:%u}: there %s %u", api->word,
+                               index, driver->devices == 1 ? "is" : "are", driver->devices);
     snprintf(who, sizeof who, "%s:%u", api->word, index);
     RT_CHECK(api, f, who, device_get, (&device, (int)index));
     RT_CHECK(api, f, who, device_name, (out->name, sizeof out->name, device));
@@ -224,8 +238,9 @@ opjit_status opjit_rt_device_open(const rt_driver *driver, const char *name, rt_
     *out = NULL;
     TRY(read_name(name, &api, &index, error));
     if (api != driver->api)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "device '%.40s' is none of the %s driver's", name,
-                                  driver->api->title);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!context_options}{device} '{%.40s}' is none of the %s driver's", name,
+                               driver->api->title);
     d = opjit_rt_allocate(&driver->allocator, sizeof *d, alignof(rt_device));
     if (d == NULL)
         return opjit_rt_no_memory(error);

@@ -109,18 +109,25 @@ static void put_meta(const rt_meta_source *s, rt_bytes *out)
 
 static opjit_status check_counts(const rt_meta_source *source, size_t code_size, opjit_error *error)
 {
-    if (source->inputs > MOST_ITEMS || source->outputs > MOST_ITEMS || source->constants > MOST_ITEMS ||
-        source->params > MOST_ITEMS || source->steps > MOST_ITEMS || source->variants > MOST_ITEMS ||
-        code_size > MOST_CODE)
-        return opjit_rt_error_set(
-            error, OPJIT_LIMIT,
-            "kernel: more than %u buffers, parameters, steps or variants, or more than %u bytes of code", MOST_ITEMS,
-            MOST_CODE);
-    if (source->shared_size > MOST_WORKSPACE || source->scratch_size > MOST_WORKSPACE)
-        return opjit_rt_error_set(error, OPJIT_LIMIT,
-                                  "kernel: workspace of %llu shared and %llu scratch bytes, at most %llu each",
-                                  (unsigned long long)source->shared_size, (unsigned long long)source->scratch_size,
-                                  (unsigned long long)MOST_WORKSPACE);
+    const struct {
+        const char *field;
+        uint64_t value, most;
+    } limits[] = {
+        { "inputs", source->inputs, MOST_ITEMS },
+        { "outputs", source->outputs, MOST_ITEMS },
+        { "constants", source->constants, MOST_ITEMS },
+        { "params", source->params, MOST_ITEMS },
+        { "steps", source->steps, MOST_ITEMS },
+        { "variants", source->variants, MOST_ITEMS },
+        { "code_size", code_size, MOST_CODE },
+        { "shared_size", source->shared_size, MOST_WORKSPACE },
+        { "scratch_size", source->scratch_size, MOST_WORKSPACE },
+    };
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].value > limits[i].most)
+            return opjit_rt_refuse(error, OPJIT_LIMIT, "{kernel} {%s}: {%llu}, must be at most %llu", limits[i].field,
+                                   (unsigned long long)limits[i].value, (unsigned long long)limits[i].most);
     return OPJIT_OK;
 }
 
@@ -169,7 +176,8 @@ opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code
 
 /* --- checking ----------------------------------------------------------------------------------------------------- */
 
-#define CORRUPT(...) opjit_rt_error_set(error, OPJIT_CORRUPT, "image: " __VA_ARGS__)
+/* Fields are called as in opjit/abi.h, and those of the image's header as in image_layout.h. */
+#define CORRUPT(...) opjit_rt_refuse(error, OPJIT_CORRUPT, "{image} " __VA_ARGS__)
 
 /* The size of the first version, without the fields added later. */
 #define META_LEAST offsetof(opjit_kernel_meta, unproven_bounds)
@@ -191,13 +199,13 @@ static bool dtype_known(uint32_t dtype)
     return dtype <= DML_TENSOR_DATA_TYPE_INT4 && opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)dtype) != 0;
 }
 
-/* Whether rank, sizes and strides are valid and every element they reach lies in info->bytes, which is at most the
- * tensor limit. */
+/* Whether sizes and strides are valid and every element they reach lies in info->bytes, which is at most the tensor
+ * limit. */
 static bool layout_sane(const opjit_buffer_info *info)
 {
     uint64_t last = 0, bytes;
 
-    if (info->rank < 1 || info->rank > OPJIT_MAX_RANK || info->bytes > RT_TENSOR_BYTES_MAX)
+    if (info->bytes > RT_TENSOR_BYTES_MAX)
         return false;
     for (uint32_t d = 0; d < OPJIT_MAX_RANK; d++) {
         uint64_t step;
@@ -210,35 +218,51 @@ static bool layout_sane(const opjit_buffer_info *info)
            checked_mul(last, opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)info->dtype), &bytes) && bytes <= info->bytes;
 }
 
-static opjit_status check_buffers(const opjit_kernel_meta *meta, opjit_error *error)
+/* The field's value is one of first to last. */
+static opjit_status check_range(const char *field, uint64_t value, uint64_t first, uint64_t last, opjit_error *error)
 {
-    const opjit_buffer_info *infos = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
-    const uint64_t count = (uint64_t)meta->inputs + meta->outputs + meta->constants;
+    if (value >= first && value <= last)
+        return OPJIT_OK;
+    return first == last
+               ? CORRUPT("{%s}: {%llu}, must be %llu", field, (unsigned long long)value, (unsigned long long)first)
+               : CORRUPT("{%s}: {%llu}, must be %llu to %llu", field, (unsigned long long)value,
+                         (unsigned long long)first, (unsigned long long)last);
+}
 
-    for (uint32_t i = 0; i < count; i++) {
-        const opjit_buffer_info *info = &infos[i];
-        const uint32_t role = i < meta->inputs                   ? OPJIT_BUFFER_INPUT
-                              : i < meta->inputs + meta->outputs ? OPJIT_BUFFER_OUTPUT
-                                                                 : OPJIT_BUFFER_CONSTANT;
-        const uint32_t aliases = role != OPJIT_BUFFER_OUTPUT ? 0
-                                 : meta->inputs >= 32        ? UINT32_MAX
-                                                             : (1u << meta->inputs) - 1;
+/* offset 0: there is no text. */
+static opjit_status check_name(const opjit_kernel_meta *meta, const char *array, uint32_t index, uint32_t offset,
+                               opjit_error *error)
+{
+    return offset == 0 || string_inside(meta, offset)
+               ? OPJIT_OK
+               : CORRUPT("{%s[%u].name}: {%u}, must lie in the metadata", array, index, offset);
+}
 
-        if (info->role != role)
-            return CORRUPT("buffer %u has role %u, its place says %u", i, info->role, role);
-        if (!dtype_known(info->dtype))
-            return CORRUPT("buffer %u has element type %u", i, info->dtype);
-        if (!is_power_of_two(info->align)) /* any power of two; creation and calls check the pointers */
-            return CORRUPT("buffer %u has alignment %u", i, info->align);
-        if (!layout_sane(info))
-            return CORRUPT("buffer %u: rank, sizes and strides do not fit its %llu bytes", i,
-                           (unsigned long long)info->bytes);
-        if ((info->alias_inputs & ~aliases) != 0)
-            return CORRUPT("buffer %u may alias buffers that are no inputs (mask %#x)", i, info->alias_inputs);
-        if (info->name != 0 && !string_inside(meta, info->name))
-            return CORRUPT("buffer %u has its name outside of the metadata", i);
-    }
-    return OPJIT_OK;
+static opjit_status check_buffer(const opjit_kernel_meta *meta, uint32_t i, opjit_error *error)
+{
+    const opjit_buffer_info *info = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info) + i;
+    const uint32_t role = i < meta->inputs                   ? OPJIT_BUFFER_INPUT
+                          : i < meta->inputs + meta->outputs ? OPJIT_BUFFER_OUTPUT
+                                                             : OPJIT_BUFFER_CONSTANT;
+    const uint32_t aliases = role != OPJIT_BUFFER_OUTPUT ? 0
+                             : meta->inputs >= 32        ? UINT32_MAX
+                                                         : (1u << meta->inputs) - 1;
+
+    if (info->role != role)
+        return CORRUPT("{buffer_info[%u].role}: {%u}, must be %u by its place", i, info->role, role);
+    if (!dtype_known(info->dtype))
+        return CORRUPT("{buffer_info[%u].dtype}: {%u}, must be a type of 8 bits or more", i, info->dtype);
+    if (!is_power_of_two(info->align)) /* any power of two; creation and calls check the pointers */
+        return CORRUPT("{buffer_info[%u].align}: {%u}, must be a power of two", i, info->align);
+    if (info->rank < 1 || info->rank > OPJIT_MAX_RANK)
+        return CORRUPT("{buffer_info[%u].rank}: {%u}, must be 1 to %u", i, info->rank, OPJIT_MAX_RANK);
+    if (!layout_sane(info))
+        return CORRUPT("{buffer_info[%u].bytes}: {%llu}, which sizes and strides do not fit", i,
+                       (unsigned long long)info->bytes);
+    if ((info->alias_inputs & ~aliases) != 0)
+        return CORRUPT("{buffer_info[%u].alias_inputs}: {0x%x}, must be of inputs (0x%x)", i, info->alias_inputs,
+                       aliases);
+    return check_name(meta, "buffer_info", i, info->name, error);
 }
 
 /* Whether [lo, hi] lies in the element type's range; a call then needs no second check of the extension to 8 bytes. */
@@ -258,18 +282,16 @@ static bool interval_sane(const opjit_param_info *info)
     }
 }
 
-static opjit_status check_params(const opjit_kernel_meta *meta, opjit_error *error)
+static opjit_status check_param(const opjit_kernel_meta *meta, uint32_t i, opjit_error *error)
 {
-    const opjit_param_info *infos = (const opjit_param_info *)((const char *)meta + meta->param_info);
+    const opjit_param_info *info = (const opjit_param_info *)((const char *)meta + meta->param_info) + i;
 
-    for (uint32_t i = 0; i < meta->params; i++) {
-        if (!dtype_known(infos[i].dtype) || !interval_sane(&infos[i]))
-            return CORRUPT("parameter %u of type %u has the interval %lld to %lld", i, infos[i].dtype,
-                           (long long)infos[i].lo, (long long)infos[i].hi);
-        if (infos[i].name != 0 && !string_inside(meta, infos[i].name))
-            return CORRUPT("parameter %u has its name outside of the metadata", i);
-    }
-    return OPJIT_OK;
+    if (!dtype_known(info->dtype))
+        return CORRUPT("{param_info[%u].dtype}: {%u}, must be a type of 8 bits or more", i, info->dtype);
+    if (!interval_sane(info))
+        return CORRUPT("{param_info[%u].lo}: {%lld}, to %lld no interval of type %s", i, (long long)info->lo,
+                       (long long)info->hi, opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)info->dtype));
+    return check_name(meta, "param_info", i, info->name, error);
 }
 
 /* Whether drivers accept the grid, and the kernel has a name. */
@@ -288,68 +310,103 @@ static bool launch_sane(const opjit_kernel_meta *meta, uint32_t entry)
     return threads != 0 && threads <= MOST_THREADS && l->shared_bytes <= MOST_SHARED;
 }
 
-static opjit_status check_steps(const opjit_kernel_meta *meta, uint64_t code_size, opjit_error *error)
+static opjit_status check_step(const opjit_kernel_meta *meta, uint32_t i, uint64_t code_size, opjit_error *error)
 {
     const bool on_gpu = rt_arch_is_gpu(opjit_rt_target_arch(meta->features[0]));
-    const opjit_step_info *steps = (const opjit_step_info *)((const char *)meta + meta->step_info);
+    const opjit_step_info *step = (const opjit_step_info *)((const char *)meta + meta->step_info) + i;
+
+    if (step->kind > OPJIT_STEP_LAUNCH || (step->kind == OPJIT_STEP_LAUNCH) != on_gpu)
+        return CORRUPT("{step_info[%u].kind}: {%u}, must be %s on this target", i, step->kind,
+                       on_gpu ? "2 (a launch)" : "0 or 1");
+    if (on_gpu && !launch_sane(meta, step->entry))
+        return CORRUPT("{step_info[%u].entry}: {%u}, must be a launch that a GPU can do", i, step->entry);
+    if (step->kind == OPJIT_STEP_STAGE && code_size != 0 && step->entry >= code_size)
+        return CORRUPT("{step_info[%u].entry}: {%u}, must be below %llu, the bytes of code", i, step->entry,
+                       (unsigned long long)code_size);
+    if (step->extent == 0 || step->grain == 0)
+        return CORRUPT("{step_info[%u].%s}: {0}, must be at least 1", i, step->extent == 0 ? "extent" : "grain");
+    return OPJIT_OK;
+}
+
+static opjit_status check_variants(const opjit_kernel_meta *meta, opjit_error *error)
+{
     const opjit_variant_info *variants = (const opjit_variant_info *)((const char *)meta + meta->variant_info);
 
-    for (uint32_t i = 0; i < meta->steps; i++) {
-        if (steps[i].kind > OPJIT_STEP_LAUNCH)
-            return CORRUPT("step %u has kind %u", i, steps[i].kind);
-        if ((steps[i].kind == OPJIT_STEP_LAUNCH) != on_gpu || (on_gpu && !launch_sane(meta, steps[i].entry)))
-            return CORRUPT("step %u is %s", i,
-                           on_gpu ? "no launch that a GPU could do" : "a launch, and the code for a CPU");
-        if (steps[i].kind == OPJIT_STEP_STAGE && code_size != 0 && steps[i].entry >= code_size)
-            return CORRUPT("step %u begins at %u, outside of %llu bytes of code", i, steps[i].entry,
-                           (unsigned long long)code_size);
-        if (steps[i].extent == 0 || steps[i].grain == 0)
-            return CORRUPT("step %u has extent %llu and grain %llu", i, (unsigned long long)steps[i].extent,
-                           (unsigned long long)steps[i].grain);
-    }
     for (uint32_t i = 0; i < meta->variants; i++) {
-        if (variants[i].first_step > meta->steps || variants[i].steps > meta->steps - variants[i].first_step)
-            return CORRUPT("variant %u runs steps %u + %u of %u", i, variants[i].first_step, variants[i].steps,
+        if (variants[i].first_step > meta->steps)
+            return CORRUPT("{variant_info[%u].first_step}: {%u}, must be at most %u", i, variants[i].first_step,
                            meta->steps);
+        if (variants[i].steps > meta->steps - variants[i].first_step)
+            return CORRUPT("{variant_info[%u].steps}: {%u}, must be at most %u", i, variants[i].steps,
+                           meta->steps - variants[i].first_step);
     }
-    if (meta->variants == 0 || variants[meta->variants - 1].alias_mask != 0)
-        return CORRUPT("no last variant for buffers without overlap");
+    if (variants[meta->variants - 1].alias_mask != 0)
+        return CORRUPT("{variant_info[%u].alias_mask}: {0x%llx}, must be 0 in the last one", meta->variants - 1,
+                       (unsigned long long)variants[meta->variants - 1].alias_mask);
     return OPJIT_OK;
+}
+
+/* Counts, and the arrays that they are of. */
+static opjit_status check_arrays(const opjit_kernel_meta *meta, opjit_error *error)
+{
+    const uint64_t buffers = (uint64_t)meta->inputs + meta->outputs + meta->constants;
+    const struct {
+        const char *field;
+        uint32_t offset;
+        uint64_t count, size;
+    } arrays[] = {
+        { "buffer_info", meta->buffer_info, buffers, sizeof(opjit_buffer_info) },
+        { "param_info", meta->param_info, meta->params, sizeof(opjit_param_info) },
+        { "step_info", meta->step_info, meta->steps, sizeof(opjit_step_info) },
+        { "variant_info", meta->variant_info, meta->variants, sizeof(opjit_variant_info) },
+    };
+
+    TRY(check_range("inputs", meta->inputs, 0, MOST_ITEMS, error));
+    TRY(check_range("outputs", meta->outputs, 1, MOST_ITEMS, error));
+    TRY(check_range("constants", meta->constants, 0, MOST_ITEMS, error));
+    TRY(check_range("variants", meta->variants, 1, UINT32_MAX, error));
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (!array_inside(meta, arrays[i].offset, arrays[i].count, arrays[i].size))
+            return CORRUPT("{%s}: {%u}, where %llu entries do not lie in the metadata", arrays[i].field,
+                           arrays[i].offset, (unsigned long long)arrays[i].count);
+    return OPJIT_OK;
+}
+
+static opjit_status check_workspace(const char *field, uint64_t bytes, opjit_error *error)
+{
+    return bytes % OPJIT_WORKSPACE_ALIGNMENT != 0 ? CORRUPT("{%s}: {%llu}, must be a multiple of %u", field,
+                                                            (unsigned long long)bytes, OPJIT_WORKSPACE_ALIGNMENT)
+                                                  : check_range(field, bytes, 0, MOST_WORKSPACE, error);
 }
 
 static opjit_status check_meta(const opjit_kernel_meta *meta, uint64_t meta_size, uint64_t code_size,
                                opjit_error *error)
 {
-    const uint64_t buffers = (uint64_t)meta->inputs + meta->outputs + meta->constants;
-
-    if (meta->abi != OPJIT_KERNEL_ABI || meta->numerics != OPJIT_NUMERICS || meta->size != meta_size)
-        return CORRUPT("metadata of ABI %u, numerics %u, %u bytes; expected %u, %u, %llu", meta->abi, meta->numerics,
-                       meta->size, OPJIT_KERNEL_ABI, OPJIT_NUMERICS, (unsigned long long)meta_size);
-    if (meta->inputs > MOST_ITEMS || meta->outputs > MOST_ITEMS || meta->constants > MOST_ITEMS || meta->outputs == 0)
-        return CORRUPT("%u inputs, %u outputs, %u constants", meta->inputs, meta->outputs, meta->constants);
-    if (!array_inside(meta, meta->buffer_info, buffers, sizeof(opjit_buffer_info)) ||
-        !array_inside(meta, meta->param_info, meta->params, sizeof(opjit_param_info)) ||
-        !array_inside(meta, meta->step_info, meta->steps, sizeof(opjit_step_info)) ||
-        !array_inside(meta, meta->variant_info, meta->variants, sizeof(opjit_variant_info)))
-        return CORRUPT("an array lies outside of the metadata");
-    if (((const char *)meta)[meta_size - 1] != '\0' || !string_inside(meta, meta->name) ||
-        !string_inside(meta, meta->target))
-        return CORRUPT("name or target lies outside of the metadata");
-    if (meta->shared_size > MOST_WORKSPACE || meta->scratch_size > MOST_WORKSPACE ||
-        meta->shared_size % OPJIT_WORKSPACE_ALIGNMENT != 0 || meta->scratch_size % OPJIT_WORKSPACE_ALIGNMENT != 0)
-        return CORRUPT("workspace of %llu shared and %llu scratch bytes", (unsigned long long)meta->shared_size,
-                       (unsigned long long)meta->scratch_size);
-    TRY(check_buffers(meta, error));
-    TRY(check_params(meta, error));
-    return check_steps(meta, code_size, error);
+    TRY(check_range("abi", meta->abi, OPJIT_KERNEL_ABI, OPJIT_KERNEL_ABI, error));
+    TRY(check_range("numerics", meta->numerics, OPJIT_NUMERICS, OPJIT_NUMERICS, error));
+    TRY(check_range("size", meta->size, meta_size, meta_size, error));
+    TRY(check_arrays(meta, error));
+    if (((const char *)meta)[meta_size - 1] != '\0' || !string_inside(meta, meta->name))
+        return CORRUPT("{name}: {%u}, must be a text in the metadata", meta->name);
+    if (!string_inside(meta, meta->target))
+        return CORRUPT("{target}: {%u}, must be a text in the metadata", meta->target);
+    TRY(check_workspace("shared_size", meta->shared_size, error));
+    TRY(check_workspace("scratch_size", meta->scratch_size, error));
+    for (uint32_t i = 0; i < meta->inputs + meta->outputs + meta->constants; i++)
+        TRY(check_buffer(meta, i, error));
+    for (uint32_t i = 0; i < meta->params; i++)
+        TRY(check_param(meta, i, error));
+    for (uint32_t i = 0; i < meta->steps; i++)
+        TRY(check_step(meta, i, code_size, error));
+    return check_variants(meta, error);
 }
 
 opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_size, opjit_error *error)
 {
-    if ((uintptr_t)meta % 8 != 0 || size < META_LEAST)
-        return CORRUPT("metadata of %zu bytes at %p", size, meta);
-    if (code_size == 0) /* only interpreted images have no code */
-        return CORRUPT("metadata without code");
+    if ((uintptr_t)meta % 8 != 0)
+        return CORRUPT("{meta}: at {%p}, must be a multiple of 8", meta);
+    TRY(check_range("meta_size", size, META_LEAST, UINT32_MAX, error));
+    TRY(check_range("code_size", code_size, 1, UINT32_MAX, error)); /* only interpreted images have no code */
     return check_meta(meta, size, code_size, error);
 }
 
@@ -366,29 +423,29 @@ opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_ke
     *out_code = NULL;
     *out_code_size = 0;
     if ((uintptr_t)image % 8 != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "image: at an address that is no multiple of 8");
-    if (size < sizeof header + META_LEAST)
-        return CORRUPT("%zu bytes, less than its header", size);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!argument}{image}: at {%p}, must be a multiple of 8",
+                               image);
+    TRY(check_range("bytes", size, sizeof header + META_LEAST, RT_IMAGE_MOST, error));
     memcpy(&header, image, sizeof header);
     meta = (const opjit_kernel_meta *)(bytes + sizeof header);
     if (memcmp(header.magic, IMAGE_MAGIC, sizeof header.magic) != 0)
-        return CORRUPT("does not begin as an image does");
-    if (header.format != IMAGE_FORMAT || header.abi != OPJIT_KERNEL_ABI || header.reserved != 0)
-        return CORRUPT("format %u, ABI %u; this library reads %u, %u", header.format, header.abi, IMAGE_FORMAT,
-                       OPJIT_KERNEL_ABI);
+        return CORRUPT("{magic}: does not begin as an image does");
+    TRY(check_range("format", header.format, IMAGE_FORMAT, IMAGE_FORMAT, error));
+    TRY(check_range("abi", header.abi, OPJIT_KERNEL_ABI, OPJIT_KERNEL_ABI, error));
+    TRY(check_range("reserved", header.reserved, 0, 0, error));
     arch = opjit_rt_target_arch(meta->features[0]);
     if (header.meta_size < META_LEAST || header.meta_size > size - sizeof header ||
         header.code_offset != align_up(sizeof header + header.meta_size, code_alignment(arch)) ||
         header.code_offset > size || header.code_size != size - header.code_offset || header.code_size > MOST_CODE)
-        return CORRUPT("%llu bytes of metadata and %llu of code at %llu do not make %zu bytes",
+        return CORRUPT("{!bytes}{!%zu}%llu bytes of metadata and %llu of code at %llu do not make %zu bytes", size,
                        (unsigned long long)header.meta_size, (unsigned long long)header.code_size,
                        (unsigned long long)header.code_offset, size);
     hash = opjit_rt_hash(bytes + HASHED_FROM, size - HASHED_FROM);
     if (hash.lo != header.hash_lo || hash.hi != header.hash_hi)
-        return CORRUPT("checksum differs");
+        return CORRUPT("{hash_lo}: the checksum differs");
     TRY(check_meta(meta, header.meta_size, header.code_size, error));
     if (arch == RT_ARCH_NVPTX && bytes[size - 1] != '\0') /* the driver reads PTX up to its NUL */
-        return CORRUPT("a text of code without an end");
+        return CORRUPT("{code}: a text without its end");
     *out_meta = meta;
     *out_code = bytes + header.code_offset;
     *out_code_size = (size_t)header.code_size;

@@ -20,7 +20,7 @@ struct opjit_library {
     atomic_uint references; /* the caller's, and one per kernel */
 };
 
-#define CORRUPT(...) opjit_rt_error_set(error, OPJIT_CORRUPT, "library: " __VA_ARGS__)
+#define CORRUPT(...) opjit_rt_refuse(error, OPJIT_CORRUPT, "{library} " __VA_ARGS__)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -55,19 +55,19 @@ static opjit_status check_registry(opjit_library *l, opjit_error *error)
 
     if ((uintptr_t)r % 8 != 0 || !inside(l, (uintptr_t)r, sizeof *r, false) ||
         memcmp(r->magic, OPJIT_AOT_MAGIC, sizeof r->magic) != 0)
-        return CORRUPT("there is no registry");
+        return CORRUPT("{registry}: there is none");
     if (r->abi != OPJIT_AOT_ABI)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "library: registry of ABI %u; this library reads %u",
-                                  r->abi, OPJIT_AOT_ABI);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{library} {registry.abi}: {%u}, must be %u", r->abi,
+                               OPJIT_AOT_ABI);
     names = sizeof *r + (uint64_t)r->count * sizeof(opjit_aot_entry);
     if (r->reserved != 0 || names > r->size || !inside(l, (uintptr_t)r, r->size, false))
-        return CORRUPT("%u kernels and their names do not lie in the registry's %u bytes", r->count, r->size);
+        return CORRUPT("{registry.count}: {%u}, whose names do not lie in its %u bytes", r->count, r->size);
     for (uint32_t i = 0; i < r->count; i++) {
         const uint32_t name = entries_of(l)[i].name;
         if (name < names || name >= r->size || memchr((const char *)r + name, '\0', r->size - name) == NULL)
-            return CORRUPT("the name of kernel %u lies outside of the registry", i);
+            return CORRUPT("{entries[%u].name}: {%u}, must be a text in the registry", i, name);
         if (i > 0 && strcmp(name_of(l, i - 1), name_of(l, i)) > 0)
-            return CORRUPT("kernel %u is out of order", i);
+            return CORRUPT("{entries[%u].name}: {%s}, must not be before its neighbour", i, name_of(l, i));
         l->kernels += i == 0 || strcmp(name_of(l, i - 1), name_of(l, i)) != 0;
     }
     return OPJIT_OK;
@@ -157,12 +157,13 @@ static opjit_status check_constants(const opjit_library *l, const found *f, opji
     const opjit_buffer_info *infos = (const opjit_buffer_info *)((const char *)meta + meta->buffer_info);
 
     if (f->record->constants != meta->constants)
-        return CORRUPT("%u constants, the metadata says %u", f->record->constants, meta->constants);
+        return CORRUPT("{kernel.constants}: {%u}, must be %u as in its metadata", f->record->constants,
+                       meta->constants);
     for (uint32_t i = 0; i < meta->constants; i++) {
         const opjit_buffer_info *info = &infos[meta->inputs + meta->outputs + i];
         const uintptr_t at = from(f->record, constant_offsets(f->record)[i]);
         if (!inside(l, at, info->bytes, false) || at % info->align != 0)
-            return CORRUPT("constant %u lies outside of the library or is not aligned", i);
+            return CORRUPT("{constants[%u]}: lies outside or is not aligned", i);
     }
     return OPJIT_OK;
 }
@@ -175,19 +176,19 @@ static opjit_status check_kernel(const opjit_library *l, const opjit_aot_entry *
     uintptr_t meta, code;
 
     if (at % alignof(opjit_aot_kernel) != 0 || !inside(l, at, sizeof *record, false))
-        return CORRUPT("a kernel's record lies outside");
+        return CORRUPT("{entries.kernel}: lies outside");
     if (record->abi != OPJIT_AOT_ABI)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "library: kernel of ABI %u; this library reads %u",
-                                  record->abi, OPJIT_AOT_ABI);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{library} {kernel.abi}: {%u}, must be %u", record->abi,
+                               OPJIT_AOT_ABI);
     if (record->size != sizeof *record + (uint64_t)record->constants * sizeof(int32_t) ||
         !inside(l, at, record->size, false))
-        return CORRUPT("a kernel's record of %u constants has %u bytes", record->constants, record->size);
+        return CORRUPT("{kernel.size}: {%u}, no size of a record with %u constants", record->size, record->constants);
     meta = from(record, record->meta);
     code = from(record, record->code);
     if (!inside(l, meta, record->meta_size, false) || !inside(l, code, record->code_size, true) ||
         !inside(l, from(record, record->packed), 1, true) || !inside(l, from(record, record->typed), 1, true) ||
         (record->runs_here != 0 && !inside(l, from(record, record->runs_here), 1, true)))
-        return CORRUPT("a kernel's metadata or code lies outside");
+        return CORRUPT("{kernel}: its metadata or code lies outside");
     out->record = record;
     out->placed = (rt_placed){ .meta = (const opjit_kernel_meta *)meta,
                                .code = (const uint8_t *)code,
@@ -217,9 +218,9 @@ static opjit_status find(const opjit_library *l, const char *name, found *out, o
             return status;
     }
     if (status == OPJIT_NOT_FOUND)
-        return opjit_rt_error_set(error, OPJIT_NOT_FOUND, "library: there is no kernel \"%.100s\"", name);
+        return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{library}: there is no {!name}kernel \"{%.100s}\"", name);
     opjit_rt_error_prefix(error, "library: no version of %.60s runs here", name);
-    return status;
+    return opjit_rt_place(error, status, "library", "name", -1);
 }
 
 static opjit_status make_kernel(opjit_library *l, found *f, void **constants, opjit_kernel **out, opjit_error *error)
@@ -266,8 +267,8 @@ opjit_status opjit_library_entry(const opjit_library *library, const char *name,
     if (library == NULL || name == NULL || out_function == NULL)
         return opjit_rt_refuse_null(error, library == NULL ? "library" : name == NULL ? "name" : "out_function");
     if (entry != OPJIT_ENTRY_TYPED && entry != OPJIT_ENTRY_PACKED)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "entry: %u, must be an opjit_entry (1 or 2)",
-                                  (unsigned)entry);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{entry}: {%u}, must be an opjit_entry (1 or 2)", (unsigned)entry);
     TRY(find(library, name, &f, error));
     at = from(f.record, entry == OPJIT_ENTRY_TYPED ? f.record->typed : f.record->packed);
     memcpy(out_function, &at, sizeof at); /* C has no cast from object to function pointers */

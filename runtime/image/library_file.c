@@ -25,7 +25,7 @@
 #define MACHINE EM_RISCV
 #endif
 
-#define CORRUPT(...) opjit_rt_error_set(error, OPJIT_CORRUPT, "library: " __VA_ARGS__)
+#define CORRUPT(...) opjit_rt_refuse(error, OPJIT_CORRUPT, "{library} " __VA_ARGS__)
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
@@ -35,23 +35,24 @@ opjit_status opjit_rt_library_check_file(const uint8_t *bytes, size_t size, uint
     rt_hash hash;
 
     if (size < sizeof trailer)
-        return CORRUPT("%zu bytes, less than its end", size);
+        return CORRUPT("{bytes}: {%zu}, must be at least %zu", size, sizeof trailer);
     memcpy(&trailer, bytes + size - sizeof trailer, sizeof trailer);
     if (memcmp(trailer.magic, OPJIT_AOT_TRAILER_MAGIC, sizeof trailer.magic) != 0)
-        return CORRUPT("does not end as a library that opjit wrote");
+        return CORRUPT("{trailer.magic}: does not end as a library that opjit wrote");
     if (trailer.abi != OPJIT_AOT_ABI)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "library: file of ABI %u; this library reads %u",
-                                  trailer.abi, OPJIT_AOT_ABI);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{library} {trailer.abi}: {%u}, must be %u", trailer.abi,
+                               OPJIT_AOT_ABI);
     if (trailer.size != size)
-        return CORRUPT("%zu bytes, it says %llu", size, (unsigned long long)trailer.size);
+        return CORRUPT("{trailer.size}: {%llu}, must be %zu", (unsigned long long)trailer.size, size);
     hash = opjit_rt_hash(bytes, size - sizeof trailer + offsetof(opjit_aot_trailer, hash_lo));
     if (hash.lo != trailer.hash_lo || hash.hi != trailer.hash_hi)
-        return CORRUPT("checksum differs");
+        return CORRUPT("{trailer.hash_lo}: the checksum differs");
     if (trailer.machine != MACHINE)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "library: for another architecture (ELF machine %u)",
-                                  trailer.machine);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{library} {trailer.machine}: {%u}, must be %u, this machine's", trailer.machine,
+                               MACHINE);
     if (trailer.registry > size)
-        return CORRUPT("its registry lies outside");
+        return CORRUPT("{trailer.registry}: {%llu}, lies outside", (unsigned long long)trailer.registry);
     *out_registry = trailer.registry;
     return OPJIT_OK;
 }
@@ -66,8 +67,8 @@ static opjit_status read_file(const char *path, rt_bytes *out, opjit_error *erro
         const int reason = errno;
         if (file >= 0)
             close(file);
-        return opjit_rt_error_set(error, reason == ENOENT ? OPJIT_NOT_FOUND : OPJIT_IO,
-                                  "library: can't be opened (errno %d)", reason);
+        return opjit_rt_refuse(error, reason == ENOENT ? OPJIT_NOT_FOUND : OPJIT_IO,
+                               "{library} {path}: {%.59s}, can't be opened (errno %d)", path, reason);
     }
     if (!S_ISREG(info.st_mode))
         problem = "it is no plain file";
@@ -78,7 +79,8 @@ static opjit_status read_file(const char *path, rt_bytes *out, opjit_error *erro
     close(file);
     if (out->failed)
         return opjit_rt_no_memory(error);
-    return problem == NULL ? OPJIT_OK : opjit_rt_error_set(error, OPJIT_IO, "library: %s", problem);
+    return problem == NULL ? OPJIT_OK
+                           : opjit_rt_refuse(error, OPJIT_IO, "{library} {path}: {%.59s}, %s", path, problem);
 }
 
 static opjit_status open_bytes(rt_core *core, const rt_bytes *bytes, opjit_library **out, opjit_error *error)
@@ -161,7 +163,8 @@ opjit_status opjit_library_of(opjit_context *context, const struct opjit_aot_reg
     if (context == NULL || registry == NULL || out_library == NULL)
         return opjit_rt_refuse_null(error, context == NULL ? "context" : registry == NULL ? "registry" : "out_library");
     if (dl_iterate_phdr(look_at_object, &s) == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "registry: at %p, where no program or library is loaded", (const void *)registry);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!argument}{registry}: at {%p}, where no program or library is loaded",
+                               (const void *)registry);
     return opjit_rt_library_make(context->core, registry, s.spans, s.count, none, out_library, error);
 }

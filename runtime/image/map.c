@@ -153,9 +153,9 @@ opjit_status opjit_rt_map_code(rt_code_pages *pages, const void *image, size_t s
     reason = errno;
     if (reason == ENOMEM)
         return opjit_rt_no_memory(error);
-    return opjit_rt_error_set(error, OPJIT_UNAVAILABLE,
-                              "no executable memory for %zu bytes of code: the system refuses it (errno %d)", size,
-                              reason);
+    return opjit_rt_refuse(
+        error, OPJIT_UNAVAILABLE,
+        "{!code}{!bytes}no executable memory for {%zu} bytes of code: the system refuses it (errno %d)", size, reason);
 }
 
 void opjit_rt_unmap_code(rt_mapping *mapping)

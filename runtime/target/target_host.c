@@ -311,12 +311,15 @@ opjit_status opjit_rt_target_runs_here(const rt_target *target, opjit_error *err
     if (host->arch == target->arch && missing == 0)
         return OPJIT_OK;
     if (host->arch != target->arch)
-        return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s does not run on this machine, which is %.*s",
-                                  target->text, (int)strcspn(host->text, "+,"), host->text);
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{!kernel}{!target}code for {%s} does not run on this machine, which is %.*s",
+                               target->text, (int)strcspn(host->text, "+,"), host->text);
     for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
         if ((missing >> f & 1) != 0)
-            return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "this CPU lacks %s, which code for %s needs",
-                                      opjit_rt_feature_name((rt_feature)f), target->text);
-    return opjit_rt_error_set(error, OPJIT_UNSUPPORTED, "code for %s needs CPU features unknown here (%#llx)",
-                              target->text, (unsigned long long)missing);
+            return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                                   "{!kernel}{!target}this CPU lacks %s, which code for {%s} needs",
+                                   opjit_rt_feature_name((rt_feature)f), target->text);
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                           "{!kernel}{!target}code for {%s} needs CPU features unknown here (%#llx)", target->text,
+                           (unsigned long long)missing);
 }

@@ -57,8 +57,8 @@ static opjit_status refuse_name(const char *family, span name, opjit_error *erro
     for (uint32_t i = 0; (level = opjit_rt_named_level(i)) != NULL; i++)
         if (strcmp(opjit_rt_target_family(level->arch), family) == 0)
             opjit_rt_write_part(&w, w.used == 0 ? "" : ", ", level->name);
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target %s:%.*s is unknown; known: %s%s", family,
-                              SPAN(name), known, is_cpu ? " and CPUs such as znver3" : "");
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{target} {!name}{%s:%.*s} is unknown; known: %s%s", family,
+                           SPAN(name), known, is_cpu ? " and CPUs such as znver3" : "");
 }
 
 static opjit_status find_named(const char *family, span name, rt_target *out, opjit_error *error)
@@ -107,9 +107,9 @@ static opjit_status add_feature(span name, rt_arch arch, uint64_t *set, opjit_er
             return OPJIT_OK;
         }
     }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "target: feature +%.*s is unknown; known are LLVM's names %s", SPAN(name),
-                              examples[arch]);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                           "{target}: {feature} {+%.*s} is unknown; known are LLVM's names %s", SPAN(name),
+                           examples[arch]);
 }
 
 /* Keeps the tuning and cache sizes of a named CPU; other defaults follow the level. */
@@ -152,10 +152,10 @@ static opjit_status parse_bytes(span key, span text, uint64_t lowest, uint64_t *
             value = value * 10 + (uint64_t)(text.at[i] - '0');
     }
     if (!good || value > highest || (value < lowest))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target: %.*s=%.*s is no number of bytes; allowed: %s%llu to %llu, decimal",
-                                  SPAN(key), SPAN(text), span_is(key, "l3") ? "0 (none) or " : "",
-                                  (unsigned long long)lowest, (unsigned long long)highest);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{target}: {%.*s}={%.*s} is no number of bytes; allowed: %s%llu to %llu, decimal",
+                               SPAN(key), SPAN(text), span_is(key, "l3") ? "0 (none) or " : "",
+                               (unsigned long long)lowest, (unsigned long long)highest);
     *out = value;
     return OPJIT_OK;
 }
@@ -167,14 +167,14 @@ static opjit_status parse_tune(span value, rt_target *out, opjit_error *error)
         out->tune[value.length] = '\0';
         return OPJIT_OK;
     }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                              "target: tune=%.*s is unknown; allowed are generic and LLVM's CPU names of the same "
-                              "architecture, e.g. %s",
-                              SPAN(value),
-                              out->arch == RT_ARCH_X86_64    ? "znver3, skylake-avx512, alderlake"
-                              : out->arch == RT_ARCH_AARCH64 ? "neoverse-n1, cortex-a72"
-                              : out->arch == RT_ARCH_RISCV64 ? "sifive-u74, sifive-x280"
-                                                             : "none");
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                           "{target}: {tune}={%.*s} is unknown; allowed are generic and LLVM's CPU names of the same "
+                           "architecture, e.g. %s",
+                           SPAN(value),
+                           out->arch == RT_ARCH_X86_64    ? "znver3, skylake-avx512, alderlake"
+                           : out->arch == RT_ARCH_AARCH64 ? "neoverse-n1, cortex-a72"
+                           : out->arch == RT_ARCH_RISCV64 ? "sifive-u74, sifive-x280"
+                                                          : "none");
 }
 
 /* needs: the features (as a set) without which such vectors don't exist; brings: the feature that promises their
@@ -212,13 +212,13 @@ static opjit_status parse_vector(span value, rt_target *out, opjit_error *error)
             continue;
         for (unsigned f = 0; f < RT_FEATURE_COUNT; f++)
             if ((rows[i].needs & ~out->features & BIT(f)) != 0)
-                return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%s needs +%s", digits,
-                                          opjit_rt_features[f].name);
+                return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{target}: {vec}={%s} needs +%s", digits,
+                                       opjit_rt_features[f].name);
         set_features(out, close_features(out->features | rows[i].brings));
         out->vector_bytes = rows[i].bytes;
         return OPJIT_OK;
     }
-    return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: vec=%.*s; allowed: %s", SPAN(value), allowed);
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{target}: {vec}={%.*s}; allowed: %s", SPAN(value), allowed);
 }
 
 static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, opjit_error *error)
@@ -230,13 +230,13 @@ static opjit_status parse_option(span option, uint32_t *seen, rt_target *out, op
     while (index < sizeof keys / sizeof *keys && !span_is(key, keys[index]))
         index++;
     if (index == sizeof keys / sizeof *keys || option.length == 0)
-        return opjit_rt_error_set(
+        return opjit_rt_refuse(
             error, OPJIT_INVALID_ARGUMENT,
-            "target: option '%.*s' is unknown; allowed: tune=NAME, vec=BYTES, l1=BYTES, l2=BYTES, "
+            "{target}: {option} '{%.*s}' is unknown; allowed: tune=NAME, vec=BYTES, l1=BYTES, l2=BYTES, "
             "l3=BYTES",
             SPAN(key));
     if ((*seen & 1u << index) != 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "target: option %s is given twice", keys[index]);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{target}: {option} {%s} is given twice", keys[index]);
     *seen |= 1u << index;
     option.at++, option.length--; /* the '=' */
     switch (index) {
@@ -264,10 +264,10 @@ static opjit_status parse(const char *text, rt_target *out, opjit_error *error)
             family = word;
     }
     if (family == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                  "target '%.40s' does not begin with 'cpu:', 'nvptx:', 'amdgpu:' or 'spirv:', "
-                                  "e.g. cpu:host, cpu:x86-64-v3, nvptx:sm_90",
-                                  text);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{target} {!name}'{%.40s}' does not begin with 'cpu:', 'nvptx:', 'amdgpu:' or 'spirv:', "
+                               "e.g. cpu:host, cpu:x86-64-v3, nvptx:sm_90",
+                               text);
     rest = (span){ text + strlen(family) + 1, strlen(text + strlen(family) + 1) };
     TRY(find_named(family, span_cut(&rest, "+,"), out, error));
     if (rest.length != 0 && rest.at[0] == '+')

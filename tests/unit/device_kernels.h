@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/support/checker.h"
+#include "tests/support/require.h"
 
 enum { ROWS = 3, COLUMNS = 400, LONG_ROW = 13000, SIZE = ROWS * COLUMNS, LONG_SIZE = 2 * LONG_ROW };
 
@@ -25,6 +26,8 @@ static inline void bad(opjit_status status, opjit_status expected, const char *p
 {
     ck_assert_msg(status == expected && strstr(error.message, part) != NULL, "%s, %s\nand not %s, %s",
                   opjit_status_name(status), error.message, opjit_status_name(expected), part);
+    if (status != OPJIT_OUT_OF_MEMORY)
+        test_require_place(&error);
 }
 
 static inline int live(void)

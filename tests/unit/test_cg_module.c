@@ -5,6 +5,7 @@
 #include "cg_harness.h"
 
 #include "codegen/object/link.h"
+#include "tests/support/require.h"
 
 #include <elf.h>
 #include <limits.h>
@@ -229,6 +230,7 @@ START_TEST(guards)
     opjit_ir_append(&f, 0, &top, stage);
     opjit_ir_append(&f, stage, &tail, opjit_ir_store(&f, t, v, (ir_ref[]){ ir_at(&f, stage)->ref }));
     ck_assert_int_eq(compile(&f, "guards", OPJIT_LEVEL_QUICK, &opjit_rt_default_allocator, &out, &error), OPJIT_LIMIT);
+    test_require_place(&error);
     opjit_ir_free(&f);
 }
 END_TEST
@@ -244,6 +246,9 @@ START_TEST(refusals)
                      OPJIT_INVALID_ARGUMENT);
     ck_assert_int_eq(compile(&f, "a", 7, &opjit_rt_default_allocator, &out, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_str_eq(error.message, "level is 7; 1 (quick) and 2 (peak) are allowed");
+    ck_assert_str_eq(error.op, "codegen");
+    ck_assert_str_eq(error.field, "level");
+    ck_assert_str_eq(error.value, "7");
     ck_assert(!out.entries && !out.bytes.data);
     opjit_ir_free(&f);
     ck_assert(opjit_ir_init(&f, &opjit_rt_default_allocator, "value_form", NULL) == OPJIT_OK);
@@ -252,6 +257,7 @@ START_TEST(refusals)
     ir_ref tail = 0;
     opjit_ir_append(&f, 0, &tail, yield);
     ck_assert_int_eq(compile(&f, "a", OPJIT_LEVEL_QUICK, &opjit_rt_default_allocator, &out, &error), OPJIT_UNSUPPORTED);
+    test_require_place(&error);
     opjit_ir_free(&f);
 }
 END_TEST
@@ -271,6 +277,8 @@ START_TEST(deep)
     opjit_ir_append(&f, 0, &top, stage);
     opjit_ir_append(&f, stage, &tail, opjit_ir_store(&f, t, v, (ir_ref[]){ ir_at(&f, stage)->ref }));
     ck_assert_int_eq(compile(&f, "deep", OPJIT_LEVEL_QUICK, &opjit_rt_default_allocator, &out, &error), OPJIT_LIMIT);
+    ck_assert_str_eq(error.field, "expression");
+    test_require_place(&error);
     opjit_ir_free(&f);
 }
 END_TEST

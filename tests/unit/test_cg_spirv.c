@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen/gpu/spirv_blocks.h"
+#include "tests/support/require.h"
 
 #define OP(code, length) ((uint32_t)(length) << 16 | (code))
 enum {
@@ -126,6 +127,7 @@ START_TEST(refused)
     rt_bytes out;
     ck_assert_int_eq(renumber(refusals[_i].words, refusals[_i].count, &out), refusals[_i].status);
     ck_assert_msg(strstr(error.message, refusals[_i].part) != NULL, "%s", error.message);
+    test_require_place(&error);
     ck_assert_uint_eq(out.size, 0);
     opjit_rt_bytes_free(&out);
 }

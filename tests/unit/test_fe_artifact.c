@@ -11,6 +11,7 @@
 
 #include "tests/support/checker.h"
 #include "tests/support/graph_case.h"
+#include "tests/support/require.h"
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 static const struct {
@@ -177,6 +178,8 @@ START_TEST(custom_refused)
         ck_assert_str_eq(error.message,
                          "kernel \"nothing\": has custom operators, which are functions of this process and "
                          "can't be compiled ahead of time");
+        ck_assert_str_eq(error.value, "nothing");
+        test_require_place(&error);
         ck_assert_uint_eq(opjit_artifact_count(artifact), 0);
         opjit_artifact_destroy(artifact);
         opjit_operator_release(op);

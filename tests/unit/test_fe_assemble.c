@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "frontend/aot/artifact.h"
+#include "tests/support/require.h"
 
 /* The script's arguments are -arch=sm_90 -o CUBIN PTX; $good and $half are files. */
 static const struct {
@@ -119,6 +120,8 @@ static void check(int row, const char *message)
     ck_assert_msg(status == rows[row].status, "%s: %s", rows[row].name, error.message);
     ck_assert_msg(message == NULL || (strncmp(error.message, "cubin: ", 7) == 0 && strcmp(error.message + 7, message) == 0),
                   "%s: %s, expected %s", rows[row].name, error.message, message);
+    if (status != OPJIT_OK && status != OPJIT_OUT_OF_MEMORY)
+        test_require_place(&error);
     ck_assert_uint_eq(count_descriptors(), files);
     if (status == OPJIT_OK)
         ck_assert_uint_eq(out.size, sizeof(Elf64_Ehdr) + 16 + sizeof(Elf64_Shdr));

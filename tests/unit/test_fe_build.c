@@ -227,7 +227,7 @@ START_TEST(operators_that_were_made)
     opjit_kernel_release(compile(g));
     ck_assert_int_eq(opjit_graph_add_operator(g, op, NULL, &x, 1, y, 2), OPJIT_INVALID_ARGUMENT);
     opjit_graph_status(g, &error);
-    ck_assert_str_eq(error.message, "ELEMENT_WISE_NEGATE inputs, outputs: 1, 2, must be 1, 1");
+    ck_assert_str_eq(error.message, "ELEMENT_WISE_NEGATE output_count: 2, must be 1");
     opjit_graph_destroy(g);
     opjit_context_destroy(context);
 }

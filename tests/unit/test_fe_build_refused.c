@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_build_refused.c - what the graph builder refuses and in which words: the first error stays with the graph. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <opjit/graph_ops.h>
+
+#include "tests/support/require.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
 #define U8 DML_TENSOR_DATA_TYPE_UINT8
@@ -145,45 +148,66 @@ static const struct {
     void (*build)(opjit_graph *g);
     opjit_status status;
     const char *message;
+    const char *place; /* op, field, index and value of the error */
 } refused[] = {
     { "sizes", unlike_sizes, OPJIT_INVALID_ARGUMENT,
-      "ELEMENT_WISE_ADD ATensor.Sizes[0]: 2, must be 4 as OutputTensor.Sizes[0]" },
+      "ELEMENT_WISE_ADD ATensor.Sizes[0]: 2, must be 4 as OutputTensor.Sizes[0]",
+      "ELEMENT_WISE_ADD, ATensor.Sizes, 0, 2" },
     { "types", unlike_types, OPJIT_INVALID_ARGUMENT,
-      "ELEMENT_WISE_ADD BTensor.DataType: FLOAT16, must be FLOAT32 as OutputTensor.DataType" },
-    { "axis", unlike_ranks_reduce, OPJIT_INVALID_ARGUMENT, "REDUCE Axes[0]: 2, must be at most 1, the last axis" },
+      "ELEMENT_WISE_ADD BTensor.DataType: FLOAT16, must be FLOAT32 as OutputTensor.DataType",
+      "ELEMENT_WISE_ADD, BTensor.DataType, -1, FLOAT16" },
+    { "axis", unlike_ranks_reduce, OPJIT_INVALID_ARGUMENT, "REDUCE Axes[0]: 2, must be at most 1, the last axis",
+      "REDUCE, Axes, 0, 2" },
     { "type", wrong_type, OPJIT_INVALID_ARGUMENT,
-      "ELEMENT_WISE_EXP InputTensor.DataType: UINT8, must be FLOAT32, FLOAT16 or FLOAT64" },
+      "ELEMENT_WISE_EXP InputTensor.DataType: UINT8, must be FLOAT32, FLOAT16 or FLOAT64",
+      "ELEMENT_WISE_EXP, InputTensor.DataType, -1, UINT8" },
     { "no type", no_type, OPJIT_INVALID_ARGUMENT,
-      "CAST OutputTensor.DataType: UNKNOWN, must be given: it does not follow from the inputs" },
+      "CAST OutputTensor.DataType: UNKNOWN, must be given: it does not follow from the inputs",
+      "CAST, OutputTensor.DataType, -1, UNKNOWN" },
     { "no sizes", no_sizes, OPJIT_INVALID_ARGUMENT,
-      "DIAGONAL_MATRIX OutputTensor.DataType: UNKNOWN, must be given: it does not follow from the inputs" },
+      "DIAGONAL_MATRIX OutputTensor.DataType: UNKNOWN, must be given: it does not follow from the inputs",
+      "DIAGONAL_MATRIX, OutputTensor.DataType, -1, UNKNOWN" },
     { "absent", absent_input, OPJIT_INVALID_ARGUMENT,
-      "ELEMENT_WISE_ADD BTensor: a null handle, must be a tensor of the graph" },
-    { "too many", too_many_inputs, OPJIT_INVALID_ARGUMENT, "ELEMENT_WISE_ABS inputs: 2, must be at most 1" },
-    { "absent array", absent_array, OPJIT_INVALID_ARGUMENT, "TILE Repeats: NULL, must be an array of 2" },
+      "ELEMENT_WISE_ADD BTensor: a null handle, must be a tensor of the graph",
+      "ELEMENT_WISE_ADD, BTensor, -1, a null handle" },
+    { "too many", too_many_inputs, OPJIT_INVALID_ARGUMENT, "ELEMENT_WISE_ABS inputs: 2, must be at most 1",
+      "ELEMENT_WISE_ABS, inputs, -1, 2" },
+    { "absent array", absent_array, OPJIT_INVALID_ARGUMENT, "TILE Repeats: NULL, must be an array of 2",
+      "TILE, Repeats, -1, NULL" },
     { "short array", short_array, OPJIT_INVALID_ARGUMENT,
-      "TILE RepeatsCount: 1, must be 2 as InputTensor.DimensionCount" },
+      "TILE RepeatsCount: 1, must be 2 as InputTensor.DimensionCount", "TILE, RepeatsCount, -1, 1" },
     { "too large", too_large, OPJIT_INVALID_ARGUMENT,
-      "TILE OutputTensor.Sizes[0]: 8589934590, must be at most 4294967295" },
-    { "nothing to join", no_joined, OPJIT_INVALID_ARGUMENT, "JOIN InputTensors: 0 tensors, must be 1 to 1024" },
-    { "operator", unknown_operator, OPJIT_UNSUPPORTED, "operator type 53 (CONVOLUTION) is not in this build" },
+      "TILE OutputTensor.Sizes[0]: 8589934590, must be at most 4294967295", "TILE, OutputTensor.Sizes, 0, 8589934590" },
+    { "nothing to join", no_joined, OPJIT_INVALID_ARGUMENT, "JOIN InputTensors: 0 tensors, must be 1 to 1024",
+      "JOIN, InputTensors, -1, 0" },
+    { "operator", unknown_operator, OPJIT_UNSUPPORTED, "operator type 53 (CONVOLUTION) is not in this build",
+      "DML_OPERATOR_DESC, Type, -1, 53" },
     { "split", odd_split, OPJIT_INVALID_ARGUMENT,
-      "SPLIT InputTensor.Sizes[1]: 3, must be 2, the sum of OutputTensors' sizes on Axis" },
+      "SPLIT InputTensor.Sizes[1]: 3, must be 2, the sum of OutputTensors' sizes on Axis",
+      "SPLIT, InputTensor.Sizes, 1, 3" },
     { "other graph", other_graph, OPJIT_INVALID_ARGUMENT,
-      "BTensor: handle 1 of another graph, must be a tensor of this one" },
-    { "input", bad_input, OPJIT_INVALID_ARGUMENT, "graph_input scores.Sizes[1]: 0, must be at least 1" },
-    { "reshape", bad_reshape, OPJIT_INVALID_ARGUMENT, "graph_reshape sizes: 8 elements, must be 6" },
-    { "divisor", bad_divisor, OPJIT_INVALID_ARGUMENT, "graph_reshape sizes: 4 elements, must be a divisor of 6" },
-    { "axes", bad_axes, OPJIT_INVALID_ARGUMENT, "graph_transpose axes[1]: 1, must be below 2 and there once" },
-    { "broadcast", bad_broadcast, OPJIT_INVALID_ARGUMENT, "graph_broadcast sizes[0]: 4, must be 2" },
+      "ELEMENT_WISE_ADD BTensor: handle 1 of another graph, must be a tensor of this one",
+      "ELEMENT_WISE_ADD, BTensor, -1, handle 1 of another graph" },
+    { "input", bad_input, OPJIT_INVALID_ARGUMENT, "graph_input scores.Sizes[1]: 0, must be at least 1",
+      "graph_input, scores.Sizes, 1, 0" },
+    { "reshape", bad_reshape, OPJIT_INVALID_ARGUMENT, "graph_reshape sizes: 8 elements, must be 6",
+      "graph_reshape, sizes, -1, 8" },
+    { "divisor", bad_divisor, OPJIT_INVALID_ARGUMENT, "graph_reshape sizes: 4 elements, must be a divisor of 6",
+      "graph_reshape, sizes, -1, 4" },
+    { "axes", bad_axes, OPJIT_INVALID_ARGUMENT, "graph_transpose axes[1]: 1, must be below 2 and there once",
+      "graph_transpose, axes, 1, 1" },
+    { "broadcast", bad_broadcast, OPJIT_INVALID_ARGUMENT, "graph_broadcast sizes[0]: 4, must be 2",
+      "graph_broadcast, sizes, 0, 4" },
     { "slice", bad_slice, OPJIT_INVALID_ARGUMENT,
-      "SLICE1 InputWindowSizes[0]: 4, must be at most 2, as many as InputTensor has there" },
-    { "scalar", bad_scalar, OPJIT_INVALID_ARGUMENT, "FILL_VALUE_CONSTANT Value: 256, must be a whole number of UINT8" },
+      "SLICE1 InputWindowSizes[0]: 4, must be at most 2, as many as InputTensor has there",
+      "SLICE1, InputWindowSizes, 0, 4" },
+    { "scalar", bad_scalar, OPJIT_INVALID_ARGUMENT, "FILL_VALUE_CONSTANT Value: 256, must be a whole number of UINT8",
+      "FILL_VALUE_CONSTANT, Value, -1, 256" },
     { "constant", bad_constant, OPJIT_INVALID_ARGUMENT,
-      "graph_constant bytes: 20, must be 24 for that type and those sizes" },
-    { "no output", no_output, OPJIT_INVALID_ARGUMENT, "graph: 0 outputs, must be at least 1" },
+      "graph_constant bytes: 20, must be 24 for that type and those sizes", "graph_constant, bytes, -1, 20" },
+    { "no output", no_output, OPJIT_INVALID_ARGUMENT, "graph: 0 outputs, must be at least 1", "graph, outputs, -1, 0" },
     { "name of an input", named_input, OPJIT_INVALID_ARGUMENT,
-      "graph_name tensor: an input, must be an operator's or a constant" },
+      "graph_name tensor: an input, must be an operator's or a constant", "graph_name, tensor, -1, an input" },
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
@@ -195,6 +219,7 @@ START_TEST(refusals)
     opjit_graph *g = make_graph(context);
     opjit_kernel *kernel = NULL;
     const DML_GRAPH_DESC *desc = NULL;
+    char place[256];
     opjit_error error;
     refused[_i].build(g);
     if (opjit_graph_status(g, NULL) != OPJIT_OK) { /* but for what only compiling can tell */
@@ -206,6 +231,10 @@ START_TEST(refusals)
     }
     ck_assert_int_eq(opjit_graph_compile(g, NULL, &kernel, &error), refused[_i].status);
     ck_assert_str_eq(error.message, refused[_i].message);
+    snprintf(place, sizeof place, "%s, %s, %d, %s", error.op, error.field, (int)error.index, error.value);
+    ck_assert_str_eq(place, refused[_i].place);
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_NEVER);
+    test_require_place(&error);
     ck_assert_ptr_null(kernel);
     ck_assert_int_eq(opjit_graph_get_desc(g, &desc, NULL), refused[_i].status);
     ck_assert_ptr_null(desc);

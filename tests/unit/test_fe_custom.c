@@ -221,8 +221,10 @@ START_TEST(sums_of_sizes_are_refused_not_wrapped)
         exit(0);
     ck_assert_int_eq(compile_with_total(context, most, 2, &error), OPJIT_OK);
     ck_assert_int_eq(compile_with_total(context, most, 3, &error), OPJIT_LIMIT);
-    ck_assert_str_eq(error.message, "kernel: workspace of 2199023255552 shared and 0 scratch bytes, at most "
-                                    "1099511627776 each");
+    ck_assert_str_eq(error.message, "kernel shared_size: 2199023255552, must be at most 1099511627776");
+    ck_assert_str_eq(error.field, "shared_size");
+    ck_assert_str_eq(error.value, "2199023255552");
+    test_require_place(&error);
     ck_assert_int_eq(compile_with_total(context, UINT64_MAX - 3, 2, &error), OPJIT_LIMIT);
     ck_assert_str_eq(error.message, "mine inputs[0].TotalTensorSizeInBytes: 18446744073709551612, must be at most "
                                     "1099511627776 (1 TiB)");

@@ -11,6 +11,7 @@
 
 #include "tests/machines/ptx_texts.h"
 #include "tests/support/checker.h"
+#include "tests/support/require.h"
 
 static opjit_error error;
 
@@ -192,6 +193,8 @@ START_TEST(refused)
     uint64_t bytes;
     ck_assert_int_eq(opjit_artifact_get(artifact, 0, refusals[_i].what, &data, &bytes, &error), OPJIT_UNSUPPORTED);
     ck_assert_msg(strstr(error.message, refusals[_i].part) != NULL, "%s", error.message);
+    ck_assert_str_eq(error.field, "kind");
+    test_require_place(&error);
     opjit_artifact_destroy(artifact);
     opjit_context_destroy(context);
 }
@@ -231,6 +234,8 @@ START_TEST(not_called_here)
     options.target = "nvptx:sm_90";
     ck_assert_int_ne(opjit_compile_operator(context, op, &options, &kernel, &error), OPJIT_OK);
     ck_assert_msg(strstr(error.message, "does not run on this machine") != NULL, "%s", error.message);
+    ck_assert_str_eq(error.field, "target");
+    test_require_place(&error);
     ck_assert_ptr_null(kernel);
     opjit_operator_release(op);
     opjit_context_destroy(context);

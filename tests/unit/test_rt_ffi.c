@@ -6,6 +6,7 @@
 
 #include <opjit/ffi.h>
 
+#include "tests/support/require.h"
 #include "tests/unit/rt_sample.h"
 
 static opjit_context *context;
@@ -172,6 +173,48 @@ START_TEST(refusals)
     ck_assert_uint_eq(opjit_closure_failures(NULL, &error), 0);
     memory.fail_at = memory.calls + 1;
     ck_assert_int_eq(opjit_closure_create(kernel, &c, &f, &error), OPJIT_OUT_OF_MEMORY);
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_LATER);
+}
+END_TEST
+
+/* One output more than a closure can have arguments. */
+START_TEST(closure_of_too_many)
+{
+    enum { OUTPUTS = 65 };
+    static const rt_kernel_hooks hooks = { .interpret = add_param };
+    opjit_buffer_info buffers[OUTPUTS];
+    const char *names[OUTPUTS] = { NULL };
+    sample s;
+    rt_bytes image;
+
+    create(false, DML_TENSOR_DATA_TYPE_INT32, 0, 0);
+    if (!available)
+        return;
+    opjit_kernel_release(kernel);
+    sample_init(&s);
+    for (uint32_t i = 0; i < OUTPUTS; i++)
+        buffers[i] = sample_buffer(OPJIT_BUFFER_OUTPUT, SAMPLE_ELEMENTS);
+    s.source.inputs = 0;
+    s.source.outputs = OUTPUTS;
+    s.source.buffers = buffers;
+    s.source.buffer_names = names;
+    s.source.step_infos = s.steps;
+    s.source.variant_infos = s.variants;
+    opjit_rt_bytes_init(&image, &context->core->allocator);
+    ck_assert_int_eq(opjit_rt_image_build(&s.source, NULL, 0, &image, &error), OPJIT_OK);
+    ck_assert_int_eq(
+        opjit_rt_kernel_create(context->core, image.data, image.size, NULL, 0, &hooks, NULL, &kernel, &error),
+        OPJIT_OK);
+    opjit_rt_bytes_free(&image);
+    opjit_closure *c = closure;
+    ck_assert_int_eq(opjit_closure_create(kernel, &c, &function, &error), OPJIT_LIMIT);
+    ck_assert_ptr_null(c);
+    ck_assert_str_eq(error.message, "closure arguments: 65, must be at most 64, buffers and parameters");
+    ck_assert_str_eq(error.op, "closure");
+    ck_assert_str_eq(error.field, "arguments");
+    ck_assert_str_eq(error.value, "65");
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_NEVER);
+    test_require_place(&error);
 }
 END_TEST
 
@@ -228,6 +271,7 @@ int main(void)
     tcase_add_test(tc, float_parameter);
     tcase_add_test(tc, many_threads);
     tcase_add_test(tc, refusals);
+    tcase_add_test(tc, closure_of_too_many);
     tcase_add_test(tc, typed_call);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);

@@ -7,6 +7,7 @@
 
 #include "runtime/image/image_layout.h"
 #include "runtime/target/target.h"
+#include "tests/support/require.h"
 #include "tests/unit/rt_sample.h"
 
 static rt_bytes image;
@@ -154,6 +155,8 @@ START_TEST(every_truncation)
         memcpy(copy, image.data, size);
         if (check(copy, size, &error) != OPJIT_CORRUPT)
             ck_abort_msg("%zu bytes are taken for an image", size);
+        test_require_place(&error);
+        ck_assert_str_eq(error.field, "bytes");
         free(copy);
     }
 }
@@ -166,6 +169,7 @@ START_TEST(every_bit)
         image.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
         if (check(image.data, image.size, &error) != OPJIT_CORRUPT) /* an assertion a bit would take seconds */
             ck_abort_msg("bit %zu may be flipped", bit);
+        test_require_place(&error);
         image.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     ck_assert_int_eq(check(image.data, image.size, &error), OPJIT_OK);
@@ -226,6 +230,7 @@ START_TEST(forged)
             good++;
         } else {
             bad += error.status == OPJIT_CORRUPT;
+            test_require_place(&error);
         }
         free(copy);
     }
@@ -237,51 +242,52 @@ END_TEST
 
 enum { META, BUFFER0, BUFFER1, PARAM, STEP, VARIANT };
 static const struct {
-    const char *name;
+    const char *name, *field; /* field: where the error says that it is */
     int where;
     size_t offset, size;
     uint64_t value;
 } forgeries[] = {
-    { "abi", META, offsetof(opjit_kernel_meta, abi), 4, 2 },
-    { "numerics", META, offsetof(opjit_kernel_meta, numerics), 4, 9 },
-    { "size", META, offsetof(opjit_kernel_meta, size), 4, 8 },
-    { "name offset", META, offsetof(opjit_kernel_meta, name), 4, 0xfffffff0 },
-    { "name in the struct", META, offsetof(opjit_kernel_meta, name), 4, 4 },
-    { "no output", META, offsetof(opjit_kernel_meta, outputs), 4, 0 },
-    { "inputs", META, offsetof(opjit_kernel_meta, inputs), 4, 0xffffffff },
-    { "params", META, offsetof(opjit_kernel_meta, params), 4, 0x10000000 },
-    { "steps", META, offsetof(opjit_kernel_meta, steps), 4, 0x7fffffff },
-    { "no variant", META, offsetof(opjit_kernel_meta, variants), 4, 0 },
-    { "array misaligned", META, offsetof(opjit_kernel_meta, step_info), 4, 0xd1 },
-    { "array outside", META, offsetof(opjit_kernel_meta, step_info), 4, 0xfffffff8 },
-    { "shared size", META, offsetof(opjit_kernel_meta, shared_size), 8, 63 },
-    { "scratch size", META, offsetof(opjit_kernel_meta, scratch_size), 8, UINT64_MAX - 63 },
-    { "role", BUFFER0, offsetof(opjit_buffer_info, role), 4, OPJIT_BUFFER_OUTPUT },
-    { "dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, DML_TENSOR_DATA_TYPE_INT4 },
-    { "dtype number", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, 0xffffffff },
-    { "rank 0", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 0 },
-    { "rank 9", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 9 },
-    { "alignment", BUFFER0, offsetof(opjit_buffer_info, align), 4, 3 },
-    { "alignment 0", BUFFER0, offsetof(opjit_buffer_info, align), 4, 0 },
-    { "size 0", BUFFER0, offsetof(opjit_buffer_info, sizes), 8, 0 },
-    { "size beyond bytes", BUFFER0, offsetof(opjit_buffer_info, sizes), 8, 17 },
-    { "span overflow", BUFFER0, offsetof(opjit_buffer_info, strides), 8, UINT64_MAX },
-    { "unused size", BUFFER0, offsetof(opjit_buffer_info, sizes) + 56, 8, 2 },
-    { "bytes", BUFFER0, offsetof(opjit_buffer_info, bytes), 8, 15 },
-    { "bytes beyond every tensor's", BUFFER0, offsetof(opjit_buffer_info, bytes), 8, (UINT64_C(1) << 40) + 1 },
-    { "input aliases", BUFFER0, offsetof(opjit_buffer_info, alias_inputs), 4, 1 },
-    { "alias of no input", BUFFER1, offsetof(opjit_buffer_info, alias_inputs), 4, 2 },
-    { "buffer name", BUFFER1, offsetof(opjit_buffer_info, name), 4, 0x7fffffff },
-    { "param dtype", PARAM, offsetof(opjit_param_info, dtype), 4, 0 },
-    { "param interval", PARAM, offsetof(opjit_param_info, lo), 8, 101 },
-    { "param beyond its type", PARAM, offsetof(opjit_param_info, hi), 8, 0x80000000 },
-    { "step kind", STEP, offsetof(opjit_step_info, kind), 4, 2 },
-    { "step entry", STEP, offsetof(opjit_step_info, entry), 4, sizeof sample_code },
-    { "step extent", STEP, offsetof(opjit_step_info, extent), 8, 0 },
-    { "step grain", STEP, offsetof(opjit_step_info, grain), 8, 0 },
-    { "variant mask", VARIANT, offsetof(opjit_variant_info, alias_mask), 8, 1 },
-    { "variant first", VARIANT, offsetof(opjit_variant_info, first_step), 4, 3 },
-    { "variant steps", VARIANT, offsetof(opjit_variant_info, steps), 4, 0xffffffff },
+    { "abi", "abi", META, offsetof(opjit_kernel_meta, abi), 4, 2 },
+    { "numerics", "numerics", META, offsetof(opjit_kernel_meta, numerics), 4, 9 },
+    { "size", "size", META, offsetof(opjit_kernel_meta, size), 4, 8 },
+    { "name offset", "name", META, offsetof(opjit_kernel_meta, name), 4, 0xfffffff0 },
+    { "name in the struct", "name", META, offsetof(opjit_kernel_meta, name), 4, 4 },
+    { "no output", "outputs", META, offsetof(opjit_kernel_meta, outputs), 4, 0 },
+    { "inputs", "inputs", META, offsetof(opjit_kernel_meta, inputs), 4, 0xffffffff },
+    { "params", "param_info", META, offsetof(opjit_kernel_meta, params), 4, 0x10000000 },
+    { "steps", "step_info", META, offsetof(opjit_kernel_meta, steps), 4, 0x7fffffff },
+    { "no variant", "variants", META, offsetof(opjit_kernel_meta, variants), 4, 0 },
+    { "array misaligned", "step_info", META, offsetof(opjit_kernel_meta, step_info), 4, 0xd1 },
+    { "array outside", "step_info", META, offsetof(opjit_kernel_meta, step_info), 4, 0xfffffff8 },
+    { "shared size", "shared_size", META, offsetof(opjit_kernel_meta, shared_size), 8, 63 },
+    { "scratch size", "scratch_size", META, offsetof(opjit_kernel_meta, scratch_size), 8, UINT64_MAX - 63 },
+    { "role", "buffer_info[0].role", BUFFER0, offsetof(opjit_buffer_info, role), 4, OPJIT_BUFFER_OUTPUT },
+    { "dtype", "buffer_info[0].dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, DML_TENSOR_DATA_TYPE_INT4 },
+    { "dtype number", "buffer_info[0].dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, 0xffffffff },
+    { "rank 0", "buffer_info[0].rank", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 0 },
+    { "rank 9", "buffer_info[0].rank", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 9 },
+    { "alignment", "buffer_info[0].align", BUFFER0, offsetof(opjit_buffer_info, align), 4, 3 },
+    { "alignment 0", "buffer_info[0].align", BUFFER0, offsetof(opjit_buffer_info, align), 4, 0 },
+    { "size 0", "buffer_info[0].bytes", BUFFER0, offsetof(opjit_buffer_info, sizes), 8, 0 },
+    { "size beyond bytes", "buffer_info[0].bytes", BUFFER0, offsetof(opjit_buffer_info, sizes), 8, 17 },
+    { "span overflow", "buffer_info[0].bytes", BUFFER0, offsetof(opjit_buffer_info, strides), 8, UINT64_MAX },
+    { "unused size", "buffer_info[0].bytes", BUFFER0, offsetof(opjit_buffer_info, sizes) + 56, 8, 2 },
+    { "bytes", "buffer_info[0].bytes", BUFFER0, offsetof(opjit_buffer_info, bytes), 8, 15 },
+    { "bytes beyond every tensor's", "buffer_info[0].bytes", BUFFER0, offsetof(opjit_buffer_info, bytes), 8,
+      (UINT64_C(1) << 40) + 1 },
+    { "input aliases", "buffer_info[0].alias_inputs", BUFFER0, offsetof(opjit_buffer_info, alias_inputs), 4, 1 },
+    { "alias of no input", "buffer_info[1].alias_inputs", BUFFER1, offsetof(opjit_buffer_info, alias_inputs), 4, 2 },
+    { "buffer name", "buffer_info[1].name", BUFFER1, offsetof(opjit_buffer_info, name), 4, 0x7fffffff },
+    { "param dtype", "param_info[0].dtype", PARAM, offsetof(opjit_param_info, dtype), 4, 0 },
+    { "param interval", "param_info[0].lo", PARAM, offsetof(opjit_param_info, lo), 8, 101 },
+    { "param beyond its type", "param_info[0].lo", PARAM, offsetof(opjit_param_info, hi), 8, 0x80000000 },
+    { "step kind", "step_info[0].kind", STEP, offsetof(opjit_step_info, kind), 4, 2 },
+    { "step entry", "step_info[0].entry", STEP, offsetof(opjit_step_info, entry), 4, sizeof sample_code },
+    { "step extent", "step_info[0].extent", STEP, offsetof(opjit_step_info, extent), 8, 0 },
+    { "step grain", "step_info[0].grain", STEP, offsetof(opjit_step_info, grain), 8, 0 },
+    { "variant mask", "variant_info[0].alias_mask", VARIANT, offsetof(opjit_variant_info, alias_mask), 8, 1 },
+    { "variant first", "variant_info[0].first_step", VARIANT, offsetof(opjit_variant_info, first_step), 4, 3 },
+    { "variant steps", "variant_info[0].steps", VARIANT, offsetof(opjit_variant_info, steps), 4, 0xffffffff },
 };
 
 START_TEST(forgery_row)
@@ -301,7 +307,10 @@ START_TEST(forgery_row)
            forgeries[_i].size == 4 ? (const void *)&narrow : &forgeries[_i].value, forgeries[_i].size);
     seal(image.data, image.size);
     ck_assert_msg(check(image.data, image.size, &error) == OPJIT_CORRUPT, "%s", forgeries[_i].name);
-    ck_assert_msg(strstr(error.message, "checksum") == NULL, "%s: %s", forgeries[_i].name, error.message);
+    ck_assert_str_eq(error.op, "image");
+    ck_assert_str_eq(error.field, forgeries[_i].field);
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_NEVER);
+    test_require_place(&error);
 }
 END_TEST
 
@@ -379,7 +388,11 @@ START_TEST(forged_launch)
     memcpy(at + forged_launches[_i].offset, &forged_launches[_i].value, forged_launches[_i].where == 2 ? 1 : 4);
     seal(image.data, image.size);
     ck_assert_msg(check(image.data, image.size, &error) == OPJIT_CORRUPT, "%s", forged_launches[_i].name);
-    ck_assert_msg(strstr(error.message, "checksum") == NULL, "%s: %s", forged_launches[_i].name, error.message);
+    ck_assert_str_eq(error.field, forged_launches[_i].where == 2 ? "code"
+                                  : forged_launches[_i].where == 0 || forged_launches[_i].offset != 0
+                                      ? "step_info[0].entry"
+                                      : "step_info[0].kind");
+    test_require_place(&error);
 }
 END_TEST
 
@@ -392,7 +405,7 @@ START_TEST(launch_on_cpu)
     memcpy(image.data + sizeof(image_header) + meta->step_info, &kind, sizeof kind);
     seal(image.data, image.size);
     ck_assert_int_eq(check(image.data, image.size, &error), OPJIT_CORRUPT);
-    ck_assert_msg(strstr(error.message, "a launch, and the code for a CPU") != NULL, "%s", error.message);
+    ck_assert_str_eq(error.message, "image step_info[0].kind: 2, must be 0 or 1 on this target");
 }
 END_TEST
 
@@ -407,6 +420,9 @@ START_TEST(build_refuses)
     sample_init(&made);
     made.source.steps = 1u << 20;
     ck_assert_int_eq(sample_build(&made, &out, &opjit_rt_default_allocator, &error), OPJIT_LIMIT);
+    ck_assert_str_eq(error.message, "kernel steps: 1048576, must be at most 65536");
+    ck_assert_str_eq(error.op, "kernel");
+    ck_assert_str_eq(error.field, "steps");
     opjit_rt_bytes_free(&out);
     ck_assert_int_eq(check(image.data + 1, image.size - 1, &error), OPJIT_INVALID_ARGUMENT); /* misaligned */
 }

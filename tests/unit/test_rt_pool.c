@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/support/random.h"
+#include "tests/support/require.h"
 #include "tests/unit/rt_sample.h"
 
 #define MOST 3000u
@@ -290,10 +291,17 @@ START_TEST(life_and_refusals)
     ck_assert_int_eq(atomic_load(&memory.live), 0);
     ck_assert_int_eq(atomic_load(&memory.bytes), 0);
     ck_assert_int_eq(opjit_pool_create(NULL, OPJIT_POOL_MAX_THREADS + 1, &pool, &error), OPJIT_INVALID_ARGUMENT);
-    ck_assert_str_eq(error.message, "pool: 1025 threads; allowed: 1 to 1024, 0 for one a core");
+    ck_assert_str_eq(error.message, "threads: 1025, must be 1 to 1024, or 0 for one per core");
+    ck_assert_str_eq(error.op, "argument");
+    ck_assert_str_eq(error.field, "threads");
+    ck_assert_str_eq(error.value, "1025");
+    test_require_place(&error);
     ck_assert_int_eq(opjit_pool_create(NULL, 2, NULL, &error), OPJIT_INVALID_ARGUMENT);
     a.release = NULL;
     ck_assert_int_eq(opjit_pool_create(&a, 2, &pool, NULL), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_pool_create(&a, 2, &pool, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "allocator release is NULL");
+    test_require_place(&error);
     ck_assert_int_eq(sched_getaffinity(0, sizeof cores, &cores), 0);
     pool = create(0);
     ck_assert_uint_eq(opjit_pool_executor(pool)->workers, (uint32_t)CPU_COUNT(&cores));
