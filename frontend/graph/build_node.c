@@ -102,6 +102,7 @@ static opjit_status begin(job *j)
     for (uint32_t i = 0; i < j->def->field_count; i++)
         *(is_input(&j->def->fields[i]) ? &f->input_count : &f->output_count) += tensors_of(j, &j->def->fields[i]);
     all = f->input_count + f->output_count;
+    f->def = j->def;
     f->desc = j->desc;
     f->inputs = ARENA_ARRAY(&g->scratch, op_shape, f->input_count);
     f->outputs = ARENA_ARRAY(&g->scratch, op_shape, f->output_count);
@@ -258,8 +259,8 @@ static opjit_status describe_output(const job *j, const op_field *field, uint32_
     const op_shape *shape = &j->follows.outputs[output];
     described *out = &j->made[position];
 
-    if (j->is_given[position])
-        return OPJIT_OK;
+    if (j->is_given[position] || ((field->flags & OP_OPTIONAL) != 0 && output >= j->node->output_count))
+        return OPJIT_OK; /* nobody asks for an optional one that is behind those counted */
     if (shape->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
         return opjit_rt_refuse(&j->g->error, OPJIT_INVALID_ARGUMENT,
                                "{%s} {%s.DataType}: {UNKNOWN}, must be given: it does not follow from the inputs",

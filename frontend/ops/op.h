@@ -142,6 +142,7 @@ typedef struct op_shape {
 
 /* What follows from the inputs of an operator whose outputs were not described (infer.h). */
 typedef struct op_inference {
+    const op_def *def;               /* the operator's row */
     const void *desc;                /* the descriptor struct: arrays are there if they are counted, tensors are not */
     op_shape *inputs;                /* by position; a rule broadcasts them: a size of 1 to the operator's, leading ones */
     op_shape *outputs;               /* what the caller asked for stays as it is, a rule fills in the rest */

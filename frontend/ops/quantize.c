@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quantize.c - QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD: integers of 8 bits that stand for (x -
  * ZeroPoint) * Scale.  Zero points are optional tensors, 0 where absent. */
-#include "frontend/ops/pointwise.h"
+#include "frontend/ops/quantize.h"
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
 
-/* rint(x / scale) + zero_point, in the range of the result.  The quotient is first saturated to 16 bits, which keeps
- * the sum exact in 32; what is cut off is far outside of the result's 8 bits. */
-static ir_ref quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point)
+/* The quotient is first saturated to 16 bits, which keeps the sum exact in 32; what is cut off is far outside of the
+ * result's 8 bits. */
+ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point)
 {
     const bool is_signed = ir_is_signed(e->result);
     const ir_ref lowest = opjit_fe_whole(e, IR_I32, is_signed ? -128 : 0);
@@ -20,8 +20,7 @@ static ir_ref quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_
     return op2(e, IR_MIN, op2(e, IR_MAX, sum, lowest), highest);
 }
 
-/* x - zero_point exactly, rounded once to float_type, times scale. */
-static ir_ref dequantize(const op_element *e, ir_type float_type, ir_ref x, ir_ref zero_point, ir_ref scale)
+ir_ref opjit_fe_dequantize(const op_element *e, ir_type float_type, ir_ref x, ir_ref zero_point, ir_ref scale)
 {
     const ir_type wide = opjit_ir_type_size(e->type) < 4 ? IR_I32 : IR_I64;
     ir_ref difference = x;
@@ -74,9 +73,9 @@ static ir_ref element_wise_quantize_linear_element(const op_element *e, const ir
     op_element floats = *e;
 
     if (e->type != IR_I32)
-        return quantize(e, x[0], x[1], x[2]);
+        return opjit_fe_quantize(e, x[0], x[1], x[2]);
     floats.type = IR_F32;
-    return quantize(&floats, cast_to(e, IR_F32, x[0]), cast_to(e, IR_F32, x[1]), x[2]);
+    return opjit_fe_quantize(&floats, cast_to(e, IR_F32, x[0]), cast_to(e, IR_F32, x[1]), x[2]);
 }
 
 
@@ -118,7 +117,7 @@ static opjit_status validate_dequantize(const opjit_operator *op, opjit_error *e
 }
 
 POINTWISE_ELEMENT(element_wise_dequantize_linear, ELEMENT_WISE_DEQUANTIZE_LINEAR,
-                  dequantize(e, e->result == IR_F64 ? IR_F64 : IR_F32, x[0], x[2], x[1]))
+                  opjit_fe_dequantize(e, e->result == IR_F64 ? IR_F64 : IR_F32, x[0], x[2], x[1]))
 
 static void infer_dequantize(op_inference *s)
 {
@@ -175,9 +174,9 @@ static ir_ref element_wise_quantized_linear_add_element(const op_element *e, con
     if (e->f->failed)
         return 0;
     floats.type = (ir_type)ir_at(e->f, x[A_SCALE])->type;
-    a = dequantize(e, floats.type, x[A], x[A_ZERO], x[A_SCALE]);
-    b = dequantize(e, floats.type, x[B], x[B_ZERO], x[B_SCALE]);
-    return quantize(&floats, op2(&floats, IR_ADD, a, b), x[OUT_SCALE], x[OUT_ZERO]);
+    a = opjit_fe_dequantize(e, floats.type, x[A], x[A_ZERO], x[A_SCALE]);
+    b = opjit_fe_dequantize(e, floats.type, x[B], x[B_ZERO], x[B_SCALE]);
+    return opjit_fe_quantize(&floats, op2(&floats, IR_ADD, a, b), x[OUT_SCALE], x[OUT_ZERO]);
 }
 
 POINTWISE_ROW(element_wise_quantized_linear_add, ELEMENT_WISE_QUANTIZED_LINEAR_ADD, 4_0,

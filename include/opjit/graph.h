@@ -123,10 +123,12 @@ typedef struct opjit_graph_node {
                                     scalars may be 0.  NULL: a structure of zeros */
     const opjit_tensor *inputs;  /* by position among the operator's inputs, arrays expanded; null: absent */
     uint32_t input_count;        /* further ones are absent */
-    uint32_t output_count;       /* size of output_types and of the array of results, for operators with several */
+    uint32_t output_count;       /* size of output_types and of the array of results, for operators with several;
+                                    optional outputs behind them are absent */
     const opjit_tensor_type *output_types; /* one for each output; what is UNKNOWN or of rank 0 there follows from the
                                     inputs.  NULL: all of it.  Must be given: the type of CAST; the sizes of generators,
-                                    ONE_HOT and SLICE_GRAD; those of SPLIT, unless its parts are equal */
+                                    ONE_HOT and the gradients of SLICE and AVERAGE_POOLING; those of SPLIT, unless
+                                    its parts are equal */
     const char *name;            /* as opjit_graph_name's; NULL: none */
 } opjit_graph_node;
 #define OPJIT_GRAPH_NODE_INIT { sizeof(opjit_graph_node), DML_OPERATOR_INVALID, NULL, NULL, 0, 0, NULL, NULL }

@@ -216,6 +216,36 @@ static inline opjit_tensor opjit_graph_tile(opjit_graph *graph, opjit_tensor x, 
     return opjit_graph_op(graph, DML_OPERATOR_TILE, &desc, &x, 1);
 }
 
+/* --- over sliding windows ----------------------------------------------------------------------------------------- */
+/* The mean over windows of x's last dimensions, 2 of its 4 or 3 of its 5: arrays of so many numbers.  start and end:
+ * padding with 0, which counts where include_padding is not 0. */
+static inline opjit_tensor opjit_graph_average_pool(opjit_graph *graph, opjit_tensor x, uint32_t dimensions,
+                                                    const uint32_t *window, const uint32_t *strides,
+                                                    const uint32_t *start, const uint32_t *end, int include_padding)
+{
+    const DML_AVERAGE_POOLING_OPERATOR_DESC desc = { NULL,   NULL,  dimensions, strides,
+                                                     window, start, end,        include_padding };
+    return opjit_graph_op(graph, DML_OPERATOR_AVERAGE_POOLING, &desc, &x, 1);
+}
+/* The maximum over such windows.  out_indices, unless it is NULL: where each is first, as its number in x (UINT32). */
+static inline opjit_tensor opjit_graph_max_pool(opjit_graph *graph, opjit_tensor x, uint32_t dimensions,
+                                                const uint32_t *window, const uint32_t *strides, const uint32_t *start,
+                                                const uint32_t *end, opjit_tensor *out_indices)
+{
+    const DML_MAX_POOLING1_OPERATOR_DESC desc = { NULL, NULL, NULL, dimensions, strides, window, start, end };
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    opjit_tensor results[2] = { { 0, 0 }, { 0, 0 } };
+    node.type = DML_OPERATOR_MAX_POOLING1;
+    node.desc = &desc;
+    node.inputs = &x;
+    node.input_count = 1;
+    node.output_count = out_indices != NULL ? 2 : 1;
+    (void)opjit_graph_add_node(graph, &node, results);
+    if (out_indices != NULL)
+        *out_indices = results[1];
+    return results[0];
+}
+
 /* --- triangles ---------------------------------------------------------------------------------------------------- */
 /* x where column - row <= diagonal in the last two dimensions, else 0: numpy's tril; and, its triu, where column - row
  * >= diagonal, else 0.  diagonal is below INT32_MAX. */

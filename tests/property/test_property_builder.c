@@ -91,7 +91,7 @@ static void take_tensors(built_case *c, const DML_OPERATOR_DESC *op)
                     continue;
                 own->buffer = *(const DML_BUFFER_TENSOR_DESC *)given[k].Desc;
                 own->desc = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &own->buffer };
-            } else {
+            } else if (given != NULL) { /* absent optional ones are the last */
                 c->outputs[c->output_count++] = type_of(&given[k]);
             }
         }
@@ -267,6 +267,7 @@ static DML_TENSOR_DATA_TYPE default_type(const built_case *c)
     case DML_OPERATOR_ONE_HOT:
     case DML_OPERATOR_ELEMENT_WISE_IF:
     case DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR: return c->own[1].buffer.DataType;
+    case DML_OPERATOR_QUANTIZED_LINEAR_AVERAGE_POOLING: return c->inputs[4] == NULL ? first : c->own[4].buffer.DataType;
     case DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR:
         return c->inputs[2] == NULL ? DML_TENSOR_DATA_TYPE_UINT8 : c->own[2].buffer.DataType;
     case DML_OPERATOR_FILL_VALUE_CONSTANT:
@@ -282,6 +283,7 @@ static bool sizes_follow(const built_case *c)
     case DML_OPERATOR_ONE_HOT:
     case DML_OPERATOR_SLICE_GRAD:
     case DML_OPERATOR_SPLIT:
+    case DML_OPERATOR_AVERAGE_POOLING_GRAD:
     case DML_OPERATOR_DIAGONAL_MATRIX:
     case DML_OPERATOR_FILL_VALUE_CONSTANT:
     case DML_OPERATOR_FILL_VALUE_SEQUENCE: return false;
@@ -294,7 +296,8 @@ static bool sizes_follow(const built_case *c)
 static void ask(test_random *r, built_case *c)
 {
     for (uint32_t i = 0; i < c->output_count; i++) {
-        const bool type_follows = default_type(c) == c->outputs[i].dtype;
+        const bool index = (c->type == DML_OPERATOR_MAX_POOLING1 || c->type == DML_OPERATOR_MAX_POOLING2) && i == 1;
+        const bool type_follows = (index ? DML_TENSOR_DATA_TYPE_UINT32 : default_type(c)) == c->outputs[i].dtype;
         c->asked[i] = (opjit_tensor_type){ .dtype = DML_TENSOR_DATA_TYPE_UNKNOWN };
         if (!sizes_follow(c) || test_random_chance(r, 10))
             c->asked[i] = c->outputs[i];

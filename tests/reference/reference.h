@@ -46,6 +46,14 @@ void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool pro
 void ref_lp_normalization(const DML_LP_NORMALIZATION_OPERATOR_DESC *desc, const void *input, void *output);
 /* inputs[2]: C, NULL where absent; RELU is the only activation. */
 void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
+/* Pooling: AVERAGE_POOLING, LP_POOLING, MAX_POOLING and MAX_POOLING1 are these with Dilations NULL.  P is 1 or 2. */
+void ref_average_pooling1(const DML_AVERAGE_POOLING1_OPERATOR_DESC *desc, const void *input, void *output);
+void ref_average_pooling_grad(const DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC *desc, const void *input, void *output);
+void ref_quantized_linear_average_pooling(const DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC *desc,
+                                          ref_inputs inputs, void *output);
+void ref_lp_pooling1(const DML_LP_POOLING1_OPERATOR_DESC *desc, const void *input, void *output);
+void ref_max_pooling2(const DML_MAX_POOLING2_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_max_pooling_grad(const DML_MAX_POOLING_GRAD_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* scale, bias: NULL where absent; of activations RELU alone. */
 void ref_mean_variance_normalization2(const DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC *desc, const void *input,
                                       const void *scale, const void *bias, void *output);

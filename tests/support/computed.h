@@ -7,6 +7,7 @@
 
 #include "tests/reference/reference.h"
 #include "tests/support/operator_case.h"
+#include "tests/support/window.h"
 
 /* Holds all that its descriptor points to: don't copy. */
 typedef struct computed_case {
@@ -18,7 +19,23 @@ typedef struct computed_case {
         DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC mvn;
         DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC mvn1;
         DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC mvn2;
+        DML_AVERAGE_POOLING_OPERATOR_DESC average;
+        DML_AVERAGE_POOLING1_OPERATOR_DESC average1;
+        DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC average_grad;
+        DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC quantized_average;
+        DML_LP_POOLING_OPERATOR_DESC lp_pooling;
+        DML_LP_POOLING1_OPERATOR_DESC lp_pooling1;
+        DML_MAX_POOLING_OPERATOR_DESC max;
+        DML_MAX_POOLING1_OPERATOR_DESC max1;
+        DML_MAX_POOLING2_OPERATOR_DESC max2;
+        DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
     } desc;
+    union { /* pooling with Dilations */
+        DML_AVERAGE_POOLING1_OPERATOR_DESC average1;
+        DML_LP_POOLING1_OPERATOR_DESC lp_pooling1;
+        DML_MAX_POOLING2_OPERATOR_DESC max2;
+    } dilated;
+    test_window window;
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC over_axes; /* MEAN_VARIANCE_NORMALIZATION with Axes */
     DML_OPERATOR_DESC relu;
     DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;
@@ -36,8 +53,8 @@ typedef struct computed_draw {
     uint32_t rank;
 } computed_draw;
 
-/* From this feature level on, which of these ranks and types: F of 16 and 32 bits, D FLOAT64; integers: L of 64 and 32 bits,
- * S of 16, B of 8.  COMPUTED_NONE: without a feature level. */
+/* From this feature level on, which of these ranks and types: F of 16 and 32 bits, D FLOAT64; integers: L of 64 and 32
+ * bits, S of 16, B of 8.  COMPUTED_NONE: without a feature level. */
 typedef struct computed_support {
     uint32_t level, rank_min, rank_max;
     const char *types;

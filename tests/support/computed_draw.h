@@ -78,4 +78,18 @@ static inline const DML_OPERATOR_DESC *draw_activation(computed_draw *d)
     return chance(d, 30) ? &d->c->relu : NULL;
 }
 
+/* --- windows (computed_window.c) ---------------------------------------------------------------------------------- */
+void computed_draw_average(computed_draw *d);
+void computed_draw_average_grad(computed_draw *d);
+void computed_draw_quantized_average(computed_draw *d);
+void computed_draw_lp_pooling(computed_draw *d);
+void computed_draw_max(computed_draw *d);
+void computed_draw_max_grad(computed_draw *d);
+void computed_average(const void *user, const void *const *inputs, void *const *outputs);
+void computed_average_grad(const void *user, const void *const *inputs, void *const *outputs);
+void computed_quantized_average(const void *user, const void *const *inputs, void *const *outputs);
+void computed_lp_pooling(const void *user, const void *const *inputs, void *const *outputs);
+void computed_max(const void *user, const void *const *inputs, void *const *outputs);
+void computed_max_grad(const void *user, const void *const *inputs, void *const *outputs);
+
 #endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quantize.h - shared by quantized operators: from integers of 8 bits to floats and back.  For the files of this
+ * folder. */
+#ifndef OPJIT_FRONTEND_OPS_QUANTIZE_H
+#define OPJIT_FRONTEND_OPS_QUANTIZE_H
+
+#include "frontend/ops/pointwise.h"
+
+/* rint(x / scale) + zero_point, in the range of e->result, an integer of 8 bits: an i32.  zero_point 0: none. */
+ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point);
+/* x - zero_point exactly, rounded once to float_type, times scale.  x has e->type.  zero_point 0: none. */
+ir_ref opjit_fe_dequantize(const op_element *e, ir_type float_type, ir_ref x, ir_ref zero_point, ir_ref scale);
+
+#endif
