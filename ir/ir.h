@@ -308,8 +308,8 @@ typedef struct ir_pass_env {
 typedef struct ir_pass {
     const char *name;
     ir_phase leaves;   /* f->phase after it */
-    /* A pure function of (f, env), and idempotent; *out_changed tells whether anything changed. */
-    opjit_status (*run)(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+    /* A pure function of (f, env), and idempotent.  f->failed afterwards: there was no memory. */
+    opjit_status (*run)(ir_func *f, const ir_pass_env *env, opjit_error *error);
 } ir_pass;
 /* fold, place, collapse, split, cleanup, schedule, expand, grid; ends with a NULL name */
 extern const ir_pass opjit_ir_passes[];

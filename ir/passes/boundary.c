@@ -32,7 +32,8 @@ static bool continues(ir_func *f, ir_ref a, ir_ref b)
     return true;
 }
 
-void opjit_ir_find_chain(scheduler *s, ir_ref loop, chain *c)
+/* The longest chain of single stores that begins with `loop`. */
+static void find_chain(scheduler *s, ir_ref loop, chain *c)
 {
     ir_func *f = s->f;
     work w;
@@ -110,8 +111,7 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
     return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
 }
 
-/* --- boundaries
- * -------------------------------------------------------------------------------------------------------- */
+/* --- boundaries ---------------------------------------------------------------------------------------------------- */
 
 /* What piece i of the chain stores, with var as its variable; enters that in *map. */
 static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_map *map)
@@ -330,7 +330,7 @@ static void end_row(scheduler *s, block *out, chain *c)
     add_edge(s, out, c, rest, hi, IR_FOR_TAIL);
 }
 
-void opjit_ir_add_row(scheduler *s, block *out, chain *c)
+static void add_row(scheduler *s, block *out, chain *c)
 {
     ir_func *f = s->f;
     const uint32_t last = c->count - 1;
@@ -368,4 +368,22 @@ void opjit_ir_add_row(scheduler *s, block *out, chain *c)
     if (!c->uniform)
         add_loop(s, out, c, up, c->end, last, last);
     end_row(s, out, c);
+}
+
+bool opjit_ir_add_row(scheduler *s, block *out, ir_ref loop, ir_ref *next)
+{
+    chain c;
+    find_chain(s, loop, &c);
+    if (c.count == 0 || c.lanes < 2)
+        return false;
+    c.edges = opjit_ir_chain_wants_edges(s, &c);
+    const uint32_t more = c.count + (c.edges ? 2 : 0); /* a boundary fewer than pieces; the row's end and edges */
+    if ((c.count == 1 && !c.edges) || s->loops + more > MAX_LOOPS)
+        return false;
+    s->loops += more;
+    *next = ir_at(s->f, c.loops[c.count - 1])->next;
+    ir_took(s->f, c.edges ? IR_STEP_EDGES : IR_STEP_BOUNDARIES);
+    c.carry = c.edges && out->parent == s->stage && opjit_ir_chain_touches(s, &c);
+    add_row(s, out, &c);
+    return true;
 }

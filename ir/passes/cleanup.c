@@ -77,10 +77,9 @@ static uint8_t *find_read(ir_func *f)
     return read;
 }
 
-bool opjit_ir_remove_idle(ir_func *f)
+void opjit_ir_remove_idle(ir_func *f)
 {
-    bool changed = false;
-    for (bool again = true; again; changed = changed || again) { /* it may have been a let's only reader */
+    for (bool again = true; again;) { /* what goes may have been a let's only reader */
         const rt_arena_mark mark = rt_arena_position(&f->scratch);
         const uint8_t *read = find_read(f);
         again = false;
@@ -89,12 +88,4 @@ bool opjit_ir_remove_idle(ir_func *f)
                 again = clean(f, s, read) || again;
         opjit_rt_arena_rewind(&f->scratch, mark);
     }
-    return changed;
-}
-
-opjit_status opjit_ir_pass_cleanup(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
-{
-    (void)env;
-    *out_changed = opjit_ir_remove_idle(f);
-    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }

@@ -132,7 +132,7 @@ static void rewrite_lets(nest *n, ir_map *map, block *list)
     }
 }
 
-ir_ref opjit_ir_coalesce(nest *n)
+void opjit_ir_coalesce(nest *n, block *stages)
 {
     ir_func *f = n->f;
     ir_ref top = 0, loop = 0, at[NEST_RANK] = { 0 };
@@ -157,5 +157,7 @@ ir_ref opjit_ir_coalesce(nest *n)
     const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, n->store, 0));
     opjit_ir_block_add(f, &inside, opjit_ir_store(f, ir_at(f, n->store)->ref, value, at));
     opjit_ir_block_add(f, &n->body, top);
-    return stage;
+    opjit_ir_block_add(f, stages, stage);
+    if (!n->tiled)
+        ir_took(f, IR_STEP_COALESCE);
 }

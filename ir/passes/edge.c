@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edge.c - rows of unknown alignment that are stored around the caches: which rows, and where their whole lines
- * begin and end.  schedule.c makes the loops. */
+ * begin and end.  boundary.c makes the loops. */
 #include "ir/passes/scheduler.h"
 
 enum { EDGE_LINES = 16, TEAM_LINES = 4 }; /* of the shortest row that has edges; on a GPU */

@@ -14,7 +14,6 @@ typedef struct expander {
     math_step *steps;
     uint32_t *uses; /* by step */
     block *out;     /* where lets go */
-    bool changed;
 } expander;
 
 /* Facts about a node that a statement's operand reads. */
@@ -167,7 +166,6 @@ static opjit_status replace(expander *e, operand_tree *t, uint32_t place, bool i
     if (is_math(f, r)) {
         TRY(expand(e, (ir_op)n.op, operands, &own->made));
         own->made = is_root ? own->made : named(e, own->made);
-        e->changed = true;
     } else if (!same) {
         own->made = n.op == IR_LOAD ? opjit_ir_load(f, n.ref, operands)
                                     : opjit_ir_expr(f, (ir_op)n.op, (ir_type)n.type, n.count, operands);
@@ -210,11 +208,9 @@ static opjit_status expand_block(expander *e, ir_ref parent)
     return f->failed ? opjit_rt_no_memory(e->error) : OPJIT_OK;
 }
 
-opjit_status opjit_ir_pass_expand(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
+opjit_status opjit_ir_expand_math(ir_func *f, opjit_error *error)
 {
     bool found = false;
-    (void)env;
-    *out_changed = false;
     for (ir_ref r = 1; r < f->node_count && !found; r++)
         found = is_math(f, r);
     if (!found)
@@ -228,6 +224,5 @@ opjit_status opjit_ir_pass_expand(ir_func *f, const ir_pass_env *env, bool *out_
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         if (ir_at(f, s)->op == IR_STAGE)
             TRY(expand_block(&e, s));
-    *out_changed = e.changed;
     return OPJIT_OK;
 }

@@ -346,7 +346,7 @@ bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages)
 {
     ir_func *f = n->f;
     flat s = { .n = n };
-    if (!make_plan(&s, env))
+    if (n->tiled || !make_plan(&s, env))
         return false;
     const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, n->store, 0));
     if (seen.nodes == NULL)
@@ -356,5 +356,6 @@ bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages)
     add_stage(&s, stages, &seen, 0, outer * s.blocks, s.length);
     if (s.rest != 0)
         add_stage(&s, stages, &seen, s.blocks, 1, s.rest);
+    ir_took(f, IR_STEP_FLATTEN);
     return true;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold.c - constants, bool algebra, index identities, comparisons that intervals decide: applies opjit_ir_make to every
- * expression of the function.  Needs: any form.  Leaves: the same statements with the simplest operands; so a bound
- * that no coordinate reaches, such as INT32_MIN, is gone.  Removes definitions that nothing reads.  An output that is a
- * sequence of floats whose bits no longer change from some element on, for example because it overflows, becomes a
- * select between the sequence and that constant, or the constant alone. */
+/* fold.c - what pass fold does in value form once its expressions are simplified.  An output that is a sequence of
+ * floats whose bits no longer change from some element on, for example because it overflows, becomes a select between
+ * the sequence and that constant, or the constant alone.  Definitions that nothing reads are removed. */
 #include "ir/passes/pass.h"
 
 enum {
@@ -115,18 +113,15 @@ static ir_ref with_rest(ir_func *f, ir_ref value, bool may_cut)
     return ir_make3(f, IR_SELECT, IR_NONE, before, value, constant);
 }
 
-static bool cut_sequences(ir_func *f, bool may_cut)
+void opjit_ir_cut_sequences(ir_func *f, bool may_cut)
 {
-    bool changed = false;
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const ir_ref value = ir_at(f, s)->op == IR_YIELD ? with_rest(f, ir_operand(f, s, 0), may_cut) : 0;
         if (value != 0) {
             opjit_ir_set_value(f, s, value);
             ir_took(f, IR_STEP_REST);
         }
-        changed = changed || value != 0;
     }
-    return changed;
 }
 
 /* --- what nothing reads ----------------------------------------------------------------------------------------- */
@@ -151,7 +146,7 @@ static void mark_read(ir_func *f, ir_ref statement, uint8_t *read, uint32_t *see
 }
 
 /* From the last statement to the first, because readers come after what they read. */
-static bool remove_unread(ir_func *f)
+void opjit_ir_remove_unread(ir_func *f)
 {
     uint32_t count = 0, at = 0;
     bool removed = false;
@@ -164,7 +159,7 @@ static bool remove_unread(ir_func *f)
     uint32_t *seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
     if (items == NULL || stack == NULL || read == NULL || seen == NULL) {
         f->failed = true;
-        return false;
+        return;
     }
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         items[at++] = s;
@@ -180,17 +175,4 @@ static bool remove_unread(ir_func *f)
     for (uint32_t i = 0; i < count && removed; i++)
         opjit_ir_block_add(f, &kept, items[i]);
     f->body = removed ? kept.first : f->body;
-    return removed;
-}
-
-opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
-{
-    ir_map map = { 0 };
-    const bool threads = env->target != NULL && rt_target_team(env->target) > 0; /* arithmetic costs nothing there */
-    *out_changed = opjit_ir_remake_operands(f, &map, f->body);
-    if (f->body != 0 && ir_at(f, f->body)->op != IR_STAGE) {
-        *out_changed = cut_sequences(f, !threads) || *out_changed;
-        *out_changed = remove_unread(f) || *out_changed;
-    }
-    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }

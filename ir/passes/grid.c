@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grid.c - stages for a grid of threads: the last pass for GPUs.
+/* grid.c - attributes of stages and loops on a grid of threads.  Part of grid, the last pass for GPUs.
  *
  * An iteration of a stage is done by a team, the threads of a warp, which run in lock step; or by one thread, where
  * nothing in it can be shared out.  Loops whose iterations don't need each other are marked `distributed`: group g of
@@ -72,38 +72,18 @@ static bool meet(const ir_func *f, ir_ref first)
     return false;
 }
 
-/* --- the pass ----------------------------------------------------------------------------------------------------- */
-
-static void grid_stage(gridder *g, ir_ref stage)
+void opjit_ir_keep_attributes(gridder *g, ir_ref stage)
 {
     ir_func *f = g->f;
     const uint32_t scheduled = ir_at(f, stage)->vec;
     g->any = false;
-    opjit_ir_distribute(f, stage);
     set_attributes(g, ir_at(f, stage)->body);
     f->nodes[stage].vec = (uint16_t)(!g->any ? 1 : scheduled > 0 ? scheduled : rt_target_team(g->target));
     f->nodes[stage].imm = 1; /* of the launch, not of tasks */
-    if (g->any && !f->failed) {
-        opjit_ir_add_syncs(g, stage);
-        if (!rt_target_lock_step(g->target) && meet(f, ir_at(f, stage)->body))
-            f->nodes[stage].flags |= IR_STAGE_ALONE;
-    }
 }
 
-opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
+void opjit_ir_set_alone(gridder *g, ir_ref stage)
 {
-    *out_changed = false;
-    if (f->phase >= IR_GRIDDED)
-        return OPJIT_OK;
-    if (env->target == NULL || rt_target_team(env->target) == 0)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "pass grid is for GPUs, and the target is %s",
-                                  env->target != NULL ? env->target->text : "not given");
-    gridder g = { .f = f, .target = env->target };
-    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
-        const rt_arena_mark mark = rt_arena_position(&f->scratch);
-        grid_stage(&g, s);
-        opjit_rt_arena_rewind(&f->scratch, mark);
-    }
-    *out_changed = true;
-    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
+    if (!rt_target_lock_step(g->target) && meet(g->f, ir_at(g->f, stage)->body))
+        g->f->nodes[stage].flags |= IR_STAGE_ALONE;
 }

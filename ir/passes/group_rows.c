@@ -118,8 +118,9 @@ static uint32_t find_group(const placer *p, uint32_t first, uint32_t most, place
     return reduces && out->count > 1 ? end : first;
 }
 
-uint32_t opjit_ir_group_rows(const placer *p, uint32_t first, place_rows_of *rows, block *stages)
+uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages)
 {
+    place_rows_of *rows = &p->rows;
     for (uint32_t most = ROW_MEMBERS; most > 1 && !p->f->failed; most = rows->refused) {
         const uint32_t end = find_group(p, first, most, rows);
         if (end == first)

@@ -41,12 +41,12 @@ bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out)
 }
 
 /* These values load nothing, so they may be computed where the loop would not. */
-bool opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
+void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
 {
     ir_map map = { 0 };
     loop_body b;
     if (!opjit_ir_look_at_body(f, loop, &b))
-        return false;
+        return;
     bool any = false;
     for (uint32_t k = b.seen.count; k-- > 0;) {
         const ir_ref r = b.seen.nodes[k];
@@ -66,5 +66,4 @@ bool opjit_ir_hoist(ir_func *f, block *out, ir_ref loop)
         opjit_ir_remake_operands(f, &map, ir_at(f, loop)->body);
         ir_took(f, IR_STEP_HOIST);
     }
-    return any;
 }

@@ -240,6 +240,17 @@ static void decide(placer *p, uint32_t number)
     }
 }
 
+/* A temp, or to be written where it is read. */
+static void give_memory(placer *p, const item *x)
+{
+    ir_tensor *t = &p->f->tensors[ir_at(p->f, x->statement)->ref];
+    p->sources[ir_at(p->f, x->statement)->ref].def = x->temp ? 0 : x->statement;
+    if (x->temp) {
+        t->role = IR_TEMP;
+        t->align = 64; /* as layout makes it */
+    }
+}
+
 void opjit_ir_materialize(placer *p)
 {
     ir_func *f = p->f;
@@ -255,4 +266,7 @@ void opjit_ir_materialize(placer *p)
         weigh_item(p, &p->items[i]);
     for (uint32_t i = p->count; i-- > 0;)
         decide(p, i);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (ir_at(f, p->items[i].statement)->op == IR_DEF)
+            give_memory(p, &p->items[i]);
 }

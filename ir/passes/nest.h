@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nest.h - what collapse and its shapes know about a full nest around lets and one store. */
+/* nest.h - pass collapse and its steps: what they know about a full nest around lets and one store. */
 #ifndef OPJIT_IR_PASSES_NEST_H
 #define OPJIT_IR_PASSES_NEST_H
 
@@ -47,6 +47,11 @@ static inline uint32_t nest_output(const nest *n)
     return ir_at(n->f, n->store)->ref;
 }
 
+/* The nest that the stage is, with its coordinates sorted; NULL: another form, or no memory.  stages: by tensor. */
+nest *opjit_ir_find_nest(ir_func *f, bool threads, ir_ref stage, const uint8_t *stages);
+/* Merges neighbouring coordinates that step together everywhere. */
+void opjit_ir_nest_group(nest *n);
+
 /* The number of values that positions [first, end) have together. */
 int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end);
 /* Whether coordinate a steps over coordinate b's whole range in the tensor, so that they can be merged there. */
@@ -61,15 +66,15 @@ bool opjit_ir_nest_root(const nest *n, ir_ref root, ir_affine *rest, int64_t fac
 /* Whether coordinates a and b step together: a by as much as b's whole range. */
 bool opjit_ir_nest_factors_join(const nest *n, const int64_t factors[NEST_RANK], uint32_t a, uint32_t b);
 
-/* coalesce.c: the stage that replaces the nest; 0: no memory. */
-ir_ref opjit_ir_coalesce(nest *n);
+/* tile.c: whether an input is better read in tiles; the nest's two innermost positions are then these. */
+bool opjit_ir_tile(nest *n);
+/* The stage of such a nest, the loop that goes into it, and the innermost one, still empty. */
+ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop);
 
 /* flatten.c: makes blocks of whole vectors of the nest, in stages; false: another shape, and nothing changed. */
 bool opjit_ir_flatten(nest *n, const ir_pass_env *env, block *stages);
 
-/* tile.c: whether an input is better read in tiles; the nest's two innermost positions are then these. */
-bool opjit_ir_tile_plan(nest *n);
-/* The stage of such a nest, the loop that goes into it, and the innermost one, still empty. */
-ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop);
+/* coalesce.c: appends to stages the stage that replaces the nest. */
+void opjit_ir_coalesce(nest *n, block *stages);
 
 #endif

@@ -32,9 +32,8 @@ static inline void ir_map_set(ir_func *f, ir_map *map, ir_ref from, ir_ref to)
 ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
 /* A copy of the statement list under the map; its loops, lets and accumulators are new and entered in the map. */
 ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
-/* Rebuilds the operands of every statement in the list and below, in place, under the map; returns whether any
- * changed. */
-bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
+/* Rebuilds the operands of every statement in the list and below, in place, under the map. */
+void opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
 /* As opjit_ir_make, but 0 if nothing can be simplified. */
 ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 
@@ -44,9 +43,6 @@ typedef struct block {
 } block;
 
 /* --- definitions written where they are read (inline.c) ---------------------------------------------------- */
-/* The first step of place (cut_reductions.c): cuts few long reductions into blocks that can be computed in parallel. */
-void opjit_ir_cut_reductions(ir_func *f);
-
 /* What place decided about a tensor, for writing values. */
 typedef struct inline_source {
     ir_ref def;       /* its DEF, to be written where the tensor is read; 0: it is read from memory */
@@ -111,9 +107,6 @@ uint32_t opjit_ir_count_for(const ir_func *f, ir_ref first); /* FOR statements i
 ir_ref opjit_ir_loop_of(const ir_func *f, ir_ref first,
                         ir_ref var); /* the one of them with that variable; 0: none */
 
-/* Does what pass cleanup does, for passes that leave lets behind; returns whether anything was removed. */
-bool opjit_ir_remove_idle(ir_func *f);
-
 /* The only statement of the block; 0: there are none or more. */
 static inline ir_ref ir_only(const ir_func *f, ir_ref first)
 {
@@ -130,14 +123,15 @@ static inline void ir_took(ir_func *f, ir_step step)
     f->steps[step]++;
 }
 
-/* --- passes ----------------------------------------------------------------------------------------------------- */
-opjit_status opjit_ir_pass_fold(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_collapse(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_cleanup(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_schedule(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_expand(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
-opjit_status opjit_ir_pass_grid(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error);
+/* --- steps over a function ------------------------------------------------------------------------------------------ */
+/* fold.c: an output that is a sequence of floats becomes a constant from where it is one; may_cut: for part of it. */
+void opjit_ir_cut_sequences(ir_func *f, bool may_cut);
+void opjit_ir_remove_unread(ir_func *f); /* fold.c: definitions */
+/* cut_reductions.c: cuts few long reductions into blocks that can be computed in parallel. */
+void opjit_ir_cut_reductions(ir_func *f);
+/* cleanup.c: loops, lets, accumulators, updates and stores without effect. */
+void opjit_ir_remove_idle(ir_func *f);
+/* expand.c: mathematical functions become their sequences. */
+opjit_status opjit_ir_expand_math(ir_func *f, opjit_error *error);
 
 #endif

@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - from value form to loop form: which definitions are computed where they are read, which get memory, which
- * stages make them.  Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that
- * gets memory, each a full nest of loops in the order of the coordinates; in it lets for what is costly and shared, and
- * one store.  Reductions are stages of rows or of columns.
- *
- * The steps are cut_reductions, materialize, group_rows, columns (each root is made in the first of these shapes that
- * it fits), inline and share, which write values. */
+/* place.c - what pass place works on, definitions and outputs as items, and the stages of single ones: a nest of loops,
+ * columns, or a row of its own.  group_rows.c makes those of several. */
 #include "ir/passes/place.h"
 
 #include <string.h>
+
+/* --- items ------------------------------------------------------------------------------------------------------- */
+
+opjit_status opjit_ir_list_items(placer *p)
+{
+    ir_func *f = p->f;
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        p->count++;
+    p->items = ARENA_ARRAY(&f->scratch, item, p->count);
+    p->item_of = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
+    p->sources = ARENA_ARRAY(&f->scratch, inline_source, f->tensor_count);
+    p->seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
+    p->stack = ARENA_ARRAY(&f->scratch, ir_ref, f->operand_count + 1);
+    if (p->items == NULL || p->item_of == NULL || p->sources == NULL || p->seen == NULL || p->stack == NULL)
+        return opjit_rt_no_memory(p->error);
+    for (uint32_t t = 1; t < f->tensor_count; t++)
+        if (f->tensors[t].role == IR_OUT)
+            p->sources[f->tensors[t].alias].aliased = true;
+    p->count = 0;
+    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
+        p->items[p->count++].statement = s;
+    return OPJIT_OK;
+}
 
 /* --- stages ----------------------------------------------------------------------------------------------------- */
 
@@ -39,10 +57,10 @@ static opjit_status stored_at(placer *p, ir_ref statement, const ir_ref *vars, i
     return OPJIT_OK;
 }
 
-static opjit_status place_nest(placer *p, const item *x, block *stages)
+opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages)
 {
     ir_func *f = p->f;
-    const ir_ref statement = x->statement;
+    const ir_ref statement = p->items[number].statement;
     const uint32_t tensor = ir_at(f, statement)->ref, rank = f->tensors[tensor].rank;
     inliner in = { .f = f, .sources = p->sources, .private_views = p->roots > 1, .loop_count = rank };
     ir_ref parent = 0, at[8];
@@ -82,94 +100,25 @@ static uint32_t output_of(const placer *p, uint32_t number)
                : 0;
 }
 
-/* The stage of root number `first` and of those that it includes, up to *out_end. */
-static opjit_status place_root(placer *p, place_rows_of *rows, uint32_t first, block *stages, uint32_t *out_end)
+uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages)
+{
+    const uint32_t output = output_of(p, first);
+    place_rows_of *r = &p->rows;
+    r->count = output != 0 ? 2 : 1;
+    r->members[0] = (row_member){ .statement = p->items[first].statement, .outside = true };
+    r->members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
+    if (p->threads || !opjit_ir_place_columns(r, stages))
+        return first;
+    ir_took(p->f, IR_STEP_COLUMNS);
+    return output != 0 ? output + 1 : first + 1;
+}
+
+void opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages)
 {
     const ir_ref statement = p->items[first].statement;
-    const uint32_t end = opjit_ir_group_rows(p, first, rows, stages);
-    if (end > first) {
-        *out_end = end;
-        return OPJIT_OK;
-    }
-    if (opjit_ir_reduced(p->f, statement) == 0)
-        return place_nest(p, &p->items[first], stages);
-    const uint32_t output = output_of(p, first);
-    rows->count = output != 0 ? 2 : 1;
-    rows->rows = p->f->tensors[ir_at(p->f, statement)->ref].rank;
-    rows->members[0] = (row_member){ .statement = statement, .outside = true };
-    rows->members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
-    if (!p->threads && opjit_ir_place_columns(rows, stages)) {
-        ir_took(p->f, IR_STEP_COLUMNS);
-        *out_end = output != 0 ? output + 1 : first + 1;
-        return OPJIT_OK;
-    }
-    rows->count = 1;
-    opjit_ir_place_rows(rows, stages);
-    return OPJIT_OK;
-}
-
-/* The stages in the order of the items, so that memory is written before it is read. */
-static opjit_status place_all(placer *p)
-{
-    ir_func *f = p->f;
-    block stages = { 0 };
-    for (uint32_t i = 0; i < p->count; i++) {
-        const item *x = &p->items[i];
-        const uint32_t tensor = ir_at(f, x->statement)->ref;
-        if (ir_at(f, x->statement)->op != IR_DEF)
-            continue;
-        p->sources[tensor].def = x->temp ? 0 : x->statement;
-        if (x->temp) {
-            f->tensors[tensor].role = IR_TEMP;
-            f->tensors[tensor].align = 64; /* as layout makes it */
-        }
-    }
-    place_rows_of p_rows = { .f = f, .sources = p->sources, .private_views = p->roots > 1, .blocks = !p->threads };
-    for (uint32_t i = 0, end; i < p->count; i = end) {
-        const rt_arena_mark mark = rt_arena_position(&f->scratch);
-        end = i + 1;
-        if (p->items[i].is_root)
-            TRY(place_root(p, &p_rows, i, &stages, &end));
-        opjit_rt_arena_rewind(&f->scratch, mark);
-    }
-    f->body = stages.first;
-    return f->failed ? opjit_rt_no_memory(p->error) : OPJIT_OK;
-}
-
-static opjit_status begin(placer *p)
-{
-    ir_func *f = p->f;
-    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
-        p->count++;
-    p->items = ARENA_ARRAY(&f->scratch, item, p->count);
-    p->item_of = ARENA_ARRAY(&f->scratch, uint32_t, f->tensor_count);
-    p->sources = ARENA_ARRAY(&f->scratch, inline_source, f->tensor_count);
-    p->seen = ARENA_ARRAY(&f->scratch, uint32_t, f->node_count);
-    p->stack = ARENA_ARRAY(&f->scratch, ir_ref, f->operand_count + 1);
-    if (p->items == NULL || p->item_of == NULL || p->sources == NULL || p->seen == NULL || p->stack == NULL)
-        return opjit_rt_no_memory(p->error);
-    for (uint32_t t = 1; t < f->tensor_count; t++)
-        if (f->tensors[t].role == IR_OUT)
-            p->sources[f->tensors[t].alias].aliased = true;
-    p->count = 0;
-    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
-        p->items[p->count++].statement = s;
-    return OPJIT_OK;
-}
-
-opjit_status opjit_ir_pass_place(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
-{
-    placer p = { .f = f, .error = error, .threads = env->target != NULL && rt_target_team(env->target) > 0 };
-    *out_changed = false;
-    if (f->body == 0 || ir_at(f, f->body)->op == IR_STAGE)
-        return OPJIT_OK;
-    *out_changed = true;
-    opjit_ir_cut_reductions(f);
-    if (f->failed)
-        return opjit_rt_no_memory(error);
-    TRY(begin(&p));
-    opjit_ir_materialize(&p);
-    if (f->failed)
-        return opjit_rt_no_memory(error);
-    return place_all(&p);
+    place_rows_of *r = &p->rows;
+    r->count = 1;
+    r->rows = p->f->tensors[ir_at(p->f, statement)->ref].rank;
+    r->members[0] = (row_member){ .statement = statement, .outside = true };
+    opjit_ir_place_rows(r, stages);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h - shared by place.c, materialize.c and group_rows.c: the definitions and outputs of a function, and what
- * place decides about them. */
+/* place.h - pass place and its steps: the definitions and outputs of a function, and what is decided about them. */
 #ifndef OPJIT_IR_PASSES_PLACE_H
 #define OPJIT_IR_PASSES_PLACE_H
 
@@ -39,14 +38,27 @@ typedef struct placer {
     uint32_t *seen;    /* by node: item + 1 of the last visit */
     ir_ref *stack;
     inline_source *sources;
+    place_rows_of rows; /* of the stage that is made */
     uint32_t roots;
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
 
-/* materialize.c: decides which definitions get memory; the others are written where they are read. */
+/* Lists definitions and outputs in *p, of which f, error and threads are given. */
+opjit_status opjit_ir_list_items(placer *p);
+/* materialize.c: decides which definitions get memory; the others are written where they are read.  A definition with
+ * memory, or an output, is a root: some stage makes it. */
 void opjit_ir_materialize(placer *p);
-/* group_rows.c: makes a stage of the roots from number `first` on that have the same rows; returns the item after the
- * last, `first` if there are none.  A root that reads other rows goes into a later stage. */
-uint32_t opjit_ir_group_rows(const placer *p, uint32_t first, place_rows_of *rows, block *stages);
+
+/* The shapes of a root's stage, appended to stages.  Both groups return the item after the last that they make; `first`
+ * if the root does not fit.
+ * group_rows.c: the roots from number `first` on that have the same rows.  One that reads other rows goes into a later
+ * stage. */
+uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages);
+/* A reduction whose columns lie side by side, and the output that alone reads it. */
+uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages);
+/* Any other reduction: a row with an accumulator for each of its elements. */
+void opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
+/* What is no reduction: a loop for each coordinate. */
+opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages);
 
 #endif

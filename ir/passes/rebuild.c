@@ -245,25 +245,23 @@ ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first)
     return rebuild_begin(f, map, &b) ? remake_list(&b, first) : 0;
 }
 
-static bool remake_in_place(rebuild *b, ir_ref first)
+static void remake_in_place(rebuild *b, ir_ref first)
 {
     ir_func *f = b->f;
-    bool changed = false;
     for (ir_ref s = first; s != 0 && !f->failed; s = ir_at(f, s)->next) {
         for (uint32_t i = 0; i < ir_at(f, s)->count; i++) {
-            const ir_ref old = ir_operand(f, s, i), made = remake(b, old);
-            changed = changed || made != old;
+            const ir_ref made = remake(b, ir_operand(f, s, i)); /* may move the operands */
             f->operands[ir_at(f, s)->first + i] = made;
         }
-        changed = remake_in_place(b, ir_at(f, s)->body) || changed;
+        remake_in_place(b, ir_at(f, s)->body);
     }
-    return changed;
 }
 
-bool opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first)
+void opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first)
 {
     rebuild b;
-    return rebuild_begin(f, map, &b) && remake_in_place(&b, first);
+    if (rebuild_begin(f, map, &b))
+        remake_in_place(&b, first);
 }
 
 /* --- lists ------------------------------------------------------------------------------------------------------ */

@@ -115,6 +115,8 @@ static ir_ref cut_end(scheduler *s, block *out, ir_ref loop, int64_t lanes, int6
 
 bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w)
 {
+    if (s->threads || out->parent != s->stage)
+        return false;
     const int64_t lanes = opjit_ir_lanes_for(s, loop, w);
     const int64_t copies = opjit_ir_unroll_of(s, ir_operand(s->f, loop, 0), ir_operand(s->f, loop, 1), w, lanes);
     if (lanes < 2 || s->loops >= MAX_LOOPS)

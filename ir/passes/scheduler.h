@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheduler.h - shared by schedule and its steps: the stage that is being scheduled, rows as chains of loops that each
- * store a part of one row, and what a loop does. */
+/* scheduler.h - pass schedule and its steps: the stage that is being scheduled, rows as chains of loops that each store
+ * a part of one row, and what a loop does. */
 #ifndef OPJIT_IR_PASSES_SCHEDULER_H
 #define OPJIT_IR_PASSES_SCHEDULER_H
 
@@ -53,6 +53,8 @@ typedef struct work {
 } work;
 
 /* --- the stage (scheduler.c) -------------------------------------------------------------------------------------- */
+/* Whether the kernel's memory exceeds the target's last cache; never on a GPU. */
+bool opjit_ir_exceeds_caches(const ir_func *f, const rt_target *target);
 /* Collects the tensors that the stage loads, before its blocks are rebuilt, because not all of it can be reached
  * meanwhile; false: no memory. */
 bool opjit_ir_find_loads(scheduler *s);
@@ -74,8 +76,8 @@ bool opjit_ir_set_copies(scheduler *s, ir_ref loop);
  * edges. */
 void opjit_ir_set_vector(scheduler *s, ir_ref loop, const work *w, int64_t unroll, bool at_line);
 
-/* team.c: threads of the stage's team; 0: not a GPU. */
-uint32_t opjit_ir_team_for(scheduler *s);
+/* team.c: the stage's team on a GPU; else none. */
+void opjit_ir_choose_team(scheduler *s);
 
 /* --- what a loop does (work.c, step.c) ---------------------------------------------------------------------------- */
 /* Whether the loop makes vectors: stores of neighbours, with everything else constant, in equal steps, or known. */
@@ -87,10 +89,9 @@ bool opjit_ir_find_running(ir_func *f, ir_ref loop, uint32_t *out_cost);
 bool opjit_ir_loads_vectors(const ir_func *f, ir_ref load, ir_ref loop, uint32_t *cost, uint32_t *gathers);
 
 /* --- boundaries (boundary.c) -------------------------------------------------------------------------------------- */
-/* The longest chain of single stores that begins with `loop`. */
-void opjit_ir_find_chain(scheduler *s, ir_ref loop, chain *out);
-/* Appends the chain's row to the list as loops over whole groups. */
-void opjit_ir_add_row(scheduler *s, block *out, chain *c);
+/* If `loop` begins a row of several pieces, or one that wants edges: appends the row to the list as loops over whole
+ * groups; *next becomes what comes after the pieces.  false: no such row, and nothing changed. */
+bool opjit_ir_add_row(scheduler *s, block *out, ir_ref loop, ir_ref *next);
 
 /* --- edges (edge.c) ----------------------------------------------------------------------------------------------- */
 ir_ref opjit_ir_chain_store(const ir_func *f, const chain *c);   /* of the first loop */
@@ -103,7 +104,8 @@ bool opjit_ir_chain_touches(scheduler *s, const chain *c); /* the next iteration
 bool opjit_ir_chain_wants_edges(scheduler *s, const chain *c);
 void opjit_ir_set_edge(ir_func *f, ir_ref loop, const chain *c, uint32_t edge);
 
-/* remainder.c: makes a loop end with whole rounds, or adds a second loop for its end; false: neither fits. */
+/* remainder.c: makes a loop of the stage's own block end with whole rounds, or adds a second loop for its end, and
+ * appends them to the list; false: neither fits. */
 bool opjit_ir_add_remainder(scheduler *s, block *out, ir_ref loop, const work *w);
 
 /* transpose.c: marks a loop, in the block of `around`, and the one inside it as blocks that are transposed in

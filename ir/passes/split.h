@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.h - shared by split.c, hoist.c and constant_rows.c. */
+/* split.h - pass split and its steps: cut.c, hoist.c, constant_rows.c. */
 #ifndef OPJIT_IR_PASSES_SPLIT_H
 #define OPJIT_IR_PASSES_SPLIT_H
 
@@ -22,11 +22,9 @@ static inline bool is_variant(const loop_body *b, ir_ref r)
 
 /* hoist.c: false: no memory. */
 bool opjit_ir_look_at_body(ir_func *f, ir_ref loop, loop_body *out);
-/* Appends lets for the values and conditions that are the same in every iteration of `loop` to out, before the loop;
- * returns whether there were any. */
-bool opjit_ir_hoist(ir_func *f, block *out, ir_ref loop);
+/* Appends lets for the values and conditions that are the same in every iteration of `loop` to out, before the loop. */
+void opjit_ir_hoist(ir_func *f, block *out, ir_ref loop);
 
-/* --- constant_rows.c ---------------------------------------------------------------------------------------------- */
 /* Elements lo to hi of a row of scratch, which `loop` makes one constant. */
 typedef struct known {
     ir_ref loop, lo, hi, value;
@@ -42,6 +40,10 @@ typedef struct stage_split {
     uint32_t loops; /* of the stage, so far */
 } stage_split;
 
+/* cut.c: cuts the loops of parent's block where conditions change, then those inside them, and hoists. */
+void opjit_ir_cut_block(stage_split *stage, ir_ref parent);
+
+/* constant_rows.c */
 ir_table opjit_ir_count_stores(ir_func *f, ir_ref stage); /* by tensor: stores to it in the stage */
 /* Enters the piece if it only makes elements of a row a constant, in the stage's one store to that row. */
 void opjit_ir_note_known(stage_split *stage, ir_ref parent, ir_ref loop);

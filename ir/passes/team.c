@@ -88,7 +88,8 @@ static int64_t longest_row(scheduler *s, ir_ref first)
     return most;
 }
 
-uint32_t opjit_ir_team_for(scheduler *s)
+/* A power of two of at least a warp; 0: not a GPU. */
+static uint32_t team_for(scheduler *s)
 {
     const uint32_t warp = rt_target_team(s->target);
     const ir_ref body = ir_at(s->f, s->stage)->body;
@@ -100,4 +101,12 @@ uint32_t opjit_ir_team_for(scheduler *s)
     while (team < MOST_THREADS && team < threads)
         team *= 2;
     return team;
+}
+
+void opjit_ir_choose_team(scheduler *s)
+{
+    s->team = team_for(s);
+    s->f->nodes[s->stage].vec = (uint16_t)s->team;
+    if (s->team > 0)
+        ir_took(s->f, IR_STEP_TEAM);
 }

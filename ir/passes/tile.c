@@ -75,9 +75,9 @@ static int64_t band_width(const nest *n, int64_t rows)
     return width;
 }
 
-bool opjit_ir_tile_plan(nest *n)
+bool opjit_ir_tile(nest *n)
 {
-    if (n->count < 2 || !n->regular)
+    if (n->threads || n->count < 2 || !n->regular)
         return false;
     const uint32_t across = find_across(n), last = n->count - 1;
     if (across == n->count)
@@ -92,6 +92,7 @@ bool opjit_ir_tile_plan(nest *n)
     n->order[last - 1] = d;
     n->inner = last - 1;
     n->tiled = true;
+    ir_took(n->f, IR_STEP_TILE);
     return true;
 }
 

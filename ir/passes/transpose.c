@@ -90,20 +90,6 @@ static bool find_work(transpose *t)
     return t->across > 0;
 }
 
-/* Whether the stage reads what the store writes, or something that may share its memory. */
-static bool reads_output(ir_func *f, ir_ref stage, uint32_t tensor)
-{
-    const ir_reach seen = opjit_ir_reach(f, ir_at(f, stage)->body);
-    const uint32_t root = opjit_ir_root(f, tensor);
-    bool found = seen.nodes == NULL;
-    for (uint32_t k = 0; k < seen.count && !found; k++) {
-        const ir_node *n = ir_at(f, seen.nodes[k]);
-        found = n->op == IR_LOAD &&
-                (opjit_ir_root(f, n->ref) == root || opjit_ir_shares(f, root, opjit_ir_root(f, n->ref)));
-    }
-    return found;
-}
-
 static bool is_multiple(const ir_func *f, ir_ref loop, int64_t of)
 {
     return opjit_ir_divisor(f, ir_operand(f, loop, 0)) >= (uint64_t)of &&
@@ -135,7 +121,7 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
 {
     ir_func *f = s->f;
     transpose t = { .f = f, .rows = loop, .least_bytes = LANE_BYTES };
-    if (!find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref) || !is_coordinate(&t, ir_at(f, t.columns)->ref))
+    if (s->threads || !find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref) || !is_coordinate(&t, ir_at(f, t.columns)->ref))
         return false;
     const ir_tensor *out = &f->tensors[ir_at(f, t.store)->ref];
     const int64_t size = opjit_ir_type_size(out->type);
@@ -144,7 +130,7 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
         opjit_ir_varies(f, ir_operand(f, t.columns, 0), ir_at(f, t.rows)->ref) ||
         opjit_ir_varies(f, ir_operand(f, t.columns, 1), ir_at(f, t.rows)->ref))
         return false;
-    t.repeats = !reads_output(f, s->stage, ir_at(f, t.store)->ref);
+    t.repeats = !opjit_ir_loads_tensor(s, ir_at(f, t.store)->ref);
     int64_t rows = LANE_BYTES / t.least_bytes, lanes = s->target->vector_bytes / size, unroll;
     const bool past = s->beyond_caches && t.repeats && opjit_ir_rows_are_aligned(out, s->target->vector_bytes) &&
                       is_multiple(f, t.columns, lanes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c - turns conditions on a loop's variable into bounds of loops.  Needs: folded loop form.  Leaves: no condition
+/* cut.c - turns conditions on a loop's variable into bounds of loops.  Part of split.  Leaves no condition
  * g*j + e REL 0 inside the loop over j, with g a constant and e the same in every iteration, except those that the
- * limits below leave as a select; what is the same in every iteration is in a let.
+ * limits below leave as a select.
  *
  * A condition changes once, at p: the first j where it is different.  The loop becomes [lo, c) and [c, hi) with c =
  * clamp(p, lo, hi), and the condition is a constant in each.  A second cut q is clamped into the ends of the piece that
@@ -280,16 +280,14 @@ static void merge_pieces(splitter *s)
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
-static bool split_block(stage_split *stage, ir_ref parent);
-
-/* Puts `loop` in out as one or more loops; returns whether that changed anything. */
-static bool split_loop(stage_split *stage, block *out, ir_ref loop)
+/* Puts `loop` in out as one or more loops. */
+static void split_loop(stage_split *stage, block *out, ir_ref loop)
 {
     ir_func *f = stage->f;
     splitter *s = ARENA_NEW(&f->scratch, splitter);
     if (s == NULL) {
         f->failed = true;
-        return false;
+        return;
     }
     s->f = f;
     s->stage = stage;
@@ -299,7 +297,7 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
     find_conditions(s);
     if (s->cut_count == 0 || f->failed || ir_at(f, loop)->imm != 1) {
         opjit_ir_block_add(f, out, loop);
-        return false;
+        return;
     }
     s->pieces[0].lo = opjit_ir_block_let(f, out, ir_operand(f, loop, 0));
     s->pieces[0].hi = opjit_ir_block_let(f, out, ir_operand(f, loop, 1));
@@ -325,7 +323,6 @@ static bool split_loop(stage_split *stage, block *out, ir_ref loop)
         opjit_ir_block_add(f, out, made);
         opjit_ir_note_known(stage, out->parent, made);
     }
-    return true;
 }
 
 /* Moves the statements of `from` to the end of `to`. */
@@ -341,24 +338,23 @@ static void move_all(ir_func *f, block *from, block *to)
 
 /* Cuts the loops of a block, then those inside them.  Lets go before the first of neighbouring loops, which stay
  * neighbours. */
-static bool split_block(stage_split *stage, ir_ref parent)
+void opjit_ir_cut_block(stage_split *stage, ir_ref parent)
 {
     ir_func *f = stage->f;
-    bool changed = false;
     ir_ref next;
     block cut_list = { .parent = parent }, list = { .parent = parent }, loops = { 0 };
     for (ir_ref s = ir_at(f, parent)->body; s != 0; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR)
-            changed = split_loop(stage, &cut_list, s) || changed;
+            split_loop(stage, &cut_list, s);
         else
             opjit_ir_block_add(f, &cut_list, s);
     }
     for (ir_ref s = cut_list.first; s != 0; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR) {
-            changed = split_block(stage, s) || changed; /* as deep as loops nest: rule V16 */
-            changed = opjit_ir_hoist(f, &list, s) || changed;
+            opjit_ir_cut_block(stage, s); /* as deep as loops nest: rule V16 */
+            opjit_ir_hoist(f, &list, s);
             opjit_ir_block_add(f, &loops, s);
             continue;
         }
@@ -366,29 +362,4 @@ static bool split_block(stage_split *stage, ir_ref parent)
         opjit_ir_block_add(f, &list, s);
     }
     move_all(f, &loops, &list);
-    return changed;
-}
-
-opjit_status opjit_ir_pass_split(ir_func *f, const ir_pass_env *env, bool *out_changed, opjit_error *error)
-{
-    (void)env;
-    *out_changed = false;
-    if (f->phase >= IR_SPLIT)
-        return OPJIT_OK; /* what the limits left as a select stays one */
-    for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
-        const rt_arena_mark mark = rt_arena_position(&f->scratch);
-        if (ir_at(f, s)->op != IR_STAGE)
-            continue;
-        stage_split *stage = ARENA_NEW(&f->scratch, stage_split);
-        if (stage == NULL)
-            return opjit_rt_no_memory(error);
-        stage->f = f;
-        stage->root = s;
-        stage->stores = opjit_ir_count_stores(f, s);
-        stage->loops = opjit_ir_count_for(f, ir_at(f, s)->body);
-        *out_changed = split_block(stage, s) || *out_changed;
-        opjit_ir_drop_known(stage);
-        opjit_rt_arena_rewind(&f->scratch, mark);
-    }
-    return f->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
 }
