@@ -171,6 +171,34 @@ static inline opjit_tensor opjit_graph_cumulative_sum(opjit_graph *graph, opjit_
     return opjit_graph_op(graph, DML_OPERATOR_CUMULATIVE_SUMMATION, &desc, &x, 1);
 }
 
+/* --- products ----------------------------------------------------------------------------------------------------- */
+/* The product of the matrices in the last two dimensions, in a batch of the others; transposed where not 0. */
+static inline opjit_tensor opjit_graph_matrix_multiply(opjit_graph *graph, opjit_tensor a, opjit_tensor b,
+                                                       int transpose_a, int transpose_b)
+{
+    const DML_GEMM_OPERATOR_DESC desc = { NULL, NULL, NULL, NULL,
+                                          transpose_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                          transpose_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                          1, 0, NULL };
+    const opjit_tensor inputs[2] = { a, b };
+    return opjit_graph_op(graph, DML_OPERATOR_GEMM, &desc, inputs, 2);
+}
+/* What ONNX calls Conv, of {batch, channels, ...} and a filter {output channels, channels / groups, ...} of as many
+ * dimensions more as `dimensions` says; bias: {1, output channels, 1, ...}, or a null handle.  Four arrays of that many
+ * numbers: zeros added before and behind, steps, and distances of a filter's taps. */
+static inline opjit_tensor opjit_graph_convolution(opjit_graph *graph, opjit_tensor x, opjit_tensor filter,
+                                                   opjit_tensor bias, uint32_t dimensions, const uint32_t *start,
+                                                   const uint32_t *end, const uint32_t *strides,
+                                                   const uint32_t *dilations, uint32_t groups)
+{
+    static const uint32_t zeros[8] = { 0 };
+    const DML_CONVOLUTION_OPERATOR_DESC desc = { NULL, NULL, NULL, NULL, DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+                                                 DML_CONVOLUTION_DIRECTION_FORWARD, dimensions, strides, dilations,
+                                                 start, end, zeros, groups, NULL };
+    const opjit_tensor inputs[3] = { x, filter, bias };
+    return opjit_graph_op(graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3);
+}
+
 /* --- that move elements ------------------------------------------------------------------------------------------- */
 /* The tensors one behind the other along the axis. */
 static inline opjit_tensor opjit_graph_join(opjit_graph *graph, const opjit_tensor *tensors, uint32_t count,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_sum.c - floats as numbers, and their sums in the order that opjit documents: blocks of 4096 terms one after the
  * other; in a block term k in lane k modulo the lanes, which fold by halves. */
+#include <math.h>
 #include <string.h>
 
 #include "tests/reference/reference.h"
@@ -57,4 +58,19 @@ double ref_sum(DML_TENSOR_DATA_TYPE dtype, uint32_t lanes, uint64_t count, ref_t
         total = first == 0 ? lane[0] : ref_rounded(dtype, total + lane[0]);
     }
     return total;
+}
+
+double ref_dot_result(const ref_dot *d)
+{
+    return d->now == 0 ? d->sum : ref_rounded(d->dtype, d->total + d->sum);
+}
+
+void ref_dot_step(ref_dot *d, uint64_t k, double x, double y)
+{
+    for (; d->now < k / d->block; d->now++) {
+        d->total = ref_dot_result(d);
+        d->sum = 0;
+    }
+    d->sum =
+        d->dtype == DML_TENSOR_DATA_TYPE_FLOAT64 ? fma(x, y, d->sum) : (double)fmaf((float)x, (float)y, (float)d->sum);
 }

@@ -44,6 +44,8 @@ void ref_hardmax(const DML_ACTIVATION_HARDMAX1_OPERATOR_DESC *desc, const void *
 /* product: CUMULATIVE_PRODUCT, which has the same fields. */
 void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool product, const void *input, void *output);
 void ref_lp_normalization(const DML_LP_NORMALIZATION_OPERATOR_DESC *desc, const void *input, void *output);
+/* inputs[2]: the bias, NULL where absent; RELU is the only activation. */
+void ref_convolution(const DML_CONVOLUTION_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* inputs[2]: C, NULL where absent; RELU is the only activation. */
 void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* Pooling: AVERAGE_POOLING, LP_POOLING, MAX_POOLING and MAX_POOLING1 are these with Dilations NULL.  P is 1 or 2. */
@@ -97,6 +99,16 @@ uint32_t ref_sum_lanes(const ref_tensor *t, uint32_t axes);
 typedef double ref_term(void *user, uint64_t k);
 /* The sum of count terms in the documented order. */
 double ref_sum(DML_TENSOR_DATA_TYPE dtype, uint32_t lanes, uint64_t count, ref_term *term, void *user);
+/* A sum of products: in each block of as many steps a chain of fma from +0, and blocks added one after the other.  Steps
+ * come in ascending order; some may be left out. */
+typedef struct ref_dot {
+    DML_TENSOR_DATA_TYPE dtype;
+    uint32_t block;
+    uint64_t now; /* number of the block that sum is of */
+    double total, sum;
+} ref_dot;
+void ref_dot_step(ref_dot *d, uint64_t k, double x, double y);
+double ref_dot_result(const ref_dot *d);
 
 /* --- scalars (ref_scalar.c) --------------------------------------------------------------------------------------- */
 uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype);

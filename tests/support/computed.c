@@ -170,6 +170,8 @@ const computed_row computed_rows[] = {
                            { COMPUTED_NONE, 4, 5, "FLSBD" } }, computed_draw_max, computed_max },
     { ROW(MAX_POOLING_GRAD), { { 0x3000, 4, 4, "F" }, { 0x4000, 4, 5, "F" }, { COMPUTED_NONE, 4, 5, "FD" } },
       computed_draw_max_grad, computed_max_grad },
+    { ROW(CONVOLUTION), { { 0x1000, 4, 5, "F" }, { 0x4100, 3, 5, "F" }, { COMPUTED_NONE, 3, 5, "FD" } },
+      draw_convolution, run_convolution },
 };
 /* clang-format on */
 const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;

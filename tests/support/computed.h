@@ -13,6 +13,7 @@
 typedef struct computed_case {
     DML_OPERATOR_DESC op;
     union {
+        DML_CONVOLUTION_OPERATOR_DESC convolution;
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC running; /* CUMULATIVE_PRODUCT has the same fields */
         DML_GEMM_OPERATOR_DESC gemm;
         DML_LP_NORMALIZATION_OPERATOR_DESC lp;
@@ -43,6 +44,7 @@ typedef struct computed_case {
     test_tensor more[OPERATOR_OUTPUTS - 1]; /* outputs behind the first */
     bool present[OPERATOR_INPUTS], more_present[OPERATOR_OUTPUTS - 1];
     uint32_t axes[8];
+    uint32_t spaces[5][8]; /* of a convolution: strides, dilations, start and end padding, output padding */
 } computed_case;
 
 /* What a draw works with: type and rank of the output, or of what the row says; r is NULL for the plain case. */

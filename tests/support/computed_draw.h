@@ -92,4 +92,8 @@ void computed_lp_pooling(const void *user, const void *const *inputs, void *cons
 void computed_max(const void *user, const void *const *inputs, void *const *outputs);
 void computed_max_grad(const void *user, const void *const *inputs, void *const *outputs);
 
+/* --- rows whose draws have files of their own --------------------------------------------------------------------- */
+void draw_convolution(computed_draw *d);
+void run_convolution(const void *user, const void *const *inputs, void *const *outputs);
+
 #endif

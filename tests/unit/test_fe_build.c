@@ -350,6 +350,34 @@ START_TEST(ten_thousand_nodes_compile)
 }
 END_TEST
 
+/* The functions of graph_ops.h for products, whose shapes follow. */
+START_TEST(products)
+{
+    const uint32_t planes[] = { 1, 1, 3, 3 }, taps[] = { 1, 1, 2, 2 }, one[] = { 1, 1 }, none[] = { 0, 0 };
+    const float in[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 }, filter[4] = { 1, 0, 0, -1 };
+    float out[4][4];
+    opjit_context *context = make_context(NULL, 0);
+    opjit_graph *g = make_graph(context);
+    const opjit_tensor x = opjit_graph_input(g, "x", F32, 4, planes), w = opjit_graph_input(g, "w", F32, 4, taps);
+    const opjit_tensor y = opjit_graph_convolution(g, x, w, (opjit_tensor){ 0 }, 2, none, none, one, one, 1);
+    opjit_graph_output(g, "y", opjit_graph_matrix_multiply(g, w, y, 1, 0));
+    opjit_graph_output(g, "z", opjit_graph_matrix_multiply(g, y, w, 0, 1));
+    opjit_kernel *kernel = compile(g);
+    const opjit_binding bindings[] = { { (void *)(uintptr_t)in, sizeof in },
+                                       { (void *)(uintptr_t)filter, sizeof filter },
+                                       { out[0], sizeof out[0] },
+                                       { out[1], sizeof out[1] } };
+    const opjit_call call = { .struct_size = sizeof call, .binding_count = 4, .bindings = bindings };
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, NULL), OPJIT_OK);
+    const float y_times_w[2][4] = { { -4, -4, 4, 4 }, { -4, 4, -4, 4 } }; /* y is -4 everywhere */
+    ck_assert_mem_eq(out[0], y_times_w[0], sizeof out[0]);
+    ck_assert_mem_eq(out[1], y_times_w[1], sizeof out[1]);
+    opjit_kernel_release(kernel);
+    opjit_graph_destroy(g);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fe.build");
@@ -359,6 +387,7 @@ int main(void)
 
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, causal_softmax, 0, 2);
+    tcase_add_test(tcase, products);
     tcase_add_test(tcase, names);
     tcase_add_test(tcase, constants_and_late_fields);
     tcase_add_test(tcase, outputs_that_are_copied);

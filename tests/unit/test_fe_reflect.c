@@ -84,7 +84,8 @@ static void tiny_ranks(tiny *t, uint32_t rank, uint32_t level)
 static uint32_t tiny_dimensions(const tiny *t)
 {
     for (uint32_t i = 0; i < t->info.field_count; i++)
-        if (strncmp(field_of(t->info.type, i).name, "WindowSize", strlen("WindowSize")) == 0)
+        if (strncmp(field_of(t->info.type, i).name, "WindowSize", strlen("WindowSize")) == 0 ||
+            strcmp(field_of(t->info.type, i).name, "GroupCount") == 0)
             return t->tensors[0].rank > 2 ? t->tensors[0].rank - 2 : 1;
     return t->tensors[0].rank;
 }
@@ -273,7 +274,7 @@ static const struct {
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0x4200, NULL, OPJIT_INVALID_ARGUMENT,
       "feature_level 0x4200; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000, 0x5100, 0x5200, "
       "0x6000, 0x6100, 0x6200, 0x6300, 0x6400" },
-    { DML_OPERATOR_CONVOLUTION, NULL, 1, 4, 0, NULL, OPJIT_UNSUPPORTED, "operator type 53 (CONVOLUTION) is not in this build" },
+    { DML_OPERATOR_LSTM, NULL, 1, 4, 0, NULL, OPJIT_UNSUPPORTED, "operator type 77 (LSTM) is not in this build" },
     { (DML_OPERATOR_TYPE)7777, NULL, 1, 4, 0, NULL, OPJIT_INVALID_ARGUMENT,
       "operator type 7777, must be a DML_OPERATOR_TYPE (1 to 177)" },
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0, "nvptx:sm_90", OPJIT_OK, NULL },
