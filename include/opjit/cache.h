@@ -18,8 +18,8 @@
  * 4 KiB) are no part of a cached kernel: kernels of one context that have equal ones share one copy of them,
  * whichever graph they come from, and the last of these kernels frees it.
  *
- * Every function may be called from any thread.  A child of fork has the memory cache of its parent, pins included,
- * and shares the folder with it.  Since 0.1, all of it. */
+ * Each comment ends with [threads, since].  A child of fork has the memory cache of its parent, pins included, and
+ * shares the folder with it. */
 #ifndef OPJIT_CACHE_H
 #define OPJIT_CACHE_H
 
@@ -34,19 +34,20 @@ extern "C" {
  * Opaque; equal keys have equal halves.  The same in every process and on every machine with the same build, and
  * the name of the kernel's file in the disk cache. */
 typedef struct opjit_cache_key {
-    uint64_t hi, lo;
+    uint64_t hi, lo; /* halves of a hash of 128 bits */
 } opjit_cache_key;
 
 /* Bytes of a key as text, NUL included: 32 digits of "0123456789abcdef". */
 #define OPJIT_CACHE_KEY_TEXT_SIZE 33u
 
-/* Writes the key's digits and a NUL to text, which has OPJIT_CACHE_KEY_TEXT_SIZE bytes. */
+/* Writes the key's digits and a NUL to text, which has OPJIT_CACHE_KEY_TEXT_SIZE bytes. [any thread, 0.1] */
 OPJIT_API void opjit_cache_key_to_text(const opjit_cache_key *key, char *text);
-/* The key whose digits text has.  INVALID_ARGUMENT: text isn't 32 lower-case hexadecimal digits. */
+/* The key whose digits text has.  INVALID_ARGUMENT: text isn't 32 lower-case hexadecimal digits. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_key_from_text(const char *text, opjit_cache_key *out_key,
                                                                  opjit_error *error);
 /* The key that the kernel was compiled for; kernels that differ in bound constants alone have one key.  A kernel
- * has it whether or not it is in a cache.  NOT_FOUND: a kernel of a library or of opjit_kernel_load has none. */
+ * has it whether or not it is in a cache.  NOT_FOUND: a kernel of a library or of opjit_kernel_load has none.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_cache_key(const opjit_kernel *kernel, opjit_cache_key *out_key,
                                                                   opjit_error *error);
 
@@ -61,7 +62,7 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_cache_key(const opjit_ke
 typedef struct opjit_cache_entry {
     uint32_t struct_size;     /* bytes that the library filled */
     uint32_t where;           /* OPJIT_CACHE_MEMORY or OPJIT_CACHE_DISK */
-    opjit_cache_key key;
+    opjit_cache_key key;      /* the kernel's */
     const char *name;         /* the kernel's; "" where damaged is set */
     const char *target;       /* canonical target; "" where damaged is set */
     const char *damaged;      /* what is wrong: "its checksum is wrong"; NULL: nothing.  In memory only verify looks */
@@ -73,13 +74,14 @@ typedef struct opjit_cache_entry {
 } opjit_cache_entry;
 
 /* Called once for each kernel; *entry and what it points to are valid during the call.  false ends the
- * enumeration.  Holds no lock, and may call every function of opjit. */
+ * enumeration.  Holds no lock, and may call every function of opjit. [calling thread, 0.1] */
 typedef bool (*opjit_cache_visit_fn)(void *user, const opjit_cache_entry *entry);
 
 /* Calls visit for all kernels that were there at the beginning: of the memory cache (where: OPJIT_CACHE_MEMORY), in
  * no particular order, then of the disk cache (OPJIT_CACHE_DISK), in the order of their keys.  Each file is read
  * and checked as a use of it would; damaged ones stay where they are.  Kernels that are being compiled are left
- * out. INVALID_ARGUMENT: where is no sum of the two.  IO: the folder is not this user's alone, or can't be read. */
+ * out. INVALID_ARGUMENT: where is no sum of the two.  IO: the folder is not this user's alone, or can't be read.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_enumerate(opjit_context *context, uint32_t where,
                                                              opjit_cache_visit_fn visit, void *user,
                                                              opjit_error *error);
@@ -88,7 +90,7 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_enumerate(opjit_context *cont
  * kernels the metadata); on disk the files as a use of them would, and that they are the user's alone.  Calls visit
  * (may be NULL) for each of them, with entry->damaged saying what is wrong; NULL: nothing is.  Nothing is removed:
  * opjit_cache_drop does. CORRUPT: some are damaged, and the message says how many of how many.  NOT_FOUND: there is
- * no kernel with *key. INVALID_ARGUMENT, IO as above. */
+ * no kernel with *key. INVALID_ARGUMENT, IO as above. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_verify(opjit_context *context, uint32_t where,
                                                           const opjit_cache_key *key, opjit_cache_visit_fn visit,
                                                           void *user, opjit_error *error);
@@ -96,17 +98,18 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_verify(opjit_context *context
 /* --- what has to stay or go --------------------------------------------------------------------------------------- */
 /* Keeps a kernel in the memory cache until it is unpinned as often as it was pinned, or dropped: neither the bound
  * (opjit_context_options.cache_bytes) nor opjit_cache_clear removes it.  Its bytes count, so that pinned kernels
- * leave the others less room.  Takes time in proportion to the kernels that are in the memory cache, as do unpin
- * and drop. NOT_FOUND: it isn't in the memory cache (a kernel that is larger than the bound never is). */
+ * leave the others less room.  Finds the kernel by its key, as unpin, drop and verify do: the time that takes does not
+ * depend on how many there are. NOT_FOUND: it isn't in the memory cache (a kernel that is larger than the bound never is).
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_pin(opjit_context *context, const opjit_cache_key *key,
                                                        opjit_error *error);
-/* NOT_FOUND: it isn't in the memory cache.  INVALID_ARGUMENT: it isn't pinned. */
+/* NOT_FOUND: it isn't in the memory cache.  INVALID_ARGUMENT: it isn't pinned. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_unpin(opjit_context *context, const opjit_cache_key *key,
                                                          opjit_error *error);
 
 /* Removes the kernel with *key, or all (key NULL), pinned ones too, from the caches that where names.  *out_count
  * (may be NULL): how many went; none is no error.  What is being compiled meanwhile may be there afterwards.  IO: a
- * file can't be removed, or the folder is not this user's alone; what can go is gone. */
+ * file can't be removed, or the folder is not this user's alone; what can go is gone. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_drop(opjit_context *context, uint32_t where,
                                                         const opjit_cache_key *key, uint32_t *out_count,
                                                         opjit_error *error);

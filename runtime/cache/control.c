@@ -19,26 +19,28 @@ typedef struct held {
     bool pinned;
 } held;
 
-static void hold_list(const cache_list *list, const rt_hash *name, rt_bytes *out)
+static void hold_entry(const cache_entry *e, rt_bytes *out)
 {
-    for (const cache_entry *e = list->newest; e != NULL; e = e->older) {
-        const held h = { e->kernel, e->name, e->bytes, e->pins != 0 };
-        if (!cache_is_named(e, name))
-            continue;
-        opjit_rt_bytes_append(out, &h, sizeof h);
-        if (!out->failed)
-            opjit_kernel_retain(e->kernel);
-    }
+    const held h = { e->kernel, e->name, e->bytes, e->pins != 0 };
+
+    opjit_rt_bytes_append(out, &h, sizeof h);
+    if (!out->failed)
+        opjit_kernel_retain(e->kernel);
 }
 
-/* Appends a `held` for each kernel, those of one name or all.  false: no memory. */
+/* Appends a `held` for each kernel, that of one name or all.  false: no memory. */
 static bool hold(rt_cache *cache, const rt_hash *name, rt_bytes *out)
 {
     for (size_t i = 0; i < CACHE_SHARDS; i++) {
         cache_shard *s = &cache->shards[i];
+        const cache_entry *named;
         cache_lock(s);
-        hold_list(&s->used, name, out);
-        hold_list(&s->pinned, name, out);
+        if (name != NULL && (named = opjit_rt_cache_named(s, name)) != NULL)
+            hold_entry(named, out);
+        for (const cache_entry *e = name == NULL ? s->used.newest : NULL; e != NULL; e = e->older)
+            hold_entry(e, out);
+        for (const cache_entry *e = name == NULL ? s->pinned.newest : NULL; e != NULL; e = e->older)
+            hold_entry(e, out);
         opjit_rt_unlock(&s->lock);
     }
     return !out->failed;
@@ -53,24 +55,13 @@ static void let_go(rt_bytes *held_ones)
     opjit_rt_bytes_free(held_ones);
 }
 
-static cache_entry *find_name(const cache_list *list, const rt_hash *name)
-{
-    cache_entry *e = list->newest;
-
-    while (e != NULL && !cache_is_named(e, name))
-        e = e->older;
-    return e;
-}
-
 /* The ready entry of that name, with the lock of its shard held; NULL: there is none, and no lock is. */
 static cache_entry *find_locked(rt_cache *cache, const rt_hash *name, cache_shard **out_shard)
 {
     for (size_t i = 0; i < CACHE_SHARDS; i++) {
         cache_shard *s = *out_shard = &cache->shards[i];
         cache_lock(s);
-        cache_entry *e = find_name(&s->used, name);
-        if (e == NULL)
-            e = find_name(&s->pinned, name);
+        cache_entry *e = opjit_rt_cache_named(s, name);
         if (e != NULL)
             return e;
         opjit_rt_unlock(&s->lock);

@@ -6,9 +6,15 @@
 
 #include <string.h>
 
+/* Of both kinds. */
+static size_t buckets_size(size_t count)
+{
+    return 2 * count * sizeof(cache_entry *);
+}
+
 void opjit_rt_cache_forget(cache_shard *s)
 {
-    memset(s->buckets, 0, s->bucket_count * sizeof *s->buckets);
+    memset(s->buckets, 0, buckets_size(s->bucket_count));
     s->entries = 0;
     s->used = s->pinned = (cache_list){ NULL, NULL };
     atomic_store(&s->bytes, 0);
@@ -17,7 +23,7 @@ void opjit_rt_cache_forget(cache_shard *s)
 
 opjit_status opjit_rt_cache_shard_init(rt_cache *cache, cache_shard *s, opjit_error *error)
 {
-    const size_t size = CACHE_FIRST_BUCKETS * sizeof *s->buckets;
+    const size_t size = buckets_size(CACHE_FIRST_BUCKETS);
 
     opjit_rt_lock_init(&s->lock, &cache->core->process);
     s->bucket_count = CACHE_FIRST_BUCKETS; /* marks the shard as initialised */
@@ -47,7 +53,7 @@ void opjit_rt_cache_shard_free(rt_cache *cache, cache_shard *s)
     list_free(cache, &s->used);
     list_free(cache, &s->pinned);
     if (s->bucket_count != 0)
-        opjit_rt_release(&cache->core->allocator, s->buckets, s->bucket_count * sizeof *s->buckets);
+        opjit_rt_release(&cache->core->allocator, s->buckets, buckets_size(s->bucket_count));
 }
 
 uint64_t opjit_rt_cache_bytes(const rt_cache *cache)
@@ -61,28 +67,47 @@ uint64_t opjit_rt_cache_bytes(const rt_cache *cache)
 
 /* --- the table of one shard, with its lock held ------------------------------------------------------------------- */
 
+static void put_in_buckets(cache_shard *s, cache_entry *e)
+{
+    cache_entry **const at = &s->buckets[e->hash & (s->bucket_count - 1)];
+    cache_entry **const named = cache_names(s, e->name.lo);
+
+    e->chain = *at;
+    *at = e;
+    e->name_chain = *named;
+    *named = e;
+}
+
+cache_entry *opjit_rt_cache_named(const cache_shard *s, const rt_hash *name)
+{
+    cache_entry *e = *cache_names(s, name->lo);
+
+    while (e != NULL && (e->state != CACHE_READY || e->name.lo != name->lo || e->name.hi != name->hi))
+        e = e->name_chain;
+    return e;
+}
+
 /* Doubles the table; without memory for that chains only get longer. */
 static void grow(cache_shard *s, const opjit_allocator *a)
 {
-    const size_t count = s->bucket_count * 2;
-    cache_entry **buckets = opjit_rt_allocate(a, count * sizeof *buckets, alignof(cache_entry *));
+    const size_t count = s->bucket_count;
+    cache_entry **const before = s->buckets;
+    cache_entry **const buckets = opjit_rt_allocate(a, buckets_size(2 * count), alignof(cache_entry *));
 
     if (buckets == NULL)
         return;
-    memset(buckets, 0, count * sizeof *buckets);
-    for (size_t i = 0; i < s->bucket_count; i++) {
-        for (cache_entry *e = s->buckets[i], *next; e != NULL; e = next) {
-            next = e->chain;
-            e->chain = buckets[e->hash & (count - 1)];
-            buckets[e->hash & (count - 1)] = e;
-        }
-    }
+    memset(buckets, 0, buckets_size(2 * count));
     /* In this order, for whoever is forked meanwhile (opjit_rt_cache_forget): buckets are there, and at least that
      * many. */
-    cache_entry **const before = s->buckets;
     s->buckets = buckets;
-    s->bucket_count = count;
-    opjit_rt_release(a, before, count / 2 * sizeof *before);
+    s->bucket_count = 2 * count;
+    for (size_t i = 0; i < count; i++) {
+        for (cache_entry *e = before[i], *next; e != NULL; e = next) {
+            next = e->chain;
+            put_in_buckets(s, e);
+        }
+    }
+    opjit_rt_release(a, before, buckets_size(count));
 }
 
 cache_entry *opjit_rt_cache_link(rt_cache *cache, cache_shard *s, const rt_key *key)
@@ -111,20 +136,22 @@ cache_entry *opjit_rt_cache_link(rt_cache *cache, cache_shard *s, const rt_key *
     e->maker = pthread_self();
     if (s->entries >= s->bucket_count)
         grow(s, a);
-    e->chain = s->buckets[e->hash & (s->bucket_count - 1)];
-    s->buckets[e->hash & (s->bucket_count - 1)] = e;
+    put_in_buckets(s, e);
     s->entries++;
     return e;
 }
 
 void opjit_rt_cache_unlink(cache_shard *s, cache_entry *e)
 {
-    cache_entry **at = &s->buckets[e->hash & (s->bucket_count - 1)];
+    cache_entry **at = &s->buckets[e->hash & (s->bucket_count - 1)], **named = cache_names(s, e->name.lo);
 
     while (*at != e)
         at = &(*at)->chain;
     *at = e->chain;
     e->chain = NULL;
+    while (*named != e)
+        named = &(*named)->name_chain;
+    *named = e->name_chain;
     e->linked = false;
     s->entries--;
 }
@@ -191,17 +218,12 @@ void opjit_rt_cache_evict(rt_cache *cache, size_t first, const cache_entry *keep
 
 /* --- dropping ----------------------------------------------------------------------------------------------------- */
 
-static uint32_t remove_list(cache_shard *s, const cache_list *list, const rt_hash *name, cache_entry **victims)
+static uint32_t remove_list(cache_shard *s, const cache_list *list, cache_entry **victims)
 {
     uint32_t count = 0;
 
-    for (cache_entry *e = list->oldest, *newer; e != NULL; e = newer) {
-        newer = e->newer;
-        if (!cache_is_named(e, name))
-            continue;
-        opjit_rt_cache_remove(s, e, victims);
-        count++;
-    }
+    for (; list->oldest != NULL; count++)
+        opjit_rt_cache_remove(s, list->oldest, victims);
     return count;
 }
 
@@ -211,11 +233,15 @@ uint32_t opjit_rt_cache_drop(rt_cache *cache, const rt_hash *name, bool pinned_t
 
     for (size_t i = 0; i < CACHE_SHARDS; i++) {
         cache_shard *s = &cache->shards[i];
-        cache_entry *victims = NULL;
+        cache_entry *victims = NULL, *named;
         cache_lock(s);
-        count += remove_list(s, &s->used, name, &victims);
-        if (pinned_too)
-            count += remove_list(s, &s->pinned, name, &victims);
+        if (name == NULL) {
+            count += remove_list(s, &s->used, &victims);
+            count += pinned_too ? remove_list(s, &s->pinned, &victims) : 0;
+        } else if ((named = opjit_rt_cache_named(s, name)) != NULL && (pinned_too || named->pins == 0)) {
+            opjit_rt_cache_remove(s, named, &victims);
+            count++;
+        }
         opjit_rt_unlock(&s->lock);
         opjit_rt_cache_free(cache, victims, false);
     }

@@ -15,6 +15,7 @@ typedef enum cache_state { CACHE_MAKING, CACHE_READY, CACHE_FAILED } cache_state
 
 typedef struct cache_entry {
     alignas(64) struct cache_entry *chain; /* next in the bucket; in a list of victims: next victim */
+    struct cache_entry *name_chain;        /* next in the bucket of its name */
     struct cache_entry *newer, *older;     /* of its list; of those in the making: the cache's */
     opjit_kernel *kernel;
     uint64_t hash, bytes;
@@ -37,7 +38,7 @@ typedef struct cache_list {
 typedef struct cache_shard {
     alignas(64) rt_lock lock; /* everything below; the counters may also be read without it */
     atomic_uint made;         /* counts; those who wait for an entry wait on it */
-    cache_entry **buckets;
+    cache_entry **buckets;    /* bucket_count of them by hash, then as many by name */
     atomic_size_t bucket_count; /* never stored before the buckets */
     size_t entries;
     cache_list used, pinned;
@@ -108,17 +109,19 @@ void opjit_rt_cache_shard_free(rt_cache *cache, cache_shard *s); /* one that was
 /* Bytes of all kernels that are kept. */
 uint64_t opjit_rt_cache_bytes(const rt_cache *cache);
 
-/* With the shard's lock held.  link: a new entry that is in the making; NULL: no memory. */
+/* With the shard's lock held.  The bucket of all entries whose names have that half. */
+static inline cache_entry **cache_names(const cache_shard *s, uint64_t lo)
+{
+    return &s->buckets[s->bucket_count + (lo & (s->bucket_count - 1))];
+}
+/* The ready entry of that name; NULL: the shard has none. */
+cache_entry *opjit_rt_cache_named(const cache_shard *s, const rt_hash *name);
+/* link: a new entry that is in the making; NULL: no memory. */
 cache_entry *opjit_rt_cache_link(rt_cache *cache, cache_shard *s, const rt_key *key);
 void opjit_rt_cache_unlink(cache_shard *s, cache_entry *e);
 /* Takes a ready entry out of the shard.  Who still waits for it frees it; else it goes to *victims. */
 void opjit_rt_cache_remove(cache_shard *s, cache_entry *e, cache_entry **victims);
 
-/* Whether it goes by that name; NULL: any. */
-static inline bool cache_is_named(const cache_entry *e, const rt_hash *name)
-{
-    return name == NULL || (e->name.lo == name->lo && e->name.hi == name->hi);
-}
 /* Drops the ready entries of one name, or all (NULL); how many.  pinned_too: also those. */
 uint32_t opjit_rt_cache_drop(rt_cache *cache, const rt_hash *name, bool pinned_too);
 

@@ -7,7 +7,7 @@
 
 #include <opjit/cache.h>
 
-#include "runtime/cache/cache.h"
+#include "runtime/cache/table.h"
 #include "tests/unit/rt_sample.h"
 
 enum { THREADS = 6 };
@@ -370,6 +370,46 @@ START_TEST(threads)
 }
 END_TEST
 
+/* Kernels are found by key in chains whose length does not grow with the cache, and by no list of all kernels: these
+ * are taken away meanwhile. */
+START_TEST(finds_by_key_without_a_walk)
+{
+    enum { COUNT = 20000 };
+    cache_list used[CACHE_SHARDS];
+    uint64_t entries_seen = 0, longest = 0;
+    uint32_t dropped;
+
+    for (uint64_t number = 0; number < COUNT; number++)
+        ask(number, NULL);
+    for (size_t i = 0; i < CACHE_SHARDS; i++) {
+        cache_shard *const s = &context->cache->shards[i];
+        for (size_t bucket = 0; bucket < s->bucket_count; bucket++) {
+            uint64_t steps = 0;
+            for (const cache_entry *e = *cache_names(s, bucket); e != NULL; e = e->name_chain)
+                steps++;
+            entries_seen += steps;
+            longest = steps > longest ? steps : longest;
+        }
+        used[i] = s->used;
+        s->used = (cache_list){ NULL, NULL };
+    }
+    ck_assert_uint_eq(entries_seen, COUNT);
+    ck_assert_uint_le(longest, 12);
+    for (uint64_t number = 1000; number < 19000; number += 2500) {
+        const opjit_cache_key key = key_of(number);
+        ck_assert_int_eq(opjit_cache_pin(context, &key, NULL), OPJIT_OK);
+        ck_assert_int_eq(opjit_cache_verify(context, OPJIT_CACHE_MEMORY, &key, NULL, NULL, NULL), OPJIT_OK);
+        ck_assert_int_eq(opjit_cache_drop(context, OPJIT_CACHE_MEMORY, &key, &dropped, NULL), OPJIT_OK);
+        ck_assert_uint_eq(dropped, 1);
+        ck_assert_int_eq(opjit_cache_pin(context, &key, NULL), OPJIT_NOT_FOUND);
+    }
+    for (size_t i = 0; i < CACHE_SHARDS; i++)
+        context->cache->shards[i].used = used[i];
+    ck_assert_int_eq(opjit_cache_clear(context, NULL), OPJIT_OK);
+    ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rt.cache_control");
@@ -377,6 +417,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, finds_by_key_without_a_walk);
     tcase_add_test(tcase, enumerating);
     tcase_add_test(tcase, dropping);
     tcase_add_test(tcase, pinned_ones_stay);
