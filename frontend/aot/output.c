@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output.c - the outputs of an artifact's kernels: which kinds exist for its targets, and making them when first
  * requested.  Which kernels it has is in artifact.c. */
+#include <stdio.h>
 #include <string.h>
 
 #include "frontend/aot/artifact.h"
@@ -89,37 +90,53 @@ static bool is_common(opjit_artifact_kind kind)
     return (COMMON_KINDS >> kind & 1) != 0;
 }
 
-/* Some kinds exist for one sort of target only. */
+/* Whether there is such a thing for targets of that architecture; RT_ARCH_END: any CPU. */
+static bool has_kind(rt_arch arch, opjit_artifact_kind kind)
+{
+    switch (kind) {
+    case OPJIT_ARTIFACT_OBJECT:
+    case OPJIT_ARTIFACT_HEADER:
+    case OPJIT_ARTIFACT_ARCHIVE:
+    case OPJIT_ARTIFACT_SHARED:
+    case OPJIT_ARTIFACT_LIBRARY_HEADER: return arch == RT_ARCH_END;
+    case OPJIT_ARTIFACT_PTX:
+    case OPJIT_ARTIFACT_CUBIN: return arch == RT_ARCH_NVPTX;
+    case OPJIT_ARTIFACT_HSACO: return arch == RT_ARCH_AMDGPU;
+    case OPJIT_ARTIFACT_SPIRV: return arch == RT_ARCH_SPIRV;
+    case OPJIT_ARTIFACT_ASM: return arch != RT_ARCH_SPIRV; /* spirv-dis makes a text of it */
+    case OPJIT_ARTIFACT_LLVM:
+    case OPJIT_ARTIFACT_IR:
+    case OPJIT_ARTIFACT_JSON: return true;
+    }
+    return false;
+}
+
 static opjit_status check_kind(const opjit_artifact *a, opjit_artifact_kind kind, opjit_error *error)
 {
     static const struct {
-        rt_arch arch; /* RT_ARCH_END: any CPU */
+        char name[8];
         uint32_t kinds;
-        const char *names, *all;
     } rows[] = {
-        { RT_ARCH_END, 1u << OPJIT_ARTIFACT_OBJECT | 1u << OPJIT_ARTIFACT_HEADER | COMMON_KINDS,
-          "objects, libraries and headers are for CPUs", "obj, header, lib, llvm, asm, ir" },
-        { RT_ARCH_NVPTX, 1u << OPJIT_ARTIFACT_PTX | 1u << OPJIT_ARTIFACT_CUBIN, "ptx and cubin are for NVIDIA's GPUs",
-          "ptx, cubin, llvm, asm, ir" },
-        { RT_ARCH_AMDGPU, 1u << OPJIT_ARTIFACT_HSACO, "hsaco is for AMD's GPUs", "hsaco, llvm, asm, ir" },
-        { RT_ARCH_SPIRV, 1u << OPJIT_ARTIFACT_SPIRV, "spirv is for target spirv", "spirv, llvm, ir" },
+#define ROW(name, extension, kinds) { name, kinds },
+        OPJIT_ARTIFACT_NAMES(ROW, ROW)
+#undef ROW
     };
     const rt_target *target = &a->targets[0];
     const rt_arch arch = rt_target_team(target) == 0 ? RT_ARCH_END : target->arch;
-    const char *reason =
-        arch == RT_ARCH_SPIRV && kind == OPJIT_ARTIFACT_ASM ? "SPIR-V is no text, which spirv-dis makes of it" : NULL;
-    const char *all = NULL;
+    const char *asked = "library header";
+    char there[80] = "";
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].arch == arch)
-            all = rows[i].all;
-        else if ((rows[i].kinds >> kind & 1) != 0)
-            reason = rows[i].names;
-    return reason == NULL
-               ? OPJIT_OK
-               : opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                 "{!argument}{!kind}%s, and the target is {%.*s}, for which there are %s and json",
-                                 reason, (int)strcspn(target->text, "+,"), target->text, all);
+    if (has_kind(arch, kind))
+        return OPJIT_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t length = strlen(there);
+        if ((rows[i].kinds >> kind & 1) != 0)
+            asked = rows[i].name;
+        if (has_kind(arch, (opjit_artifact_kind)__builtin_ctz(rows[i].kinds)))
+            snprintf(there + length, sizeof there - length, "%s%.7s", length == 0 ? "" : ", ", rows[i].name);
+    }
+    return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!argument}{!kind}{%s} is not for target %.*s, which has %s",
+                           asked, (int)strcspn(target->text, "+,"), target->text, there);
 }
 
 static opjit_status make_output(const opjit_artifact *a, const fe_shipped *k, opjit_artifact_kind kind, rt_bytes *out,

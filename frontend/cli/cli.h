@@ -50,20 +50,6 @@ int opjit_cli_targets(const cli_options *options);         /* cmd_list.c */
 int opjit_cli_version(const cli_options *options);
 int opjit_cli_show_help(const cli_options *options);       /* usage.c */
 
-/* What --emit takes: FIRST is the first, NEXT are the others, each with its name, the extension of its files (NULL:
- * those of libraries) and its bits 1 << opjit_artifact_kind. */
-#define CLI_EMITS(FIRST, NEXT)                                                    \
-    FIRST("obj", "o", 1u << OPJIT_ARTIFACT_OBJECT)                                \
-    NEXT("header", "h", 1u << OPJIT_ARTIFACT_HEADER)                              \
-    NEXT("lib", NULL, 1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED) \
-    NEXT("llvm", "ll", 1u << OPJIT_ARTIFACT_LLVM)                                 \
-    NEXT("asm", "s", 1u << OPJIT_ARTIFACT_ASM)                                    \
-    NEXT("ir", "ir", 1u << OPJIT_ARTIFACT_IR)                                     \
-    NEXT("json", "json", 1u << OPJIT_ARTIFACT_JSON)                               \
-    NEXT("ptx", "ptx", 1u << OPJIT_ARTIFACT_PTX)                                  \
-    NEXT("cubin", "cubin", 1u << OPJIT_ARTIFACT_CUBIN)                            \
-    NEXT("hsaco", "hsaco", 1u << OPJIT_ARTIFACT_HSACO)                            \
-    NEXT("spirv", "spv", 1u << OPJIT_ARTIFACT_SPIRV)
 /* What one of --emit's choices stands for: bits 1 << opjit_artifact_kind (cmd_compile.c). */
 uint32_t opjit_cli_emit_kinds(const char *name, size_t length);
 

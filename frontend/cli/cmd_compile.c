@@ -21,7 +21,7 @@ static const struct {
     uint32_t kinds; /* bits 1 << opjit_artifact_kind */
 } emits[] = {
 #define ROW(name, extension, kinds) { name, extension, kinds },
-    CLI_EMITS(ROW, ROW)
+    OPJIT_ARTIFACT_NAMES(ROW, ROW)
 #undef ROW
 };
 

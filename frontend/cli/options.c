@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - the tables of commands and options, and reading a command line by them. */
+#include <opjit/artifact.h>
 #include <opjit/reflect.h>
 
 #include "frontend/cli/options.h"
@@ -263,8 +264,8 @@ const cli_option_row opjit_cli_options[] = {
       "scalar fields that are given at each call, e.g. Value, in a graph node.Value; several become parameters in this "
       "order",
       set_late, 0 },
-    { "--emit", NULL, "KIND,...", " " CLI_EMITS(WORD, WORD), " compile ", false, false,
-      CLI_EMITS(FIRST_ITEM, ITEM) "; default obj,header", set_emit, 0 },
+    { "--emit", NULL, "KIND,...", " " OPJIT_ARTIFACT_NAMES(WORD, WORD), " compile ", false, false,
+      OPJIT_ARTIFACT_NAMES(FIRST_ITEM, ITEM) "; default obj,header", set_emit, 0 },
     { "-o", NULL, "DIR", NULL, " compile ", false, false, "the folder for the files, made where it is missing",
       set_output, 0 },
     { "--name", NULL, "NAME", NULL, " compile ", false, false,

@@ -27,7 +27,8 @@ extern "C" {
  *   buffers  used inputs in order, then outputs (absent optional inputs have no slot), then constants that the kernel
  *            keeps
  *   params   late parameters, 8 bytes each: integers sign- or zero-extended, floats as their bits zero-extended
- *   shared   memory shared by all stages of one call; scratch: memory of this worker alone; both 64-byte aligned */
+ *   shared   memory shared by all stages of one call; scratch: memory of this worker alone; both 64-byte aligned
+ * [any thread, 0.1] */
 typedef void (*opjit_stage_fn)(void *const *buffers, const uint64_t *params, void *shared, void *scratch,
                                uint64_t begin, uint64_t end);
 

@@ -111,6 +111,21 @@ typedef enum opjit_artifact_kind {
     OPJIT_ARTIFACT_SPIRV = 13  /* .spv: SPIR-V 1.2 for OpenCL devices */
 } opjit_artifact_kind;
 
+/* The kinds by name, as the program's --emit and messages call them: FIRST is the first, NEXT are the others, each with
+ * its name, the extension of its files (NULL: libraries have several) and its bits 1 << opjit_artifact_kind. */
+#define OPJIT_ARTIFACT_NAMES(FIRST, NEXT)                                         \
+    FIRST("obj", "o", 1u << OPJIT_ARTIFACT_OBJECT)                                \
+    NEXT("header", "h", 1u << OPJIT_ARTIFACT_HEADER)                              \
+    NEXT("lib", NULL, 1u << OPJIT_ARTIFACT_ARCHIVE | 1u << OPJIT_ARTIFACT_SHARED) \
+    NEXT("llvm", "ll", 1u << OPJIT_ARTIFACT_LLVM)                                 \
+    NEXT("asm", "s", 1u << OPJIT_ARTIFACT_ASM)                                    \
+    NEXT("ir", "ir", 1u << OPJIT_ARTIFACT_IR)                                     \
+    NEXT("json", "json", 1u << OPJIT_ARTIFACT_JSON)                               \
+    NEXT("ptx", "ptx", 1u << OPJIT_ARTIFACT_PTX)                                  \
+    NEXT("cubin", "cubin", 1u << OPJIT_ARTIFACT_CUBIN)                            \
+    NEXT("hsaco", "hsaco", 1u << OPJIT_ARTIFACT_HSACO)                            \
+    NEXT("spirv", "spv", 1u << OPJIT_ARTIFACT_SPIRV)
+
 /* Makes one output of kernel `index`, or, for ARCHIVE, SHARED and LIBRARY_HEADER, of all kernels together, whatever
  * index is: *out_bytes bytes at *out_data.  They are the artifact's and stay until it is destroyed or a kernel is
  * added. Texts end with a newline and have no NUL.  HEADER, LIBRARY_HEADER, IR and JSON need no codegen library.

@@ -53,14 +53,14 @@ extern "C" {
 #endif
 
 /* --- who runs jobs ------------------------------------------------------------------------------------------------ */
-/* Of the host, as opjit_executor is for calls.  Since 0.1. */
+/* Of the host, as opjit_executor is for calls.  submit sees to it that task(arg) is run once, now or later, on any
+ * thread; task doesn't fail and returns when it is done.  A task whose job was cancelled or waited for returns at
+ * once; one that is never run keeps the job's memory.  A status other than OPJIT_OK refuses: then task must not be
+ * run, and opjit_compile_async returns that status.  Called by any thread that submits, several at a time.
+ * Since 0.1. */
 typedef struct opjit_async_executor {
     void *user; /* first argument of submit */
-    /* Sees to it that task(arg) is run once, now or later, on any thread; task doesn't fail and returns when it is
-     * done.  A task whose job was cancelled or waited for returns at once; one that is never run keeps the job's
-     * memory.  A status other than OPJIT_OK refuses: then task must not be run, and opjit_compile_async returns
-     * that status.  Called by any thread that submits, several at a time. */
-    opjit_status (*submit)(void *user, void (*task)(void *arg), void *arg);
+    opjit_status (*submit)(void *user, void (*task)(void *arg), void *arg); /* sees to it that task(arg) is run once */
 } opjit_async_executor;
 
 /* Threads of opjit's own that run tasks in the order in which they were submitted.  They are started when there is
@@ -76,8 +76,8 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_workers_create(const opjit_allocato
  * OUT_OF_MEMORY.  [any thread, 0.1] */
 OPJIT_API const opjit_async_executor *opjit_workers_executor(const opjit_workers *workers);
 /* Runs what was submitted and not begun, on its threads and on the calling one, ends the threads and frees all.
- * Who wants less to be run cancels jobs first, or destroys their context.  Nobody may submit meanwhile.  NULL is
- * fine.  [one thread, not one of its own; 0.1] */
+ * Who wants less to be run cancels jobs first, or destroys their context.  Nobody may submit meanwhile, and
+ * none of its own threads may call it.  NULL is fine.  [one thread, 0.1] */
 OPJIT_API void opjit_workers_destroy(opjit_workers *workers);
 
 /* --- jobs --------------------------------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ typedef enum opjit_tier {
                                    level peak of it.  options.level is PEAK or AUTO, which is PEAK then */
 } opjit_tier;
 
-/* desc.done.  job is valid during the call also where nobody else holds it. */
+/* desc.done.  job is valid during the call also where nobody else holds it. [any thread, 0.1] */
 typedef void (*opjit_job_fn)(void *user, opjit_job *job);
 
 /* What to compile, and how to go about it.  Since 0.1. */
@@ -124,11 +124,12 @@ typedef struct opjit_async_desc {
  * that; UNSUPPORTED: OPJIT_TIER_INTERPRETED for a device; what the executor refuses with.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc *desc,
                                                            opjit_job **out_job, opjit_error *error);
-/* NULL is fine.  A job that is released is compiled all the same. [any thread, 0.1] */
+/* One reference more, and one less; NULL is fine.  A job that is released is compiled all the same.
+ * [any thread, 0.1] */
 OPJIT_API void opjit_job_retain(opjit_job *job);
 OPJIT_API void opjit_job_release(opjit_job *job);
 
-/* DONE for NULL. [any thread, 0.1] */
+/* How far the job is; DONE for NULL. [any thread, 0.1] */
 OPJIT_API opjit_job_state opjit_job_poll(const opjit_job *job);
 
 /* Waits until the job is done and its callback has returned, and runs the job on this thread where nobody has

@@ -44,7 +44,7 @@ typedef enum opjit_event_subject {
  *     WARNING   name, reason */
 typedef struct opjit_event {
     uint32_t struct_size;     /* bytes that the library filled; fields behind them are not there */
-    opjit_event_kind kind;
+    opjit_event_kind kind;    /* what happened */
     const char *line;         /* the same as one line, "opjit,compile,diagonal_matrix1,f32,512x512,...", printable,
                                  without newline */
     uint32_t subject;         /* opjit_event_subject */
@@ -58,7 +58,7 @@ typedef struct opjit_event {
     double total_ms;          /* milliseconds for all of it */
     double lower_ms, passes_ms, codegen_ms; /* its phases; the rest of the total lies between and after them */
     const char *const *nodes; /* what was compiled: labels of the nodes, or where they have none, operators */
-    uint32_t node_count;
+    uint32_t node_count;      /* entries of nodes */
     uint32_t file_count;      /* EVICT, DISK_CACHE: how many */
     const char *reason;       /* WARNING: why */
 } opjit_event;
@@ -67,7 +67,8 @@ typedef struct opjit_event {
  * where several cause events, and never under a lock that users of other kernels wait for.
  * It may call every function of opjit, with these exceptions: it may not destroy the context or release the last
  * reference to the operator or kernel that the interrupted function works with, and a request for the kernel whose
- * compiling it is told of is refused with INVALID_ARGUMENT.  It has to return: no longjmp, no C++ exception. */
+ * compiling it is told of is refused with INVALID_ARGUMENT.  It has to return: no longjmp, no C++ exception.
+ * [any thread, 0.1] */
 typedef void (*opjit_event_fn)(void *user, const opjit_event *event);
 
 #ifdef __cplusplus

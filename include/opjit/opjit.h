@@ -53,7 +53,8 @@
  *
  * THREADS.  Each comment ends with [threads, since].  "any thread": at any time, beside any other function, with one
  * exception: nobody may destroy an object, or release the last reference to it, while another thread still uses it
- * through the same reference.  "one thread": one thread at a time uses that object.
+ * through the same reference.  "one thread": one thread at a time uses that object.  "calling thread": a callback, on
+ * the thread that called the function which was given it, before that returns.
  *
  * FORK.  A child may go on with everything that it inherits, except devices; what its parent's other threads were
  * compiling it compiles itself.  It gets threads of its own for an inherited pool.  It may not return from inside an
@@ -401,7 +402,7 @@ OPJIT_API void opjit_pool_destroy(opjit_pool *pool);
 /* Called after lowering ("lower") and after each pass with its name and the IR text, whose first line ends with a
  * comment: which steps of the pass changed something, and how often; then, as "plan", with what code generation chooses
  * for each loop, a line each, unless there is no code generation or it would refuse the kernel.  Both texts are valid
- * during the call only. */
+ * during the call only. [calling thread, 0.1] */
 typedef void (*opjit_explain_fn)(void *user, const char *stage, const char *text);
 
 /* Lowers the operator and runs the passes without code generation, handing out the IR after each of them on the calling

@@ -177,12 +177,13 @@ static const struct {
     opjit_artifact_kind what;
     const char *part;
 } refusals[] = {
-    { "nvptx:sm_90", OPJIT_ARTIFACT_OBJECT, "objects, libraries and headers are for CPUs" },
-    { "nvptx:sm_90", OPJIT_ARTIFACT_HEADER, "objects, libraries and headers are for CPUs" },
-    { "nvptx:sm_90", OPJIT_ARTIFACT_ARCHIVE, "objects, libraries and headers are for CPUs" },
-    { "nvptx:sm_90", OPJIT_ARTIFACT_SHARED, "the target is nvptx:sm_90" },
-    { "cpu:x86-64-v3", OPJIT_ARTIFACT_PTX, "ptx and cubin are for NVIDIA's GPUs, and the target is cpu:x86-64-v3" },
-    { "cpu:aarch64", OPJIT_ARTIFACT_CUBIN, "the target is cpu:aarch64" },
+    { "nvptx:sm_90", OPJIT_ARTIFACT_OBJECT, "obj is not for target nvptx:sm_90" },
+    { "nvptx:sm_90", OPJIT_ARTIFACT_HEADER, "header is not for target nvptx:sm_90" },
+    { "nvptx:sm_90", OPJIT_ARTIFACT_ARCHIVE, "lib is not for target nvptx:sm_90" },
+    { "nvptx:sm_90", OPJIT_ARTIFACT_SHARED, "lib is not for target nvptx:sm_90" },
+    { "nvptx:sm_90", OPJIT_ARTIFACT_LIBRARY_HEADER, "library header is not for target nvptx:sm_90" },
+    { "cpu:x86-64-v3", OPJIT_ARTIFACT_PTX, "ptx is not for target cpu:x86-64-v3" },
+    { "cpu:aarch64", OPJIT_ARTIFACT_CUBIN, "cubin is not for target cpu:aarch64" },
 };
 
 START_TEST(refused)

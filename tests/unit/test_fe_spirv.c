@@ -217,19 +217,13 @@ static const struct {
     opjit_artifact_kind what;
     const char *message;
 } refusals[] = {
-    { "spirv", OPJIT_ARTIFACT_PTX,
-      "ptx and cubin are for NVIDIA's GPUs, and the target is spirv:opencl, for which there are spirv, llvm, ir and json" },
-    { "spirv", OPJIT_ARTIFACT_OBJECT,
-      "objects, libraries and headers are for CPUs, and the target is spirv:opencl, for which there are spirv, llvm, ir "
-      "and json" },
-    { "spirv", OPJIT_ARTIFACT_ASM,
-      "SPIR-V is no text, which spirv-dis makes of it, and the target is spirv:opencl, for which there are spirv, llvm, "
-      "ir and json" },
+    { "spirv", OPJIT_ARTIFACT_PTX, "ptx is not for target spirv:opencl, which has llvm, ir, json, spirv" },
+    { "spirv", OPJIT_ARTIFACT_OBJECT, "obj is not for target spirv:opencl, which has llvm, ir, json, spirv" },
+    { "spirv", OPJIT_ARTIFACT_ASM, "asm is not for target spirv:opencl, which has llvm, ir, json, spirv" },
     { "nvptx:sm_90", OPJIT_ARTIFACT_SPIRV,
-      "spirv is for target spirv, and the target is nvptx:sm_90, for which there are ptx, cubin, llvm, asm, ir and json" },
+      "spirv is not for target nvptx:sm_90, which has llvm, asm, ir, json, ptx, cubin" },
     { "cpu:x86-64-v3", OPJIT_ARTIFACT_SPIRV,
-      "spirv is for target spirv, and the target is cpu:x86-64-v3, for which there are obj, header, lib, llvm, asm, ir "
-      "and json" },
+      "spirv is not for target cpu:x86-64-v3, which has obj, header, lib, llvm, asm, ir, json" },
 };
 
 START_TEST(refused)
