@@ -4,6 +4,8 @@
 #ifndef OPJIT_FRONTEND_FRONTEND_H
 #define OPJIT_FRONTEND_FRONTEND_H
 
+#include <opjit/reflect.h>
+
 #include "codegen/codegen.h"
 #include "frontend/ops/op.h"
 #include "runtime/cache/cache.h"
@@ -55,6 +57,9 @@ fe_level_text opjit_fe_level_text(uint32_t feature_level);
 /* The value of a scalar field as bits of its type, zero-extended. */
 uint64_t opjit_fe_scalar_bits(const opjit_operator *op, uint32_t field);
 DML_TENSOR_DATA_TYPE opjit_fe_scalar_type(const opjit_operator *op, uint32_t field);
+
+/* Writes what the tensor is into a structure of any version (reflect.c). */
+opjit_status opjit_fe_put_tensor_info(opjit_tensor_info *out, const char *name, const fe_tensor *t, opjit_error *error);
 
 /* Appends the canonical key: operators with equal keys lower to equal IR, if the fields whose bits are set in late
  * become parameters.  The values of those fields are not in it. */

@@ -2,7 +2,6 @@
 /* model_bind.c - bindings: which bytes of which resource stand behind each tensor, and whether a kernel may be called
  * with them.  All of it is settled before the first command runs. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "frontend/cli/model.h"
@@ -163,63 +162,17 @@ static uint32_t next_port(const cli_dispatchable *d, uint32_t at)
     return at;
 }
 
-typedef struct span {
-    const uint8_t *begin, *end;
-    uint32_t buffer;
-} span;
-
-static span span_of(const cli_command *c, const opjit_kernel_info *info, uint32_t buffer)
-{
-    const uint8_t *const begin = c->bindings[buffer].data;
-    return (span){ begin, begin + info->buffers[buffer].bytes, buffer };
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const span *const x = a, *const y = b;
-    return x->begin != y->begin ? (x->begin > y->begin) - (x->begin < y->begin)
-                                : (x->buffer > y->buffer) - (x->buffer < y->buffer);
-}
-
-static opjit_status refuse_overlap(cli_model *m, const cli_command *c, const opjit_kernel_info *info, uint32_t output,
-                                   uint32_t other)
-{
-    return opjit_cli_fail(m, opjit_cli_json_get(c->json, "bindings"), OPJIT_INVALID_ARGUMENT,
-                          "%s shares memory with %s, which %.40s can't do in place",
-                          (const char *)info->meta + info->buffers[output].name,
-                          (const char *)info->meta + info->buffers[other].name, c->dispatchable->what);
-}
-
-/* An output may be an input's memory where the kernel says so, and shares bytes with nothing else.  Outputs in the order
- * of their addresses share none if neighbours don't; then each input is looked up in them. */
 static opjit_status check_overlaps(cli_model *m, const cli_command *c, const opjit_kernel_info *info)
 {
-    const uint32_t outputs = info->outputs;
-    span *const sorted = ARENA_ARRAY(&m->arena, span, (size_t)outputs + 1);
-    if (sorted == NULL)
-        return opjit_cli_no_memory(m, c->json);
-    for (uint32_t i = 0; i < outputs; i++)
-        sorted[i] = span_of(c, info, info->inputs + i);
-    qsort(sorted, outputs, sizeof *sorted, by_address);
-    for (uint32_t i = 1; i < outputs; i++)
-        if (sorted[i - 1].end > sorted[i].begin)
-            return refuse_overlap(m, c, info, sorted[i].buffer, sorted[i - 1].buffer);
-    for (uint32_t i = 0; i < info->inputs; i++) {
-        const span input = span_of(c, info, i);
-        uint32_t first = 0, end = outputs; /* the first output that ends behind the input's beginning */
-        while (first < end) {
-            const uint32_t middle = first + (end - first) / 2;
-            if (sorted[middle].end > input.begin)
-                end = middle;
-            else
-                first = middle + 1;
-        }
-        for (; first < outputs && sorted[first].begin < input.end; first++)
-            if (i >= 32 || sorted[first].begin != input.begin ||
-                (info->buffers[sorted[first].buffer].alias_inputs >> i & 1) == 0)
-                return refuse_overlap(m, c, info, sorted[first].buffer, i);
-    }
-    return OPJIT_OK;
+    const opjit_status status =
+        opjit_kernel_check_overlaps(c->dispatchable->kernel, c->bindings, c->binding_count, &m->report.error);
+    const opjit_error error = m->report.error;
+    if (status == OPJIT_OK || error.index < 0)
+        return opjit_cli_at(m, c->json, status);
+    return opjit_cli_fail(m, opjit_cli_json_get(c->json, "bindings"), status,
+                          "%s shares memory with %s, which %.40s can't do in place",
+                          (const char *)info->meta + info->buffers[error.index].name, error.value,
+                          c->dispatchable->what);
 }
 
 static opjit_status make_bindings(cli_model *m, cli_command *c)

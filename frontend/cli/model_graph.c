@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_graph.c - dispatchables of type "graph": nodes, inputs, edges and outputs by name, made into a DML_GRAPH_DESC.
- * Names are resolved here; whether the graph makes sense is opjit_compile_graph's to say. */
+ * Names are resolved here; opjit_check_graph says whether the graph makes sense and what its inputs and outputs are. */
 #include <string.h>
 #include <strings.h>
 
@@ -20,6 +20,7 @@ typedef struct builder {
     DML_INPUT_GRAPH_EDGE_DESC *input_descs;
     DML_INTERMEDIATE_GRAPH_EDGE_DESC *inner_descs;
     DML_OUTPUT_GRAPH_EDGE_DESC *output_descs;
+    opjit_tensor_info *tensors; /* of inputs, then of outputs */
 } builder;
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -80,7 +81,6 @@ static bool names_constant(const builder *b, const json_value *member)
 /* --- ends of edges ------------------------------------------------------------------------------------------------ */
 typedef struct end {
     uint32_t node, tensor;
-    const opjit_tensor_info *shape; /* NULL: a constant's */
 } end;
 
 /* "node.Tensor", or a constant's name where an edge begins. */
@@ -104,12 +104,10 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
         return OPJIT_OK;
     const uint32_t count = op == NULL ? 0 : is_input ? op->input_count : op->output_count;
     for (uint32_t i = 0; dot != NULL && i < count; i++) {
-        const opjit_tensor_info *const t = is_input ? &op->inputs[i] : &op->outputs[i];
-        const char *const name = t->name;
+        const char *const name = is_input ? op->inputs[i].name : op->outputs[i].name;
         if (strlen(name) != json->length - length - 1 || memcmp(name, dot + 1, strlen(name)) != 0)
             continue;
         out->tensor = i;
-        out->shape = t;
         return OPJIT_OK;
     }
     return opjit_cli_no_tensor(b->m, json, node, op, is_input);
@@ -117,30 +115,14 @@ static opjit_status read_end(const builder *b, const json_value *json, bool is_i
 
 /* --- inputs, edges, outputs --------------------------------------------------------------------------------------- */
 
-/* A tensor like the first end's, with the bytes and the alignment that all ends need; owned if any of them is. */
-static void widen(opjit_tensor_info *tensor, const opjit_tensor_info *reader)
-{
-    if (tensor->rank == 0) {
-        *tensor = *reader;
-        return;
-    }
-    tensor->bytes = reader->bytes > tensor->bytes ? reader->bytes : tensor->bytes;
-    tensor->align = reader->align > tensor->align ? reader->align : tensor->align;
-    tensor->flags = (DML_TENSOR_FLAGS)(tensor->flags | reader->flags);
-}
-
 static opjit_status read_input(builder *b, const json_value *input, uint32_t index)
 {
     const json_value *at = input->kind == JSON_ARRAY ? input->first : input;
-    opjit_tensor_info *tensor = ARENA_NEW(&b->m->arena, opjit_tensor_info);
-    if (tensor == NULL)
-        return opjit_cli_no_memory(b->m, input);
-    b->d->ports[index] = (cli_port){ input->key, tensor, at == NULL };
+    b->d->ports[index] = (cli_port){ input->key, &b->tensors[index], at == NULL };
     for (; at != NULL; at = input->kind == JSON_ARRAY ? at->next : NULL) {
         const uint32_t i = b->graph->desc.InputEdgeCount++;
         end to;
         TRY(read_end(b, at, true, &to));
-        widen(tensor, to.shape);
         b->input_descs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ index, to.node, to.tensor, input->key };
         b->input_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &b->input_descs[i] };
     }
@@ -160,37 +142,15 @@ static opjit_status read_edge(builder *b, const json_value *edge)
     return OPJIT_OK;
 }
 
-/* What a constant that is an output looks like to the resource that it is bound to. */
-static void shape_constant(const cli_resource *data, opjit_tensor_info *out)
-{
-    const DML_TENSOR_DATA_TYPE type =
-        data->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN ? DML_TENSOR_DATA_TYPE_UINT8 : data->dtype;
-    const uint64_t count = data->bytes / opjit_data_type_size(type);
-    *out = (opjit_tensor_info){ .dtype = type,
-                                .rank = 1,
-                                .sizes = { count, 1, 1, 1, 1, 1, 1, 1 },
-                                .strides = { count > 1 },
-                                .bytes = data->bytes,
-                                .elements = count,
-                                .align = 1 };
-}
-
 static opjit_status read_output(builder *b, const json_value *output, uint32_t index)
 {
     const uint32_t i = b->graph->desc.OutputEdgeCount++;
-    cli_port *const port = &b->d->ports[b->d->input_count + index];
-    opjit_tensor_info *tensor = ARENA_NEW(&b->m->arena, opjit_tensor_info);
+    const uint32_t at = b->d->input_count + index;
     end from;
-    if (tensor == NULL)
-        return opjit_cli_no_memory(b->m, output);
     TRY(read_end(b, output, false, &from));
     if (opjit_cli_json_get(b->inputs, output->key) != NULL || names_constant(b, output))
         return opjit_cli_fail(b->m, output, OPJIT_INVALID_ARGUMENT, "an input or constant has this name already");
-    if (from.shape != NULL)
-        *tensor = *from.shape;
-    else
-        shape_constant(b->data[from.node], tensor);
-    *port = (cli_port){ output->key, tensor, false };
+    b->d->ports[at] = (cli_port){ output->key, &b->tensors[at], false };
     b->output_descs[i] = (DML_OUTPUT_GRAPH_EDGE_DESC){ from.node, from.tensor, index, output->key };
     b->output_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &b->output_descs[i] };
     return OPJIT_OK;
@@ -216,6 +176,30 @@ static opjit_status read_parts(builder *b)
     return OPJIT_OK;
 }
 
+/* --- tensors of inputs and outputs -------------------------------------------------------------------------------- */
+/* A constant that is an output has elements of its resource's type, where that has one: the library sees bytes. */
+static void shape_constant(const cli_resource *data, opjit_tensor_info *tensor)
+{
+    if (data->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
+        return;
+    tensor->dtype = data->dtype;
+    tensor->elements = tensor->sizes[0] = data->bytes / opjit_data_type_size(data->dtype);
+    tensor->strides[0] = tensor->elements > 1;
+}
+
+static opjit_status read_tensors(builder *b)
+{
+    opjit_tensor_info *const outputs = b->tensors + b->d->input_count;
+    for (uint32_t i = 0; i < b->d->input_count + b->d->output_count; i++)
+        b->tensors[i].struct_size = sizeof *b->tensors;
+    TRY(opjit_cli_at_dispatchable(
+        b->m, b->d, opjit_check_graph(b->m->context, &b->graph->desc, b->tensors, outputs, &b->m->report.error)));
+    for (uint32_t i = 0; i < b->d->output_count; i++)
+        if (b->data[b->output_descs[i].FromNodeIndex] != NULL)
+            shape_constant(b->data[b->output_descs[i].FromNodeIndex], &outputs[i]);
+    return OPJIT_OK;
+}
+
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 static bool allocate(builder *b)
 {
@@ -237,9 +221,11 @@ static bool allocate(builder *b)
     b->output_edges = ARENA_ARRAY(arena, DML_GRAPH_EDGE_DESC, outputs);
     b->output_descs = ARENA_ARRAY(arena, DML_OUTPUT_GRAPH_EDGE_DESC, outputs);
     b->d->ports = ARENA_ARRAY(arena, cli_port, (size_t)b->inputs->count + outputs);
+    b->tensors = ARENA_ARRAY(arena, opjit_tensor_info, (size_t)b->inputs->count + outputs);
     return b->nodes != NULL && b->operators != NULL && b->constants != NULL && b->data != NULL &&
            b->graph->operators != NULL && b->input_edges != NULL && b->input_descs != NULL && b->inner_edges != NULL &&
-           b->inner_descs != NULL && b->output_edges != NULL && b->output_descs != NULL && b->d->ports != NULL;
+           b->inner_descs != NULL && b->output_edges != NULL && b->output_descs != NULL && b->d->ports != NULL &&
+           b->tensors != NULL;
 }
 
 opjit_status opjit_cli_read_graph(cli_model *m, cli_dispatchable *d)
@@ -270,5 +256,5 @@ opjit_status opjit_cli_read_graph(cli_model *m, cli_dispatchable *d)
     b.graph->desc.InputEdges = b.input_edges;
     b.graph->desc.OutputEdges = b.output_edges;
     b.graph->desc.IntermediateEdges = b.inner_edges;
-    return OPJIT_OK;
+    return read_tensors(&b);
 }

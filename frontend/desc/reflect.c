@@ -288,22 +288,11 @@ opjit_status opjit_operator_get_info(const opjit_operator *op, opjit_operator_in
 static const rt_struct tensor_sizes = { "opjit_tensor_info", { RT_SIZE_TO(opjit_tensor_info, reserved) } };
 RT_STRUCT_ENDS_WITH(opjit_tensor_info, reserved);
 
-static opjit_status put_tensor(const opjit_operator *op, bool is_input, uint32_t index, opjit_tensor_info *out_info,
-                               opjit_error *error)
+opjit_status opjit_fe_put_tensor_info(opjit_tensor_info *out, const char *name, const fe_tensor *t, opjit_error *error)
 {
     opjit_tensor_info info = OPJIT_TENSOR_INFO_INIT;
-    uint32_t count;
-    const fe_tensor *t;
 
-    opjit_rt_error_clear(error);
-    if (op == NULL || out_info == NULL)
-        return refuse_null(op == NULL ? "op" : "out_info", error);
-    count = is_input ? op->input_count : op->output_count;
-    if (index >= count)
-        return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}%s {%u}, must be below %u", op->def->name,
-                               is_input ? "input" : "output", index, count);
-    t = is_input ? &op->inputs[index] : &op->outputs[index];
-    info.name = is_input ? op->input_names[index] : op->output_names[index];
+    info.name = name;
     if (t->present) {
         info.rank = t->rank;
         info.dtype = t->dtype;
@@ -314,7 +303,23 @@ static opjit_status put_tensor(const opjit_operator *op, bool is_input, uint32_t
         info.bytes = t->bytes;
         info.align = t->align;
     }
-    return opjit_rt_struct_write(&tensor_sizes, out_info, &info, error);
+    return opjit_rt_struct_write(&tensor_sizes, out, &info, error);
+}
+
+static opjit_status put_tensor(const opjit_operator *op, bool is_input, uint32_t index, opjit_tensor_info *out_info,
+                               opjit_error *error)
+{
+    uint32_t count;
+
+    opjit_rt_error_clear(error);
+    if (op == NULL || out_info == NULL)
+        return refuse_null(op == NULL ? "op" : "out_info", error);
+    count = is_input ? op->input_count : op->output_count;
+    if (index >= count)
+        return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}%s {%u}, must be below %u", op->def->name,
+                               is_input ? "input" : "output", index, count);
+    return opjit_fe_put_tensor_info(out_info, is_input ? op->input_names[index] : op->output_names[index],
+                                    is_input ? &op->inputs[index] : &op->outputs[index], error);
 }
 
 opjit_status opjit_operator_get_input(const opjit_operator *op, uint32_t index, opjit_tensor_info *out_info,

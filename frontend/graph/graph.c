@@ -79,7 +79,8 @@ opjit_status opjit_fe_graph_of(opjit_operator *op, const fe_options *options, fe
 
 /* --- tensors of buffers ------------------------------------------------------------------------------------------- */
 
-/* The buffer is as its first reader sees it; it must have the bytes and the alignment that all of them need. */
+/* The buffer is as its first reader sees it; it must have the bytes and the alignment that all of them need, and
+ * is owned if it is by one of them. */
 void opjit_fe_graph_add_reader(fe_buffer *buffer, const fe_tensor *reader)
 {
     fe_tensor *tensor = &buffer->tensor;
@@ -90,6 +91,7 @@ void opjit_fe_graph_add_reader(fe_buffer *buffer, const fe_tensor *reader)
     }
     tensor->bytes = reader->bytes > tensor->bytes ? reader->bytes : tensor->bytes;
     tensor->align = reader->align > tensor->align ? reader->align : tensor->align;
+    tensor->flags = (DML_TENSOR_FLAGS)(tensor->flags | reader->flags);
 }
 
 static opjit_status refuse_edge(const fe_node *from, uint32_t output, const fe_node *to, uint32_t input, fe_edge why,

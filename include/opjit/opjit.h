@@ -297,6 +297,15 @@ typedef struct opjit_call {
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call(const opjit_kernel *kernel, const opjit_call *call,
                                                          opjit_error *error);
 
+/* Whether the memory that bindings share is memory that a call may share: an output may be the very memory of an input
+ * that its alias_inputs allows, and meets nothing else.  A binding counts with the bytes that the kernel needs there.
+ * Addresses are compared and nothing is read, so a planner of memory may ask before it has any, with offsets.
+ * Expected failures: INVALID_ARGUMENT; error->index is an output's binding, error->value what meets it.
+ * [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_check_overlaps(const opjit_kernel *kernel,
+                                                                   const opjit_binding *bindings,
+                                                                   uint32_t binding_count, opjit_error *error);
+
 /* When one step of a call began and ended.  Since 0.1. */
 typedef struct opjit_step_time {
     uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */

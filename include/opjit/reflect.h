@@ -206,6 +206,19 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_get_input(const opjit_oper
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_operator_get_output(const opjit_operator *op, uint32_t index,
                                                                  opjit_tensor_info *out_info, opjit_error *error);
 
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+/* Checks the description of a graph as opjit_compile_graph does, but lowers nothing; the time is linear in the graph.
+ * Writes what the inputs and outputs are into two arrays of as many elements as desc->InputCount and OutputCount, whose
+ * struct_size is set in each; either may be NULL.
+ *   input   the tensor of one of its readers, with the bytes and the alignment that all of them need, OWNED_BY_DML
+ *           where one of them is; rank 0: no edge leads from it
+ *   output  the tensor of the node that writes it; a constant is as many UINT8 as it has bytes
+ * Their names are NULL: edges have names.  The operators belong to the caller as before.
+ * Expected failures: those of opjit_compile_graph.  [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_check_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
+                                                         opjit_tensor_info *inputs, opjit_tensor_info *outputs,
+                                                         opjit_error *error);
+
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 /* What a kernel will be, known before its code is made: buffers with their sizes and which of them may share memory,
  * parameters, workspace, stages, estimates.  Takes the time of lowering and passes, and no LLVM. */
@@ -228,7 +241,7 @@ OPJIT_API void opjit_plan_destroy(opjit_plan *plan); /* NULL is fine; the contex
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_plan_get_info(const opjit_plan *plan, opjit_kernel_info *out_info,
                                                            opjit_error *error);
 
-/* --- this build --------------------------------------------------------------------------------------------------- */
+/* --- this build -------------------------------------------------------------------------------------------------- */
 /* What a bug report should name, and what a host needs to know before it uses kernels that another build made. */
 typedef struct opjit_build_info {
     uint32_t struct_size; /* set by its _INIT macro */
@@ -251,8 +264,8 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_get_build_info(opjit_build_info *ou
  * behind the last.  Each name may be followed by features and options: opjit_context_options.target.
  * [any thread, 0.1] */
 OPJIT_API uint32_t opjit_target_name_at(uint32_t index, char name[OPJIT_TARGET_TEXT]);
-/* The canonical text of a target, which says its features, tuning and cache sizes: equal targets have equal texts, and the
- * text is part of every kernel's key.  NULL or "cpu" is the CPU that this runs on.
+/* The canonical text of a target, which says its features, tuning and cache sizes: equal targets have equal texts, and
+ * the text is part of every kernel's key.  NULL or "cpu" is the CPU that this runs on.
  * Expected failures: INVALID_ARGUMENT: it is no target; the message says what is allowed.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_target_get_text(const char *target, char text[OPJIT_TARGET_TEXT],
                                                              opjit_error *error);

@@ -35,7 +35,7 @@ COLD static opjit_status refuse_overlap(const opjit_kernel *k, void *const *buff
                                         opjit_error *error)
 {
     const bool same = buffers[output] == buffers[other];
-    opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}{%s} overlaps %s%s",
+    opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}%s overlaps {%s}%s",
                     kernel_buffer_name(k, output), kernel_buffer_name(k, other),
                     same ? ": this kernel can't work in place there"
                          : ": only the very same memory may be shared, and only where alias_inputs says so");
@@ -74,6 +74,12 @@ OUT_OF_LINE static bool outputs_meet(const opjit_kernel *k, void *const *buffers
     return false;
 }
 
+/* Bytes for the pointers of a call, and behind them for what find_alias_of_many takes. */
+static size_t buffer_room(const opjit_kernel *k)
+{
+    return k->pointers * sizeof(void *) + (k->buffers > STACK_BUFFERS ? 2 * (size_t)k->buffers * sizeof(rt_place) : 0);
+}
+
 /* Behind the pointers that the call holds is room for their places. */
 OUT_OF_LINE static opjit_status find_alias_of_many(const opjit_kernel *k, void **buffers, uint64_t *alias,
                                                    opjit_error *error)
@@ -84,6 +90,21 @@ OUT_OF_LINE static opjit_status find_alias_of_many(const opjit_kernel *k, void *
     return opjit_rt_overlaps_by_place(k, buffers, room, alias, &output, &other)
                ? OPJIT_OK
                : refuse_overlap(k, buffers, output, other, error);
+}
+
+/* Adds the constants to the buffers, of which the bindings are there, and to *alias the pairs that share memory. */
+static inline opjit_status check_overlaps(const opjit_kernel *k, void **buffers, uint64_t *alias, opjit_error *error)
+{
+    for (uint32_t i = k->bindings; i < k->buffers; i++)
+        buffers[i] = k->slots[i].constant;
+    if (k->buffers == 1)
+        return OPJIT_OK;
+    if (k->buffers > STACK_BUFFERS)
+        return find_alias_of_many(k, buffers, alias, error);
+    if (k->buffers == 2 ? !ranges_meet(buffers[0], k->slots[0].bytes, buffers[1], k->slots[1].bytes)
+                        : !outputs_meet(k, buffers))
+        return OPJIT_OK;
+    return find_alias(k, buffers, alias, error);
 }
 
 /* Fills buffers with every pointer of the call and adds to *alias the pairs that share memory. */
@@ -100,16 +121,7 @@ static inline opjit_status bind(const opjit_kernel *k, const opjit_binding *bind
     }
     if (bad != 0)
         return refuse_binding(k, bindings, error);
-    for (uint32_t i = k->bindings; i < k->buffers; i++)
-        buffers[i] = k->slots[i].constant;
-    if (k->buffers == 1)
-        return OPJIT_OK;
-    if (k->buffers > STACK_BUFFERS)
-        return find_alias_of_many(k, buffers, alias, error);
-    if (k->buffers == 2 ? !ranges_meet(buffers[0], k->slots[0].bytes, buffers[1], k->slots[1].bytes)
-                        : !outputs_meet(k, buffers))
-        return OPJIT_OK;
-    return find_alias(k, buffers, alias, error);
+    return check_overlaps(k, buffers, alias, error);
 }
 
 static bool is_float(uint32_t dtype)
@@ -158,15 +170,20 @@ OUT_OF_LINE static opjit_status check_params(const opjit_kernel *k, const uint64
     return OPJIT_OK;
 }
 
+COLD static opjit_status refuse_count(const opjit_kernel *k, uint32_t given, opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                           "{!call}{!binding_count}call: {%u} bindings given, %u needed (%u inputs, %u outputs)", given,
+                           k->bindings, k->inputs, k->bindings - k->inputs);
+}
+
 COLD static opjit_status refuse_counts(const opjit_kernel *k, const opjit_call *call, opjit_error *error)
 {
     if (call->reserved != 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!reserved}call: reserved is {%u}; allowed: 0",
                                call->reserved);
     if (call->binding_count != k->bindings)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{!call}{!binding_count}call: {%u} bindings given, %u needed (%u inputs, %u outputs)",
-                               call->binding_count, k->bindings, k->inputs, k->bindings - k->inputs);
+        return refuse_count(k, call->binding_count, error);
     if (call->bindings == NULL)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!call}{!bindings}call: bindings is {NULL}");
     if (call->param_count != k->params)
@@ -287,10 +304,7 @@ OUT_OF_LINE static opjit_status call_slowly(const opjit_kernel *kernel, const op
         return refuse_counts(kernel, call, error);
     if (kernel->pointers <= STACK_BUFFERS && kernel->params <= STACK_PARAMS)
         return call_with_room(kernel, call, on_stack, values, timing, error);
-    /* Pointers, what find_alias_of_many takes, parameters. */
-    const size_t first = kernel->pointers * sizeof *buffers +
-                         (kernel->buffers > STACK_BUFFERS ? 2 * (size_t)kernel->buffers * sizeof(rt_place) : 0);
-    const size_t room = first + kernel->params * sizeof *values;
+    const size_t first = buffer_room(kernel), room = first + kernel->params * sizeof *values;
     buffers = opjit_rt_allocate(&kernel->core->allocator, room, alignof(rt_place));
     if (buffers == NULL)
         return opjit_rt_no_memory(error);
@@ -360,5 +374,30 @@ opjit_status opjit_kernel_call_timed(const opjit_kernel *kernel, const opjit_cal
         return opjit_rt_refuse_null(error, out_count == NULL ? "out_count" : "steps");
     status = call_slowly(kernel, call, error, &timing);
     *out_count = timing.count;
+    return status;
+}
+
+opjit_status opjit_kernel_check_overlaps(const opjit_kernel *kernel, const opjit_binding *bindings,
+                                         uint32_t binding_count, opjit_error *error)
+{
+    void *on_stack[STACK_BUFFERS], **buffers = on_stack;
+    uint64_t alias = 0;
+    opjit_status status;
+
+    opjit_rt_error_clear(error);
+    if (kernel == NULL || bindings == NULL)
+        return opjit_rt_refuse_null(error, kernel == NULL ? "kernel" : "bindings");
+    if (binding_count != kernel->bindings)
+        return refuse_count(kernel, binding_count, error);
+    if (kernel->buffers > STACK_BUFFERS) {
+        buffers = opjit_rt_allocate(&kernel->core->allocator, buffer_room(kernel), alignof(rt_place));
+        if (buffers == NULL)
+            return opjit_rt_no_memory(error);
+    }
+    for (uint32_t i = 0; i < binding_count; i++)
+        buffers[i] = bindings[i].data;
+    status = check_overlaps(kernel, buffers, &alias, error);
+    if (buffers != on_stack)
+        opjit_rt_release(&kernel->core->allocator, buffers, buffer_room(kernel));
     return status;
 }

@@ -238,6 +238,8 @@ static opjit_status with_graph(world *w, size_t constant_bytes, const opjit_comp
         return opjit_graph_explain(w->context, &graph, options, count_stage, stages, error);
     if (artifact != NULL)
         return opjit_artifact_add_graph(artifact, &graph, options, error);
+    if (out == NULL)
+        return opjit_check_graph(w->context, &graph, NULL, NULL, error);
     return opjit_compile_graph(w->context, &graph, options, out, error);
 }
 
@@ -255,6 +257,11 @@ static opjit_status graph_with(world *w, uint32_t flags, size_t constant_bytes, 
     check_output(status, kernel);
     opjit_kernel_release(kernel);
     return status;
+}
+
+static opjit_status graph_check(world *w, opjit_error *error)
+{
+    return with_graph(w, 140, NULL, NULL, NULL, NULL, error);
 }
 
 static opjit_status graph_small(world *w, opjit_error *error)
@@ -577,6 +584,7 @@ static const struct { const char *name; opjit_status (*run)(world *w, opjit_erro
     { "cache_get_stats", statistics, false },
     { "closure_create", closure, false },
     { "operator_explain", explain, false },
+    { "check_graph", graph_check, false },
     { "compile_graph, interpreted", graph_small, false },
     { "compile_graph, bound constants", graph_bound, false },
     { "graph_explain", graph_explain, false },

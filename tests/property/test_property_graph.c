@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opjit/reflect.h>
+
 #include "tests/machines/emulated.h"
 #include "tests/reference/pointwise.h"
 #include "tests/support/checker.h"
@@ -488,6 +490,34 @@ static void check_lowered(const trial *t, uint64_t number)
     compare(t, bindings + count - t->output_count, "lowered", number);
 }
 
+/* What opjit_check_graph says of inputs and outputs is what the kernel's buffers became. */
+static void check_tensors(const trial *t, const opjit_kernel *kernel, uint64_t number)
+{
+    opjit_tensor_info tensors[INPUTS + OUTPUTS_MAX];
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    opjit_error error;
+    const uint32_t inputs = t->graph.desc.InputCount, all = inputs + t->output_count;
+    uint32_t buffer = 0;
+
+    for (uint32_t i = 0; i < all; i++)
+        tensors[i] = (opjit_tensor_info)OPJIT_TENSOR_INFO_INIT;
+    ck_assert_msg(opjit_check_graph(t->graph.context, &t->graph.desc, tensors, tensors + inputs, &error) == OPJIT_OK,
+                  "case %" PRIu64 ": %s", number, error.message);
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, &error), OPJIT_OK);
+    for (uint32_t i = 0; i < all; i++) {
+        const opjit_tensor_info *const tensor = &tensors[i];
+        ck_assert_int_eq(tensor->rank != 0, i >= inputs || t->values[i].used);
+        if (tensor->rank == 0)
+            continue;
+        const opjit_buffer_info *const b = &info.buffers[buffer++];
+        ck_assert_msg((uint32_t)tensor->dtype == b->dtype && tensor->rank == b->rank && tensor->bytes == b->bytes &&
+                          tensor->align <= b->align && memcmp(tensor->sizes, b->sizes, sizeof b->sizes) == 0,
+                      "case %" PRIu64 ", buffer %u: rank %u, %" PRIu64 " bytes; the kernel's has %u, %" PRIu64, number,
+                      buffer - 1, tensor->rank, tensor->bytes, b->rank, b->bytes);
+    }
+    ck_assert_uint_eq(buffer, info.inputs + info.outputs);
+}
+
 static void check_mode(const trial *t, const test_mode *mode, uint64_t number)
 {
     opjit_binding bindings[INPUTS + OUTPUTS_MAX];
@@ -502,6 +532,7 @@ static void check_mode(const trial *t, const test_mode *mode, uint64_t number)
     options.target = mode->target;
     ck_assert_msg(test_compile_graph(t->graph.context, &t->graph.desc, &options, &kernel, &error) == OPJIT_OK,
                   "case %" PRIu64 ", %s: %s", number, mode->name, error.message);
+    check_tensors(t, kernel, number);
     test_executor_init(&executor, t->r, false);
     call.bindings = bindings;
     call.binding_count = bind(t, bindings);

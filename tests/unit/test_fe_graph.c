@@ -76,6 +76,10 @@ static void check_refused(const graph_case *g, opjit_status status, const char *
         ck_assert_int_ge(error.node, 0);
     ck_assert_int_lt(error.node, (int)g->desc.NodeCount);
     ck_assert_ptr_null(kernel);
+    opjit_error checked = { 0 };
+    ck_assert_int_eq(opjit_check_graph(g->context, &g->desc, NULL, NULL, &checked), status);
+    ck_assert_str_eq(checked.message, message);
+    ck_assert_int_eq(checked.node, error.node);
 }
 
 /* "sum" adds "a" and "b" and is the output. */
@@ -212,6 +216,16 @@ START_TEST(owned_inputs)
             ck_assert_msg(opjit_compile_graph(context, &g.desc, NULL, &kernel, &error) == OPJIT_OK, "%s",
                           error.message);
             opjit_kernel_release(kernel);
+            opjit_tensor_info inputs[] = { OPJIT_TENSOR_INFO_INIT, OPJIT_TENSOR_INFO_INIT };
+            ck_assert_int_eq(opjit_check_graph(context, &g.desc, inputs, NULL, &error), OPJIT_OK);
+            ck_assert_int_eq(inputs[0].flags, DML_TENSOR_FLAG_NONE);
+            ck_assert_int_eq(inputs[1].flags, DML_TENSOR_FLAG_OWNED_BY_DML);
+            g.inputs[1].GraphInputIndex = 0; /* owned for one of its readers */
+            ck_assert_int_eq(opjit_check_graph(context, &g.desc, inputs, NULL, &error), OPJIT_OK);
+            ck_assert_int_eq(inputs[0].flags, DML_TENSOR_FLAG_OWNED_BY_DML);
+            ck_assert_uint_eq(inputs[1].rank, 0);
+            inputs[1].struct_size = 3;
+            ck_assert_int_eq(opjit_check_graph(context, &g.desc, inputs, NULL, &error), OPJIT_INVALID_ARGUMENT);
         } else {
             check_refused(&g, OPJIT_INVALID_ARGUMENT,
                           "graph: IntermediateEdges[0] leads to BTensor of node 1 \"sum\" (ELEMENT_WISE_ADD), whose "

@@ -230,6 +230,13 @@ START_TEST(overlap_row)
     create(&interpreting);
     bindings[0].data = one + overlaps[_i].input;
     bindings[1].data = one + overlaps[_i].output;
+    const opjit_status status = opjit_kernel_check_overlaps(kernel, bindings, 2, &error);
+    ck_assert_int_eq(status, overlaps[_i].message == NULL ? OPJIT_OK : OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, overlaps[_i].message == NULL ? "" : overlaps[_i].message);
+    if (status != OPJIT_OK) {
+        ck_assert_int_eq(error.index, 1);
+        ck_assert_str_eq(error.value, "InputTensor");
+    }
     if (overlaps[_i].message == NULL) {
         ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s: %s", overlaps[_i].name, error.message);
     } else {
@@ -250,8 +257,14 @@ START_TEST(outputs_overlap_each_other)
     bindings[1].data = in + 15;
     ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_msg(strstr(error.message, "First overlaps OutputTensor") == error.message, "%s", error.message);
+    ck_assert_int_eq(opjit_kernel_check_overlaps(kernel, bindings, 2, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_int_eq(opjit_kernel_check_overlaps(kernel, bindings, 1, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.field, "binding_count");
     bindings[1].data = in + 16;
     ck_assert_int_eq(opjit_kernel_call(kernel, &call, &error), OPJIT_OK);
+    bindings[0].data = NULL; /* addresses of a plan */
+    bindings[1].data = (void *)(uintptr_t)16;
+    ck_assert_int_eq(opjit_kernel_check_overlaps(kernel, bindings, 2, &error), OPJIT_OK);
 }
 END_TEST
 
