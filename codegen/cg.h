@@ -253,6 +253,7 @@ typedef struct cg_func {
     LLVMValueRef scratch, block_memory; /* addresses: of the team's scratch, of the block's shared memory */
     LLVMValueRef exchange; /* shared memory through which a team's threads exchange values, if any */
     LLVMValueRef first[8]; /* thread times 2, 4, 8, ...: by logarithm */
+    struct cg_tiles *tiles; /* of the module: that it calls (hold/hold.h) */
     bool fence;          /* a non-temporal store was emitted */
     bool peak;           /* level */
     bool failed;         /* out of memory */

@@ -4,6 +4,7 @@
 #define OPJIT_CODEGEN_DRIVER_DRIVER_H
 
 #include "codegen/cg.h"
+#include "codegen/hold/hold.h"
 
 /* equal_stages.c: the stages of a function's variants, equal ones once. */
 typedef struct cg_made {
@@ -71,6 +72,28 @@ opjit_status opjit_cg_machine(const cg_target *cpu, const rt_target *target, uin
 /* LLVM's emission; true: it failed. */
 bool opjit_cg_emit_file(const cg_target *cpu, LLVMTargetMachineRef machine, LLVMModuleRef module,
                         LLVMCodeGenFileType type, char **text, LLVMMemoryBufferRef *out);
+/* llvm_module.c: a module that is being made, and the object of it. */
+typedef struct cg_llvm {
+    LLVMTargetMachineRef machine;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef b, entry;
+    LLVMMemoryBufferRef object;
+    opjit_error diagnostic; /* the first error that LLVM reported */
+} cg_llvm;
+/* *m is zero, must stay where it is, and is closed in any case. */
+opjit_status opjit_cg_llvm_open(cg_llvm *m, const cg_target *cpu, const rt_target *target, uint32_t level,
+                                const char *name, opjit_error *error);
+void opjit_cg_llvm_close(cg_llvm *m, const cg_target *cpu);
+/* A function's state with all that depends on the module and the target. */
+cg_func opjit_cg_llvm_function(const cg_llvm *m, const cg_target *cpu, const rt_target *target);
+/* LLVM's message (freed; NULL: none) or diagnostic, if there is one, as a status. */
+opjit_status opjit_cg_llvm_status(cg_llvm *m, bool failed, const char *what, char *text, opjit_error *error);
+opjit_status opjit_cg_llvm_emit(cg_llvm *m, const cg_target *cpu, LLVMCodeGenFileType type, opjit_error *error);
+/* tile_code.c: gives the tiles that the module calls their code: compiled at LLVM's default level, each once a
+ * process. */
+opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,
+                                opjit_error *error);
 /* explain.c: the plans of the request's first variant at that level, appended to *out. */
 opjit_status opjit_cg_explain(const codegen_request *request, uint32_t level, rt_bytes *out, opjit_error *error);
 opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *out, opjit_error *error); /* module.c */

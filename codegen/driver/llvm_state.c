@@ -22,6 +22,7 @@ typedef struct kept {
 typedef struct thread_state {
     kept machines[MOST_KEPT];
     uint32_t next; /* where the next one goes: the oldest one's place */
+    uint32_t last; /* the one that was asked for last */
     bool disposes; /* at the thread's end */
 } thread_state;
 
@@ -84,19 +85,25 @@ static LLVMTargetMachineRef find_kept(const kept *wanted)
     for (uint32_t i = 0; i < MOST_KEPT; i++) {
         const kept *k = &thread.machines[i];
         if (k->machine && k->cpu == wanted->cpu && k->level == wanted->level && strcmp(k->name, wanted->name) == 0 &&
-            strcmp(k->features, wanted->features) == 0)
+            strcmp(k->features, wanted->features) == 0) {
+            thread.last = i;
             return k->machine;
+        }
     }
     return NULL;
 }
 
-/* Replaces the oldest one, which is not in use, because a thread makes one module at a time. */
+/* Replaces the oldest one that is not in use: a thread makes one module at a time, and in it modules of tiles, so that
+ * may be the one that was asked for last. */
 static bool keep(const kept *k)
 {
+    if (thread.next == thread.last)
+        thread.next = (thread.next + 1) % MOST_KEPT;
     kept *place = &thread.machines[thread.next];
     if (!thread.disposes && pthread_setspecific(key, &thread) != 0)
         return false;
     thread.disposes = true;
+    thread.last = thread.next;
     thread.next = (thread.next + 1) % MOST_KEPT;
     if (place->machine)
         LLVMDisposeTargetMachine(place->machine);

@@ -21,12 +21,7 @@ enum { NAME_SIZE = 256, MOST_AT_PEAK = 16384 /* nodes of a stage */ };
 typedef struct job {
     const codegen_request *request;
     opjit_error *error;
-    opjit_error diagnostic; /* the first error that LLVM reported */
-    LLVMTargetMachineRef machine;
-    LLVMContextRef llvm;
-    LLVMModuleRef module;
-    LLVMBuilderRef b, entry;
-    LLVMMemoryBufferRef object;
+    cg_llvm llvm;
     rt_arena arena;
     const rt_target *target; /* of the version that is being built */
     LLVMValueRef *constant_data; /* GPUs: see cg_func */
@@ -34,6 +29,7 @@ typedef struct job {
     bool accumulates;
     uint32_t level;       /* of the code, after find_level */
     cg_shared stages;     /* of the variants that are being built */
+    cg_tiles tiles;       /* that the module calls */
 } job;
 
 static double now_ms(void)
@@ -43,70 +39,18 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* Without a handler LLVM would end the process on an error. */
-static void diagnose(LLVMDiagnosticInfoRef info, void *user)
-{
-    job *j = user;
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || j->diagnostic.status != OPJIT_OK)
-        return;
-    char *text = LLVMGetDiagInfoDescription(info);
-    opjit_rt_refuse(&j->diagnostic, OPJIT_CODEGEN, "{LLVM}: %s", text);
-    LLVMDisposeMessage(text);
-}
-
-/* Turns LLVM's message, if there is one, into a status. */
-static opjit_status take_message(job *j, bool failed, const char *what, char *text)
-{
-    opjit_status status = OPJIT_OK;
-    if (failed)
-        status = opjit_rt_refuse(j->error, OPJIT_CODEGEN, "{!LLVM}{%s}: %s", what, text ? text : "no reason given");
-    else if (j->diagnostic.status != OPJIT_OK)
-        status = opjit_rt_refuse(j->error, OPJIT_CODEGEN, "{!LLVM}{%s}: %s", what, j->diagnostic.message);
-    LLVMDisposeMessage(text);
-    return status;
-}
-
 /* --- building ----------------------------------------------------------------------------------------------------- */
-
-static void open_module(job *j, const cg_target *cpu)
-{
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(j->machine);
-    j->llvm = LLVMContextCreate();
-    LLVMContextSetDiscardValueNames(j->llvm, 1);
-    LLVMContextSetDiagnosticHandler(j->llvm, diagnose, j);
-    j->module = LLVMModuleCreateWithNameInContext(j->request->name, j->llvm);
-    LLVMSetTarget(j->module, cpu->triple);
-    LLVMSetModuleDataLayout(j->module, layout);
-    LLVMDisposeTargetData(layout);
-    j->b = LLVMCreateBuilderInContext(j->llvm);
-    j->entry = LLVMCreateBuilderInContext(j->llvm);
-}
 
 static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
 {
-    cg_func f = { .ir = ir,
-                  .target = j->target,
-                  .cpu = cpu,
-                  .arena = &j->arena,
-                  .error = j->error,
-                  .llvm = j->llvm,
-                  .module = j->module,
-                  .b = j->b,
-                  .entry = j->entry,
-                  .constant_data = j->constant_data,
-                  .buffer_count = j->buffer_count,
-                  /* what quick does is for LLVM's fast selection, which other backends lack */
-                  .peak = cpu->grid || j->level == OPJIT_LEVEL_PEAK };
-    f.type.i1 = LLVMInt1TypeInContext(j->llvm);
-    f.type.i8 = LLVMInt8TypeInContext(j->llvm);
-    f.type.i16 = LLVMInt16TypeInContext(j->llvm);
-    f.type.i32 = LLVMInt32TypeInContext(j->llvm);
-    f.type.i64 = LLVMInt64TypeInContext(j->llvm);
-    f.type.f16 = LLVMHalfTypeInContext(j->llvm);
-    f.type.f32 = LLVMFloatTypeInContext(j->llvm);
-    f.type.f64 = LLVMDoubleTypeInContext(j->llvm);
-    f.type.ptr = LLVMPointerTypeInContext(j->llvm, cpu->grid ? cpu->grid->global : 0);
-    f.type.none = LLVMVoidTypeInContext(j->llvm);
+    cg_func f = opjit_cg_llvm_function(&j->llvm, cpu, j->target);
+    f.ir = ir;
+    f.arena = &j->arena;
+    f.error = j->error;
+    f.constant_data = j->constant_data;
+    f.buffer_count = j->buffer_count;
+    f.tiles = &j->tiles;
+    f.peak = cpu->grid || j->level == OPJIT_LEVEL_PEAK; /* what quick does is for fast selection, which others lack */
     return f;
 }
 
@@ -174,7 +118,7 @@ static opjit_status run_passes(job *j, const cg_target *cpu)
         return OPJIT_OK;
     const char *passes = j->level == OPJIT_LEVEL_PEAK ? "function(sroa)" : "function(mem2reg)";
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef failure = LLVMRunPasses(j->module, passes, j->machine, options);
+    LLVMErrorRef failure = LLVMRunPasses(j->llvm.module, passes, j->llvm.machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!failure)
         return OPJIT_OK;
@@ -235,10 +179,11 @@ static opjit_status build_stages(job *j, const cg_target *cpu)
 static opjit_status build(job *j, const cg_target *cpu)
 {
     TRY(!j->request->kernel ? build_stages(j, cpu) : cpu->grid ? build_grid(j, cpu) : build_kernel(j, cpu));
+    TRY(opjit_cg_put_tiles(&j->tiles, &j->llvm, cpu, j->request, j->error));
     if (j->request->verify) {
         char *text = NULL;
-        const bool broken = LLVMVerifyModule(j->module, LLVMReturnStatusAction, &text);
-        TRY(take_message(j, broken, "LLVM's verifier", text));
+        const bool broken = LLVMVerifyModule(j->llvm.module, LLVMReturnStatusAction, &text);
+        TRY(opjit_cg_llvm_status(&j->llvm, broken, "LLVM's verifier", text, j->error));
     }
     return run_passes(j, cpu);
 }
@@ -253,17 +198,10 @@ static opjit_status append(codegen_result *out, const void *data, size_t size, o
 
 static opjit_status emit_llvm(job *j, codegen_result *out)
 {
-    char *text = LLVMPrintModuleToString(j->module);
+    char *text = LLVMPrintModuleToString(j->llvm.module);
     const opjit_status status = append(out, text, strlen(text), j->error);
     LLVMDisposeMessage(text);
     return status;
-}
-
-static opjit_status emit_file(job *j, const cg_target *cpu, LLVMCodeGenFileType type)
-{
-    char *text = NULL;
-    const bool failed = opjit_cg_emit_file(cpu, j->machine, j->module, type, &text, &j->object);
-    return take_message(j, failed, "LLVM's code generation", text);
 }
 
 static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
@@ -272,11 +210,11 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
     const double start = now_ms();
     if (what == CODEGEN_LLVM)
         return emit_llvm(j, out);
-    TRY(emit_file(j, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile));
+    TRY(opjit_cg_llvm_emit(&j->llvm, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
     const double emitted = now_ms();
     out->emit_ms = emitted - start;
-    const void *data = LLVMGetBufferStart(j->object);
-    const size_t size = LLVMGetBufferSize(j->object);
+    const void *data = LLVMGetBufferStart(j->llvm.object);
+    const size_t size = LLVMGetBufferSize(j->llvm.object);
     if (what == CODEGEN_OBJECT && cpu->grid)
         return cpu->grid->pack(j->request->allocator, data, size, &out->bytes, j->error);
     if (what == CODEGEN_OBJECT)
@@ -291,18 +229,7 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 
 static void close_job(job *j)
 {
-    if (j->object)
-        LLVMDisposeMemoryBuffer(j->object);
-    if (j->b)
-        LLVMDisposeBuilder(j->b);
-    if (j->entry)
-        LLVMDisposeBuilder(j->entry);
-    if (j->module)
-        LLVMDisposeModule(j->module);
-    if (j->llvm)
-        LLVMContextDispose(j->llvm);
-    if (j->machine && opjit_cg_target_find(j->target->arch)->fresh)
-        LLVMDisposeTargetMachine(j->machine);
+    opjit_cg_llvm_close(&j->llvm, opjit_cg_target_find(j->target->arch));
     opjit_rt_arena_free(&j->arena);
 }
 
@@ -351,9 +278,8 @@ static opjit_status open_job(job *j, const cg_target *cpu)
     TRY(find_level(j, cpu, r->variants, r->kernel ? 0 : r->variant_count));
     for (uint32_t i = 0; r->kernel && i < r->kernel->version_count; i++)
         TRY(find_level(j, cpu, r->kernel->versions[i].variants, r->kernel->versions[i].variant_count));
-    TRY(opjit_cg_machine(cpu, j->target, j->level, &j->machine, j->error));
-    open_module(j, cpu);
-    return OPJIT_OK;
+    j->tiles.arena = &j->arena;
+    return opjit_cg_llvm_open(&j->llvm, cpu, j->target, j->level, r->name, j->error);
 }
 
 /* No machine, context or module of LLVM's. */
@@ -452,15 +378,17 @@ opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_b
     if (!cpu)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!codegen}this build makes no code for {target} {%s}",
                                request->target->text);
-    TRY(opjit_cg_machine(cpu, request->target, module.level, &j.machine, error));
     opjit_rt_arena_init(&j.arena, request->allocator);
-    open_module(&j, cpu);
-    cg_func f = new_function(&j, cpu, NULL);
-    opjit_status status = opjit_cg_registry(&f, request->name, registry, kernels, count);
-    if (status == OPJIT_OK)
-        status = emit_file(&j, cpu, LLVMObjectFile);
+    opjit_status status = opjit_cg_llvm_open(&j.llvm, cpu, j.target, module.level, module.name, error);
+    cg_func f = { .peak = false };
     if (status == OPJIT_OK) {
-        opjit_rt_bytes_append(out, LLVMGetBufferStart(j.object), LLVMGetBufferSize(j.object));
+        f = new_function(&j, cpu, NULL);
+        status = opjit_cg_registry(&f, request->name, registry, kernels, count);
+    }
+    if (status == OPJIT_OK)
+        status = opjit_cg_llvm_emit(&j.llvm, cpu, LLVMObjectFile, error);
+    if (status == OPJIT_OK) {
+        opjit_rt_bytes_append(out, LLVMGetBufferStart(j.llvm.object), LLVMGetBufferSize(j.llvm.object));
         status = out->failed ? opjit_rt_no_memory(error) : OPJIT_OK;
     }
     close_job(&j);

@@ -75,6 +75,7 @@ typedef struct cg_cut {
 struct cg_pieces;
 struct cg_range;
 struct cg_plan;
+struct cg_tile_plan;
 
 /* A row of the table of strategies. */
 typedef struct cg_strategy {
@@ -91,6 +92,7 @@ typedef struct cg_plan {
     cg_facts is;
     struct cg_plan *next;          /* of the stage, in the order of the text */
     const struct cg_plan *blocked; /* the same loop's plan inside a block of rows; NULL: it is never in one */
+    const struct cg_tile_plan *tile; /* that the loop belongs to (hold/hold.h); NULL: none */
     const cg_strategy *strategy;
     uint32_t copies;     /* of vectors in a round */
     uint32_t abreast;    /* of these, whose operations are interleaved */

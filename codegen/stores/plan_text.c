@@ -4,6 +4,7 @@
  *       %5: uniform_fill, 16 lanes, rounds of 16, rounds of 8, read ahead 256 B
  * Copies are of vectors, and of single elements in scalars; the cuts that follow do what remains after the rounds.
  */
+#include "codegen/hold/hold.h"
 #include "codegen/stores/plan.h"
 
 #include <inttypes.h>
@@ -60,6 +61,8 @@ static void put_loop(const cg_func *f, const cg_plan *plan, const uint32_t *numb
     opjit_rt_bytes_printf(out, "%*s", 2 * (int)is->depth, "");
     put_name(f, numbers, is->var, out);
     opjit_rt_bytes_printf(out, "%s: %s", is->in_block ? " in a block" : "", plan->strategy->name);
+    if (plan->tile && plan->tile->loop == is->loop)
+        opjit_cg_tile_text(plan->tile, out);
     if (is->lanes > 1)
         opjit_rt_bytes_printf(out, ", %" PRIu32 " lanes", is->lanes);
     if (is->rows)

@@ -4,6 +4,7 @@
 #include "codegen/stores/names.h"
 #include "codegen/stores/pieces.h"
 #include "codegen/gpu/grid.h"
+#include "codegen/hold/hold.h"
 
 /* --- strategies --------------------------------------------------------------------------------------------------- */
 
@@ -17,6 +18,12 @@ static bool is_distributed(const cg_func *f, const cg_plan *plan)
 {
     (void)f;
     return plan->is.distributed;
+}
+
+static bool is_of_tile(const cg_func *f, const cg_plan *plan)
+{
+    (void)f;
+    return plan->tile != NULL;
 }
 
 static bool is_empty(const cg_func *f, const cg_plan *plan)
@@ -74,6 +81,7 @@ static void choose_cuts(const cg_func *f, cg_plan *plan)
 const cg_strategy opjit_cg_strategies[] = {
     { "row_edge", is_edge, NULL, NULL, opjit_cg_row_edge },
     { "distribute", is_distributed, NULL, NULL, opjit_cg_distribute },
+    { "tile", is_of_tile, NULL, NULL, opjit_cg_put_tile },
     { "nothing", is_empty, NULL, NULL, emit_nothing },
     { "two_rows", is_of_two_rows, choose_two_rows, opjit_cg_put_two_rows, NULL },
     { "interleave", opjit_cg_is_interleaved, opjit_cg_choose_interleaved, opjit_cg_put_interleaved, NULL },
@@ -241,6 +249,7 @@ opjit_status opjit_cg_plan(cg_func *f, ir_ref stage)
     if (!f->plans || !f->stage)
         return opjit_rt_no_memory(f->error);
     TRY(find_loops(f, stage, 1, false, &end));
+    f->failed = f->failed || !opjit_cg_find_tiles(f, stage);
     plan_stage(f, stage);
     for (cg_plan *plan = first; plan; plan = plan->next)
         plan_loop(f, plan);

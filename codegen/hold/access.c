@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access.c - loads and stores of a tile: which register, or from which address on and how far apart. */
+#include "codegen/emit/access.h"
+#include "codegen/hold/hold.h"
+
+enum { LINE = 64 };
+
+uint32_t opjit_cg_tile_nest(const cg_tile_builder *b)
+{
+    uint32_t loops = 0;
+    for (uint32_t i = 0; i < b->nest_count; i++)
+        loops |= 1u << b->nest[i];
+    return loops;
+}
+
+uint32_t opjit_cg_tile_times(const cg_tile *t, uint32_t loops)
+{
+    uint32_t times = 1;
+    for (uint32_t l = 1; l < t->loops && times <= CG_TILE_STORES; l++)
+        if (loops >> l & 1)
+            times *= t->loop[l].count;
+    return times;
+}
+
+const cg_tile_held *opjit_cg_tile_held(const cg_tile_builder *b, uint32_t tensor)
+{
+    for (uint32_t i = 0; i < b->plan->held_count; i++)
+        if (b->plan->held[i].tensor == tensor)
+            return &b->plan->held[i];
+    return NULL;
+}
+
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
+
+static bool same_place(const cg_func *f, ir_ref x, ir_ref y)
+{
+    const cg_access a = opjit_cg_access_of(f, x), b = opjit_cg_access_of(f, y);
+    bool same = a.tensor == b.tensor;
+    for (uint32_t d = 0; d < a.rank && same; d++)
+        same = cg_coordinate(f, &a, d) == cg_coordinate(f, &b, d);
+    return same;
+}
+
+static bool same_arg(const cg_func *f, const cg_tile_arg *x, const cg_tile_arg *y)
+{
+    if (x->kind != y->kind || x->tensor != y->tensor || x->number != y->number || memcmp(x->at, y->at, sizeof x->at) != 0)
+        return false;
+    return x->node == y->node || (x->kind == CG_PASS_ADDRESS && same_place(f, x->node, y->node));
+}
+
+uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg)
+{
+    cg_tile *t = &b->plan->tile;
+    for (uint32_t i = 0; i < t->args; i++)
+        if (same_arg(b->f, &b->plan->arg[i], arg))
+            return i;
+    if (t->args == CG_TILE_ARGS)
+        return UINT32_MAX;
+    b->plan->arg[t->args] = *arg;
+    return t->args++;
+}
+
+/* An address for each iteration of the loops in `each`, side by side; returns the first one. */
+static uint32_t addresses(cg_tile_builder *b, ir_ref node, uint32_t each)
+{
+    cg_tile *t = &b->plan->tile;
+    cg_tile_arg arg = { .kind = CG_PASS_ADDRESS, .node = node };
+    const uint32_t times = opjit_cg_tile_times(t, each);
+    for (uint32_t l = 1; l < t->loops; l++)
+        arg.at[l] = each >> l & 1 ? t->loop[l].lo : 0;
+    const uint32_t before = t->args, first = opjit_cg_tile_arg(b, &arg);
+    if (first < before || first == UINT32_MAX || times == 1)
+        return first;
+    if (times > CG_TILE_ARGS - first)
+        return UINT32_MAX;
+    for (uint32_t i = 1; i < times; i++) {
+        uint32_t rest = i;
+        for (uint32_t l = t->loops; l-- > 1;)
+            if (each >> l & 1) {
+                arg.at[l] = t->loop[l].lo + (int64_t)(rest % t->loop[l].count);
+                rest /= t->loop[l].count;
+            }
+        b->plan->arg[t->args++] = arg;
+    }
+    return first;
+}
+
+/* --- registers ---------------------------------------------------------------------------------------------------- */
+
+/* The loop around the statement whose variable this is; UINT32_MAX: none. */
+static uint32_t loop_of(const cg_tile_builder *b, ir_ref var)
+{
+    for (uint32_t i = 0; i < b->nest_count; i++)
+        if (b->plan->var[b->nest[i]] == var)
+            return b->nest[i];
+    return UINT32_MAX;
+}
+
+/* Coordinate d of registers that are `apart` from each other. */
+static bool put_coordinate(const cg_tile_builder *b, const cg_tile_held *h, ir_ref c, uint32_t d, uint32_t apart,
+                           cg_tile_access *out)
+{
+    const cg_tile *t = &b->plan->tile;
+    const ir_func *ir = b->f->ir;
+    const uint32_t lanes = h->lanes > 1 && h->dim == d ? h->lanes : 1;
+    const int64_t size = (int64_t)ir->tensors[h->tensor].sizes[d];
+    if (ir_at(ir, c)->op == IR_CONST) {
+        const int64_t at = ir_index_value(ir, c);
+        out->base += (uint32_t)at * apart;
+        return at >= 0 && at < size && lanes == 1;
+    }
+    const uint32_t l = loop_of(b, c);
+    if (l == UINT32_MAX || l == 0 || t->loop[l].lanes != lanes || t->loop[l].lo < 0 || t->loop[l].lo % lanes != 0 ||
+        t->loop[l].lo + (int64_t)t->loop[l].count * lanes > size)
+        return false;
+    out->base += (uint32_t)(t->loop[l].lo / lanes) * apart;
+    out->by[l] += apart;
+    return true;
+}
+
+static bool of_registers(const cg_tile_builder *b, const cg_tile_held *h, const cg_access *a, cg_tile_access *out)
+{
+    const ir_tensor *tensor = &b->f->ir->tensors[h->tensor];
+    uint32_t apart = 1;
+    out->held = 1;
+    out->base = h->first;
+    for (uint32_t d = tensor->rank; d-- > 0;) {
+        if (!put_coordinate(b, h, cg_coordinate(b->f, a, d), d, apart, out))
+            return false;
+        apart *= (uint32_t)(tensor->sizes[d] / (h->lanes > 1 && h->dim == d ? h->lanes : 1));
+    }
+    return true;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Bytes from one value of a loop's variable to the next: in the function where they are the schedule's, an argument
+ * where they may be the shape's. */
+static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int64_t bytes, cg_tile_access *out)
+{
+    const ir_tensor *root = &b->f->ir->tensors[opjit_ir_root(b->f->ir, a->tensor)];
+    if (root->role == IR_SCRATCH || (bytes >= -LINE && bytes <= LINE)) {
+        out->by[l] = bytes;
+        return true;
+    }
+    const uint32_t arg = opjit_cg_tile_arg(b, &(cg_tile_arg){ .kind = CG_PASS_NUMBER, .number = bytes });
+    out->by_arg[l] = arg + 1;
+    return arg != UINT32_MAX;
+}
+
+static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *out)
+{
+    const cg_tile *t = &b->plan->tile;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        const cg_info *info = &b->f->info[cg_coordinate(b->f, a, d)];
+        if (cg_stride(b->f, a, d) != 0 && (info->fresh || info->guarded))
+            return false;
+    }
+    for (uint32_t i = 0; i < b->nest_count; i++) {
+        const uint32_t l = b->nest[i];
+        int64_t grow, bytes;
+        if (!opjit_cg_growth(b->f, a, b->plan->var[l], &grow)) {
+            if (l == 0 || t->loop[l].lanes > 1)
+                return false;
+            out->each |= 1u << l;
+            continue;
+        }
+        if ((t->loop[l].lanes > 1 && grow != 0 && grow != 1) || !checked_muli(grow, a->bits / 8, &bytes) ||
+            !put_distance(b, a, l, bytes, out))
+            return false;
+    }
+    out->base = addresses(b, a->node, out->each);
+    return out->base != UINT32_MAX;
+}
+
+static uint32_t moving_loops(const cg_tile_access *a)
+{
+    uint32_t loops = a->each;
+    for (uint32_t l = 1; l < CG_TILE_LOOPS; l++)
+        loops |= a->by_arg[l] ? 1u << l : 0;
+    return loops;
+}
+
+uint32_t opjit_cg_tile_access(cg_tile_builder *b, ir_ref node)
+{
+    cg_tile *t = &b->plan->tile;
+    const cg_access a = opjit_cg_access_of(b->f, node);
+    const cg_tile_held *h = opjit_cg_tile_held(b, a.tensor);
+    if (t->accesses == CG_TILE_ACCESSES)
+        return UINT32_MAX;
+    cg_tile_access *out = &t->access[t->accesses];
+    *out = (cg_tile_access){ .type = b->f->ir->tensors[a.tensor].type };
+    if (h ? !of_registers(b, h, &a, out) : !of_memory(b, &a, out))
+        return UINT32_MAX;
+    t->row[t->accesses] = t->remembered;
+    t->remembered += h ? 0 : opjit_cg_tile_times(t, moving_loops(out));
+    return t->remembered <= CG_TILE_REMEMBERED ? t->accesses++ : UINT32_MAX;
+}

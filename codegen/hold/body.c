@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* body.c - a tile's function: what is before the loop; the lines that will be stored after it are fetched; the loop, one
+ * block whose registers are phis; what is after it.  Expressions are those of emit and softops, on values. */
+#include "codegen/hold/hold.h"
+
+enum { LINE = 64 };
+
+/* A value and the part of the function that it is valid in. */
+typedef struct remembered {
+    LLVMValueRef value;
+    uint32_t stamp;
+} remembered;
+
+typedef struct maker {
+    cg_func *f;
+    const cg_tile *t;
+    LLVMValueRef args;
+    LLVMValueRef given[CG_TILE_NODES]; /* arguments as values */
+    LLVMValueRef word[CG_TILE_ARGS];   /* arguments as addresses and distances */
+    LLVMValueRef reg[CG_TILE_REGISTERS];
+    LLVMValueRef k;                    /* iterations of the held loop so far; NULL outside of it */
+    uint32_t at[CG_TILE_LOOPS];
+    uint32_t stamp, part_stamp;        /* of the statement, of the part */
+    cg_tile_part part;
+    bool chosen;                       /* at the end: the value of the tile's choice */
+    remembered *of;                    /* by node, row, and iteration */
+} maker;
+
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
+
+static LLVMTypeRef type_of(const cg_func *f, ir_type type, uint32_t lanes)
+{
+    return type == IR_F32 || type == IR_F64 ? opjit_cg_float(f, type, lanes)
+                                            : opjit_cg_int(f, type == IR_INDEX ? 64 : 8 * opjit_ir_type_size(type), lanes);
+}
+
+static LLVMValueRef read_word(maker *m, uint32_t arg, LLVMTypeRef type)
+{
+    cg_func *f = m->f;
+    LLVMValueRef index = opjit_cg_number(f, 64, 1, arg);
+    return LLVMBuildLoad2(f->entry, type, LLVMBuildGEP2(f->entry, f->type.i64, m->args, &index, 1, ""), "");
+}
+
+static LLVMValueRef word(maker *m, uint32_t arg, LLVMTypeRef type)
+{
+    if (!m->word[arg])
+        m->word[arg] = read_word(m, arg, type);
+    return m->word[arg];
+}
+
+static LLVMValueRef given(maker *m, uint32_t node)
+{
+    const cg_tile_node *n = &m->t->node[node];
+    cg_func *f = m->f;
+    if (m->given[node])
+        return m->given[node];
+    LLVMValueRef v = read_word(m, n->at, n->type == IR_BOOL ? f->type.i64 : type_of(f, (ir_type)n->type, 1));
+    if (n->type == IR_BOOL)
+        v = LLVMBuildICmp(f->entry, LLVMIntNE, v, opjit_cg_number(f, 64, 1, 0), "");
+    return m->given[node] = v;
+}
+
+/* --- addresses ---------------------------------------------------------------------------------------------------- */
+
+static int64_t variable_of(const maker *m, uint32_t l)
+{
+    const cg_tile_loop *loop = &m->t->loop[l];
+    return loop->lo + (int64_t)m->at[l] * loop->lanes;
+}
+
+/* The address without what is known here, for the loops' current values. */
+static LLVMValueRef row_of(maker *m, uint32_t access)
+{
+    const cg_tile_access *a = &m->t->access[access];
+    cg_func *f = m->f;
+    uint32_t loops = a->each;
+    for (uint32_t l = 1; l < m->t->loops; l++)
+        loops |= a->by_arg[l] ? 1u << l : 0;
+    remembered *r = &m->of[m->t->row[access] + cg_tile_place(m->t, loops, m->at)];
+    if (r->value)
+        return r->value;
+    LLVMValueRef p = word(m, a->base + cg_tile_place(m->t, a->each, m->at), f->type.ptr);
+    for (uint32_t l = 1; l < m->t->loops; l++) {
+        if (!a->by_arg[l] || variable_of(m, l) == 0)
+            continue;
+        LLVMValueRef by = LLVMBuildMul(f->entry, word(m, a->by_arg[l] - 1, f->type.i64),
+                                       opjit_cg_number(f, 64, 1, (uint64_t)variable_of(m, l)), "");
+        p = LLVMBuildGEP2(f->entry, f->type.i8, p, &by, 1, "");
+    }
+    return r->value = p;
+}
+
+static LLVMValueRef pointer_of(maker *m, uint32_t access)
+{
+    const cg_tile_access *a = &m->t->access[access];
+    cg_func *f = m->f;
+    LLVMValueRef p = row_of(m, access);
+    uint64_t offset = 0;
+    for (uint32_t l = 1; l < m->t->loops; l++)
+        offset += a->by[l] ? (uint64_t)a->by[l] * (uint64_t)variable_of(m, l) : 0;
+    if (m->k && (a->by[0] != 0 || a->by_arg[0])) {
+        LLVMValueRef by = a->by_arg[0] ? word(m, a->by_arg[0] - 1, f->type.i64)
+                                       : opjit_cg_number(f, 64, 1, (uint64_t)a->by[0]);
+        p = opjit_cg_offset(f, f->type.i8, p, LLVMBuildMul(f->b, m->k, by, ""));
+    }
+    return opjit_cg_offset(f, f->type.i8, p, opjit_cg_number(f, 64, 1, offset));
+}
+
+static uint32_t register_of(const maker *m, const cg_tile_access *a)
+{
+    uint64_t r = a->base;
+    for (uint32_t l = 1; l < m->t->loops; l++)
+        r += a->by[l] ? (uint64_t)a->by[l] * m->at[l] : 0;
+    return (uint32_t)r;
+}
+
+/* Lanes of what depends on these loops. */
+static uint32_t lanes_of(const maker *m, uint32_t loops)
+{
+    for (uint32_t l = 1; l < m->t->loops; l++)
+        if ((loops >> l & 1) && m->t->loop[l].lanes > 1)
+            return m->t->loop[l].lanes;
+    return 1;
+}
+
+static LLVMValueRef access_memory(maker *m, LLVMValueRef pointer, ir_type type, uint32_t lanes, LLVMValueRef value)
+{
+    cg_func *f = m->f;
+    LLVMTypeRef as = type_of(f, type, lanes);
+    if (value && (type == IR_F32 || type == IR_F64))
+        value = opjit_cg_as_float(f, value);
+    LLVMValueRef v = value ? LLVMBuildStore(f->b, value, pointer) : LLVMBuildLoad2(f->b, as, pointer, "");
+    LLVMSetAlignment(v, opjit_ir_type_size(type));
+    return v;
+}
+
+static LLVMValueRef register_memory(maker *m, uint32_t r)
+{
+    const cg_tile_register *reg = &m->t->reg[r];
+    return opjit_cg_offset(m->f, m->f->type.i8, word(m, reg->base, m->f->type.ptr),
+                           opjit_cg_number(m->f, 64, 1, reg->offset));
+}
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef value_of(maker *m, uint32_t node);
+
+static LLVMValueRef lanes_value(maker *m, uint32_t node, uint32_t lanes)
+{
+    return opjit_cg_splat(m->f, value_of(m, node), lanes);
+}
+
+static LLVMValueRef select_value(maker *m, const cg_tile_node *n, uint32_t lanes)
+{
+    if (m->part == CG_TILE_END && m->t->choice == n->a[0] + 1)
+        return lanes_value(m, m->chosen ? n->a[1] : n->a[2], lanes);
+    LLVMValueRef c = value_of(m, n->a[0]), x = lanes_value(m, n->a[1], lanes), y = lanes_value(m, n->a[2], lanes);
+    return opjit_cg_choose(m->f, c, x, y);
+}
+
+static LLVMValueRef op_value(maker *m, const cg_tile_node *n, uint32_t lanes)
+{
+    cg_func *f = m->f;
+    LLVMValueRef a[3] = { NULL };
+    if (n->op == IR_SELECT)
+        return select_value(m, n, lanes);
+    for (uint32_t i = 0; i < n->count; i++)
+        a[i] = lanes_value(m, n->a[i], lanes);
+    switch ((ir_op)n->op) {
+    case IR_CAST: return opjit_cg_convert(f, (ir_type)n->from, (ir_type)n->type, a[0]);
+    case IR_IADD: return LLVMBuildAdd(f->b, a[0], a[1], "");
+    case IR_ISUB: return LLVMBuildSub(f->b, a[0], a[1], "");
+    case IR_IMUL: return LLVMBuildMul(f->b, a[0], a[1], "");
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT:
+    case IR_LE: return opjit_cg_compare(f, (ir_op)n->op, (ir_type)n->from, a[0], a[1]);
+    default: return opjit_cg_arith(f, (ir_op)n->op, (ir_type)n->type, a);
+    }
+}
+
+static LLVMValueRef compute(maker *m, uint32_t node)
+{
+    const cg_tile_node *n = &m->t->node[node];
+    cg_func *f = m->f;
+    const uint32_t lanes = lanes_of(m, n->moves);
+    switch ((cg_tile_what)n->what) {
+    case CG_TILE_ARG: return given(m, node);
+    case CG_TILE_CONST:
+        return opjit_cg_number(
+            f, n->type == IR_BOOL ? 1 : n->type == IR_INDEX ? 64 : 8 * opjit_ir_type_size((ir_type)n->type), 1, n->imm);
+    case CG_TILE_VAR:
+        return n->at == 0 ? LLVMBuildAdd(f->b, word(m, n->a[0], f->type.i64), m->k, "")
+                          : opjit_cg_number(f, 64, 1, (uint64_t)variable_of(m, n->at));
+    case CG_TILE_LOAD:
+        if (m->t->access[n->at].held)
+            return m->reg[register_of(m, &m->t->access[n->at])];
+        return access_memory(m, pointer_of(m, n->at), (ir_type)n->type, lanes, NULL);
+    case CG_TILE_LET: return lanes_value(m, n->a[0], lanes);
+    default: return op_value(m, n, lanes);
+    }
+}
+
+static LLVMValueRef value_of(maker *m, uint32_t node)
+{
+    const cg_tile_node *n = &m->t->node[node];
+    remembered *r = &m->of[n->first + cg_tile_place(m->t, n->moves, m->at)];
+    const uint32_t stamp = n->fresh ? m->stamp : m->part_stamp;
+    if (r->value && r->stamp == stamp)
+        return r->value;
+    LLVMValueRef v = compute(m, node);
+    *r = (remembered){ v, stamp };
+    return v;
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+static void put_store(maker *m, const cg_tile_step *s)
+{
+    const cg_tile_access *a = &m->t->access[s->at];
+    cg_func *f = m->f;
+    uint32_t loops = a->each;
+    for (uint32_t l = 1; l < m->t->loops; l++)
+        loops |= a->by[l] != 0 || a->by_arg[l] ? 1u << l : 0;
+    const uint32_t r = a->held ? register_of(m, a) : 0, lanes = a->held ? m->t->reg[r].lanes : lanes_of(m, loops);
+    LLVMValueRef v = lanes_value(m, s->value, lanes);
+    if (!a->held)
+        access_memory(m, pointer_of(m, s->at), (ir_type)a->type, lanes, v);
+    else
+        m->reg[r] = a->type == IR_F32 || a->type == IR_F64 ? opjit_cg_as_float(f, v) : v;
+}
+
+static void put_steps(maker *m, uint32_t first)
+{
+    for (uint32_t s = first; s != 0; s = m->t->step[s - 1].next) {
+        const cg_tile_step *step = &m->t->step[s - 1];
+        m->stamp++;
+        if (step->what == CG_TILE_LOOP)
+            for (m->at[step->at] = 0; m->at[step->at] < m->t->loop[step->at].count; m->at[step->at]++)
+                put_steps(m, step->inner);
+        else if (step->what == CG_TILE_STORE)
+            put_store(m, step);
+        else
+            value_of(m, step->value);
+    }
+}
+
+static void put_part(maker *m, cg_tile_part part)
+{
+    m->part = part;
+    m->part_stamp = ++m->stamp;
+    put_steps(m, m->t->part[part]);
+}
+
+/* --- the lines that are stored after the loop --------------------------------------------------------------------- */
+
+static void fetch(maker *m, const cg_tile_step *s)
+{
+    const cg_tile_access *a = &m->t->access[s->at];
+    cg_func *f = m->f;
+    const uint32_t size = opjit_ir_type_size((ir_type)a->type);
+    uint32_t lanes = 1;
+    int64_t from = 0;
+    for (uint32_t l = 1; l < m->t->loops; l++)
+        if (a->by[l] == (int64_t)size) { /* along a row */
+            lanes = m->t->loop[l].lanes;
+            from = (int64_t)m->at[l] * lanes * size;
+        }
+    if (from % LINE != 0)
+        return;
+    LLVMValueRef p = pointer_of(m, s->at);
+    for (uint32_t at = 0; at < lanes * size; at += LINE) {
+        LLVMValueRef args[] = { opjit_cg_offset(f, f->type.i8, p, opjit_cg_number(f, 64, 1, at)),
+                                opjit_cg_number(f, 32, 1, 1), opjit_cg_number(f, 32, 1, 3), opjit_cg_number(f, 32, 1, 1) };
+        opjit_cg_call(f, "llvm.prefetch", 4, args);
+    }
+}
+
+static void fetch_steps(maker *m, uint32_t first)
+{
+    for (uint32_t s = first; s != 0; s = m->t->step[s - 1].next) {
+        const cg_tile_step *step = &m->t->step[s - 1];
+        if (step->what == CG_TILE_LOOP)
+            for (m->at[step->at] = 0; m->at[step->at] < m->t->loop[step->at].count; m->at[step->at]++)
+                fetch_steps(m, step->inner);
+        else if (step->what == CG_TILE_STORE)
+            fetch(m, step);
+    }
+}
+
+/* --- the function ------------------------------------------------------------------------------------------------- */
+
+static void put_loop(maker *m)
+{
+    cg_func *f = m->f;
+    const uint32_t count = m->t->registers;
+    LLVMValueRef n = word(m, 0, f->type.i64), zero = opjit_cg_number(f, 64, 1, 0), start[CG_TILE_REGISTERS];
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
+    LLVMBasicBlockRef loop = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSGT, n, zero, ""), loop, after);
+    LLVMPositionBuilderAtEnd(f->b, loop);
+    LLVMValueRef k = m->k = LLVMBuildPhi(f->b, f->type.i64, ""), phi[CG_TILE_REGISTERS];
+    LLVMAddIncoming(k, &zero, &before, 1);
+    for (uint32_t r = 0; r < count; r++) {
+        start[r] = m->reg[r];
+        phi[r] = m->reg[r] = LLVMBuildPhi(f->b, LLVMTypeOf(start[r]), "");
+        LLVMAddIncoming(phi[r], &start[r], &before, 1);
+    }
+    put_part(m, CG_TILE_BODY);
+    LLVMValueRef next = LLVMBuildAdd(f->b, k, opjit_cg_number(f, 64, 1, 1), "");
+    LLVMAddIncoming(k, &next, &loop, 1);
+    LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntNE, next, n, ""), loop, after);
+    LLVMPositionBuilderAtEnd(f->b, after);
+    m->k = NULL;
+    for (uint32_t r = 0; r < count; r++) {
+        LLVMAddIncoming(phi[r], &m->reg[r], &loop, 1);
+        LLVMValueRef end = LLVMBuildPhi(f->b, LLVMTypeOf(start[r]), "");
+        LLVMAddIncoming(end, (LLVMValueRef[]){ start[r], m->reg[r] }, (LLVMBasicBlockRef[]){ before, loop }, 2);
+        m->reg[r] = end;
+    }
+}
+
+static void put_end(maker *m)
+{
+    cg_func *f = m->f;
+    if (!m->t->choice) {
+        put_part(m, CG_TILE_END);
+        return;
+    }
+    LLVMBasicBlockRef other = opjit_cg_if_begin(f, given(m, m->t->choice - 1));
+    LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    m->chosen = true;
+    put_part(m, CG_TILE_END);
+    opjit_cg_if_leave(f, other, end);
+    m->chosen = false;
+    put_part(m, CG_TILE_END);
+    opjit_cg_if_end(f, end);
+}
+
+void opjit_cg_tile_body(cg_func *f, const cg_tile *t)
+{
+    maker *m = ARENA_NEW(f->arena, maker);
+    if (m)
+        *m = (maker){ .f = f, .t = t, .args = LLVMGetParam(f->fn, 0), .of = ARENA_ARRAY(f->arena, remembered, t->remembered) };
+    if (!m || !m->of) {
+        f->failed = true;
+        return;
+    }
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
+    LLVMPositionBuilderAtEnd(f->b, entry);
+    LLVMPositionBuilderBefore(f->entry, LLVMBuildBr(f->b, start));
+    LLVMPositionBuilderAtEnd(f->b, start);
+    for (uint32_t r = 0; r < t->registers; r++)
+        if (!(t->starts >> r & 1))
+            m->reg[r] = access_memory(m, register_memory(m, r), (ir_type)t->reg[r].type, t->reg[r].lanes, NULL);
+    put_part(m, CG_TILE_BEGIN);
+    fetch_steps(m, t->part[CG_TILE_END]);
+    put_loop(m);
+    put_end(m);
+    for (uint32_t r = 0; r < t->registers && t->stays; r++)
+        access_memory(m, register_memory(m, r), (ir_type)t->reg[r].type, t->reg[r].lanes, m->reg[r]);
+    LLVMBuildRetVoid(f->b);
+}

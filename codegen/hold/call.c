@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.c - the call of a tile: its arguments as 64-bit words in memory of the stack frame. */
+#include "codegen/emit/access.h"
+#include "codegen/hold/hold.h"
+#include "codegen/stores/plan.h"
+
+#include <string.h>
+
+/* Everything that a tile's code depends on. */
+static rt_hash hash_of(const cg_func *f, const cg_tile *t)
+{
+    struct {
+        rt_hash tile;
+        uint64_t features;
+        uint32_t arch, level, vector_bytes, unused;
+        char tune[sizeof f->target->tune];
+    } all;
+    memset(&all, 0, sizeof all);
+    all.tile = opjit_rt_hash(t, sizeof *t);
+    all.features = f->target->features;
+    all.arch = (uint32_t)f->target->arch;
+    all.level = f->target->level;
+    all.vector_bytes = f->target->vector_bytes;
+    memcpy(all.tune, f->target->tune, sizeof all.tune);
+    return opjit_rt_hash(&all, sizeof all);
+}
+
+/* Its function in this module, which has code at the module's end. */
+static LLVMValueRef function_of(cg_func *f, const cg_tile *t)
+{
+    char name[] = "hold.0123456789abcdef";
+    const rt_hash hash = hash_of(f, t);
+    opjit_rt_hex(hash.lo, 16, name + strlen("hold."));
+    LLVMValueRef fn = LLVMGetNamedFunction(f->module, name);
+    if (fn)
+        return fn;
+    fn = LLVMAddFunction(f->module, name, LLVMFunctionType(f->type.none, &f->type.ptr, 1, 0));
+    cg_tile_made *made = ARENA_NEW(f->tiles->arena, cg_tile_made);
+    if (made) {
+        *made = (cg_tile_made){ .next = f->tiles->first, .fn = fn, .target = f->target, .hash = hash };
+        memcpy(&made->tile, t, sizeof *t);
+        f->tiles->first = made;
+    }
+    f->failed = f->failed || !made;
+    return fn;
+}
+
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
+
+/* The address with the tile's variables at the argument's values. */
+static LLVMValueRef address(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg, LLVMValueRef lo)
+{
+    const cg_access a = opjit_cg_access_of(f, arg->node);
+    const uint32_t loops = f->loop_count;
+    for (uint32_t l = 0; l < plan->tile.loops; l++)
+        f->loops[f->loop_count++] = (cg_loop){
+            .var = plan->var[l],
+            .iv = l == 0 ? lo : opjit_cg_number(f, 64, 1, (uint64_t)arg->at[l]),
+            .step = 1,
+            .threads = 1,
+        };
+    LLVMValueRef base = opjit_cg_base_pointer(f, a.tensor);
+    LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, a.bits, 1), base, opjit_cg_lane0_offset(f, &a, 0));
+    f->loop_count = loops;
+    return p;
+}
+
+static LLVMValueRef word(cg_func *f, ir_ref node)
+{
+    LLVMValueRef v = opjit_cg_emit(f, node);
+    if (ir_at(f->ir, node)->type == IR_BOOL)
+        v = opjit_cg_narrow(f, v);
+    return opjit_cg_resize(f, opjit_cg_as_bits(f, v), 64, false);
+}
+
+/* What is computed for one argument is no other's: the tile's variables have values of their own in each. */
+static LLVMValueRef argument(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg, LLVMValueRef lo, LLVMValueRef hi)
+{
+    LLVMValueRef v = lo;
+    cg_piece own;
+    cg_piece_begin(f, &own);
+    opjit_cg_scope_push(f);
+    f->piece->copy_scope = f->piece->loop_scope = f->piece->place_scope = f->scope_count - 1;
+    switch (arg->kind) {
+    case CG_PASS_COUNT: v = opjit_cg_sub(f, hi, lo); break;
+    case CG_PASS_LO: break;
+    case CG_PASS_NUMBER: v = opjit_cg_number(f, 64, 1, (uint64_t)arg->number); break;
+    case CG_PASS_VALUE: v = word(f, arg->node); break;
+    case CG_PASS_BASE: v = opjit_cg_base_pointer(f, arg->tensor); break;
+    case CG_PASS_ADDRESS: v = address(f, plan, arg, lo); break;
+    }
+    opjit_cg_scope_pop(f);
+    cg_piece_end(f);
+    return v;
+}
+
+void opjit_cg_put_tile(cg_func *f, const cg_plan *loop)
+{
+    const cg_tile_plan *plan = loop->tile;
+    if (loop->is.loop != plan->loop)
+        return;
+    LLVMValueRef words = opjit_cg_alloca(f, LLVMArrayType2(f->type.i64, plan->tile.args));
+    LLVMValueRef lo = opjit_cg_emit(f, loop->is.lo), hi = opjit_cg_emit(f, loop->is.hi);
+    for (uint32_t i = 0; i < plan->tile.args; i++) {
+        LLVMValueRef v = argument(f, plan, &plan->arg[i], lo, hi);
+        LLVMBuildStore(f->b, v, opjit_cg_offset(f, f->type.i64, words, opjit_cg_number(f, 64, 1, i)));
+    }
+    LLVMValueRef fn = function_of(f, &plan->tile);
+    LLVMBuildCall2(f->b, LLVMGlobalGetValueType(fn), fn, &words, 1, "");
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* find.c - a stage's tiles: held loops, the loops around them that belong to them, and whether their registers have to
+ * be stored to memory. */
+#include "codegen/hold/hold.h"
+#include "codegen/stores/plan.h"
+
+#include <inttypes.h>
+
+enum { MOST_BEFORE = 8 /* loops before a held one that are looked at */ };
+
+typedef struct finder {
+    cg_func *f;
+    cg_tile_builder *b;
+    cg_tile_plan *first; /* the stage's, linked by `next` */
+} finder;
+
+/* --- what a tile's registers begin and end as --------------------------------------------------------------------- */
+
+static void mark_starts(cg_tile *t, uint32_t first, uint32_t *at)
+{
+    for (uint32_t s = first; s != 0; s = t->step[s - 1].next) {
+        const cg_tile_step *step = &t->step[s - 1];
+        if (step->what == CG_TILE_LOOP)
+            for (at[step->at] = 0; at[step->at] < t->loop[step->at].count; at[step->at]++)
+                mark_starts(t, step->inner, at);
+        if (step->what != CG_TILE_STORE)
+            continue;
+        const cg_tile_access *a = &t->access[step->at];
+        uint64_t r = a->base;
+        for (uint32_t l = 1; l < t->loops; l++)
+            r += a->by[l] ? (uint64_t)a->by[l] * at[l] : 0;
+        t->starts |= UINT64_C(1) << r;
+    }
+}
+
+/* The condition on which the loops after the held one choose, where the caller knows it. */
+static uint32_t find_choice(const cg_tile_builder *b)
+{
+    const cg_tile *t = &b->plan->tile;
+    for (uint32_t i = 0; i < t->nodes; i++)
+        if (b->part_of[i] == CG_TILE_END && t->node[i].what == CG_TILE_OP && t->node[i].op == IR_SELECT &&
+            t->node[t->node[i].a[0]].what == CG_TILE_ARG)
+            return t->node[i].a[0] + 1;
+    return 0;
+}
+
+static bool starts_itself(const cg_tile *t)
+{
+    return t->starts == UINT64_MAX >> (CG_TILE_REGISTERS - t->registers);
+}
+
+/* --- loops -------------------------------------------------------------------------------------------------------- */
+
+static void mark(finder *w, ir_ref loop, const cg_tile_plan *tile)
+{
+    w->f->plans[loop]->tile = tile;
+    for (ir_ref s = ir_at(w->f->ir, loop)->body; s != 0; s = ir_at(w->f->ir, s)->next)
+        if (ir_at(w->f->ir, s)->op == IR_FOR)
+            mark(w, s, tile);
+}
+
+/* Loops around the held one, lets apart; the last of `before` is the nearest. */
+static void take_around(finder *w, const ir_ref *before, uint32_t count)
+{
+    const ir_func *ir = w->f->ir;
+    cg_tile_plan *plan = w->b->plan;
+    while (count > 0 && !w->f->plans[before[count - 1]]->tile &&
+           opjit_cg_tile_take(w->b, before[count - 1], CG_TILE_BEGIN)) {
+        mark(w, before[--count], plan);
+        plan->before++;
+    }
+    for (ir_ref s = ir_at(ir, plan->loop)->next; s != 0; s = ir_at(ir, s)->next) {
+        if (ir_at(ir, s)->op == IR_LET)
+            continue;
+        if (ir_at(ir, s)->op != IR_FOR || !opjit_cg_tile_take(w->b, s, CG_TILE_END))
+            break;
+        mark(w, s, plan);
+        plan->after++;
+    }
+}
+
+static bool find_tile(finder *w, ir_ref loop, uint32_t depth, const ir_ref *before, uint32_t count)
+{
+    cg_func *f = w->f;
+    uint32_t at[CG_TILE_LOOPS] = { 0 };
+    if (!w->b) {
+        w->b = ARENA_NEW(f->arena, cg_tile_builder);
+        if (!w->b)
+            return false;
+        w->b->f = f;
+        w->b->before = ARENA_NEW(f->arena, cg_tile_plan);
+        w->b->number = ARENA_ARRAY(f->arena, uint32_t, f->ir->node_count);
+        if (!w->b->before || !w->b->number)
+            return false;
+    }
+    const rt_arena_mark position = rt_arena_position(f->arena);
+    cg_tile_plan *plan = w->b->plan = ARENA_NEW(f->arena, cg_tile_plan);
+    if (!plan)
+        return false;
+    if (!opjit_cg_tile_begin(w->b, loop, depth)) {
+        opjit_rt_arena_rewind(f->arena, position);
+        return true;
+    }
+    mark(w, loop, plan);
+    take_around(w, before, count);
+    mark_starts(&plan->tile, plan->tile.part[CG_TILE_BEGIN], at);
+    plan->tile.choice = find_choice(w->b);
+    plan->next = w->first;
+    w->first = plan;
+    return true;
+}
+
+static bool find_in(finder *w, ir_ref around, uint32_t depth)
+{
+    const ir_func *ir = w->f->ir;
+    ir_ref before[MOST_BEFORE];
+    uint32_t count = 0;
+    for (ir_ref s = ir_at(ir, around)->body; s != 0; s = ir_at(ir, s)->next) {
+        const ir_node *n = ir_at(ir, s);
+        if (n->op != IR_FOR) {
+            count = n->op == IR_LET ? count : 0;
+            continue;
+        }
+        if (n->hold ? !find_tile(w, s, depth, before, count) : !find_in(w, s, depth + 1))
+            return false;
+        if (count == MOST_BEFORE)
+            memmove(before, before + 1, --count * sizeof before[0]);
+        before[count++] = s;
+    }
+    return true;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Tensors that are read, by statements that are in no tile and by tiles that begin with what is in memory. */
+static void note_reads(const cg_func *f, ir_ref node, bool *seen, bool *read)
+{
+    const ir_node *n = ir_at(f->ir, node);
+    if (seen[node])
+        return;
+    seen[node] = true;
+    if (n->op == IR_LOAD)
+        read[opjit_ir_root(f->ir, n->ref)] = true;
+    for (uint32_t i = 0; i < n->count; i++)
+        note_reads(f, ir_operand(f->ir, node, i), seen, read); /* as deep as the survey allows */
+}
+
+static void note_block(const cg_func *f, ir_ref first, bool *seen, bool *read)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
+        const ir_node *n = ir_at(f->ir, s);
+        if (n->op == IR_FOR && f->plans[s]->tile)
+            continue;
+        for (uint32_t i = 0; i < n->count; i++)
+            note_reads(f, ir_operand(f->ir, s, i), seen, read);
+        if (n->op == IR_FOR)
+            note_block(f, n->body, seen, read);
+    }
+}
+
+static bool find_stays(finder *w, ir_ref stage)
+{
+    bool *seen = ARENA_ARRAY(w->f->arena, bool, w->f->ir->node_count);
+    bool *read = ARENA_ARRAY(w->f->arena, bool, w->f->ir->tensor_count);
+    if (!seen || !read)
+        return false;
+    note_block(w->f, ir_at(w->f->ir, stage)->body, seen, read);
+    for (const cg_tile_plan *p = w->first; p; p = p->next)
+        for (uint32_t i = 0; i < p->held_count && !starts_itself(&p->tile); i++)
+            read[p->held[i].tensor] = true;
+    for (cg_tile_plan *p = w->first; p; p = p->next)
+        for (uint32_t i = 0; i < p->held_count; i++)
+            p->tile.stays |= read[p->held[i].tensor];
+    return true;
+}
+
+bool opjit_cg_find_tiles(cg_func *f, ir_ref stage)
+{
+    finder w = { .f = f };
+    if (f->cpu->grid)
+        return true;
+    return find_in(&w, stage, 1) && (!w.first || find_stays(&w, stage));
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------- */
+
+void opjit_cg_tile_text(const cg_tile_plan *plan, rt_bytes *out)
+{
+    const cg_tile *t = &plan->tile;
+    for (uint32_t i = 0; i < plan->held_count; i++) {
+        const cg_tile_held *h = &plan->held[i];
+        opjit_rt_bytes_printf(out, ", %" PRIu32 " registers of", h->count);
+        if (h->lanes > 1)
+            opjit_rt_bytes_printf(out, " %" PRIu32, h->lanes);
+        opjit_rt_bytes_printf(out, " %s", opjit_ir_type_name((ir_type)t->reg[h->first].type));
+    }
+    if (!starts_itself(t))
+        opjit_rt_bytes_printf(out, " from memory");
+    if (t->stays)
+        opjit_rt_bytes_printf(out, " to memory");
+    if (plan->before > 0)
+        opjit_rt_bytes_printf(out, ", with %" PRIu32 " before", plan->before);
+    if (plan->after > 0)
+        opjit_rt_bytes_printf(out, ", with %" PRIu32 " after", plan->after);
+    opjit_rt_bytes_printf(out, ", %" PRIu32 " arguments", t->args);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hold.h - tiles: a held loop, and the loops directly around it that set and read its scratch, as one function of its
+ * own in which that scratch is registers.  A tile is a record without any reference into the IR, so that equal ones,
+ * of whatever kernel, are one piece of code: addresses, distances that follow from a shape, numbers and the number of
+ * iterations are arguments, which the function gets as an array of 64-bit words.
+ *
+ * find.c finds tiles and makes the records, call.c emits the call, body.c the function; driver/tile_code.c has it
+ * compiled. */
+#ifndef OPJIT_CODEGEN_HOLD_HOLD_H
+#define OPJIT_CODEGEN_HOLD_HOLD_H
+
+#include "codegen/cg.h"
+
+enum {
+    CG_TILE_LOOPS = 12,
+    CG_TILE_REGISTERS = 64, /* one bit each in starts */
+    CG_TILE_TENSORS = 4,
+    CG_TILE_ACCESSES = 24,
+    CG_TILE_NODES = 128,
+    CG_TILE_STEPS = 64,
+    CG_TILE_ARGS = 96,
+    CG_TILE_REMEMBERED = 1024, /* values of nodes and rows by the iterations that they differ in */
+    CG_TILE_STORES = 512       /* spelled out */
+};
+
+/* --- the record --------------------------------------------------------------------------------------------------- */
+/* Compared as bytes: no pointers, no padding. */
+
+/* Loop 0 is the held one, whose iterations are counted from 0.  All others are spelled out. */
+typedef struct cg_tile_loop {
+    int64_t lo;
+    uint32_t count, lanes; /* vectors of so many lanes */
+} cg_tile_loop;
+
+typedef struct cg_tile_register {
+    uint32_t type, lanes;
+    uint32_t base, offset; /* its memory: argument with the tensor's address, bytes */
+} cg_tile_register;
+
+/* A load or store. */
+typedef struct cg_tile_access {
+    uint32_t type;
+    uint32_t held;                  /* it is of registers; else of memory */
+    uint32_t base;                  /* the first register; or the first argument that is an address */
+    uint32_t each;                  /* loops, one bit each, for each of whose iterations there is such an argument */
+    int64_t by[CG_TILE_LOOPS];      /* registers from one iteration or vector to the next; bytes from one value of the
+                                       loop's variable to the next */
+    uint32_t by_arg[CG_TILE_LOOPS]; /* the argument that has these bytes, + 1; 0: `by` has them */
+} cg_tile_access;
+
+typedef enum cg_tile_what { CG_TILE_ARG, CG_TILE_CONST, CG_TILE_VAR, CG_TILE_LOAD, CG_TILE_LET, CG_TILE_OP } cg_tile_what;
+
+typedef struct cg_tile_node {
+    uint32_t what, op;
+    uint32_t type, from; /* from: of the first operand */
+    uint32_t moves;      /* loops on which the value depends, one bit each */
+    uint32_t fresh;      /* valid for one statement */
+    uint32_t at;         /* number of the argument, loop, access */
+    uint32_t first;      /* where its values are remembered */
+    uint32_t a[3];       /* operands */
+    uint32_t count;
+    uint64_t imm;
+} cg_tile_node;
+
+typedef enum cg_tile_do { CG_TILE_LOOP, CG_TILE_STORE, CG_TILE_KEEP } cg_tile_do;
+
+typedef struct cg_tile_step {
+    uint32_t what;
+    uint32_t at;    /* LOOP: the loop; STORE: the access */
+    uint32_t value; /* STORE, KEEP: the node */
+    uint32_t inner; /* LOOP: its first step, + 1 */
+    uint32_t next;  /* + 1 */
+} cg_tile_step;
+
+typedef enum cg_tile_part { CG_TILE_BEGIN, CG_TILE_BODY, CG_TILE_END, CG_TILE_PARTS } cg_tile_part;
+
+typedef struct cg_tile {
+    uint64_t starts;                /* registers that the loops before the held one set */
+    uint32_t part[CG_TILE_PARTS];   /* the first step of each, + 1 */
+    uint32_t choice;                /* node + 1: the END is emitted once for either value of this argument; 0: once */
+    uint32_t stays;                 /* the registers are stored to their memory at the end */
+    uint32_t loops, registers, accesses, nodes, steps, args, remembered;
+    uint32_t row[CG_TILE_ACCESSES]; /* where rows of an access are remembered */
+    cg_tile_loop loop[CG_TILE_LOOPS];
+    cg_tile_register reg[CG_TILE_REGISTERS];
+    cg_tile_access access[CG_TILE_ACCESSES];
+    cg_tile_node node[CG_TILE_NODES];
+    cg_tile_step step[CG_TILE_STEPS];
+} cg_tile;
+
+/* --- what the caller knows ---------------------------------------------------------------------------------------- */
+typedef enum cg_tile_pass { CG_PASS_COUNT, CG_PASS_LO, CG_PASS_NUMBER, CG_PASS_VALUE, CG_PASS_BASE, CG_PASS_ADDRESS } cg_tile_pass;
+
+typedef struct cg_tile_arg {
+    cg_tile_pass kind;
+    uint32_t tensor;           /* BASE */
+    ir_ref node;               /* VALUE: the expression; ADDRESS: the load or store */
+    int64_t number;
+    int64_t at[CG_TILE_LOOPS]; /* ADDRESS: values of the loops' variables, the held one's counted from its start */
+} cg_tile_arg;
+
+typedef struct cg_tile_held {
+    uint32_t tensor, lanes, dim; /* dim: along which vectors lie, if lanes > 1 */
+    uint32_t first, count;       /* registers */
+} cg_tile_held;
+
+typedef struct cg_tile_plan {
+    cg_tile tile;
+    ir_ref loop;
+    ir_ref var[CG_TILE_LOOPS];
+    cg_tile_arg arg[CG_TILE_ARGS];
+    cg_tile_held held[CG_TILE_TENSORS];
+    uint32_t held_count;
+    uint32_t before, after; /* loops around that belong to it */
+    struct cg_tile_plan *next; /* of the stage */
+} cg_tile_plan;
+
+/* Finds the stage's tiles: sets the plans' `tile` for all of their loops.  False: no memory. */
+bool opjit_cg_find_tiles(cg_func *f, ir_ref stage);
+/* build.c: the record of the loop, or NULL where it is done like any other loop; begin with the held one.  take: whether
+ * the loop before or after it belongs to it, and if so, adds it. */
+typedef struct cg_tile_builder {
+    cg_func *f;
+    cg_tile_plan *plan;
+    cg_tile_plan *before;   /* as it was, to return to */
+    uint32_t depth;         /* loops around the tile */
+    cg_tile_part part;
+    uint32_t nest[CG_TILE_LOOPS], nest_count; /* the tile's loops around the current statement */
+    uint32_t *number;       /* by node of the IR: that in the tile + 1, if valid */
+    ir_ref of[CG_TILE_NODES]; /* the inverse */
+    cg_tile_part part_of[CG_TILE_NODES];
+} cg_tile_builder;
+bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth);
+bool opjit_cg_tile_take(cg_tile_builder *b, ir_ref loop, cg_tile_part part);
+/* access.c: appends one, or an argument; UINT32_MAX: it can't be done. */
+uint32_t opjit_cg_tile_access(cg_tile_builder *b, ir_ref access);
+uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg);
+/* The registers of a tensor; NULL: it isn't held. */
+const cg_tile_held *opjit_cg_tile_held(const cg_tile_builder *b, uint32_t tensor);
+uint32_t opjit_cg_tile_nest(const cg_tile_builder *b); /* one bit per loop */
+/* Iterations of these loops other than the held one. */
+uint32_t opjit_cg_tile_times(const cg_tile *t, uint32_t loops);
+
+/* Which of these iterations it is in iteration (or vector) at[l] of each loop l. */
+static inline uint32_t cg_tile_place(const cg_tile *t, uint32_t loops, const uint32_t *at)
+{
+    uint32_t place = 0;
+    for (uint32_t l = 1; l < t->loops; l++)
+        if (loops >> l & 1)
+            place = place * t->loop[l].count + at[l];
+    return place;
+}
+
+/* Emits the call; nothing for the other loops of a tile. */
+struct cg_plan;
+void opjit_cg_put_tile(cg_func *f, const struct cg_plan *plan);
+/* Emits the function's body into f->fn, whose one parameter is the array of arguments. */
+void opjit_cg_tile_body(cg_func *f, const cg_tile *t);
+/* Appends what a plan says of it. */
+void opjit_cg_tile_text(const cg_tile_plan *plan, rt_bytes *out);
+
+/* --- of a module -------------------------------------------------------------------------------------------------- */
+/* A function that is called and has no code yet. */
+typedef struct cg_tile_made {
+    struct cg_tile_made *next;
+    LLVMValueRef fn;
+    const rt_target *target;
+    rt_hash hash; /* of the record and all of the target that code depends on */
+    cg_tile tile;
+} cg_tile_made;
+
+typedef struct cg_tiles {
+    rt_arena *arena; /* lives as long as the module */
+    cg_tile_made *first;
+} cg_tiles;
+
+#endif
