@@ -295,8 +295,14 @@ opjit_status opjit_ir_verify(const ir_func *f, opjit_error *error);
 opjit_status opjit_ir_count_unproven(const ir_func *f, uint32_t *out, opjit_error *error);
 
 /* --- passes (ir/passes) --------------------------------------------------------------------------------------- */
+/* How a product of matrices is cut: rows and columns of what is in registers, and of what an iteration makes. */
+typedef struct ir_tiles {
+    uint32_t rows, columns, block_rows, block_columns;
+} ir_tiles;
+
 typedef struct ir_pass_env {
     const rt_target *target;
+    const ir_tiles *tiles;  /* tests: all products of matrices, cut like this; NULL: as suits the target */
     bool verify;            /* verify before the first and after every pass (debug builds, tests, OPJIT_VERIFY=1) */
     bool masks_absorb;
     const atomic_bool *cancel; /* set by another thread: CANCELLED before the next pass; NULL: nobody may */

@@ -88,6 +88,10 @@ bool opjit_ir_place_rows(place_rows_of *r, block *stages);
  * column's result; false: another shape, or another element is read, and nothing changed. */
 bool opjit_ir_place_columns(place_rows_of *r, block *stages);
 
+/* contract.c: likewise a sum of products as tiles of a product of matrices; given: their sizes, NULL: as suits the
+ * target. */
+bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages);
+
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
 ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_ref *at);
 /* Where an element of view lies in the tensor whose bytes it shows, by coordinates; *out_divided: quotients and

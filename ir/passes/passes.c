@@ -47,6 +47,8 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
     const bool reduces = opjit_ir_reduced(p->f, p->items[first].statement) != 0;
     *out_end = opjit_ir_group_rows(p, first, stages);
     if (*out_end == first && reduces)
+        *out_end = opjit_ir_group_tiles(p, first, stages);
+    if (*out_end == first && reduces)
         *out_end = opjit_ir_group_columns(p, first, stages);
     if (*out_end > first)
         return OPJIT_OK;
@@ -60,11 +62,11 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
 /* From value form to loop form: which definitions are computed where they are read, which get memory, which stages make
  * them.  Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that gets
  * memory, in the order of the items, so that memory is written before it is read.  A stage is a full nest of loops in
- * the order of the coordinates; in it lets for what is costly and shared, and one store.  Reductions are stages of rows
- * or of columns.  All of them write values by the steps inline and share. */
+ * the order of the coordinates; in it lets for what is costly and shared, and one store.  Reductions are stages of rows,
+ * of columns, or of tiles.  All of them write values by the steps inline and share. */
 static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error)
 {
-    placer p = { .f = f, .error = error, .threads = has_threads(env) };
+    placer p = { .f = f, .error = error, .env = env, .threads = has_threads(env) };
     block stages = { 0 };
     if (!is_value_form(f))
         return OPJIT_OK;

@@ -100,17 +100,34 @@ static uint32_t output_of(const placer *p, uint32_t number)
                : 0;
 }
 
-uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages)
+/* The reduction, and the output that alone reads it, as members; returns the item after the last of them. */
+static uint32_t set_members(placer *p, uint32_t first)
 {
     const uint32_t output = output_of(p, first);
     place_rows_of *r = &p->rows;
     r->count = output != 0 ? 2 : 1;
     r->members[0] = (row_member){ .statement = p->items[first].statement, .outside = true };
     r->members[1] = (row_member){ .statement = output != 0 ? p->items[output].statement : 0, .outside = true };
-    if (p->threads || !opjit_ir_place_columns(r, stages))
+    return output != 0 ? output + 1 : first + 1;
+}
+
+uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages)
+{
+    const uint32_t end = set_members(p, first);
+    if (p->threads || p->env->target == NULL ||
+        !opjit_ir_place_contraction(&p->rows, p->env->tiles, p->env->target, stages))
+        return first;
+    ir_took(p->f, IR_STEP_CONTRACT);
+    return end;
+}
+
+uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages)
+{
+    const uint32_t end = set_members(p, first);
+    if (p->threads || !opjit_ir_place_columns(&p->rows, stages))
         return first;
     ir_took(p->f, IR_STEP_COLUMNS);
-    return output != 0 ? output + 1 : first + 1;
+    return end;
 }
 
 void opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages)

@@ -40,10 +40,11 @@ typedef struct placer {
     inline_source *sources;
     place_rows_of rows; /* of the stage that is made */
     uint32_t roots;
+    const ir_pass_env *env;
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
 
-/* Lists definitions and outputs in *p, of which f, error and threads are given. */
+/* Lists definitions and outputs in *p, of which f, error, env and threads are given. */
 opjit_status opjit_ir_list_items(placer *p);
 /* materialize.c: decides which definitions get memory; the others are written where they are read.  A definition with
  * memory, or an output, is a root: some stage makes it. */
@@ -54,6 +55,8 @@ void opjit_ir_materialize(placer *p);
  * group_rows.c: the roots from number `first` on that have the same rows.  One that reads other rows goes into a later
  * stage. */
 uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages);
+/* A product of two matrices, and the output that alone reads it. */
+uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages);
 /* A reduction whose columns lie side by side, and the output that alone reads it. */
 uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages);
 /* Any other reduction: a row with an accumulator for each of its elements. */

@@ -6,231 +6,23 @@
  *     a point j + r                             becomes  [lo + r, hi + r)
  *     consecutive intervals                     become   [first low end, last high end)       (tiles)
  *     points idiv(p, c), imod(p, c)             become   [0, n), [0, c)                       (merged dimensions)
+ *     blocks that begin at a multiple of such   become   [first low end, last high end)
  *     a point p of a loop that runs at most once becomes [p, p + hi - lo)       (p has no variable any more)
  * What remains at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
  * only be disjoint: then closing a loop takes a hull, if a coordinate tells its iterations apart, or if each iteration
  * begins at or after the previous one's end. */
-#include "ir/verify/verifier.h"
+#include "ir/verify/cover.h"
 
 #include <string.h>
 
-enum { PIECES = 64 };
-
-typedef struct extent {
-    bool point; /* lo is the coordinate */
-    ir_ref lo, hi;
-} extent;
-
-typedef struct piece {
-    extent d[8];
-    ir_ref store;
-} piece;
-
-typedef struct cover {
-    verifier *v;
-    ir_func *f;
-    uint32_t tensor, rank, rule;
-    bool gaps;
-    ir_ref block; /* the block that contains the loop to be closed: its first statement */
-    piece pieces[PIECES];
-    uint32_t count;
-} cover;
-
 #define FAIL(c, node, ...) return opjit_ir_verify_fail((c)->v, (c)->rule, node, __VA_ARGS__)
-
-/* --- expressions -------------------------------------------------------------------------------------------------- */
-
-static bool equal(const ir_func *f, ir_ref a, ir_ref b)
-{
-    return opjit_ir_same(f, a, b) || (opjit_ir_proves_le(f, a, b, 0) && opjit_ir_proves_le(f, b, a, 0));
-}
-
-static ir_ref plus(ir_func *f, ir_ref a, int64_t k)
-{
-    int64_t sum;
-    if (ir_is_index_const(f, a) && checked_addi(ir_index_value(f, a), k, &sum))
-        return opjit_ir_index(f, sum);
-    return ir_expr2(f, IR_IADD, IR_INDEX, a, opjit_ir_index(f, k));
-}
-
-/* expr as a constant if its terms cancel, so that it no longer seems to vary. */
-static ir_ref tidy(ir_func *f, ir_ref expr)
-{
-    int64_t value;
-    return expr && opjit_ir_is_constant(f, expr, &value) ? opjit_ir_index(f, value) : expr;
-}
-
-/* expr with `to` in place of var, also inside lets; 0 if it reads something that the loop may change. */
-static ir_ref substitute(ir_func *f, ir_ref expr, ir_ref var, ir_ref to)
-{
-    const ir_node node = *ir_at(f, expr);
-    if (expr == var || !opjit_ir_varies(f, expr, var))
-        return expr == var ? to : expr;
-    if (node.op == IR_GET && ir_at(f, node.ref)->op == IR_LET)
-        return substitute(f, ir_operand(f, node.ref, 0), var, to);
-    if (node.op == IR_GET || node.op == IR_LOAD)
-        return 0;
-    const ir_ref copy = opjit_ir_node_new(f, &node, node.count, &f->operands[node.first]);
-    for (uint32_t i = 0; copy && i < node.count; i++) {
-        const ir_ref operand = substitute(f, ir_operand(f, expr, i), var, to);
-        if (!operand)
-            return 0;
-        f->operands[f->nodes[copy].first + i] = operand;
-    }
-    return f->failed ? 0 : copy;
-}
-
-/* --- merged dimensions: points (p / divide) % modulo + offset ----------------------------------------------------- */
-
-/* Whether the points of p that vary with the loop's variable are the digits of a number that counts to its end; if so,
- * replaces them by intervals. */
-static bool close_digits(cover *c, piece *p, ir_ref loop)
-{
-    const ir_ref var = ir_at(c->f, loop)->ref, lo = ir_operand(c->f, loop, 0), hi = ir_operand(c->f, loop, 1);
-    ir_digit digits[8];
-    uint32_t dimensions[8], count = 0;
-    int64_t unit = 1;
-    if (!ir_is_index_const(c->f, lo) || ir_index_value(c->f, lo) != 0 || !ir_is_index_const(c->f, hi))
-        return false;
-    const int64_t end = ir_index_value(c->f, hi);
-    for (uint32_t d = 0; d < c->rank; d++) {
-        if (!p->d[d].point || !opjit_ir_varies(c->f, p->d[d].lo, var))
-            continue;
-        if (!opjit_ir_digit(c->f, p->d[d].lo, var, &digits[count]))
-            return false;
-        dimensions[count++] = d;
-    }
-    piece closed = *p;
-    for (uint32_t done = 0; done < count; done++) { /* the digit of the next higher unit */
-        uint32_t i = 0;
-        while (i < count && digits[i].divide != unit)
-            i++;
-        if (i == count)
-            return false;
-        const int64_t size = digits[i].modulo ? digits[i].modulo : end % unit == 0 ? end / unit : 0;
-        digits[i].divide = 0; /* taken */
-        if (size == 0 || !checked_muli(unit, size, &unit))
-            return false;
-        closed.d[dimensions[i]] = (extent){ .lo = opjit_ir_index(c->f, digits[i].offset),
-                                                  .hi = opjit_ir_index(c->f, digits[i].offset + size) };
-    }
-    if (unit != end)
-        return false;
-    *p = closed;
-    return true;
-}
-
-static extent as_interval(cover *c, const extent *e)
-{
-    return e->point ? (extent){ .lo = e->lo, .hi = plus(c->f, e->lo, 1) } : *e;
-}
-
-/* --- closing one loop -------------------------------------------------------------------------------------------- */
-
-/* One dimension: a point that moves by one becomes [first, last + 1). */
-static bool close_point(cover *c, extent *e, ir_ref loop)
-{
-    ir_func *f = c->f;
-    const ir_ref var = ir_at(f, loop)->ref, lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
-    int64_t factor;
-    if (!opjit_ir_factor(f, e->lo, var, &factor) || (factor != 1 && factor != -1) || ir_at(f, loop)->imm != 1 ||
-        !opjit_ir_proves_le(f, lo, hi, 0))
-        return false;
-    const ir_ref at_lo = substitute(f, e->lo, var, lo), at_hi = substitute(f, e->lo, var, hi);
-    if (!at_lo || !at_hi)
-        return false;
-    const bool up = factor == 1;
-    *e = (extent){ .lo = tidy(f, up ? at_lo : plus(f, at_hi, 1)), .hi = tidy(f, up ? at_hi : plus(f, at_lo, 1)) };
-    return !f->failed;
-}
-
-/* One dimension: consecutive intervals become one. */
-static bool close_tiles(cover *c, extent *e, ir_ref loop)
-{
-    ir_func *f = c->f;
-    const ir_node node = *ir_at(f, loop);
-    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
-    const int64_t step = node.op == IR_FOR ? (int64_t)node.imm : 1;
-    if (!ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) >= ir_index_value(f, hi))
-        return false;
-    const int64_t first = ir_index_value(f, lo), end = ir_index_value(f, hi), last = end - 1 - (end - 1 - first) % step;
-    if (last > first) { /* a variable for all iterations except the last */
-        const ir_ref all_but_last = opjit_ir_for(f, lo, opjit_ir_index(f, last), (uint64_t)step);
-        const ir_ref var = all_but_last ? ir_at(f, all_but_last)->ref : 0;
-        const ir_ref high = substitute(f, e->hi, node.ref, var),
-                     low = substitute(f, e->lo, node.ref, plus(f, var, step));
-        if (f->failed || !high || !low || !equal(f, high, low))
-            return false;
-    }
-    e->lo = tidy(f, substitute(f, e->lo, node.ref, lo));
-    e->hi = tidy(f, substitute(f, e->hi, node.ref, opjit_ir_index(f, last)));
-    return !f->failed && e->lo && e->hi;
-}
-
-static bool varies(const cover *c, const extent *e, ir_ref var)
-{
-    return opjit_ir_varies(c->f, e->lo, var) || (!e->point && opjit_ir_varies(c->f, e->hi, var));
-}
-
-static bool at_most_once(const cover *c, ir_ref loop)
-{
-    return opjit_ir_proves_le(c->f, ir_operand(c->f, loop, 1), ir_operand(c->f, loop, 0), 1);
-}
-
-/* The dimension along which the loops beside this one store; the last one if there are none. */
-static uint32_t dimension_beside(const cover *c, ir_ref loop)
-{
-    const ir_func *f = c->f;
-    for (ir_ref beside = c->block; beside; beside = ir_at(f, beside)->next)
-        for (ir_ref s = beside == loop ? 0 : ir_at(f, beside)->body; s; s = ir_at(f, s)->next)
-            for (uint32_t d = 0; d < c->rank && ir_at(f, s)->op == IR_STORE && ir_at(f, s)->ref == c->tensor; d++)
-                if (opjit_ir_varies(f, ir_operand(f, s, 1 + d), ir_at(f, beside)->ref))
-                    return d;
-    return c->rank - 1;
-}
-
-/* Nothing in the piece varies: it is one element per iteration, along one dimension. */
-static bool close_once(cover *c, piece *p, ir_ref loop)
-{
-    ir_func *f = c->f;
-    const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
-    if (equal(f, plus(f, lo, 1), hi))
-        return true;
-    extent *e = &p->d[dimension_beside(c, loop)];
-    const extent one = as_interval(c, e);
-    if (!at_most_once(c, loop) || !opjit_ir_proves_le(f, lo, hi, 0) || !equal(f, plus(f, one.lo, 1), one.hi))
-        return false;
-    const ir_ref count = ir_expr2(f, IR_ISUB, IR_INDEX, hi, lo);
-    *e = ir_is_index_const(f, hi) ? (extent){ .lo = ir_expr2(f, IR_ISUB, IR_INDEX, one.hi, count), .hi = one.hi }
-                                  : (extent){ .lo = one.lo, .hi = ir_expr2(f, IR_IADD, IR_INDEX, one.lo, count) };
-    return !f->failed;
-}
-
-/* Closes the piece exactly; false if it has none of the shapes above. */
-static bool close_piece(cover *c, piece *p, ir_ref loop)
-{
-    const ir_ref var = ir_at(c->f, loop)->ref;
-    uint32_t points = 0, intervals = 0, dimension = 0;
-    for (uint32_t d = 0; d < c->rank; d++)
-        if (varies(c, &p->d[d], var)) {
-            dimension = d;
-            points += p->d[d].point;
-            intervals += !p->d[d].point;
-        }
-    if (points + intervals == 0)
-        return close_once(c, p, loop);
-    if (points == 1 && intervals == 0 && close_point(c, &p->d[dimension], loop))
-        return true;
-    if (points > 0 && intervals == 0)
-        return close_digits(c, p, loop);
-    return points == 0 && intervals == 1 && close_tiles(c, &p->d[dimension], loop);
-}
 
 /* --- merging and disjointness ------------------------------------------------------------------------------------- */
 
 static bool equal_extent(const cover *c, const extent *a, const extent *b)
 {
-    return a->point == b->point && equal(c->f, a->lo, b->lo) && (a->point || equal(c->f, a->hi, b->hi));
+    return a->point == b->point && opjit_ir_cover_equal(c->f, a->lo, b->lo) &&
+           (a->point || opjit_ir_cover_equal(c->f, a->hi, b->hi));
 }
 
 /* Merges b into a if they form one box. */
@@ -244,10 +36,10 @@ static bool merge_pieces(cover *c, piece *a, const piece *b)
         }
     if (different != 1)
         return false;
-    const extent x = as_interval(c, &a->d[dimension]), y = as_interval(c, &b->d[dimension]);
-    if (equal(c->f, x.hi, y.lo))
+    const extent x = opjit_ir_cover_interval(c, &a->d[dimension]), y = opjit_ir_cover_interval(c, &b->d[dimension]);
+    if (opjit_ir_cover_equal(c->f, x.hi, y.lo))
         a->d[dimension] = (extent){ .lo = x.lo, .hi = y.hi };
-    else if (equal(c->f, y.hi, x.lo))
+    else if (opjit_ir_cover_equal(c->f, y.hi, x.lo))
         a->d[dimension] = (extent){ .lo = y.lo, .hi = x.hi };
     else
         return false;
@@ -258,7 +50,7 @@ static bool is_empty(const cover *c, const piece *p)
 {
     bool empty = false;
     for (uint32_t d = 0; d < c->rank && !empty; d++)
-        empty = !p->d[d].point && equal(c->f, p->d[d].lo, p->d[d].hi);
+        empty = !p->d[d].point && opjit_ir_cover_equal(c->f, p->d[d].lo, p->d[d].hi);
     return empty;
 }
 
@@ -280,7 +72,7 @@ static void merge(cover *c, uint32_t from)
 static bool disjoint(cover *c, const piece *a, const piece *b)
 {
     for (uint32_t d = 0; d < c->rank; d++) {
-        const extent x = as_interval(c, &a->d[d]), y = as_interval(c, &b->d[d]);
+        const extent x = opjit_ir_cover_interval(c, &a->d[d]), y = opjit_ir_cover_interval(c, &b->d[d]);
         if (opjit_ir_proves_le(c->f, x.hi, y.lo, 0) || opjit_ir_proves_le(c->f, y.hi, x.lo, 0))
             return true;
     }
@@ -301,7 +93,7 @@ static bool tells_apart(const cover *c, uint32_t from, uint32_t d, ir_ref var)
 {
     int64_t factor;
     for (uint32_t i = from; i < c->count; i++)
-        if (!c->pieces[i].d[d].point || !equal(c->f, c->pieces[i].d[d].lo, c->pieces[from].d[d].lo))
+        if (!c->pieces[i].d[d].point || !opjit_ir_cover_equal(c->f, c->pieces[i].d[d].lo, c->pieces[from].d[d].lo))
             return false;
     return opjit_ir_factor(c->f, c->pieces[from].d[d].lo, var, &factor) && factor != 0;
 }
@@ -319,11 +111,12 @@ static bool follow(cover *c, uint32_t from, uint32_t d, ir_ref loop)
     const ir_ref all_but_last = opjit_ir_for(f, lo, opjit_ir_index(f, ir_index_value(f, hi) - step), (uint64_t)step);
     const ir_ref var = all_but_last ? ir_at(f, all_but_last)->ref : 0;
     for (uint32_t i = from; i < c->count; i++) {
-        const extent e = as_interval(c, &c->pieces[i].d[d]);
-        const ir_ref end = f->failed ? 0 : substitute(f, e.hi, node.ref, var);
+        const extent e = opjit_ir_cover_interval(c, &c->pieces[i].d[d]);
+        const ir_ref end = f->failed ? 0 : opjit_ir_cover_substitute(f, e.hi, node.ref, var);
         bool above = end != 0 && opjit_ir_proves_le(f, e.lo, e.hi, 0);
         for (uint32_t k = from; above && k < c->count; k++) {
-            const ir_ref begin = substitute(f, c->pieces[k].d[d].lo, node.ref, plus(f, var, step));
+            const ir_ref begin =
+                opjit_ir_cover_substitute(f, c->pieces[k].d[d].lo, node.ref, opjit_ir_cover_plus(f, var, step));
             above = !f->failed && begin != 0 && opjit_ir_proves_le(f, end, begin, 0);
         }
         if (!above)
@@ -332,13 +125,14 @@ static bool follow(cover *c, uint32_t from, uint32_t d, ir_ref loop)
     return true;
 }
 
-/* Whether every piece from `from` on has the points of the first one: then digits that tell the iterations of one piece
- * apart do so for all. */
-static bool same_points(const cover *c, uint32_t from)
+/* Whether every piece from `from` on has the points of the first one, and what moves with var: then digits that tell the
+ * iterations of one piece apart do so for all. */
+static bool same_points(const cover *c, uint32_t from, ir_ref var)
 {
     for (uint32_t i = from + 1; i < c->count; i++)
         for (uint32_t d = 0; d < c->rank; d++)
-            if (c->pieces[from].d[d].point && !equal_extent(c, &c->pieces[from].d[d], &c->pieces[i].d[d]))
+            if ((c->pieces[from].d[d].point || opjit_ir_cover_varies(c, &c->pieces[from].d[d], var)) &&
+                !equal_extent(c, &c->pieces[from].d[d], &c->pieces[i].d[d]))
                 return false;
     return true;
 }
@@ -350,9 +144,10 @@ static extent from_first_to_last(cover *c, const extent *e, ir_ref loop)
     const ir_node node = *ir_at(f, loop);
     const int64_t first = ir_index_value(f, ir_operand(f, loop, 0)), end = ir_index_value(f, ir_operand(f, loop, 1));
     const int64_t step = node.op == IR_FOR ? (int64_t)node.imm : 1, last = end - 1 - (end - 1 - first) % step;
-    const extent i = as_interval(c, e);
-    return (extent){ .lo = tidy(f, substitute(f, i.lo, node.ref, opjit_ir_index(f, first))),
-                     .hi = tidy(f, substitute(f, i.hi, node.ref, opjit_ir_index(f, last))) };
+    const extent i = opjit_ir_cover_interval(c, e);
+    return (
+        extent){ .lo = opjit_ir_cover_tidy(f, opjit_ir_cover_substitute(f, i.lo, node.ref, opjit_ir_index(f, first))),
+                 .hi = opjit_ir_cover_tidy(f, opjit_ir_cover_substitute(f, i.hi, node.ref, opjit_ir_index(f, last))) };
 }
 
 /* The hull of the pieces: a dimension that varies or differs is taken as a whole. */
@@ -362,11 +157,12 @@ static bool close_hull(cover *c, uint32_t from, ir_ref loop)
     const bool counts = ir_is_index_const(c->f, lo) && ir_is_index_const(c->f, hi) &&
                         ir_index_value(c->f, lo) < ir_index_value(c->f, hi);
     piece hull = c->pieces[from], whole = hull;
-    bool apart = (close_digits(c, &whole, loop) && same_points(c, from)) || at_most_once(c, loop);
+    bool apart = (opjit_ir_cover_close_digits(c, &whole, loop) && same_points(c, from, var)) ||
+                 opjit_ir_cover_at_most_once(c, loop);
     for (uint32_t d = 0; d < c->rank; d++) {
         const bool follows = counts && follow(c, from, d, loop);
         apart = apart || follows || tells_apart(c, from, d, var);
-        bool keep = !varies(c, &hull.d[d], var);
+        bool keep = !opjit_ir_cover_varies(c, &hull.d[d], var);
         for (uint32_t i = from + 1; keep && i < c->count; i++)
             keep = equal_extent(c, &hull.d[d], &c->pieces[i].d[d]);
         extent all = { .lo = 0 };
@@ -397,11 +193,11 @@ static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
     bool exact = true;
     for (uint32_t i = from; exact && i < c->count; i++) {
         piece closed = c->pieces[i];
-        exact = close_piece(c, &closed, loop);
+        exact = opjit_ir_cover_close(c, &closed, loop);
     }
     if (exact) {
         for (uint32_t i = from; i < c->count; i++)
-            close_piece(c, &c->pieces[i], loop);
+            opjit_ir_cover_close(c, &c->pieces[i], loop);
     } else if (!c->gaps || !close_hull(c, from, loop)) {
         FAIL(c, c->pieces[from].store, "the iterations of the %s around it are not proven to store %s",
              opjit_ir_op_infos[ir_at(c->f, loop)->op].name, c->gaps ? "different elements" : "each element once");
@@ -425,7 +221,7 @@ static opjit_status collect_block(cover *c, ir_ref first)
         for (uint32_t d = 0; d < c->rank; d++) {
             p->d[d] = (extent){ .point = true, .lo = ir_operand(c->f, s, 1 + d) };
             if (ir_is_index_const(c->f, p->d[d].lo))
-                p->d[d] = as_interval(c, &p->d[d]);
+                p->d[d] = opjit_ir_cover_interval(c, &p->d[d]);
         }
     }
     merge(c, from);
@@ -455,7 +251,7 @@ static opjit_status check_output(verifier *v, uint32_t tensor)
     for (uint32_t d = 0; d < c.rank; d++) {
         const extent whole = { .lo = opjit_ir_index(c.f, 0),
                                .hi = opjit_ir_index(c.f, (int64_t)c.f->tensors[tensor].sizes[d]) };
-        const extent is = as_interval(&c, &c.pieces[0].d[d]);
+        const extent is = opjit_ir_cover_interval(&c, &c.pieces[0].d[d]);
         if (!equal_extent(&c, &is, &whole))
             FAIL(&c, c.pieces[0].store, "the stores are not proven to reach all of dimension %u", d);
     }

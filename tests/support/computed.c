@@ -104,12 +104,12 @@ static void draw_gemm(computed_draw *d)
 {
     static const float factors[] = { 0, 1, -0.75f };
     const bool of_a = chance(d, 50), of_b = d->r != NULL && test_random_chance(d->r, 50),
-               many = d->r != NULL && test_random_chance(d->r, 3);
-    const uint32_t length = d->r == NULL ? 7 : 1 + below(d, many ? 9000 : chance(d, 20) ? 150 : 20);
+               many = d->r != NULL && test_random_chance(d->r, 8);
+    const uint32_t length = d->r == NULL ? 7 : 1 + below(d, many ? 1200 : chance(d, 20) ? 150 : 20);
     test_tensor *out = &d->c->output;
     test_tensor_link(out, d->type, d->rank);
     for (uint32_t i = 0; i < d->rank; i++) {
-        const uint32_t most = i + 2 < d->rank ? 3 : many ? 6 : i + 1 < d->rank ? 12 : 70;
+        const uint32_t most = i + 2 < d->rank ? 3 : many ? 24 : i + 1 < d->rank ? 40 : 70;
         out->sizes[i] = d->r == NULL ? 2 + i % 4 : 1 + below(d, most);
     }
     lay_out(d, out, true);

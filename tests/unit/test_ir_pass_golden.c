@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ir_pass_golden.c - each pass on the files of golden/<pass>: the function before the line "; ---", and after it
- * the text that the pass must leave.  A first line "; target TEXT" sets the target.  OPJIT_UPDATE_GOLDEN=1 rewrites
+ * the text that the pass must leave.  A first line "; target TEXT" sets the target, a line "; tiles R C BR BC" the sizes of tiles
+ * and blocks of products of matrices.  OPJIT_UPDATE_GOLDEN=1 rewrites
  * what follows the line; the difference is to be reviewed.  The files of a pass take all of its steps. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
@@ -11,6 +12,14 @@
 
 #include "ir/ir.h"
 #include "tests/support/golden.h"
+
+/* Whether the text says how products of matrices are cut. */
+static bool parse_tiles(const char *text, ir_tiles *tiles)
+{
+    const char *line = strstr(text, "; tiles ");
+    return line != NULL && sscanf(line, "; tiles %u %u %u %u", &tiles->rows, &tiles->columns, &tiles->block_rows,
+                                  &tiles->block_columns) == 4;
+}
 
 static void parse_target(const char *text, rt_target *target)
 {
@@ -28,7 +37,8 @@ static void run_pass(const char *path, const ir_pass *pass, const char *text, si
     rt_target target;
     opjit_error error = { 0 };
     parse_target(text, &target);
-    const ir_pass_env env = { .target = &target, .verify = true };
+    ir_tiles tiles;
+    const ir_pass_env env = { .target = &target, .tiles = parse_tiles(text, &tiles) ? &tiles : NULL, .verify = true };
     ck_assert_msg(opjit_ir_parse(text, size, &opjit_rt_default_allocator, &f, &error) == OPJIT_OK, "%s: %s", path,
                   error.message);
     ck_assert_msg((int)f.phase + 1 == (int)pass->leaves, "%s: the function is not what pass %s gets", path, pass->name);

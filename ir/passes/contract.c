@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract.c - finds products of two matrices: definitions that sum products, each factor of which moves with one
+ * coordinate of the result that the other one does not have.  These are rows and columns, the others are of a batch.
+ * Part of place; decides the sizes of tiles and blocks, on which no bit depends. */
+#include "ir/passes/contract.h"
+
+enum {
+    LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
+    MOST_ROWS = 8,             /* of a tile */
+    LEAST_ROWS = 4,
+    TILE_VECTORS = 2,  /* of columns */
+    MOST_BLOCK = 512,  /* rows or columns */
+    LEAST_BLOCK = 128, /* where the result would be few blocks */
+    ENOUGH_BLOCKS = 8, /* for threads */
+};
+
+/* Whether what the factor reads lies in equal steps along var, at most `most` elements apart, and is there for all
+ * elements of the product, whatever conditions say. */
+static bool reads_in_steps(const contraction *c, ir_ref factor, ir_ref var, int64_t most)
+{
+    ir_func *f = c->f;
+    const ir_reach seen = opjit_ir_reach_one(f, factor);
+    for (uint32_t k = 0; k < seen.count; k++) {
+        int64_t step;
+        if (ir_at(f, seen.nodes[k])->op == IR_LOAD &&
+            (!opjit_ir_in_bounds(f, seen.nodes[k]) || !opjit_ir_step(f, seen.nodes[k], var, &step) || step < 0 ||
+             step > most))
+            return false;
+    }
+    return seen.nodes != NULL;
+}
+
+/* The last coordinate of more than one element that `factor` of the pair moves with, and the other doesn't; -1: none. */
+static int32_t own_dimension(const contraction *c, uint32_t factor)
+{
+    const ir_func *f = c->f;
+    const ir_ref pair = ir_operand(f, c->statement, 0);
+    for (uint32_t d = c->out.rank; d-- > 0;) {
+        const ir_ref var = opjit_ir_coordinate(f, c->statement, d);
+        if (c->out.sizes[d] > 1 && opjit_ir_uses(f, ir_operand(f, pair, factor), var) &&
+            !opjit_ir_uses(f, ir_operand(f, pair, 1 - factor), var))
+            return (int32_t)d;
+    }
+    return -1;
+}
+
+/* Finds rows and columns. */
+static bool find_sides(contraction *c, int64_t lanes)
+{
+    const int32_t of[2] = { own_dimension(c, 0), own_dimension(c, 1) };
+    if (of[0] < 0 && of[1] < 0)
+        return false;
+    uint32_t column = of[1] > of[0]; /* the factor with the columns */
+    c->batch = 1;
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        c->batch *= (int32_t)d == of[0] || (int32_t)d == of[1] ? 1 : (int64_t)c->out.sizes[d];
+#define SIZE(factor) (of[factor] < 0 ? 1 : (int64_t)c->out.sizes[of[factor]])
+    if (SIZE(column) < lanes && SIZE(1 - column) >= lanes)
+        column = 1 - column;
+    c->side[CONTRACT_COLUMNS] =
+        (contract_side){ .dimension = of[column], .factor = column, .size = SIZE(column), .packed = true };
+    c->side[CONTRACT_ROWS] =
+        (contract_side){ .dimension = of[1 - column], .factor = 1 - column, .size = SIZE(1 - column), .packed = true };
+#undef SIZE
+    return of[column] >= 0;
+}
+
+static int64_t up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to;
+}
+
+/* As many rows of a tile as waste the fewest. */
+static int64_t rows_of_tile(int64_t rows)
+{
+    int64_t best = MOST_ROWS;
+    if (rows <= MOST_ROWS)
+        return rows;
+    for (int64_t r = MOST_ROWS; r >= LEAST_ROWS; r--)
+        if (up(rows, r) * r < up(rows, best) * best)
+            best = r;
+    return best;
+}
+
+/* Blocks of about the same size, at most `most`, of whole tiles. */
+static void set_blocks(contract_side *s, int64_t most)
+{
+    const int64_t tiles = up(s->size, s->tile), fit = most / s->tile > 0 ? most / s->tile : 1;
+    s->blocks = up(tiles, fit);
+    s->block = up(tiles, s->blocks) * s->tile;
+    s->blocks = up(s->size, s->block);
+}
+
+/* Columns of a block of k are to fit half of the second cache, the totals the other half. */
+static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    if (given != NULL) {
+        rows->tile = given->rows;
+        columns->tile = given->columns;
+        set_blocks(rows, given->block_rows);
+        set_blocks(columns, given->block_columns);
+        return;
+    }
+    rows->tile = rows_of_tile(rows->size);
+    columns->tile = columns->size <= lanes ? lanes : TILE_VECTORS * lanes;
+    int64_t most_columns = MOST_BLOCK, most_rows = MOST_BLOCK;
+    while (most_columns > LEAST_BLOCK && most_columns * c->def.block * size > (int64_t)target->l2 / 2)
+        most_columns /= 2;
+    while (most_rows > LEAST_BLOCK && most_rows * most_columns * size > (int64_t)target->l2 / 2)
+        most_rows /= 2;
+    for (;;) {
+        set_blocks(rows, most_rows);
+        set_blocks(columns, most_columns);
+        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS ||
+            (most_rows <= LEAST_BLOCK && most_columns <= LEAST_BLOCK))
+            break;
+        if (most_columns >= most_rows)
+            most_columns /= 2;
+        else
+            most_rows /= 2;
+    }
+}
+
+static ir_ref coordinate_of(const contraction *c, uint32_t side)
+{
+    return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
+}
+
+bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
+{
+    ir_func *f = r->f;
+    contraction c = { .r = r, .f = f, .statement = r->members[0].statement };
+    c.def = *ir_at(f, c.statement);
+    if (c.def.op != IR_DEF || c.def.kind != IR_DOT)
+        return false;
+    c.out = f->tensors[c.def.ref];
+    c.length = ir_index_value(f, ir_operand(f, c.statement, c.def.count - 1));
+    const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c.out.type);
+    if (!find_sides(&c, lanes))
+        return false;
+    const ir_ref pair = ir_operand(f, c.statement, 0), k = opjit_ir_reduced(f, c.statement);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
+        const ir_ref own = c.side[i].dimension < 0 ? k : coordinate_of(&c, i);
+        const ir_ref factor = ir_operand(f, pair, c.side[i].factor);
+        if (!reads_in_steps(&c, factor, k, INT64_MAX) || !reads_in_steps(&c, factor, own, INT64_MAX))
+            return false;
+    }
+    const contract_side *columns = &c.side[CONTRACT_COLUMNS];
+    if (given == NULL &&
+        (c.side[CONTRACT_ROWS].size * columns->size < LEAST_WORK / c.length ||
+         reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1)))
+        return false;
+    choose_sizes(&c, given, lanes, target);
+    return opjit_ir_contract_write(&c, stages);
+}

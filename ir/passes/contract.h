@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract.h - shared by contract.c, contract_tile.c and contract_pack.c: a product of two matrices as loops over
+ * tiles.  An iteration of the stage makes a block of rows and columns: for each block of k it packs what it reads of
+ * both factors, and adds tile after tile to totals; the results are read from the last tile or the totals. */
+#ifndef OPJIT_IR_PASSES_CONTRACT_H
+#define OPJIT_IR_PASSES_CONTRACT_H
+
+#include "ir/passes/pass.h"
+
+enum { CONTRACT_ROWS, CONTRACT_COLUMNS, CONTRACT_SIDES }; /* columns are a vector's lanes */
+
+/* One factor: what one side of the tiles reads. */
+typedef struct contract_side {
+    int32_t dimension;   /* of the result; -1: it has one element */
+    uint32_t factor;     /* operand of the pair */
+    int64_t size;        /* rows or columns of the result */
+    int64_t tile, block; /* of them; a block is whole tiles */
+    int64_t blocks;
+    bool packed;      /* into scratch; else it is read as it lies */
+    uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile] */
+    ir_ref first;     /* of the stage's block */
+    ir_ref here;      /* how many the stage's block has */
+} contract_side;
+
+typedef struct contraction {
+    place_rows_of *r; /* the definition, and the output that alone reads it, if there are two members */
+    ir_func *f;
+    inliner in;
+    ir_ref statement;
+    ir_node def;
+    ir_tensor out;
+    contract_side side[CONTRACT_SIDES];
+    int64_t length, batch;  /* k; results of all other coordinates */
+    uint32_t tile, total;   /* scratch; total 0: a tile is done after one block of k, and none is partial */
+    ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
+    ir_ref first_k, here_k; /* of the block of k */
+} contraction;
+
+/* contract_pack.c: the value of the side's factor in row or column `own`, for k. */
+ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k);
+/* Copies what the tiles of the block read to scratch, a row or a tile of columns at a time. */
+void opjit_ir_contract_pack_columns(contraction *c, block *list);
+void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first);
+/* contract_tile.c: the stage.  false: another element is read, and nothing changed. */
+bool opjit_ir_contract_write(contraction *c, block *stages);
+
+/* A loop from 0 to hi in the list; *out: its empty block.  Returns the variable. */
+static inline ir_ref contract_loop(contraction *c, block *list, ir_ref hi, block *out)
+{
+    const ir_ref loop = opjit_ir_for(c->f, opjit_ir_index(c->f, 0), hi, 1);
+    *out = (block){ .parent = loop };
+    opjit_ir_block_add(c->f, list, loop);
+    return ir_at(c->f, loop)->ref;
+}
+static inline ir_ref contract_plus(const contraction *c, ir_ref a, ir_ref b)
+{
+    return ir_make2(c->f, IR_IADD, IR_INDEX, a, b);
+}
+static inline ir_ref contract_times(const contraction *c, ir_ref a, int64_t b)
+{
+    return ir_make2(c->f, IR_IMUL, IR_INDEX, a, opjit_ir_index(c->f, b));
+}
+
+/* Whether all blocks are equal, and all of their tiles whole. */
+static inline bool contract_is_even(const contract_side *s)
+{
+    return s->blocks * s->block == s->size;
+}
+
+#endif

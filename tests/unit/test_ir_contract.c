@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ir_contract.c - products of matrices in tiles of random sizes: after every pass the interpreter writes the bytes
+ * that fma in the documented order gives, the verifier proves each function, and a pass that runs again changes
+ * nothing.  Blocks of k are short, so that small matrices have several. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/ir.h"
+#include "tests/support/random.h"
+
+enum { A, B, BIAS, OUT, SLOTS };
+
+typedef struct product {
+    int batch, rows, columns, length, block;
+    bool turned[2]; /* A is [k][row], B is [column][k] */
+    bool shared;    /* all of the batch have the same B */
+    bool bias;      /* max(result + bias[column], 0) is the output */
+    bool temp;      /* the result is read by two outputs */
+    const char *in, *type;
+    ir_tiles tiles;
+} product;
+
+static int draw(test_random *r, int least, int most)
+{
+    return least + (int)test_random_below(r, (uint64_t)(most - least + 1));
+}
+
+static product draw_product(test_random *r)
+{
+    static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" } };
+    product p = { .batch = draw(r, 1, 3),
+                  .rows = draw(r, 1, 12),
+                  .columns = draw(r, 1, 20),
+                  .length = draw(r, 1, 14),
+                  .block = draw(r, 1, 7) };
+    const int type = draw(r, 0, 2);
+    p.in = types[type][0];
+    p.type = types[type][1];
+    p.turned[0] = test_random_chance(r, 50);
+    p.turned[1] = test_random_chance(r, 50);
+    p.shared = test_random_chance(r, 30);
+    p.bias = test_random_chance(r, 50);
+    p.temp = test_random_chance(r, 20);
+    p.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
+    p.tiles.block_rows = (uint32_t)draw(r, 1, 9);
+    p.tiles.block_columns = (uint32_t)draw(r, 1, 20);
+    return p;
+}
+
+static void write_text(const product *p, rt_bytes *text)
+{
+    const char *const a = p->turned[0] ? "%p,%k,%i" : "%p,%i,%k", *const b = p->turned[1] ? "%j,%k" : "%k,%j";
+    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
+    opjit_rt_bytes_printf(text, "kernel @f {\n in %%a: %s[%d,%d,%d]\n", p->in, p->batch,
+                          p->turned[0] ? p->length : p->rows, p->turned[0] ? p->rows : p->length);
+    opjit_rt_bytes_printf(text, " in %%b: %s[%d,%d,%d]\n", p->in, p->shared ? 1 : p->batch,
+                          p->turned[1] ? p->columns : p->length, p->turned[1] ? p->length : p->columns);
+    opjit_rt_bytes_printf(text, " in %%c: %s[%d]\n", p->type, p->columns);
+    for (int i = 0; i <= p->temp; i++)
+        opjit_rt_bytes_printf(text, " out %%o%d: %s[%d,%d,%d]\n", i, p->type, p->batch, p->rows, p->columns);
+    opjit_rt_bytes_printf(text, " def %%s: %s[%d,%d,%d] (%%p,%%i,%%j) = reduce dot %%k in 0..%d block %d: pair(",
+                          p->type, p->batch, p->rows, p->columns, p->length, p->block);
+    const bool wide = strcmp(p->in, p->type) != 0;
+    opjit_rt_bytes_printf(text, wide ? "cast %s (load %%a[%s]), " : "%.0sload %%a[%s], ", p->type, a);
+    opjit_rt_bytes_printf(text, wide ? "cast %s (load %%b[%s,%s]))\n" : "%.0sload %%b[%s,%s])\n", p->type,
+                          p->shared ? "0" : "%p", b);
+    for (int i = 0; i <= p->temp; i++) {
+        opjit_rt_bytes_printf(text, " yield %%o%d (%%p%d,%%i%d,%%j%d) = ", i, i, i, i);
+        opjit_rt_bytes_printf(text, "%sload %%s[%%p%d,%%i%d,%%j%d]", p->bias ? "max(add(" : "", i, i, i);
+        if (p->bias)
+            opjit_rt_bytes_printf(text, ", load %%c[%%j%d]), %s 0x0p+0)", i, p->type);
+        opjit_rt_bytes_printf(text, "\n");
+    }
+    opjit_rt_bytes_printf(text, "}\n");
+    opjit_rt_bytes_zero_end(text);
+    ck_assert(!text->failed);
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------------ */
+
+static double element(const char *type, const void *base, int64_t i)
+{
+    if (strcmp(type, "f16") == 0)
+        return (double)opjit_ir_f16_to_f32(((const uint16_t *)base)[i]);
+    return strcmp(type, "f64") == 0 ? ((const double *)base)[i] : (double)((const float *)base)[i];
+}
+
+/* Rounds to the type of the result. */
+static double rounded(const product *p, double x)
+{
+    return strcmp(p->type, "f64") == 0 ? x : (double)(float)x;
+}
+
+static double sum_of(const product *p, void *const *memory, int n, int i, int j)
+{
+    double total = 0, sum = 0;
+    for (int k = 0; k < p->length; k++) {
+        const int64_t a =
+            p->turned[0] ? ((int64_t)n * p->length + k) * p->rows + i : ((int64_t)n * p->rows + i) * p->length + k;
+        const int64_t m = p->shared ? 0 : n;
+        const int64_t b = p->turned[1] ? (m * p->columns + j) * p->length + k : (m * p->length + k) * p->columns + j;
+        const double x = element(p->in, memory[A], a), y = element(p->in, memory[B], b);
+        if (k % p->block == 0)
+            sum = 0;
+        sum = strcmp(p->type, "f64") == 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+        if (k % p->block == p->block - 1 || k + 1 == p->length)
+            total = k < p->block ? sum : rounded(p, total + sum);
+    }
+    return total;
+}
+
+static void check_outputs(const product *p, void *const *memory, const char *pass, const char *text)
+{
+    for (int o = 0; o <= p->temp; o++)
+        for (int e = 0; e < p->batch * p->rows * p->columns; e++) {
+            const int j = e % p->columns;
+            double x = sum_of(p, memory, e / p->columns / p->rows, e / p->columns % p->rows, j);
+            if (p->bias) {
+                x = rounded(p, x + element(p->type, memory[BIAS], j));
+                x = x > 0 ? x : 0;
+            }
+            const double got = element(p->type, memory[OUT + o], e);
+            if (memcmp(&got, &x, sizeof x) != 0)
+                fprintf(stderr, "%s\n", text);
+            ck_assert_msg(memcmp(&got, &x, sizeof x) == 0, "after %s: element %d of output %d is %a, not %a", pass, e,
+                          o, got, x);
+        }
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+/* Numbers of many sizes, some so small that their product rounds to zero. */
+static void fill(test_random *r, const char *type, void *memory, uint64_t bytes)
+{
+    const uint64_t size = strcmp(type, "f16") == 0 ? 2 : strcmp(type, "f64") == 0 ? 8 : 4;
+    for (uint64_t i = 0; i < bytes / size; i++) {
+        const double x = ldexp((double)draw(r, -4096, 4096) / 2048.0, test_random_chance(r, 5) ? -90 : draw(r, -3, 3));
+        if (size == 8)
+            ((double *)memory)[i] = x;
+        else if (size == 4)
+            ((float *)memory)[i] = (float)x;
+        else
+            ((uint16_t *)memory)[i] = opjit_ir_f32_to_f16((float)x);
+    }
+}
+
+static void interpret(ir_func *f, void *const *memory)
+{
+    opjit_error error = { 0 };
+    ck_assert(opjit_ir_layout(f, &error) == OPJIT_OK);
+    ir_run run = { .buffers = memory, .shared = malloc(f->shared_size + 1), .scratch = malloc(f->scratch_size + 1) };
+    ck_assert(run.shared != NULL && run.scratch != NULL);
+    memset(run.shared, 0x5a, f->shared_size + 1);
+    memset(run.scratch, 0x5a, f->scratch_size + 1);
+    for (ir_ref s = f->body; s != 0; s = f->phase < IR_PLACED ? 0 : ir_at(f, s)->next, run.stage++) {
+        run.end = f->phase < IR_PLACED ? 0 : (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
+        ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s", error.message);
+    }
+    free(run.shared);
+    free(run.scratch);
+}
+
+static const char *text_of(const ir_func *f, rt_bytes *text)
+{
+    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
+    opjit_ir_print(f, text);
+    opjit_rt_bytes_zero_end(text);
+    return (const char *)text->data;
+}
+
+static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, const product *p, void *const *memory)
+{
+    opjit_error error = { 0 };
+    rt_bytes once, twice;
+    const opjit_status status = opjit_ir_run_passes(f, env, pass->leaves, &error);
+    text_of(f, &once);
+    if (status != OPJIT_OK)
+        fprintf(stderr, "%s\n", (const char *)once.data);
+    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
+    uint32_t unproven = 0;
+    ck_assert(opjit_ir_count_unproven(f, &unproven, &error) == OPJIT_OK);
+    if (unproven != 0)
+        fprintf(stderr, "%s\n", (const char *)once.data);
+    ck_assert_msg(unproven == 0, "after %s: %u accesses have no proof", pass->name, unproven);
+    for (int o = 0; o <= p->temp; o++)
+        memset(memory[OUT + o], 0xa5, f->tensors[4 + o].bytes);
+    interpret(f, memory);
+    check_outputs(p, memory, pass->name, (const char *)once.data);
+    ck_assert(pass->run(f, env, &error) == OPJIT_OK);
+    text_of(f, &twice);
+    ck_assert_str_eq((const char *)once.data, (const char *)twice.data);
+    opjit_rt_bytes_free(&once);
+    opjit_rt_bytes_free(&twice);
+}
+
+/* Returns whether tiles were made of it. */
+static bool check_product(const product *p, const rt_target *target, test_random *r)
+{
+    bool tiles = false;
+    ir_func f;
+    rt_bytes text;
+    void *memory[SLOTS + 1] = { NULL };
+    opjit_error error = { 0 };
+    const ir_pass_env env = { .target = target, .tiles = &p->tiles, .verify = true };
+    write_text(p, &text);
+    ck_assert_msg(opjit_ir_parse((const char *)text.data, strlen((const char *)text.data), &opjit_rt_default_allocator,
+                                 &f, &error) == OPJIT_OK,
+                  "%s\n%s", error.message, (const char *)text.data);
+    for (uint32_t t = 1; t < f.tensor_count; t++)
+        if (f.tensors[t].role == IR_IN || f.tensors[t].role == IR_OUT) {
+            memory[f.tensors[t].slot] = malloc(f.tensors[t].bytes);
+            ck_assert_ptr_nonnull(memory[f.tensors[t].slot]);
+            fill(r, t == 3 ? p->type : p->in, memory[f.tensors[t].slot], f.tensors[t].bytes);
+        }
+    for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
+         pass++) {
+        check_pass(&f, pass, &env, p, memory);
+        tiles = tiles || f.steps[IR_STEP_CONTRACT] > 0;
+    }
+    for (uint32_t i = 0; i <= SLOTS; i++)
+        free(memory[i]);
+    opjit_rt_bytes_free(&text);
+    opjit_ir_free(&f);
+    return tiles;
+}
+
+START_TEST(products)
+{
+    const test_cases cases = test_cases_init("ir.contract", 400);
+    static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64" };
+    rt_target targets[3];
+    opjit_error error = { 0 };
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(opjit_rt_target_parse(names[i], &targets[i], &error) == OPJIT_OK, "%s", error.message);
+    uint64_t tiles = 0;
+    for (uint64_t n = cases.first; n < cases.end; n++) {
+        test_random r;
+        test_random_init(&r, cases.seed, 1, n);
+        const product p = draw_product(&r);
+        tiles += check_product(&p, &targets[n % 3], &r);
+    }
+    ck_assert_uint_ge(10 * tiles, 9 * (cases.end - cases.first)); /* not where the result is one element, say */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ir.contract");
+    TCase *tcase = tcase_create("products");
+    tcase_add_test(tcase, products);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
