@@ -428,14 +428,12 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* accumulator.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
-/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: the body's
- * accumulators are in registers from load to store, which are before and after the loop, or at the start and end of a
- * round. */
-bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size); /* whether there are any */
-/* The same for accumulators of one lane in consecutive copies, whatever they begin with: each copy adds to the result
- * of the previous one, and reads it. */
-bool opjit_cg_can_hold_one(cg_func *f, ir_ref body);
-void opjit_cg_hold_load(cg_func *f, ir_ref body);
+/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: whether the
+ * body's accumulators can be in registers from load to store, which are before and after the loop, or at the start and
+ * end of a round.  lanes 1: some of them, of one lane, in consecutive copies, whatever they begin with: each copy adds
+ * to the result of the previous one, and reads it. */
+bool opjit_cg_can_hold(const cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size);
+void opjit_cg_hold_load(cg_func *f, ir_ref body, uint32_t lanes);
 void opjit_cg_hold_store(cg_func *f, ir_ref body);
 void opjit_cg_hold_begin(cg_func *f, ir_ref body, LLVMBasicBlockRef before); /* first in its block: it makes phis */
 void opjit_cg_hold_next(cg_func *f, ir_ref body);                            /* at the end of a round */

@@ -7,51 +7,39 @@ static uint32_t lanes_of_upd(const cg_func *f, ir_ref s)
     return cg_acc_lanes(ir_at(f->ir, ir_at(f->ir, s)->ref), &f->accs[ir_at(f->ir, s)->ref]);
 }
 
-/* The accumulator of an UPD that can be held in registers by rounds of `size` iterations starting at a multiple of its
- * lanes; NULL: it can't. */
-static cg_acc *holdable(cg_func *f, ir_ref s, uint32_t lanes, uint64_t size)
+/* The vectors of `lanes` that the accumulator of an UPD would be in; 0: it can't be in registers. */
+static uint32_t vectors_of(const cg_func *f, ir_ref s, uint32_t lanes)
 {
     const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
-    if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked || acc->imm < lanes || size % acc->imm != 0 ||
-        acc->imm / lanes > CG_MAX_HELD)
-        return NULL;
-    return &f->accs[n->ref];
+    if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked)
+        return 0;
+    const uint32_t all = lanes_of_upd(f, s);
+    if (lanes == 1)
+        return all == 1 && !f->cpu->grid ? 1 : 0;
+    return acc->imm >= lanes && acc->imm / lanes <= CG_MAX_HELD ? all / lanes : 0;
 }
 
-bool opjit_cg_can_hold(cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size)
+/* Whether a statement from `first` up to s updates the same accumulator. */
+static bool was_updated(const cg_func *f, ir_ref first, ir_ref s)
+{
+    while (first != s && !(ir_at(f->ir, first)->op == IR_UPD && ir_at(f->ir, first)->ref == ir_at(f->ir, s)->ref))
+        first = ir_at(f->ir, first)->next;
+    return first != s;
+}
+
+bool opjit_cg_can_hold(const cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size)
 {
     const cg_residues with = opjit_cg_residues(f);
-    bool any = false, all = lanes > 1;
-    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_UPD)
-            f->accs[ir_at(f->ir, s)->ref].held_count = 0;
-    for (ir_ref s = body; all && s != 0; s = ir_at(f->ir, s)->next) {
-        cg_acc *const a = holdable(f, s, lanes, size);
-        uint64_t rest;
-        if (ir_at(f->ir, s)->op != IR_UPD)
-            continue;
-        any = true;
-        all = a && a->held_count == 0 && opjit_cg_residue(&with, lo, lanes_of_upd(f, s), &rest) && rest == 0;
-        if (all)
-            a->held_count = lanes_of_upd(f, s) / lanes;
-    }
-    for (ir_ref s = body; !all && s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_UPD)
-            f->accs[ir_at(f->ir, s)->ref].held_count = 0;
-    return any && all;
-}
-
-bool opjit_cg_can_hold_one(cg_func *f, ir_ref body)
-{
-    bool any = false;
+    bool any = false, all = true;
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
-        const ir_node *n = ir_at(f->ir, s), *acc = n->op == IR_UPD ? ir_at(f->ir, n->ref) : NULL;
-        if (!acc || cg_acc_is_arg(acc) || f->accs[n->ref].blocked || lanes_of_upd(f, s) > 1 || f->cpu->grid)
-            continue;
-        f->accs[n->ref].held_count = 1;
-        any = true;
+        const uint32_t vectors = vectors_of(f, s, lanes);
+        uint64_t rest;
+        any = any || vectors > 0;
+        if (ir_at(f->ir, s)->op == IR_UPD && lanes > 1)
+            all = all && vectors > 0 && size % ir_at(f->ir, ir_at(f->ir, s)->ref)->imm == 0 &&
+                  !was_updated(f, body, s) && opjit_cg_residue(&with, lo, lanes_of_upd(f, s), &rest) && rest == 0;
     }
-    return any;
+    return any && all;
 }
 
 /* The accumulator that the statement updates if it is held in registers; else NULL. */
@@ -66,9 +54,12 @@ static uint32_t held_lanes(const cg_func *f, ir_ref s, const cg_acc *a)
     return lanes_of_upd(f, s) / a->held_count;
 }
 
-void opjit_cg_hold_load(cg_func *f, ir_ref body)
+void opjit_cg_hold_load(cg_func *f, ir_ref body, uint32_t lanes)
 {
     for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next) {
+        const uint32_t vectors = vectors_of(f, s, lanes);
+        if (vectors > 0)
+            f->accs[ir_at(f->ir, s)->ref].held_count = vectors;
         cg_acc *const a = held_by(f, s);
         for (uint32_t i = 0; a && i < a->held_count; i++)
             a->held[i] = cg_as_held(f, a,

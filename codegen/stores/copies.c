@@ -112,14 +112,8 @@ void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMVal
 {
     cg_func *f = p->f;
     const ir_ref body = p->plan->is.body;
-    if (p->plan->is.rows && copies > 1) {
+    if (p->plan->is.rows && copies > 1)
         opjit_cg_transpose_rows(f, body, copies, iv);
-        return;
-    }
-    const bool holds = lanes == 1 && copies > 1 && opjit_cg_can_hold_one(f, body);
-    if (holds)
-        opjit_cg_hold_load(f, body);
-    opjit_cg_copies(f, body, lanes, copies, iv);
-    if (holds)
-        opjit_cg_hold_store(f, body);
+    else
+        opjit_cg_copies(f, body, lanes, copies, iv);
 }

@@ -30,6 +30,18 @@ static cg_cut *add(cutter *c, cg_cut_kind kind, uint32_t lanes, uint32_t copies)
     return cut;
 }
 
+/* At quick, registers that go round a loop go to the stack twice. */
+static cg_acc_place place_of_accumulators(const cutter *c, const cg_cut *cut)
+{
+    const cg_facts *is = &c->plan->is;
+    const bool rounds = cut->kind == CG_CUT_ROUNDS && cut->first && is->step == 1;
+    const uint64_t size = (uint64_t)cut->lanes * cut->copies;
+    if ((cut->lanes == 1 ? cut->copies == 1 : !rounds) ||
+        !opjit_cg_can_hold(c->f, is->body, is->lo, cut->lanes, size))
+        return CG_ACC_MEMORY;
+    return c->f->peak && cut->lanes > 1 ? CG_ACC_LOOP : CG_ACC_ROUND;
+}
+
 /* What remains after rounds of `size` iterations. */
 static void leave(cutter *c, int64_t size, int64_t known)
 {
@@ -52,6 +64,7 @@ static void cut_whole(cutter *c, uint32_t lanes, uint32_t copies, bool binades)
     cg_cut *cut = add(c, c->max >= 2 * size ? CG_CUT_ROUNDS : CG_CUT_ONCE, lanes, copies);
     cut->rest = known;
     cut->binades = binades;
+    cut->accumulators = place_of_accumulators(c, cut);
     leave(c, size, known);
 }
 

@@ -6,10 +6,15 @@
 
 static void put_round(const cg_pieces *p, const cg_cut *cut, LLVMValueRef iv)
 {
+    const bool held = cut->accumulators == CG_ACC_ROUND;
+    if (held)
+        opjit_cg_hold_load(p->f, p->plan->is.body, cut->lanes);
     if (cut->binades)
         opjit_cg_put_halves(p, iv);
     else
         opjit_cg_piece(p, cut->lanes, cut->copies, iv);
+    if (held)
+        opjit_cg_hold_store(p->f, p->plan->is.body);
 }
 
 /* The loop from r->pos to end, which runs at least once if the guard holds (NULL: always). */
@@ -17,14 +22,10 @@ static void emit_rounds(const cg_pieces *p, const cg_cut *cut, const cg_range *r
 {
     cg_func *f = p->f;
     const cg_facts *is = &p->plan->is;
-    const int64_t size = (int64_t)cut->lanes * cut->copies * is->step;
-    const bool holds =
-        cut->first && is->step == 1 && opjit_cg_can_hold(f, is->body, is->lo, cut->lanes, (uint64_t)size);
-    const bool around = holds && f->peak; /* at quick, registers that go round a loop go to the stack twice */
-    const bool blocks = is->nested || cut->binades;
+    const bool around = cut->accumulators == CG_ACC_LOOP, blocks = is->nested || cut->binades;
     LLVMBasicBlockRef after = around && guard ? opjit_cg_if_begin(f, guard) : NULL;
     if (around)
-        opjit_cg_hold_load(f, is->body);
+        opjit_cg_hold_load(f, is->body, cut->lanes);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b);
     cg_count c;
     LLVMValueRef iv = r->early && !blocks ? opjit_cg_count_begin_early(f, &c, r->pos, guard)
@@ -34,15 +35,11 @@ static void emit_rounds(const cg_pieces *p, const cg_cut *cut, const cg_range *r
     loop->home = c.body;
     if (around)
         opjit_cg_hold_begin(f, is->body, before);
-    else if (holds)
-        opjit_cg_hold_load(f, is->body);
     put_round(p, cut, iv);
     if (around)
         opjit_cg_hold_next(f, is->body);
-    else if (holds)
-        opjit_cg_hold_store(f, is->body);
     loop->slot = NULL;
-    opjit_cg_count_end(f, &c, size, end);
+    opjit_cg_count_end(f, &c, (int64_t)cut->lanes * cut->copies * is->step, end);
     if (around)
         opjit_cg_hold_store(f, is->body);
     if (after)

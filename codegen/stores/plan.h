@@ -62,6 +62,13 @@ typedef enum cg_cut_kind {
     CG_CUT_PART,    /* `lanes` of it, or none */
 } cg_cut_kind;
 
+/* Where a body's accumulators are in a cut. */
+typedef enum cg_acc_place {
+    CG_ACC_MEMORY,
+    CG_ACC_ROUND, /* in registers, from the start of a round to its end */
+    CG_ACC_LOOP,  /* in registers, from before the rounds to behind them */
+} cg_acc_place;
+
 typedef struct cg_cut {
     cg_cut_kind kind;
     uint32_t lanes, copies;
@@ -69,6 +76,7 @@ typedef struct cg_cut {
     int64_t rest;     /* and after it, if known; else -1 */
     bool first;       /* it begins at the loop's start */
     bool binades;     /* rounds of whole numbers that become halves (half_integers.c) */
+    cg_acc_place accumulators;
 } cg_cut;
 
 /* --- the plan ----------------------------------------------------------------------------------------------------- */

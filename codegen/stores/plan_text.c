@@ -20,11 +20,16 @@ static void put_name(const cg_func *f, const uint32_t *numbers, ir_ref var, rt_b
 
 static void put_cut(const cg_cut *cut, bool after_part, rt_bytes *out)
 {
+    static const char *const places[] = { "", " with accumulators in registers per round",
+                                          " with accumulators in registers" };
     switch (cut->kind) {
     case CG_CUT_ROUNDS:
-        opjit_rt_bytes_printf(out, ", rounds of %" PRIu32 "%s", cut->copies, cut->binades ? " in a binade" : "");
+        opjit_rt_bytes_printf(out, ", rounds of %" PRIu32 "%s%s", cut->copies, cut->binades ? " in a binade" : "",
+                              places[cut->accumulators]);
         break;
-    case CG_CUT_ONCE: opjit_rt_bytes_printf(out, ", once %" PRIu32, cut->copies); break;
+    case CG_CUT_ONCE:
+        opjit_rt_bytes_printf(out, ", once %" PRIu32 "%s", cut->copies, places[cut->accumulators]);
+        break;
     case CG_CUT_STREAMS: opjit_rt_bytes_printf(out, ", two streams of %" PRIu32, cut->copies / 2); break;
     case CG_CUT_TAILED:
         opjit_rt_bytes_printf(out, ", once %" PRIu32 ", remainder masked to %" PRId64, cut->copies, cut->rest);
