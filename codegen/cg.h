@@ -401,7 +401,8 @@ void opjit_cg_hoist_pointer(cg_func *f, ir_ref access, uint32_t loop);
 /* --- statements --------------------------------------------------------------------------------------------------- */
 void opjit_cg_block(cg_func *f, ir_ref first);
 /* Emits the block of a vectorised loop for all copies, each operation of one copy after that of the previous one: while
- * one copy waits for itself, others proceed.  At most `abreast` copies.  false: nothing was emitted. */
+ * one copy waits for itself, others proceed.  `abreast` of them at a time, of CG_MAX_SIDE_BY_SIDE at most.  false: no
+ * memory. */
 bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t abreast);   /* stmt.c */
 void opjit_cg_for(cg_func *f, ir_ref statement); /* loop.c */
 /* Emits the body for copies x lanes iterations of the innermost loop from iv on. */

@@ -169,6 +169,8 @@ opjit_status opjit_cg_prepare(cg_func *f)
     const ir_ref stage = f->ir->body;
     if (!allocate(f))
         return opjit_rt_no_memory(f->error);
+    if (f->cpu->grid)
+        opjit_ir_launch_of(f->ir, stage, &f->launch);
     f->traits = opjit_cg_traits(f->target);
     f->op = opjit_cg_op;
     f->piece = &f->root;
@@ -181,7 +183,6 @@ opjit_status opjit_cg_stage(cg_func *f, const char *name)
     const ir_ref stage = f->ir->body;
     TRY(opjit_cg_prepare(f));
     if (f->cpu->grid) {
-        opjit_ir_launch_of(f->ir, stage, &f->launch);
         if (!opjit_cg_grid_begin(f, name))
             return opjit_rt_no_memory(f->error);
         opjit_cg_grid_stage(f, stage);

@@ -31,12 +31,10 @@ static void emit_statement(cg_func *f, ir_ref s)
 
 /* --- copies side by side ------------------------------------------------------------------------------------------ */
 
-/* Allocates what each copy remembers by itself.  false: no memory, or too many. */
+/* Allocates what each copy remembers by itself.  false: no memory. */
 static bool begin_sides(cg_func *f, uint32_t copies)
 {
     static const cg_slot slots[] = { CG_VALUE, CG_SPLAT };
-    if (copies > CG_MAX_SIDE_BY_SIDE)
-        return false;
     if (!f->order) {
         f->order = ARENA_ARRAY(f->arena, ir_ref, f->ir->node_count);
         memset(f->sides, 0, sizeof(f->sides));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grid.c - stages as kernels for a grid of threads: each thread does the part that pass grid (ir/passes/grid.c) assigns
  * to it.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
-#include "codegen/stores/plan.h"
 #include "codegen/gpu/grid.h"
+#include "codegen/stores/plan.h"
 #include "ir/eval/numerics.h"
 
 static LLVMValueRef number(cg_func *f, int64_t value)
@@ -193,13 +193,72 @@ LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more)
     return LLVMBuildAnd(f->b, sum, opjit_cg_number(f, 32, 1, IR_REDUCE_LANES - 1), "");
 }
 
+/* --- what is chosen ----------------------------------------------------------------------------------------------- */
+
+/* Whether the loop is exactly one round, in which no thread has to check where it ends. */
+static bool is_one_round(const cg_func *f, ir_ref lo, ir_ref hi, int64_t round)
+{
+    int64_t most, least;
+    return opjit_ir_span(f->ir, lo, hi, &most) && most == round && opjit_ir_span(f->ir, hi, lo, &least) &&
+           least == -round;
+}
+
+/* The most that hi - lo can be, which may be a clamp from lo on; both may be known to be whole rounds apart. */
+static int64_t longest(const cg_func *f, ir_ref lo, ir_ref hi, uint64_t round)
+{
+    const ir_node *n = ir_at(f->ir, hi);
+    const ir_ref value = n->op == IR_GET && ir_at(f->ir, n->ref)->op == IR_LET ? ir_operand(f->ir, n->ref, 0) : hi;
+    const bool from_lo = ir_at(f->ir, value)->op == IR_CLAMP && opjit_ir_same(f->ir, ir_operand(f->ir, value, 1), lo);
+    int64_t most = INT64_MAX, other;
+    uint64_t gap;
+    if (opjit_ir_span(f->ir, lo, hi, &other))
+        most = other;
+    if (from_lo && opjit_ir_span(f->ir, lo, ir_operand(f->ir, value, 0), &other) && other < most)
+        most = other < 0 ? 0 : other;
+    if (most != INT64_MAX && opjit_cg_gap(f, lo, hi, round, &gap) && gap == 0)
+        most -= most % (int64_t)round;
+    return most;
+}
+
+static bool updates(const cg_func *f, ir_ref first)
+{
+    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_UPD)
+            return true;
+    return false;
+}
+
+void opjit_cg_choose_groups(const cg_func *f, cg_plan *plan)
+{
+    const ir_node *n = ir_at(f->ir, plan->is.loop);
+    const ir_ref lo = plan->is.lo, hi = plan->is.hi;
+    const uint32_t lanes = n->vec > 1 ? n->vec : 1, team = f->launch.team, copies = n->unroll > 1 ? n->unroll : 1;
+    cg_groups *groups = &plan->groups;
+    *groups = (cg_groups){ .lanes = lanes, .updates = updates(f, n->body) };
+    groups->threads = groups->updates ? IR_REDUCE_LANES : team;
+    if (!groups->updates && is_one_round(f, lo, hi, (int64_t)lanes * copies * team)) {
+        groups->exact = true;
+        groups->several = copies;
+        return;
+    }
+    const int64_t most = longest(f, lo, hi, (uint64_t)lanes * team);
+    uint64_t gap;
+    const bool whole = lanes == 1 || (opjit_cg_gap(f, lo, hi, lanes, &gap) && gap == 0);
+    groups->one = !groups->updates && whole && most <= (int64_t)lanes * team;
+    if (groups->one)
+        return;
+    groups->several = copies > 1 && most >= (int64_t)lanes * copies ? copies : 0;
+    groups->single = most >= lanes;
+    groups->rest = !whole;
+}
+
 /* --- loops -------------------------------------------------------------------------------------------------------- */
 
 typedef struct spread {
     cg_func *f;
     ir_ref body;
     LLVMValueRef hi;
-    bool updates; /* k is assigned to threads by its number, and not by its place in the loop */
+    const cg_groups *groups;
 } spread;
 
 /* At most one round, and nothing after it. */
@@ -244,61 +303,25 @@ static LLVMValueRef rounds(const spread *s, uint32_t lanes, uint32_t copies, uin
     return iv;
 }
 
-/* Whether the loop is exactly one round, in which no thread has to check where it ends. */
-static bool is_one_round(const cg_func *f, ir_ref lo, ir_ref hi, int64_t round)
-{
-    int64_t most, least;
-    return opjit_ir_span(f->ir, lo, hi, &most) && most == round && opjit_ir_span(f->ir, hi, lo, &least) &&
-           least == -round;
-}
-
-/* The most that hi - lo can be, which may be a clamp from lo on; both may be known to be whole rounds apart. */
-static int64_t longest(cg_func *f, ir_ref lo, ir_ref hi, uint64_t round)
-{
-    const ir_node *n = ir_at(f->ir, hi);
-    const ir_ref value = n->op == IR_GET && ir_at(f->ir, n->ref)->op == IR_LET ? ir_operand(f->ir, n->ref, 0) : hi;
-    const bool from_lo = ir_at(f->ir, value)->op == IR_CLAMP && opjit_ir_same(f->ir, ir_operand(f->ir, value, 1), lo);
-    int64_t most = INT64_MAX, other;
-    uint64_t gap;
-    if (opjit_ir_span(f->ir, lo, hi, &other))
-        most = other;
-    if (from_lo && opjit_ir_span(f->ir, lo, ir_operand(f->ir, value, 0), &other) && other < most)
-        most = other < 0 ? 0 : other;
-    if (most != INT64_MAX && opjit_cg_gap(f, lo, hi, round, &gap) && gap == 0)
-        most -= most % (int64_t)round;
-    return most;
-}
-
-static void emit_groups(const spread *s, ir_ref loop, LLVMValueRef pos)
+static void emit_groups(const spread *s, LLVMValueRef pos)
 {
     cg_func *f = s->f;
-    const ir_node *n = ir_at(f->ir, loop);
-    const uint32_t lanes = n->vec > 1 ? n->vec : 1, team = f->launch.team, copies = n->unroll > 1 ? n->unroll : 1;
-    const uint32_t threads = s->updates ? IR_REDUCE_LANES : team; /* among which the groups are distributed */
-    const ir_ref lo = ir_operand(f->ir, loop, 0), hi = ir_operand(f->ir, loop, 1);
-    uint64_t gap;
-    int64_t most = longest(f, lo, hi, (uint64_t)lanes * team);
-    if (!s->updates && is_one_round(f, lo, hi, (int64_t)lanes * copies * team)) {
-        opjit_cg_copies(f, s->body, lanes, copies, pos);
-        return;
-    }
-    const bool whole = lanes == 1 || (opjit_cg_gap(f, lo, hi, lanes, &gap) && gap == 0);
-    if (!s->updates && whole && most <= (int64_t)lanes * team) {
-        one_round(s, lanes, pos);
-        return;
-    }
-    if (copies > 1 && most >= (int64_t)lanes * copies)
-        pos = rounds(s, lanes, copies, threads, pos, false);
-    if (most >= lanes)
-        pos = rounds(s, lanes, 1, threads, pos, whole);
-    if (whole)
-        return;
-    rounds(s, 1, 1, 1, pos, true); /* the end, less than a group: done by the thread whose group it would be */
+    const cg_groups *groups = s->groups;
+    if (groups->exact)
+        opjit_cg_copies(f, s->body, groups->lanes, groups->several, pos);
+    if (groups->one)
+        one_round(s, groups->lanes, pos);
+    if (groups->several > 0 && !groups->exact)
+        pos = rounds(s, groups->lanes, groups->several, groups->threads, pos, false);
+    if (groups->single)
+        pos = rounds(s, groups->lanes, 1, groups->threads, pos, !groups->rest);
+    if (groups->rest) /* done by the thread whose group it would be */
+        rounds(s, 1, 1, 1, pos, true);
 }
 
 /* Lane l of an accumulator belongs to thread l, whose iterations have k = l modulo the lanes; blocks of k are folded
  * before the next one begins. */
-static void emit_updates(const spread *s, ir_ref loop, LLVMValueRef lo)
+static void emit_updates(const spread *s, LLVMValueRef lo)
 {
     cg_func *f = s->f;
     const bool blocked = opjit_cg_apart_blocked(f, s->body);
@@ -317,7 +340,7 @@ static void emit_updates(const spread *s, ir_ref loop, LLVMValueRef lo)
         opjit_cg_apart_enter(f, s->body, block);
     }
     LLVMValueRef off = LLVMBuildAnd(f->b, LLVMBuildSub(f->b, f->thread, first, ""), number(f, IR_REDUCE_LANES - 1), "");
-    emit_groups(&part, loop, opjit_cg_add(f, first, off));
+    emit_groups(&part, opjit_cg_add(f, first, off));
     if (blocked) {
         LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
         LLVMValueRef next = LLVMBuildAdd(f->b, block, number(f, IR_REDUCE_BLOCK), "");
@@ -330,7 +353,7 @@ static void emit_updates(const spread *s, ir_ref loop, LLVMValueRef lo)
 
 /* The same where the team is a block: warp w has blocks w, w + warps, ... of k.  In each round every warp folds its
  * block, and all threads add up the results in the order of the blocks. */
-static void emit_updates_in_block(const spread *s, ir_ref loop, LLVMValueRef lo)
+static void emit_updates_in_block(const spread *s, LLVMValueRef lo)
 {
     cg_func *f = s->f;
     spread part = *s;
@@ -346,7 +369,7 @@ static void emit_updates_in_block(const spread *s, ir_ref loop, LLVMValueRef lo)
     part.hi = opjit_cg_limit(f, false, s->hi, opjit_cg_add(f, block, number(f, IR_REDUCE_BLOCK)));
     opjit_cg_apart_reset(f, s->body);
     LLVMValueRef off = LLVMBuildAnd(f->b, LLVMBuildSub(f->b, f->thread, first, ""), number(f, IR_REDUCE_LANES - 1), "");
-    emit_groups(&part, loop, opjit_cg_add(f, first, off));
+    emit_groups(&part, opjit_cg_add(f, first, off));
     LLVMValueRef next = opjit_cg_add(f, round, number(f, (int64_t)f->launch.team / IR_REDUCE_LANES * IR_REDUCE_BLOCK));
     opjit_cg_apart_meet(f, s->body, warp, round, opjit_cg_limit(f, false, s->hi, next));
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->b);
@@ -354,14 +377,6 @@ static void emit_updates_in_block(const spread *s, ir_ref loop, LLVMValueRef lo)
     LLVMBuildCondBr(f->b, LLVMBuildICmp(f->b, LLVMIntSLT, next, s->hi, ""), body, after);
     LLVMMoveBasicBlockAfter(after, latch);
     LLVMPositionBuilderAtEnd(f->b, after);
-}
-
-static bool updates(const cg_func *f, ir_ref first)
-{
-    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next)
-        if (ir_at(f->ir, s)->op == IR_UPD)
-            return true;
-    return false;
 }
 
 /* Thread number times lanes, computed once per kernel. */
@@ -375,28 +390,25 @@ static LLVMValueRef first_element(cg_func *f, uint32_t lanes)
 
 void opjit_cg_distribute(cg_func *f, const cg_plan *plan)
 {
-    const ir_ref loop = plan->is.loop;
+    const cg_facts *is = &plan->is;
+    const uint32_t lanes = plan->groups.lanes;
     cg_piece own;
     cg_piece_begin(f, &own);
-    const ir_node *n = ir_at(f->ir, loop);
-    const uint32_t lanes = n->vec > 1 ? n->vec : 1;
-    f->piece->lane_bits = plan->is.bits;
-    LLVMValueRef lo = opjit_cg_emit(f, ir_operand(f->ir, loop, 0));
-    const spread s = {
-        .f = f, .body = n->body, .hi = opjit_cg_emit(f, ir_operand(f->ir, loop, 1)), .updates = updates(f, n->body)
-    };
+    f->piece->lane_bits = is->bits;
+    LLVMValueRef lo = opjit_cg_emit(f, is->lo);
+    const spread s = { .f = f, .body = is->body, .hi = opjit_cg_emit(f, is->hi), .groups = &plan->groups };
     f->loops[f->loop_count++] =
-        (cg_loop){ .var = n->ref, .iv = lo, .step = 1, .threads = f->launch.team, .plan = plan };
+        (cg_loop){ .var = is->var, .iv = lo, .step = 1, .threads = f->launch.team, .plan = plan };
     opjit_cg_scope_push(f);
     f->loops[f->loop_count - 1].scope = f->next_scope;
-    opjit_cg_hoist(f, n->body, f->loop_count - 1, lanes);
+    opjit_cg_hoist(f, is->body, f->loop_count - 1, lanes);
     f->piece->apart = true;
-    if (s.updates && f->launch.team > IR_REDUCE_LANES)
-        emit_updates_in_block(&s, loop, lo);
-    else if (s.updates)
-        emit_updates(&s, loop, lo);
+    if (plan->groups.updates && f->launch.team > IR_REDUCE_LANES)
+        emit_updates_in_block(&s, lo);
+    else if (plan->groups.updates)
+        emit_updates(&s, lo);
     else
-        emit_groups(&s, loop, opjit_cg_add(f, lo, first_element(f, lanes)));
+        emit_groups(&s, opjit_cg_add(f, lo, first_element(f, lanes)));
     opjit_cg_scope_pop(f);
     f->loop_count--;
     cg_piece_end(f);

@@ -10,6 +10,8 @@ void opjit_cg_grid_stage(cg_func *f, ir_ref stage);
 LLVMValueRef opjit_cg_grid_param(cg_func *f, uint32_t param, ir_type type); /* counted from 0 */
 LLVMValueRef opjit_cg_grid_base(cg_func *f, uint32_t tensor);
 LLVMValueRef opjit_cg_grid_folds(cg_func *f); /* shared memory for what warps fold to */
+/* A loop whose groups of iterations are distributed over the team's threads: which rounds there are; and its code. */
+void opjit_cg_choose_groups(const cg_func *f, struct cg_plan *plan);
 void opjit_cg_distribute(cg_func *f, const struct cg_plan *plan);
 /* Around what only one thread of the team must do, where all of them do the same; NULL: each thread does its own. */
 LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);

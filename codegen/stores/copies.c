@@ -84,9 +84,9 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     }
     opjit_cg_scope_push(f);
     f->piece->copy_scope = f->scope_count - 1;
-    const bool one = !f->piece->distance && !f->piece->block.on, computed = one && !plan->table;
-    const bool done =
-        lanes > 1 && copies > 1 && !f->piece->mask && computed && opjit_cg_side_by_side(f, body, copies, plan->abreast);
+    const bool one = !f->piece->distance && !f->piece->block.on;
+    const bool side_by_side = plan->abreast > 0 && lanes > 1 && copies > 1 && copies <= CG_MAX_SIDE_BY_SIDE;
+    const bool done = side_by_side && opjit_cg_side_by_side(f, body, copies, plan->abreast);
     opjit_cg_scope_pop(f);
     if (f->piece->block.on)
         opjit_cg_transpose_copies(f, body, copies);

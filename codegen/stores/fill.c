@@ -13,14 +13,27 @@ bool opjit_cg_is_fill(const cg_func *f, const cg_plan *plan)
            opjit_cg_known_rest(f, is, is->lanes) != 0;
 }
 
-/* The rounds between the ends of a long run. */
+/* The largest power of two up to n, and up to `most`, which is one. */
+static uint32_t power_up_to(int64_t n, int64_t most)
+{
+    while (most > n)
+        most /= 2;
+    return (uint32_t)most;
+}
+
+/* Runs of CG_PEAK_COPIES vectors or more are long. */
 void opjit_cg_choose_fill(const cg_func *f, cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
     const int64_t many = (int64_t)is->lanes * CG_PEAK_COPIES;
     int64_t min = many - is->lanes + 1, max = is->most;
+    plan->part = power_up_to(max, many / 2);
+    plan->least_part = is->least > 0 ? power_up_to(is->least, many) : 1;
+    if (plan->part < plan->least_part)
+        plan->part = 0; /* all runs are long */
     if (max < many)
         return;
+    plan->long_end = CG_PEAK_COPIES / 2;
     if (!f->peak && max >= 2 * many)
         opjit_cg_plan_whole(f, plan, is->lanes, 2 * CG_PEAK_COPIES, &min, &max);
     opjit_cg_plan_whole(f, plan, is->lanes, CG_PEAK_COPIES, &min, &max);
@@ -38,13 +51,12 @@ static void emit_end(const cg_pieces *p, uint32_t lanes, uint32_t copies, const 
     cg_piece_end(f);
 }
 
-/* For more elements than a round has: a vector at the start, rounds from memory's next whole vector on, and half a
- * round or a whole one at the end.  Nearly everything is stored once, and not across lines. */
+/* A vector at the start, rounds from memory's next whole vector on, and half a round or a whole one at the end.  Nearly
+ * everything is stored once, and not across lines. */
 static void emit_long_fill(const cg_pieces *p, const cg_range *r)
 {
     cg_func *f = p->f;
-    const uint32_t lanes = p->plan->is.lanes;
-    const int64_t many = (int64_t)lanes * CG_PEAK_COPIES;
+    const uint32_t lanes = p->plan->is.lanes, end = p->plan->long_end;
     cg_piece own;
     cg_piece_begin(f, &own);
     f->piece->shifted = true;
@@ -59,37 +71,43 @@ static void emit_long_fill(const cg_pieces *p, const cg_range *r)
     f->piece->aligned = true;
     opjit_cg_put_cuts(p, &rounds);
     cg_piece_end(f);
-    LLVMValueRef most = LLVMBuildICmp(f->b, LLVMIntUGT, rounds.count, cg_number(f, many / 2), "");
+    LLVMValueRef most = LLVMBuildICmp(f->b, LLVMIntUGT, rounds.count, cg_number(f, (int64_t)lanes * end), "");
     LLVMBasicBlockRef after = opjit_cg_if_begin(f, most);
-    opjit_cg_piece(p, lanes, CG_PEAK_COPIES / 2, rounds.pos);
+    opjit_cg_piece(p, lanes, end, rounds.pos);
     opjit_cg_if_end(f, after);
-    emit_end(p, lanes, CG_PEAK_COPIES / 2, r);
+    emit_end(p, lanes, end, r);
     cg_piece_end(f);
 }
 
-/* For each power of two n a block of code for n to 2n - 1 elements, which stores n from the first on and n up to the
- * last; before these, one for more elements, in rounds. */
+/* Begins what is done with n elements or more; NULL: there are always as many. */
+static LLVMBasicBlockRef if_as_many(const cg_pieces *p, const cg_range *r, int64_t n)
+{
+    cg_func *f = p->f;
+    return p->plan->is.least < n ? opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSGE, r->count, cg_number(f, n), ""))
+                                 : NULL;
+}
+
+/* A block of code for long runs; after it, for each power of two n one for n to 2n - 1 elements, which stores n from
+ * the first on and n up to the last. */
 void opjit_cg_put_fill(const cg_pieces *p, cg_range *r)
 {
     cg_func *f = p->f;
-    const cg_facts *is = &p->plan->is;
-    const int64_t many = (int64_t)is->lanes * CG_PEAK_COPIES;
-    LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(f->llvm, f->fn, "");
-    for (int64_t n = many; n > 0; n /= 2) {
-        const uint32_t lanes = n < is->lanes ? (uint32_t)n : is->lanes, copies = (uint32_t)n / lanes;
-        if (is->most < n)
-            continue;
-        LLVMBasicBlockRef less =
-            is->least < n ? opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntSGE, r->count, cg_number(f, n), "")) : NULL;
-        if (n == many)
-            emit_long_fill(p, r);
-        else
-            opjit_cg_piece(p, lanes, copies, r->pos);
-        if (n > 1 && n < many)
-            emit_end(p, lanes, copies, r);
-        if (!less)
-            break;
-        opjit_cg_if_leave(f, less, end);
+    const cg_plan *plan = p->plan;
+    LLVMBasicBlockRef end = LLVMAppendBasicBlockInContext(f->llvm, f->fn, ""), less = NULL;
+    if (plan->long_end > 0) {
+        less = if_as_many(p, r, 2 * (int64_t)plan->is.lanes * plan->long_end);
+        emit_long_fill(p, r);
+        if (less)
+            opjit_cg_if_leave(f, less, end);
+    }
+    for (uint32_t n = plan->part; n >= plan->least_part; n /= 2) {
+        const uint32_t lanes = n < plan->is.lanes ? n : plan->is.lanes;
+        less = if_as_many(p, r, n);
+        opjit_cg_piece(p, lanes, n / lanes, r->pos);
+        if (n > 1)
+            emit_end(p, lanes, n / lanes, r);
+        if (less)
+            opjit_cg_if_leave(f, less, end);
     }
     opjit_cg_if_end(f, end);
 }

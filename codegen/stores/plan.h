@@ -79,6 +79,19 @@ typedef struct cg_cut {
     cg_acc_place accumulators;
 } cg_cut;
 
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+/* A distributed loop on one thread: rounds of so many of its groups, one after the other. */
+typedef struct cg_groups {
+    uint32_t lanes;   /* iterations of a group */
+    uint32_t threads; /* that take groups in turn */
+    uint32_t several; /* groups in a round; 0: no such rounds */
+    bool exact;       /* these are one round of all threads, in which none has to check where the loop ends */
+    bool one;         /* each thread has at most one group, which is whole */
+    bool single;      /* rounds of one group */
+    bool rest;        /* then single iterations, fewer than a group has */
+    bool updates;     /* of accumulators: k goes to threads by its number, and not by its place in the loop */
+} cg_groups;
+
 /* --- the plan ----------------------------------------------------------------------------------------------------- */
 struct cg_pieces;
 struct cg_range;
@@ -103,7 +116,8 @@ typedef struct cg_plan {
     const struct cg_tile_plan *tile; /* that the loop belongs to (hold/hold.h); NULL: none */
     const cg_strategy *strategy;
     uint32_t copies;     /* of vectors in a round */
-    uint32_t abreast;    /* of these, whose operations are interleaved */
+    uint32_t abreast;    /* of pieces of 2 to CG_MAX_SIDE_BY_SIDE vectors: as many have their operations interleaved; 0:
+                            copies come one after the other */
     uint32_t read_ahead; /* bytes from a line that is stored to the one that is read; 0: nothing is read ahead */
     bool prefetch;       /* loads prefetch lines for later rounds */
     bool early;          /* bounds are computed at the end of the row's first block */
@@ -114,7 +128,11 @@ typedef struct cg_plan {
     size_t table_bytes;
     uint32_t table_period; /* vectors after which it repeats, if registers have room for them; else 0 */
     /* of strategies */
-    uint32_t part;            /* short_run: elements of a store */
+    uint32_t part;            /* short_run: elements of a store; uniform_fill: of its first and last store at most */
+    uint32_t least_part;      /* uniform_fill: and at least, both powers of two */
+    uint32_t long_end;        /* uniform_fill: vectors at the end of a run in rounds, before which there may be as many
+                                 again; 0: no run is as long */
+    cg_groups groups;         /* distribute */
     uint32_t interleaved;     /* interleave: iterations of the stage per vector; 0: one after the other */
     uint32_t even;            /* aligned, whole_blocks: copies in rounds of which the last one reaches back; 0: cuts */
     uint32_t streams;         /* aligned, two_rows: copies in a round at two places, before these; 0: none */

@@ -18,26 +18,47 @@ static void put_name(const cg_func *f, const uint32_t *numbers, ir_ref var, rt_b
         opjit_rt_bytes_printf(out, "loop");
 }
 
-static void put_cut(const cg_cut *cut, bool after_part, rt_bytes *out)
+/* How the copies of a round come. */
+static const char *order_of(const cg_plan *plan, const cg_cut *cut)
+{
+    if (plan->abreast == 0 || cut->lanes < 2 || cut->copies < 2 || cut->copies > CG_MAX_SIDE_BY_SIDE)
+        return "";
+    return plan->abreast < cut->copies ? " two by two" : " side by side";
+}
+
+static void put_cut(const cg_plan *plan, const cg_cut *cut, bool after_part, rt_bytes *out)
 {
     static const char *const places[] = { "", " with accumulators in registers per round",
                                           " with accumulators in registers" };
     switch (cut->kind) {
     case CG_CUT_ROUNDS:
-        opjit_rt_bytes_printf(out, ", rounds of %" PRIu32 "%s%s", cut->copies, cut->binades ? " in a binade" : "",
-                              places[cut->accumulators]);
+        opjit_rt_bytes_printf(out, ", rounds of %" PRIu32 "%s%s%s", cut->copies, order_of(plan, cut),
+                              cut->binades ? " in a binade" : "", places[cut->accumulators]);
         break;
     case CG_CUT_ONCE:
-        opjit_rt_bytes_printf(out, ", once %" PRIu32 "%s", cut->copies, places[cut->accumulators]);
+        opjit_rt_bytes_printf(out, ", once %" PRIu32 "%s%s", cut->copies, order_of(plan, cut),
+                              places[cut->accumulators]);
         break;
     case CG_CUT_STREAMS: opjit_rt_bytes_printf(out, ", two streams of %" PRIu32, cut->copies / 2); break;
     case CG_CUT_TAILED:
-        opjit_rt_bytes_printf(out, ", once %" PRIu32 ", remainder masked to %" PRId64, cut->copies, cut->rest);
+        opjit_rt_bytes_printf(out, ", once %" PRIu32 "%s, remainder masked to %" PRId64, cut->copies,
+                              order_of(plan, cut), cut->rest);
         break;
     case CG_CUT_MASKED: opjit_rt_bytes_printf(out, ", remainder masked"); break;
     case CG_CUT_OVERLAP: opjit_rt_bytes_printf(out, ", remainder overlap"); break;
     case CG_CUT_PART: opjit_rt_bytes_printf(out, after_part ? " %" PRIu32 : ", remainder %" PRIu32, cut->lanes); break;
     }
+}
+
+static void put_groups(const cg_groups *groups, rt_bytes *out)
+{
+    opjit_rt_bytes_printf(out, ", groups of %" PRIu32 " for %" PRIu32 " threads in turn", groups->lanes,
+                          groups->threads);
+    if (groups->several > 0)
+        opjit_rt_bytes_printf(out, groups->exact ? ", exactly %" PRIu32 " each" : ", rounds of %" PRIu32,
+                              groups->several);
+    opjit_rt_bytes_printf(out, "%s%s%s", groups->one ? ", at most one each" : "", groups->single ? ", rounds of 1" : "",
+                          groups->rest ? ", then single ones" : "");
 }
 
 static void put_modifiers(const cg_plan *plan, rt_bytes *out)
@@ -48,7 +69,6 @@ static void put_modifiers(const cg_plan *plan, rt_bytes *out)
         plan->point ? ", one element apart" : "",
         plan->still == CG_IN_ROUNDS ? ", sunk into rounds" : "",
         plan->early ? ", early bounds" : "",
-        plan->abreast < CG_MAX_SIDE_BY_SIDE ? ", two abreast" : "",
     };
     if (plan->read_ahead > 0)
         opjit_rt_bytes_printf(out, ", read ahead %" PRIu32 " B", plan->read_ahead);
@@ -74,10 +94,15 @@ static void put_loop(const cg_func *f, const cg_plan *plan, const uint32_t *numb
         opjit_rt_bytes_printf(out, ", blocks of %" PRIu32 " rows", is->unroll);
     if (is->edge)
         opjit_rt_bytes_printf(out, ", %s line", ir_at(f->ir, is->loop)->flags & IR_FOR_HEAD ? "first" : "last");
-    if (is->distributed && plan->copies > 1)
-        opjit_rt_bytes_printf(out, ", %" PRIu32 " groups", plan->copies);
+    if (is->distributed)
+        put_groups(&plan->groups, out);
     if (plan->part > 0)
         opjit_rt_bytes_printf(out, ", parts of %" PRIu32, plan->part);
+    if (plan->least_part > 0 && plan->least_part < plan->part)
+        opjit_rt_bytes_printf(out, " to %" PRIu32, plan->least_part);
+    if (plan->long_end > 0)
+        opjit_rt_bytes_printf(out, ", long runs that end with %" PRIu32 " or %" PRIu32, plan->long_end,
+                              2 * plan->long_end);
     if (plan->interleaved > 0)
         opjit_rt_bytes_printf(out, ", vectors of %" PRIu32 " rows", plan->interleaved);
     if (plan->streams > 0)
@@ -85,7 +110,7 @@ static void put_loop(const cg_func *f, const cg_plan *plan, const uint32_t *numb
     else if (plan->even > 0)
         opjit_rt_bytes_printf(out, ", rounds of %" PRIu32, plan->even);
     for (uint32_t i = 0; i < plan->cut_count; i++)
-        put_cut(&plan->cuts[i], i > 0 && plan->cuts[i - 1].kind == CG_CUT_PART, out);
+        put_cut(plan, &plan->cuts[i], i > 0 && plan->cuts[i - 1].kind == CG_CUT_PART, out);
     put_modifiers(plan, out);
     opjit_rt_bytes_u8(out, '\n');
 }

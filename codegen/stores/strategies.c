@@ -80,7 +80,7 @@ static void choose_cuts(const cg_func *f, cg_plan *plan)
 
 const cg_strategy opjit_cg_strategies[] = {
     { "row_edge", is_edge, NULL, NULL, opjit_cg_row_edge },
-    { "distribute", is_distributed, NULL, NULL, opjit_cg_distribute },
+    { "distribute", is_distributed, opjit_cg_choose_groups, NULL, opjit_cg_distribute },
     { "tile", is_of_tile, NULL, NULL, opjit_cg_put_tile },
     { "nothing", is_empty, NULL, NULL, emit_nothing },
     { "two_rows", is_of_two_rows, choose_two_rows, opjit_cg_put_two_rows, NULL },
@@ -137,9 +137,12 @@ static cg_place_of place_of_still(const cg_func *f, const cg_plan *plan)
 }
 
 /* More than two copies of a body with lets, such as mathematical functions have, need too many registers: then two by
- * two. */
-static uint32_t find_abreast(const cg_func *f, const cg_facts *is)
+ * two.  What is read from a table, and rows of a block, come one after the other. */
+static uint32_t find_abreast(const cg_func *f, const cg_plan *plan)
 {
+    const cg_facts *is = &plan->is;
+    if (plan->table || is->in_block || is->lanes < 2)
+        return 0;
     return !f->peak && ir_at(f->ir, is->body)->next != 0 ? CG_LETS_ABREAST : CG_MAX_SIDE_BY_SIDE;
 }
 
@@ -161,9 +164,9 @@ static void plan_loop(cg_func *f, cg_plan *plan)
 {
     const cg_facts *is = &plan->is;
     plan->copies = is->unroll;
-    plan->abreast = find_abreast(f, is);
     if (!is->edge && !is->distributed && is->most > 0)
         find_modifiers(f, plan);
+    plan->abreast = find_abreast(f, plan);
     plan->strategy = opjit_cg_strategies;
     while (!plan->strategy->applies(f, plan))
         plan->strategy++;
