@@ -30,6 +30,13 @@ ir_ref opjit_fe_dequantize(const op_element *e, ir_type float_type, ir_ref x, ir
     return op2(e, IR_MUL, cast_to(e, float_type, difference), scale);
 }
 
+ir_ref opjit_fe_difference(ir_func *f, ir_ref x, ir_ref zero_point)
+{
+    const ir_ref whole = ir_expr1(f, IR_CAST, IR_I32, x);
+
+    return zero_point == 0 ? whole : ir_expr2(f, IR_SUB, IR_I32, whole, ir_expr1(f, IR_CAST, IR_I32, zero_point));
+}
+
 /* --- QUANTIZE_LINEAR ---------------------------------------------------------------------------------------------- */
 
 /* clang-format off */

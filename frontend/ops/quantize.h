@@ -10,5 +10,7 @@
 ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point);
 /* x - zero_point exactly, rounded once to float_type, times scale.  x has e->type.  zero_point 0: none. */
 ir_ref opjit_fe_dequantize(const op_element *e, ir_type float_type, ir_ref x, ir_ref zero_point, ir_ref scale);
+/* x - zero_point in INT32, modulo 2^32; both are integers of at most 32 bits.  zero_point 0: none. */
+ir_ref opjit_fe_difference(ir_func *f, ir_ref x, ir_ref zero_point);
 
 #endif

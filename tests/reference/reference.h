@@ -46,6 +46,15 @@ void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool pro
 void ref_lp_normalization(const DML_LP_NORMALIZATION_OPERATOR_DESC *desc, const void *input, void *output);
 /* inputs[2]: the bias, NULL where absent; RELU is the only activation. */
 void ref_convolution(const DML_CONVOLUTION_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
+void ref_matrix_multiply_integer(const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC *desc, ref_inputs inputs,
+                                 void *output);
+void ref_matrix_multiply_integer_to_float(const DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC *desc,
+                                          ref_inputs inputs, void *output);
+void ref_quantized_linear_matrix_multiply(const DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC *desc,
+                                          ref_inputs inputs, void *output);
+void ref_convolution_integer(const DML_CONVOLUTION_INTEGER_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
+void ref_quantized_linear_convolution(const DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC *desc, ref_inputs inputs,
+                                      void *output);
 /* inputs[2]: C, NULL where absent; RELU is the only activation. */
 void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* Pooling: AVERAGE_POOLING, LP_POOLING, MAX_POOLING and MAX_POOLING1 are these with Dilations NULL.  P is 1 or 2. */

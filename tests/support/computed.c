@@ -172,6 +172,17 @@ const computed_row computed_rows[] = {
       computed_draw_max_grad, computed_max_grad },
     { ROW(CONVOLUTION), { { 0x1000, 4, 5, "F" }, { 0x4100, 3, 5, "F" }, { COMPUTED_NONE, 3, 5, "FD" } },
       draw_convolution, run_convolution },
+    { ROW(MATRIX_MULTIPLY_INTEGER), { { 0x2100, 4, 4, "B" }, { 0x4000, 2, 4, "B" }, { COMPUTED_NONE, 2, 8, "B" } },
+      computed_draw_integer, computed_integer },
+    { ROW(MATRIX_MULTIPLY_INTEGER_TO_FLOAT), { { 0x6200, 2, 4, "F" }, { COMPUTED_NONE, 2, 8, "FD" } },
+      computed_draw_to_float, computed_to_float },
+    { ROW(QUANTIZED_LINEAR_MATRIX_MULTIPLY), { { 0x2100, 4, 4, "B" }, { 0x4000, 2, 4, "B" },
+                                               { COMPUTED_NONE, 2, 8, "B" } },
+      computed_draw_quantized, computed_quantized },
+    { ROW(CONVOLUTION_INTEGER), { { 0x2100, 4, 4, "B" }, { COMPUTED_NONE, 3, 5, "B" } },
+      draw_convolution_integer, run_convolution_integer },
+    { ROW(QUANTIZED_LINEAR_CONVOLUTION), { { 0x2100, 4, 4, "B" }, { COMPUTED_NONE, 3, 5, "B" } },
+      draw_quantized_convolution, run_quantized_convolution },
 };
 /* clang-format on */
 const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;
@@ -247,6 +258,7 @@ operator_case computed_case_of(const computed_row *row, const computed_case *c)
                          .outputs = { &c->output },
                          .low = -5,
                          .high = 7, /* products vanish or overflow slowly */
+                         .whole = row->support[0].types[0] == 'B' ? 8 : 1,
                          .reference = row->reference,
                          .user = c };
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)

@@ -14,6 +14,11 @@ typedef struct computed_case {
     DML_OPERATOR_DESC op;
     union {
         DML_CONVOLUTION_OPERATOR_DESC convolution;
+        DML_CONVOLUTION_INTEGER_OPERATOR_DESC convolution_integer;
+        DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC quantized_convolution;
+        DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC integer_product;
+        DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC to_float;
+        DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC quantized_product;
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC running; /* CUMULATIVE_PRODUCT has the same fields */
         DML_GEMM_OPERATOR_DESC gemm;
         DML_LP_NORMALIZATION_OPERATOR_DESC lp;

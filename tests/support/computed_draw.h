@@ -94,6 +94,16 @@ void computed_max_grad(const void *user, const void *const *inputs, void *const 
 
 /* --- rows whose draws have files of their own --------------------------------------------------------------------- */
 void draw_convolution(computed_draw *d);
+void draw_convolution_integer(computed_draw *d);
+void draw_quantized_convolution(computed_draw *d);
+void computed_draw_integer(computed_draw *d);
+void computed_draw_to_float(computed_draw *d);
+void computed_draw_quantized(computed_draw *d);
 void run_convolution(const void *user, const void *const *inputs, void *const *outputs);
+void run_convolution_integer(const void *user, const void *const *inputs, void *const *outputs);
+void run_quantized_convolution(const void *user, const void *const *inputs, void *const *outputs);
+void computed_integer(const void *user, const void *const *inputs, void *const *outputs);
+void computed_to_float(const void *user, const void *const *inputs, void *const *outputs);
+void computed_quantized(const void *user, const void *const *inputs, void *const *outputs);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct operator_case {
     const test_tensor *inputs[OPERATOR_INPUTS];    /* NULL: absent */
     const test_tensor *outputs[OPERATOR_OUTPUTS];  /* likewise */
     int low, high;                                 /* the range of input elements, in quarters; sometimes anything */
+    int whole;                                     /* that range times this one for integers; 0: 1 */
     /* Writes outputs; these and inputs in the order above. */
     void (*reference)(const void *user, const void *const *inputs, void *const *outputs);
     const void *user;
