@@ -47,8 +47,8 @@ typedef enum ir_op {
 } ir_op;
 
 typedef struct ir_op_info {
-    const char *name;
-    const char *operands; /* letters, see ops.def */
+    char name[8];
+    char operands[9];     /* letters, see ops.def */
     char result;          /* 'N' 'I' 'B' 'S' 'A' 'T' */
     uint8_t flags;        /* IR_FLAG_... */
 } ir_op_info;

@@ -17,9 +17,8 @@ typedef struct planner {
 static opjit_status refuse(const planner *p, const ir_node *n, ir_type type)
 {
     return opjit_rt_refuse(p->f->error, OPJIT_UNSUPPORTED, "{!codegen}{%s} of {%s} can't be compiled for %s",
-                           n->op < IR_OP_COUNT && opjit_ir_op_infos[n->op].name ? opjit_ir_op_infos[n->op].name
-                                                                                : "this node",
-                           opjit_ir_type_name(type), p->f->target->text);
+                           n->op < IR_OP_COUNT ? opjit_ir_op_infos[n->op].name : "this node", opjit_ir_type_name(type),
+                           p->f->target->text);
 }
 
 /* --- memory that changes ------------------------------------------------------------------------------------------ */

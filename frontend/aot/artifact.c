@@ -9,35 +9,25 @@
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Names that C or C++ doesn't allow for a function, or that already mean something there. */
-static const char *const taken[] = {
-    "abort", "abs", "acos", "acosh", "alignas", "alignof", "and", "and_eq", "asin", "asinh", "asm", "atan", "atan2",
-    "atanh", "auto", "bitand", "bitor", "bool", "break", "calloc", "case", "catch", "cbrt", "ceil", "char",
-    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "complex", "concept",
-    "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "copysign", "cos", "cosh", "decltype",
-    "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "erf", "erfc", "errno", "exit", "exp",
-    "exp2", "explicit", "expm1", "export", "extern", "fabs", "false", "fdim", "float", "floor", "fma", "fmax", "fmin",
-    "fmod", "for", "free", "frexp", "friend", "gamma", "goto", "hypot", "if", "ilogb", "imaginary", "index", "inline",
-    "int", "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "linux", "llabs", "log", "log10", "log1p",
-    "log2", "logb", "long", "lrint", "lround", "main", "malloc", "memchr", "memcmp", "memcpy", "memmove", "memset",
-    "modf", "mutable", "namespace", "nan", "nearbyint", "new", "noexcept", "noreturn", "not", "not_eq", "nullptr",
-    "operator", "or", "or_eq", "pow", "pow10", "printf", "private", "protected", "public", "puts", "realloc",
-    "register", "reinterpret_cast", "remainder", "requires", "restrict", "return", "rindex", "rint", "round", "scalb",
-    "short", "signbit", "signed", "signgam", "significand", "sin", "sincos", "sinh", "sizeof", "sqrt", "static",
-    "static_assert", "static_cast", "stderr", "stdin", "stdout", "strcat", "strchr", "strcmp", "strcpy", "strlen",
-    "struct", "switch", "tan", "tanh", "template", "tgamma", "this", "thread_local", "throw", "true", "trunc", "try",
-    "typedef", "typeid", "typename", "typeof", "union", "unix", "unsigned", "using", "virtual", "void", "volatile",
-    "wchar_t", "while", "xor", "xor_eq", "y0", "y1", "yn",
-};
+/* Names that C or C++ doesn't allow for a function, or that already mean something there, each between spaces. */
+static const char taken[] =
+    " abort abs acos acosh alignas alignof and and_eq asin asinh asm atan atan2 atanh auto bitand bitor bool break "
+    "calloc case catch cbrt ceil char char16_t char32_t char8_t class co_await co_return co_yield compl complex "
+    "concept const const_cast consteval constexpr constinit continue copysign cos cosh decltype default delete do "
+    "double dynamic_cast else enum erf erfc errno exit exp exp2 explicit expm1 export extern fabs false fdim float "
+    "floor fma fmax fmin fmod for free frexp friend gamma goto hypot if ilogb imaginary index inline int isinf "
+    "isnan j0 j1 jn labs ldexp lgamma linux llabs log log10 log1p log2 logb long lrint lround main malloc memchr "
+    "memcmp memcpy memmove memset modf mutable namespace nan nearbyint new noexcept noreturn not not_eq nullptr "
+    "operator or or_eq pow pow10 printf private protected public puts realloc register reinterpret_cast remainder "
+    "requires restrict return rindex rint round scalb short signbit signed signgam significand sin sincos sinh "
+    "sizeof sqrt static static_assert static_cast stderr stdin stdout strcat strchr strcmp strcpy strlen struct "
+    "switch tan tanh template tgamma this thread_local throw true trunc try typedef typeid typename typeof union "
+    "unix unsigned using virtual void volatile wchar_t while xor xor_eq y0 y1 yn ";
 
 bool opjit_fe_artifact_is_taken(const char *name)
 {
-    if (name[0] == '_' || strstr(name, "__") != NULL) /* reserved for compilers and libraries in C++ */
-        return true;
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (strcmp(taken[i], name) == 0)
-            return true;
-    return false;
+    return name[0] == '_' || strstr(name, "__") != NULL || /* reserved for compilers and libraries in C++ */
+           opjit_rt_word_is_in(taken, name, strlen(name));
 }
 
 opjit_status opjit_artifact_check_name(const char *name, opjit_error *error)

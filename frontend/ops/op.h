@@ -45,17 +45,28 @@ typedef struct op_enum {
 } op_enum;
 
 typedef struct op_field {
-    const char *name;
+    char name[22];
     uint16_t offset;                 /* in the descriptor struct */
     uint8_t kind, flags;
     uint16_t count;                  /* offset of the count field for arrays */
     const op_enum *enumeration;      /* OP_ENUM */
 } op_field;
 
-#define OP_FIELD(type, member, kind_, flags_) { #member, offsetof(type, member), kind_, flags_, 0, NULL }
-#define OP_FIELD_ARRAY(type, member, count_member, kind_, flags_) \
-    { #member, offsetof(type, member), kind_, flags_, offsetof(type, count_member), NULL }
-#define OP_FIELD_ENUM(type, member, enum_) { #member, offsetof(type, member), OP_ENUM, 0, 0, enum_ }
+/* The name's NUL has to fit: no compiler warns of one that doesn't. */
+#define OP_OFFSET(type, member) \
+    (offsetof(type, member) + 0 * sizeof(char[sizeof #member <= sizeof(((op_field *)0)->name) ? 1 : -1]))
+#define OP_FIELD(type, member, kind_, flags_)                    \
+    {                                                            \
+#member, OP_OFFSET(type, member), kind_, flags_, 0, NULL \
+    }
+#define OP_FIELD_ARRAY(type, member, count_member, kind_, flags_)                           \
+    {                                                                                       \
+#member, OP_OFFSET(type, member), kind_, flags_, offsetof(type, count_member), NULL \
+    }
+#define OP_FIELD_ENUM(type, member, enum_)                     \
+    {                                                          \
+#member, OP_OFFSET(type, member), OP_ENUM, 0, 0, enum_ \
+    }
 
 /* --- what is supported -------------------------------------------------------------------------------------------- */
 #define OP_TYPES(t) (1u << DML_TENSOR_DATA_TYPE_##t)
@@ -70,8 +81,8 @@ typedef struct op_field {
  * newest one plus opjit's extensions); without such a row the newest one applies. */
 typedef struct op_support {
     const char *field;
-    uint32_t level;
-    uint32_t rank_min, rank_max;
+    uint16_t level;
+    uint8_t rank_min, rank_max;
     uint32_t types;                  /* bit DML_TENSOR_DATA_TYPE */
 } op_support;
 
@@ -157,12 +168,14 @@ enum {
 
 struct op_def {
     DML_OPERATOR_TYPE type;
+    uint16_t desc_size;
+    uint16_t introduced;             /* DML_FEATURE_LEVEL */
     const char *name;                /* "DIAGONAL_MATRIX1" */
     const char *formula;             /* one line for `opjit ops` */
-    uint32_t desc_size;
-    const op_field *fields;          uint32_t field_count;
-    const op_support *support;       uint32_t support_count;
-    uint32_t introduced;             /* DML_FEATURE_LEVEL */
+    const op_field *fields;
+    const op_support *support;
+    uint8_t field_count, support_count;
+    uint8_t traits; /* OP_FUSABLE ... */
     /* Checks what fields and support rows can't express: equal sizes, equal types.  NULL: nothing. */
     opjit_status (*validate)(const opjit_operator *op, opjit_error *error);
     /* What outputs are where the caller leaves that open.  It need not refuse anything: whatever it says is validated as
@@ -172,13 +185,12 @@ struct op_def {
     void (*lower)(op_lowering *l);
     /* Pointwise operators: the formula for one element, x by input position (0: absent); else NULL. */
     ir_ref (*element)(const op_element *e, const ir_ref *x);
-    uint32_t traits;                 /* OP_FUSABLE ... */
 };
 
 /* For rows: these arrays with their counts. */
-#define OP_ROWS(fields_, support_)                                                      \
-    .fields = fields_, .field_count = (uint32_t)(sizeof(fields_) / sizeof *(fields_)),  \
-    .support = support_, .support_count = (uint32_t)(sizeof(support_) / sizeof *(support_))
+#define OP_ROWS(fields_, support_)                                                                         \
+    .fields = fields_, .field_count = (uint8_t)(sizeof(fields_) / sizeof *(fields_)), .support = support_, \
+    .support_count = (uint8_t)(sizeof(support_) / sizeof *(support_))
 #define OP_FIELDS_MAX 64u /* of one operator, because sets of fields are bits of a uint64_t */
 
 /* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) per row; rows are `const op_def

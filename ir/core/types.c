@@ -6,7 +6,7 @@
 /* --- types -------------------------------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *name;
+    char name[8];
     uint32_t size;
     DML_TENSOR_DATA_TYPE dtype;
 } types[IR_TYPE_COUNT] = {

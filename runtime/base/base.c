@@ -362,6 +362,16 @@ const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type)
     return dtype_row(type)->brief;
 }
 
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+bool opjit_rt_word_is_in(const char *words, const char *word, size_t length)
+{
+    for (const char *at = words; (at = strchr(at, ' ')) != NULL && at[1] != '\0'; at++)
+        if (length != 0 && strncmp(at + 1, word, length) == 0 && at[1 + length] == ' ')
+            return true;
+    return false;
+}
+
 /* --- hash -------------------------------------------------------------------------------------------------------- */
 
 rt_hash opjit_rt_hash(const void *data, size_t size)

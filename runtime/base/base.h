@@ -47,6 +47,8 @@ opjit_status opjit_rt_error_copy(opjit_error *error, const opjit_error *from);
 opjit_status opjit_rt_at_node(opjit_error *error, opjit_status status, uint32_t node);
 /* Prefixes the message in *error: "<context>: <message>". */
 void opjit_rt_error_prefix(opjit_error *error, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Whether the word is one of words, each of which stands between two spaces. */
+bool opjit_rt_word_is_in(const char *words, const char *word, size_t length);
 /* Makes text one printable line in place: control characters and bytes that are not valid UTF-8 become '?'. */
 void opjit_rt_printable(char *text);
 /* Clears *error (may be NULL) at the entry of a public function. */

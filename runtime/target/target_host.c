@@ -64,7 +64,7 @@ static const struct model_row {
     char vendor; /* 'I' GenuineIntel, 'A' AuthenticAMD, 'H' HygonGenuine */
     uint8_t family;
     uint8_t first, last; /* models; the first matching row wins */
-    const char *tune;
+    char tune[17];
 } models[] = {
     { 'A', 0x17, 0x00, 0x2f, "znver1" },       { 'A', 0x17, 0x30, 0xff, "znver2" },
     { 'H', 0x18, 0x00, 0xff, "znver1" },       { 'A', 0x19, 0x10, 0x1f, "znver4" },

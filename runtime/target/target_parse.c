@@ -83,7 +83,7 @@ static opjit_status find_named(const char *family, span name, rt_target *out, op
         if (!span_is(name, cpu->name) || strcmp(opjit_rt_target_family(cpu->arch), family) != 0)
             continue;
         opjit_rt_target_set_features(out, close_features(opjit_rt_level_features(cpu->arch, cpu->level) | cpu->extra));
-        memcpy(out->tune, cpu->tune, strlen(cpu->tune) + 1);
+        memcpy(out->tune, cpu->name, strlen(cpu->name) + 1);
         out->l1 = cpu->l1, out->l2 = cpu->l2, out->l3 = cpu->l3;
         return OPJIT_OK;
     }

@@ -109,61 +109,48 @@ const rt_feature_row opjit_rt_features[RT_FEATURE_COUNT] = {
 
 /* l3 is what the cores of a typical part of the family share. */
 static const rt_cpu_row cpus[] = {
-    { "haswell", "haswell", X86, 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
-    { "skylake", "skylake", X86, 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
-    { "skylake-avx512", "skylake-avx512", X86, 4, BIT(RT_X86_ERMS), 32 * KIB, 1 * MIB, 22 * MIB },
-    { "icelake-server", "icelake-server", X86, 4, ICELAKE_VECTOR | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB,
-      1280 * KIB, 36 * MIB },
-    { "sapphirerapids", "sapphirerapids", X86, 4,
-      ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 2 * MIB, 60 * MIB },
-    { "graniterapids", "graniterapids", X86, 4,
-      ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 2 * MIB, 288 * MIB },
-    { "znver2", "znver2", X86, 3, BIT(RT_X86_CLZERO), 32 * KIB, 512 * KIB, 16 * MIB },
-    { "znver3", "znver3", X86, 3, ZEN3_EXTRA, 32 * KIB, 512 * KIB, 32 * MIB },
-    { "znver4", "znver4", X86, 4, ICELAKE_VECTOR | ZEN3_EXTRA, 32 * KIB, 1 * MIB, 32 * MIB },
-    { "znver5", "znver5", X86, 4, ICELAKE_VECTOR | ZEN3_EXTRA, 48 * KIB, 1 * MIB, 32 * MIB },
-    { "cortex-a72", "cortex-a72", ARM, 1, 0, 32 * KIB, 1 * MIB, 0 },
-    { "cortex-a76", "cortex-a76", ARM, 1, 0, 64 * KIB, 512 * KIB, 2 * MIB },
-    { "neoverse-n1", "neoverse-n1", ARM, 1, 0, 64 * KIB, 1 * MIB, 32 * MIB },
-    { "neoverse-n2", "neoverse-n2", ARM, 1, BIT(RT_ARM_SVE2), 64 * KIB, 1 * MIB, 32 * MIB },
-    { "neoverse-v1", "neoverse-v1", ARM, 1, BIT(RT_ARM_SVE_256), 64 * KIB, 1 * MIB, 32 * MIB },
-    { "neoverse-v2", "neoverse-v2", ARM, 1, BIT(RT_ARM_SVE2), 64 * KIB, 2 * MIB, 36 * MIB },
-    { "a64fx", "a64fx", ARM, 1, BIT(RT_ARM_SVE_512), 64 * KIB, 8 * MIB, 0 },
-    { "apple-m1", "apple-m1", ARM, 1, 0, 128 * KIB, 12 * MIB, 0 },
-    { "sifive-u74", "sifive-u74", RISCV, 1, BIT(RT_RISCV_ZBA) | BIT(RT_RISCV_ZBB), 32 * KIB, 2 * MIB, 0 },
-    { "sifive-p670", "sifive-p670", RISCV, 2, RISCV_B, 32 * KIB, 512 * KIB, 16 * MIB },
-    { "sifive-x280", "sifive-x280", RISCV, 2,
-      BIT(RT_RISCV_ZVL512B) | BIT(RT_RISCV_ZBA) | BIT(RT_RISCV_ZBB) | BIT(RT_RISCV_ZVFHMIN), 32 * KIB, 512 * KIB,
-      8 * MIB },
-    { "spacemit-x60", "spacemit-x60", RISCV, 2, BIT(RT_RISCV_ZVL256B) | RISCV_B | BIT(RT_RISCV_ZVFHMIN), 32 * KIB,
-      512 * KIB, 0 },
+    { "haswell", X86, 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
+    { "skylake", X86, 3, BIT(RT_X86_ERMS), 32 * KIB, 256 * KIB, 8 * MIB },
+    { "skylake-avx512", X86, 4, BIT(RT_X86_ERMS), 32 * KIB, 1 * MIB, 22 * MIB },
+    { "icelake-server", X86, 4, ICELAKE_VECTOR | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB, 1280 * KIB, 36 * MIB },
+    { "sapphirerapids", X86, 4, ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB,
+      2 * MIB, 60 * MIB },
+    { "graniterapids", X86, 4, ICELAKE_VECTOR | BIT(RT_X86_AVX512FP16) | BIT(RT_X86_ERMS) | BIT(RT_X86_FSRM), 48 * KIB,
+      2 * MIB, 288 * MIB },
+    { "znver2", X86, 3, BIT(RT_X86_CLZERO), 32 * KIB, 512 * KIB, 16 * MIB },
+    { "znver3", X86, 3, ZEN3_EXTRA, 32 * KIB, 512 * KIB, 32 * MIB },
+    { "znver4", X86, 4, ICELAKE_VECTOR | ZEN3_EXTRA, 32 * KIB, 1 * MIB, 32 * MIB },
+    { "znver5", X86, 4, ICELAKE_VECTOR | ZEN3_EXTRA, 48 * KIB, 1 * MIB, 32 * MIB },
+    { "cortex-a72", ARM, 1, 0, 32 * KIB, 1 * MIB, 0 },
+    { "cortex-a76", ARM, 1, 0, 64 * KIB, 512 * KIB, 2 * MIB },
+    { "neoverse-n1", ARM, 1, 0, 64 * KIB, 1 * MIB, 32 * MIB },
+    { "neoverse-n2", ARM, 1, BIT(RT_ARM_SVE2), 64 * KIB, 1 * MIB, 32 * MIB },
+    { "neoverse-v1", ARM, 1, BIT(RT_ARM_SVE_256), 64 * KIB, 1 * MIB, 32 * MIB },
+    { "neoverse-v2", ARM, 1, BIT(RT_ARM_SVE2), 64 * KIB, 2 * MIB, 36 * MIB },
+    { "a64fx", ARM, 1, BIT(RT_ARM_SVE_512), 64 * KIB, 8 * MIB, 0 },
+    { "apple-m1", ARM, 1, 0, 128 * KIB, 12 * MIB, 0 },
+    { "sifive-u74", RISCV, 1, BIT(RT_RISCV_ZBA) | BIT(RT_RISCV_ZBB), 32 * KIB, 2 * MIB, 0 },
+    { "sifive-p670", RISCV, 2, RISCV_B, 32 * KIB, 512 * KIB, 16 * MIB },
+    { "sifive-x280", RISCV, 2, BIT(RT_RISCV_ZVL512B) | BIT(RT_RISCV_ZBA) | BIT(RT_RISCV_ZBB) | BIT(RT_RISCV_ZVFHMIN),
+      32 * KIB, 512 * KIB, 8 * MIB },
+    { "spacemit-x60", RISCV, 2, BIT(RT_RISCV_ZVL256B) | RISCV_B | BIT(RT_RISCV_ZVFHMIN), 32 * KIB, 512 * KIB, 0 },
 };
 enum { CPU_COUNT = sizeof cpus / sizeof *cpus };
 
 /* LLVM prints a warning to standard error for an unknown tuning, so only these names are accepted. */
-static const char *const x86_tunes[] = {
-    "generic",      "nehalem",        "westmere",        "sandybridge", "ivybridge",      "haswell",
-    "broadwell",    "skylake",        "skylake-avx512",  "cascadelake", "cooperlake",     "cannonlake",
-    "tigerlake",    "icelake-client", "icelake-server",  "rocketlake",  "alderlake",      "raptorlake",
-    "meteorlake",   "arrowlake",      "arrowlake-s",     "lunarlake",   "sapphirerapids", "emeraldrapids",
-    "sierraforest", "graniterapids",  "graniterapids-d", "grandridge",  "gracemont",      "clearwaterforest",
-    "silvermont",   "goldmont",       "goldmont-plus",   "tremont",     "bdver1",         "bdver2",
-    "bdver3",       "bdver4",         "btver2",          "znver1",      "znver2",         "znver3",
-    "znver4",       "znver5",
-};
-static const char *const arm_tunes[] = {
-    "generic",     "a64fx",       "ampere1",      "ampere1a",    "apple-m1",    "apple-m2",    "apple-m3",
-    "apple-m4",    "cortex-a53",  "cortex-a55",   "cortex-a57",  "cortex-a72",  "cortex-a76",  "cortex-a78",
-    "cortex-a510", "cortex-a710", "cortex-a720",  "cortex-x1",   "cortex-x2",   "cortex-x3",   "cortex-x4",
-    "grace",       "neoverse-e1", "neoverse-n1",  "neoverse-n2", "neoverse-n3", "neoverse-v1", "neoverse-v2",
-    "neoverse-v3", "oryon-1",     "thunderx2t99",
-};
-static const char *const riscv_tunes[] = {
-    "generic",       "rocket",      "sifive-7-series",     "sifive-p450", "sifive-p470",
-    "sifive-p550",   "sifive-p670", "sifive-u74",          "sifive-x280", "spacemit-x60",
-    "tt-ascalon-d8", "veyron-v1",   "xiangshan-kunminghu",
-};
-#define COUNT(list) (sizeof(list) / sizeof *(list))
+static const char x86_tunes[] =
+    " generic nehalem westmere sandybridge ivybridge haswell broadwell skylake skylake-avx512 cascadelake "
+    "cooperlake cannonlake tigerlake icelake-client icelake-server rocketlake alderlake raptorlake meteorlake "
+    "arrowlake arrowlake-s lunarlake sapphirerapids emeraldrapids sierraforest graniterapids graniterapids-d "
+    "grandridge gracemont clearwaterforest silvermont goldmont goldmont-plus tremont bdver1 bdver2 bdver3 bdver4 "
+    "btver2 znver1 znver2 znver3 znver4 znver5 ";
+static const char arm_tunes[] =
+    " generic a64fx ampere1 ampere1a apple-m1 apple-m2 apple-m3 apple-m4 cortex-a53 cortex-a55 cortex-a57 "
+    "cortex-a72 cortex-a76 cortex-a78 cortex-a510 cortex-a710 cortex-a720 cortex-x1 cortex-x2 cortex-x3 cortex-x4 "
+    "grace neoverse-e1 neoverse-n1 neoverse-n2 neoverse-n3 neoverse-v1 neoverse-v2 neoverse-v3 oryon-1 thunderx2t99 ";
+static const char riscv_tunes[] =
+    " generic rocket sifive-7-series sifive-p450 sifive-p470 sifive-p550 sifive-p670 sifive-u74 sifive-x280 "
+    "spacemit-x60 tt-ascalon-d8 veyron-v1 xiangshan-kunminghu ";
 
 const rt_level_row *opjit_rt_level(rt_arch arch, uint32_t level)
 {
@@ -206,21 +193,13 @@ bool opjit_rt_target_name(uint32_t index, char *text, size_t size)
 
 bool opjit_rt_tune_known(rt_arch arch, const char *name, size_t length)
 {
-    static const struct {
-        const char *const *list;
-        size_t count;
-    } of[RT_ARCH_END] = { [X86] = { x86_tunes, COUNT(x86_tunes) },
-                          [ARM] = { arm_tunes, COUNT(arm_tunes) },
-                          [RISCV] = { riscv_tunes, COUNT(riscv_tunes) },
-                          [NV] = { x86_tunes, 1 }, /* generic */
-                          [AMD] = { x86_tunes, 1 },
-                          [SPV] = { x86_tunes, 1 } };
-    const char *const *list = of[arch].list;
-    const size_t count = of[arch].count;
-    for (size_t i = 0; i < count; i++)
-        if (strlen(list[i]) == length && memcmp(list[i], name, length) == 0)
-            return true;
-    return false;
+    static const char only_generic[] = " generic ";
+    const char *const words = arch == X86     ? x86_tunes
+                              : arch == ARM   ? arm_tunes
+                              : arch == RISCV ? riscv_tunes
+                                              : only_generic;
+
+    return opjit_rt_word_is_in(words, name, length);
 }
 
 uint64_t opjit_rt_level_features(rt_arch arch, uint32_t level)

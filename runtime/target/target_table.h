@@ -12,13 +12,13 @@
 typedef struct rt_level_row {
     rt_arch arch;
     uint32_t level;
-    const char *name;
+    char name[12];
     uint32_t vector_bytes;
     uint64_t l1, l2, l3;
 } rt_level_row;
 
 typedef struct rt_feature_row {
-    const char *name;      /* LLVM's spelling, also ours */
+    char name[16]; /* LLVM's spelling, also ours */
     rt_arch arch;
     uint32_t level;        /* lowest level of the architecture that has it; 0: none */
     uint64_t needs;        /* what its instructions build on */
@@ -28,7 +28,7 @@ typedef struct rt_feature_row {
 
 /* Named CPUs.  l1 0: the level's cache sizes apply. */
 typedef struct rt_cpu_row {
-    const char *name, *tune;
+    char name[15];
     rt_arch arch;
     uint32_t level;
     uint64_t extra;
