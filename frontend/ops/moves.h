@@ -36,6 +36,12 @@ static inline ir_ref moves_mul(ir_func *f, ir_ref x, int64_t c)
 {
     return ir_expr2(f, IR_IMUL, IR_INDEX, x, opjit_ir_index(f, c));
 }
+/* (x / below) % size: a coordinate of a row-major number; below: the elements of one step along it. */
+static inline ir_ref moves_digit(ir_func *f, ir_ref x, uint64_t below, uint64_t size)
+{
+    const ir_ref steps = ir_expr2(f, IR_IDIV, IR_INDEX, x, opjit_ir_index(f, (int64_t)below));
+    return ir_expr2(f, IR_IMOD, IR_INDEX, steps, opjit_ir_index(f, (int64_t)size));
+}
 /* clamp(x, 0, size - 1) */
 ir_ref opjit_fe_inside(ir_func *f, ir_ref x, uint64_t size);
 /* first <= x < first + size */

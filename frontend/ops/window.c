@@ -134,8 +134,7 @@ void opjit_fe_window_infer(op_inference *s)
 static ir_ref digit(ir_func *f, const fe_window *w, uint32_t d, ir_ref tap, uint64_t *below)
 {
     *below /= w->sizes[d];
-    return ir_expr2(f, IR_IMOD, IR_INDEX, ir_expr2(f, IR_IDIV, IR_INDEX, tap, opjit_ir_index(f, (int64_t)*below)),
-                    opjit_ir_index(f, w->sizes[d]));
+    return moves_digit(f, tap, *below, w->sizes[d]);
 }
 
 /* Where the window's first tap lies in the image, which may be before it. */

@@ -289,9 +289,11 @@ static bool sizes_follow(const built_case *c)
     case DML_OPERATOR_SLICE_GRAD:
     case DML_OPERATOR_SPLIT:
     case DML_OPERATOR_AVERAGE_POOLING_GRAD:
+    case DML_OPERATOR_FOLD:
     case DML_OPERATOR_DIAGONAL_MATRIX:
     case DML_OPERATOR_FILL_VALUE_CONSTANT:
     case DML_OPERATOR_FILL_VALUE_SEQUENCE: return false;
+    case DML_OPERATOR_UNFOLD: return c->outputs[0].rank == 3;
     case DML_OPERATOR_DIAGONAL_MATRIX1: return c->inputs[0] != NULL;
     default: return true;
     }

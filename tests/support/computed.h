@@ -35,6 +35,8 @@ typedef struct computed_case {
         DML_MAX_POOLING1_OPERATOR_DESC max1;
         DML_MAX_POOLING2_OPERATOR_DESC max2;
         DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
+        DML_UNFOLD_OPERATOR_DESC unfold;
+        DML_FOLD_OPERATOR_DESC fold;
     } desc;
     union { /* pooling with Dilations */
         DML_AVERAGE_POOLING1_OPERATOR_DESC average1;

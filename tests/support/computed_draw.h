@@ -85,12 +85,16 @@ void computed_draw_quantized_average(computed_draw *d);
 void computed_draw_lp_pooling(computed_draw *d);
 void computed_draw_max(computed_draw *d);
 void computed_draw_max_grad(computed_draw *d);
+void computed_draw_unfold(computed_draw *d);
+void computed_draw_fold(computed_draw *d);
 void computed_average(const void *user, const void *const *inputs, void *const *outputs);
 void computed_average_grad(const void *user, const void *const *inputs, void *const *outputs);
 void computed_quantized_average(const void *user, const void *const *inputs, void *const *outputs);
 void computed_lp_pooling(const void *user, const void *const *inputs, void *const *outputs);
 void computed_max(const void *user, const void *const *inputs, void *const *outputs);
 void computed_max_grad(const void *user, const void *const *inputs, void *const *outputs);
+void computed_unfold(const void *user, const void *const *inputs, void *const *outputs);
+void computed_fold(const void *user, const void *const *inputs, void *const *outputs);
 
 /* --- rows whose draws have files of their own --------------------------------------------------------------------- */
 void draw_convolution(computed_draw *d);

@@ -194,3 +194,56 @@ void computed_max_grad(const void *user, const void *const *inputs, void *const 
     const computed_case *c = user;
     ref_max_pooling_grad(&c->desc.max_grad, inputs, outputs[0]);
 }
+
+/* --- columns ------------------------------------------------------------------------------------------------------ */
+
+/* The image and the matrix of its windows, of three dimensions or of as many as the image. */
+static const test_window *draw_matrix(computed_draw *d, test_tensor *image, test_tensor *matrix)
+{
+    test_window *w = &d->c->window;
+    const uint32_t count = d->rank > 2 ? d->rank - 2 : 1, rank = chance(d, 70) ? 3 : d->rank;
+    uint32_t pooled[8], *sizes = &matrix->sizes[rank - 3];
+    test_tensor_link(image, d->type, d->rank);
+    test_tensor_link(matrix, d->type, rank);
+    test_window_draw(d->r, w, count, true, image->sizes, pooled);
+    for (uint32_t i = 0; i < rank; i++)
+        matrix->sizes[i] = 1;
+    sizes[0] = image->sizes[0];
+    sizes[1] = image->sizes[1];
+    for (uint32_t i = 0; i < count; i++) {
+        sizes[1] *= w->sizes[i];
+        sizes[2] *= pooled[2 + i];
+    }
+    lay_out(d, image, image == &d->c->output);
+    lay_out(d, matrix, matrix == &d->c->output);
+    d->c->present[0] = true;
+    return w;
+}
+
+void computed_draw_unfold(computed_draw *d)
+{
+    const test_window *w = draw_matrix(d, &d->c->inputs[0], &d->c->output);
+    d->c->desc.unfold =
+        (DML_UNFOLD_OPERATOR_DESC){ &d->c->inputs[0].desc, &d->c->output.desc, w->count, w->sizes, w->strides,
+                                    w->dilations,          w->start,           w->end };
+}
+
+void computed_unfold(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    ref_unfold(&c->desc.unfold, inputs[0], outputs[0]);
+}
+
+void computed_draw_fold(computed_draw *d)
+{
+    const test_window *w = draw_matrix(d, &d->c->output, &d->c->inputs[0]);
+    d->c->desc.fold =
+        (DML_FOLD_OPERATOR_DESC){ &d->c->inputs[0].desc, &d->c->output.desc, w->count, w->sizes, w->strides,
+                                  w->dilations,          w->start,           w->end };
+}
+
+void computed_fold(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    ref_fold(&c->desc.fold, inputs[0], outputs[0]);
+}
