@@ -6,6 +6,7 @@
 
 enum {
     LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
+    FEW_ROWS = 8,              /* of columns that are side by side: each is read once, so nothing is worth a copy */
     MOST_ROWS = 8,             /* of a tile */
     LEAST_ROWS = 4,
     TILE_VECTORS = 2,  /* of columns */
@@ -150,7 +151,8 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     const contract_side *columns = &c.side[CONTRACT_COLUMNS];
     if (given == NULL &&
         (c.side[CONTRACT_ROWS].size * columns->size < LEAST_WORK / c.length ||
-         reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1)))
+         (c.side[CONTRACT_ROWS].size <= FEW_ROWS &&
+          reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1))))
         return false;
     choose_sizes(&c, given, lanes, target);
     return opjit_ir_contract_write(&c, stages);
