@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_set.h - names with their numbers, found by hash: whether an artifact's kernel may have a name takes the same time
- * however many kernels there are. */
+/* name_set.h - names with their numbers, found by hash: whether an artifact's kernel may have a name takes the same
+ * time however many kernels there are. */
 #ifndef OPJIT_FRONTEND_AOT_NAME_SET_H
 #define OPJIT_FRONTEND_AOT_NAME_SET_H
 

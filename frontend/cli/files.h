@@ -15,8 +15,8 @@ typedef struct cli_file {
     char name[256]; /* NAME_MAX and NUL */
 } cli_file;
 
-/* Finds what the model `base` calls path, relative to the folder that it lies in.  Links are followed; where the way ends
- * has to be inside of that folder, unless allow_outside.  The caller closes *out. */
+/* Finds what the model `base` calls path, relative to the folder that it lies in.  Links are followed; where the way
+ * ends has to be inside of that folder, unless allow_outside.  The caller closes *out. */
 opjit_status opjit_cli_file_find(const char *base, const char *path, bool allow_outside, cli_file *out,
                                  opjit_error *error);
 void opjit_cli_file_close(cli_file *file);
@@ -29,8 +29,8 @@ opjit_status opjit_cli_file_read(const cli_file *file, uint64_t limit, rt_bytes 
 /* Whether the file may be written: it is a regular one, or none yet in a folder that may be written to. */
 opjit_status opjit_cli_file_can_write(const cli_file *file, opjit_error *error);
 
-/* Writes head and body to a new file that takes the place of the old one, and its rights, once it is on the disk: whatever
- * happens, the file is complete or as it was before. */
+/* Writes head and body to a new file that takes the place of the old one, and its rights, once it is on the disk:
+ * whatever happens, the file is complete or as it was before. */
 opjit_status opjit_cli_file_write(const cli_file *file, const rt_bytes *head, const void *body, size_t size,
                                   opjit_error *error);
 /* Waits until what was written into the folder has its name on the disk, too. */

@@ -54,6 +54,7 @@ const json_value *opjit_cli_json_get(const json_value *object, const char *key);
 /* The place of key in object->names, empty where it is no member.  For the two functions above and the reader. */
 const json_value **opjit_cli_json_slot(const json_value *object, const char *key, size_t length);
 bool opjit_cli_json_is(const json_value *string, const char *text); /* a string of exactly that text */
+const char *opjit_cli_kind_name(json_kind kind);                    /* "a number" */
 
 /* Writes "$.dispatchables.eye.desc.Sizes[2]" into out (NUL-terminated, cut where it doesn't fit); at NULL: "$". */
 void opjit_cli_json_path(const json_value *at, char *out, size_t size);

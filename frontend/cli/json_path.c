@@ -85,3 +85,9 @@ void opjit_cli_json_path(const json_value *at, char *out, size_t size)
         append(out, size, "\"]", plain ? 0 : 2);
     }
 }
+
+const char *opjit_cli_kind_name(json_kind kind)
+{
+    static const char *const names[] = { "null", "false", "true", "a number", "a string", "an array", "an object" };
+    return names[kind];
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late.c - --late: which of the named fields a dispatchable has, for opjit_compile_options.late.  A name holds for every
- * dispatchable that has the field; one that none has is refused at the end. */
+/* late.c - --late: which of the named fields a dispatchable has, for opjit_compile_options.late.  A name holds for
+ * every dispatchable that has the field; one that none has is refused at the end. */
 #include <string.h>
 
 #include "frontend/cli/late.h"

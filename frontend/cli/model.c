@@ -101,12 +101,6 @@ opjit_status opjit_cli_at_file(cli_model *m, const json_value *at, const char *p
 }
 
 /* --- members ------------------------------------------------------------------------------------------------------ */
-const char *opjit_cli_kind_name(json_kind kind)
-{
-    static const char *const names[] = { "null", "false", "true", "a number", "a string", "an array", "an object" };
-    return names[kind];
-}
-
 opjit_status opjit_cli_member(cli_model *m, const json_value *object, const char *key, json_kind kind,
                               const json_value **out)
 {

@@ -143,7 +143,6 @@ opjit_status opjit_cli_no_memory(cli_model *m, const json_value *at);
 opjit_status opjit_cli_no_member(cli_model *m, const json_value *name, const char *what, const json_value *object);
 /* For one of --dispatchable that the model lacks. */
 const char *opjit_cli_near_dispatchable(const cli_model *m, const char *name, char text[static CLI_SUGGEST_TEXT]);
-const char *opjit_cli_kind_name(json_kind kind); /* "a number" */
 opjit_status opjit_cli_missing(cli_model *m, const json_value *object, const char *key); /* a member of object */
 opjit_status opjit_cli_missing_field(cli_model *m, const cli_type *def, const cli_field *field, const json_value *json);
 const char *opjit_cli_near_operator(const char *name, size_t length, char text[static CLI_SUGGEST_TEXT]);

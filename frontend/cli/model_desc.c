@@ -161,7 +161,8 @@ static opjit_status read_scalar(const desc_reader *r, const cli_field *field, co
 {
     DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_UNKNOWN;
     uint32_t flags = 0;
-    /* The data type is the nearest DATA_TYPE field before the scalar in the struct; in the JSON it may stand anywhere. */
+    /* The data type is the nearest DATA_TYPE field before the scalar in the struct; in the JSON it may stand
+     * anywhere. */
     for (const cli_field *f = r->def->fields; f != field; f++) {
         if (f->kind == OPJIT_FIELD_DATA_TYPE)
             memcpy(&type, r->desc + f->offset, sizeof type);

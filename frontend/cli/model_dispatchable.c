@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_dispatchable.c - dispatchables: operators out of their descriptors, and the inputs that they own.  Graphs are
- * read in model_graph.c.  Other
- * kinds of DxDispatch's dispatchables are recognised and refused; a kind that opjit gets later is one more row of
- * `kinds`. */
+ * read in model_graph.c.  Other kinds of DxDispatch's dispatchables are recognised and refused; a kind that opjit gets
+ * later is one more row of `kinds`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -216,7 +216,8 @@ static opjit_status read_source(cli_model *m, cli_resource *resource, const json
     opjit_cli_file_close(&file);
     status = opjit_cli_at_file(m, source, path, status);
     if (status == OPJIT_OK)
-        status = ends_with(path, ".npy") ? take_npy(m, resource, source, &bytes) : take_raw(m, resource, source, &bytes);
+        status =
+            ends_with(path, ".npy") ? take_npy(m, resource, source, &bytes) : take_raw(m, resource, source, &bytes);
     opjit_rt_bytes_free(&bytes);
     return status;
 }

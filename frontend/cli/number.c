@@ -16,12 +16,6 @@
 #define SHOWN(value) \
     (int)((value)->length > 40 ? 37 : (value)->length), (value)->text, (value)->length > 40 ? "..." : ""
 
-static const char *kind_name(json_kind kind)
-{
-    static const char *const names[] = { "null", "false", "true", "a number", "a string", "an array", "an object" };
-    return names[kind];
-}
-
 /* Splits a whole number into sign and magnitude; overflow beyond 64 bits counts as out of range. */
 static opjit_status whole(const json_value *value, const char *type, bool *negative, uint64_t *magnitude, bool *fits,
                           opjit_error *error)
@@ -29,14 +23,15 @@ static opjit_status whole(const json_value *value, const char *type, bool *negat
     uint64_t sum = 0;
     if (value->kind != JSON_NUMBER)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be a whole number (%s)",
-                                  kind_name(value->kind), type);
+                                  opjit_cli_kind_name(value->kind), type);
     *negative = value->text[0] == '-';
     *fits = true;
     for (size_t i = *negative; i < value->length; i++) {
         const char c = value->text[i];
         if (c < '0' || c > '9')
             return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
-                                      "%.*s%s is not written as a whole number (%s): decimal digits only", SHOWN(value), type);
+                                      "%.*s%s is not written as a whole number (%s): decimal digits only", SHOWN(value),
+                                      type);
         if (!checked_mul(sum, 10, &sum) || !checked_add(sum, (uint64_t)(c - '0'), &sum)) {
             *fits = false;
             sum = 0;
@@ -55,8 +50,8 @@ opjit_status opjit_cli_integer(const json_value *value, const char *type, int64_
     fits = fits && magnitude <= (negative ? (uint64_t)1 << 63 : (uint64_t)INT64_MAX);
     *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
     if (!fits || *out < lo || *out > hi)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "%.*s%s is out of range: %s is %" PRId64 " to %" PRId64,
-                                  SHOWN(value), type, lo, hi);
+        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT,
+                                  "%.*s%s is out of range: %s is %" PRId64 " to %" PRId64, SHOWN(value), type, lo, hi);
     return OPJIT_OK;
 }
 
@@ -125,7 +120,7 @@ static opjit_status float_element(const json_value *value, DML_TENSOR_DATA_TYPE 
         return float_word(value, type, out, error);
     if (value->kind != JSON_NUMBER)
         return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "this is %s, but has to be a number (%s)",
-                                  kind_name(value->kind), opjit_data_type_name(type));
+                                  opjit_cli_kind_name(value->kind), opjit_data_type_name(type));
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16) {
         out->UInt16 = opjit_float16_from_double(round_to_odd(value->text));
         finite = (out->UInt16 & 0x7c00) != 0x7c00;

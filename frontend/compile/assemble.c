@@ -115,8 +115,8 @@ static int start(const char *program, const char *arch, const files *f, pid_t *o
     return failed;
 }
 
-/* Waits for the program to end, and ends it where it takes longer than seconds.  A host that ignores SIGCHLD, or waits for
- * any child, takes the exit status away: then it is 0 here, and what the program wrote has to tell. */
+/* Waits for the program to end, and ends it where it takes longer than seconds.  A host that ignores SIGCHLD, or waits
+ * for any child, takes the exit status away: then it is 0 here, and what the program wrote has to tell. */
 static opjit_status wait_for(pid_t child, unsigned seconds, int *out_status, opjit_error *error)
 {
     const struct timespec pause = { 0, 2000000 };

@@ -101,11 +101,6 @@ static opjit_status find_or_make_late(job *j, opjit_kernel **out, opjit_error *e
     return status;
 }
 
-static opjit_status refuse_null(const char *name, opjit_error *error)
-{
-    return opjit_rt_refuse_null(error, name);
-}
-
 opjit_status opjit_fe_cancelled(opjit_error *error)
 {
     return opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
@@ -128,10 +123,10 @@ opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *o
 
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
-        return refuse_null("out_kernel", error);
+        return opjit_rt_refuse_null(error, "out_kernel");
     *out_kernel = NULL;
     if (context == NULL || op == NULL)
-        return refuse_null(context == NULL ? "context" : "op", error);
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "op");
     j.label = opjit_fe_operator_label(op);
     j.shape = &op->outputs[0];
     TRY(opjit_fe_options_read(context, op, options, &read, error));
@@ -276,10 +271,10 @@ opjit_status opjit_compile_graph(opjit_context *context, const DML_GRAPH_DESC *d
 {
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
-        return refuse_null("out_kernel", error);
+        return opjit_rt_refuse_null(error, "out_kernel");
     *out_kernel = NULL;
     if (context == NULL || desc == NULL)
-        return refuse_null(context == NULL ? "context" : "desc", error);
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "desc");
     return opjit_fe_compile_graph(context, desc, options, NULL, out_kernel, error);
 }
 
@@ -337,8 +332,8 @@ static void explain_pass(void *user, const char *pass, const ir_func *f)
     opjit_rt_bytes_free(&text);
 }
 
-/* What code generation would choose for the loops of the last variant, whose IR was handed out; nothing where there is no
- * code generation, or where it would refuse the kernel. */
+/* What code generation would choose for the loops of the last variant, whose IR was handed out; nothing where there is
+ * no code generation, or where it would refuse the kernel. */
 static void explain_plan(opjit_context *context, const fe_options *options, const fe_program *program, explainer *e)
 {
     const ir_func *const f = program->count > 0 ? &program->variants[program->count - 1] : NULL;
@@ -415,7 +410,7 @@ opjit_status opjit_operator_explain(opjit_context *context, opjit_operator *op, 
 
     opjit_rt_error_clear(error);
     if (context == NULL || op == NULL || fn == NULL)
-        return refuse_null(context == NULL ? "context" : op == NULL ? "op" : "fn", error);
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : op == NULL ? "op" : "fn");
     TRY(opjit_fe_options_read(context, op, options, &read, error));
     return explain_subject(context, &subject, &read, fn, user, error);
 }
@@ -429,7 +424,7 @@ opjit_status opjit_graph_explain(opjit_context *context, const DML_GRAPH_DESC *d
 
     opjit_rt_error_clear(error);
     if (context == NULL || desc == NULL || fn == NULL)
-        return refuse_null(context == NULL ? "context" : desc == NULL ? "desc" : "fn", error);
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : desc == NULL ? "desc" : "fn");
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
     TRY(opjit_fe_graph_subject(desc, options, &subject, error));
     return explain_subject(context, &subject, &read, fn, user, error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c - OPJIT_DUMP=graph,ir,ir-all,llvm,asm,obj: writes what a compile went through into OPJIT_DUMP_DIR (else the
- * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, one a context, and llvm,
- * asm and obj cost a code generation each. */
+ * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, one a context, and
+ * llvm, asm and obj cost a code generation each. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -66,8 +66,8 @@ static uint32_t parse_kinds(const fe_unit *unit, const char *text)
     return set;
 }
 
-/* Writes a new file, which then gets the name of the old one, whatever that is; so that no link is followed.  false with
- * errno. */
+/* Writes a new file, which then gets the name of the old one, whatever that is; so that no link is followed.  false
+ * with errno. */
 static bool replace_file(int folder, const char *name, const void *data, size_t size)
 {
     char temporary[NAME_MAX + 1];

@@ -57,11 +57,6 @@ void opjit_plan_destroy(opjit_plan *plan)
     opjit_rt_core_release(core);
 }
 
-static opjit_status refuse_null(const char *name, opjit_error *error)
-{
-    return opjit_rt_refuse_null(error, name);
-}
-
 opjit_status opjit_plan_operator(opjit_context *context, opjit_operator *op, const opjit_compile_options *options,
                                  opjit_plan **out_plan, opjit_error *error)
 {
@@ -70,10 +65,10 @@ opjit_status opjit_plan_operator(opjit_context *context, opjit_operator *op, con
 
     opjit_rt_error_clear(error);
     if (out_plan == NULL)
-        return refuse_null("out_plan", error);
+        return opjit_rt_refuse_null(error, "out_plan");
     *out_plan = NULL;
     if (context == NULL || op == NULL)
-        return refuse_null(context == NULL ? "context" : "op", error);
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "op");
     TRY(opjit_fe_options_read(context, op, options, &read, error));
     return make(context, &subject, &read, out_plan, error);
 }
@@ -86,10 +81,10 @@ opjit_status opjit_plan_graph(opjit_context *context, const DML_GRAPH_DESC *desc
 
     opjit_rt_error_clear(error);
     if (out_plan == NULL)
-        return refuse_null("out_plan", error);
+        return opjit_rt_refuse_null(error, "out_plan");
     *out_plan = NULL;
     if (context == NULL || desc == NULL)
-        return refuse_null(context == NULL ? "context" : "desc", error);
+        return opjit_rt_refuse_null(error, context == NULL ? "context" : "desc");
     TRY(opjit_fe_options_read(context, NULL, options, &read, error));
     TRY(opjit_fe_graph_subject(desc, options, &subject, error));
     return make(context, &subject, &read, out_plan, error);
@@ -99,6 +94,6 @@ opjit_status opjit_plan_get_info(const opjit_plan *plan, opjit_kernel_info *out_
 {
     opjit_rt_error_clear(error);
     if (plan == NULL || out_info == NULL)
-        return refuse_null(plan == NULL ? "plan" : "out_info", error);
+        return opjit_rt_refuse_null(error, plan == NULL ? "plan" : "out_info");
     return opjit_rt_meta_info((const opjit_kernel_meta *)(const void *)plan->meta.data, out_info, error);
 }

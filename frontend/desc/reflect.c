@@ -7,11 +7,6 @@
 
 #include "frontend/frontend.h"
 
-static opjit_status refuse_null(const char *name, opjit_error *error)
-{
-    return opjit_rt_refuse_null(error, name);
-}
-
 /* --- data types and feature levels -------------------------------------------------------------------------------- */
 
 const char *opjit_data_type_name(DML_TENSOR_DATA_TYPE type)
@@ -86,7 +81,7 @@ opjit_status opjit_operator_type_get_info(DML_OPERATOR_TYPE type, opjit_operator
 
     opjit_rt_error_clear(error);
     if (out_info == NULL)
-        return refuse_null("out_info", error);
+        return opjit_rt_refuse_null(error, "out_info");
     TRY(opjit_fe_op_require(type, &def, error));
     info.type = def->type;
     info.name = def->name;
@@ -138,7 +133,7 @@ opjit_status opjit_operator_type_get_field(DML_OPERATOR_TYPE type, uint32_t inde
 
     opjit_rt_error_clear(error);
     if (out_info == NULL)
-        return refuse_null("out_info", error);
+        return opjit_rt_refuse_null(error, "out_info");
     TRY(opjit_fe_op_require(type, &def, error));
     if (index >= def->field_count)
         return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}field {%u}, must be below %u", def->name, index,
@@ -191,7 +186,7 @@ opjit_status opjit_operator_type_get_support(DML_OPERATOR_TYPE type, uint32_t in
 
     opjit_rt_error_clear(error);
     if (out_info == NULL)
-        return refuse_null("out_info", error);
+        return opjit_rt_refuse_null(error, "out_info");
     TRY(opjit_fe_op_require(type, &def, error));
     if (index >= def->support_count)
         return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}support row {%u}, must be below %u", def->name,
@@ -233,7 +228,7 @@ opjit_status opjit_operator_type_find_support(DML_OPERATOR_TYPE type, const char
 
     opjit_rt_error_clear(error);
     if (out_info == NULL)
-        return refuse_null("out_info", error);
+        return opjit_rt_refuse_null(error, "out_info");
     TRY(require_at(type, feature_level, &def, error));
     if (tensor != NULL)
         TRY(find_tensor(def, tensor, &field, error));
@@ -276,7 +271,7 @@ opjit_status opjit_operator_get_info(const opjit_operator *op, opjit_operator_in
 
     opjit_rt_error_clear(error);
     if (op == NULL || out_info == NULL)
-        return refuse_null(op == NULL ? "op" : "out_info", error);
+        return opjit_rt_refuse_null(error, op == NULL ? "op" : "out_info");
     info.type = op->custom != NULL ? DML_OPERATOR_INVALID : op->def->type;
     info.name = op->def->name;
     info.input_count = op->input_count;
@@ -313,7 +308,7 @@ static opjit_status put_tensor(const opjit_operator *op, bool is_input, uint32_t
 
     opjit_rt_error_clear(error);
     if (op == NULL || out_info == NULL)
-        return refuse_null(op == NULL ? "op" : "out_info", error);
+        return opjit_rt_refuse_null(error, op == NULL ? "op" : "out_info");
     count = is_input ? op->input_count : op->output_count;
     if (index >= count)
         return opjit_rt_refuse(error, OPJIT_NOT_FOUND, "{%s}: {!index}%s {%u}, must be below %u", op->def->name,

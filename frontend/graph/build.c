@@ -6,11 +6,6 @@
 
 #define ITEMS_MAX (1u << 24) /* nodes, and likewise tensors: as many as the reader takes */
 
-static opjit_status refuse_null(const char *name, opjit_error *error)
-{
-    return opjit_rt_refuse_null(error, name);
-}
-
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 opjit_status opjit_graph_create(opjit_context *context, opjit_graph **out_graph, opjit_error *error)
@@ -19,10 +14,10 @@ opjit_status opjit_graph_create(opjit_context *context, opjit_graph **out_graph,
 
     opjit_rt_error_clear(error);
     if (out_graph == NULL)
-        return refuse_null("out_graph", error);
+        return opjit_rt_refuse_null(error, "out_graph");
     *out_graph = NULL;
     if (context == NULL)
-        return refuse_null("context", error);
+        return opjit_rt_refuse_null(error, "context");
     g = opjit_rt_allocate(&context->core->allocator, sizeof *g, _Alignof(opjit_graph));
     if (g == NULL)
         return opjit_rt_no_memory(error);
@@ -56,7 +51,7 @@ opjit_status opjit_graph_status(const opjit_graph *graph, opjit_error *out_error
 {
     opjit_rt_error_clear(out_error);
     if (graph == NULL)
-        return refuse_null("graph", out_error);
+        return opjit_rt_refuse_null(out_error, "graph");
     if (out_error != NULL)
         *out_error = graph->error;
     return graph->error.status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.h - a graph in the making: what the files of opjit/graph.h share.  A tensor is a layout over what a source makes;
- * operators are made, and so validated, when they are added.  desc.c makes a DML_GRAPH_DESC of it, which goes the way of
- * all others. */
+/* build.h - a graph in the making: what the files of opjit/graph.h share.  A tensor is a layout over what a source
+ * makes; operators are made, and so validated, when they are added.  build_desc.c makes a DML_GRAPH_DESC of it, which
+ * goes the way of all others. */
 #ifndef OPJIT_FRONTEND_GRAPH_BUILD_H
 #define OPJIT_FRONTEND_GRAPH_BUILD_H
 

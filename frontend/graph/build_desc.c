@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_desc.c - a graph in the making as a DML_GRAPH_DESC, and compiled: what a builder makes is read by the one reader
- * of graphs (read.c). */
+/* build_desc.c - a graph in the making as a DML_GRAPH_DESC, and compiled: what a builder makes is read by the one
+ * reader of graphs (read.c). */
 #include "frontend/graph/build.h"
 
 /* The description's arrays, in the graph's arena for it. */

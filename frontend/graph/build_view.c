@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_view.c - views of graphs in the making: other sizes and strides of the same bytes, from where these begin.  What
- * strides can't say becomes an operator. */
+/* build_view.c - views of graphs in the making: other sizes and strides of the same bytes, from where these begin.
+ * What strides can't say becomes an operator. */
 #include "frontend/graph/build.h"
 
 /* A view that begins as t: the new tensor is no longer all that its source makes, in its layout. */

@@ -361,7 +361,8 @@ static opjit_status allocate(divider *d, uint32_t customs)
     d->temps = ARENA_ARRAY(arena, fe_tensor, outputs + 1); /* add_temp looks at the next one */
     graph->plan.offsets = ARENA_ARRAY(arena, uint64_t, outputs);
     graph->plan.calls = ARENA_ARRAY(arena, rt_custom_call, customs);
-    good = d->temps != NULL && graph->plan.offsets != NULL && graph->plan.calls != NULL && allocate_part(d, (uint32_t)outputs);
+    good = d->temps != NULL && graph->plan.offsets != NULL && graph->plan.calls != NULL &&
+           allocate_part(d, (uint32_t)outputs);
     return good ? OPJIT_OK : opjit_rt_no_memory(d->error);
 }
 

@@ -178,8 +178,8 @@ struct op_def {
     uint8_t traits; /* OP_FUSABLE ... */
     /* Checks what fields and support rows can't express: equal sizes, equal types.  NULL: nothing. */
     opjit_status (*validate)(const opjit_operator *op, opjit_error *error);
-    /* What outputs are where the caller leaves that open.  It need not refuse anything: whatever it says is validated as
-     * if the caller had said it.  NULL: nothing follows. */
+    /* What outputs are where the caller leaves that open.  It need not refuse anything: whatever it says is validated
+     * as if the caller had said it.  NULL: nothing follows. */
     void (*infer)(op_inference *s);
     /* Writes the documented formula literally.  Fails only for lack of memory (l->f->failed). */
     void (*lower)(op_lowering *l);

@@ -46,8 +46,8 @@ static inline ir_ref one(const op_element *e)
 /* --- the operator around the formula ------------------------------------------------------------------------------ */
 /* All tensors have one DataType and the same Sizes, or 1 where an input has OP_BROADCAST. */
 opjit_status opjit_fe_validate_pointwise(const opjit_operator *op, opjit_error *error);
-/* Same Sizes, except for inputs with OP_BROADCAST, and the ScaleBias of integers is whole.  For rows with a rule of their
- * own for types. */
+/* Same Sizes, except for inputs with OP_BROADCAST, and the ScaleBias of integers is whole.  For rows with a rule of
+ * their own for types. */
 opjit_status opjit_fe_validate_sizes(const opjit_operator *op, opjit_error *error);
 void opjit_fe_lower_pointwise(op_lowering *l);
 /* x after the operator's field `FusedActivation`, or x where that is NULL.  x has the formula's type, e->type. */
