@@ -103,6 +103,22 @@ static void take_graph(fuzz_reader *r, graph_case *g)
     }
 }
 
+/* What opjit_check_graph refuses, compiling refused in the same words; outputs of what it takes have bytes. */
+static void check(const graph_case *g, opjit_status compiled, const opjit_error *compile_error)
+{
+    opjit_tensor_info outputs[EDGES];
+    const bool fits = g->desc.OutputCount <= EDGES;
+    opjit_error error = { 0 };
+    for (uint32_t i = 0; i < EDGES; i++)
+        outputs[i] = (opjit_tensor_info)OPJIT_TENSOR_INFO_INIT;
+    const opjit_status status = opjit_check_graph(g->context, &g->desc, NULL, fits ? outputs : NULL, &error);
+    if (status != OPJIT_OK)
+        test_require(status == compiled && strcmp(error.message, compile_error->message) == 0,
+                     "checked: \"%s\", compiled: \"%s\"", error.message, compile_error->message);
+    for (uint32_t i = 0; i < g->desc.OutputCount && fits && status == OPJIT_OK; i++)
+        test_require(outputs[i].rank != 0 && outputs[i].bytes != 0, "output %u has no bytes", i);
+}
+
 static opjit_kernel *compile(const graph_case *g, uint32_t flags)
 {
     opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
@@ -111,6 +127,7 @@ static opjit_kernel *compile(const graph_case *g, uint32_t flags)
     options.flags = flags | OPJIT_COMPILE_NO_CACHE;
     const opjit_status status = opjit_compile_graph(g->context, &g->desc, &options, &kernel, &error);
     fuzz_require_refusal(status, &error, kernel != NULL, "compile");
+    check(g, status, &error);
     return kernel;
 }
 
