@@ -138,7 +138,6 @@ typedef struct cg_transpose {
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
 } cg_transpose;
 
-
 /* Numbers in place of HEAD and of the stage's variable, which are unknown.  What is affine in them and the same for all
  * guesses is the same for all numbers. */
 typedef struct cg_guess {
@@ -211,7 +210,8 @@ typedef struct cg_func {
     opjit_error *error;
     LLVMContextRef llvm;
     LLVMModuleRef module;
-    LLVMValueRef (*op)(struct cg_func *f, ir_ref node); /* opjit_cg_op, which opjit_cg_emit doesn't know */
+    LLVMValueRef (*op)(struct cg_func *f, ir_ref node);   /* opjit_cg_op, which opjit_cg_emit doesn't know */
+    void (*put_loop)(struct cg_func *f, ir_ref statement); /* opjit_cg_for, which opjit_cg_block doesn't know */
     LLVMBuilderRef b;     /* where code goes */
     LLVMBuilderRef entry; /* end of the entry block: allocas, base pointers, parameters */
     LLVMValueRef fn;
@@ -352,6 +352,9 @@ LLVMValueRef opjit_cg_round_to_odd(cg_func *f, LLVMValueRef sum, LLVMValueRef er
 LLVMValueRef opjit_cg_soft(cg_func *f, ir_op op, uint32_t count, LLVMValueRef *args); /* f64 operands */
 LLVMValueRef opjit_cg_far(cg_func *f, ir_op op); /* the function; NULL: no memory */
 LLVMValueRef opjit_cg_soft_lanes(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a);
+/* The functions made so far ("soft.", so that no kernel has their names) belong to this version: another one
+ * has other features. */
+void opjit_cg_soft_close(cg_func *f, const char *version);
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node); /* vector where it varies, else scalar */
@@ -404,10 +407,12 @@ void opjit_cg_block(cg_func *f, ir_ref first);
  * one copy waits for itself, others proceed.  `abreast` of them at a time, of CG_MAX_SIDE_BY_SIDE at most.  false: no
  * memory. */
 bool opjit_cg_side_by_side(cg_func *f, ir_ref first, uint32_t copies, uint32_t abreast);   /* stmt.c */
-void opjit_cg_for(cg_func *f, ir_ref statement); /* loop.c */
+void opjit_cg_for(cg_func *f, ir_ref statement); /* stores/loop.c */
+/* copies.c: a piece for the first lanes alone, as many as the vector `count` has in each lane. */
+void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
 /* Emits the body for copies x lanes iterations of the innermost loop from iv on. */
 void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-/* table.c: what the innermost loop's table holds for this copy: integers of that many bits. */
+/* reads.c: what the innermost loop's table holds for this copy: integers of that many bits. */
 LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 /* transpose.c: the bodies of the loop over rows and, inside a transposed block, of the loop in it. */
 void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
@@ -422,7 +427,13 @@ LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count);
 LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step);
 /* v[j], of as many lanes as there are rows, as rows of `lanes` lanes: lane j of out[i] is lane i of v[j]. */
 void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out);
-/* half_integers.c */
+/* short_halves.c */
+enum { CG_MOST_HALF = 65535 }; /* in the last binade, although it rounds to infinity, as the next number would */
+/* The index of which value is the half, through a float; *step: from one iteration to the next; *i: its interval where
+ * the body runs.  0: the value is something else. */
+ir_ref opjit_cg_half_index(const cg_func *f, ir_ref value, ir_ref var, int64_t *step, ir_interval *i);
+/* The same if it is a short integer wherever the body of var's loop runs, and the target converts these; else 0. */
+ir_ref opjit_cg_short_index(const cg_func *f, ir_ref value, ir_ref var, bool *is_signed);
 /* cast f16 (elem f32 x) if all lanes of x are short integers, which the target converts; else NULL. */
 LLVMValueRef opjit_cg_short_lanes(cg_func *f, ir_ref node);
 void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
@@ -472,18 +483,10 @@ void opjit_cg_next_block(cg_func *f);
 /* --- functions and modules ---------------------------------------------------------------------------------------- */
 /* Fills f->info for a stage; UNSUPPORTED or LIMIT name what can't be emitted. */
 opjit_status opjit_cg_survey(cg_func *f, ir_ref stage);
-/* function.c: survey and plan of the stage of f->ir, in the arena; the state of emission is the initial one. */
-opjit_status opjit_cg_prepare(cg_func *f);
-opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
-/* single_stage.c: the function that stages are taken from; and a stage as a function of its own, valid until the next
- * one. */
-opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
-opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
-uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage); /* nodes that it reaches */
 /* Whether the tensor shows an input whose memory an output of any stage may share. */
 bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor);
 const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target); /* LLVM's name */
-void opjit_cg_attributes(cg_func *f, LLVMValueRef fn);
+void opjit_cg_attributes(cg_func *f, LLVMValueRef fn); /* attributes.c */
 LLVMTypeRef opjit_cg_stage_type(const cg_func *f);
 
 #endif

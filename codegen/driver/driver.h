@@ -6,6 +6,15 @@
 #include "codegen/cg.h"
 #include "codegen/hold/hold.h"
 
+/* function.c: survey and plan of the stage of f->ir, in the arena; the state of emission is the initial one. */
+opjit_status opjit_cg_prepare(cg_func *f);
+opjit_status opjit_cg_stage(cg_func *f, const char *name); /* function.c: the stage of f->ir, one function */
+/* single_stage.c: the function that stages are taken from; and a stage as a function of its own, valid until the next
+ * one. */
+opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena, opjit_error *error);
+opjit_status opjit_cg_single(cg_whole *w, ir_ref stage, rt_arena *arena, ir_func *out, opjit_error *error);
+uint32_t opjit_cg_stage_size(cg_whole *w, ir_ref stage); /* nodes that it reaches */
+
 /* equal_stages.c: the stages of a function's variants, equal ones once. */
 typedef struct cg_made {
     const void *text; /* everything that its code depends on; NULL: none */
@@ -48,9 +57,6 @@ opjit_status opjit_cg_registry(cg_func *f, const char *name, const rt_bytes *reg
 /* cpu_check.c: an internal function that says whether the machine it runs on has what target needs.  x86-64: int(void);
  * AArch64: int(uint64_t, const void *), with what a loader passes to a resolver; no others. */
 LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char *name);
-/* scalar.c: the functions made so far ("soft.", so that no kernel has their names) belong to this version: another one
- * has other features. */
-void opjit_cg_soft_close(cg_func *f, const char *version);
 
 /* library.c: objects combined into a library. */
 opjit_status opjit_cg_library(const codegen_library *request, rt_bytes *out, opjit_error *error);

@@ -2,7 +2,7 @@
 /* explain.c - what is chosen for the loops of a function, as text (stores/plan_text.c): all that a compile does up to
  * where code is emitted, without LLVM. */
 #include "codegen/driver/driver.h"
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 
 #include <opjit/opjit.h>
 

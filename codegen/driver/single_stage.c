@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* single_stage.c - copies a stage into a function of its own, with only the nodes and tensors that it reaches.
  * Codegen's tables by node and by tensor are then as large as the stage, however many other stages the function has. */
-#include "codegen/cg.h"
+#include "codegen/driver/driver.h"
 
 /* --- the whole function ------------------------------------------------------------------------------------------- */
 
@@ -27,13 +27,6 @@ opjit_status opjit_cg_whole_init(cg_whole *w, const ir_func *ir, rt_arena *arena
         if (ir->tensors[t].role == IR_IN && ir->tensors[t].slot < 32 && (shared >> ir->tensors[t].slot & 1) != 0)
             w->aliased[t] = true;
     return OPJIT_OK;
-}
-
-bool opjit_cg_may_be_output(const cg_func *f, uint32_t tensor)
-{
-    const cg_whole *w = f->whole;
-    const uint32_t root = opjit_ir_root(f->ir, tensor);
-    return f->ir->tensors[root].role == IR_IN && w->aliased[w->tensors[root]];
 }
 
 /* --- what a stage reaches ----------------------------------------------------------------------------------------- */

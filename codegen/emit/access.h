@@ -43,7 +43,7 @@ LLVMValueRef opjit_cg_times(cg_func *f, LLVMValueRef a, int64_t k);
  * var at k times the quotient.  NULL: zero. */
 LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quotient);
 
-/* Reads the line ahead of this copy, which has stored at pointer (read_ahead.c). */
+/* Reads the line ahead of this copy, which has stored at pointer (reads.c). */
 void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
 
 /* Every step-th element. */

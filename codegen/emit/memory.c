@@ -2,7 +2,7 @@
 /* memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds for
  * some lanes only is masked where the target can do that; elsewhere the other lanes read element 0. */
 #include "codegen/emit/access.h"
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 #include "codegen/gpu/grid.h"
 
 enum { LINE = 64 };

@@ -16,7 +16,7 @@ static bool is_looked_through(const cg_func *f, ir_ref let)
 static void emit_statement(cg_func *f, ir_ref s)
 {
     switch ((ir_op)ir_at(f->ir, s)->op) {
-    case IR_FOR: opjit_cg_for(f, s); break;
+    case IR_FOR: f->put_loop(f, s); break;
     case IR_ACC: opjit_cg_acc(f, s); break;
     case IR_UPD: opjit_cg_upd(f, s); break;
     case IR_STORE: opjit_cg_store(f, s); break;

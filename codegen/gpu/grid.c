@@ -2,7 +2,7 @@
 /* grid.c - stages as kernels for a grid of threads: each thread does the part that pass grid (ir/passes/grid.c) assigns
  * to it.  The rest of codegen emits the program of one thread as it emits that of a CPU. */
 #include "codegen/gpu/grid.h"
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 #include "ir/eval/numerics.h"
 
 static LLVMValueRef number(cg_func *f, int64_t value)

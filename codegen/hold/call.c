@@ -2,7 +2,7 @@
 /* call.c - the call of a tile: its arguments as 64-bit words in memory of the stack frame. */
 #include "codegen/emit/access.h"
 #include "codegen/hold/hold.h"
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* find.c - a stage's tiles: held loops, the loops around them that belong to them, and whether their registers have to
  * be stored to memory. */
 #include "codegen/hold/hold.h"
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 
 #include <inttypes.h>
 

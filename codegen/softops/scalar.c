@@ -2,7 +2,7 @@
 /* scalar.c - functions that compiled code calls lane by lane where no sequence of vector instructions would do: fma of
  * f64 without FMA, fmod, and those of far_trig.c.  The first two are written in LLVM's text and parsed into the modules
  * that need them.  They are internal, so that the object refers to nothing outside. */
-#include "codegen/driver/driver.h"
+#include "codegen/cg.h"
 
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>

@@ -2,7 +2,7 @@
 /* cuts.c - divides the iterations of a loop: whole vectors several at a time, whole vectors, and a remainder, which is
  * one masked vector, one that begins in what was stored before, or vectors of half, a quarter ... of the width.  What
  * is known of the bounds decides which of them exist: code that can't run is not made. */
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 
 typedef struct cutter {
     const cg_func *f;

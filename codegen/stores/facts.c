@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts.c - the facts of a loop, found before anything is chosen for it: its bounds, what its body is, what the
  * schedule asks for.  Reads the IR and the survey's results, and nothing that is chosen. */
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 
 static bool has_loop(const ir_func *ir, ir_ref first)
 {

@@ -2,6 +2,18 @@
 /* loop.c - a loop as its plan says: its bounds, what is computed before it, its cuts, and the body for a piece. */
 #include "codegen/stores/pieces.h"
 
+/* --- a piece ------------------------------------------------------------------------------------------------------ */
+
+void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
+{
+    cg_func *f = p->f;
+    const ir_ref body = p->plan->is.body;
+    if (p->plan->is.rows && copies > 1)
+        opjit_cg_transpose_rows(f, body, copies, iv);
+    else
+        opjit_cg_copies(f, body, lanes, copies, iv);
+}
+
 /* --- whole vectors ------------------------------------------------------------------------------------------------ */
 
 static void put_round(const cg_pieces *p, const cg_cut *cut, LLVMValueRef iv)

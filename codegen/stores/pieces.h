@@ -4,7 +4,7 @@
 #ifndef OPJIT_CODEGEN_STORES_PIECES_H
 #define OPJIT_CODEGEN_STORES_PIECES_H
 
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 
 /* The remaining iterations: count of them from pos on. */
 typedef struct cg_range {
@@ -34,13 +34,9 @@ static inline LLVMValueRef cg_advance(const cg_pieces *p, LLVMValueRef pos, LLVM
     return opjit_cg_add(p->f, pos, by);
 }
 
-/* --- copies.c ----------------------------------------------------------------------------------------------------- */
+/* --- loop.c ------------------------------------------------------------------------------------------------------- */
 /* The body for lanes x copies iterations from iv on. */
 void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv);
-/* A piece for the first lanes alone, as many as the vector `count` has in each lane. */
-void opjit_cg_mask_begin(cg_func *f, cg_piece *own, uint32_t lanes, LLVMValueRef count);
-
-/* --- loop.c ------------------------------------------------------------------------------------------------------- */
 /* Emits one cut; *r is left with the remaining iterations. */
 void opjit_cg_put_cut(const cg_pieces *p, const cg_cut *cut, cg_range *r);
 void opjit_cg_put_cuts(const cg_pieces *p, cg_range *r); /* all of the plan's */

@@ -5,7 +5,7 @@
  * Copies are of vectors, and of single elements in scalars; the cuts that follow do what remains after the rounds.
  */
 #include "codegen/hold/hold.h"
-#include "codegen/stores/plan.h"
+#include "codegen/plan.h"
 
 #include <inttypes.h>
 

@@ -6,14 +6,9 @@
  * before it is stored to: memory that nobody has touched yet would be mapped twice, which takes twice as long as
  * all else. Measured on Emerald Rapids, where rounds of 16 lines are then as fast as any; Zen has two streams
  * instead (two_streams.c). */
-#include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-enum {
-    PAGE = 4096,
-    READ_BITS = 64,
-    USES = CG_FEW_USES - 1, /* of an address, by reads: one use is its selection */
-};
+enum { PAGE = 4096 };
 
 /* The most bytes that the loop stores. */
 static uint64_t most_stored(const cg_facts *is, const ir_tensor *t)
@@ -42,59 +37,4 @@ uint32_t opjit_cg_find_read_ahead(const cg_func *f, const cg_facts *is)
 uint32_t opjit_cg_read_ahead_copies(const cg_facts *is)
 {
     return CG_READ_GROUP / (is->lanes * is->bits / 8);
-}
-
-/* The address that the loop's first copies store to; not the value that these use, because each use counts. */
-static LLVMValueRef first_group(cg_func *f, LLVMValueRef pointer)
-{
-    if (LLVMIsAFreezeInst(pointer))
-        pointer = LLVMGetOperand(pointer, 0);
-    return LLVMBuildPtrToInt(f->b, pointer, f->type.i64, "");
-}
-
-/* Where reads begin beside a group of `bytes` bytes: at the distance, or less, so that none is past the tensor's end
- * or, if nothing may have been stored to the next page yet, the page's. */
-static LLVMValueRef begin(cg_func *f, const cg_access *a, uint64_t bytes, uint32_t distance)
-{
-    LLVMTypeRef i64 = f->type.i64;
-    LLVMValueRef at = f->piece->ahead_group;
-    LLVMValueRef offset = opjit_cg_number(f, 64, 1, f->ir->tensors[a->tensor].bytes - bytes);
-    LLVMValueRef base = opjit_cg_base_pointer(f, a->tensor);
-    LLVMValueRef last = LLVMBuildPtrToInt(f->b, LLVMBuildGEP2(f->entry, f->type.i8, base, &offset, 1, ""), i64, "");
-    const ir_tensor *t = &f->ir->tensors[a->tensor];
-    if (t->alias == 0) {
-        LLVMValueRef page = LLVMBuildOr(f->b, at, opjit_cg_number(f, 64, 1, PAGE - 1), "");
-        page = opjit_cg_sub(f, page, opjit_cg_number(f, 64, 1, bytes - 1));
-        last = opjit_cg_limit(f, false, page, last);
-    }
-    LLVMValueRef ahead = opjit_cg_add(f, at, opjit_cg_number(f, 64, 1, distance));
-    ahead = opjit_cg_limit(f, true, opjit_cg_limit(f, false, ahead, last), at);
-    return LLVMBuildIntToPtr(f->b, ahead, f->type.ptr, "");
-}
-
-void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
-{
-    const cg_loop *loop = &f->loops[f->loop_count - 1];
-    const uint64_t at = (uint64_t)loop->offset * (a->bits / 8),
-                   all = (uint64_t)f->piece->copies * f->piece->lanes * a->bits / 8;
-    if (loop->plan->read_ahead == 0 || at % IR_LINE != 0 || loop->step != 1 ||
-        f->piece->lanes * a->bits < 2 * READ_BITS || f->piece->distance)
-        return;
-    if (at % CG_READ_GROUP == 0) {
-        f->piece->ahead_group = at == 0
-                                    ? first_group(f, pointer)
-                                    : opjit_cg_add(f, f->piece->ahead_group, opjit_cg_number(f, 64, 1, CG_READ_GROUP));
-        f->piece->ahead = begin(f, a, all - at < CG_READ_GROUP ? all - at : CG_READ_GROUP, loop->plan->read_ahead);
-        f->piece->ahead_at = at;
-    }
-    if (!f->peak && at - f->piece->ahead_at == USES * IR_LINE) {
-        LLVMValueRef by = opjit_cg_number(f, 64, 1, USES * IR_LINE);
-        f->piece->ahead = LLVMBuildFreeze(f->b, opjit_cg_offset(f, f->type.i8, f->piece->ahead, by), "");
-        f->piece->ahead_at = at;
-    }
-    LLVMValueRef offset = opjit_cg_number(f, 64, 1, at - f->piece->ahead_at);
-    LLVMValueRef read = LLVMBuildLoad2(f->b, opjit_cg_int(f, READ_BITS, 1),
-                                       opjit_cg_offset(f, f->type.i8, f->piece->ahead, offset), "");
-    LLVMSetAlignment(read, 1);
-    LLVMSetVolatile(read, 1);
 }

@@ -94,26 +94,3 @@ void opjit_cg_put_table(cg_func *f, const cg_plan *plan, cg_table *out)
     *out = (cg_table){ .data = opjit_cg_constant_data(f, "table", text) };
     f->loops[f->loop_count - 1].table = out;
 }
-
-LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits)
-{
-    cg_loop *loop = &f->loops[f->loop_count - 1];
-    LLVMTypeRef element = opjit_cg_int(f, bits, 1);
-    LLVMValueRef iv = opjit_cg_variable(f, loop);
-    const uint32_t period = loop->plan->table_period;
-    const bool repeats = period > 0 && f->piece->lanes == loop->plan->is.lanes;
-    cg_table_read *read = repeats ? &loop->table->read[loop->offset / f->piece->lanes % period] : NULL;
-    const bool again = read && read->value && read->iv == iv && read->block == LLVMGetInsertBlock(f->b) &&
-                       (f->peak || read->uses < CG_FEW_USES);
-    if (again) {
-        read->uses++;
-        return read->value;
-    }
-    LLVMValueRef at = opjit_cg_offset(f, element, opjit_cg_offset(f, element, loop->table->data, iv),
-                                      opjit_cg_number(f, 64, 1, (uint64_t)loop->offset));
-    LLVMValueRef v = LLVMBuildLoad2(f->b, opjit_cg_int(f, bits, f->piece->lanes), at, "");
-    LLVMSetAlignment(v, bits / 8);
-    if (read)
-        *read = (cg_table_read){ v, iv, LLVMGetInsertBlock(f->b), 1 };
-    return v;
-}

@@ -1,45 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.c - one stage, one function: its signature, attributes, parallel loop and end. */
-#include "codegen/stores/pieces.h"
+/* function.c - one stage, one function: its survey and plan, its parallel loop, its end. */
+#include "codegen/driver/driver.h"
 #include "codegen/gpu/grid.h"
-
-#include <stdio.h>
+#include "codegen/plan.h"
 
 enum { STACK_ALIGN = 16 /* bytes, of every calling convention here */ };
-
-static void add_text(cg_func *f, LLVMValueRef fn, const char *key, const char *value)
-{
-    LLVMAddAttributeAtIndex(
-        fn, LLVMAttributeFunctionIndex,
-        LLVMCreateStringAttribute(f->llvm, key, (unsigned)strlen(key), value, (unsigned)strlen(value)));
-}
-
-const char *opjit_cg_cpu(const cg_target *cpu, const rt_target *target)
-{
-    return cpu->cpu ? cpu->cpu(target) : cpu->machine_cpu;
-}
-
-void opjit_cg_attributes(cg_func *f, LLVMValueRef fn)
-{
-    char features[1024], width[16];
-    opjit_rt_target_features_text(f->target, features, sizeof(features));
-    snprintf(width, sizeof(width), "%u", f->target->vector_bytes * 8);
-    LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, compat_attribute(f->llvm, "nounwind", 0));
-    if (f->cpu->vscale && f->cpu->vscale(f->target)) /* the minimum, in the upper half; no maximum */
-        LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex,
-                                compat_attribute(f->llvm, "vscale_range", (uint64_t)f->cpu->vscale(f->target) << 32));
-    add_text(f, fn, "frame-pointer", "none");
-    add_text(f, fn, "prefer-vector-width", width);
-    add_text(f, fn, "target-cpu", opjit_cg_cpu(f->cpu, f->target));
-    add_text(f, fn, "target-features", features);
-    add_text(f, fn, "tune-cpu", f->target->tune);
-}
-
-LLVMTypeRef opjit_cg_stage_type(const cg_func *f)
-{
-    LLVMTypeRef types[6] = { f->type.ptr, f->type.ptr, f->type.ptr, f->type.ptr, f->type.i64, f->type.i64 };
-    return LLVMFunctionType(f->type.none, types, 6, 0);
-}
 
 /* No noalias anywhere: the pointers come from an array, and an output may share an input's memory. */
 static void begin_function(cg_func *f, const char *name)
@@ -173,6 +138,7 @@ opjit_status opjit_cg_prepare(cg_func *f)
         opjit_ir_launch_of(f->ir, stage, &f->launch);
     f->traits = opjit_cg_traits(f->target);
     f->op = opjit_cg_op;
+    f->put_loop = opjit_cg_for;
     f->piece = &f->root;
     TRY(opjit_cg_survey(f, stage));
     return opjit_cg_plan(f, stage);

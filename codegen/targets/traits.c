@@ -2,7 +2,7 @@
 /* traits.c - what processors do differently with stores and conversions, as a table: a row for each CPU that was
  * measured, by the name that it is tuned for, and one for all others of its kind.  The measurements are in
  * tests/bench/README.md. */
-#include "codegen/stores/traits.h"
+#include "codegen/targets/traits.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* traits.h - what strategies ask about a processor.  A processor is a row of traits.c. */
-#ifndef OPJIT_CODEGEN_STORES_TRAITS_H
-#define OPJIT_CODEGEN_STORES_TRAITS_H
+#ifndef OPJIT_CODEGEN_TARGETS_TRAITS_H
+#define OPJIT_CODEGEN_TARGETS_TRAITS_H
 
 #include "runtime/target/target.h"
 

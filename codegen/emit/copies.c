@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies.c - the body of a loop for one piece of it: as many copies as the piece has, one after the other, side by
  * side, at two places in turn, or for all rows of a block. */
-#include "codegen/stores/pieces.h"
+#include "codegen/plan.h"
 
 static void one_copy(cg_func *f, ir_ref body)
 {
@@ -106,14 +106,4 @@ void opjit_cg_copies(cg_func *f, ir_ref body, uint32_t lanes, uint32_t copies, L
     opjit_cg_scope_pop(f);
     loop->offset = 0;
     cg_piece_end(f);
-}
-
-void opjit_cg_piece(const cg_pieces *p, uint32_t lanes, uint32_t copies, LLVMValueRef iv)
-{
-    cg_func *f = p->f;
-    const ir_ref body = p->plan->is.body;
-    if (p->plan->is.rows && copies > 1)
-        opjit_cg_transpose_rows(f, body, copies, iv);
-    else
-        opjit_cg_copies(f, body, lanes, copies, iv);
 }

@@ -6,11 +6,11 @@
  *
  * Copies of a body are code for so many vectors one after the other.  A cut is a part of the loop's iterations that one
  * piece of code does. */
-#ifndef OPJIT_CODEGEN_STORES_PLAN_H
-#define OPJIT_CODEGEN_STORES_PLAN_H
+#ifndef OPJIT_CODEGEN_PLAN_H
+#define OPJIT_CODEGEN_PLAN_H
 
 #include "codegen/cg.h"
-#include "codegen/stores/traits.h"
+#include "codegen/targets/traits.h"
 #include "codegen/tuning.h"
 
 enum { CG_MAX_CUTS = 14 };

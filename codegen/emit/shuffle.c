@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shuffle.c - vectors from the lanes of others: joined, interleaved, transposed, every few lanes. */
+#include "codegen/cg.h"
+
+LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count)
+{
+    LLVMValueRef mask[CG_MAX_LANES];
+    for (uint32_t i = 0; i < count; i++)
+        mask[i] = places[i] == UINT32_MAX ? LLVMGetPoison(f->type.i32) : LLVMConstInt(f->type.i32, places[i], 0);
+    return LLVMBuildShuffleVector(f->b, a, b, LLVMConstVector(mask, count), "");
+}
+
+/* Concatenates vectors, a power of two of them; overwrites parts. */
+LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *parts, uint32_t count)
+{
+    uint32_t places[CG_MAX_LANES];
+    for (; count > 1; count /= 2) {
+        const uint32_t lanes = 2 * opjit_cg_lanes(parts[0]);
+        for (uint32_t i = 0; i < lanes; i++)
+            places[i] = i;
+        for (uint32_t i = 0; i < count / 2; i++)
+            parts[i] = opjit_cg_shuffle(f, parts[2 * i], parts[2 * i + 1], places, lanes);
+    }
+    return parts[0];
+}
+
+/* In each group of `size` lanes: interleaves the lanes of the lower or upper halves of a and b. */
+static LLVMValueRef interleave(cg_func *f, LLVMValueRef a, LLVMValueRef b, uint32_t size, bool upper)
+{
+    const uint32_t lanes = opjit_cg_lanes(a);
+    uint32_t places[CG_MAX_LANES];
+    for (uint32_t i = 0; i < lanes; i++)
+        places[i] = i / size * size + (upper ? size / 2 : 0) + i % size / 2 + (i % 2 ? lanes : 0);
+    return opjit_cg_shuffle(f, a, b, places, lanes);
+}
+
+/* The squares of count x count lanes that count vectors have side by side, each transposed. */
+static void transpose_squares(cg_func *f, LLVMValueRef *v, uint32_t count)
+{
+    LLVMValueRef next[CG_MAX_LANES];
+    for (uint32_t stage = 1; stage < count; stage *= 2) {
+        for (uint32_t i = 0; i < count; i++)
+            next[i] = interleave(f, v[i / 2], v[i / 2 + count / 2], count, i % 2);
+        for (uint32_t i = 0; i < count; i++)
+            v[i] = next[i];
+    }
+}
+
+void opjit_cg_transpose(cg_func *f, LLVMValueRef *v, uint32_t lanes, LLVMValueRef *out)
+{
+    const uint32_t rows = opjit_cg_lanes(v[0]), native = f->target->vector_bytes * 8 / opjit_cg_bits(v[0]);
+    const uint32_t wide = lanes < native ? lanes : native;
+    LLVMValueRef done[CG_MAX_LANES], parts[CG_MAX_LANES], square[CG_MAX_LANES];
+    for (uint32_t at = 0; at < lanes; at += wide) {
+        for (uint32_t i = 0; i < rows; i++) {
+            for (uint32_t k = 0; k < wide / rows; k++)
+                parts[k] = v[at + k * rows + i];
+            square[i] = opjit_cg_join(f, parts, wide / rows);
+        }
+        transpose_squares(f, square, rows);
+        for (uint32_t i = 0; i < rows; i++)
+            done[i * (lanes / wide) + at / wide] = square[i];
+    }
+    for (uint32_t i = 0; i < rows; i++)
+        out[i] = opjit_cg_join(f, done + i * (lanes / wide), lanes / wide);
+}
+
+LLVMValueRef opjit_cg_pick(cg_func *f, LLVMValueRef *parts, const uint32_t *starts, uint32_t count, uint32_t step)
+{
+    const uint32_t lanes = opjit_cg_lanes(parts[0]);
+    LLVMValueRef v = NULL;
+    uint32_t places[CG_MAX_LANES], done = 0;
+    for (uint32_t k = 0; k < count; k += 2) { /* two parts at a time, then what remains */
+        LLVMValueRef a = parts[k], b = k + 1 < count ? parts[k + 1] : parts[k];
+        uint32_t end = done;
+        for (; end < lanes && (k + 2 >= count || end * step < starts[k + 2]); end++)
+            places[end] = k + 1 < count && end * step >= starts[k + 1] ? lanes + end * step - starts[k + 1]
+                                                                       : end * step - starts[k];
+        for (uint32_t i = 0; i < lanes; i++)
+            places[i] = i >= done && i < end ? places[i] : UINT32_MAX;
+        LLVMValueRef here = opjit_cg_shuffle(f, a, b, places, lanes);
+        for (uint32_t i = 0; i < lanes; i++)
+            places[i] = i < done ? i : lanes + i;
+        v = v ? opjit_cg_shuffle(f, v, here, places, lanes) : here;
+        done = end;
+    }
+    return v;
+}
+
+LLVMValueRef opjit_cg_zip(cg_func *f, LLVMValueRef *v, uint32_t count)
+{
+    uint32_t places[CG_MAX_LANES];
+    for (; count > 1; count /= 2) {
+        const uint32_t lanes = opjit_cg_lanes(v[0]);
+        for (uint32_t i = 0; i < 2 * lanes; i++)
+            places[i] = i / 2 + (i % 2 ? lanes : 0);
+        for (uint32_t i = 0; i < count / 2; i++)
+            v[i] = opjit_cg_shuffle(f, v[i], v[i + count / 2], places, 2 * lanes);
+    }
+    return v[0];
+}
