@@ -50,7 +50,7 @@ typedef struct codegen_request {
     const char *name;               /* [A-Za-z0-9_]+; stage functions are NAME_v<variant>_s<stage> */
     const opjit_allocator *allocator;
     bool verify;                    /* LLVM's verifier reads the module first; for tests */
-    const atomic_bool *cancel;      /* set by another thread: CANCELLED before the next stage; NULL: nobody may */
+    const atomic_bool *cancel;      /* set by another thread: CANCELLED before the next step; NULL: nobody may */
     const codegen_kernel *kernel;   /* NULL: stages only; else variants and target are the versions' */
     const uint32_t *node_numbers;   /* PLAN: by node of the first variant, its number in the IR's text + 1; NULL: loops
                                        have no names */

@@ -6,6 +6,8 @@
 
 #include <opjit/reflect.h>
 
+#include <opjit/graph.h>
+
 #include "codegen/codegen.h"
 #include "frontend/ops/op.h"
 #include "runtime/cache/cache.h"
@@ -298,6 +300,8 @@ opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *o
 opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                     const opjit_compile_options *options, const fe_ask *ask, opjit_kernel **out,
                                     opjit_error *error);
+/* A graph in the making as it is now, owned by it, and how it is to be asked for (graph/build_desc.c). */
+opjit_status opjit_fe_built(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error);
 /* CANCELLED, and a message. */
 opjit_status opjit_fe_cancelled(opjit_error *error);
 static inline bool fe_is_cancelled(const fe_options *options)

@@ -39,6 +39,14 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+/* Whether another thread has given the job up: asked before all that may take long, as none of it can be interrupted. */
+static opjit_status check_cancelled(const job *j)
+{
+    return j->request->cancel == NULL || !atomic_load_explicit(j->request->cancel, memory_order_relaxed)
+               ? OPJIT_OK
+               : opjit_rt_refuse(j->error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
+}
+
 /* --- building ----------------------------------------------------------------------------------------------------- */
 
 static cg_func new_function(job *j, const cg_target *cpu, const ir_func *ir)
@@ -83,12 +91,10 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
     opjit_status status = opjit_cg_whole_init(&whole, ir, &arena, j->error);
     for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
-        if (j->request->cancel != NULL && atomic_load_explicit(j->request->cancel, memory_order_relaxed)) {
-            status = opjit_rt_refuse(j->error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
-            break;
-        }
         snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
-        status = build_stage(j, cpu, &whole, s, name);
+        status = check_cancelled(j);
+        if (status == OPJIT_OK)
+            status = build_stage(j, cpu, &whole, s, name);
     }
     opjit_rt_arena_free(&arena);
     return status;
@@ -179,11 +185,13 @@ static opjit_status build_stages(job *j, const cg_target *cpu)
 static opjit_status build(job *j, const cg_target *cpu)
 {
     TRY(!j->request->kernel ? build_stages(j, cpu) : cpu->grid ? build_grid(j, cpu) : build_kernel(j, cpu));
+    TRY(check_cancelled(j));
     TRY(opjit_cg_put_tiles(&j->tiles, &j->llvm, cpu, j->request, j->error));
     if (j->request->verify) {
         char *text = NULL;
         const bool broken = LLVMVerifyModule(j->llvm.module, LLVMReturnStatusAction, &text);
         TRY(opjit_cg_llvm_status(&j->llvm, broken, "LLVM's verifier", text, j->error));
+        TRY(check_cancelled(j));
     }
     return run_passes(j, cpu);
 }
@@ -208,11 +216,13 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 {
     const codegen_emit what = j->request->emit;
     const double start = now_ms();
+    TRY(check_cancelled(j));
     if (what == CODEGEN_LLVM)
         return emit_llvm(j, out);
     TRY(opjit_cg_llvm_emit(&j->llvm, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
     const double emitted = now_ms();
     out->emit_ms = emitted - start;
+    TRY(check_cancelled(j));
     const void *data = LLVMGetBufferStart(j->llvm.object);
     const size_t size = LLVMGetBufferSize(j->llvm.object);
     if (what == CODEGEN_OBJECT && cpu->grid)

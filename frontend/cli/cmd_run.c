@@ -165,8 +165,11 @@ static opjit_status read_and_run(cli_model *m, const cli_options *options)
     status = opjit_cli_model_compile(m, &compile, opjit_cli_progress_show, &p);
     opjit_cli_progress_end(&p);
     TRY(status);
-    if (opjit_cli_on_device(options))
+    if (opjit_cli_on_device(options)) {
+        if (options->recorder != NULL)
+            opjit_cli_note(options, NULL, "--trace", "calls on a device are not timed: it has what was compiled");
         return run_on_device(m);
+    }
     TRY(opjit_cli_pool(options, &pool, &m->report.error));
     status = run_commands(m, opjit_pool_executor(pool), NULL, options->recorder);
     opjit_pool_destroy(pool);

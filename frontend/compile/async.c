@@ -105,19 +105,28 @@ static bool is_over(const opjit_job *job)
            (job->closed || !is_ours(job) || pthread_equal(job->runner, pthread_self()) != 0);
 }
 
+/* The kernel of the request with some options changed. */
+static opjit_status compile_now(const opjit_job *job, const opjit_compile_options *options, const fe_ask *ask,
+                                opjit_kernel **out, opjit_error *error)
+{
+    const fe_request *r = &job->request;
+
+    return r->op != NULL ? opjit_fe_compile_operator(job->context, r->op, options, ask, out, error)
+                         : opjit_fe_compile_graph(job->context, &r->graph, options, ask, out, error);
+}
+
 static opjit_status compile(opjit_job *job, opjit_kernel **out, opjit_error *error)
 {
     const fe_request *r = &job->request;
-    const fe_ask ask = { .cancel = &job->cancel };
+    const fe_ask ask = { .cancel = &job->cancel, .is_named = r->is_named };
     opjit_kernel *made;
     opjit_status status;
 
     if (atomic_load(&job->cancel))
         return opjit_fe_cancelled(error);
     if (job->first == OPJIT_TIER_QUICK)
-        return opjit_kernel_optimize(job->kernel, error);
-    TRY(r->op != NULL ? opjit_fe_compile_operator(job->context, r->op, &r->options, &ask, &made, error)
-                      : opjit_fe_compile_graph(job->context, &r->graph, &r->options, &ask, &made, error));
+        return opjit_rt_kernel_optimize(job->kernel, &job->cancel, error);
+    TRY(compile_now(job, &r->options, &ask, &made, error));
     if (job->first == OPJIT_TIER_NONE) {
         *out = made;
         return OPJIT_OK;
@@ -175,50 +184,6 @@ static void task(void *arg)
 
 /* --- making jobs -------------------------------------------------------------------------------------------------- */
 
-static const rt_struct desc_sizes = { "opjit_async_desc", { RT_SIZE_TO(opjit_async_desc, user) } };
-RT_STRUCT_ENDS_WITH(opjit_async_desc, user);
-
-static opjit_status read_desc(const opjit_async_desc *given, opjit_async_desc *out, opjit_error *error)
-{
-    TRY(opjit_rt_struct_read(&desc_sizes, out, given, error));
-    if ((out->op == NULL) == (out->graph == NULL))
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{async_desc}: {op and graph}: {%s}, must be one of them",
-                               out->op == NULL ? "both NULL" : "both set");
-    if (out->executor == NULL || out->executor->submit == NULL)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{async_desc}: {%s} is {NULL}",
-                               out->executor == NULL ? "executor" : "executor.submit");
-    if (out->first > OPJIT_TIER_QUICK)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{async_desc}: {first}: {%u}, must be an opjit_tier (0 to %u)", out->first,
-                               (unsigned)OPJIT_TIER_QUICK);
-    return OPJIT_OK;
-}
-
-/* Refuses what opjit_compile_operator or _graph would, as far as it follows from the description. */
-static opjit_status check_request(opjit_context *context, const opjit_async_desc *desc, opjit_error *error)
-{
-    fe_options options;
-    fe_subject subject;
-    fe_graph graph = { 0 };
-    opjit_status status;
-
-    TRY(opjit_fe_options_read(context, desc->op, desc->options, &options, error));
-    if (desc->first == OPJIT_TIER_INTERPRETED && rt_target_team(options.target) > 0)
-        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                               "{async_desc}: {first}: {OPJIT_TIER_INTERPRETED} is not for a device's kernels");
-    if (desc->first == OPJIT_TIER_QUICK && desc->options != NULL && desc->options->level == OPJIT_LEVEL_QUICK)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{async_desc}: {options.level}: {quick}, must be peak or auto where first is "
-                               "OPJIT_TIER_QUICK");
-    if (desc->op != NULL)
-        return OPJIT_OK;
-    TRY(opjit_fe_graph_subject(desc->graph, desc->options, &subject, error));
-    opjit_rt_arena_init(&graph.arena, &context->core->allocator);
-    status = opjit_fe_graph_read(context, &subject, false, &graph, error);
-    opjit_fe_graph_free(&graph);
-    return status;
-}
-
 static void close_jobs(rt_core *core);
 
 static opjit_status job_new(opjit_context *context, const opjit_async_desc *desc, opjit_job **out, opjit_error *error)
@@ -245,22 +210,13 @@ static opjit_status job_new(opjit_context *context, const opjit_async_desc *desc
     return status;
 }
 
-/* The kernel of the request with some options changed. */
-static opjit_status compile_now(opjit_job *job, const opjit_compile_options *options, const fe_ask *ask,
-                                opjit_kernel **out, opjit_error *error)
-{
-    const fe_request *r = &job->request;
-
-    return r->op != NULL ? opjit_fe_compile_operator(job->context, r->op, options, ask, out, error)
-                         : opjit_fe_compile_graph(job->context, &r->graph, options, ask, out, error);
-}
-
 /* What there is before the job is run: the kernel itself where the memory cache has it, which ends the job
  * (*out_done), or that of the first tier. */
 static opjit_status begin(opjit_job *job, bool *out_done, opjit_error *error)
 {
     opjit_compile_options options = job->request.options;
-    const fe_ask cached = { .only_cached = true };
+    const fe_ask fresh = { .is_named = job->request.is_named };
+    const fe_ask cached = { .is_named = job->request.is_named, .only_cached = true };
     opjit_status status;
 
     if (job->first == OPJIT_TIER_QUICK)
@@ -276,7 +232,7 @@ static opjit_status begin(opjit_job *job, bool *out_done, opjit_error *error)
         options.level = OPJIT_LEVEL_QUICK;
     else
         options.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE; /* a kernel that is this job's to change */
-    return compile_now(job, &options, NULL, &job->kernel, error);
+    return compile_now(job, &options, &fresh, &job->kernel, error);
 }
 
 static opjit_status submit(opjit_job *job, const opjit_async_executor *executor, opjit_error *error)
@@ -305,6 +261,7 @@ opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc 
 {
     const opjit_error none = { 0 };
     opjit_async_desc known;
+    fe_ask ask;
     opjit_job *job = NULL;
     opjit_status status;
     bool done = false;
@@ -315,9 +272,9 @@ opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc 
     *out_job = NULL;
     if (context == NULL || desc == NULL)
         return opjit_rt_refuse_null(error, context == NULL ? "context" : "desc");
-    TRY(read_desc(desc, &known, error));
-    TRY(check_request(context, &known, error));
+    TRY(opjit_fe_request_read(context, desc, &known, &ask, error));
     TRY(job_new(context, &known, &job, error));
+    job->request.is_named = ask.is_named;
     lock_list(context->core)->close = close_jobs;
     opjit_rt_unlock(&context->core->jobs.lock);
     status = begin(job, &done, error);
@@ -385,9 +342,11 @@ static void give_kernel(const opjit_job *job, opjit_kernel **out)
     *out = job->kernel;
 }
 
-opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_error *error)
+/* end: when to give up (opjit_rt_nanoseconds), without ever running the job; 0: never. */
+static opjit_status wait_until(opjit_job *job, uint64_t end, opjit_kernel **out_kernel, opjit_error *error)
 {
     opjit_status status;
+    bool is_late = false;
 
     opjit_rt_error_clear(error);
     if (out_kernel != NULL)
@@ -395,8 +354,8 @@ opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_err
     if (job == NULL)
         return opjit_rt_refuse_null(error, "job");
     opjit_rt_lock(&job->lock);
-    while (!is_over(job)) {
-        const bool claimed = claim(job);
+    while (!is_over(job) && !is_late) {
+        const bool claimed = end == 0 && claim(job);
         const uint32_t seen = atomic_load(&job->changed);
         const bool own = !claimed && job->state == OPJIT_JOB_RUNNING && pthread_equal(job->runner, pthread_self()) != 0;
         opjit_rt_unlock(&job->lock);
@@ -406,15 +365,33 @@ opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_err
                 "{!argument}{!job}this thread is compiling that job: an event sink can't wait for it");
         if (claimed)
             run(job);
-        else
+        else if (end == 0)
             opjit_rt_await(&job->changed, seen);
+        else
+            is_late = !opjit_rt_await_until(&job->changed, seen, end);
         opjit_rt_lock(&job->lock);
     }
-    status = result(job, error);
+    status = is_over(job) ? result(job, error)
+                          : opjit_rt_later(error, opjit_rt_refuse(error, OPJIT_UNAVAILABLE,
+                                                                  "{!argument}the {job} is {not done} in that time"));
     if (status == OPJIT_OK && out_kernel != NULL)
         give_kernel(job, out_kernel);
     opjit_rt_unlock(&job->lock);
     return status;
+}
+
+opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_error *error)
+{
+    return wait_until(job, 0, out_kernel, error);
+}
+
+opjit_status opjit_job_wait_for(opjit_job *job, uint64_t timeout_ns, opjit_kernel **out_kernel, opjit_error *error)
+{
+    uint64_t end;
+
+    if (!checked_add(opjit_rt_nanoseconds(), timeout_ns, &end))
+        end = UINT64_MAX;
+    return wait_until(job, end, out_kernel, error);
 }
 
 opjit_status opjit_job_get_kernel(const opjit_job *job, opjit_kernel **out_kernel, opjit_error *error)

@@ -225,6 +225,8 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
         count(counts, *out_found ? RT_CACHE_DISK_HIT : RT_CACHE_DISK_REJECT);
     if (*out_found)
         return OPJIT_OK;
+    if (fe_is_cancelled(&unit->options)) /* before a library is loaded */
+        return opjit_fe_cancelled(error);
     if (unit->codegen == NULL)
         TRY(opjit_fe_codegen(unit->core, &unit->codegen, error));
     TRY(make_image(unit, image, times, error));
@@ -234,7 +236,7 @@ static opjit_status find_or_make_image(fe_unit *unit, const rt_disk_key *key, rt
 }
 
 /* The peak version has the key, so the name and the bytes, of a kernel that is compiled at that level. */
-static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
+static opjit_status optimize(void *user, const atomic_bool *cancel, rt_bytes *image, opjit_error *error)
 {
     const fe_unit *unit = user;
     rt_kernel_times times = { 0 };
@@ -247,6 +249,7 @@ static opjit_status optimize(void *user, rt_bytes *image, opjit_error *error)
 
     peak.options.target = &peak.options.own;
     peak.options.level = OPJIT_LEVEL_PEAK;
+    peak.options.cancel = cancel;
     opjit_rt_bytes_init_in(&bytes, &unit->core->allocator, room, sizeof room);
     if (unit->subject_key != NULL) {
         opjit_rt_bytes_append(&bytes, unit->subject_key, unit->subject_key_size);

@@ -1,9 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c - copies an operator's or graph's description with its compile options, so that they can be compiled
- * when the caller's memory is gone.  What it copies has been checked: counts, types, and pointers that are NULL. */
+/* request.c - checks and copies an operator's or graph's description with its compile options, so that they can be compiled
+ * when the caller's memory is gone.  What is copied has been checked: counts, types, and pointers that are NULL. */
 #include "frontend/compile/request.h"
 
 #include <string.h>
+
+/* --- descriptions ------------------------------------------------------------------------------------------------- */
+
+static const rt_struct desc_sizes = { "opjit_async_desc",
+                                      { RT_SIZE_TO(opjit_async_desc, user), RT_SIZE_TO(opjit_async_desc, built) } };
+RT_STRUCT_ENDS_WITH(opjit_async_desc, built);
+
+/* ask: how the graph is to be asked for, which is out->graph in any case. */
+static opjit_status read_desc(const opjit_async_desc *given, opjit_async_desc *out, fe_ask *ask, opjit_error *error)
+{
+    TRY(opjit_rt_struct_read(&desc_sizes, out, given, error));
+    const int subjects = (out->op != NULL) + (out->graph != NULL) + (out->built != NULL);
+    if (subjects != 1)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{async_desc}: {op, graph, built}: {%d} of them, must be one", subjects);
+    *ask = (fe_ask){ .is_named = false };
+    if (out->built != NULL)
+        TRY(opjit_fe_built(out->built, &out->graph, ask, error));
+    if (out->executor == NULL || out->executor->submit == NULL)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{async_desc}: {%s} is {NULL}",
+                               out->executor == NULL ? "executor" : "executor.submit");
+    if (out->first > OPJIT_TIER_QUICK)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{async_desc}: {first}: {%u}, must be an opjit_tier (0 to %u)", out->first,
+                               (unsigned)OPJIT_TIER_QUICK);
+    return OPJIT_OK;
+}
+
+/* Refuses what opjit_compile_operator or _graph would, as far as it follows from the description. */
+static opjit_status check(opjit_context *context, const opjit_async_desc *desc, bool is_named, opjit_error *error)
+{
+    fe_options options;
+    fe_subject subject;
+    fe_graph graph = { 0 };
+    opjit_status status;
+
+    TRY(opjit_fe_options_read(context, desc->op, desc->options, &options, error));
+    if (desc->first == OPJIT_TIER_INTERPRETED && rt_target_team(options.target) > 0)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                               "{async_desc}: {first}: {OPJIT_TIER_INTERPRETED} is not for a device's kernels");
+    if (desc->first == OPJIT_TIER_QUICK && desc->options != NULL && desc->options->level == OPJIT_LEVEL_QUICK)
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{async_desc}: {options.level}: {quick}, must be peak or auto where first is "
+                               "OPJIT_TIER_QUICK");
+    if (desc->op != NULL)
+        return OPJIT_OK;
+    TRY(opjit_fe_graph_subject(desc->graph, desc->options, &subject, error));
+    subject.is_named = is_named;
+    opjit_rt_arena_init(&graph.arena, &context->core->allocator);
+    status = opjit_fe_graph_read(context, &subject, false, &graph, error);
+    opjit_fe_graph_free(&graph);
+    return status;
+}
+
+opjit_status opjit_fe_request_read(opjit_context *context, const opjit_async_desc *given, opjit_async_desc *out,
+                                   fe_ask *ask, opjit_error *error)
+{
+    TRY(read_desc(given, out, ask, error));
+    return check(context, out, ask->is_named, error);
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static opjit_status copy_text(fe_request *r, const char *text, const char **out, opjit_error *error)
 {

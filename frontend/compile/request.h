@@ -3,6 +3,8 @@
 #ifndef OPJIT_FRONTEND_REQUEST_H
 #define OPJIT_FRONTEND_REQUEST_H
 
+#include <opjit/async.h>
+
 #include "frontend/frontend.h"
 
 typedef struct fe_request {
@@ -11,10 +13,15 @@ typedef struct fe_request {
     opjit_operator *op;            /* retained; NULL: a graph */
     DML_GRAPH_DESC graph;          /* with operators retained */
     opjit_compile_options options;
+    bool is_named;                 /* fe_ask.is_named */
     rt_constant **shared;          /* by node, of the arena: data of large constants; NULL: no graph */
 } fe_request;
 
-/* Copies a request that has been checked (opjit_fe_check_request).  *out is to be freed in any case. */
+/* Reads a description of any version, and refuses what opjit_compile_operator or _graph would, as far as it follows
+ * from the description.  out->graph is that of a graph in the making, too; *ask says how it is to be asked for. */
+opjit_status opjit_fe_request_read(opjit_context *context, const opjit_async_desc *given, opjit_async_desc *out,
+                                   fe_ask *ask, opjit_error *error);
+/* Copies a request that has been read.  *out is to be freed in any case. */
 opjit_status opjit_fe_request_copy(rt_core *core, opjit_operator *op, const DML_GRAPH_DESC *graph,
                                    const opjit_compile_options *options, fe_request *out, opjit_error *error);
 /* Once more is fine. */

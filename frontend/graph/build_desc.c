@@ -122,8 +122,10 @@ static opjit_status describe(opjit_graph *g, opjit_error *error)
 }
 
 /* No failure of these marks the graph: another call may find more memory, or follow further outputs. */
-static opjit_status get_desc(opjit_graph *g, opjit_error *error)
+opjit_status opjit_fe_built(opjit_graph *g, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error)
 {
+    *out_desc = &g->desc;
+    *out_ask = (fe_ask){ .is_named = g->is_named };
     if (g->error.status != OPJIT_OK)
         return opjit_rt_error_copy(error, &g->error);
     if (g->outputs.count == 0)
@@ -133,25 +135,30 @@ static opjit_status get_desc(opjit_graph *g, opjit_error *error)
 
 opjit_status opjit_graph_get_desc(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, opjit_error *error)
 {
+    const DML_GRAPH_DESC *desc;
+    fe_ask ask;
+
     opjit_rt_error_clear(error);
     if (graph == NULL || out_desc == NULL)
         return opjit_rt_refuse_null(error, graph == NULL ? "graph" : "out_desc");
     *out_desc = NULL;
-    TRY(get_desc(graph, error));
-    *out_desc = &graph->desc;
+    TRY(opjit_fe_built(graph, &desc, &ask, error));
+    *out_desc = desc;
     return OPJIT_OK;
 }
 
 opjit_status opjit_graph_compile(opjit_graph *graph, const opjit_compile_options *options, opjit_kernel **out_kernel,
                                  opjit_error *error)
 {
+    const DML_GRAPH_DESC *desc;
+    fe_ask ask;
+
     opjit_rt_error_clear(error);
     if (out_kernel == NULL)
         return opjit_rt_refuse_null(error, "out_kernel");
     *out_kernel = NULL;
     if (graph == NULL)
         return opjit_rt_refuse_null(error, "graph");
-    TRY(get_desc(graph, error));
-    const fe_ask ask = { .is_named = graph->is_named };
-    return opjit_fe_compile_graph(graph->context, &graph->desc, options, &ask, out_kernel, error);
+    TRY(opjit_fe_built(graph, &desc, &ask, error));
+    return opjit_fe_compile_graph(graph->context, desc, options, &ask, out_kernel, error);
 }

@@ -106,14 +106,19 @@ typedef void (*opjit_job_fn)(void *user, opjit_job *job);
 typedef struct opjit_async_desc {
     uint32_t struct_size;                 /* bytes; OPJIT_ASYNC_DESC_INIT sets it */
     uint32_t first;                       /* opjit_tier */
-    opjit_operator *op;                   /* retained; NULL: graph is set */
-    const DML_GRAPH_DESC *graph;          /* copied; NULL: op is set.  A builder's: opjit_graph_get_desc */
+    opjit_operator *op;                   /* retained; NULL: graph or built is set */
+    const DML_GRAPH_DESC *graph;          /* copied; NULL: op or built is set */
     const opjit_compile_options *options; /* copied; NULL: as in opjit_compile_operator */
     const opjit_async_executor *executor; /* *executor is copied */
     opjit_job_fn done;                    /* called when the job is done; NULL: nothing is */
     void *user;                           /* its first argument */
+    struct opjit_graph *built;            /* a graph of opjit/graph.h, copied with its names as it is now; NULL: op or
+                                             graph is set */
 } opjit_async_desc;
-#define OPJIT_ASYNC_DESC_INIT { sizeof(opjit_async_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL }
+#define OPJIT_ASYNC_DESC_INIT                                                 \
+    {                                                                         \
+        sizeof(opjit_async_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+    }
 
 /* Checks the description and submits a job that compiles it, or finds its kernel in the disk cache; a kernel that
  * the memory cache has makes a job that is done.  The caller releases *out_job. The kernel of a job with a first
@@ -138,6 +143,12 @@ OPJIT_API opjit_job_state opjit_job_poll(const opjit_job *job);
  * this thread is compiling that very job, and was called by it (an event sink).  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_error *error);
 
+/* The same for at most timeout_ns nanoseconds, 0: without waiting.  Never runs the job on this thread, which would take
+ * longer than that.  UNAVAILABLE, with OPJIT_RETRY_LATER: the job was not done, or its callback had not returned, in
+ * that time. [any thread, 0.1] */
+OPJIT_API OPJIT_NODISCARD opjit_status opjit_job_wait_for(opjit_job *job, uint64_t timeout_ns,
+                                                          opjit_kernel **out_kernel, opjit_error *error);
+
 /* The kernel with a reference for the caller, without waiting: of a job with a first tier from the beginning and
  * whatever becomes of the job, of others once they are done.  UNAVAILABLE: the job is not done; else its status
  * and error.  [any thread, 0.1] */
@@ -145,8 +156,10 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_job_get_kernel(const opjit_job *job
                                                             opjit_error *error);
 
 /* Asks a job to end with CANCELLED.  One that nobody has begun is done when this returns, its callback having been
- * called by this thread.  One that runs ends after the pass or stage of code that it is at, or is done before;
- * where another thread compiles the same kernel, after that.  Of one that is done nothing changes.  NULL is fine.
+ * called by this thread.  One that runs ends before the next of its steps, or is done before: lowering, each pass, each
+ * stage of code, LLVM's verifier, its passes, its code generation, linking.  LLVM can't be interrupted: its code
+ * generation for all stages of a kernel is one step, at level peak most of the time.  Where another thread compiles the
+ * same kernel, the job ends after that.  Of one that is done nothing changes.  NULL is fine.
  * [any thread, 0.1] */
 OPJIT_API void opjit_job_cancel(opjit_job *job);
 

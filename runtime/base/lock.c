@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FREE = 0, HELD = 1, AWAITED = 2, HOW = 3 }; /* the word's lowest bits; the other bits are the process's number */
@@ -53,9 +54,10 @@ void opjit_rt_lock_init(rt_lock *lock, rt_process *process)
     atomic_init(&lock->word, FREE);
 }
 
-static void wait_on(atomic_uint *word, uint32_t while_it_is)
+/* most: how long; NULL: until it is woken. */
+static void wait_on(atomic_uint *word, uint32_t while_it_is, const struct timespec *most)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_it_is, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_it_is, most, NULL, 0);
 }
 
 bool opjit_rt_lock(rt_lock *lock)
@@ -73,7 +75,7 @@ bool opjit_rt_lock(rt_lock *lock)
         }
         if (seen == (mine | AWAITED) || atomic_compare_exchange_weak_explicit(&lock->word, &seen, mine | AWAITED,
                                                                               memory_order_relaxed, memory_order_relaxed)) {
-            wait_on(&lock->word, mine | AWAITED);
+            wait_on(&lock->word, mine | AWAITED, NULL);
             how = AWAITED; /* others may be waiting */
             seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         }
@@ -92,7 +94,25 @@ void opjit_rt_unlock(rt_lock *lock)
 
 void opjit_rt_await(atomic_uint *count, uint32_t seen)
 {
-    wait_on(count, seen);
+    wait_on(count, seen, NULL);
+}
+
+uint64_t opjit_rt_nanoseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool opjit_rt_await_until(atomic_uint *count, uint32_t seen, uint64_t end)
+{
+    const uint64_t now = opjit_rt_nanoseconds(), left = end > now ? end - now : 0;
+    const struct timespec most = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
+
+    if (left != 0)
+        wait_on(count, seen, &most);
+    return left != 0;
 }
 
 void opjit_rt_wake_all(atomic_uint *count)

@@ -42,6 +42,9 @@ static inline bool rt_lock_is_held(rt_lock *lock)
 
 /* Waiting for a change: read *count with a lock held, release the lock, wait. */
 void opjit_rt_await(atomic_uint *count, uint32_t seen); /* returns once *count isn't seen, and sometimes earlier */
+/* The same until CLOCK_MONOTONIC says `end`, in nanoseconds; false: it does. */
+bool opjit_rt_await_until(atomic_uint *count, uint32_t seen, uint64_t end);
+uint64_t opjit_rt_nanoseconds(void); /* of CLOCK_MONOTONIC */
 void opjit_rt_wake_all(atomic_uint *count);
 
 #endif

@@ -21,8 +21,8 @@ typedef struct rt_kernel_hooks {
     uint64_t user_bytes;         /* that it holds: the cache counts them, too */
     void (*destroy)(void *user);
     rt_interpret_fn interpret;   /* set: the image has no code */
-    /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do. */
-    opjit_status (*optimize)(void *user, rt_bytes *image, opjit_error *error);
+    /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do.  cancel: as opjit_rt_kernel_optimize. */
+    opjit_status (*optimize)(void *user, const atomic_bool *cancel, rt_bytes *image, opjit_error *error);
     const rt_custom_plan *customs; /* NULL: the image has no custom steps */
     rt_hash key;                 /* that it was compiled for; 0: none */
     uint64_t compile_id;         /* opjit_event's */
@@ -58,6 +58,8 @@ opjit_status opjit_rt_kernel_runs_here(const opjit_kernel_meta *meta, opjit_erro
  * allocator).  Retains base. */
 opjit_status opjit_rt_kernel_bind(opjit_kernel *base, void *const *constants, rt_constant **shared, opjit_kernel **out,
                                   opjit_error *error);
+/* opjit_kernel_optimize, which gives up once *cancel is true, set by another thread; NULL: nobody may. */
+opjit_status opjit_rt_kernel_optimize(opjit_kernel *kernel, const atomic_bool *cancel, opjit_error *error);
 /* Makes the code of better the newest version of k, which has the same buffers and parameters, and other constants
  * or none: calls from now on run it, calls under way finish in theirs.  k retains better.  Neither is for a
  * device. */

@@ -80,13 +80,13 @@ opjit_status opjit_rt_kernel_adopt(opjit_kernel *k, opjit_kernel *better, opjit_
 /* --- the peak version --------------------------------------------------------------------------------------------- */
 
 /* With the lock held. */
-static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_error *error)
+static opjit_status optimize_locked(opjit_kernel *k, const atomic_bool *cancel, rt_bytes *image, opjit_error *error)
 {
     program *current = atomic_load(&k->active), *better;
 
     if (current->meta->level == OPJIT_LEVEL_PEAK)
         return OPJIT_OK;
-    TRY(k->hooks.optimize(k->hooks.user, image, error));
+    TRY(k->hooks.optimize(k->hooks.user, cancel, image, error));
     if (image->size == 0 && !image->failed)
         return OPJIT_OK;
     if (image->failed)
@@ -101,7 +101,7 @@ static opjit_status optimize_locked(opjit_kernel *k, rt_bytes *image, opjit_erro
     return OPJIT_OK;
 }
 
-opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
+opjit_status opjit_rt_kernel_optimize(opjit_kernel *kernel, const atomic_bool *cancel, opjit_error *error)
 {
     const uintptr_t self = (uintptr_t)pthread_self();
     const program *current;
@@ -113,13 +113,13 @@ opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
         return opjit_rt_refuse_null(error, "kernel");
     current = atomic_load(&kernel->active);
     if (current->owner != NULL) {
-        TRY(opjit_kernel_optimize(current->owner, error));
+        TRY(opjit_rt_kernel_optimize(current->owner, cancel, error));
         return opjit_rt_kernel_adopt(kernel, current->owner, error);
     }
     if (current->interpret != NULL || kernel->hooks.optimize == NULL)
         return OPJIT_OK;
     if (kernel->base != NULL) {
-        TRY(opjit_kernel_optimize(kernel->base, error));
+        TRY(opjit_rt_kernel_optimize(kernel->base, cancel, error));
         atomic_store(&kernel->active, atomic_load(&kernel->base->active));
         return OPJIT_OK;
     }
@@ -130,9 +130,14 @@ opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
     opjit_rt_bytes_init(&image, &kernel->core->allocator);
     opjit_rt_lock(&kernel->optimizing);
     atomic_store(&kernel->optimizer, self);
-    status = optimize_locked(kernel, &image, error);
+    status = optimize_locked(kernel, cancel, &image, error);
     atomic_store(&kernel->optimizer, 0);
     opjit_rt_unlock(&kernel->optimizing);
     opjit_rt_bytes_free(&image);
     return status;
+}
+
+opjit_status opjit_kernel_optimize(opjit_kernel *kernel, opjit_error *error)
+{
+    return opjit_rt_kernel_optimize(kernel, NULL, error);
 }

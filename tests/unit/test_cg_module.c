@@ -262,6 +262,68 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Memory of the library's own; the allocation number `at` of a compile gives that compile up. */
+typedef struct giving_up {
+    uint32_t count, at, live;
+    atomic_bool cancel;
+} giving_up;
+
+static void *allocate_and_give_up(void *user, size_t size, size_t alignment)
+{
+    giving_up *g = user;
+    if (g->count++ == g->at)
+        atomic_store(&g->cancel, true);
+    g->live++;
+    return opjit_rt_default_allocator.allocate(NULL, size, alignment);
+}
+
+static void release_counted(void *user, void *memory, size_t size)
+{
+    ((giving_up *)user)->live--;
+    opjit_rt_default_allocator.release(NULL, memory, size);
+}
+
+/* Given up at any time before the last step, a compile ends with CANCELLED and keeps nothing. */
+START_TEST(given_up)
+{
+    uint32_t cancelled = 0;
+    bool done = false;
+    rt_target t;
+    ir_func f;
+    build(&f, IR_F32);
+    ck_assert(opjit_rt_target_parse(targets[0], &t, NULL) == OPJIT_OK);
+    for (uint32_t at = 0; !done; at++) {
+        giving_up g = { .at = at };
+        const opjit_allocator a = { &g, allocate_and_give_up, release_counted };
+        const ir_func *const variant = &f;
+        const codegen_request request = { .variants = &variant,
+                                          .variant_count = 1,
+                                          .target = &t,
+                                          .level = OPJIT_LEVEL_PEAK,
+                                          .emit = CODEGEN_CODE,
+                                          .name = "given_up",
+                                          .allocator = &a,
+                                          .verify = true,
+                                          .cancel = &g.cancel };
+        codegen_result out;
+        opjit_error error;
+        const opjit_status status = opjit_codegen_query(CODEGEN_ABI)->compile(&request, &out, &error);
+        ck_assert(status == OPJIT_CANCELLED || status == OPJIT_OK);
+        if (status == OPJIT_CANCELLED) {
+            ck_assert(!out.entries && !out.bytes.data);
+            test_require_place(&error);
+            cancelled++;
+        }
+        done = !g.cancel; /* it never came to that allocation */
+        opjit_rt_release(&a, out.entries, out.entry_count * sizeof(uint64_t));
+        opjit_rt_bytes_free(&out.bytes);
+        ck_assert_uint_eq(g.live, 0);
+    }
+    ck_assert_uint_gt(cancelled, 0);
+    opjit_ir_free(&f);
+}
+END_TEST
+
 /* An expression that is too deep, as a chain of additions. */
 START_TEST(deep)
 {
@@ -389,6 +451,7 @@ int main(void)
     tcase_add_loop_test(t, warm, 0, TARGETS);
     tcase_add_test(t, guards);
     tcase_add_test(t, refusals);
+    tcase_add_test(t, given_up);
     tcase_add_test(t, deep);
     tcase_add_test(t, no_memory);
     tcase_add_loop_test(t, damaged, 0, 3);

@@ -14,9 +14,11 @@
 
 #include <opjit/async.h>
 #include <opjit/cache.h>
+#include <opjit/graph.h>
 
 #include "tests/support/checker.h"
 #include "tests/support/graph_case.h"
+#include "tests/support/require.h"
 #include "tests/unit/rt_sample.h"
 
 enum { SIZE = 8, COUNT = SIZE * SIZE, THREADS = 4 };
@@ -344,7 +346,7 @@ START_TEST(refused_descriptions)
     ck_assert_int_eq(opjit_compile_async(context, &desc, NULL, &error), OPJIT_INVALID_ARGUMENT);
     desc.graph = &graph;
     ck_assert_int_eq(opjit_compile_async(context, &desc, &job, &error), OPJIT_INVALID_ARGUMENT);
-    ck_assert_str_eq(error.message, "async_desc: op and graph: both set, must be one of them");
+    ck_assert_str_eq(error.message, "async_desc: op, graph, built: 2 of them, must be one");
     desc.op = NULL;
     ck_assert_int_eq(opjit_compile_async(context, &desc, &job, &error), OPJIT_INVALID_ARGUMENT); /* an empty graph */
     desc.graph = NULL;
@@ -355,6 +357,7 @@ START_TEST(refused_descriptions)
     desc.executor = &empty;
     ck_assert_int_eq(opjit_compile_async(context, &desc, &job, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_str_eq(error.message, "async_desc: executor.submit is NULL");
+    test_require_place(&error);
     desc.executor = &executor;
     desc.first = 3;
     ck_assert_int_eq(opjit_compile_async(context, &desc, &job, &error), OPJIT_INVALID_ARGUMENT);
@@ -440,6 +443,8 @@ START_TEST(cancelled_before_it_begins)
     ck_assert_int_eq(opjit_job_wait(job, &kernel, &error), OPJIT_CANCELLED);
     ck_assert_ptr_null(kernel);
     ck_assert_str_eq(error.message, "the job was cancelled");
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_LATER);
+    test_require_place(&error);
     opjit_job_cancel(job);
     opjit_job_release(job);
     run_late(&t);
@@ -487,6 +492,127 @@ START_TEST(cancelled_afterwards)
     ck_assert(is_eye(kernel, 1) && c.times == 1);
     opjit_kernel_release(kernel);
     opjit_job_release(job);
+}
+END_TEST
+
+/* --- waiting for a time ------------------------------------------------------------------------------------------- */
+
+static void expect_not_done(opjit_job *job, uint64_t timeout_ns)
+{
+    opjit_kernel *kernel = (opjit_kernel *)(uintptr_t)job;
+    opjit_error error;
+    ck_assert_int_eq(opjit_job_wait_for(job, timeout_ns, &kernel, &error), OPJIT_UNAVAILABLE);
+    ck_assert_ptr_null(kernel);
+    ck_assert_str_eq(error.field, "job");
+    ck_assert_str_eq(error.value, "not done");
+    ck_assert_int_eq(error.retry, OPJIT_RETRY_LATER);
+    test_require_place(&error);
+}
+
+/* A job that nobody has begun is left to others; one that runs is waited for, for that time or until it is done. */
+START_TEST(waits_for_a_time)
+{
+    tasks t = { .count = 0 };
+    const opjit_async_executor late = { &t, submit_late };
+    opjit_workers *workers;
+    opjit_kernel *kernel;
+    opjit_job *job;
+    opjit_context_destroy(context);
+    open_context(hold, NULL);
+    job = submit_eye(1, &late, NULL);
+    expect_not_done(job, 0);
+    expect_not_done(job, 2000000);
+    ck_assert_int_eq(opjit_job_poll(job), OPJIT_JOB_QUEUED);
+    run_late(&t);
+    ck_assert_int_eq(opjit_job_wait_for(job, 0, &kernel, NULL), OPJIT_OK);
+    ck_assert(is_eye(kernel, 1));
+    opjit_kernel_release(kernel);
+    opjit_job_release(job);
+    atomic_store(&held, 0);
+    atomic_store(&closed, true);
+    ck_assert_int_eq(opjit_workers_create(NULL, 1, &workers, NULL), OPJIT_OK);
+    job = submit_eye(2, opjit_workers_executor(workers), NULL);
+    wait_until(&held, 1);
+    expect_not_done(job, 0);
+    expect_not_done(job, 2000000);
+    atomic_store(&closed, false);
+    ck_assert_int_eq(opjit_job_wait_for(job, UINT64_MAX, &kernel, NULL), OPJIT_OK);
+    ck_assert(is_eye(kernel, 2));
+    opjit_kernel_release(kernel);
+    opjit_job_release(job);
+    opjit_workers_destroy(workers);
+    ck_assert_int_eq(opjit_job_wait_for(NULL, 0, &kernel, NULL), OPJIT_INVALID_ARGUMENT);
+}
+END_TEST
+
+/* The better code of a kernel is given up, and may be asked for again. */
+START_TEST(cancelled_while_it_optimizes)
+{
+    const opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    const atomic_bool cancel = true;
+    opjit_operator *op = eye(4);
+    opjit_kernel *kernel;
+    opjit_level level;
+    opjit_error error;
+    if (have_codegen) {
+        ck_assert_int_eq(opjit_compile_operator(context, op, &options, &kernel, NULL), OPJIT_OK);
+        ck_assert_int_eq(opjit_rt_kernel_optimize(kernel, &cancel, &error), OPJIT_CANCELLED);
+        test_require_place(&error);
+        ck_assert(is_eye(kernel, 4) && flags_of(kernel, &level) == 0 && level == OPJIT_LEVEL_QUICK);
+        ck_assert_int_eq(opjit_rt_kernel_optimize(kernel, NULL, &error), OPJIT_OK);
+        ck_assert(is_eye(kernel, 4) && flags_of(kernel, &level) == 0 && level == OPJIT_LEVEL_PEAK);
+        opjit_kernel_release(kernel);
+    }
+    opjit_operator_release(op);
+}
+END_TEST
+
+/* --- graphs of the builder ---------------------------------------------------------------------------------------- */
+
+static const char *buffer_name(const opjit_kernel *kernel, uint32_t index)
+{
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    ck_assert_int_eq(opjit_kernel_get_info(kernel, &info, NULL), OPJIT_OK);
+    return opjit_kernel_buffer_name(&info, index); /* the kernel's */
+}
+
+/* The kernel is that of opjit_graph_compile, names and all, from the first tier on. */
+START_TEST(built_graphs_keep_their_names)
+{
+    tasks t = { .count = 0 };
+    const opjit_async_executor late = { &t, submit_late };
+    opjit_async_desc desc = desc_of(NULL, &late, NULL);
+    opjit_kernel *kernel, *same;
+    opjit_graph *g;
+    opjit_job *job;
+    opjit_error error;
+    ck_assert_int_eq(opjit_graph_create(context, &g, NULL), OPJIT_OK);
+    desc.built = g;
+    ck_assert_int_eq(opjit_compile_async(context, &desc, &job, &error), OPJIT_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "graph: 0 outputs, must be at least 1");
+    const opjit_tensor x = opjit_graph_input(g, "scores", DML_TENSOR_DATA_TYPE_FLOAT32, 2, sizes);
+    ck_assert_int_eq(opjit_graph_output(g, "weights", opjit_graph_op(g, DML_OPERATOR_ELEMENT_WISE_EXP, NULL, &x, 1)),
+                     OPJIT_OK);
+    desc.first = OPJIT_TIER_INTERPRETED;
+    ck_assert_msg(opjit_compile_async(context, &desc, &job, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_int_eq(opjit_job_get_kernel(job, &kernel, NULL), OPJIT_OK);
+    ck_assert_str_eq(buffer_name(kernel, 0), "scores");
+    ck_assert_str_eq(buffer_name(kernel, 1), "weights");
+    run_late(&t);
+    ck_assert_int_eq(opjit_job_wait(job, NULL, &error), OPJIT_OK);
+    ck_assert_str_eq(buffer_name(kernel, 1), "weights");
+    opjit_kernel_release(kernel);
+    opjit_job_release(job);
+    desc.first = OPJIT_TIER_NONE;
+    ck_assert_int_eq(opjit_compile_async(context, &desc, &job, &error), OPJIT_OK); /* a hit: the key has the names */
+    ck_assert_int_eq(opjit_job_get_kernel(job, &kernel, NULL), OPJIT_OK);
+    ck_assert_int_eq(opjit_graph_compile(g, desc.options, &same, NULL), OPJIT_OK);
+    ck_assert_ptr_eq(kernel, same);
+    opjit_kernel_release(kernel);
+    opjit_kernel_release(same);
+    opjit_job_release(job);
+    run_late(&t);
+    opjit_graph_destroy(g);
 }
 END_TEST
 
@@ -876,6 +1002,9 @@ int main(void)
     tcase_add_test(tcase, cancelled_before_it_begins);
     tcase_add_test(tcase, cancelled_while_it_runs);
     tcase_add_test(tcase, cancelled_afterwards);
+    tcase_add_test(tcase, waits_for_a_time);
+    tcase_add_test(tcase, cancelled_while_it_optimizes);
+    tcase_add_test(tcase, built_graphs_keep_their_names);
     tcase_add_test(tcase, context_goes_with_open_jobs);
     tcase_add_loop_test(tcase, context_goes_in_a_callback, 0, 3);
     tcase_add_loop_test(tcase, interpreted_until_the_code_is_there, 0, 2);

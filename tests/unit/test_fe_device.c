@@ -282,6 +282,10 @@ START_TEST(refused)
     call.executor = &executor;
     bad(opjit_kernel_call(kernel, &call, &error), OPJIT_INVALID_ARGUMENT, "executor: must be NULL");
     call.executor = NULL;
+    uint32_t steps = 7;
+    bad(opjit_kernel_call_timed(kernel, &call, NULL, 0, &steps, &error), OPJIT_UNSUPPORTED, "its stream has the times");
+    ck_assert_str_eq(error.field, "kernel");
+    ck_assert_str_eq(error.value, "a device");
     call.stream = &call;
     bad(opjit_kernel_call(here, &call, &error), OPJIT_INVALID_ARGUMENT, "stream: must be NULL");
     bad(opjit_kernel_call(kernel, &call, &error), OPJIT_INTERNAL, "cuLaunchKernel: CUDA_ERROR_INVALID_HANDLE");

@@ -665,9 +665,9 @@ static struct {
     atomic_int calls;
 } peak;
 
-static opjit_status make_peak(void *user, rt_bytes *image, opjit_error *e)
+static opjit_status make_peak(void *user, const atomic_bool *cancel, rt_bytes *image, opjit_error *e)
 {
-    (void)user;
+    (void)user, (void)cancel;
     atomic_fetch_add(&peak.calls, 1);
     if (peak.status != OPJIT_OK)
         return opjit_rt_error_set(e, peak.status, "no peak");
@@ -717,12 +717,12 @@ START_TEST(optimize)
 }
 END_TEST
 
-static opjit_status ask_for_peak(void *user, rt_bytes *image, opjit_error *e)
+static opjit_status ask_for_peak(void *user, const atomic_bool *cancel, rt_bytes *image, opjit_error *e)
 {
     opjit_error refused;
     ck_assert_int_eq(opjit_kernel_optimize(kernel, &refused), OPJIT_INVALID_ARGUMENT);
     ck_assert_str_eq(refused.message, "this thread is optimizing that kernel already: an event sink can't ask for it");
-    return make_peak(user, image, e);
+    return make_peak(user, cancel, image, e);
 }
 
 /* As an event sink may that is told of the compile. */
