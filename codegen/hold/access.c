@@ -3,7 +3,6 @@
 #include "codegen/emit/access.h"
 #include "codegen/hold/hold.h"
 
-enum { LINE = 64 };
 
 uint32_t opjit_cg_tile_nest(const cg_tile_builder *b)
 {
@@ -54,7 +53,7 @@ uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg)
     for (uint32_t i = 0; i < t->args; i++)
         if (same_arg(b->f, &b->plan->arg[i], arg))
             return i;
-    if (t->args == CG_TILE_ARGS)
+    if (t->args == CG_TILE_ARGS - (arg->kind == CG_PASS_BASE ? 0 : CG_TILE_TENSORS)) /* the registers' memory has room */
         return UINT32_MAX;
     b->plan->arg[t->args] = *arg;
     return t->args++;
@@ -71,7 +70,7 @@ static uint32_t addresses(cg_tile_builder *b, ir_ref node, uint32_t each)
     const uint32_t before = t->args, first = opjit_cg_tile_arg(b, &arg);
     if (first < before || first == UINT32_MAX || times == 1)
         return first;
-    if (times > CG_TILE_ARGS - first)
+    if (times > CG_TILE_ARGS - CG_TILE_TENSORS - first)
         return UINT32_MAX;
     for (uint32_t i = 1; i < times; i++) {
         uint32_t rest = i;
@@ -134,12 +133,14 @@ static bool of_registers(const cg_tile_builder *b, const cg_tile_held *h, const 
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes from one value of a loop's variable to the next: in the function where they are the schedule's, an argument
- * where they may be the shape's. */
+/* Bytes from one value of a loop's variable to the next: an argument, except for those that no shape has a part in, of
+ * neighbours and of what a schedule makes of scratch, such as a panel's rows. */
 static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int64_t bytes, cg_tile_access *out)
 {
-    const ir_tensor *root = &b->f->ir->tensors[opjit_ir_root(b->f->ir, a->tensor)];
-    if (root->role == IR_SCRATCH || (bytes >= -LINE && bytes <= LINE)) {
+    enum { NEIGHBOUR = 8, PANEL = 256 };
+    const bool scratch = b->f->ir->tensors[opjit_ir_root(b->f->ir, a->tensor)].role == IR_SCRATCH;
+    const int64_t most = scratch ? PANEL : NEIGHBOUR;
+    if (bytes >= -most && bytes <= most) {
         out->by[l] = bytes;
         return true;
     }

@@ -304,9 +304,13 @@ static bool add_held(cg_tile_builder *b, ir_ref store, ir_ref vector, uint32_t l
         if (count > CG_TILE_REGISTERS - h.first)
             return false;
     }
+    if (shape->bytes > INT32_MAX || (h.lanes > 1 && shape->strides[h.dim] != 1))
+        return false;
     h.count = (uint32_t)count;
     b->plan->held[b->plan->held_count++] = h;
     b->plan->tile.registers += h.count;
+    for (uint32_t r = 0; r < h.count; r++)
+        b->plan->tile.reg[h.first + r] = (cg_tile_register){ .type = shape->type, .lanes = h.lanes };
     return true;
 }
 
@@ -324,31 +328,28 @@ static bool find_held(cg_tile_builder *b, ir_ref first, ir_ref vector, uint32_t 
     return true;
 }
 
-/* Where each register is in memory. */
-static bool place_registers(cg_tile_builder *b)
+/* The memory of a tensor's registers. */
+static void place(cg_tile_builder *b, const cg_tile_held *h)
 {
-    const ir_func *ir = b->f->ir;
-    for (uint32_t i = 0; i < b->plan->held_count; i++) {
-        const cg_tile_held *h = &b->plan->held[i];
-        const ir_tensor *shape = &ir->tensors[h->tensor];
-        const uint32_t base = opjit_cg_tile_arg(b, &(cg_tile_arg){ .kind = CG_PASS_BASE, .tensor = h->tensor });
-        for (uint32_t r = 0; r < h->count; r++) {
-            uint64_t offset = 0;
-            uint32_t rest = r;
-            for (uint32_t d = shape->rank; d-- > 0;) {
-                const uint32_t of = h->lanes > 1 && d == h->dim ? h->lanes : 1;
-                const uint32_t places = (uint32_t)shape->sizes[d] / of;
-                offset += (uint64_t)(rest % places) * of * shape->strides[d];
-                rest /= places;
-            }
-            offset *= opjit_ir_type_size(shape->type);
-            if (offset > INT32_MAX || (h->lanes > 1 && shape->strides[h->dim] != 1))
-                return false;
-            b->plan->tile.reg[h->first + r] =
-                (cg_tile_register){ .type = shape->type, .lanes = h->lanes, .base = base, .offset = (uint32_t)offset };
+    const ir_tensor *shape = &b->f->ir->tensors[h->tensor];
+    const uint32_t base = opjit_cg_tile_arg(b, &(cg_tile_arg){ .kind = CG_PASS_BASE, .tensor = h->tensor });
+    for (uint32_t r = 0; r < h->count; r++) {
+        uint64_t offset = 0;
+        uint32_t rest = r;
+        for (uint32_t d = shape->rank; d-- > 0;) {
+            const uint32_t of = h->lanes > 1 && d == h->dim ? h->lanes : 1, places = (uint32_t)shape->sizes[d] / of;
+            offset += (uint64_t)(rest % places) * of * shape->strides[d];
+            rest /= places;
         }
+        b->plan->tile.reg[h->first + r].base = base;
+        b->plan->tile.reg[h->first + r].offset = (uint32_t)(offset * opjit_ir_type_size(shape->type));
     }
-    return true;
+}
+
+void opjit_cg_tile_in_memory(cg_tile_builder *b)
+{
+    for (uint32_t i = 0; i < b->plan->held_count; i++)
+        place(b, &b->plan->held[i]);
 }
 
 /* --- a tile ------------------------------------------------------------------------------------------------------- */
@@ -367,7 +368,7 @@ bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth)
     b->nest_count = 1;
     opjit_cg_tile_arg(b, &(cg_tile_arg){ .kind = CG_PASS_COUNT }); /* the first one */
     const bool taken = n->imm == 1 && n->vec <= 1 && n->flags == 0 && find_held(b, n->body, 0, 1) &&
-                       place_registers(b) && take_block(b, n->body, &t->part[CG_TILE_BODY]);
+                       take_block(b, n->body, &t->part[CG_TILE_BODY]);
     b->nest_count = 0;
     return taken && t->part[CG_TILE_BODY] != 0;
 }

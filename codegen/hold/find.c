@@ -168,9 +168,13 @@ static bool find_stays(finder *w, ir_ref stage)
     for (const cg_tile_plan *p = w->first; p; p = p->next)
         for (uint32_t i = 0; i < p->held_count && !starts_itself(&p->tile); i++)
             read[p->held[i].tensor] = true;
-    for (cg_tile_plan *p = w->first; p; p = p->next)
+    for (cg_tile_plan *p = w->first; p; p = p->next) {
         for (uint32_t i = 0; i < p->held_count; i++)
             p->tile.stays |= read[p->held[i].tensor];
+        w->b->plan = p;
+        if (p->tile.stays || !starts_itself(&p->tile))
+            opjit_cg_tile_in_memory(w->b);
+    }
     return true;
 }
 

@@ -34,7 +34,7 @@ typedef struct cg_tile_loop {
 
 typedef struct cg_tile_register {
     uint32_t type, lanes;
-    uint32_t base, offset; /* its memory: argument with the tensor's address, bytes */
+    uint32_t base, offset; /* its memory, if the tile uses it: argument with the tensor's address, bytes */
 } cg_tile_register;
 
 /* A load or store. */
@@ -132,6 +132,8 @@ typedef struct cg_tile_builder {
 } cg_tile_builder;
 bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth);
 bool opjit_cg_tile_take(cg_tile_builder *b, ir_ref loop, cg_tile_part part);
+/* At last, where the registers are in memory before or after the tile: gives them their addresses. */
+void opjit_cg_tile_in_memory(cg_tile_builder *b);
 /* access.c: appends one, or an argument; UINT32_MAX: it can't be done. */
 uint32_t opjit_cg_tile_access(cg_tile_builder *b, ir_ref access);
 uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg);
