@@ -187,6 +187,8 @@ uint32_t opjit_ir_tensor(ir_func *f, const ir_tensor *tensor); /* copies *tensor
 uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, const char *name);
 /* The tensor whose bytes `tensor` shows; itself if it is not a view. */
 uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor);
+/* Elements from the root's first to the first of `tensor`; false: more than int64 holds. */
+bool opjit_ir_root_offset(const ir_func *f, uint32_t tensor, int64_t *out);
 /* Dense row-major strides for sizes; strides of dimensions of size 1 are 0. */
 void opjit_ir_dense_strides(ir_tensor *tensor);
 
@@ -255,7 +257,7 @@ uint32_t opjit_ir_table_get(const ir_table *t, uint64_t key); /* 0: none */
 void opjit_ir_table_set(ir_func *f, ir_table *t, uint64_t key, uint32_t value);
 uint64_t opjit_ir_hash(uint64_t hash, uint64_t value);
 
-/* --- scalar semantics (eval/scalar.c): the only definition of what an op does to values ------------------------------- */
+/* --- scalar semantics (eval/scalar.c): the only definition of what an op does to values ------------------------- */
 /* out = op(args) on bits as in CONST; type: the result's, from: operand 0's.  false: not an op on values. */
 bool opjit_ir_scalar(ir_op op, ir_type type, ir_type from, const uint64_t *args, uint64_t *out);
 uint64_t opjit_ir_convert(ir_type from, ir_type to, uint64_t bits); /* CAST */

@@ -8,7 +8,7 @@
  * around both apart: where a load and a store meet, every such loop is in the same iteration.  Such addresses are
  * sums of digits, each of which outweighs all smaller ones together with what the loops around only one of the two
  * add. */
-#include "ir/passes/pass.h"
+#include "ir/core/internal.h"
 
 #include <string.h>
 
@@ -50,6 +50,7 @@ static bool find_address(const ir_func *f, ir_ref node, ir_affine *out)
     const ir_tensor *t = &f->tensors[n->ref];
     const int64_t size = opjit_ir_type_size(t->type);
     const uint32_t first = n->op == IR_STORE ? 1 : 0;
+    int64_t offset;
     *out = (ir_affine){ 0 };
     for (uint32_t d = 0; d < t->rank; d++) {
         int64_t factor;
@@ -57,13 +58,8 @@ static bool find_address(const ir_func *f, ir_ref node, ir_affine *out)
             !opjit_ir_affine_add_values(f, out, ir_operand(f, node, first + d), factor))
             return false;
     }
-    for (uint32_t v = n->ref; f->tensors[v].role == IR_VIEW; v = f->tensors[v].of) {
-        int64_t skip;
-        if (!checked_muli(f->tensors[v].offset, opjit_ir_type_size(f->tensors[v].type), &skip) ||
-            !checked_addi(out->constant, skip, &out->constant))
-            return false;
-    }
-    return true;
+    return opjit_ir_root_offset(f, n->ref, &offset) && checked_muli(offset, size, &offset) &&
+           checked_addi(out->constant, offset, &out->constant);
 }
 
 static void add_site(ir_accesses *a, ir_ref node, ir_ref statement, uint32_t stage)

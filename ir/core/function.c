@@ -178,34 +178,6 @@ uint32_t opjit_ir_param_add(ir_func *f, ir_type type, int64_t lo, int64_t hi, co
     return f->failed ? 0 : f->param_count++;
 }
 
-void opjit_ir_dense_strides(ir_tensor *tensor)
-{
-    uint64_t stride = 1;
-    for (uint32_t d = tensor->rank; d-- > 0;) {
-        tensor->strides[d] = tensor->sizes[d] == 1 ? 0 : stride;
-        stride *= tensor->sizes[d];
-    }
-}
-
-/* A view shows an older tensor.  One that does not (text may say so) counts as its own root, for the verifier to
- * refuse. */
-uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor)
-{
-    while (f->tensors[tensor].role == IR_VIEW && f->tensors[tensor].of < tensor)
-        tensor = f->tensors[tensor].of;
-    return tensor;
-}
-
-bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out)
-{
-    uint64_t last = 0, reach;
-    for (uint32_t d = 0; d < tensor->rank; d++)
-        if (tensor->sizes[d] == 0 || !checked_mul(tensor->sizes[d] - 1, tensor->strides[d], &reach) ||
-            !checked_add(last, reach, &last))
-            return false;
-    return checked_add(last, 1, &last) && checked_mul(last, opjit_ir_type_size(tensor->type), out);
-}
-
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
 ir_ref opjit_ir_const(ir_func *f, ir_type type, uint64_t bits)

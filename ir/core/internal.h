@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h - shared by the files of the IR's core. */
+/* internal.h - what the rooms of ir/ share and nobody else needs. */
 #ifndef OPJIT_IR_CORE_INTERNAL_H
 #define OPJIT_IR_CORE_INTERNAL_H
 
@@ -16,7 +16,13 @@ ir_ref opjit_ir_node_new(ir_func *f, const ir_node *like, uint32_t count, const 
  * bits. */
 bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out);
 
+/* simplify.c: as opjit_ir_make, but 0 if nothing can be simplified. */
+ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
+
 /* --- walks (walk.c) -------------------------------------------------------------------------------------------- */
+/* Updates of the accumulator in the list and below. */
+uint32_t opjit_ir_count_updates(const ir_func *f, ir_ref first, ir_ref acc);
+
 /* Starts a walk and returns its number, which no node has as a stamp; nodes made later have no stamp.  0: no memory. */
 uint32_t opjit_ir_walk_begin(ir_func *f);
 void opjit_ir_walk_push(ir_func *f, ir_ref node); /* on the stack */

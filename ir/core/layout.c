@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.c - places temps and scratch in memory: takes a scheduled function, sets tensor offsets and the sizes of
- * shared and scratch memory. */
+/* layout.c - how tensors lie in memory: strides, views and their roots, bytes; and where temps and scratch are: takes a
+ * scheduled function, sets tensor offsets and the sizes of shared and scratch memory. */
 #include "ir/core/internal.h"
 
 #include <string.h>
@@ -8,7 +8,47 @@
 enum { MEMORY_ALIGN = 64 };
 #define MOST_BYTES (UINT64_C(1) << 40) /* of all temps; of all scratch: times workers and teams it fits */
 
-/* --- layout ------------------------------------------------------------------------------------------------------- */
+/* --- one tensor --------------------------------------------------------------------------------------------------- */
+
+void opjit_ir_dense_strides(ir_tensor *tensor)
+{
+    uint64_t stride = 1;
+    for (uint32_t d = tensor->rank; d-- > 0;) {
+        tensor->strides[d] = tensor->sizes[d] == 1 ? 0 : stride;
+        stride *= tensor->sizes[d];
+    }
+}
+
+/* A view shows an older tensor.  One that does not (text may say so) counts as its own root, for the verifier to
+ * refuse. */
+uint32_t opjit_ir_root(const ir_func *f, uint32_t tensor)
+{
+    while (f->tensors[tensor].role == IR_VIEW && f->tensors[tensor].of < tensor)
+        tensor = f->tensors[tensor].of;
+    return tensor;
+}
+
+bool opjit_ir_root_offset(const ir_func *f, uint32_t tensor, int64_t *out)
+{
+    const uint32_t root = opjit_ir_root(f, tensor);
+    *out = 0;
+    for (; tensor != root; tensor = f->tensors[tensor].of)
+        if (!checked_addi(*out, f->tensors[tensor].offset, out))
+            return false;
+    return true;
+}
+
+bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out)
+{
+    uint64_t last = 0, reach;
+    for (uint32_t d = 0; d < tensor->rank; d++)
+        if (tensor->sizes[d] == 0 || !checked_mul(tensor->sizes[d] - 1, tensor->strides[d], &reach) ||
+            !checked_add(last, reach, &last))
+            return false;
+    return checked_add(last, 1, &last) && checked_mul(last, opjit_ir_type_size(tensor->type), out);
+}
+
+/* --- temporary memory --------------------------------------------------------------------------------------------- */
 
 /* The first and last step that touch a tensor; first > last: none does.  For temps a step is a stage, because the
  * iterations of a stage run at the same time.  For scratch, which every iteration has for itself, a step is a statement

@@ -162,6 +162,16 @@ ir_reach opjit_ir_reach_one(ir_func *f, ir_ref node)
     return take(f, base);
 }
 
+uint32_t opjit_ir_count_updates(const ir_func *f, ir_ref first, ir_ref acc)
+{
+    uint32_t count = 0;
+
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) /* as deep as loops nest: rule V16 */
+        count += (ir_at(f, s)->op == IR_UPD && ir_at(f, s)->ref == acc) +
+                 opjit_ir_count_updates(f, ir_at(f, s)->body, acc);
+    return count;
+}
+
 uint32_t opjit_ir_reach_place(const ir_reach *r, ir_ref node)
 {
     uint32_t lo = 0, hi = r->count;

@@ -34,16 +34,6 @@ typedef struct flat {
     block body;                                /* of the new stage */
 } flat;
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* --- the shape ---------------------------------------------------------------------------------------------------- */
 
 static bool is_index_comparison(const ir_func *f, ir_ref r)
@@ -138,7 +128,7 @@ static bool plan_free(flat *s, const bool used[NEST_RANK])
     s->period = opjit_ir_nest_extent(n, s->cut, n->count);
     if (s->period > MOST_VECTORS * s->vector || !inputs_fit(s))
         return false;
-    int64_t length = s->period / gcd(s->period, s->unit) * s->unit; /* whole periods of whole lines */
+    int64_t length = s->period * opjit_ir_nest_until(s->period, s->unit); /* whole periods of whole lines */
     if (s->single || s->cut == s->first || length > MOST_VECTORS * s->vector || length > s->run)
         return set_blocks(s, s->period);
     const int64_t most = (s->computed ? FEWER_VECTORS : BLOCK_VECTORS) * s->vector;
@@ -159,12 +149,12 @@ static bool plan_rows(flat *s)
         return false;
     const int64_t rows = n->extents[n->order[s->cut - 1]], most = FEWER_VECTORS * s->vector / s->period;
     for (int64_t unit = s->unit; unit >= s->vector; unit /= 2) {
-        const int64_t least = unit / gcd(s->period, unit);
+        const int64_t least = opjit_ir_nest_until(s->period, unit);
         for (int64_t m = most / least * least; m > 0; m -= least)
             if (rows % m == 0)
                 return set_blocks(s, m * s->period);
     }
-    const int64_t least = s->unit / gcd(s->period, s->unit), m = most / least * least;
+    const int64_t least = opjit_ir_nest_until(s->period, s->unit), m = most / least * least;
     return s->cut == 1 && m > 0 && m <= rows && set_blocks(s, m * s->period);
 }
 
@@ -180,7 +170,7 @@ static bool make_plan(flat *s, const ir_pass_env *env)
     if (seen.nodes == NULL || !find_used(n, &seen, used, &s->computed))
         return false;
     const int64_t size = opjit_ir_type_size(f->tensors[out].type);
-    s->unit = NEST_LINE / size;
+    s->unit = IR_LINE / size;
     s->vector = (env->target != NULL ? (int64_t)env->target->vector_bytes : LEAST_VECTOR) / size;
     for (s->first = 0; s->first < n->inner; s->first++) {
         s->run = opjit_ir_nest_extent(n, s->first, n->count);

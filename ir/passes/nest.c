@@ -215,11 +215,11 @@ int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end)
     return product;
 }
 
-static uint64_t rows_until(uint64_t row, uint64_t unit)
+int64_t opjit_ir_nest_until(int64_t row, int64_t unit)
 {
-    uint64_t a = row, b = unit;
+    int64_t a = row, b = unit; /* by their greatest common divisor */
     while (b != 0) {
-        const uint64_t rest = a % b;
+        const int64_t rest = a % b;
         a = b;
         b = rest;
     }
@@ -228,8 +228,9 @@ static uint64_t rows_until(uint64_t row, uint64_t unit)
 
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations)
 {
-    const uint64_t all = (uint64_t)iterations, least = (NEST_PIECE_BYTES + row - 1) / row;
-    const uint64_t page = rows_until(row, 4096), unit = page <= least ? page : rows_until(row, NEST_LINE);
-    const uint64_t grain = (least + unit - 1) / unit * unit;
-    return grain > all ? all : grain;
+    const int64_t bytes = (int64_t)row, least = (NEST_PIECE_BYTES + bytes - 1) / bytes;
+    const int64_t page = opjit_ir_nest_until(bytes, NEST_PAGE);
+    const int64_t unit = page <= least ? page : opjit_ir_nest_until(bytes, IR_LINE);
+    const int64_t grain = (least + unit - 1) / unit * unit;
+    return (uint64_t)(grain > iterations ? iterations : grain);
 }

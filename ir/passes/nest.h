@@ -7,7 +7,7 @@
 
 enum {
     NEST_RANK = 8,
-    NEST_LINE = 64,               /* bytes: the unit in which memory moves */
+    NEST_PAGE = 4096,             /* bytes */
     NEST_PIECE_BYTES = 64 * 1024, /* smallest output of a call of a stage, above which the call's cost is negligible */
     NEST_TEAM_BYTES = 2 * 1024,   /* tile of one team of threads: four vectors per thread */
 };
@@ -58,6 +58,8 @@ int64_t opjit_ir_nest_extent(const nest *n, uint32_t first, uint32_t end);
 bool opjit_ir_nest_joins(const nest *n, uint32_t tensor, uint32_t a, uint32_t b);
 /* Takes the variables' factors out of *form; false: one of them is inside an atom. */
 bool opjit_ir_nest_factors(const nest *n, ir_affine *form, int64_t factors[NEST_RANK]);
+/* The least number of rows that together are whole units. */
+int64_t opjit_ir_nest_until(int64_t row, int64_t unit);
 /* Iterations of `row` bytes that are worth a call: whole pages if a few of them make some, else whole lines. */
 uint64_t opjit_ir_nest_grain(uint64_t row, int64_t iterations);
 

@@ -34,8 +34,6 @@ ir_ref opjit_ir_remake(ir_func *f, ir_map *map, ir_ref expr);
 ir_ref opjit_ir_remake_block(ir_func *f, ir_map *map, ir_ref first);
 /* Rebuilds the operands of every statement in the list and below, in place, under the map. */
 void opjit_ir_remake_operands(ir_func *f, ir_map *map, ir_ref first);
-/* As opjit_ir_make, but 0 if nothing can be simplified. */
-ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 
 /* A list that is being built: the block of parent (0: a detached list, whose head is first). */
 typedef struct block {

@@ -14,15 +14,6 @@ enum {
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
-/* Counts updates of the accumulator in the list and below. */
-static uint32_t count_updates(const ir_func *f, ir_ref first, ir_ref acc)
-{
-    uint32_t count = 0;
-    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
-        count += (ir_at(f, s)->op == IR_UPD && ir_at(f, s)->ref == acc) + count_updates(f, ir_at(f, s)->body, acc);
-    return count;
-}
-
 /* Whether each accumulator with lanes is updated in one loop beside it, which alone then determines which warp has
  * which block.  *longest: values of the longest such loop. */
 static bool reduces_by_blocks(const ir_func *f, ir_ref first, int64_t *longest)
@@ -34,8 +25,8 @@ static bool reduces_by_blocks(const ir_func *f, ir_ref first, int64_t *longest)
             const ir_ref body = ir_at(f, r)->op == IR_FOR ? ir_at(f, r)->body : 0;
             for (ir_ref u = body; u != 0; u = ir_at(f, u)->next)
                 updates += ir_at(f, u)->op == IR_UPD && ir_at(f, u)->ref == s;
-            all += count_updates(f, ir_at(f, r)->body, s);
-            if (count_updates(f, body, s) == 0)
+            all += opjit_ir_count_updates(f, ir_at(f, r)->body, s);
+            if (opjit_ir_count_updates(f, body, s) == 0)
                 continue;
             const int64_t length = opjit_ir_longest(f, ir_operand(f, r, 0), ir_operand(f, r, 1));
             *longest = length > *longest ? length : *longest;

@@ -44,7 +44,7 @@ static uint32_t find_across(const nest *n)
 
 static int64_t line_elements(const nest *n)
 {
-    return NEST_LINE / opjit_ir_type_size(n->f->tensors[nest_output(n)].type);
+    return IR_LINE / opjit_ir_type_size(n->f->tensors[nest_output(n)].type);
 }
 
 /* The length of a tile in elements of output: at most a line, and no more lines of any input than the cache holds,
@@ -55,7 +55,7 @@ static int64_t tile_length(const nest *n)
     int64_t length = line > WAYS ? line : WAYS;
     for (uint32_t i = 0; i < n->load_count && !n->plain; i++) {
         const uint32_t t = ir_at(n->f, n->loads[i])->ref;
-        const uint64_t pitch = nest_stride(n, t, n->order[n->count - 1]) * (uint64_t)(NEST_LINE / line);
+        const uint64_t pitch = nest_stride(n, t, n->order[n->count - 1]) * (uint64_t)(IR_LINE / line);
         uint64_t apart = pitch == 0 ? 1 : WAY; /* the largest power of two in the distance */
         while (pitch % apart != 0)
             apart /= 2;
@@ -85,7 +85,7 @@ bool opjit_ir_tile(nest *n)
     const uint32_t d = n->order[across];
     n->plain = n->root_count == 0 && n->extents[n->order[last]] >= LEAST_COLUMNS;
     const int64_t elements = n->extents[d] * n->extents[n->order[last]];
-    if (elements * (NEST_LINE / line_elements(n)) <= (n->plain ? TRANSPOSE_BYTES : WORTH_BYTES))
+    if (elements * (IR_LINE / line_elements(n)) <= (n->plain ? TRANSPOSE_BYTES : WORTH_BYTES))
         return false;
     for (uint32_t k = across; k + 1 < last; k++)
         n->order[k] = n->order[k + 1];
@@ -119,7 +119,7 @@ ir_ref opjit_ir_tile_loops(nest *n, ir_ref *out_top, ir_ref *out_loop)
     const int64_t rows = n->extents[n->order[n->inner]], columns = n->extents[n->order[n->inner + 1]];
     const int64_t width = band_width(n, rows), length = tile_length(n);
     const int64_t outer = opjit_ir_nest_extent(n, 0, n->inner), bands = (rows + width - 1) / width;
-    const uint64_t band_bytes = (uint64_t)(width < rows ? width : rows) * (uint64_t)columns * (uint64_t)NEST_LINE;
+    const uint64_t band_bytes = (uint64_t)(width < rows ? width : rows) * (uint64_t)columns * (uint64_t)IR_LINE;
     const uint64_t bytes = band_bytes / (uint64_t)line_elements(n) * (n->inner > 0 ? (uint64_t)bands : 1);
     const int64_t extent = n->inner > 0 ? outer : bands;
     const ir_ref stage = opjit_ir_stage(f, zero, opjit_ir_index(f, extent), opjit_ir_nest_grain(bytes, extent));

@@ -7,16 +7,6 @@
 
 /* --- views ------------------------------------------------------------------------------------------------------ */
 
-/* Elements from the root's first to the view's first. */
-static bool root_offset(const ir_func *f, uint32_t view, int64_t *out)
-{
-    *out = 0;
-    for (; f->tensors[view].role == IR_VIEW; view = f->tensors[view].of)
-        if (!checked_addi(*out, f->tensors[view].offset, out))
-            return false;
-    return true;
-}
-
 /* The root's dimensions of more than one element, largest stride first. */
 static uint32_t sorted(const ir_tensor *t, uint32_t order[8])
 {
@@ -100,7 +90,7 @@ bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *at, ir_r
     int64_t offset;
     view_map m = { 0 };
     m.count = sorted(&root, m.order);
-    if (!root_offset(f, view, &offset) || offset < 0)
+    if (!opjit_ir_root_offset(f, view, &offset) || offset < 0)
         return false;
     const bool linear = digits(&root, &m, (uint64_t)offset, m.constant) && is_linear(&root, &v, &m);
     *out_divided = !linear;
@@ -244,7 +234,7 @@ static uint32_t view_of(inliner *in, uint32_t tensor, const ir_tensor *layout, i
 {
     ir_func *f = in->f;
     int64_t start;
-    if (!root_offset(f, tensor, &start) || !checked_addi(start, offset, &start))
+    if (!opjit_ir_root_offset(f, tensor, &start) || !checked_addi(start, offset, &start))
         return 0;
     uint64_t key = opjit_ir_hash(opjit_ir_hash(opjit_ir_root(f, tensor), layout->rank), (uint64_t)start);
     for (uint32_t d = 0; d < layout->rank; d++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.c - V8: each coordinate of a load, under the guards of the selects around it, and of a store is inside its
  * tensor.  Takes a statement; proves this, or reports an error: what can't be proven is refused. */
-#include "ir/passes/pass.h"
 #include "ir/verify/verifier.h"
 
 enum { GUARDS = 16, STEPS = 400 /* of the proof for one coordinate */ };

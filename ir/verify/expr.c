@@ -148,15 +148,6 @@ static opjit_status check_result(verifier *v, ir_ref expr)
 
 /* --- V2, V4, V5, V10: what an expression may read here ------------------------------------------------------------ */
 
-/* Whether a block updates acc. */
-static bool updates(const ir_func *f, ir_ref first, ir_ref acc)
-{
-    for (ir_ref s = first; s; s = ir_at(f, s)->next)
-        if ((ir_at(f, s)->op == IR_UPD && ir_at(f, s)->ref == acc) || updates(f, ir_at(f, s)->body, acc))
-            return true;
-    return false;
-}
-
 static opjit_status check_tensor_read(verifier *v, ir_ref expr)
 {
     uint32_t t = ir_at(v->f, expr)->ref;
@@ -192,7 +183,7 @@ static opjit_status check_read(verifier *v, ir_ref expr)
     v->used[node->ref] = 1;
     if (ir_at(f, node->ref)->op == IR_ACC && ir_at(f, node->ref)->imm > 1)
         for (uint32_t i = 0; i < v->open_count; i++)
-            if (updates(f, ir_at(f, v->open[i])->body, node->ref) && v->in_scope[node->ref] <= i)
+            if (v->in_scope[node->ref] <= i && opjit_ir_count_updates(f, ir_at(f, v->open[i])->body, node->ref) > 0)
                 FAIL(10, expr, "inside the loop that updates it, with %u lanes", (uint32_t)ir_at(f, node->ref)->imm);
     return OPJIT_OK;
 }

@@ -60,14 +60,6 @@ static bool in_distributed(const verifier *v)
     return false;
 }
 
-static uint32_t count_updates(const ir_func *f, ir_ref first, ir_ref acc)
-{
-    uint32_t count = 0;
-    for (ir_ref s = first; s; s = ir_at(f, s)->next)
-        count += (ir_at(f, s)->op == IR_UPD && ir_at(f, s)->ref == acc) + count_updates(f, ir_at(f, s)->body, acc);
-    return count;
-}
-
 /* Which warp has which block of values is decided by one loop that has all of them. */
 static opjit_status check_spread_update(verifier *v, ir_ref loop, ir_ref s)
 {
@@ -81,7 +73,8 @@ static opjit_status check_spread_update(verifier *v, ir_ref loop, ir_ref s)
     for (ir_ref r = ir_at(f, around)->body; r; r = ir_at(f, r)->next)
         beside = beside || r == acc;
     if (ir_at(f, v->open[0])->vec > WARP &&
-        (!beside || count_updates(f, ir_at(f, around)->body, acc) != count_updates(f, ir_at(f, loop)->body, acc)))
+        (!beside || opjit_ir_count_updates(f, ir_at(f, around)->body, acc) !=
+                        opjit_ir_count_updates(f, ir_at(f, loop)->body, acc)))
         FAIL(19, loop, "distributed over several warps: another loop has a part of the accumulator");
     return OPJIT_OK;
 }
@@ -340,6 +333,8 @@ static opjit_status check_tensors(verifier *v)
             FAIL(1, 0, "tensor %u has no role, type or rank", i);
         if (!opjit_ir_span_bytes(t, &span) || span > INT64_MAX || (t->role != IR_VIEW && span > t->bytes))
             FAIL(1, 0, "tensor %u has an element outside its %llu bytes", i, (unsigned long long)t->bytes);
+        if (t->role == IR_VIEW && t->of < i && f->tensors[t->of].type != t->type)
+            FAIL(1, 0, "tensor %u is a view of elements of another type", i);
     }
     return OPJIT_OK;
 }
