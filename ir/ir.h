@@ -247,6 +247,7 @@ static inline bool ir_is_index_const(const ir_func *f, ir_ref r)
 static inline int64_t ir_index_value(const ir_func *f, ir_ref r) { return (int64_t)f->nodes[r].imm; }
 /* Whether two expressions have the same value by structure: equal trees, or the same node. */
 bool opjit_ir_same(const ir_func *f, ir_ref a, ir_ref b);
+bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let); /* whether expr reads it, through operands */
 
 /* A map from 64-bit keys to numbers above 0 (table.c); zeroed: empty.  In the function's scratch memory. */
 typedef struct ir_table {

@@ -8,6 +8,7 @@
  * around both apart: where a load and a store meet, every such loop is in the same iteration.  Such addresses are
  * sums of digits, each of which outweighs all smaller ones together with what the loops around only one of the two
  * add. */
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 
 #include <string.h>

@@ -3,9 +3,10 @@
  * reasoning, for passes, the verifier and code generation.
  *
  * Everything here takes a function and one of its expressions; nothing recurses without a bound, and nothing fails
- * for lack of memory.  Only opjit_ir_affine_build and opjit_ir_linear append nodes.  An answer is exact, or it is
- * "not known": false, 1, or the ends of int64.  A let stands for its value, which may be evaluated earlier than
- * where it is read; so an answer about an expression that loads memory holds where its lets are evaluated. */
+ * for lack of memory.  Only simplification, opjit_ir_affine_build and opjit_ir_linear append nodes.  An answer is
+ * exact, or it is "not known": false, 1, or the ends of int64.  A let stands for its value, which may be evaluated
+ * earlier than where it is read; so an answer about an expression that loads memory holds where its lets are
+ * evaluated. */
 #ifndef OPJIT_IR_ANALYSIS_ANALYSIS_H
 #define OPJIT_IR_ANALYSIS_ANALYSIS_H
 
@@ -18,7 +19,11 @@ static inline ir_ref ir_let_value(const ir_func *f, ir_ref expr)
     return n->op == IR_GET && ir_at(f, n->ref)->op == IR_LET ? ir_operand(f, n->ref, 0) : expr;
 }
 
-/* --- intervals (interval.c, decide.c) ----------------------------------------------------------------------------- */
+/* --- simplification (simplify.c) ---------------------------------------------------------------------------------- */
+/* As opjit_ir_make, but 0 if nothing can be simplified. */
+ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
+
+/* --- intervals (interval.c, prove.c) ----------------------------------------------------------------------------- */
 
 typedef struct ir_interval {
     int64_t lo, hi;
@@ -83,7 +88,6 @@ bool opjit_ir_is_constant(const ir_func *f, ir_ref expr, int64_t *out);
 
 /* --- one variable (linear.c) -------------------------------------------------------------------------------------- */
 
-bool opjit_ir_uses(const ir_func *f, ir_ref expr, ir_ref var_or_let); /* whether expr reads it, through operands */
 /* Whether expr may have another value for another var, through lets; loads of memory that is written, and
  * accumulators, may. */
 bool opjit_ir_varies(const ir_func *f, ir_ref expr, ir_ref var);

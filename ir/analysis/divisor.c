@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* divisor.c - powers of two that divide index expressions: a loop whose count is known to be a multiple has no
  * remainder. */
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 
 #define DIVISOR_MAX ((uint64_t)1 << 62)

@@ -2,6 +2,7 @@
 /* linear.c - index expressions as sums: one walk over the terms, and three questions that it answers: constant + sum
  * of factor * atom, factor * var + rest, elements that an access moves by.  All arithmetic is checked: a form that
  * would overflow is refused, and the caller leaves the expression as it is. */
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 
 enum { MOST_OPENED = 4096, VARIES_BUDGET = 4096 };

@@ -3,6 +3,7 @@
 #ifndef OPJIT_IR_ANALYSIS_PROOF_H
 #define OPJIT_IR_ANALYSIS_PROOF_H
 
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 
 /* Walks remember a few nodes and count their steps, so that shared nodes can't make them exponential. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* function.c - functions: memory, builders of nodes and statements, structural comparison.  Builders are literal: they
- * build what is asked for.  Folding is in simplify.c, substitution in rebuild.c. */
+ * build what is asked for.  Folding is in analysis/simplify.c, substitution in rebuild.c. */
 #include "ir/core/internal.h"
 #include "ir/eval/numerics.h"
 

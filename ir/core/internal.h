@@ -3,7 +3,6 @@
 #ifndef OPJIT_IR_CORE_INTERNAL_H
 #define OPJIT_IR_CORE_INTERNAL_H
 
-#include "ir/analysis/analysis.h"
 #include "ir/ir.h"
 
 #define IR_LIMIT_NODES ((uint64_t)1 << 26) /* nodes, operands, tensors or parameters of a function */
@@ -15,9 +14,6 @@ ir_ref opjit_ir_node_new(ir_func *f, const ir_node *like, uint32_t count, const 
 /* Bytes from the first to the last element of the layout, which is the default of `bytes` in text; false: more than 64
  * bits. */
 bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out);
-
-/* simplify.c: as opjit_ir_make, but 0 if nothing can be simplified. */
-ir_ref opjit_ir_simplify(ir_func *f, ir_op op, ir_type type, uint32_t count, const ir_ref *operands);
 
 /* --- walks (walk.c) -------------------------------------------------------------------------------------------- */
 /* Updates of the accumulator in the list and below. */

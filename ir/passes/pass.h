@@ -6,6 +6,7 @@
 #ifndef OPJIT_IR_PASSES_PASS_H
 #define OPJIT_IR_PASSES_PASS_H
 
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 #include "ir/eval/numerics.h"
 

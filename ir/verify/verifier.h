@@ -4,6 +4,7 @@
 #ifndef OPJIT_IR_VERIFY_VERIFIER_H
 #define OPJIT_IR_VERIFY_VERIFIER_H
 
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 #include "ir/eval/numerics.h"
 

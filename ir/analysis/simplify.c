@@ -2,6 +2,7 @@
 /* simplify.c - makes one new node simpler: constants, bool algebra, index identities, comparisons that intervals
  * decide, sequences without rounding.  Exact: floats fold only where opjit_ir_scalar computes the same bits, and x + 0
  * stays, because it turns -0 into +0.  Local: looks at the operands and at their operands, not at whole trees. */
+#include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 
 #include <math.h>
