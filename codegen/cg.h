@@ -23,20 +23,18 @@
 #include "codegen/llvm_compat.h"
 #include "codegen/object/link.h"
 #include "codegen/targets/target.h"
+#include "codegen/tuning.h"
 #include "ir/analysis/analysis.h"
 
+/* Sizes of our own arrays and depths of our own recursion; numbers that were chosen by measuring are in tuning.def. */
 enum {
-    CG_MAX_LOOPS = 32,   /* nesting, the stage included; one bit each in cg_info */
-    CG_MAX_SCOPES = 256, /* four per loop, one per statement, one per guard */
-    CG_MAX_LANES = 64,
-    CG_MAX_WINDOW = 32, /* copies of a body that share a mask */
-    CG_MAX_SIDE_BY_SIDE = 4, /* copies of a body whose operations are interleaved */
-    CG_MAX_ROWS = 8,
-    CG_FEW_USES = 6, /* of a value that stays in a register at quick, whose allocator counts up to 8 */
-    CG_TABLE_VECTORS = 9, /* of a table that registers have room for */
-    CG_CHAINS = 4, /* interleaved chains of copies that each continue from the copy so many before */
-    CG_MAX_CONSTANTS = 64,
-    CG_MAX_HELD = 8,    /* registers of an accumulator's lanes */
+    CG_MAX_LOOPS = 32,    /* nesting, the stage included; one bit each in cg_info */
+    CG_MAX_SCOPES = 256,  /* four per loop, one per statement, one per guard */
+    CG_MAX_LANES = 64,    /* rule V18 has no wider vectors */
+    CG_MAX_WINDOW = 32,   /* copies of a body that share a mask, which is data with an element per lane of each */
+    CG_MAX_ROWS = 8,      /* addresses of rows that are remembered; the next one replaces the oldest */
+    CG_MAX_CONSTANTS = 64, /* vector constants in the module; where more are kept is LLVM's choice */
+    CG_MAX_HELD = 8,      /* vectors of an accumulator in registers: its 32 lanes in vectors of 4 */
     CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
     CG_MAX_WEIGHT = 2000, /* nodes of an expression, counted as a tree, that are analysed */
     CG_MAX_GUARDS = 64,   /* nesting of selects around loads that are in bounds only there */

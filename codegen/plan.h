@@ -11,7 +11,6 @@
 
 #include "codegen/cg.h"
 #include "codegen/targets/traits.h"
-#include "codegen/tuning.h"
 
 enum { CG_MAX_CUTS = 14 };
 

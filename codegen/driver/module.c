@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NAME_SIZE = 256, MOST_AT_PEAK = 16384 /* nodes of a stage */ };
+enum { NAME_SIZE = 256 };
 
 /* Everything that a compile owns. */
 typedef struct job {
@@ -272,11 +272,11 @@ static opjit_status find_level(job *j, const cg_target *cpu, const ir_func *cons
 {
     for (uint32_t v = 0; v < count && j->level == OPJIT_LEVEL_PEAK && !cpu->grid; v++) {
         cg_whole whole;
-        if (variants[v]->node_count <= MOST_AT_PEAK)
+        if (variants[v]->node_count <= CG_PEAK_NODES)
             continue;
         TRY(opjit_cg_whole_init(&whole, variants[v], &j->arena, j->error));
         for (ir_ref s = variants[v]->body; s != 0; s = ir_at(variants[v], s)->next)
-            if (opjit_cg_stage_size(&whole, s) > MOST_AT_PEAK)
+            if (opjit_cg_stage_size(&whole, s) > CG_PEAK_NODES)
                 j->level = OPJIT_LEVEL_QUICK;
     }
     return OPJIT_OK;

@@ -5,8 +5,6 @@
 
 #include "codegen/cg.h"
 
-enum { CG_MOST_STEP = 4 }; /* the largest stride in elements for which shuffles pay */
-
 /* A load or store, in units of elements of its tensor. */
 typedef struct cg_access {
     uint32_t tensor, rank, first; /* first: operand that is coordinate 0 */

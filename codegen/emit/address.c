@@ -3,8 +3,6 @@
 #include "codegen/emit/access.h"
 #include "codegen/gpu/grid.h"
 
-enum { LINE = 64 };
-
 cg_access opjit_cg_access_of(const cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
@@ -232,8 +230,8 @@ LLVMValueRef opjit_cg_head(cg_func *f, ir_ref node)
     LLVMValueRef p = opjit_cg_offset(f, opjit_cg_int(f, 8 * size, 1), opjit_cg_base_pointer(f, n->ref),
                                      opjit_cg_emit(f, ir_operand(f->ir, node, 0)));
     LLVMValueRef at = LLVMBuildPtrToInt(f->b, p, f->type.i64, "");
-    at = LLVMBuildAnd(f->b, at, opjit_cg_number(f, 64, 1, LINE - 1), "");
-    LLVMValueRef rest = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, LINE), at, "");
+    at = LLVMBuildAnd(f->b, at, opjit_cg_number(f, 64, 1, IR_LINE - 1), "");
+    LLVMValueRef rest = LLVMBuildSub(f->b, opjit_cg_number(f, 64, 1, IR_LINE), at, "");
     return LLVMBuildLShr(f->b, rest, opjit_cg_number(f, 64, 1, (uint64_t)__builtin_ctz(size)), "");
 }
 

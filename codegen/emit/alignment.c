@@ -2,8 +2,6 @@
 /* alignment.c - what is known of the alignment of loads and stores.  Reads the IR only. */
 #include "codegen/emit/access.h"
 
-enum { LINE = 64 };
-
 /* The remainder modulo m, under the guess, of the element's position counted from the start of the line before HEAD. */
 static bool place_after_head(const cg_residues *with, const cg_access *a, uint64_t m, uint64_t *out)
 {
@@ -58,8 +56,8 @@ static uint32_t alignment_with(const cg_residues *with, const cg_access *a, uint
     const ir_tensor *t = &f->ir->tensors[a->tensor];
     const uint32_t size = a->bits / 8;
     uint32_t base = base_alignment(f, t) ? base_alignment(f, t) : size;
-    if (is_at_line(with, a, LINE / size))
-        return LINE;
+    if (is_at_line(with, a, IR_LINE / size))
+        return IR_LINE;
     if (lanes > 1 && is_at_line(with, a, lanes))
         return lanes * size;
     if (t->role == IR_VIEW) {
@@ -68,7 +66,7 @@ static uint32_t alignment_with(const cg_residues *with, const cg_access *a, uint
         while (base > size && (uint64_t)t->offset * size % base != 0)
             base /= 2;
     }
-    for (uint32_t bytes = base < LINE ? base : LINE; bytes > size; bytes /= 2) {
+    for (uint32_t bytes = base < IR_LINE ? base : IR_LINE; bytes > size; bytes /= 2) {
         const uint64_t m = bytes / size;
         uint64_t sum = 0;
         bool known = true;

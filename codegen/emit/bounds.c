@@ -3,7 +3,7 @@
  * only. */
 #include "codegen/cg.h"
 
-enum { WALK_LIMIT = 64 }; /* how deep bounds are looked into */
+enum { WALK_LIMIT = 64 }; /* how deep bounds are looked into, by recursion */
 
 static uint64_t mod(int64_t x, uint64_t m)
 {

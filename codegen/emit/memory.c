@@ -2,10 +2,8 @@
 /* memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds for
  * some lanes only is masked where the target can do that; elsewhere the other lanes read element 0. */
 #include "codegen/emit/access.h"
-#include "codegen/plan.h"
 #include "codegen/gpu/grid.h"
-
-enum { LINE = 64 };
+#include "codegen/plan.h"
 
 /* --- lanes one by one --------------------------------------------------------------------------------------------- */
 
@@ -116,7 +114,7 @@ static void masked_store(cg_func *f, LLVMValueRef value, LLVMValueRef pointer, u
 static void fetch_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer)
 {
     const int64_t offset = f->loops[f->piece->vec].offset * (int64_t)(a->bits / 8);
-    if (!f->loops[f->loop_count - 1].plan->prefetch || offset % LINE != 0 ||
+    if (!f->loops[f->loop_count - 1].plan->prefetch || offset % IR_LINE != 0 ||
         f->ir->tensors[opjit_ir_root(f->ir, a->tensor)].role != IR_IN ||
         f->ir->tensors[a->tensor].bytes < (f->streams ? CG_PREFETCH_STREAMED : CG_PREFETCH_REDUCED))
         return;

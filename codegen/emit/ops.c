@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - the function that emits each op of an expression.  opjit_cg_emit remembers the results. */
-#include "codegen/plan.h"
 #include "codegen/gpu/grid.h"
+#include "codegen/plan.h"
 
 /* --- leaves ------------------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  * lanes are; what depends on the row is made anew in each. */
 #include "codegen/plan.h"
 
-enum { MAX_TRANSPOSED = 8 }; /* loads of a body; more are done lane by lane */
+enum { MAX_TRANSPOSED = 8 /* loads of a body: their vectors fill any registers; more are made lane by lane */ };
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 

@@ -5,8 +5,6 @@
 #include "codegen/reduce/accumulator.h"
 #include "codegen/gpu/grid.h"
 
-enum { SHORTEST = 128 /* bits of a vector */ };
-
 /* Whether fast selection lacks vectors for the steps, because they are comparisons. */
 static bool chooses(const ir_node *acc, const cg_acc *a)
 {
@@ -213,7 +211,7 @@ static cg_part fold_in_memory(cg_func *f, const ir_node *acc, const cg_acc *a, c
     uint32_t half = opjit_cg_lanes(e.value) / 2;
     LLVMValueRef slot = array(f, bits, 2 * half);
     cg_part one[IR_REDUCE_LANES];
-    for (; half * bits >= SHORTEST; half /= 2) {
+    for (; half * bits >= CG_FOLD_BITS; half /= 2) {
         opjit_cg_array_write(f, slot, bits, number(f, 64, 0), cg_as_held(f, a, e.value));
         e.value = opjit_cg_acc_combine(f, acc, a,
                                        (cg_part){ .value = opjit_cg_acc_values(f, a, slot, half, number(f, 64, 0)) },

@@ -12,8 +12,8 @@ enum { LAST_PLACE = 32 /* of halves from 32768 on */ };
 bool opjit_cg_converts_shorts(const cg_func *f, const cg_facts *is)
 {
     bool is_signed;
-    return is->lanes > 1 && is->store.value != 0 && opjit_cg_short_index(f, is->store.value, is->var, &is_signed) != 0 &&
-           is_signed;
+    return is->lanes > 1 && is->store.value != 0 &&
+           opjit_cg_short_index(f, is->store.value, is->var, &is_signed) != 0 && is_signed;
 }
 
 /* --- binades ------------------------------------------------------------------------------------------------------ */

@@ -5,8 +5,6 @@
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-enum { LEAST = 2, MOST = 4 }; /* elements of a row */
-
 /* Whether the value may be made for consecutive iterations of the stage, a lane each: only loads may depend on their
  * number, and these are of adjacent elements.  *loads: whether there is such a load; *bits: of its widest element. */
 static bool has_lanes(const cg_func *f, ir_ref node, ir_ref stage, bool *loads, uint32_t *bits)
@@ -45,9 +43,10 @@ uint32_t opjit_cg_find_interleaved(const cg_func *f, const cg_facts *is)
     bool loads = false;
     uint32_t bits = is->bits;
     int64_t growth;
-    if (!is->alone || is->least != is->most || is->most < LEAST || is->most > MOST || is->step != 1 || is->rows ||
-        is->edge || is->nontemporal || is->nested || !ir_is_index_const(f->ir, is->lo) || is->store.value == 0 ||
-        !is->store.contiguous || !is->store.repeatable || f->info[is->store.value].weight > CG_INTERLEAVE_WEIGHT)
+    if (!is->alone || is->least != is->most || is->most < 2 || is->most > CG_INTERLEAVE_MOST || is->step != 1 ||
+        is->rows || is->edge || is->nontemporal || is->nested || !ir_is_index_const(f->ir, is->lo) ||
+        is->store.value == 0 || !is->store.contiguous || !is->store.repeatable ||
+        f->info[is->store.value].weight > CG_INTERLEAVE_WEIGHT)
         return 0;
     const cg_access a = opjit_cg_access_of(f, is->body);
     if (!opjit_cg_growth(f, &a, stage, &growth) || growth != is->most ||
@@ -95,7 +94,7 @@ static void put_vectors(const cg_pieces *p)
     const uint32_t count = (uint32_t)is->most, lanes = f->piece->lanes;
     const cg_access a = opjit_cg_access_of(f, is->body);
     LLVMTypeRef element = opjit_cg_int(f, a.bits, 1);
-    LLVMValueRef parts[MOST], to = NULL;
+    LLVMValueRef parts[CG_INTERLEAVE_MOST], to = NULL;
     cg_loop *loop = &f->loops[f->loop_count - 1];
     f->vectors = true;
     for (uint32_t i = 0; i < count; i++) {

@@ -4,9 +4,7 @@
  * a copy. */
 #include "codegen/stores/pieces.h"
 
-enum {
-    MOST_DEPTH = 16, /* of the expression */
-};
+enum { MOST_DEPTH = 16 /* of the expression, which is evaluated by recursion */ };
 
 /* The number of vectors after which the table repeats, up to the room in registers; else 0. */
 static uint32_t period_of(const char *data, size_t bytes, size_t vector)
