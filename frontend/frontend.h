@@ -31,7 +31,8 @@ opjit_status opjit_fe_op_require(DML_OPERATOR_TYPE type, const op_def **out, opj
  * field, with its index in an array; for the message. */
 opjit_status opjit_fe_check_support(const op_def *def, const char *field, const char *name, uint32_t level,
                                     const fe_tensor *tensor, opjit_error *error);
-/* What an array field may count: tensors, and numbers, whose array may be absent where it is optional or they are 0. */
+/* Refuse counts that an array field can't have: of tensors, and of numbers, whose array may be absent where it is
+ * optional or the count is 0. */
 opjit_status opjit_fe_check_count_of_tensors(const op_def *def, const op_field *field, uint32_t count,
                                              opjit_error *error);
 opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, const void *given, uint32_t count,
@@ -66,7 +67,7 @@ opjit_status opjit_fe_put_tensor_info(opjit_tensor_info *out, const char *name, 
 /* Appends the canonical key: operators with equal keys lower to equal IR, if the fields whose bits are set in late
  * become parameters.  The values of those fields are not in it. */
 void opjit_fe_operator_key(const opjit_operator *op, uint64_t late, rt_bytes *out);
-/* What it has of one tensor. */
+/* The key's part for one tensor. */
 void opjit_fe_tensor_key(const fe_tensor *t, rt_bytes *out);
 
 struct fe_options;
@@ -227,8 +228,8 @@ opjit_status opjit_fe_lower(opjit_operator *op, const fe_options *options, const
 
 #define FE_VARIANTS_MAX 8u
 
-/* Scheduled and laid out IR of one graph: a step list for each pair of buffers that may be one and saves something
- * by it, then the one for all others. */
+/* Scheduled and laid out IR of one graph: a step list for each output that may be an input's memory and saves work by
+ * it, then the one for separate buffers. */
 typedef struct fe_program {
     ir_func *variants; /* of a graph with custom operators: one function a part that has outputs, and no variants */
     uint64_t masks[FE_VARIANTS_MAX]; /* opjit_variant_info.alias_mask; the last is 0 */
@@ -300,7 +301,8 @@ opjit_status opjit_fe_compile_operator(opjit_context *context, opjit_operator *o
 opjit_status opjit_fe_compile_graph(opjit_context *context, const DML_GRAPH_DESC *desc,
                                     const opjit_compile_options *options, const fe_ask *ask, opjit_kernel **out,
                                     opjit_error *error);
-/* A graph in the making as it is now, owned by it, and how it is to be asked for (graph/build_desc.c). */
+/* A graph that is being built, as it is now: its description, which it owns, and how that is to be asked for
+ * (graph/build_desc.c). */
 opjit_status opjit_fe_built(opjit_graph *graph, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error);
 /* CANCELLED, and a message. */
 opjit_status opjit_fe_cancelled(opjit_error *error);
@@ -327,7 +329,7 @@ void opjit_fe_report_image(const fe_unit *unit, bool found, uint64_t bytes, cons
 /* Whatever the host's locale: names are part of images, which are the same everywhere. */
 char opjit_fe_lower_case(char c);
 
-/* OPJIT_DUMP (dump.c): what a compile writes into files for its reader. */
+/* OPJIT_DUMP (dump.c): the intermediate forms of a compile, written to files. */
 enum { FE_DUMP_GRAPH = 1, FE_DUMP_IR = 2, FE_DUMP_IR_ALL = 4, FE_DUMP_LLVM = 8, FE_DUMP_ASM = 16, FE_DUMP_OBJ = 32 };
 typedef struct fe_dump {
     const fe_unit *unit;

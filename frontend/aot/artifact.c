@@ -61,7 +61,8 @@ static size_t base_length(const char *name, const char *part)
     return length > end && strcmp(name + length - end, part) == 0 ? length - end : 0;
 }
 
-/* The first kernel that has one of the name's symbols or whose symbols have the name; NAME_SET_NONE: there is none. */
+/* The first kernel whose name is a symbol that a kernel of this name would have, or one of whose symbols is this name;
+ * NAME_SET_NONE: there is none. */
 static uint32_t find_rival(const opjit_artifact *a, const char *name)
 {
     char symbol[ARTIFACT_NAME_MOST + 16];
@@ -105,7 +106,7 @@ static opjit_status check_kernel_name(const opjit_artifact *a, const char *name,
 
 /* --- targets ------------------------------------------------------------------------------------------------------ */
 
-/* Puts a version behind every version whose features include all of its own; otherwise keeps the order. */
+/* Sorts each version behind all whose features include its own; otherwise the order stays. */
 static void sort_targets(rt_target *targets, uint32_t count)
 {
     for (uint32_t i = 0; i + 1 < count; i++) {
@@ -293,7 +294,7 @@ static opjit_status make_version(const opjit_artifact *a, const fe_subject *subj
     return opjit_fe_meta_make(unit, &out->meta, error);
 }
 
-/* Copies the constants that the kernel binds itself: a stored graph holds the small ones only. */
+/* Copies the constants that are bound to the kernel: a stored graph holds the small ones only. */
 static opjit_status copy_constants(opjit_artifact *a, const fe_subject *subject, fe_shipped *k, opjit_error *error)
 {
     const opjit_kernel_meta *meta = shipped_meta(k, 0);

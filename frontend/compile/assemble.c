@@ -67,7 +67,7 @@ static void remove_files(const files *f)
     rmdir(f->folder);
 }
 
-/* What the program said, as far as a line of a message goes, or else what is known. */
+/* The first line of the program's log, or `otherwise` where there is none. */
 static opjit_status report(const files *f, const char *otherwise, opjit_error *error)
 {
     char line[200] = "";
@@ -158,8 +158,8 @@ static opjit_status run(const char *program, const char *arch, const files *f, u
 
 /* --- its output --------------------------------------------------------------------------------------------------- */
 
-/* Whether the bytes are machine code for CUDA from the first to the last: what a program leaves that was stopped on its
- * way, or a full disk, is not. */
+/* Whether the bytes are a complete ELF file of machine code for CUDA: a program that was ended early, or a full disk,
+ * leaves less. */
 static bool is_whole(const rt_bytes *file)
 {
     Elf64_Ehdr header;

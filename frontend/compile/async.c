@@ -14,13 +14,13 @@
 struct opjit_job {
     atomic_uint references;
     rt_core *core;
-    opjit_context *context; /* there while the job is claimed and not done */
+    opjit_context *context; /* valid while the job is claimed and not done */
     fe_request request;
     opjit_tier first;
     opjit_job_fn done;
     void *user;
     atomic_bool cancel;
-    atomic_uint changed; /* counts; who waits for the job waits on it */
+    atomic_uint changed; /* counts what waiting threads wait for */
     rt_lock lock;        /* of what follows */
     opjit_job_state state;
     bool closed;      /* the callback has returned */
@@ -41,7 +41,7 @@ static bool is_ours(const opjit_job *job)
 
 /* --- the list of a context's jobs --------------------------------------------------------------------------------- */
 
-/* A list that a thread of the parent was changing is given up. */
+/* In a child whose parent's thread was changing the list, the list begins anew. */
 static rt_jobs *lock_list(rt_core *core)
 {
     if (opjit_rt_lock(&core->jobs.lock)) {
@@ -105,7 +105,7 @@ static bool is_over(const opjit_job *job)
            (job->closed || !is_ours(job) || pthread_equal(job->runner, pthread_self()) != 0);
 }
 
-/* The kernel of the request with some options changed. */
+/* Compiles the request, with other options. */
 static opjit_status compile_now(const opjit_job *job, const opjit_compile_options *options, const fe_ask *ask,
                                 opjit_kernel **out, opjit_error *error)
 {
@@ -210,8 +210,8 @@ static opjit_status job_new(opjit_context *context, const opjit_async_desc *desc
     return status;
 }
 
-/* What there is before the job is run: the kernel itself where the memory cache has it, which ends the job
- * (*out_done), or that of the first tier. */
+/* What there is before the job runs: the kernel itself where the memory cache has it, which ends the job (*out_done),
+ * or that of the first tier. */
 static opjit_status begin(opjit_job *job, bool *out_done, opjit_error *error)
 {
     opjit_compile_options options = job->request.options;
@@ -246,7 +246,7 @@ static opjit_status submit(opjit_job *job, const opjit_async_executor *executor,
     if (status == OPJIT_OK)
         return OPJIT_OK;
     opjit_rt_lock(&job->lock);
-    refused = claim(job); /* else it was run all the same */
+    refused = claim(job); /* false: the executor ran it although it refuses */
     opjit_rt_unlock(&job->lock);
     if (!refused)
         return OPJIT_OK;
@@ -434,7 +434,7 @@ void opjit_job_cancel(opjit_job *job)
     opjit_job_release(job);
 }
 
-/* Waits until the job is over, and its compile no more this thread's. */
+/* Waits until the job is over; not on the thread that compiles it. */
 static void await_end(opjit_job *job)
 {
     opjit_rt_lock(&job->lock);

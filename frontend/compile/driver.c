@@ -16,8 +16,7 @@ typedef struct job {
     bool only_cached; /* fe_ask's */
 } job;
 
-/* Not where it is needed: what it prints into would be part of that function's stack, and stacks are touched page by
- * page. */
+/* A function of its own, so that its buffer is not in the stack frame of each hit. */
 OUT_OF_LINE static void report_miss(job *j)
 {
     rt_core *core = j->context->core;
@@ -52,8 +51,7 @@ static opjit_status make(void *user, opjit_kernel **out_kernel, opjit_error *err
     return opjit_fe_compile(j->context, &j->subject, j->options, j->key, out_kernel, error);
 }
 
-/* Both halves of the key are bytes that their owner keeps; the hash of the first was made with the operator, or is
- * made of theirs. */
+/* Both halves of the key stay with their owner.  subject_hash is that of the first, which an operator keeps. */
 static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_t subject_hash, opjit_kernel **out,
                                         opjit_error *error)
 {
@@ -65,7 +63,7 @@ static opjit_status find_or_make_hashed(job *j, const rt_bytes *subject, uint64_
         .subject_size = subject->size,
         .options = options_key,
         .options_size = options_size,
-        .hash = subject_hash ^ (options_hash << 1 | options_hash >> 63), /* turned: equal halves must not cancel out */
+        .hash = subject_hash ^ (options_hash << 1 | options_hash >> 63), /* rotated: equal halves must not cancel out */
     };
     bool hit = false;
 
@@ -106,7 +104,7 @@ opjit_status opjit_fe_cancelled(opjit_error *error)
     return opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
 }
 
-/* What a caller of its own adds to the options. */
+/* Adds what a caller inside of the library asks for to the options. */
 static void ask_for(job *j, fe_options *options, const fe_ask *ask)
 {
     if (ask == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c - OPJIT_DUMP=graph,ir,ir-all,llvm,asm,obj: writes what a compile went through into OPJIT_DUMP_DIR (else the
- * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, one a context, and
- * llvm, asm and obj cost a code generation each. */
+ * current directory), as KERNEL.NN-STAGE.EXT.  For people at work on opjit: failures are warnings, one per context, and
+ * each of llvm, asm and obj costs a code generation. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 static const struct {
     const char *name;
     uint32_t kind;
-} kinds[] = {
-    { "graph", FE_DUMP_GRAPH }, { "ir", FE_DUMP_IR },   { "ir-all", FE_DUMP_IR_ALL },
-    { "llvm", FE_DUMP_LLVM },   { "asm", FE_DUMP_ASM }, { "obj", FE_DUMP_OBJ },
-};
+ } kinds[] = {
+     { "graph", FE_DUMP_GRAPH }, { "ir", FE_DUMP_IR },   { "ir-all", FE_DUMP_IR_ALL },
+     { "llvm", FE_DUMP_LLVM },   { "asm", FE_DUMP_ASM }, { "obj", FE_DUMP_OBJ },
+ };
 
 static const struct {
     uint32_t kind;
@@ -33,7 +33,7 @@ static const struct {
     { FE_DUMP_OBJ, CODEGEN_OBJECT, "obj", "o" },
 };
 
-/* Says that a setting is ignored: each one once a context. */
+/* Warns that a setting is ignored: once for each per context. */
 static void ignore_kind(const fe_unit *unit, const char *word, size_t length)
 {
     if (!atomic_exchange(&unit->core->dump_kind_warned, 1))

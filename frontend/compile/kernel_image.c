@@ -6,7 +6,7 @@
 
 #include "frontend/frontend.h"
 
-/* Arrays in the making; they live until the image is built. */
+/* The arrays that the image is built from. */
 typedef struct tables {
     rt_arena *arena;
     const char *name; /* the kernel's */
@@ -68,7 +68,7 @@ static void describe_param(const opjit_operator *op, uint32_t field, opjit_param
         [DML_TENSOR_DATA_TYPE_INT16] = { INT16_MIN, INT16_MAX },
         [DML_TENSOR_DATA_TYPE_INT8] = { INT8_MIN, INT8_MAX },
         [DML_TENSOR_DATA_TYPE_FLOAT64] = { 0, 0 },
-        [DML_TENSOR_DATA_TYPE_UINT64] = { INT64_MIN, INT64_MAX }, /* of the slot's bits: every pattern */
+        [DML_TENSOR_DATA_TYPE_UINT64] = { INT64_MIN, INT64_MAX }, /* all patterns of the slot's bits */
         [DML_TENSOR_DATA_TYPE_INT64] = { INT64_MIN, INT64_MAX },
     };
     const op_field *row = &op->def->fields[field];
@@ -249,7 +249,7 @@ static opjit_status image_make(fe_unit *unit, const codegen_result *code, rt_are
     TRY(describe(unit, code == NULL ? NULL : code->entries, on_gpu, arena, &source, error));
     if (code != NULL) {
         source.features[0] = unit->options.target->features;
-        opjit_fe_program_free(&unit->program); /* described: there need not be room for it and the code twice */
+        opjit_fe_program_free(&unit->program); /* it is described now, and takes memory that the code may have */
     }
     return opjit_rt_image_build(&source, code == NULL ? NULL : code->bytes.data, code == NULL ? 0 : code->bytes.size,
                                 out, error);

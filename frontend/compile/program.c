@@ -58,7 +58,7 @@ static uint64_t flops_of(const ir_node *node)
     }
 }
 
-/* Arithmetic of an expression, but for the nodes that another statement has: only constants are. */
+/* Arithmetic operations of an expression.  Statements share no nodes except constants, which cost nothing. */
 static uint64_t flops_below(const ir_func *f, ir_ref expr, uint8_t *seen, ir_ref *stack)
 {
     uint64_t sum = 0;
@@ -80,7 +80,7 @@ static uint64_t flops_below(const ir_func *f, ir_ref expr, uint8_t *seen, ir_ref
     return sum;
 }
 
-/* Arithmetic of the lowered formulas, each operation once an element of its tensor whether its arm is taken or not. */
+/* Arithmetic operations of the lowered formulas, once per element of their tensor, in whichever arm of a select. */
 static bool count_flops(ir_func *f, uint64_t *out)
 {
     uint8_t *seen = ARENA_ARRAY(&f->scratch, uint8_t, f->node_count);
@@ -112,7 +112,7 @@ static const bool *find_loaded(ir_func *f)
     return all.nodes == NULL ? NULL : loaded;
 }
 
-/* Bytes of the inputs that any load is left of, broadcast dimensions once, and of the outputs.  Whole tensors: an upper
+/* Bytes of the inputs that are still loaded, broadcast dimensions once, and of the outputs.  Whole tensors: an upper
  * bound for an input of which a mask hides a part. */
 static bool count_bytes(ir_func *f, uint64_t *read, uint64_t *written)
 {
@@ -140,10 +140,11 @@ typedef struct sharing {
     uint32_t out, in, output, input; /* tensors; numbers among outputs and inputs */
     ir_in_place base;                /* of the variant for all buffers */
     bool allowed, own;               /* own: it has a variant */
-    bool copies;                     /* a variant need not store what is there already */
+    bool copies;                     /* the output has the input's elements there already: no store is needed */
 } sharing;
 
-enum { VARIANT_STAGES = 512 }; /* of all variants that only save something: more would take longer than what they save */
+/* Of all variants that only save something: more would take longer than what they save. */
+enum { VARIANT_STAGES = 512 };
 enum { SHARINGS_MAX = 64 }; /* of 8 outputs and 8 inputs, as masks have them */
 
 static uint32_t find_sharings(const ir_func *lowered, sharing found[static SHARINGS_MAX])
@@ -165,7 +166,8 @@ static uint32_t find_sharings(const ir_func *lowered, sharing found[static SHARI
     return count;
 }
 
-/* What f, the variant for all buffers, is for each pair; copied: whether only to find what it copies. */
+/* Finds out for each pair whether f, the variant for all buffers, may be called with it; where copied is true, instead,
+ * whether f stores what the input already has there. */
 static opjit_status judge_base(const ir_func *f, bool copied, sharing *list, uint32_t count, opjit_error *error)
 {
     ir_accesses *accesses = count == 0 ? NULL : opjit_ir_accesses_create(f);
@@ -202,7 +204,7 @@ static void print_without_alias(const ir_func *f, rt_bytes *out)
     opjit_rt_release(f->allocator, plain.tensors, bytes);
 }
 
-/* Whether f, which shares memory, differs from base in more than that it does. */
+/* Whether f differs from base in more than the memory that it shares. */
 static bool saves_something(const ir_func *f, const ir_func *base)
 {
     rt_bytes texts[2];
@@ -218,7 +220,7 @@ static bool saves_something(const ir_func *f, const ir_func *base)
     return differs;
 }
 
-/* Whether f may be called whatever pairs share memory besides its own: it comes first where several variants fit. */
+/* Whether f is right whichever other pairs share memory, too: the first variant that fits a call is run. */
 static opjit_status is_right(const ir_func *f, const sharing *list, uint32_t count, bool *out, opjit_error *error)
 {
     ir_accesses *accesses = opjit_ir_accesses_create(f);
@@ -252,7 +254,8 @@ static opjit_status add_variant(fe_program *program, const ir_func *lowered, con
     TRY(is_right(f, list, count, &right, error));
     if (right && s->allowed)
         TRY(opjit_ir_count_unproven(f, &unproven, error));
-    s->own = right && (!s->allowed || (unproven == 0 && saves_something(f, base))); /* what only saves has all proofs */
+    /* A variant that only saves work, as base may share that memory too, has all its accesses proven. */
+    s->own = right && (!s->allowed || (unproven == 0 && saves_something(f, base)));
     s->allowed = s->allowed || right;
     if (s->own) {
         program->masks[program->count - 1] = UINT64_C(1) << (s->output * 8 + s->input);
@@ -263,7 +266,8 @@ static opjit_status add_variant(fe_program *program, const ir_func *lowered, con
     return OPJIT_OK;
 }
 
-/* Variants before base, which becomes the last: first for pairs that can't be without, then for those that save. */
+/* Adds variants before base, which becomes the last: first for pairs that may share memory only by a variant of their
+ * own, then for those that save work by it. */
 static opjit_status add_variants(fe_program *program, const ir_func *lowered, ir_func *base, const ir_pass_env *env,
                                  sharing *list, uint32_t count, opjit_error *error)
 {
@@ -288,7 +292,7 @@ static opjit_status add_variants(fe_program *program, const ir_func *lowered, ir
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-/* What making a program takes. */
+/* The state of making a program. */
 typedef struct making {
     const fe_options *options;
     const char *name;
@@ -297,7 +301,7 @@ typedef struct making {
     double start;
 } making;
 
-/* The variant for all buffers through the passes; it is looked at where pass cleanup has left it, too. */
+/* Runs the passes on the variant for all buffers, and judges it after cleanup and at the end. */
 static opjit_status make_base(const making *m, ir_func *base, sharing *list, uint32_t count, opjit_error *error)
 {
     if (count != 0) {
@@ -331,7 +335,7 @@ static opjit_status make_all(const making *m, ir_func *base, opjit_error *error)
     return status;
 }
 
-/* Counts what has no proof in a function that is done, and lays it out. */
+/* Counts the accesses of a finished function that have no proof, and lays its memory out. */
 static opjit_status finish(fe_program *program, ir_func *f, opjit_error *error)
 {
     uint32_t unproven;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c - checks and copies an operator's or graph's description with its compile options, so that they can be compiled
- * when the caller's memory is gone.  What is copied has been checked: counts, types, and pointers that are NULL. */
+/* request.c - checks and copies an operator's or graph's description with its compile options, so that they can be
+ * compiled when the caller's memory is gone.  What is copied has been checked: counts, types, and pointers that are
+ * NULL. */
 #include "frontend/compile/request.h"
 
 #include <string.h>

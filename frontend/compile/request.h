@@ -18,7 +18,7 @@ typedef struct fe_request {
 } fe_request;
 
 /* Reads a description of any version, and refuses what opjit_compile_operator or _graph would, as far as it follows
- * from the description.  out->graph is that of a graph in the making, too; *ask says how it is to be asked for. */
+ * from the description.  out->graph is a built graph's, too; *ask says how it is to be asked for. */
 opjit_status opjit_fe_request_read(opjit_context *context, const opjit_async_desc *given, opjit_async_desc *out,
                                    fe_ask *ask, opjit_error *error);
 /* Copies a request that has been read.  *out is to be freed in any case. */

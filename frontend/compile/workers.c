@@ -23,7 +23,7 @@ struct opjit_workers {
     opjit_allocator allocator;
     rt_process process;
     rt_lock lock;        /* of all below */
-    atomic_uint changed; /* counts; who has nothing to do waits on it */
+    atomic_uint changed; /* counts what idle threads wait for */
     task *first, **end;
     uint32_t queued, idle, started, threads;
     uint32_t owner; /* the process that the threads are in */
@@ -55,7 +55,7 @@ static task *take(opjit_workers *w)
     return t;
 }
 
-/* Runs what is there.  The lock is held when it begins and ends, not while a task runs. */
+/* Runs tasks until there are none.  The lock is held when it begins and ends, not while a task runs. */
 static void drain(opjit_workers *w)
 {
     task *t;

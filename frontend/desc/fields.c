@@ -188,7 +188,7 @@ opjit_status opjit_fe_check_numbers(const op_def *def, const op_field *field, co
     return OPJIT_OK;
 }
 
-/* An array of numbers: its count is the descriptor's own business, a missing one is not. */
+/* An array of numbers, whose count the operator's own check judges. */
 static opjit_status take_numbers(walk *w, const op_field *field)
 {
     const void *given = read_pointer(w->op->desc, field);
@@ -218,7 +218,7 @@ static opjit_status check_enum(const walk *w, const op_field *field)
                            field->enumeration->prefix, lo, hi);
 }
 
-/* Which activation is legal where is said once, by OP_FUSABLE: every host takes the same ones, and all are there. */
+/* All operators that take an activation take the same ones: those with OP_FUSABLE. */
 static opjit_status find_activation(const walk *w, const op_field *field, DML_OPERATOR_TYPE type, const op_def **out)
 {
     const char *name = opjit_fe_op_type_name(type);

@@ -97,7 +97,7 @@ opjit_status opjit_operator_type_get_info(DML_OPERATOR_TYPE type, opjit_operator
 
 /* --- fields ------------------------------------------------------------------------------------------------------- */
 
-/* The numbers of a row are public as they are. */
+/* The public numbers are those of the rows. */
 _Static_assert((int)OP_INPUT == OPJIT_FIELD_INPUT && (int)OP_OUTPUT == OPJIT_FIELD_OUTPUT &&
                    (int)OP_INPUTS == OPJIT_FIELD_INPUTS && (int)OP_OUTPUTS == OPJIT_FIELD_OUTPUTS &&
                    (int)OP_DTYPE == OPJIT_FIELD_DATA_TYPE && (int)OP_SCALAR == OPJIT_FIELD_SCALAR &&

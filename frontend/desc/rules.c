@@ -32,7 +32,7 @@ static void types_text(uint32_t types, char text[static 160])
     }
 }
 
-/* What no level has is wrong; what another level or none has is unsupported. */
+/* INVALID_ARGUMENT where no level allows it, UNSUPPORTED where another level, or none, does. */
 static opjit_status refuse_support(const op_def *def, const char *field, const char *name, uint32_t level,
                                    const fe_tensor *tensor, opjit_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - graphs in the making: their life, their errors, handles, inputs, constants, outputs and names. */
+/* build.c - graphs that are being built: their life, their errors, handles, inputs, constants, outputs and names. */
 #include <string.h>
 
 #include "frontend/graph/build.h"
@@ -90,7 +90,7 @@ const char *opjit_fe_build_text(opjit_graph *g, const char *text)
     return copy;
 }
 
-/* Not a count of graphs, which would be state of the process: two that live have different ones. */
+/* Tells two graphs that live from each other without a counter, which would be state of the process. */
 static uint32_t mark_of(const opjit_graph *g)
 {
     return (uint32_t)((uintptr_t)g >> 4);
@@ -212,7 +212,7 @@ opjit_tensor opjit_graph_input(opjit_graph *graph, const char *name, DML_TENSOR_
     return opjit_graph_input_desc(graph, name, &desc);
 }
 
-/* Data at a multiple of what any kernel wants, so that it can also be lent to kernels. */
+/* A copy that is aligned for any kernel, so that it can be lent to kernels. */
 static const void *copy_data(opjit_graph *g, const void *data, uint64_t bytes)
 {
     uint8_t *memory =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.h - a graph in the making: what the files of opjit/graph.h share.  A tensor is a layout over what a source
- * makes; operators are made, and so validated, when they are added.  build_desc.c makes a DML_GRAPH_DESC of it, which
- * goes the way of all others. */
+/* build.h - a graph that is being built: what the files behind opjit/graph.h share.  A tensor is a layout over what a
+ * source makes; operators are made, and so validated, when they are added.  build_desc.c makes a DML_GRAPH_DESC of it,
+ * which is compiled like any other. */
 #ifndef OPJIT_FRONTEND_GRAPH_BUILD_H
 #define OPJIT_FRONTEND_GRAPH_BUILD_H
 
@@ -40,7 +40,8 @@ typedef struct build_output {
     fe_source source; /* FE_NODE */
 } build_output;
 
-/* An array in the arena that doubles: what it was before is given up, so all of it takes four times its end at most. */
+/* An array in the arena that grows by doubling.  Its earlier copies stay in the arena until the end: with them it takes
+ * at most four times its size. */
 typedef struct build_array {
     void *items;
     uint32_t count, capacity;
@@ -50,7 +51,7 @@ struct opjit_graph {
     opjit_context *context;
     rt_core *core;
     rt_arena arena;     /* all that lasts */
-    rt_arena scratch;   /* of the call that goes on */
+    rt_arena scratch;   /* of the current call */
     rt_arena described; /* of desc */
     opjit_error error;  /* the first; status OPJIT_OK: none */
     build_array tensors, nodes, inputs, constants, outputs;
@@ -89,7 +90,7 @@ static inline build_node *build_nodes(const opjit_graph *g)
     return g->nodes.items;
 }
 
-/* --- node.c ------------------------------------------------------------------------------------------------------- */
+/* --- build_node.c ------------------------------------------------------------------------------------------------- */
 /* An operator of one output, of the type asked for (NULL: all follows); null: the graph has failed. */
 opjit_tensor opjit_fe_build_op(opjit_graph *g, DML_OPERATOR_TYPE type, const void *desc, const opjit_tensor *inputs,
                                uint32_t input_count, const opjit_tensor_type *output);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_desc.c - a graph in the making as a DML_GRAPH_DESC, and compiled: what a builder makes is read by the one
- * reader of graphs (read.c). */
+/* build_desc.c - a graph that is being built, as a DML_GRAPH_DESC, and compiled: what a builder makes is read like any
+ * other description (read.c). */
 #include "frontend/graph/build.h"
 
 /* The description's arrays, in the graph's arena for it. */
@@ -121,7 +121,7 @@ static opjit_status describe(opjit_graph *g, opjit_error *error)
     return OPJIT_OK;
 }
 
-/* No failure of these marks the graph: another call may find more memory, or follow further outputs. */
+/* None of these failures is sticky: there may be more memory, or an output, at another call. */
 opjit_status opjit_fe_built(opjit_graph *g, const DML_GRAPH_DESC **out_desc, fe_ask *out_ask, opjit_error *error)
 {
     *out_desc = &g->desc;

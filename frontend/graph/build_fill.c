@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_fill.c - generators of graphs in the making, whose scalars are given as doubles. */
+/* build_fill.c - generators of graphs that are being built, whose scalars are given as doubles. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 /* --- scalars ------------------------------------------------------------------------------------------------------ */
 
-/* The least of an integer type, and the power of two behind its greatest. */
+/* An integer type's least value, and the power of two above its greatest one. */
 typedef struct range {
     double least, end;
 } range;

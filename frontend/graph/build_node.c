@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_node.c - operators of graphs in the making: from handles and what a caller says of a descriptor to a whole one,
- * of which the operator is made like any other.  Outputs that nobody described follow by the row's rule (ops/infer.h);
- * whether they and all else are legal only opjit_fe_operator_make decides. */
+/* build_node.c - operators of graphs that are being built: from handles and what a caller says of a descriptor to a
+ * whole one, of which the operator is made like any other.  Outputs that nobody described follow by the row's rule
+ * (ops/infer.h); whether they and all else are legal only opjit_fe_operator_make decides. */
 #include <string.h>
 
 #include "frontend/graph/build.h"
@@ -73,7 +73,7 @@ static opjit_status count_array(const job *j, const op_field *field)
     return opjit_fe_check_count_of_tensors(j->def, field, count, &j->g->error);
 }
 
-/* What rules read: numbers that are counted are there. */
+/* Arrays are there where they are counted, as rules that infer outputs read them. */
 static opjit_status check_arrays(const job *j)
 {
     for (uint32_t i = 0; i < j->def->field_count; i++) {
@@ -204,7 +204,7 @@ static opjit_status take_tensors(job *j)
     return OPJIT_OK;
 }
 
-/* Scalars have the first output's type: either may tell the other. */
+/* Scalars have the first output's type: where one of the two is given, the other follows. */
 static void join_scalar_types(const job *j, bool tell_fields)
 {
     op_shape *output = &j->follows.outputs[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_view.c - views of graphs in the making: other sizes and strides of the same bytes, from where these begin.
- * What strides can't say becomes an operator. */
+/* build_view.c - views in graphs that are being built: other sizes and strides of the same bytes, from where these
+ * begin. What strides can't say becomes an operator. */
 #include "frontend/graph/build.h"
 
 /* A view that begins as t: the new tensor is no longer all that its source makes, in its layout. */
@@ -177,7 +177,7 @@ static bool is_view(const build_tensor *t, const uint32_t *offsets, const uint32
     return true;
 }
 
-/* As SLICE1 says it: windows that the elements lie in. */
+/* The slice by SLICE1, which is given the windows that the elements lie in. */
 static opjit_tensor slice_by_operator(opjit_graph *g, opjit_tensor tensor, uint32_t rank, const uint32_t *offsets,
                                       const uint32_t *sizes, const int32_t *strides)
 {

@@ -58,7 +58,8 @@ static bool is_part(const layout *w, const layout *r)
     return true;
 }
 
-/* Whether each stride is larger than all that the dimensions below it can add: an address has one digit a dimension. */
+/* Whether each stride is larger than all that the dimensions below it can add: an address has one digit per
+ * dimension. */
 static bool has_digits(const layout *w)
 {
     uint64_t below = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - a graph that has been read: the one of a single operator, the tensors of its buffers, its end.
- * Reading a DML_GRAPH_DESC is in read.c. */
+/* graph.c - a graph that has been read: that of a single operator, the tensors of buffers, and freeing it. Reading a
+ * DML_GRAPH_DESC is in read.c. */
 #include <stdio.h>
 #include <string.h>
 

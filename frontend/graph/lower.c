@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower.c - what rows write their formulas with: the statements of outputs, inputs at a coordinate, scalar fields.
- * What is literal here is made good by the passes. */
+ * Formulas are literal here; the passes make them fast. */
 #include <string.h>
 
 #include "frontend/frontend.h"

@@ -211,8 +211,8 @@ typedef struct sweep {
     ir_ref *stack; /* a node a place */
 } sweep;
 
-/* Marks the tensors that an expression reads.  Definitions share nothing with coordinates, so each node is looked at
- * once in all. */
+/* Marks the tensors that an expression reads.  Definitions share nothing with coordinates, so each node is visited once
+ * in total. */
 static void mark_used(sweep *s, ir_ref expr)
 {
     uint32_t depth = 0;

@@ -17,7 +17,7 @@ typedef struct divider {
     uint32_t **homes;    /* by node and output: 1 + the slot where others find it; 0: nobody else looks for it */
     uint32_t first_temp; /* slot */
     fe_tensor *temps;
-    /* The part in the making: arrays with room for any. */
+    /* The part that is being collected: arrays with room for any. */
     fe_graph part;
     uint32_t index; /* of it */
     uint32_t *input_slots, *output_slots, *constant_slots;
@@ -237,7 +237,7 @@ static bool has_result(const divider *d, uint32_t node)
     return false;
 }
 
-/* The part in the making as one that lasts. */
+/* Makes the part that was collected one that lasts. */
 static opjit_status keep_part(divider *d, fe_part *out)
 {
     rt_arena *arena = &d->graph->arena;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_normalization.c - BATCH_NORMALIZATION: an element less its mean, over the root of its variance, scaled and
- * moved, where mean, variance, Scale and Bias are inputs that may be one for many elements. */
+/* batch_normalization.c - BATCH_NORMALIZATION: an element less its mean, divided by the root of its variance, scaled
+ * and shifted, where mean, variance, Scale and Bias are inputs that may be one for many elements. */
 #include "frontend/ops/pointwise.h"
 
 enum { INPUT, MEAN, VARIANCE, SCALE, BIAS }; /* positions */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convolution.c - CONVOLUTION: an element is one dot over a group's channels and the taps of its window, in the order of
- * convolve.h, a bias and an activation behind.  FLOAT16 is computed in FLOAT32.
+/* convolution.c - CONVOLUTION: an element is one dot over a group's channels and the taps of its window, in the order
+ * of convolve.h, a bias and an activation behind.  FLOAT16 is computed in FLOAT32.
  *
  * What the documents leave open: padding of the input is zeros that are multiplied, so that 0 * inf is a NaN; taps of
  * BACKWARD that hit no element of the input are not part of the sum.  OutputPadding makes the output larger at the end,

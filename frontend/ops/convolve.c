@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convolve.c - sizes and coordinates of convolutions.
  *
- * Forward, step j of a window reads the input at y * stride + j * dilation - start padding.  Backward, an element of the
- * input adds to the outputs at i * stride + k * dilation - start padding; so an output's step j, of tap k = K - 1 - j,
- * reads i = (y + start padding - k * dilation) / stride, which ascends with j, and reads nothing where that is no whole
- * number. */
+ * Forward, step j of a window reads the input at y * stride + j * dilation - start padding.  Backward, an element of
+ * the input adds to the outputs at i * stride + k * dilation - start padding; so an output's step j, of tap k = K - 1 -
+ * j, reads i = (y + start padding - k * dilation) / stride, which ascends with j, and reads nothing where that is no
+ * whole number. */
 #include "frontend/ops/convolve.h"
 
 #include "frontend/ops/infer.h"

@@ -48,7 +48,7 @@ ROW_OF(element_wise_add, ELEMENT_WISE_ADD, 1_0, TYPES_NUMBER, "a + b");
 
 /* --- MODULUS_FLOOR ------------------------------------------------------------------------------------------------ */
 
-/* The truncating remainder, moved by one divisor where its sign differs.  A floating zero takes the divisor's sign,
+/* The truncating remainder, plus the divisor where their signs differ.  A floating zero takes the divisor's sign,
  * too. */
 static ir_ref element_wise_modulus_floor_element(const op_element *e, const ir_ref *x)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer.h - what rows say about outputs that a caller of the graph builder leaves open: rules that many operators
  * share, and the pieces that a family's own rule is made of.  A rule reads what it is given as a caller's: axes may be
- * out of range, counts may differ from ranks.  Where nothing sensible follows it says something; validation refuses
- * that, in its own words. */
+ * out of range, counts may differ from ranks.  Where nothing sensible follows it gives any shape; validation refuses
+ * that. */
 #ifndef OPJIT_FRONTEND_OPS_INFER_H
 #define OPJIT_FRONTEND_OPS_INFER_H
 

@@ -3,8 +3,8 @@
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 
-/* Most parts of one output that become stages of their own: compile time grows by stage, the verifier's proof by
- * part. */
+/* Most parts of one output that become stages of their own: each stage takes time to compile, each part of a stage
+ * takes the verifier time. */
 #define MOST_PARTS 48u
 /* Most parts of a row that become loops of one stage. */
 #define MOST_PIECES 8u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lp_normalization.c - LP_NORMALIZATION: x over the P-norm of the elements along an axis.  Epsilon is added to the sum
- * before its root is taken, as MEAN_VARIANCE_NORMALIZATION adds it to the variance; the document says only that it
- * avoids a division by zero.  FLOAT16 is computed in FLOAT32. */
+/* lp_normalization.c - LP_NORMALIZATION: x divided by the P-norm of the elements along an axis.  Epsilon is added to
+ * the sum before its root is taken, as MEAN_VARIANCE_NORMALIZATION adds it to the variance; the document says only that
+ * it avoids a division by zero.  FLOAT16 is computed in FLOAT32. */
 #include "frontend/ops/moves.h"
 #include "frontend/ops/pointwise.h"
 #include "frontend/ops/reduce.h"

@@ -155,7 +155,7 @@ typedef struct op_shape {
 typedef struct op_inference {
     const op_def *def;               /* the operator's row */
     const void *desc;                /* the descriptor struct: arrays are there if they are counted, tensors are not */
-    op_shape *inputs;                /* by position; a rule broadcasts them: a size of 1 to the operator's, leading ones */
+    op_shape *inputs; /* by position; a rule broadcasts sizes of 1, and leading ones, to the operator's */
     op_shape *outputs;               /* what the caller asked for stays as it is, a rule fills in the rest */
     uint32_t input_count, output_count;
 } op_inference;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise.h - what rows of pointwise operators are made of.  Every output element is a formula of the input elements
- * at the same coordinates.  A row gives fields, types and the formula; tensors, FLOAT16, ScaleBias, in-place and layout
- * are the same for all (pointwise.c).  Included by <family>.c and by lowerings that apply an activation. */
+ * at the same coordinates.  A row gives fields, types and the formula; tensors, FLOAT16, ScaleBias, sharing of memory
+ * and layout are the same for all (pointwise.c).  Included by <family>.c and by lowerings that apply an activation. */
 #ifndef OPJIT_FRONTEND_OPS_POINTWISE_H
 #define OPJIT_FRONTEND_OPS_POINTWISE_H
 

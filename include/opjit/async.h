@@ -95,14 +95,14 @@ typedef enum opjit_tier {
     OPJIT_TIER_NONE = 0,        /* there is no kernel until then */
     OPJIT_TIER_INTERPRETED = 1, /* the IR interpreter: lowering and passes are done when opjit_compile_async returns,
                                    code is made by the job.  Not for a context's device */
-    OPJIT_TIER_QUICK = 2        /* code of level quick, compiled or found when opjit_compile_async returns; the job makes
-                                   level peak of it.  options.level is PEAK or AUTO, which is PEAK then */
+    OPJIT_TIER_QUICK = 2        /* code of level quick, compiled or found when opjit_compile_async returns; the job
+                                   makes level peak of it.  options.level is PEAK or AUTO, which is PEAK then */
 } opjit_tier;
 
 /* desc.done.  job is valid during the call also where nobody else holds it. [any thread, 0.1] */
 typedef void (*opjit_job_fn)(void *user, opjit_job *job);
 
-/* What to compile, and how to go about it.  Since 0.1. */
+/* What to compile, who runs it, and who is told.  Since 0.1. */
 typedef struct opjit_async_desc {
     uint32_t struct_size;                 /* bytes; OPJIT_ASYNC_DESC_INIT sets it */
     uint32_t first;                       /* opjit_tier */

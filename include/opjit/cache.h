@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opjit/cache.h - looking after the caches: which kernels are there, whether they are whole, which have to stay and
- * which have to go.  Compiling needs nothing of it: opjit_compile_operator and opjit_compile_graph use the caches
- * by themselves.
+/* opjit/cache.h - control of the caches: which kernels they have, whether these are damaged, which are pinned, and
+ * which are dropped.  Compiling needs nothing of it: opjit_compile_operator and opjit_compile_graph use the caches by
+ * themselves.
  *
  *     opjit_cache_key key;
  *     opjit_kernel_get_cache_key(kernel, &key, &error);
@@ -51,7 +51,7 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_key_from_text(const char *tex
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_get_cache_key(const opjit_kernel *kernel, opjit_cache_key *out_key,
                                                                   opjit_error *error);
 
-/* --- what is there ------------------------------------------------------------------------------------------------ */
+/* --- enumerating -------------------------------------------------------------------------------------------------- */
 #define OPJIT_CACHE_MEMORY 1u
 #define OPJIT_CACHE_DISK 2u
 
@@ -95,11 +95,11 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_verify(opjit_context *context
                                                           const opjit_cache_key *key, opjit_cache_visit_fn visit,
                                                           void *user, opjit_error *error);
 
-/* --- what has to stay or go --------------------------------------------------------------------------------------- */
+/* --- pinning and dropping ---------------------------------------------------------------------------------------- */
 /* Keeps a kernel in the memory cache until it is unpinned as often as it was pinned, or dropped: neither the bound
- * (opjit_context_options.cache_bytes) nor opjit_cache_clear removes it.  Its bytes count, so that pinned kernels
- * leave the others less room.  Finds the kernel by its key, as unpin, drop and verify do: the time that takes does not
- * depend on how many there are. NOT_FOUND: it isn't in the memory cache (a kernel that is larger than the bound never is).
+ * (opjit_context_options.cache_bytes) nor opjit_cache_clear removes it.  Its bytes count, so that pinned kernels leave
+ * the others less room.  Finds the kernel by its key, as unpin, drop and verify do: the time that takes does not depend
+ * on how many there are. NOT_FOUND: it isn't in the memory cache (a kernel that is larger than the bound never is).
  * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_pin(opjit_context *context, const opjit_cache_key *key,
                                                        opjit_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opjit/event.h - what opjit tells a host of its work: kernels compiled, found, loaded and dropped, and what was
- * ignored. Part of opjit/opjit.h; a host gives its sink in opjit_context_options.event.  Without a sink (and
- * OPJIT_VERBOSE=1) nothing of an event is made: no text, no clock, no memory. */
+/* opjit/event.h - events that a host may receive: kernels compiled, found, loaded and dropped, and what was ignored.
+ * Part of opjit/opjit.h; a host gives its sink in opjit_context_options.event.  Without a sink, and
+ * without OPJIT_VERBOSE=1, an event costs nothing: no text, no clock, no memory. */
 #ifndef OPJIT_EVENT_H
 #define OPJIT_EVENT_H
 

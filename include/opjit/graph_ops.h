@@ -3,8 +3,9 @@
  * and calls opjit/graph.h: nothing here is in the library, and whatever is not here opjit_graph_op does.  Since 0.1.
  *
  * All of them take the graph first and give one tensor, null where the graph has failed; each is [one thread, 0.1].
- * Operands are broadcast to each other as opjit_graph_add_node says; one number is opjit_graph_scalar.  Axes are counted
- * from 0, the outermost.  What each computes, and its corners, is in DirectML's documents and in `opjit ops NAME`. */
+ * Operands are broadcast to each other as opjit_graph_add_node says; one number is opjit_graph_scalar.  Axes are
+ * counted from 0, the outermost.  What each computes, and its corners, is in DirectML's documents and in `opjit ops
+ * NAME`. */
 #ifndef OPJIT_GRAPH_OPS_H
 #define OPJIT_GRAPH_OPS_H
 

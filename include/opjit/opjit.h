@@ -2,8 +2,8 @@
 /* opjit/opjit.h - the manual of opjit, an embeddable operator-graph JIT compiler: contexts, operators, graphs,
  * compiling, calls and what kernels tell of themselves.  GPUs are in device.h, kernels made ahead of time in
  * artifact.h, C functions as operators and kernels as C functions in ffi.h, a builder of graphs in graph.h and
- * graph_ops.h, what a build can do as data in reflect.h, looking after caches in cache.h, DirectML's structures in dml.h,
- * what compiled code looks like in abi.h, status codes and errors in status.h.
+ * graph_ops.h, what a build can do as data in reflect.h, looking after caches in cache.h, DirectML's structures in
+ * dml.h, what compiled code looks like in abi.h, status codes and errors in status.h.
  *
  * A complete program, which compiles a 4 x 5 identity matrix and prints it (a test compiles and runs it):
  *
@@ -314,11 +314,10 @@ typedef struct opjit_step_time {
     uint32_t kind;             /* opjit_step_kind */
 } opjit_step_time;
 
-/* Does what opjit_kernel_call does, and reads the clock around each step: the first `capacity` of them into steps, in the
- * order in which they ran, and how many there were into *out_count, which may be more; also where a step fails.  Takes the
- * way of calls with an executor, so the bits are the same and the times those of the steps, not of the shortest call.
- * UNSUPPORTED: kernels on a device, whose stream knows when they ran.
- * [any thread, 0.1] */
+/* Does what opjit_kernel_call does, and reads the clock around each step: the first `capacity` of them into steps, in
+ * the order in which they ran, and how many there were into *out_count, which may be more; also where a step fails.
+ * Takes the way of calls with an executor, so the bits are the same and the times those of the steps, not of the
+ * shortest call. UNSUPPORTED: kernels on a device, whose stream knows when they ran. [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_kernel_call_timed(const opjit_kernel *kernel, const opjit_call *call,
                                                                opjit_step_time *steps, uint32_t capacity,
                                                                uint32_t *out_count, opjit_error *error);
