@@ -3,9 +3,9 @@
  * into it.  The interface for others is codegen.h.
  *
  * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; strategies.c chooses
- * how each loop is done (plan.h); loop.c emits a loop as its plan says, and the body once per piece; stmt.c, expr.c,
- * index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one operation on
- * values into instructions.  After the survey nothing fails, except for lack of memory.
+ * how each loop is done (plan.h); loop.c emits a loop as its plan says, in pieces; copies.c emits the body for a piece;
+ * stmt.c, expr.c, index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one
+ * operation on values into instructions.  After the survey nothing fails except for lack of memory.
  *
  * Values.  Expressions that depend on the vectorised loop are vectors, all others are scalars, splatted where the two
  * meet.  Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so
@@ -28,31 +28,33 @@
 
 /* Sizes of our own arrays and depths of our own recursion; numbers that were chosen by measuring are in tuning.def. */
 enum {
-    CG_MAX_LOOPS = 32,    /* nesting, the stage included; one bit each in cg_info */
-    CG_MAX_SCOPES = 256,  /* four per loop, one per statement, one per guard */
-    CG_MAX_LANES = 64,    /* rule V18 has no wider vectors */
-    CG_MAX_WINDOW = 32,   /* copies of a body that share a mask, which is data with an element per lane of each */
-    CG_MAX_ROWS = 8,      /* addresses of rows that are remembered; the next one replaces the oldest */
+    CG_MAX_LOOPS = 32,     /* nesting, the stage included; one bit each in cg_info */
+    CG_MAX_SCOPES = 256,   /* four per loop, one per statement, one per guard */
+    CG_MAX_LANES = 64,     /* rule V18 has no wider vectors */
+    CG_MAX_WINDOW = 32,    /* copies of a body that share a mask, which is data with an element per lane of each */
+    CG_MAX_ROWS = 8,       /* addresses of rows that are remembered; the next one replaces the oldest */
     CG_MAX_CONSTANTS = 64, /* vector constants in the module; where more are kept is LLVM's choice */
-    CG_MAX_HELD = 8,      /* vectors of an accumulator in registers: its 32 lanes in vectors of 4 */
-    CG_MAX_DEPTH = 1000,  /* of an expression: emission recurses */
-    CG_MAX_WEIGHT = 2000, /* nodes of an expression, counted as a tree, that are analysed */
-    CG_MAX_GUARDS = 64,   /* nesting of selects around loads that are in bounds only there */
-    CG_MAX_GUARDED = 4096 /* nodes under them, counted as a tree: each is emitted where it occurs */
+    CG_MAX_HELD = 8,       /* vectors of an accumulator in registers: its 32 lanes in vectors of 4 */
+    CG_MAX_DEPTH = 1000,   /* of an expression: emission recurses */
+    CG_MAX_WEIGHT = 2000,  /* nodes of an expression, counted as a tree, that are analysed */
+    CG_MAX_GUARDS = 64,    /* nesting of selects around loads that are in bounds only there */
+    CG_MAX_GUARDED = 4096  /* nodes under them, counted as a tree: each is emitted where it occurs */
 };
 
 /* --- one function in the making ----------------------------------------------------------------------------------- */
+/* What the survey finds out about a node. */
 typedef struct cg_info {
-    uint32_t vary;          /* loops on whose variable the value depends, one bit per nesting depth */
-    uint32_t inside;        /* loops outside of which it can't be computed: vary, and those that declare its operands */
+    uint32_t vary;          /* loops whose variable the value depends on, one bit per nesting depth */
+    uint32_t inside;        /* loops that it can't be computed outside of: those of vary, and those in which an operand
+                               is declared */
     uint32_t weight;        /* nodes of the expression as a tree */
-    uint32_t guarded_nodes; /* those of them that contain a guarded load */
-    uint32_t guards;        /* nesting of selects with such loads */
-    uint32_t ordered;       /* the latest order that contains the node */
+    uint32_t guarded_nodes; /* nodes of that tree that contain a guarded load */
+    uint32_t guards;        /* how deeply selects around such loads are nested */
+    uint32_t ordered;       /* number of the latest order that contains the node (f->order) */
     bool seen;
-    bool fresh;   /* reads memory that the stage writes, or an accumulator: valid for one statement */
-    bool loads;   /* reads memory, or an accumulator */
-    bool outside; /* load: a coordinate may be out of bounds, unless a select guards it */
+    bool fresh;   /* depends on memory that the stage writes, or on an accumulator: valid for one statement */
+    bool loads;   /* depends on memory or an accumulator */
+    bool outside; /* it is a load, a coordinate of which may be out of bounds unless a select guards it */
     bool guarded; /* contains such a load */
 } cg_info;
 
@@ -68,24 +70,26 @@ typedef enum cg_slot {
     CG_SLOTS = CG_STEP + CG_CHAINS
 } cg_slot;
 
+/* A remembered value, valid as long as the scope that it was made in is open. */
 typedef struct cg_entry {
     LLVMValueRef value;
-    uint32_t scope;
-    uint32_t depth;
+    uint32_t scope; /* that scope's id */
+    uint32_t depth; /* and its index in f->scopes */
     int64_t offset; /* CG_STEP: number of the copy that it was made for; addresses: that copy's offset */
 } cg_entry;
 
-/* A vector that was read from a table. */
+/* A vector that was read from a table: for one value of the loop's variable, and used again in that block only. */
 typedef struct cg_table_read {
     LLVMValueRef value, iv;
     LLVMBasicBlockRef block;
     uint32_t uses;
 } cg_table_read;
 typedef struct cg_table {
-    LLVMValueRef data;
+    LLVMValueRef data; /* its address in the module */
     cg_table_read read[CG_TABLE_VECTORS];
 } cg_table;
 
+/* A loop that is being emitted. */
 typedef struct cg_loop {
     ir_ref var;
     LLVMValueRef iv;        /* the variable in lane 0 of copy 0: opjit_cg_variable returns it */
@@ -99,26 +103,28 @@ typedef struct cg_loop {
     LLVMBasicBlockRef home;
 } cg_loop;
 
-/* Where an ACC keeps its state: allocas, and in rounds of a loop registers. */
+/* Where an accumulator keeps its state: memory of the stack, and in rounds of a loop registers. */
 typedef struct cg_acc {
     LLVMValueRef lane, where, some;              /* arrays by lane; where and some: arg kinds */
     LLVMValueRef total, total_where, total_some; /* of the completed blocks */
     LLVMValueRef block;                          /* k of the last update, without the bits inside a block */
     ir_type type;                                /* of the values; arg kinds yield another type */
     bool blocked;                                /* k may leave the first block */
-    uint32_t held_count;                         /* vectors of all lanes in registers; 0: in memory */
-    LLVMValueRef held[CG_MAX_HELD], phis[CG_MAX_HELD]; /* now; at the start of a round */
-    bool own, apart; /* grid: own: it belongs to one thread; apart: thread l of the team has lane l */
+    uint32_t held_count;            /* vectors that have all lanes in registers; 0: they are in memory */
+    LLVMValueRef held[CG_MAX_HELD]; /* these vectors now */
+    LLVMValueRef phis[CG_MAX_HELD]; /* and at the start of a round */
+    bool own;                       /* GPUs: it belongs to one thread */
+    bool apart;                     /* GPUs: thread l of the team has lane l */
 } cg_acc;
 
-/* An address from which several accesses start: element `at` of the tensor, where 0 stands for coordinate 0. */
+/* An address that several accesses share: of the element with the coordinates `at`, where no node means 0. */
 typedef struct cg_row {
     uint32_t tensor;
     ir_ref at[OPJIT_MAX_RANK];
     cg_entry entry;
 } cg_row;
 
-/* The values of a whole line, and the address they belong to. */
+/* The vectors of a whole line of memory, which are stored together, and the line's address. */
 typedef struct cg_edge {
     LLVMValueRef values[4];
     uint32_t count;
@@ -128,16 +134,16 @@ typedef struct cg_edge {
 /* A block of rows that is transposed in registers: the body of the loop over rows is emitted once for all of them, and
  * in it the body of the loop inside once per row. */
 typedef struct cg_transpose {
-    bool on;
-    uint32_t loop;      /* over rows, in loops */
+    bool on;            /* in the body of the inner loop */
+    uint32_t loop;      /* over rows: index in f->loops */
     uint32_t rows;
     uint32_t row_depth; /* of the scope of the current row; 0: all rows at once */
     ir_ref lets;        /* the loop's first statement: lets up to the inner loop */
     LLVMValueRef *values; /* of those that differ from row to row, let by let */
 } cg_transpose;
 
-/* Numbers in place of HEAD and of the stage's variable, which are unknown.  What is affine in them and the same for all
- * guesses is the same for all numbers. */
+/* Numbers in place of HEAD and of the stage's variable, which are not known: a remainder that is affine in both, and
+ * the same for each guess, is the same for all numbers. */
 typedef struct cg_guess {
     bool on;
     uint64_t head, stage;
@@ -145,7 +151,7 @@ typedef struct cg_guess {
 enum { CG_GUESSES = 3 };
 extern const cg_guess opjit_cg_guesses[CG_GUESSES];
 
-/* What remainders are taken with. */
+/* What is assumed of variables where a remainder is asked for (opjit_cg_residue). */
 typedef struct cg_residues {
     const struct cg_func *f;
     ir_ref moving;  /* the vectorised loop's variable; 0: there is none */
@@ -153,10 +159,11 @@ typedef struct cg_residues {
     cg_guess guess;
 } cg_residues;
 
+/* A vector constant, its memory in the module, and the value that was loaded from there. */
 typedef struct cg_constant {
     LLVMValueRef constant, memory, value;
-    LLVMBasicBlockRef block; /* where that value was loaded */
-    uint32_t uses;           /* of that load */
+    LLVMBasicBlockRef block; /* where the value was loaded */
+    uint32_t uses;           /* of the value */
 } cg_constant;
 
 /* The function that stages belong to, and what is computed for it once. */
@@ -170,8 +177,8 @@ typedef struct cg_whole {
     bool *aliased;             /* by tensor: an output shares its memory, or may */
 } cg_whole;
 
-/* What is so for the code of one piece of a loop, and of the pieces inside of it.  Pieces are begun and ended, each in
- * memory of whoever begins it; one begins as the one around it is. */
+/* What holds for the code of one piece of a loop, and for the pieces inside of it.  cg_piece_begin copies the record of
+ * the piece around it into memory of the caller, who then changes what differs; cg_piece_end returns to that piece. */
 typedef struct cg_piece {
     struct cg_piece *outer;
     uint32_t copy_scope;  /* depth of the innermost scope that spans a whole copy of a loop's body */
@@ -179,24 +186,24 @@ typedef struct cg_piece {
     uint32_t place_scope; /* the same, of all rows of a transposed block */
     uint32_t lanes;       /* 1: scalar */
     uint32_t copies;      /* of the body in it, one after the other */
-    uint32_t vec;         /* the vectorised loop in loops, if lanes > 1 */
+    uint32_t vec;         /* if lanes > 1, the vectorised loop: index in f->loops */
     uint32_t lane_bits;   /* width of the elements that the vectorised loop works on */
     LLVMValueRef mask;    /* lanes that are evaluated; NULL: all */
     int64_t rest;         /* lanes of one more, masked copy after the copies; 0: none */
     bool tail;            /* mask covers the end of a loop: lanes after it are not iterations */
     bool shifted;         /* it begins anywhere, not at whole vectors from the loop's begin */
     bool aligned;         /* it begins where the store's memory has a whole vector */
-    bool binade;          /* its numbers, stored as halves, are of one */
-    bool apart;           /* the team's threads each do something different */
-    LLVMValueRef growth;  /* in a binade: of their bits, from one vector to the CG_CHAINS-th after it */
+    bool binade;          /* the numbers that it stores as halves lie between two adjacent powers of two */
+    bool apart;           /* GPUs: each thread of the team has iterations of its own */
+    LLVMValueRef growth;  /* in a binade: what their bits grow by from one vector to the CG_CHAINS-th after it */
     LLVMValueRef distance; /* iterations from one of two places to the other; NULL: there is one only */
     LLVMValueRef other_iv; /* of the other place */
     LLVMBasicBlockRef early; /* an earlier block in which its scalars should be computed; NULL: none */
     cg_edge *edge;        /* keeps stores instead of emitting them; NULL: they are emitted */
     cg_transpose block;
-    LLVMValueRef ahead;   /* address that is read beside the copy that stores ahead_at bytes after the first one */
-    uint64_t ahead_at;
-    LLVMValueRef ahead_group; /* i64: where the group of copies stores for which it was chosen (read_ahead.c) */
+    LLVMValueRef ahead;   /* address that is read ahead (reads.c) beside the copy that stores at ahead_at */
+    uint64_t ahead_at;    /* bytes after the first copy */
+    LLVMValueRef ahead_group; /* i64: where the group of copies begins to store for which the address was computed */
 } cg_piece;
 
 typedef struct cg_func {
@@ -224,8 +231,8 @@ typedef struct cg_func {
     cg_entry *cache[CG_SLOTS]; /* by node */
     cg_entry *own[CG_SLOTS];   /* of the current copy: equals cache unless copies are emitted side by side */
     cg_entry *sides[CG_MAX_SIDE_BY_SIDE][CG_SLOTS];
-    ir_ref *order;             /* nodes of one statement, operands first */
-    uint32_t orders;           /* made so far */
+    ir_ref *order;             /* nodes of one statement, operands first, where copies are emitted side by side */
+    uint32_t orders;           /* that were made so far */
     cg_acc *accs;              /* by node */
     LLVMValueRef *bases;       /* by tensor */
     LLVMValueRef *params;      /* by parameter */
@@ -233,7 +240,7 @@ typedef struct cg_func {
     uint32_t row_count;
     cg_constant constants[CG_MAX_CONSTANTS]; /* vector constants in the module */
     uint32_t constant_count;
-    cg_piece root, *piece;     /* the one around all; the innermost one */
+    cg_piece root, *piece;     /* the piece around all others; the innermost one */
     cg_loop loops[CG_MAX_LOOPS];
     uint32_t loop_count;
     uint32_t scopes[CG_MAX_SCOPES], scope_count, next_scope;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.c - expressions: what is emitted once and remembered, as a scalar or in lanes.  How an op is emitted is f->op's
- * to know (ops.c), which comes back here for operands. */
+/* expr.c - expressions, each emitted once and remembered, as a scalar or in lanes.  f->op (ops.c) emits one node; it
+ * comes back here for the node's operands. */
 #include "codegen/cg.h"
 
 bool opjit_cg_varies(const cg_func *f, ir_ref node)
@@ -19,7 +19,7 @@ LLVMValueRef opjit_cg_emit(cg_func *f, ir_ref node)
     v = f->op(f, node);
     opjit_cg_early_end(f, here);
     const cg_info *info = &f->info[node];
-    const bool brief = info->fresh || (f->piece->mask && info->guarded);
+    const bool brief = info->fresh || (f->piece->mask && info->guarded); /* valid for this statement, or this mask */
     opjit_cg_remember(f, CG_VALUE, node, brief ? f->scope_count - 1 : f->piece->copy_scope, v);
     return v;
 }

@@ -209,7 +209,8 @@ static void plan_upd(planner *p, ir_ref statement)
     cg_acc *acc = &p->f->accs[ir_at(ir, statement)->ref];
     const ir_interval k = opjit_ir_interval(ir, p->innermost);
     acc->apart = p->spread && !acc->own;
-    if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 && (k.lo < 0 || k.hi >= ir_at(ir, ir_at(ir, statement)->ref)->block))
+    if (ir_at(ir, ir_at(ir, statement)->ref)->imm != 0 &&
+        (k.lo < 0 || k.hi >= ir_at(ir, ir_at(ir, statement)->ref)->block))
         acc->blocked = true;
     if (ir_kind_is_arg((ir_kind)ir_at(ir, ir_at(ir, statement)->ref)->kind))
         acc->type = (ir_type)ir_at(ir, ir_operand(ir, statement, 0))->type;

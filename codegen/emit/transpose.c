@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.c - blocks of rows and lanes that are transposed in registers (shuffle.c): an input that is contiguous along the rows
- * is loaded a short vector per lane, shuffled, and is then a vector per row.  Rows are copies of the body, as unrolled
- * lanes are; what depends on the row is made anew in each. */
+/* transpose.c - the body of blocks of rows and lanes that are transposed in registers (shuffle.c): an input that is
+ * contiguous along the rows is loaded a short vector per lane, shuffled, and is then a vector per row.  Rows are copies
+ * of the body, as unrolled lanes are; what depends on the row is made anew in each. */
 #include "codegen/plan.h"
 
 enum { MAX_TRANSPOSED = 8 /* loads of a body: their vectors fill any registers; more are made lane by lane */ };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accumulator.c - accumulators: lanes by k modulo their number, blocks of k (4096, of a dot 256), folds by halves, in the order of
- * ir/README.md whatever the vector width.  They live in memory of the stack frame; where speed matters a pass turns
- * them into registers.  Accumulators whose lanes are threads of a GPU are in team.c. */
+/* accumulator.c - accumulators: lanes by k modulo their number, blocks of k (4096, of a dot 256), folds by halves, in
+ * the order of ir/README.md whatever the vector width.  They live in memory of the stack frame; where speed matters a
+ * pass turns them into registers.  Accumulators whose lanes are threads of a GPU are in team.c. */
 #include "codegen/reduce/accumulator.h"
 #include "codegen/gpu/grid.h"
 
@@ -326,7 +326,7 @@ LLVMValueRef opjit_cg_acc_value(cg_func *f, ir_ref statement)
 {
     const ir_node *acc = ir_at(f->ir, statement);
     const cg_acc *a = &f->accs[statement];
-    if (a->held_count > 0) /* one lane: V10 */
+    if (a->held_count > 0) /* of one lane: rule V10 allows no other to be read where it is in registers */
         return a->held[0];
     const cg_part e = fold(f, acc, a);
     if (!cg_acc_is_arg(acc))
@@ -344,7 +344,7 @@ static void update(cg_func *f, const ir_node *acc, const cg_acc *a, LLVMValueRef
     LLVMValueRef lane = number(f, 64, cg_acc_lanes(acc, a) - 1);
     if (cg_acc_lanes(acc, a) > 1)
         lane = LLVMBuildAnd(f->b, k, lane, "");
-    if (!f->peak && width > 1 && chooses(acc, a)) /* the value is made in another block, see below */
+    if (!f->peak && width > 1 && chooses(acc, a)) /* what is before a comparison leaves fast selection with it */
         opjit_cg_next_block(f);
     opjit_cg_acc_write(f, acc, a, lane, opjit_cg_acc_combine(f, acc, a, opjit_cg_acc_read(f, acc, a, width, lane), e));
 }
@@ -361,7 +361,8 @@ static LLVMValueRef lanes_as_bits(cg_func *f, ir_ref value)
     return opjit_cg_as_bits(f, opjit_cg_emit_lanes(f, value, f->piece->lanes));
 }
 
-/* A vector that starts at a multiple of its width stays in one block and doesn't wrap around the lanes. */
+/* A vector that starts at a multiple of its width is in one block of k and does not wrap around the lanes: it is one
+ * update.  Other vectors are updated lane by lane. */
 void opjit_cg_upd(cg_func *f, ir_ref statement)
 {
     const ir_node *n = ir_at(f->ir, statement), *acc = ir_at(f->ir, n->ref);

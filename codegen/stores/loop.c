@@ -103,7 +103,7 @@ static LLVMBasicBlockRef unless_done(cg_func *f, const cg_cut *cut, const cg_ran
     return cut->min > 0 ? NULL : opjit_cg_if_begin(f, LLVMBuildICmp(f->b, LLVMIntNE, r->count, cg_number(f, 0), ""));
 }
 
-/* What depends on the place of lanes is found once. */
+/* The remainder is one more copy of the body, with a mask, so that lane numbers are made once for all copies. */
 static void emit_tailed(const cg_pieces *p, const cg_cut *cut, const cg_range *r)
 {
     cg_func *f = p->f;

@@ -18,10 +18,9 @@ enum {
     TASKS = 64,              /* enough parallel iterations */
     TILE_UNIT = 16,          /* elements */
     FEWEST = 4,              /* the fewest columns for which it pays */
-    STREAM_BYTES =
-        1024 * 1024,    /* beyond this, consecutive rows of these lengths are read one by one, */
-    STREAM_LEAST = 512, /* as a single stream */
-    STREAM_MOST = 4096,
+    STREAM_BYTES = 1024 * 1024, /* of larger tensors, adjacent rows are read one after the other, as one stream, */
+    STREAM_LEAST = 512,         /* if they are longer than this, */
+    STREAM_MOST = 4096,         /* and shorter than this (bytes) */
     AT_ONCE = 4, /* steps of a column between a load and a store of its result */
 };
 
@@ -230,8 +229,8 @@ static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length
         add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
 }
 
-/* Block after block.  The sum of one is never -0, so +0 before the first needs no special case; a dot of one may be, and
- * starts from -0, which changes nothing. */
+/* Block after block.  The sum of a block is never -0, so +0 before the first block needs no special case; a dot of one
+ * may be -0, so its total starts from -0, which changes nothing. */
 static void add_blocks(column_stage *s, block *list)
 {
     ir_func *f = s->f;
