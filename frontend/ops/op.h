@@ -45,7 +45,7 @@ typedef struct op_enum {
 } op_enum;
 
 typedef struct op_field {
-    char name[22];
+    char name[26];
     uint16_t offset;                 /* in the descriptor struct */
     uint8_t kind, flags;
     uint16_t count;                  /* offset of the count field for arrays */

@@ -252,6 +252,7 @@ static DML_TENSOR_DATA_TYPE default_type(const built_case *c)
 {
     const DML_TENSOR_DATA_TYPE first = c->inputs[0] == NULL ? 0 : c->own[0].buffer.DataType;
     switch (c->type) {
+    case DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR: /* see ask */
     case DML_OPERATOR_CAST: return DML_TENSOR_DATA_TYPE_UNKNOWN;
     case DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS:
     case DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN:
@@ -304,7 +305,10 @@ static void ask(test_random *r, built_case *c)
 {
     for (uint32_t i = 0; i < c->output_count; i++) {
         const bool index = (c->type == DML_OPERATOR_MAX_POOLING1 || c->type == DML_OPERATOR_MAX_POOLING2) && i == 1;
-        const bool type_follows = (index ? DML_TENSOR_DATA_TYPE_UINT32 : default_type(c)) == c->outputs[i].dtype;
+        const bool dynamic =
+            c->type == DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR && c->outputs[0].dtype == DML_TENSOR_DATA_TYPE_UINT8;
+        const bool type_follows =
+            dynamic || (index ? DML_TENSOR_DATA_TYPE_UINT32 : default_type(c)) == c->outputs[i].dtype;
         c->asked[i] = (opjit_tensor_type){ .dtype = DML_TENSOR_DATA_TYPE_UNKNOWN };
         if (!sizes_follow(c) || test_random_chance(r, 10))
             c->asked[i] = c->outputs[i];

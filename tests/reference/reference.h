@@ -44,6 +44,15 @@ void ref_hardmax(const DML_ACTIVATION_HARDMAX1_OPERATOR_DESC *desc, const void *
 /* product: CUMULATIVE_PRODUCT, which has the same fields. */
 void ref_cumulative(const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC *desc, bool product, const void *input, void *output);
 void ref_lp_normalization(const DML_LP_NORMALIZATION_OPERATOR_DESC *desc, const void *input, void *output);
+/* inputs[3]: FusedAdd, NULL where absent; RELU is the only activation. */
+void ref_batch_normalization_training(const DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC *desc, ref_inputs inputs,
+                                      ref_outputs outputs);
+/* training: BATCH_NORMALIZATION_TRAINING_GRAD, which has the same fields. */
+void ref_batch_normalization_grad(const DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC *desc, bool training,
+                                  ref_inputs inputs, ref_outputs outputs);
+void ref_value_scale_2d(const DML_VALUE_SCALE_2D_OPERATOR_DESC *desc, const void *input, void *output);
+void ref_dynamic_quantize_linear(const DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC *desc, const void *input,
+                                 ref_outputs outputs);
 /* inputs[2]: the bias, NULL where absent; RELU is the only activation. */
 void ref_convolution(const DML_CONVOLUTION_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 void ref_matrix_multiply_integer(const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC *desc, ref_inputs inputs,

@@ -186,6 +186,16 @@ const computed_row computed_rows[] = {
       draw_convolution_integer, run_convolution_integer },
     { ROW(QUANTIZED_LINEAR_CONVOLUTION), { { 0x2100, 4, 4, "B" }, { COMPUTED_NONE, 3, 5, "B" } },
       draw_quantized_convolution, run_quantized_convolution },
+    { ROW(BATCH_NORMALIZATION_TRAINING), { { 0x4100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+      computed_draw_training, computed_training },
+    { ROW(BATCH_NORMALIZATION_GRAD), { { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+      computed_draw_batch_grad, computed_batch_grad },
+    { ROW(BATCH_NORMALIZATION_TRAINING_GRAD), { { 0x4100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+      computed_draw_batch_grad, computed_batch_grad },
+    { ROW(VALUE_SCALE_2D), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } },
+      computed_draw_value_scale, computed_value_scale },
+    { ROW(DYNAMIC_QUANTIZE_LINEAR), { { 0x4000, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+      computed_draw_dynamic, computed_dynamic },
 };
 /* clang-format on */
 const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;

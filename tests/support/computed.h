@@ -13,6 +13,10 @@
 typedef struct computed_case {
     DML_OPERATOR_DESC op;
     union {
+        DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC training;
+        DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC batch_grad;
+        DML_VALUE_SCALE_2D_OPERATOR_DESC value_scale;
+        DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC dynamic;
         DML_CONVOLUTION_OPERATOR_DESC convolution;
         DML_CONVOLUTION_INTEGER_OPERATOR_DESC convolution_integer;
         DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC quantized_convolution;

@@ -95,20 +95,22 @@ static void tiny_fields(tiny *t)
 {
     const uint32_t dimensions = tiny_dimensions(t);
     static const uint32_t zeros[8], ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    static const float ones_of_floats[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     static const DML_SCALE_BIAS pair = { 1, 0 };
     uint32_t tensors = 0;
     memset(t->desc.bytes, 0, sizeof t->desc.bytes);
     for (uint32_t i = 0; i < t->info.field_count; i++) {
         const opjit_field_info field = field_of(t->info.type, i);
         unsigned char *at = t->desc.bytes + field.offset;
-        const bool is_axes = strcmp(field.name, "Axes") == 0;
+        const bool is_axes = strcmp(field.name, "Axes") == 0, is_bias = strcmp(field.name, "Bias") == 0;
+        const float *floats = ones_of_floats;
         const bool starts = strstr(field.name, "Offsets") != NULL || strstr(field.name, "Padding") != NULL || is_axes;
         const uint32_t *numbers = starts ? zeros : ones;
         const DML_TENSOR_DESC *tensor = &t->tensors[tensors].desc;
         const DML_SCALE_BIAS *scale_bias = &pair;
         const float one = 1;
         const bool is_array = field.kind == OPJIT_FIELD_INPUTS || field.kind == OPJIT_FIELD_OUTPUTS;
-        const uint32_t count = is_array || is_axes ? 1 : dimensions;
+        const uint32_t count = is_array || is_axes || is_bias ? 1 : dimensions;
         switch (field.kind) {
         case OPJIT_FIELD_INPUT:
         case OPJIT_FIELD_OUTPUT:
@@ -119,6 +121,7 @@ static void tiny_fields(tiny *t)
             break;
         case OPJIT_FIELD_UINT32S:
         case OPJIT_FIELD_INT32S: memcpy(at, &numbers, sizeof numbers); break;
+        case OPJIT_FIELD_FLOAT32S: memcpy(at, &floats, sizeof floats); break;
         case OPJIT_FIELD_UINT32: /* of arrays and axes: below; others count something, one of it */
             if (strncmp(field.name, "Axis", 4) != 0)
                 memcpy(at, ones, sizeof *ones);
@@ -200,15 +203,32 @@ static bool tiny_makes(const tiny *t, opjit_context *context)
     return false;
 }
 
-/* Tries every tuple of data types, one per class: seen[c] receives those of class c that some accepted tuple has. */
-static void accepted(tiny *t, opjit_context *context, uint32_t seen[CLASSES])
+/* The types that each class' rows list. */
+static void list_types(const tiny *t, uint32_t level, uint32_t listed[CLASSES])
 {
-    uint32_t types[CLASSES] = { 1, 1, 1, 1 }, c = 0;
+    memset(listed, 0, CLASSES * sizeof *listed);
+    for (uint32_t i = 0; i < t->tensor_count; i++) {
+        opjit_support_info row = OPJIT_SUPPORT_INFO_INIT;
+        if (opjit_operator_type_find_support(t->info.type, t->tensors[i].name, level, &row, NULL) == OPJIT_OK)
+            listed[t->tensors[i].class] = row.types;
+    }
+}
+
+/* Tries every tuple of data types, one per class, of which at most one is not listed: seen[c] receives those of class c
+ * that some accepted tuple has. */
+static void accepted(tiny *t, opjit_context *context, uint32_t level, uint32_t seen[CLASSES])
+{
+    uint32_t types[CLASSES] = { 1, 1, 1, 1 }, listed[CLASSES], c = 0;
+    list_types(t, level, listed);
     memset(seen, 0, CLASSES * sizeof *seen);
     tiny_fields(t);
     do {
-        tiny_shape(t, types);
-        if (tiny_makes(t, context))
+        uint32_t unlisted = 0;
+        for (uint32_t i = 0; i < t->class_count; i++)
+            unlisted += (listed[i] >> types[i] & 1) == 0;
+        if (unlisted <= 1)
+            tiny_shape(t, types);
+        if (unlisted <= 1 && tiny_makes(t, context))
             for (uint32_t i = 0; i < t->class_count; i++)
                 seen[i] |= 1u << types[i];
         for (c = 0; c < t->class_count && ++types[c] > DML_TENSOR_DATA_TYPE_INT64; c++)
@@ -221,7 +241,7 @@ static void compare_support(tiny *t, opjit_context *context, uint32_t level)
     for (uint32_t rank = 1; rank <= OPJIT_MAX_RANK; rank++) {
         uint32_t seen[CLASSES];
         tiny_ranks(t, rank, level);
-        accepted(t, context, seen);
+        accepted(t, context, level, seen);
         for (uint32_t i = 0; i < t->tensor_count; i++)
             for (uint32_t type = 1; type <= TYPES; type++) {
                 opjit_error error;
