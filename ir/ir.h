@@ -301,6 +301,7 @@ opjit_status opjit_ir_count_unproven(const ir_func *f, uint32_t *out, opjit_erro
 /* How a product of matrices is cut: rows and columns of what is in registers, and of what an iteration makes. */
 typedef struct ir_tiles {
     uint32_t rows, columns, block_rows, block_columns;
+    uint32_t few_rows; /* of the result, up to which columns that lie side by side are read in order */
 } ir_tiles;
 
 typedef struct ir_pass_env {

@@ -2,11 +2,17 @@
 /* contract.c - finds products of two matrices: definitions that sum products, each factor of which moves with one
  * coordinate of the result that the other one does not have.  These are rows and columns, the others are of a batch.
  * Part of place; decides the sizes of tiles and blocks, on which no bit depends. */
-#include "ir/passes/contract.h"
+#include "ir/passes/contraction.h"
 
 enum {
     LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
-    FEW_ROWS = 8,              /* of columns that are side by side: each is read once, so nothing is worth a copy */
+    FEW_ROWS = 8,              /* of columns that lie side by side in memory: they are best read once, in order, */
+    FEWEST_ROWS = 2,           /* and in the second cache: as fast without a copy */
+    STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
+    STREAM_LEAST = 2048,       /* and where they are too few for as many */
+    SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
+    NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
+    STREAMS = 4,               /* iterations */
     MOST_ROWS = 8,             /* of a tile */
     LEAST_ROWS = 4,
     TILE_VECTORS = 2,  /* of columns */
@@ -58,10 +64,9 @@ static bool find_sides(contraction *c, int64_t lanes)
 #define SIZE(factor) (of[factor] < 0 ? 1 : (int64_t)c->out.sizes[of[factor]])
     if (SIZE(column) < lanes && SIZE(1 - column) >= lanes)
         column = 1 - column;
-    c->side[CONTRACT_COLUMNS] =
-        (contract_side){ .dimension = of[column], .factor = column, .size = SIZE(column), .packed = true };
+    c->side[CONTRACT_COLUMNS] = (contract_side){ .dimension = of[column], .factor = column, .size = SIZE(column) };
     c->side[CONTRACT_ROWS] =
-        (contract_side){ .dimension = of[1 - column], .factor = 1 - column, .size = SIZE(1 - column), .packed = true };
+        (contract_side){ .dimension = of[1 - column], .factor = 1 - column, .size = SIZE(1 - column) };
 #undef SIZE
     return of[column] >= 0;
 }
@@ -104,6 +109,15 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
         set_blocks(columns, given->block_columns);
         return;
     }
+    if (c->streams) {
+        rows->tile = 1;
+        columns->tile = lanes;
+        set_blocks(rows, rows->size);
+        const int64_t part = columns->size * size / STREAMS;
+        const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
+        set_blocks(columns, bytes / size);
+        return;
+    }
     rows->tile = rows_of_tile(rows->size);
     columns->tile = columns->size <= lanes ? lanes : TILE_VECTORS * lanes;
     int64_t most_columns = MOST_BLOCK, most_rows = MOST_BLOCK;
@@ -129,6 +143,25 @@ static ir_ref coordinate_of(const contraction *c, uint32_t side)
     return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
 }
 
+/* Whether a side is read as it lies: elements of memory alone, of whole tiles, few enough to stay in a cache, and not at
+ * distances that are one set of it. */
+static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
+{
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[side];
+    const ir_ref load = ir_operand(f, ir_operand(f, c->statement, 0), s->factor);
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    int64_t own = 0, by_k;
+    if (ir_at(f, load)->op != IR_LOAD || c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def != 0 ||
+        !contract_is_even(s) || !opjit_ir_step(f, load, opjit_ir_reduced(f, c->statement), &by_k) ||
+        (s->dimension >= 0 && !opjit_ir_step(f, load, coordinate_of(c, side), &own)))
+        return false;
+    const int64_t far = own > by_k ? own : by_k;
+    if (side == CONTRACT_COLUMNS && (own != 1 || s->size * c->length * size > l2 / 2))
+        return false;
+    return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
+}
+
 bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
 {
     ir_func *f = r->f;
@@ -149,11 +182,15 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
             return false;
     }
     const contract_side *columns = &c.side[CONTRACT_COLUMNS];
-    if (given == NULL &&
-        (c.side[CONTRACT_ROWS].size * columns->size < LEAST_WORK / c.length ||
-         (c.side[CONTRACT_ROWS].size <= FEW_ROWS &&
-          reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1))))
+    const int64_t rows = c.side[CONTRACT_ROWS].size;
+    if (given == NULL && rows * columns->size < LEAST_WORK / c.length)
         return false;
+    const int64_t bytes = columns->size * c.length * opjit_ir_type_size((ir_type)c.def.type);
+    const int64_t few = given != NULL ? given->few_rows : bytes > (int64_t)target->l2 ? FEW_ROWS : FEWEST_ROWS;
+    c.neighbours = reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
+    c.streams = c.neighbours && rows <= few;
     choose_sizes(&c, given, lanes, target);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
+        c.side[i].packed = !lies_well(&c, i, (int64_t)target->l2);
     return opjit_ir_contract_write(&c, stages);
 }

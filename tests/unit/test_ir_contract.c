@@ -34,8 +34,8 @@ static product draw_product(test_random *r)
     product p = { .batch = draw(r, 1, 3),
                   .rows = draw(r, 1, 12),
                   .columns = draw(r, 1, 20),
-                  .length = draw(r, 1, 14),
-                  .block = draw(r, 1, 7) };
+                  .length = draw(r, 1, 30),
+                  .block = test_random_chance(r, 20) ? 16 : draw(r, 1, 11) };
     const int type = draw(r, 0, 2);
     p.in = types[type][0];
     p.type = types[type][1];
@@ -45,6 +45,7 @@ static product draw_product(test_random *r)
     p.bias = test_random_chance(r, 50);
     p.temp = test_random_chance(r, 20);
     p.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
+    p.tiles.few_rows = test_random_chance(r, 30) ? 12 : 0;
     p.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     p.tiles.block_columns = (uint32_t)draw(r, 1, 20);
     return p;

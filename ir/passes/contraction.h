@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract.h - shared by contract.c, contract_tile.c and contract_pack.c: a product of two matrices as loops over
- * tiles.  An iteration of the stage makes a block of rows and columns: for each block of k it packs what it reads of
- * both factors, and adds tile after tile to totals; the results are read from the last tile or the totals. */
-#ifndef OPJIT_IR_PASSES_CONTRACT_H
-#define OPJIT_IR_PASSES_CONTRACT_H
+/* contraction.h - shared by the files contract*.c: a product of two matrices as loops over tiles.  An iteration of the
+ * stage makes a block of rows and columns: for each block of k it packs what it reads of both factors, and adds tile
+ * after tile to totals; the results are read from the last tile or the totals. */
+#ifndef OPJIT_IR_PASSES_CONTRACTION_H
+#define OPJIT_IR_PASSES_CONTRACTION_H
 
 #include "ir/passes/pass.h"
 
@@ -30,18 +30,32 @@ typedef struct contraction {
     ir_node def;
     ir_tensor out;
     contract_side side[CONTRACT_SIDES];
+    bool neighbours;        /* what lies side by side in memory are columns */
+    bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
     int64_t length, batch;  /* k; results of all other coordinates */
-    uint32_t tile, total;   /* scratch; total 0: a tile is done after one block of k, and none is partial */
+    uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     ir_ref first_k, here_k; /* of the block of k */
 } contraction;
 
-/* contract_pack.c: the value of the side's factor in row or column `own`, for k. */
+/* contract_parts.c.  Scratch of these sizes, with `apart` elements behind each row of two dimensions. */
+uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t *sizes, int64_t apart);
+/* Two loops over as many rows and columns; *at: their variables. */
+void opjit_ir_contract_loops(contraction *c, block *list, ir_ref rows, ir_ref columns, ir_ref *at, block *out);
+void opjit_ir_contract_store(contraction *c, block *list, uint32_t tensor, ir_ref value, const ir_ref *at);
+void opjit_ir_contract_fill(contraction *c, block *list, uint32_t tensor, ir_ref rows, ir_ref columns, uint64_t bits);
+/* The value of the side's factor in row or column `own`, for k. */
 ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k);
-/* Copies what the tiles of the block read to scratch, a row or a tile of columns at a time. */
+/* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
+void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
+
+/* contract_pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows. */
 void opjit_ir_contract_pack_columns(contraction *c, block *list);
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first);
-/* contract_tile.c: the stage.  false: another element is read, and nothing changed. */
+/* contract_tile.c, contract_stream.c: what a block of k adds. */
+void opjit_ir_contract_tiles(contraction *c, block *list);
+void opjit_ir_contract_stream(contraction *c, block *list);
+/* contract_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_contract_write(contraction *c, block *stages);
 
 /* A loop from 0 to hi in the list; *out: its empty block.  Returns the variable. */

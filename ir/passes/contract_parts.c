@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract_parts.c - what all loops of a product of two matrices are made of: scratch, loops over rows and columns, a
+ * factor's element, the store of a result.  Part of place. */
+#include "ir/passes/contraction.h"
+
+#include <string.h>
+
+uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t *sizes, int64_t apart)
+{
+    ir_tensor t = { .role = IR_SCRATCH, .type = (ir_type)c->def.type, .rank = rank, .align = 64 };
+    for (uint32_t d = 0; d < rank; d++)
+        t.sizes[d] = (uint64_t)sizes[d];
+    opjit_ir_dense_strides(&t);
+    if (rank == 2 && t.sizes[0] > 1)
+        t.strides[0] += (uint64_t)apart;
+    if (!opjit_ir_span_bytes(&t, &t.bytes))
+        return 0;
+    return opjit_ir_tensor(c->f, &t);
+}
+
+void opjit_ir_contract_loops(contraction *c, block *list, ir_ref rows, ir_ref columns, ir_ref *at, block *out)
+{
+    block of_i;
+    at[0] = contract_loop(c, list, rows, &of_i);
+    at[1] = contract_loop(c, &of_i, columns, out);
+}
+
+void opjit_ir_contract_store(contraction *c, block *list, uint32_t tensor, ir_ref value, const ir_ref *at)
+{
+    opjit_ir_block_add(c->f, list, opjit_ir_store(c->f, tensor, value, at));
+}
+
+void opjit_ir_contract_fill(contraction *c, block *list, uint32_t tensor, ir_ref rows, ir_ref columns, uint64_t bits)
+{
+    ir_ref at[2];
+    block inside;
+    opjit_ir_contract_loops(c, list, rows, columns, at, &inside);
+    opjit_ir_contract_store(c, &inside, tensor, opjit_ir_const(c->f, (ir_type)c->def.type, bits), at);
+}
+
+void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j)
+{
+    ir_func *f = c->f;
+    const ir_ref own[CONTRACT_SIDES] = { i, j };
+    ir_ref at[9];
+    memcpy(at, c->at, sizeof at);
+    for (uint32_t s = 0; s < CONTRACT_SIDES; s++)
+        if (c->side[s].dimension >= 0)
+            at[c->side[s].dimension] = own[s];
+    if (c->r->count == 1) {
+        opjit_ir_contract_store(c, list, c->def.ref, sum, at);
+        return;
+    }
+    inline_source *source = &c->r->sources[c->def.ref];
+    const ir_ref output = c->r->members[1].statement, let = opjit_ir_let(f, sum);
+    opjit_ir_block_add(f, list, let);
+    source->row_value = let;
+    c->in.row_count = c->out.rank < 8 ? c->out.rank : 8;
+    memcpy(c->in.rows, at, c->in.row_count * sizeof *at);
+    const ir_ref value = opjit_ir_share(f, list, opjit_ir_inline(&c->in, output, c->out.rank, at));
+    c->in.row_count = 0;
+    source->row_value = 0;
+    opjit_ir_contract_store(c, list, f->failed ? 0 : ir_at(f, output)->ref, value, at);
+}
+
+ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k)
+{
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[side];
+    ir_ref at[9];
+    memcpy(at, c->at, sizeof at);
+    if (s->dimension >= 0)
+        at[s->dimension] = own;
+    at[c->out.rank] = k;
+    const ir_ref pair = opjit_ir_inline(&c->in, c->statement, c->out.rank + 1, at);
+    return f->failed ? 0 : opjit_ir_share(f, list, ir_operand(f, pair, s->factor));
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract_stage.c - the stage of a product of two matrices.  Part of place.
+ *
+ *     for each block of rows and columns, in parallel
+ *         for each block of k: tiles, or columns side by side
+ *         store the results of the totals
+ *
+ * The sums of blocks start from -0, which changes nothing: a block may be -0, and +0 would lose that. */
+#include "ir/passes/contraction.h"
+
+enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */ };
+
+static void declare_scratch(contraction *c)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t k = c->length < c->def.block ? c->length : c->def.block;
+    if (c->streams) { /* nothing is packed */
+        c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
+        if (c->length > c->def.block)
+            c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
+        return;
+    }
+    if (columns->packed)
+        columns->scratch =
+            opjit_ir_contract_scratch(c, 3, (int64_t[]){ columns->block / columns->tile, k, columns->tile }, 0);
+    if (rows->packed)
+        rows->scratch = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, k }, APART);
+    if (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns))
+        c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
+    c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
+/* Digit number p / below of the stage's blocks, of `size` values. */
+static ir_ref digit(const contraction *c, ir_ref p, int64_t below, int64_t size)
+{
+    ir_func *f = c->f;
+    if (size == 1)
+        return opjit_ir_index(f, 0);
+    return ir_make2(f, IR_IMOD, IR_INDEX, ir_make2(f, IR_IDIV, IR_INDEX, p, opjit_ir_index(f, below)),
+                    opjit_ir_index(f, size));
+}
+
+/* Where the stage's block begins, and how much of it there is. */
+static void set_side(contraction *c, block *list, uint32_t side, ir_ref number)
+{
+    ir_func *f = c->f;
+    contract_side *s = &c->side[side];
+    const ir_ref whole = opjit_ir_index(f, s->block);
+    s->first = opjit_ir_block_let(f, list, contract_times(c, number, s->block));
+    if (contract_is_even(s))
+        s->here = whole;
+    else
+        s->here = opjit_ir_block_let(f, list,
+                                     ir_make2(f, IR_IMIN, IR_INDEX, whole,
+                                              ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, s->size), s->first)));
+}
+
+/* Which block of which matrix iteration p makes. */
+static void set_block(contraction *c, block *list, ir_ref p)
+{
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    int64_t below = c->batch * rows->blocks * columns->blocks;
+    for (uint32_t d = 0; d < c->out.rank; d++) {
+        c->at[d] = opjit_ir_index(f, 0);
+        if ((int32_t)d == rows->dimension || (int32_t)d == columns->dimension || c->out.sizes[d] == 1)
+            continue;
+        below /= (int64_t)c->out.sizes[d];
+        c->at[d] = digit(c, p, below, (int64_t)c->out.sizes[d]);
+    }
+    set_side(c, list, CONTRACT_ROWS, digit(c, p, columns->blocks, rows->blocks));
+    set_side(c, list, CONTRACT_COLUMNS, digit(c, p, 1, columns->blocks));
+}
+
+static void add_block(contraction *c, block *list)
+{
+    if (c->streams)
+        opjit_ir_contract_stream(c, list);
+    else
+        opjit_ir_contract_tiles(c, list);
+}
+
+/* Every block of k. */
+static void add_sums(contraction *c, block *list)
+{
+    ir_func *f = c->f;
+    const int64_t size = c->def.block, blocks = (c->length + size - 1) / size;
+    c->first_k = opjit_ir_index(f, 0);
+    c->here_k = opjit_ir_index(f, c->length < size ? c->length : size);
+    if (blocks == 1) {
+        add_block(c, list);
+        return;
+    }
+    block of_q;
+    const uint64_t negative = UINT64_C(1) << (8 * opjit_ir_type_size((ir_type)c->def.type) - 1);
+    opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, c->side[CONTRACT_ROWS].block),
+                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), negative);
+    const ir_ref q = contract_loop(c, list, opjit_ir_index(f, blocks), &of_q);
+    c->first_k = opjit_ir_block_let(f, &of_q, contract_times(c, q, size));
+    if (c->length % size != 0) {
+        const ir_ref rest = ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, c->length), c->first_k);
+        c->here_k = opjit_ir_block_let(f, &of_q, ir_make2(f, IR_IMIN, IR_INDEX, c->here_k, rest));
+    }
+    add_block(c, &of_q);
+}
+
+bool opjit_ir_contract_write(contraction *c, block *stages)
+{
+    ir_func *f = c->f;
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    declare_scratch(c);
+    const ir_ref stage =
+        opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, c->batch * rows->blocks * columns->blocks), 1);
+    if (f->failed)
+        return false;
+    block body = { .parent = stage };
+    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
+    set_block(c, &body, ir_at(f, stage)->ref);
+    add_sums(c, &body);
+    const uint32_t sums = c->total == 0 && c->streams ? c->tile : c->total;
+    if (sums != 0) {
+        ir_ref at[2];
+        block inside;
+        opjit_ir_contract_loops(c, &body, rows->here, columns->here, at, &inside);
+        opjit_ir_contract_result(c, &inside, opjit_ir_load(f, sums, at), contract_plus(c, rows->first, at[0]),
+                                 contract_plus(c, columns->first, at[1]));
+    }
+    if (c->in.refused || f->failed)
+        return false;
+    opjit_ir_block_add(f, stages, stage);
+    if (c->r->count > 1)
+        f->tensors[c->def.ref].role = IR_VALUE;
+    return true;
+}
