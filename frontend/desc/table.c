@@ -45,6 +45,14 @@ const op_def *opjit_fe_op_at(uint32_t index)
     return index < sizeof operators / sizeof *operators ? operators[index] : NULL;
 }
 
+const void *opjit_fe_field(const op_def *def, const void *desc, const char *name)
+{
+    for (uint32_t i = 0; i < def->field_count; i++)
+        if (strcmp(def->fields[i].name, name) == 0)
+            return (const uint8_t *)desc + def->fields[i].offset;
+    return NULL;
+}
+
 const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type)
 {
     const size_t index = (size_t)type;

@@ -193,6 +193,9 @@ struct op_def {
     .support_count = (uint8_t)(sizeof(support_) / sizeof *(support_))
 #define OP_FIELDS_MAX 64u /* of one operator, because sets of fields are bits of a uint64_t */
 
+/* A descriptor's field by its name, for what rows of a family share; NULL: this row has no such field. */
+const void *opjit_fe_field(const op_def *def, const void *desc, const char *name);
+
 /* operators.def has a line OPERATOR(diagonal_matrix1, DIAGONAL_MATRIX1) per row; rows are `const op_def
  * opjit_fe_op_<name>`. */
 const op_def *opjit_fe_op_find(DML_OPERATOR_TYPE type);              /* NULL: not in this build */

@@ -86,6 +86,13 @@ ir_ref opjit_fe_def(op_lowering *l, ir_type type, uint32_t axes)
     return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_def(l->f, tensor));
 }
 
+ir_ref opjit_fe_def_to(op_lowering *l, ir_type type, const fe_tensor *like)
+{
+    const uint32_t tensor = declare(l, type, like, 0);
+
+    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_def(l->f, tensor));
+}
+
 static uint32_t lanes_of(const fe_tensor *in, uint32_t axes)
 {
     for (uint32_t d = in->rank; d-- > 0;)

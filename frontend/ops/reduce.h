@@ -23,6 +23,8 @@ ir_ref opjit_fe_def(op_lowering *l, ir_type type, uint32_t axes);
  * reduction's variable.  The elements are taken in row-major order, in 32 lanes if the last dimension of more than one
  * element is reduced. */
 ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes, ir_ref at[OPJIT_MAX_RANK]);
+/* A dense DEF of these sizes. */
+ir_ref opjit_fe_def_to(op_lowering *l, ir_type type, const fe_tensor *like);
 /* A dense DEF of these sizes, each element of which reduces `count` values one after the other.  The caller sets its
  * value, over its coordinates and opjit_ir_reduced. */
 ir_ref opjit_fe_reduce_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint64_t count);

@@ -9,18 +9,9 @@
 
 /* --- fields ------------------------------------------------------------------------------------------------------- */
 
-/* NULL: the row has no such field. */
-static const void *field_of(const op_def *def, const void *desc, const char *name)
-{
-    for (uint32_t i = 0; i < def->field_count; i++)
-        if (strcmp(def->fields[i].name, name) == 0)
-            return (const uint8_t *)desc + def->fields[i].offset;
-    return NULL;
-}
-
 static const uint32_t *array_of(const op_def *def, const void *desc, const char *name)
 {
-    const void *field = field_of(def, desc, name);
+    const void *field = opjit_fe_field(def, desc, name);
     const uint32_t *array = NULL;
 
     if (field != NULL)
@@ -32,13 +23,13 @@ uint32_t opjit_fe_window_number(const op_def *def, const void *desc, const char 
 {
     uint32_t number;
 
-    memcpy(&number, field_of(def, desc, name), sizeof number);
+    memcpy(&number, opjit_fe_field(def, desc, name), sizeof number);
     return number;
 }
 
 fe_window opjit_fe_window_of(const op_def *def, const void *desc)
 {
-    const char *sizes = field_of(def, desc, "WindowSize") != NULL ? "WindowSize" : "WindowSizes";
+    const char *sizes = opjit_fe_field(def, desc, "WindowSize") != NULL ? "WindowSize" : "WindowSizes";
 
     return (fe_window){ .count = opjit_fe_window_number(def, desc, "DimensionCount"),
                         .strides = array_of(def, desc, "Strides"),

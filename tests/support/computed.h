@@ -39,6 +39,12 @@ typedef struct computed_case {
         DML_MAX_POOLING1_OPERATOR_DESC max1;
         DML_MAX_POOLING2_OPERATOR_DESC max2;
         DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
+        DML_RESAMPLE_OPERATOR_DESC resample;
+        DML_RESAMPLE1_OPERATOR_DESC resample1;
+        DML_RESAMPLE2_OPERATOR_DESC resample2;
+        DML_RESAMPLE3_OPERATOR_DESC resample3;
+        DML_RESAMPLE_GRAD_OPERATOR_DESC resample_grad;
+        DML_RESAMPLE_GRAD1_OPERATOR_DESC resample_grad1;
         DML_UNFOLD_OPERATOR_DESC unfold;
         DML_FOLD_OPERATOR_DESC fold;
     } desc;
@@ -48,6 +54,8 @@ typedef struct computed_case {
         DML_MAX_POOLING2_OPERATOR_DESC max2;
     } dilated;
     test_window window;
+    DML_RESAMPLE3_OPERATOR_DESC resample; /* any of them with all fields */
+    float scales[4], input_offsets[4], output_offsets[4];
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC over_axes; /* MEAN_VARIANCE_NORMALIZATION with Axes */
     DML_OPERATOR_DESC relu;
     DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;

@@ -78,6 +78,12 @@ static inline const DML_OPERATOR_DESC *draw_activation(computed_draw *d)
     return chance(d, 30) ? &d->c->relu : NULL;
 }
 
+/* --- resampling (computed_resample.c) ----------------------------------------------------------------------------- */
+void computed_draw_resample(computed_draw *d);
+void computed_draw_resample_grad(computed_draw *d);
+void computed_resample(const void *user, const void *const *inputs, void *const *outputs);
+void computed_resample_grad(const void *user, const void *const *inputs, void *const *outputs);
+
 /* --- windows (computed_window.c) ---------------------------------------------------------------------------------- */
 void computed_draw_average(computed_draw *d);
 void computed_draw_average_grad(computed_draw *d);

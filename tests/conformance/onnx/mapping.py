@@ -441,23 +441,14 @@ def resize(n):
         for axis, scale in zip(axes, given):
             scales[axis] = float(scale)
     if place == "align_corners":
-        scales = [(o - 1) / (i - 1) if i > 1 else 1.0 for o, i in zip(y.shape, x.shape)]
+        scales = [(i * t - 1) / (i - 1) if i > 1 and i * t > 1 else 1.0 for i, t in zip(x.shape, scales)]
     pixel = 0.5 if place == "half_pixel" else 0.0
-    rounding = n.attr("nearest_mode", "round_prefer_floor")
-    if mode == "nearest":
-        # NEAREST rounds half away from the first element; RoundingDirection turns it
-        shift = {"round_prefer_ceil": 0.0, "round_prefer_floor": 0.0, "floor": -0.5, "ceil": 0.5}[rounding]
-        direction = {"round_prefer_floor": "DECREASING", "ceil": "DECREASING"}.get(rounding, "INCREASING")
-        offset = pixel + shift
-    else:
-        direction, offset = "INCREASING", pixel
+    direction, shift = "INCREASING", 0.0
+    if mode == "nearest":  # halves down is ceil(x - 0.5), halves up floor(x + 0.5)
+        direction, shift = {"round_prefer_floor": ("INCREASING", 0.5), "round_prefer_ceil": ("DECREASING", -0.5),
+                            "floor": ("DECREASING", 0.0), "ceil": ("INCREASING", 0.0)}[n.attr("nearest_mode", "round_prefer_floor")]
     return "RESAMPLE2", {"InputTensor": Tensor(x), "OutputTensor": Tensor(y), "InterpolationMode": "NEAREST_NEIGHBOR" if mode == "nearest" else "LINEAR",
-                         "RoundingDirection": direction, "Scales": scales, "InputPixelOffsets": [-offset if mode != "nearest" else -pixel] * rank,
-                         "OutputPixelOffsets": [pixel] * rank} if mode != "nearest" or rounding in ("round_prefer_floor", "round_prefer_ceil") else skip(rounding)
-
-
-def skip(why):
-    raise Skip(why)
+                         "RoundingDirection": direction, "Scales": scales, "InputPixelOffsets": [pixel + shift] * rank, "OutputPixelOffsets": [-pixel] * rank}
 
 
 # --- moving --------------------------------------------------------------------------------------------------------
