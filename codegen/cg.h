@@ -297,6 +297,7 @@ LLVMValueRef opjit_cg_insert(cg_func *f, LLVMValueRef v, LLVMValueRef element, u
 /* An intrinsic overloaded on the type of its first argument (and, if it names two, on pointer). */
 LLVMValueRef opjit_cg_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args);
 LLVMValueRef opjit_cg_call_of(cg_func *f, const char *name, LLVMTypeRef overload, uint32_t count, LLVMValueRef *args);
+LLVMValueRef opjit_cg_call_plain(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args); /* of no type */
 LLVMValueRef opjit_cg_add(cg_func *f, LLVMValueRef a, LLVMValueRef b); /* of integers; adding 0 emits nothing */
 LLVMValueRef opjit_cg_sub(cg_func *f, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef opjit_cg_opaque(cg_func *f, LLVMValueRef v); /* hidden from loop analysis where that would be slow */

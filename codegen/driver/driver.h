@@ -60,14 +60,6 @@ LLVMValueRef opjit_cg_runs_here(cg_func *f, const rt_target *target, const char 
 
 /* library.c: objects combined into a library. */
 opjit_status opjit_cg_library(const codegen_library *request, rt_bytes *out, opjit_error *error);
-/* archive.c, shared_library.c: the two kinds of file, appended to *out. */
-typedef struct cg_archived {
-    const char *name; /* of the file, without ".o" */
-    const void *object;
-    size_t bytes;
-} cg_archived;
-opjit_status opjit_cg_archive(const cg_archived *members, uint32_t count, rt_bytes *out, opjit_error *error);
-opjit_status opjit_cg_shared(const codegen_library *request, rt_bytes *registry, rt_bytes *out, opjit_error *error);
 /* The object of a registry, whose entries refer to symbols of other objects; by entry. */
 opjit_status opjit_cg_registry_object(const codegen_library *request, const rt_bytes *registry,
                                       const char *const *kernels, uint32_t count, rt_bytes *out, opjit_error *error);

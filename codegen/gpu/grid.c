@@ -165,13 +165,6 @@ void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after)
         opjit_cg_if_end(f, after);
 }
 
-LLVMValueRef opjit_cg_grid_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args)
-{
-    LLVMTypeRef type;
-    LLVMValueRef callee = compat_intrinsic(f->module, f->llvm, name, NULL, 0, &type);
-    return LLVMBuildCall2(f->b, type, callee, args, count, "");
-}
-
 /* The integer v of thread `lane`. */
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
 {

@@ -16,7 +16,6 @@ void opjit_cg_distribute(cg_func *f, const struct cg_plan *plan);
 /* Around what only one thread of the team must do, where all of them do the same; NULL: each thread does its own. */
 LLVMBasicBlockRef opjit_cg_one_begin(cg_func *f);
 void opjit_cg_one_end(cg_func *f, LLVMBasicBlockRef after);
-LLVMValueRef opjit_cg_grid_call(cg_func *f, const char *name, uint32_t count, LLVMValueRef *args); /* an intrinsic */
 LLVMValueRef opjit_cg_from(cg_func *f, LLVMValueRef v, LLVMValueRef lane);
 LLVMValueRef opjit_cg_lane_after(cg_func *f, uint32_t more); /* i32: the thread's number plus more, modulo the team */
 /* team.c: accumulators of the body of which each thread has a lane.  In registers from load, before a loop, to end,

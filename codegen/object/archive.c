@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* archive.c - writes objects as a static library, in the format of ar with GNU's index and long names.  Contains no
  * times, owners or paths: the same objects make the same bytes. */
-#include "codegen/driver/driver.h"
+#include "codegen/object/library.h"
+#include "codegen/object/link.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,8 @@
 /* shared_library.c - makes a shared library of objects (elf.h), with a registry of their kernels before the code.  Code
  * and constants are as in an image.  The library ends with a checksum of everything, which opjit's own loader uses
  * instead of the ELF headers. */
-#include "codegen/driver/driver.h"
+#include "codegen/object/library.h"
+#include "codegen/object/link.h"
 #include "codegen/object/elf.h"
 
 #include <stdio.h>

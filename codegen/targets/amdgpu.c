@@ -6,7 +6,7 @@
  * processor into the object's header, so there is one machine per level and processor. */
 #include "codegen/cg.h"
 #include "codegen/object/code_object.h"
-#include "codegen/gpu/grid.h"
+#include "codegen/cg.h"
 
 #include <llvm-c/Target.h>
 
@@ -39,12 +39,12 @@ static const char *features(const rt_target *t)
 
 static LLVMValueRef thread(cg_func *f)
 {
-    return opjit_cg_grid_call(f, "llvm.amdgcn.workitem.id.x", 0, NULL);
+    return opjit_cg_call_plain(f, "llvm.amdgcn.workitem.id.x", 0, NULL);
 }
 
 static LLVMValueRef block(cg_func *f)
 {
-    return opjit_cg_grid_call(f, "llvm.amdgcn.workgroup.id.x", 0, NULL);
+    return opjit_cg_call_plain(f, "llvm.amdgcn.workgroup.id.x", 0, NULL);
 }
 
 /* The instruction addresses the wave's lanes in bytes.  A wave of 64 is two teams. */
@@ -53,7 +53,7 @@ static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
     const uint32_t wave = f->target->level <= LAST_CDNA ? 64 : 32;
     LLVMValueRef first = LLVMBuildAnd(f->b, thread(f), opjit_cg_number(f, 32, 1, wave - TEAM), "");
     LLVMValueRef bytes = LLVMBuildShl(f->b, LLVMBuildOr(f->b, first, lane, ""), opjit_cg_number(f, 32, 1, 2), "");
-    return opjit_cg_grid_call(f, "llvm.amdgcn.ds.bpermute", 2, (LLVMValueRef[]){ bytes, v });
+    return opjit_cg_call_plain(f, "llvm.amdgcn.ds.bpermute", 2, (LLVMValueRef[]){ bytes, v });
 }
 
 /* A wave's accesses happen in program order; only LLVM must be kept from reordering them.  A team of several waves is a
@@ -64,7 +64,7 @@ static void sync(cg_func *f)
     const char *const scope = is_wave ? "wavefront" : "workgroup";
     const unsigned id = LLVMGetSyncScopeID(f->llvm, scope, strlen(scope));
     LLVMBuildFenceSyncScope(f->b, LLVMAtomicOrderingRelease, id, "");
-    opjit_cg_grid_call(f, is_wave ? "llvm.amdgcn.wave.barrier" : "llvm.amdgcn.s.barrier", 0, NULL);
+    opjit_cg_call_plain(f, is_wave ? "llvm.amdgcn.wave.barrier" : "llvm.amdgcn.s.barrier", 0, NULL);
     LLVMBuildFenceSyncScope(f->b, LLVMAtomicOrderingAcquire, id, "");
 }
 

@@ -6,7 +6,7 @@
  * sqrt.rn.  LLVM takes CPU and features from the target machine and not from functions, so there is one machine per
  * level. */
 #include "codegen/cg.h"
-#include "codegen/gpu/grid.h"
+#include "codegen/cg.h"
 
 #include <llvm-c/Target.h>
 
@@ -39,18 +39,18 @@ static const char *features(const rt_target *t)
 
 static LLVMValueRef thread(cg_func *f)
 {
-    return opjit_cg_grid_call(f, "llvm.nvvm.read.ptx.sreg.tid.x", 0, NULL);
+    return opjit_cg_call_plain(f, "llvm.nvvm.read.ptx.sreg.tid.x", 0, NULL);
 }
 
 static LLVMValueRef block(cg_func *f)
 {
-    return opjit_cg_grid_call(f, "llvm.nvvm.read.ptx.sreg.ctaid.x", 0, NULL);
+    return opjit_cg_call_plain(f, "llvm.nvvm.read.ptx.sreg.ctaid.x", 0, NULL);
 }
 
 static LLVMValueRef from(cg_func *f, LLVMValueRef v, LLVMValueRef lane)
 {
     LLVMValueRef args[] = { opjit_cg_number(f, 32, 1, UINT32_MAX), v, lane, opjit_cg_number(f, 32, 1, 31) };
-    return opjit_cg_grid_call(f, "llvm.nvvm.shfl.sync.idx.i32", 4, args);
+    return opjit_cg_call_plain(f, "llvm.nvvm.shfl.sync.idx.i32", 4, args);
 }
 
 /* A team of several warps is a block. */
@@ -59,9 +59,9 @@ static void sync(cg_func *f)
     LLVMValueRef all = opjit_cg_number(f, 32, 1, UINT32_MAX);
     LLVMValueRef first = opjit_cg_number(f, 32, 1, 0);
     if (f->launch.team > 32)
-        opjit_cg_grid_call(f, "llvm.nvvm.barrier.cta.sync.aligned.all", 1, &first);
+        opjit_cg_call_plain(f, "llvm.nvvm.barrier.cta.sync.aligned.all", 1, &first);
     else
-        opjit_cg_grid_call(f, "llvm.nvvm.bar.warp.sync", 1, &all);
+        opjit_cg_call_plain(f, "llvm.nvvm.bar.warp.sync", 1, &all);
 }
 
 static void kernel(cg_func *f, LLVMValueRef fn, uint32_t threads)

@@ -10,7 +10,7 @@
  * compile, and some in the process (spirv_blocks.c).  From level one on it combines operations of different widths,
  * which is invalid, and its output is input of the device's own compiler anyway: so it runs at level none. */
 #include "codegen/cg.h"
-#include "codegen/gpu/spirv_blocks.h"
+#include "codegen/object/spirv_blocks.h"
 
 #include <llvm-c/Target.h>
 

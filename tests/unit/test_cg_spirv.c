@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "codegen/gpu/spirv_blocks.h"
+#include "codegen/object/spirv_blocks.h"
 #include "tests/support/require.h"
 
 #define OP(code, length) ((uint32_t)(length) << 16 | (code))

@@ -3,6 +3,7 @@
  * shared library around it.  The registry's bytes are the same in both, except for the distances to the kernels, which
  * the program's linker fills in for a static library and shared_library.c for a shared one. */
 #include "codegen/driver/driver.h"
+#include "codegen/object/library.h"
 
 #include <stdio.h>
 

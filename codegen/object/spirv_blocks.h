@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spirv_blocks.h - turns LLVM's SPIR-V into a module that devices accept. */
-#ifndef OPJIT_CODEGEN_GPU_SPIRV_BLOCKS_H
-#define OPJIT_CODEGEN_GPU_SPIRV_BLOCKS_H
+#ifndef OPJIT_CODEGEN_OBJECT_SPIRV_BLOCKS_H
+#define OPJIT_CODEGEN_OBJECT_SPIRV_BLOCKS_H
 
 #include "runtime/base/base.h"
 

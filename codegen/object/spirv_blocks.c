@@ -6,7 +6,7 @@
  * compiled again at other addresses. */
 #include "codegen/cg.h"
 
-#include "codegen/gpu/spirv_blocks.h"
+#include "codegen/object/spirv_blocks.h"
 
 #include <string.h>
 
