@@ -269,18 +269,17 @@ static opjit_status read_output_edges(fe_reader *r)
         if (r->outputs[e.GraphOutputIndex].kind != FE_ABSENT) {
             const fe_node_text first = fe_reader_text(r, r->outputs[e.GraphOutputIndex].index);
             const fe_node_text second = fe_reader_text(r, e.FromNodeIndex);
-            opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: output %u is driven twice: by %s and by %s",
-                               e.GraphOutputIndex, first.text, second.text);
-            return opjit_rt_place(r->error, OPJIT_INVALID_ARGUMENT, "graph", "Outputs", (int32_t)e.GraphOutputIndex);
+            return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                                   "{graph}: {!Outputs[%u]}output %u is driven twice: by {%s} and by %s",
+                                   e.GraphOutputIndex, e.GraphOutputIndex, first.text, second.text);
         }
         r->outputs[e.GraphOutputIndex] = source;
     }
     for (uint32_t i = 0; i < r->desc->OutputCount; i++)
-        if (r->outputs[i].kind == FE_ABSENT) {
-            opjit_rt_error_set(r->error, OPJIT_INVALID_ARGUMENT, "graph: output %u of OutputCount %u has no edge", i,
-                               r->desc->OutputCount);
-            return opjit_rt_place(r->error, OPJIT_INVALID_ARGUMENT, "graph", "Outputs", (int32_t)i);
-        }
+        if (r->outputs[i].kind == FE_ABSENT)
+            return opjit_rt_refuse(r->error, OPJIT_INVALID_ARGUMENT,
+                                   "{graph}: {!Outputs[%u]}output %u of OutputCount {%u} has no edge", i, i,
+                                   r->desc->OutputCount);
     return OPJIT_OK;
 }
 

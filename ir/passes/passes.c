@@ -194,7 +194,8 @@ static opjit_status schedule(ir_func *f, const ir_pass_env *env, opjit_error *er
     if (f->phase >= IR_SCHEDULED)
         return OPJIT_OK; /* the loops of boundaries are not cut again */
     if (env->target == NULL)
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "no target is given, and schedule needs one");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{!schedule}no {target} is given, and schedule needs one");
     scheduler s = { .f = f,
                     .target = env->target,
                     .threads = has_threads(env),
@@ -235,8 +236,8 @@ static opjit_status grid(ir_func *f, const ir_pass_env *env, opjit_error *error)
     if (f->phase >= IR_GRIDDED)
         return OPJIT_OK;
     if (!has_threads(env))
-        return opjit_rt_error_set(error, OPJIT_INVALID_ARGUMENT, "pass grid is for GPUs, and the target is %s",
-                                  env->target != NULL ? env->target->text : "not given");
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "pass {grid} is for GPUs, and the {target} is {%s}",
+                               env->target != NULL ? env->target->text : "not given");
     gridder g = { .f = f, .target = env->target };
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next) {
         const rt_arena_mark mark = rt_arena_position(&f->scratch);

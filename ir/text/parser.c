@@ -17,7 +17,7 @@ bool opjit_ir_p_fail(parser *p, const char *format, ...)
     if (vsnprintf(message, sizeof(message), format, args) < 0)
         message[0] = '\0';
     va_end(args);
-    p->status = opjit_rt_error_set(p->error, OPJIT_INVALID_ARGUMENT, "line %u: %s", p->lex.line, message);
+    p->status = opjit_rt_refuse(p->error, OPJIT_INVALID_ARGUMENT, "{!IR}{line} {%u}: %s", p->lex.line, message);
     return false;
 }
 

@@ -23,8 +23,8 @@ opjit_status opjit_ir_verify_fail(const verifier *v, uint32_t rule, ir_ref node,
         opjit_ir_numbers_text(v->original, &numbers, node, name, sizeof(name));
         opjit_ir_numbers_free(&numbers);
     }
-    return opjit_rt_error_set(v->error, is_proof(rule) ? OPJIT_LIMIT : OPJIT_INTERNAL, "V%u %s%s%s", rule, name,
-                              name[0] ? ": " : "", message);
+    return opjit_rt_refuse(v->error, is_proof(rule) ? OPJIT_LIMIT : OPJIT_INTERNAL, "{!IR}{V%u} %s%s%s", rule, name,
+                           name[0] ? ": " : "", message);
 }
 
 opjit_status opjit_ir_verify_proof(const verifier *v, opjit_status status)

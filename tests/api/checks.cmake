@@ -6,6 +6,7 @@ set(api ${CMAKE_CURRENT_LIST_DIR})
 
 opjit_test(api.layers ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${api}/layers.cmake)
 opjit_test(api.tuning ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${api}/tuning.cmake)
+opjit_test(api.places ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${api}/places.cmake)
 opjit_test(api.spdx ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${api}/spdx.cmake)
 foreach(language C CXX)
     string(TOLOWER api.headers_${language} name)

@@ -320,9 +320,37 @@ START_TEST(every_function_fails_once)
         setenv("FAKE_CUDA_FAIL", fail, 1);
         snprintf(fail, sizeof fail, "%s: error 999", functions[i]);
         bad(whole_life(heap), OPJIT_UNAVAILABLE, fail);
+        ck_assert_str_eq(error.field, functions[i]);
+        ck_assert_str_eq(error.value, "999");
+        ck_assert_int_eq(error.retry, OPJIT_RETRY_NEVER);
         if (strcmp(functions[i], "cuCtxPushCurrent_v2") != 0)
             ck_assert_msg(live() == 0, "%s: %d are left", functions[i], live());
     }
+}
+END_TEST
+
+/* What may pass by itself: memory of the device, another program that has it. */
+START_TEST(retries)
+{
+    static const struct {
+        const char *fail;
+        opjit_status status;
+        opjit_retry retry;
+    } rows[] = {
+        { "cuMemAlloc_v2:2", OPJIT_OUT_OF_MEMORY, OPJIT_RETRY_LATER },
+        { "cuDevicePrimaryCtxRetain:46", OPJIT_UNAVAILABLE, OPJIT_RETRY_LATER },
+        { "cuInit:802", OPJIT_UNAVAILABLE, OPJIT_RETRY_LATER },
+        { "cuInit:100", OPJIT_UNAVAILABLE, OPJIT_RETRY_NEVER },
+        { "cuModuleLoadDataEx:218", OPJIT_CODEGEN, OPJIT_RETRY_NEVER },
+        { "cuLaunchKernel:1", OPJIT_INTERNAL, OPJIT_RETRY_NEVER },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        setenv("FAKE_CUDA_FAIL", rows[i].fail, 1);
+        ck_assert_msg(whole_life(heap) == rows[i].status, "%s: %s", rows[i].fail, error.message);
+        ck_assert_msg(error.retry == rows[i].retry, "%s: retry %d", rows[i].fail, (int)error.retry);
+        test_require_place(&error);
+    }
+    unsetenv("FAKE_CUDA_FAIL");
 }
 END_TEST
 
@@ -396,6 +424,7 @@ int main(void)
     tcase_add_test(cases, a_kernel_that_goes_wrong_is_told);
     tcase_add_test(cases, code_that_the_driver_refuses);
     tcase_add_test(cases, every_function_fails_once);
+    tcase_add_test(cases, retries);
     tcase_add_test(cases, without_memory);
     tcase_add_test(cases, many_threads);
     suite_add_tcase(suite, cases);
