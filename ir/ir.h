@@ -71,7 +71,7 @@ typedef struct ir_node {
     uint8_t hold;     /* FOR: 1: scratch that is stored in it is in registers while it runs (rule V20) */
     uint16_t flags;   /* FOR: IR_FOR_... */
     uint16_t block;   /* ACC, DEF that reduces: values of a block */
-    uint16_t vec;     /* FOR: lanes, 0 or 1: scalar; with TRANSPOSE: rows of a block; STAGE: threads of a team, 0: one */
+    uint16_t vec;     /* FOR: lanes, 0, 1: scalar; with TRANSPOSE: rows of a block; STAGE: threads of a team, 0: one */
     uint16_t unroll;  /* FOR: whole vectors per iteration, 0 or 1: one */
     uint32_t count;   /* operands: f->operands[first .. first + count) */
     uint32_t first;

@@ -4,7 +4,8 @@
  *
  * Each function is written once, as a C function that asks a `math` for one op after the other.  A math that evaluates
  * computes each result at once (arithmetic.c; for the interpreter and for folding); a math that records notes the ops,
- * from which pass expand makes nodes.  So both execute the same steps, and their results have the same bits by construction.
+ * from which pass expand makes nodes.  So both execute the same steps, and their results have the same bits by
+ * construction.
  *
  * Sequences are straight-line code: no branches on values; both arms of a select are computed.  A function comes in
  * three grades:

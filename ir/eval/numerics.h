@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numerics.h - the order in which values are reduced: the numbers that the interpreter, the passes and code generation
- * for every target have to agree on, since each bit of a result depends on them.
+/* numerics.h - the order in which values are reduced.  The interpreter, the passes and code generation for every target
+ * share these numbers, because each bit of a result depends on them.
  *
- * Value number k goes to lane k % lanes.  After each block of values the lanes fold by halves into lane 0, which is
- * added to the total of the blocks before; then the lanes start anew.  An accumulator without lanes (0) takes its
- * values one after the other. */
+ * Value number k goes to lane k % lanes.  At the end of each block of values the lanes are folded by halves into lane
+ * 0, lane 0 is folded into the total of the blocks before, and the lanes restart from the identity.  An accumulator
+ * with `lanes 0` takes its values one after the other, without blocks. */
 #ifndef OPJIT_IR_EVAL_NUMERICS_H
 #define OPJIT_IR_EVAL_NUMERICS_H
 
@@ -13,7 +13,7 @@
 enum {
     IR_REDUCE_LANES = 32, /* of an accumulator that has more than one, whatever a target's vectors or teams are */
     IR_REDUCE_BLOCK_SHIFT = 12,
-    IR_REDUCE_BLOCK = 1 << IR_REDUCE_BLOCK_SHIFT, /* values of a block */
+    IR_REDUCE_BLOCK = 1 << IR_REDUCE_BLOCK_SHIFT, /* values per block */
     IR_DOT_BLOCK = 256, /* of a dot, whose matrices are computed in blocks of as many k */
 };
 
@@ -42,8 +42,8 @@ static inline ir_op ir_kind_op(ir_kind kind)
     return (ir_op)ops[kind];
 }
 
-/* Arg kinds give where a value is: of a NaN, the first one; else of the least or the greatest value, and of equal ones
- * the first or the last. */
+/* Arg kinds give the index of a value: the first NaN if there is one, else the least or the greatest value, and among
+ * equal ones the first or the last. */
 static inline bool ir_kind_is_arg(ir_kind kind)
 {
     return kind >= IR_ARGMIN && kind <= IR_ARGMAX_LAST;

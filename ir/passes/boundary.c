@@ -111,7 +111,7 @@ static ir_ref single(const ir_func *f, ir_ref lo, ir_ref hi, ir_ref first, ir_re
     return opjit_ir_distance(f, q.value, p.value, &distance) && distance == 1 ? p.value : 0;
 }
 
-/* --- boundaries ---------------------------------------------------------------------------------------------------- */
+/* --- boundaries --------------------------------------------------------------------------------------------------- */
 
 /* What piece i of the chain stores, with var as its variable; enters that in *map. */
 static ir_ref value_of(scheduler *s, const chain *c, uint32_t i, ir_ref var, ir_map *map)

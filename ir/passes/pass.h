@@ -126,7 +126,7 @@ static inline void ir_took(ir_func *f, ir_step step)
     f->steps[step]++;
 }
 
-/* --- steps over a function ------------------------------------------------------------------------------------------ */
+/* --- steps over a function ---------------------------------------------------------------------------------------- */
 /* fold.c: an output that is a sequence of floats becomes a constant from where it is one; may_cut: for part of it. */
 void opjit_ir_cut_sequences(ir_func *f, bool may_cut);
 void opjit_ir_remove_unread(ir_func *f); /* fold.c: definitions */

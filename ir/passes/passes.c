@@ -2,8 +2,8 @@
 /* passes.c - the pipeline: what each pass does, step by step; the array of passes; and the runner, which verifies,
  * traces and looks for failed allocations, so that passes don't have to.
  *
- * Steps run in the order of their calls.  Where one is called if another one refuses, they are shapes: a root, a nest or
- * a loop gets the first that fits it, because what one made of it would no longer be what the next one looks for. */
+ * Steps run in the order of their calls.  Where one is called if another one refuses, they are shapes: a root, a nest
+ * or a loop gets the first that fits it, because what one made of it would no longer be what the next one looks for. */
 #include "ir/passes/grid.h"
 #include "ir/passes/nest.h"
 #include "ir/passes/place.h"
@@ -62,8 +62,8 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
 /* From value form to loop form: which definitions are computed where they are read, which get memory, which stages make
  * them.  Needs: value form.  Leaves: a stage for every output (or box of one) and for every definition that gets
  * memory, in the order of the items, so that memory is written before it is read.  A stage is a full nest of loops in
- * the order of the coordinates; in it lets for what is costly and shared, and one store.  Reductions are stages of rows,
- * of columns, or of tiles.  All of them write values by the steps inline and share. */
+ * the order of the coordinates; in it lets for what is costly and shared, and one store.  Reductions are stages of
+ * rows, of columns, or of tiles.  All of them write values by the steps inline and share. */
 static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error)
 {
     placer p = { .f = f, .error = error, .env = env, .threads = has_threads(env) };
@@ -229,8 +229,8 @@ static opjit_status expand(ir_func *f, const ir_pass_env *env, opjit_error *erro
 
 /* --- grid --------------------------------------------------------------------------------------------------------- */
 
-/* Stages for a grid of threads.  Needs: scheduled loops for a GPU.  Leaves: the same program; an iteration of a stage is
- * done by a team, or by one thread where nothing in it can be distributed. */
+/* Stages for a grid of threads.  Needs: scheduled loops for a GPU.  Leaves: the same program; an iteration of a stage
+ * is done by a team, or by one thread where nothing in it can be distributed. */
 static opjit_status grid(ir_func *f, const ir_pass_env *env, opjit_error *error)
 {
     if (f->phase >= IR_GRIDDED)

@@ -121,7 +121,8 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
 {
     ir_func *f = s->f;
     transpose t = { .f = f, .rows = loop, .least_bytes = LANE_BYTES };
-    if (s->threads || !find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref) || !is_coordinate(&t, ir_at(f, t.columns)->ref))
+    if (s->threads || !find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref) ||
+        !is_coordinate(&t, ir_at(f, t.columns)->ref))
         return false;
     const ir_tensor *out = &f->tensors[ir_at(f, t.store)->ref];
     const int64_t size = opjit_ir_type_size(out->type);

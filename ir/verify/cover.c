@@ -125,8 +125,8 @@ static bool follow(cover *c, uint32_t from, uint32_t d, ir_ref loop)
     return true;
 }
 
-/* Whether every piece from `from` on has the points of the first one, and what moves with var: then digits that tell the
- * iterations of one piece apart do so for all. */
+/* Whether every piece from `from` on has the points of the first one, and what moves with var: then digits that tell
+ * the iterations of one piece apart do so for all. */
 static bool same_points(const cover *c, uint32_t from, ir_ref var)
 {
     for (uint32_t i = from + 1; i < c->count; i++)

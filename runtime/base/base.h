@@ -29,8 +29,8 @@
 opjit_status opjit_rt_error_set(opjit_error *error, opjit_status status, const char *format, ...) PRINTF_LIKE(3, 4);
 /* The same for a value that is refused.  The format marks with braces, in this order, what the value belongs to, the
  * path of its field, and the value: "{%s} {%s.Sizes[%u]}: {%u}, must be at least 1".  The message has no braces; what
- * they mark goes to op, field with index, and value of *error.  {!words} go there alone and not into the message.  There
- * may be fewer of them. */
+ * they mark goes to op, field with index, and value of *error.  {!words} go there alone and not into the message.  The
+ * last ones may be left out. */
 opjit_status opjit_rt_refuse(opjit_error *error, opjit_status status, const char *format, ...) PRINTF_LIKE(3, 4);
 /* INVALID_ARGUMENT, "<argument> is NULL". */
 opjit_status opjit_rt_refuse_null(opjit_error *error, const char *argument);
@@ -71,8 +71,8 @@ typedef struct rt_struct {
     _Static_assert(RT_SIZE_TO(type, field) == sizeof(type), "the newest size of " #type " is that of all its fields")
 #define RT_STRUCT_MOST 4096u /* the largest size that a future version may have */
 /* Both refuse a struct_size that no version had.  A larger one belongs to a newer caller.
- * read: copies given into *out at the newest size.  Fields that given lacks become 0; a non-zero byte past the newest size
- * is refused.
+ * read: copies given into *out at the newest size.  Fields that given lacks become 0; a non-zero byte past the newest
+ * size is refused.
  * write: copies full into *out up to the caller's struct_size, which stays, and never past the newest size. */
 opjit_status opjit_rt_struct_read(const rt_struct *type, void *out, const void *given, opjit_error *error);
 opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void *full, opjit_error *error);
@@ -88,7 +88,7 @@ opjit_status opjit_rt_struct_write(const rt_struct *type, void *out, const void 
 /* malloc and free with the hook's signature: the library's only call of malloc. */
 extern const opjit_allocator opjit_rt_default_allocator;
 
-void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment); /* NULL: no memory; size 0 gives 1 byte */
+void *opjit_rt_allocate(const opjit_allocator *a, size_t size, size_t alignment); /* NULL: no memory; size 0: 1 byte */
 void opjit_rt_release(const opjit_allocator *a, void *memory, size_t size);       /* NULL is fine */
 
 /* A bump allocator for compile-time data: zeroed memory, no per-object free. */
@@ -107,12 +107,16 @@ void opjit_rt_arena_init_in(rt_arena *arena, const opjit_allocator *allocator, v
 #define RT_ARENA_HEADER 16u /* bytes of that memory that the arena itself takes */
 void opjit_rt_arena_free(rt_arena *arena);
 size_t opjit_rt_arena_bytes(const rt_arena *arena); /* bytes it holds from the allocator */
-void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned; NULL: no memory or overflow */
-void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* the same, but not zeroed */
+/* Zeroed, 16-byte aligned; NULL: no memory, or count * size overflows. */
+void *opjit_rt_arena_allocate(rt_arena *arena, size_t count, size_t size);
+void *opjit_rt_arena_copy(rt_arena *arena, const void *from, size_t count, size_t size); /* aligned likewise */
 char *opjit_rt_arena_string(rt_arena *arena, const char *text, size_t length); /* copy, NUL-terminated */
 /* A position to return to.  Rewinding frees everything allocated since, and nothing older. */
 typedef struct rt_arena_mark { rt_arena_block *block; size_t used; } rt_arena_mark;
-static inline rt_arena_mark rt_arena_position(const rt_arena *arena) { return (rt_arena_mark){ arena->blocks, arena->used }; }
+static inline rt_arena_mark rt_arena_position(const rt_arena *arena)
+{
+    return (rt_arena_mark){ arena->blocks, arena->used };
+}
 void opjit_rt_arena_rewind(rt_arena *arena, rt_arena_mark mark);
 #define ARENA_ARRAY(arena, type, count) ((type *)opjit_rt_arena_allocate((arena), (count), sizeof(type)))
 #define ARENA_NEW(arena, type) ARENA_ARRAY(arena, type, 1)
@@ -147,7 +151,10 @@ static inline bool checked_addi(int64_t a, int64_t b, int64_t *out) { return !__
 static inline bool checked_subi(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
 static inline bool checked_muli(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 /* Wraps above 2^64 - power_of_two: for numbers that a limit, or the size of real memory, keeps far below. */
-static inline uint64_t align_up(uint64_t x, uint64_t power_of_two) { return (x + power_of_two - 1) & ~(power_of_two - 1); }
+static inline uint64_t align_up(uint64_t x, uint64_t power_of_two)
+{
+    return (x + power_of_two - 1) & ~(power_of_two - 1);
+}
 static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
 
 /* The largest tensor in bytes, so that sums over the tensors of a kernel stay far below 2^64. */

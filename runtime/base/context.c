@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c - the context and the core that kernels and operators share with it.  The environment is read here, once a
- * context; options win over it. */
+/* context.c - the context and the core that kernels and operators share with it.  The environment is read here, once
+ * per context; options take precedence. */
 #define _GNU_SOURCE
 #include "runtime/base/context.h"
 
@@ -29,7 +29,7 @@
 
 static bool environment_says(const char *name)
 {
-    const char *value = secure_getenv(name); /* a set-user-id program takes no orders from its caller */
+    const char *value = secure_getenv(name); /* NULL in a set-user-id program */
     return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
@@ -92,8 +92,8 @@ void opjit_rt_core_release(rt_core *core)
 
 uint32_t opjit_rt_core_enter(rt_core *core)
 {
-    /* Any function of the thread will do.  Its number is the address of its block: multiplied, all bits reach the
-     * top. */
+    /* A hash of the thread's id, which is the address of its control block: the product spreads all of its bits to the
+     * upper half. */
     const uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15);
     const uint32_t counter = (uint32_t)(mixed >> 32) % RT_CORE_COUNTERS;
 
@@ -107,7 +107,7 @@ void opjit_rt_core_leave(rt_core *core, uint32_t counter)
         opjit_rt_core_release(core);
 }
 
-/* The context's own references. */
+/* Gives up the context's own references. */
 static void core_close(rt_core *core)
 {
     for (uint32_t i = 0; i < RT_CORE_COUNTERS; i++)
@@ -115,14 +115,14 @@ static void core_close(rt_core *core)
     opjit_rt_core_release(core);
 }
 
-/* The library's only output: one write a line, so that lines of several threads do not mix. */
+/* The library's only output: one write per line, so that lines of several threads don't mix. */
 static void print_line(char *line, size_t length)
 {
     ssize_t written;
 
     line[length] = '\n';
     written = write(STDERR_FILENO, line, length + 1);
-    (void)written; /* nobody could be told */
+    (void)written; /* there is nobody to report a failure to */
 }
 
 static uint64_t now_ns(void)
@@ -133,7 +133,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Set where the caller left out what a host may read. */
+/* Hosts never see NULL in an event's texts. */
 static const char *text_or_empty(const char *text)
 {
     return text == NULL ? "" : text;
@@ -195,7 +195,7 @@ opjit_status opjit_rt_feature_level_check(uint32_t level, opjit_error *error)
 
     while (opjit_rt_feature_level(index) != level && opjit_rt_feature_level(index) != 0)
         index++;
-    if (opjit_rt_feature_level(index) == level) /* 0, the end of the list, is none and legal */
+    if (opjit_rt_feature_level(index) == level) /* or 0, the end of the list: no level is asked for */
         return OPJIT_OK;
     for (uint32_t i = 0; opjit_rt_feature_level(i) != 0; i++)
         used += (size_t)snprintf(allowed + used, sizeof allowed - used, ", 0x%x", opjit_rt_feature_level(i));
@@ -240,7 +240,7 @@ static opjit_status copy_text(const opjit_allocator *a, const char *text, char *
     return OPJIT_OK;
 }
 
-/* What compiles ask of the environment, which the host may be changing by then.  An empty text is none. */
+/* Copies what compiles need of the environment, since the host may change it later.  An empty text counts as none. */
 static opjit_status copy_environment(rt_core *core, const opjit_context_options *options, opjit_error *error)
 {
     const char *const codegen = secure_getenv("OPJIT_CODEGEN"), *const verify = secure_getenv("OPJIT_VERIFY");
@@ -272,7 +272,7 @@ void opjit_context_destroy(opjit_context *context)
     core_close(core);
 }
 
-/* The device that options names, and the target that code for it has. */
+/* Opens the device that the options name, and finds the target of code for it. */
 static opjit_status open_device(opjit_context *context, const opjit_context_options *options, opjit_error *error)
 {
     rt_core *core = context->core;
@@ -294,7 +294,7 @@ static opjit_status open_device(opjit_context *context, const opjit_context_opti
     return OPJIT_OK;
 }
 
-/* The disk cache: where it is doesn't change with the current directory. */
+/* Opens the disk cache by an absolute path, so that a later change of the current directory doesn't move it. */
 static opjit_status open_disk(rt_core *core, const opjit_context_options *options, opjit_error *error)
 {
     const uint64_t bytes = options->disk_bytes == 0 ? DEFAULT_DISK_BYTES : options->disk_bytes;
@@ -334,7 +334,7 @@ static opjit_status context_fill(opjit_context *context, const opjit_context_opt
                                  &context->cache, error);
 }
 
-/* Whether a program with that header may use this library: opjit.h, stability. */
+/* Whether a program built with that version of opjit.h may use this library (opjit.h, stability). */
 static opjit_status check_header(uint32_t header, opjit_error *error)
 {
     const uint32_t major = header / 10000, minor = header / 100 % 100;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.h - the context: allocator, target, sink, memory cache; and what the frontend hangs onto it.
- * Kernels and operators outlive contexts, so what they share (allocator, sink, debug switches) lives in a reference
- * counted core that each of them retains. */
+/* context.h - the context: target, feature level, memory cache; and its core.  Kernels and operators may outlive their
+ * context, so what they share with it (allocator, event sink, debug switches, device) is in a reference-counted core
+ * that each of them retains. */
 #ifndef OPJIT_RUNTIME_BASE_CONTEXT_H
 #define OPJIT_RUNTIME_BASE_CONTEXT_H
 
@@ -17,9 +17,10 @@
 #include "runtime/image/image.h"
 #include "runtime/target/target.h"
 
-/* References of a core that come and go all the time, operators', are counted apart for different threads: in one
- * counter they would take its cache line from each other.  The context holds one of each counter, so that none of them
- * is zero while new ones are taken; whoever brings one to zero later gives up one of `references`. */
+/* Operators take and give up references of the core so often that threads would contend for one counter's cache line.
+ * So each thread uses one of several counters.  Each counter above zero holds one of the core's `references`, which the
+ * thread that brings it to zero releases.  While the context lives, it holds one reference in every counter, so that no
+ * counter in use is zero. */
 enum { RT_CORE_COUNTERS = 16 };
 typedef struct rt_core_counter {
     alignas(64) atomic_uint references;
@@ -30,8 +31,8 @@ struct rt_core;
 typedef struct rt_jobs {
     rt_lock lock; /* of what follows */
     struct opjit_job *first;
-    uint32_t list; /* counts the lists that there were, from 1: a child of fork may have to begin a new one */
-    void (*close)(struct rt_core *core); /* ends all jobs; NULL: there never was one */
+    uint32_t list; /* number of the list, from 1; a child of fork begins a new one if it can't take over the old one */
+    void (*close)(struct rt_core *core); /* ends all jobs; NULL: no job was ever made */
 } rt_jobs;
 
 typedef struct rt_disk rt_disk;
@@ -47,38 +48,41 @@ typedef struct rt_core {
     uint32_t flags;           /* OPJIT_CONTEXT_..., environment included */
     bool verify;              /* OPJIT_VERIFY=1: IR is verified after every pass (always where assertions are on) */
     char *dump, *dump_dir;    /* OPJIT_DUMP, OPJIT_DUMP_DIR, or NULL; owned */
-    char *codegen_path;       /* option, else OPJIT_CODEGEN, or NULL; owned.  Kernels from the disk cache need it for their peak version */
-    atomic_int dump_kind_warned, dump_folder_warned;  /* OPJIT_DUMP, OPJIT_DUMP_DIR: that they are ignored was said */
-    rt_disk *disk;            /* NULL: none; owned.  Kernels keep their peak versions there, after the context, too */
+    char *codegen_path;       /* option, else OPJIT_CODEGEN, or NULL; owned.  Kernels that come from the disk cache load
+                                 the library when their peak version is made */
+    atomic_int dump_kind_warned, dump_folder_warned; /* the event sink was told that OPJIT_DUMP, OPJIT_DUMP_DIR are
+                                                        ignored */
+    rt_disk *disk;            /* NULL: none; owned.  Kernels store their peak versions here, even without the context */
     rt_code_pages pages;
-    rt_constants constants; /* that kernels share */
+    rt_constants constants;   /* that kernels share */
     rt_jobs jobs;
-    const rt_devices *devices; /* how to do things with it */
+    const rt_devices *devices; /* the functions for `device` */
     rt_device *device;        /* NULL: none; owned */
-    rt_target device_target;  /* the best that it runs */
+    rt_target device_target;  /* the best target that the device runs */
 } rt_core;
 
 rt_core *opjit_rt_core_retain(rt_core *core);
 void opjit_rt_core_release(rt_core *core);
-/* The same for what is made and gone within a microsecond, while the context lives.  Returns the counter, for leave. */
+/* The same for short-lived objects, made and released while the context lives.  Returns the counter that
+ * opjit_rt_core_leave takes. */
 uint32_t opjit_rt_core_enter(rt_core *core);
 void opjit_rt_core_leave(rt_core *core, uint32_t counter);
-/* Whether an event would reach anyone: skip formatting if not. */
+/* Whether anybody receives events; if not, callers skip making them. */
 static inline bool rt_wants_events(const rt_core *core) { return core->event != NULL || core->verbose; }
-/* Sends *event, in which texts may be NULL, with "opjit,<format...>" as its line; does nothing where nobody listens. */
+/* Sends *event, whose texts may be NULL, with "opjit,<format...>" as its line; does nothing if nobody receives it. */
 void opjit_rt_event(rt_core *core, const opjit_event *event, const char *format, ...) PRINTF_LIKE(3, 4);
 #define RT_WARNING(of, what, why) \
     &(const opjit_event){ .kind = OPJIT_EVENT_WARNING, .subject = (of), .name = (what), .reason = (why) }
 /* For opjit_event.compile_id. */
 static inline uint64_t rt_next_compile(rt_core *core) { return atomic_fetch_add(&core->compiles, 1) + 1; }
 
-/* DirectML's feature levels in ascending order; 0 behind the last. */
+/* DirectML's feature levels in ascending order; 0 after the last. */
 uint32_t opjit_rt_feature_level(uint32_t index);
-/* Refuses what is neither one of them nor 0. */
+/* Refuses a level that is neither one of them nor 0. */
 opjit_status opjit_rt_feature_level_check(uint32_t level, opjit_error *error);
 
-/* Whether code for *target runs on this CPU, or for a GPU's target on the core's device (core may be NULL);
- * UNSUPPORTED, and what is missing. */
+/* OK if code for *target runs on this CPU or, for a GPU's target, on the core's device (core may be NULL); else
+ * UNSUPPORTED with what is missing. */
 opjit_status opjit_rt_core_runs(const rt_core *core, const rt_target *target, opjit_error *error);
 
 typedef struct rt_cache rt_cache;

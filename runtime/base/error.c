@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - errors: messages and the places that they name, and refusals of public structures by their size.  None of it
- * runs while all is well, so that it is made small. */
+/* error.c - errors: messages and the places that they name, and refusals of public structures by their size.  Compiled
+ * for size, since it runs only where something is wrong. */
 #include "runtime/base/base.h"
 #include "runtime/base/utf8.h"
 

@@ -73,8 +73,9 @@ bool opjit_rt_lock(rt_lock *lock)
                 return is_left;
             continue;
         }
-        if (seen == (mine | AWAITED) || atomic_compare_exchange_weak_explicit(&lock->word, &seen, mine | AWAITED,
-                                                                              memory_order_relaxed, memory_order_relaxed)) {
+        if (seen == (mine | AWAITED) ||
+            atomic_compare_exchange_weak_explicit(&lock->word, &seen, mine | AWAITED, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
             wait_on(&lock->word, mine | AWAITED, NULL);
             how = AWAITED; /* others may be waiting */
             seen = atomic_load_explicit(&lock->word, memory_order_relaxed);

@@ -14,7 +14,7 @@ static cache_shard *shard_of(rt_cache *cache, uint64_t hash)
     return &cache->shards[hash >> 60];
 }
 
-/* --- who makes what ------------------------------------------------------------------------------------------------ */
+/* --- who makes what ----------------------------------------------------------------------------------------------- */
 
 /* Whether a thread of this process makes e, not one of its parent. */
 static bool is_ours(const rt_cache *cache, const cache_entry *e)

@@ -25,13 +25,18 @@ typedef opjit_status (*rt_cache_make)(void *user, opjit_kernel **out_kernel, opj
 /* Finds key, or makes it with make, into *out_kernel with a reference for the caller.  *out_hit tells which.  A
  * failed make is returned to its own caller; threads that waited for it then try to make it themselves, one at a
  * time. */
-opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_make make, void *user, opjit_kernel **out_kernel,
-                                bool *out_hit, opjit_error *error);
+opjit_status opjit_rt_cache_get(rt_cache *cache, const rt_key *key, rt_cache_make make, void *user,
+                                opjit_kernel **out_kernel, bool *out_hit, opjit_error *error);
 /* The kernel of key with a reference for the caller, if it is there; NULL: it is not, or is being made. */
 opjit_kernel *opjit_rt_cache_find(rt_cache *cache, const rt_key *key);
 
 /* What only the maker of a kernel knows; a make that reports DISK_HIT does not count as a compile. */
-typedef enum rt_cache_count { RT_CACHE_DISK_HIT, RT_CACHE_DISK_WRITE, RT_CACHE_DISK_REJECT, RT_CACHE_COUNTS } rt_cache_count;
+typedef enum rt_cache_count {
+    RT_CACHE_DISK_HIT,
+    RT_CACHE_DISK_WRITE,
+    RT_CACHE_DISK_REJECT,
+    RT_CACHE_COUNTS
+} rt_cache_count;
 void opjit_rt_cache_count(rt_cache *cache, rt_cache_count what);
 void opjit_rt_cache_stats(const rt_cache *cache, opjit_cache_stats *out);
 

@@ -9,7 +9,8 @@
 
 /* Opens the folder at path if it is there; the first store makes it.  capacity: bound of all files' bytes, above
  * which the least recently used ones go.  Thread safe from here on. */
-opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capacity, rt_disk **out, opjit_error *error);
+opjit_status opjit_rt_disk_create(rt_core *core, const char *path, uint64_t capacity, rt_disk **out,
+                                  opjit_error *error);
 void opjit_rt_disk_destroy(rt_disk *disk); /* NULL is fine */
 
 typedef enum rt_disk_result {

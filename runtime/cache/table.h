@@ -42,7 +42,7 @@ typedef struct cache_shard {
     atomic_size_t bucket_count; /* never stored before the buckets */
     size_t entries;
     cache_list used, pinned;
-    atomic_ullong bytes, ready, hits, misses, makes, evictions, waits; /* written with the lock held: no locked instruction */
+    atomic_ullong bytes, ready, hits, misses, makes, evictions, waits; /* written with the lock held, by plain stores */
 } cache_shard;
 
 struct rt_cache {

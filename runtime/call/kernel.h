@@ -11,8 +11,8 @@
 #include "runtime/image/image.h"
 
 /* Runs iterations [begin, end) of step `step` (index into the metadata's steps) without machine code. */
-typedef opjit_status (*rt_interpret_fn)(void *user, uint32_t step, void *const *buffers, const uint64_t *params, void *shared,
-                                        void *scratch, uint64_t begin, uint64_t end, opjit_error *error);
+typedef opjit_status (*rt_interpret_fn)(void *user, uint32_t step, void *const *buffers, const uint64_t *params,
+                                        void *shared, void *scratch, uint64_t begin, uint64_t end, opjit_error *error);
 
 /* What a kernel needs from whoever made it, all of it optional.  The kernel owns `user` once created and gives it
  * to destroy. */
@@ -21,13 +21,14 @@ typedef struct rt_kernel_hooks {
     uint64_t user_bytes;         /* that it holds: the cache counts them, too */
     void (*destroy)(void *user);
     rt_interpret_fn interpret;   /* set: the image has no code */
-    /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do.  cancel: as opjit_rt_kernel_optimize. */
+    /* Makes a peak image for opjit_kernel_optimize into *image; NULL: nothing to do.  cancel: as
+     * opjit_rt_kernel_optimize. */
     opjit_status (*optimize)(void *user, const atomic_bool *cancel, rt_bytes *image, opjit_error *error);
     const rt_custom_plan *customs; /* NULL: the image has no custom steps */
     rt_hash key;                 /* that it was compiled for; 0: none */
     uint64_t compile_id;         /* opjit_event's */
     bool from_disk;              /* reported in the kernel's info */
-    bool unbound;                /* constants may be NULL: the kernel is not called, but given them by opjit_rt_kernel_bind */
+    bool unbound;                /* never called, only a base of opjit_rt_kernel_bind: constants may be NULL */
 } rt_kernel_hooks;
 
 typedef struct rt_kernel_times { double compile_ms, lower_ms, passes_ms, codegen_ms, load_ms; } rt_kernel_times;

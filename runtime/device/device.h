@@ -65,7 +65,7 @@ typedef struct rt_device_text {
  * driver's own words, where the driver refuses the code. */
 opjit_status opjit_rt_device_load(rt_device *device, const rt_device_text *text, rt_device_code **out,
                                   opjit_error *error);
-void opjit_rt_device_unload(rt_device_code *code); /* waits for the device where it is the last reference; NULL is fine */
+void opjit_rt_device_unload(rt_device_code *code); /* the last reference waits for the device; NULL is fine */
 
 typedef struct rt_launch {
     uint32_t entry; /* index into the list given to load */

@@ -33,7 +33,8 @@ typedef struct rt_meta_source {
 #define RT_IMAGE_MOST UINT64_C(0x80000000) /* bytes: more than the largest code plus the largest metadata */
 
 /* Appends an image to *out, which must be empty. */
-opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code, size_t code_size, rt_bytes *out, opjit_error *error);
+opjit_status opjit_rt_image_build(const rt_meta_source *source, const void *code, size_t code_size, rt_bytes *out,
+                                  opjit_error *error);
 
 /* Appends the metadata alone to *out, which must be empty. */
 opjit_status opjit_rt_meta_build(const rt_meta_source *source, rt_bytes *out, opjit_error *error);
@@ -42,8 +43,8 @@ opjit_status opjit_rt_meta_build(const rt_meta_source *source, rt_bytes *out, op
 opjit_status opjit_rt_meta_check(const void *meta, size_t size, uint64_t code_size, opjit_error *error);
 /* Checks the checksum and every offset and count.  After OPJIT_OK nothing in *image leads outside of it, entry points
  * included.  size may be anything; CORRUPT says what is wrong.  *out_meta and *out_code point into image. */
-opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_kernel_meta **out_meta, const uint8_t **out_code,
-                                  size_t *out_code_size, opjit_error *error);
+opjit_status opjit_rt_image_check(const void *image, size_t size, const opjit_kernel_meta **out_meta,
+                                  const uint8_t **out_code, size_t *out_code_size, opjit_error *error);
 
 /* An executable mapping of an image's bytes.  No page is ever writable and executable at the same time. */
 typedef struct rt_mapping {
