@@ -367,7 +367,7 @@ bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth)
     b->nest[0] = 0;
     b->nest_count = 1;
     opjit_cg_tile_arg(b, &(cg_tile_arg){ .kind = CG_PASS_COUNT }); /* the first one */
-    const bool taken = n->imm == 1 && n->vec <= 1 && n->flags == 0 && find_held(b, n->body, 0, 1) &&
+    const bool taken = depth + CG_TILE_LOOPS <= CG_MAX_LOOPS && n->imm == 1 && n->vec <= 1 && n->flags == 0 && find_held(b, n->body, 0, 1) &&
                        take_block(b, n->body, &t->part[CG_TILE_BODY]);
     b->nest_count = 0;
     return taken && t->part[CG_TILE_BODY] != 0;

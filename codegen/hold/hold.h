@@ -12,7 +12,7 @@
 #include "codegen/cg.h"
 
 enum {
-    CG_TILE_LOOPS = 12,
+    CG_TILE_LOOPS = 16,
     CG_TILE_REGISTERS = 64, /* one bit each in starts */
     CG_TILE_TENSORS = 4,
     CG_TILE_ACCESSES = 24,

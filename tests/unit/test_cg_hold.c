@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "tests/support/golden.h"
+
 enum { TEXT_SIZE = 16384 };
 
 /* Where a tile begins and what becomes of it. */
@@ -333,6 +335,33 @@ START_TEST(shared)
 }
 END_TEST
 
+/* Two held loops, one after the other, which hand the sums on in memory, and a reader of them. */
+START_TEST(in_turns)
+{
+    char path[1024], what[64];
+    ir_func f;
+    opjit_error error;
+    test_random r;
+    const char *data = getenv("OPJIT_TEST_DATA");
+    snprintf(path, sizeof path, "%s/golden/plan/tile-memory.ir", data != NULL ? data : "tests");
+    char *text = golden_read(path);
+    ck_assert_msg(opjit_ir_parse(text, golden_input_size(text), &opjit_rt_default_allocator, &f, &error) == OPJIT_OK,
+                  "%s", error.message);
+    ck_assert(opjit_ir_layout(&f, &error) == OPJIT_OK);
+    free(text);
+    test_random_init(&r, 1, 2, 3);
+    for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+        harness_kernel k = harness_compile(&f, targets[_i], level);
+        snprintf(what, sizeof what, "%s, level %u", targets[_i], level);
+        const harness_run run = { .end = 2, .any_nan = true, .at_end = true, .what = what };
+        if (test_can_run(targets[_i], false))
+            harness_check(&f, &k, &run, &r);
+        harness_unload(&k);
+    }
+    opjit_ir_free(&f);
+}
+END_TEST
+
 /* Kernels for other programs have tiles, too, and so many different ones that the first are forgotten. */
 START_TEST(objects)
 {
@@ -362,6 +391,7 @@ int main(void)
     tcase_add_test(tcase, random_tiles);
     tcase_add_test(tcase, planned);
     tcase_add_test(tcase, shared);
+    tcase_add_loop_test(tcase, in_turns, 0, TARGETS);
     tcase_add_test(tcase, objects);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
