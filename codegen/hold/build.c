@@ -108,7 +108,7 @@ static uint32_t take_load(cg_tile_builder *b, ir_ref node)
 {
     const ir_node *n = ir_at(b->f->ir, node);
     const cg_tile *t = &b->plan->tile;
-    if (b->f->info[node].outside || shows_held(b, n->ref))
+    if ((b->f->info[node].outside && b->arms > 0) || shows_held(b, n->ref)) /* a tile evaluates both arms of a select */
         return UINT32_MAX;
     const uint32_t at = opjit_cg_tile_access(b, node);
     if (at == UINT32_MAX || (b->part == CG_TILE_BEGIN && t->access[at].held)) /* it has no value yet */
@@ -131,7 +131,10 @@ static uint32_t take_op(cg_tile_builder *b, ir_ref node, uint32_t depth)
         return UINT32_MAX;
     out.from = ir_at(b->f->ir, ir_operand(b->f->ir, node, 0))->type;
     for (uint32_t i = 0; i < n->count; i++) {
+        const bool arm = n->op == IR_SELECT && i > 0;
+        b->arms += arm;
         out.a[i] = take(b, ir_operand(b->f->ir, node, i), depth - 1);
+        b->arms -= arm;
         if (out.a[i] == UINT32_MAX)
             return UINT32_MAX;
         out.moves |= t->node[out.a[i]].moves;

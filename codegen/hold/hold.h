@@ -124,6 +124,7 @@ typedef struct cg_tile_builder {
     cg_tile_plan *plan;
     cg_tile_plan *before;   /* as it was, to return to */
     uint32_t depth;         /* loops around the tile */
+    uint32_t arms;          /* selects around the current expression */
     cg_tile_part part;
     uint32_t nest[CG_TILE_LOOPS], nest_count; /* the tile's loops around the current statement */
     uint32_t *number;       /* by node of the IR: that in the tile + 1, if valid */

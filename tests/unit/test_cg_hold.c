@@ -14,7 +14,7 @@ enum { TEXT_SIZE = 16384 };
 typedef enum start { ZERO, INPUT, APART, STARTS } start;
 typedef enum end { OUTPUT, TOTALS, DIVIDED, ENDS } end;
 typedef enum step { PLAIN, WHERE, TAPS, VALUE, STEPS } step;
-typedef enum bounds { ALL, LATE, ONE, BOUNDS } bounds;
+typedef enum bounds { ALL, LATE, ONE, PART, BOUNDS } bounds; /* PART: of a block, counted from its start */
 
 typedef struct sample {
     start start;
@@ -69,10 +69,16 @@ static void put_factor(rt_bytes *out, const sample *s, const char *load)
         opjit_rt_bytes_printf(out, "cast %s (%s)", s->type, load);
 }
 
+static bool has_blocks(const sample *s)
+{
+    return s->end == TOTALS || s->edges;
+}
+
 static void put_body(rt_bytes *out, const sample *s, uint32_t m)
 {
     char a[160], b[160];
-    const char *const k = s->step == TAPS ? "iadd(%k,%v)" : "%k";
+    const bool part = s->bounds == PART && has_blocks(s);
+    const char *const k = s->step == TAPS ? (part ? "iadd(iadd(%k0,%k),%v)" : "iadd(%k,%v)") : part ? "iadd(%k0,%k)" : "%k";
     if (s->edges)
         snprintf(a, sizeof a, "load %%a[imin(iadd(imul(%%p,%u),%%i),%u),%s]", s->rows, m - 1, k);
     else
@@ -117,7 +123,7 @@ static void put_end(rt_bytes *out, const sample *s)
 
 static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, uint32_t k)
 {
-    const uint32_t columns = s->vectors * s->lanes, blocks = s->end == TOTALS || s->edges ? 2 : 1;
+    const uint32_t columns = s->vectors * s->lanes, blocks = has_blocks(s) ? 2 : 1;
     const uint32_t block = (s->k + blocks - 1) / blocks;
     opjit_rt_bytes_printf(out, "stage @0 for %%p in 0..%u {\n", s->tiles);
     if (s->edges)
@@ -127,12 +133,14 @@ static void put_stage(rt_bytes *out, const sample *s, uint32_t m, uint32_t n, ui
                               k, n, s->lanes, n, columns * s->tiles, s->input, s->input[0] == 'f' ? "x0p+0" : "");
     opjit_rt_bytes_printf(out, "for %%q in 0..%u { for %%x in 0..%u {\n", blocks, s->tiles);
     put_start(out, s);
-    if (blocks > 1 && s->bounds == ALL)
+    if (blocks > 1 && (s->bounds == ALL || s->bounds == PART))
         opjit_rt_bytes_printf(out, "let %%k0 = imul(%%q,%u)\n", block);
     if (s->bounds == LATE)
         opjit_rt_bytes_printf(out, "for %%k in 0..%%n hold {\n");
     else if (s->bounds == ONE)
         opjit_rt_bytes_printf(out, "for %%k in 0..1 hold {\n");
+    else if (blocks > 1 && s->bounds == PART)
+        opjit_rt_bytes_printf(out, "for %%k in 0..imin(%u,isub(%u,%%k0)) hold {\n", block, s->k);
     else if (blocks > 1)
         opjit_rt_bytes_printf(out, "for %%k in %%k0..imin(iadd(%%k0,%u),%u) hold {\n", block, s->k);
     else
@@ -280,6 +288,10 @@ START_TEST(planned)
     check_plan(&s, "tile, 8 registers of 8 f32, with 1 before, with 1 after,", "memory");
     s.end = TOTALS;
     check_plan(&s, "tile, 8 registers of 8 f32, with 1 before, with 1 after,", "memory");
+    s.bounds = PART; /* intervals alone don't show that its loads are in bounds */
+    s.k = 41;
+    check_plan(&s, "tile, 8 registers of 8 f32, with 1 before, with 1 after,", "memory");
+    s = plain;
     s.end = DIVIDED; /* no tile has a division: what follows reads memory */
     check_plan(&s, "tile, 8 registers of 8 f32 to memory, with 1 before,", "after");
     s.start = APART;
