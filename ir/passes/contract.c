@@ -14,6 +14,8 @@ enum {
     NEAR_SET_BYTES = 1024,     /* and to lines of few other sets */
     STREAMS = 4,               /* iterations */
     MOST_ROWS = 8,             /* of a tile */
+    MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
+    WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
     TILE_VECTORS = 2,  /* of columns */
     MOST_BLOCK = 512,  /* rows or columns */
@@ -76,14 +78,16 @@ static int64_t up(int64_t x, int64_t to)
     return (x + to - 1) / to;
 }
 
-/* As many rows of a tile as waste the fewest. */
-static int64_t rows_of_tile(int64_t rows)
+/* As many rows of a tile as its sums have registers for, or fewer where that wastes much less. */
+static int64_t rows_of_tile(int64_t rows, const rt_target *target)
 {
-    int64_t best = MOST_ROWS;
-    if (rows <= MOST_ROWS)
+    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+    const int64_t most = few ? MOST_ROWS_OF_16 : MOST_ROWS;
+    int64_t best = most;
+    if (rows <= most)
         return rows;
-    for (int64_t r = MOST_ROWS; r >= LEAST_ROWS; r--)
-        if (up(rows, r) * r < up(rows, best) * best)
+    for (int64_t r = most; r >= LEAST_ROWS; r--)
+        if (up(rows, r) * r * WASTE < up(rows, best) * best * (WASTE - 1))
             best = r;
     return best;
 }
@@ -118,7 +122,7 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
         set_blocks(columns, bytes / size);
         return;
     }
-    rows->tile = rows_of_tile(rows->size);
+    rows->tile = rows_of_tile(rows->size, target);
     columns->tile = columns->size <= lanes ? lanes : TILE_VECTORS * lanes;
     int64_t most_columns = MOST_BLOCK, most_rows = MOST_BLOCK;
     while (most_columns > LEAST_BLOCK && most_columns * c->def.block * size > (int64_t)target->l2 / 2)
