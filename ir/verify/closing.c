@@ -54,7 +54,7 @@ static bool close_tiles(cover *c, extent *e, ir_ref loop);
 
 /* --- merged dimensions: points (p / divide) % modulo + offset, and blocks that begin at multiples of such -------- */
 
-/* The part of an interval's low end that varies with var: one digit, to which the rest is added; 0: there is no such. */
+/* The part of an interval's low end that varies with var: one digit, to which the rest is added; 0: there is none. */
 static ir_ref digit_of_block(const cover *c, const extent *e, ir_ref var)
 {
     ir_terms t;

@@ -220,8 +220,8 @@ opjit_status opjit_typed_call(void (*function)(void), uint32_t count, const DML_
                 error,
                 opjit_rt_refuse(
                     error, OPJIT_INVALID_ARGUMENT,
-                    "{!argument}{!types}argument %u: type {%u} (%s) has no C type; allowed: UNKNOWN (a pointer) and the "
-                    "types of 8 bits and more",
+                    "{!argument}{!types}argument %u: type {%u} (%s) has no C type; allowed: UNKNOWN (a pointer) and "
+                    "the types of 8 bits and more",
                     i, (unsigned)types[i], opjit_rt_dtype_name(types[i])),
                 NULL, NULL, (int32_t)i);
         if (arguments[i] == NULL)
