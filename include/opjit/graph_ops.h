@@ -275,6 +275,32 @@ static inline opjit_tensor opjit_graph_max_pool(opjit_graph *graph, opjit_tensor
     return results[0];
 }
 
+/* --- random numbers ----------------------------------------------------------------------------------------------- */
+/* UINT32 bits by Philox 4x32-10 of a state: UINT32 of sizes { .., 1, 6 }, a counter of 128 bits, lowest word first, and
+ * a key.  out_state, unless it is NULL: the state to go on with. */
+static inline opjit_tensor opjit_graph_random(opjit_graph *graph, opjit_tensor state, uint32_t rank,
+                                              const uint32_t *sizes, opjit_tensor *out_state)
+{
+    const DML_RANDOM_GENERATOR_OPERATOR_DESC desc = { NULL, NULL, NULL, DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10 };
+    opjit_tensor_type types[2] = { { DML_TENSOR_DATA_TYPE_UINT32, 0, { 0 } },
+                                   { DML_TENSOR_DATA_TYPE_UNKNOWN, 0, { 0 } } };
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    opjit_tensor results[2] = { { 0, 0 }, { 0, 0 } };
+    types[0].rank = rank;
+    for (uint32_t d = 0; d < rank && d < 8; d++)
+        types[0].sizes[d] = sizes[d];
+    node.type = DML_OPERATOR_RANDOM_GENERATOR;
+    node.desc = &desc;
+    node.inputs = &state;
+    node.input_count = 1;
+    node.output_count = out_state != NULL ? 2 : 1;
+    node.output_types = types;
+    (void)opjit_graph_add_node(graph, &node, results);
+    if (out_state != NULL)
+        *out_state = results[1];
+    return results[0];
+}
+
 /* --- triangles ---------------------------------------------------------------------------------------------------- */
 /* x where column - row <= diagonal in the last two dimensions, else 0: numpy's tril; and, its triu, where column - row
  * >= diagonal, else 0.  diagonal is below INT32_MAX. */

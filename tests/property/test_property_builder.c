@@ -291,6 +291,7 @@ static bool sizes_follow(const built_case *c)
     case DML_OPERATOR_SPLIT:
     case DML_OPERATOR_AVERAGE_POOLING_GRAD:
     case DML_OPERATOR_FOLD:
+    case DML_OPERATOR_RANDOM_GENERATOR:
     case DML_OPERATOR_RESAMPLE:
     case DML_OPERATOR_RESAMPLE1:
     case DML_OPERATOR_RESAMPLE2:

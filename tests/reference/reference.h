@@ -74,6 +74,7 @@ void ref_quantized_linear_average_pooling(const DML_QUANTIZED_LINEAR_AVERAGE_POO
 void ref_lp_pooling1(const DML_LP_POOLING1_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_max_pooling2(const DML_MAX_POOLING2_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_max_pooling_grad(const DML_MAX_POOLING_GRAD_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
+void ref_random_generator(const DML_RANDOM_GENERATOR_OPERATOR_DESC *desc, const void *input, ref_outputs outputs);
 /* Resampling: the earlier forms are this with fewer fields; halves: those without RoundingDirection.  Of a gradient the
  * input is the incoming one. */
 void ref_resample3(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, const void *input, void *output);

@@ -170,6 +170,8 @@ const computed_row computed_rows[] = {
                            { COMPUTED_NONE, 4, 5, "FLSBD" } }, computed_draw_max, computed_max },
     { ROW(MAX_POOLING_GRAD), { { 0x3000, 4, 4, "F" }, { 0x4000, 4, 5, "F" }, { COMPUTED_NONE, 4, 5, "FD" } },
       computed_draw_max_grad, computed_max_grad },
+    { ROW(RANDOM_GENERATOR), { { 0x3000, 4, 4, "U" }, { 0x4000, 1, 8, "U" } }, computed_draw_random_generator,
+      computed_random_generator },
     { ROW(RESAMPLE), { { 0x2000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } },
       computed_draw_resample, computed_resample },
     { ROW(RESAMPLE1), { { 0x2100, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } },
@@ -245,10 +247,16 @@ static const computed_support *support_at(const computed_row *row, uint32_t leve
     return found;
 }
 
+static bool has_type(const computed_support *s, DML_TENSOR_DATA_TYPE type)
+{
+    return strchr(s->types, class_of(type)) != NULL ||
+           (type == DML_TENSOR_DATA_TYPE_UINT32 && strchr(s->types, 'U') != NULL);
+}
+
 bool computed_allows(const computed_row *row, uint32_t level, uint32_t rank, DML_TENSOR_DATA_TYPE type)
 {
     const computed_support *s = support_at(row, level);
-    return s != NULL && rank >= s->rank_min && rank <= s->rank_max && strchr(s->types, class_of(type)) != NULL;
+    return s != NULL && rank >= s->rank_min && rank <= s->rank_max && has_type(s, type);
 }
 
 /* --- cases -------------------------------------------------------------------------------------------------------- */
@@ -266,7 +274,7 @@ void computed_case_random(test_random *r, const computed_row *row, computed_case
     computed_draw d = { .r = r, .c = out };
     do
         d.type = test_types[test_random_below(r, TEST_TYPE_COUNT)];
-    while (strchr(s->types, class_of(d.type)) == NULL);
+    while (!has_type(s, d.type));
     const uint32_t most = s->rank_max > s->rank_min + 4 && !test_random_chance(r, 10) ? s->rank_min + 3 : s->rank_max;
     d.rank = s->rank_min + (uint32_t)test_random_below(r, most - s->rank_min + 1);
     make(&d, row);

@@ -39,6 +39,7 @@ typedef struct computed_case {
         DML_MAX_POOLING1_OPERATOR_DESC max1;
         DML_MAX_POOLING2_OPERATOR_DESC max2;
         DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
+        DML_RANDOM_GENERATOR_OPERATOR_DESC random;
         DML_RESAMPLE_OPERATOR_DESC resample;
         DML_RESAMPLE1_OPERATOR_DESC resample1;
         DML_RESAMPLE2_OPERATOR_DESC resample2;
@@ -75,7 +76,7 @@ typedef struct computed_draw {
 } computed_draw;
 
 /* From this feature level on, which of these ranks and types: F of 16 and 32 bits, D FLOAT64; integers: L of 64 and 32
- * bits, S of 16, B of 8.  COMPUTED_NONE: without a feature level. */
+ * bits, S of 16, B of 8; U UINT32 alone.  COMPUTED_NONE: without a feature level. */
 typedef struct computed_support {
     uint32_t level, rank_min, rank_max;
     const char *types;

@@ -78,6 +78,10 @@ static inline const DML_OPERATOR_DESC *draw_activation(computed_draw *d)
     return chance(d, 30) ? &d->c->relu : NULL;
 }
 
+/* --- random numbers (computed_random.c) --------------------------------------------------------------------------- */
+void computed_draw_random_generator(computed_draw *d);
+void computed_random_generator(const void *user, const void *const *inputs, void *const *outputs);
+
 /* --- resampling (computed_resample.c) ----------------------------------------------------------------------------- */
 void computed_draw_resample(computed_draw *d);
 void computed_draw_resample_grad(computed_draw *d);

@@ -165,6 +165,8 @@ static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
             tensor->sizes[d] = 1;
         if (strcmp(tensor->name, "ValuesTensor") == 0)
             tensor->sizes[tensor->rank - 1] = 2;
+        if (strstr(tensor->name, "State") != NULL) /* of RANDOM_GENERATOR */
+            tensor->sizes[tensor->rank - 1] = 6;
         tensor->buffer = (DML_BUFFER_TENSOR_DESC){
             (DML_TENSOR_DATA_TYPE)types[tensor->class], DML_TENSOR_FLAG_NONE, tensor->rank, tensor->sizes, NULL, 0, 0
         };

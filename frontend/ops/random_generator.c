@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* random_generator.c - RANDOM_GENERATOR: Philox 4x32-10 (Salmon and others, 2011).  The state is a counter of 128 bits,
+ * its lowest word first, and a key of two words.  Elements 4 b to 4 b + 3 of the output, row-major, are the words of the
+ * block of counter + b; the state that goes out has the counter of the first block that was not begun. */
+#include "frontend/ops/infer.h"
+#include "frontend/ops/moves.h"
+#include "frontend/ops/reduce.h"
+
+#define RANDOM DML_RANDOM_GENERATOR_OPERATOR_DESC
+
+enum { NUMBERS, STATE }; /* outputs */
+enum { COUNTER_WORDS = 4, STATE_WORDS = 6, ROUNDS = 10 };
+
+/* clang-format off */
+static const op_enum_name type_names[] = {
+    { "DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10", DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10 },
+    { NULL, 0 },
+};
+static const op_enum types = { "DML_RANDOM_GENERATOR_TYPE_", type_names };
+
+static const op_field fields[] = {
+    OP_FIELD(RANDOM, InputStateTensor, OP_INPUT, 0),
+    OP_FIELD(RANDOM, OutputTensor, OP_OUTPUT, 0),
+    OP_FIELD(RANDOM, OutputStateTensor, OP_OUTPUT, OP_OPTIONAL),
+    OP_FIELD_ENUM(RANDOM, Type, &types),
+};
+
+static const op_support support[] = {
+    { NULL, DML_FEATURE_LEVEL_3_0, 4, 4, OP_TYPES(UINT32) },
+    { NULL, DML_FEATURE_LEVEL_4_0, 1, OPJIT_MAX_RANK, OP_TYPES(UINT32) },
+};
+/* clang-format on */
+
+static opjit_status validate(const opjit_operator *op, opjit_error *error)
+{
+    const fe_tensor *state = &op->inputs[0], *after = &op->outputs[STATE];
+
+    for (uint32_t d = 0; d < state->rank; d++) {
+        const bool last = d + 1 == state->rank;
+        TRY(opjit_fe_check_size(op, op->input_names[0], state, d, last ? STATE_WORDS : 1,
+                                last ? ", four words of counter and two of key" : "", error));
+    }
+    if (!after->present)
+        return OPJIT_OK;
+    TRY(opjit_fe_check_pair(op, STATE, error));
+    return opjit_fe_same_sizes(op, 0, STATE, error);
+}
+
+/* How many numbers there are has to be said. */
+static void infer(op_inference *s)
+{
+    infer_type(&s->outputs[NUMBERS], DML_TENSOR_DATA_TYPE_UINT32);
+    if (s->output_count <= STATE)
+        return;
+    infer_type(&s->outputs[STATE], DML_TENSOR_DATA_TYPE_UINT32);
+    infer_shape(&s->outputs[STATE], &s->inputs[0]);
+}
+
+/* --- formula ------------------------------------------------------------------------------------------------------ */
+
+/* A word of the incoming state. */
+static ir_ref state_word(op_lowering *l, ir_ref index)
+{
+    const uint32_t rank = l->op->inputs[0].rank;
+    ir_ref at[OPJIT_MAX_RANK];
+
+    for (uint32_t d = 0; d < rank; d++)
+        at[d] = d + 1 == rank ? index : opjit_ir_index(l->f, 0);
+    return l->f->failed ? 0 : opjit_ir_load(l->f, l->inputs[0], at);
+}
+
+/* Two words of the counter, from `low` on. */
+static ir_ref counter_half(op_lowering *l, int64_t low)
+{
+    ir_func *f = l->f;
+    const ir_ref least = ir_expr1(f, IR_CAST, IR_U64, state_word(l, opjit_ir_index(f, low)));
+    const ir_ref most = ir_expr1(f, IR_CAST, IR_U64, state_word(l, opjit_ir_index(f, low + 1)));
+
+    return ir_expr2(f, IR_OR, IR_U64, least, ir_expr2(f, IR_SHL, IR_U64, most, opjit_ir_const(f, IR_U64, 32)));
+}
+
+/* A word, by an index below 4, of counter + steps; steps: a u64. */
+static ir_ref counter_word(op_lowering *l, ir_ref word, ir_ref steps)
+{
+    ir_func *f = l->f;
+    const ir_ref low = counter_half(l, 0), sum = ir_expr2(f, IR_ADD, IR_U64, low, steps);
+    const ir_ref carry = ir_expr1(f, IR_CAST, IR_U64, ir_expr2(f, IR_LT, IR_BOOL, sum, low));
+    const ir_ref high = ir_expr2(f, IR_ADD, IR_U64, counter_half(l, 2), carry);
+    const ir_ref half =
+        ir_expr3(f, IR_SELECT, IR_U64, ir_expr2(f, IR_LT, IR_BOOL, word, opjit_ir_index(f, 2)), sum, high);
+    const ir_ref odd = ir_expr2(f, IR_IMOD, IR_INDEX, word, opjit_ir_index(f, 2));
+
+    return ir_expr1(f, IR_CAST, IR_U32,
+                    ir_expr2(f, IR_SHR, IR_U64, half, ir_expr1(f, IR_ELEM, IR_U64, moves_mul(f, odd, 32))));
+}
+
+static ir_ref word_of(ir_func *f, uint32_t value)
+{
+    return opjit_ir_const(f, IR_U32, value);
+}
+
+/* Words 0 and 1 after a round are made of word 2 before it, words 2 and 3 of word 0: the product of that word and a
+ * constant.  Its low half is the odd word; its high half, with the word behind and one of the key, the even one. */
+static ir_ref round_of(op_lowering *l, ir_ref before, ir_ref def, uint32_t number)
+{
+    ir_func *f = l->f;
+    const ir_ref block = opjit_ir_coordinate(f, def, 0), j = opjit_ir_coordinate(f, def, 1);
+    const ir_ref first = ir_expr2(f, IR_LT, IR_BOOL, j, opjit_ir_index(f, 2));
+    const ir_ref pair = ir_expr2(f, IR_IDIV, IR_INDEX, j, opjit_ir_index(f, 2));
+    const ir_ref other = ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, 2), moves_mul(f, pair, 2));
+    const ir_ref behind = ir_expr2(f, IR_IMOD, IR_INDEX, moves_add(f, j, 1), opjit_ir_index(f, COUNTER_WORDS));
+    const ir_ref x = opjit_ir_load(f, ir_at(f, before)->ref, (ir_ref[]){ block, other });
+    const ir_ref factor = ir_expr3(f, IR_SELECT, IR_U64, first, opjit_ir_const(f, IR_U64, 0xcd9e8d57),
+                                   opjit_ir_const(f, IR_U64, 0xd2511f53));
+    const ir_ref product = ir_expr2(f, IR_MUL, IR_U64, ir_expr1(f, IR_CAST, IR_U64, x), factor);
+    const ir_ref key = ir_expr2(
+        f, IR_ADD, IR_U32, state_word(l, moves_add(f, pair, COUNTER_WORDS)),
+        ir_expr3(f, IR_SELECT, IR_U32, first, word_of(f, number * 0x9e3779b9u), word_of(f, number * 0xbb67ae85u)));
+    const ir_ref next = opjit_ir_load(f, ir_at(f, before)->ref, (ir_ref[]){ block, behind });
+    const ir_ref high =
+        ir_expr1(f, IR_CAST, IR_U32, ir_expr2(f, IR_SHR, IR_U64, product, opjit_ir_const(f, IR_U64, 32)));
+    const ir_ref even = ir_expr2(f, IR_XOR, IR_U32, ir_expr2(f, IR_XOR, IR_U32, high, next), key);
+    const ir_ref is_even =
+        ir_expr2(f, IR_EQ, IR_BOOL, ir_expr2(f, IR_IMOD, IR_INDEX, j, opjit_ir_index(f, 2)), opjit_ir_index(f, 0));
+
+    return ir_expr3(f, IR_SELECT, IR_U32, is_even, even, ir_expr1(f, IR_CAST, IR_U32, product));
+}
+
+static void lower_state(op_lowering *l, uint64_t blocks)
+{
+    const ir_ref out = opjit_fe_output(l, STATE);
+    ir_func *f = l->f;
+
+    if (f->failed)
+        return;
+    const ir_ref i = opjit_ir_coordinate(f, out, l->op->outputs[STATE].rank - 1);
+    const ir_ref word = ir_expr2(f, IR_IMOD, IR_INDEX, i, opjit_ir_index(f, COUNTER_WORDS));
+    const ir_ref counts = ir_expr2(f, IR_LT, IR_BOOL, i, opjit_ir_index(f, COUNTER_WORDS));
+    opjit_ir_set_value(f, out,
+                       ir_expr3(f, IR_SELECT, IR_U32, counts, counter_word(l, word, opjit_ir_const(f, IR_U64, blocks)),
+                                state_word(l, i)));
+}
+
+static void lower(op_lowering *l)
+{
+    const fe_tensor *numbers = &l->op->outputs[NUMBERS];
+    const uint64_t blocks = (numbers->elements + COUNTER_WORDS - 1) / COUNTER_WORDS;
+    const fe_tensor words = { .rank = 2, .sizes = { blocks, COUNTER_WORDS } };
+    ir_func *f = l->f;
+    ir_ref now = opjit_fe_def_to(l, IR_U32, &words);
+
+    if (f->failed)
+        return;
+    const ir_ref steps = ir_expr1(f, IR_ELEM, IR_U64, opjit_ir_coordinate(f, now, 0));
+    opjit_ir_set_value(f, now, counter_word(l, opjit_ir_coordinate(f, now, 1), steps));
+    for (uint32_t r = 0; r < ROUNDS; r++) {
+        const ir_ref after = opjit_fe_def_to(l, IR_U32, &words);
+        if (f->failed)
+            return;
+        opjit_ir_set_value(f, after, round_of(l, now, after, r));
+        now = after;
+    }
+    const ir_ref out = opjit_fe_output(l, NUMBERS);
+    if (f->failed)
+        return;
+    ir_ref e = opjit_ir_coordinate(f, out, 0);
+    for (uint32_t d = 1; d < numbers->rank; d++)
+        e = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, e, (int64_t)numbers->sizes[d]), opjit_ir_coordinate(f, out, d));
+    const ir_ref at[] = { ir_expr2(f, IR_IDIV, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS)),
+                          ir_expr2(f, IR_IMOD, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS)) };
+    opjit_ir_set_value(f, out, f->failed ? 0 : opjit_ir_load(f, ir_at(f, now)->ref, at));
+    if (l->op->outputs[STATE].present)
+        lower_state(l, blocks);
+}
+
+const op_def opjit_fe_op_random_generator = {
+    .type = DML_OPERATOR_RANDOM_GENERATOR,
+    .name = "RANDOM_GENERATOR",
+    .formula = "bits by Philox 4x32-10 of the state: a counter of four words, lowest first, and a key of two",
+    .desc_size = sizeof(RANDOM),
+    OP_ROWS(fields, support),
+    .introduced = DML_FEATURE_LEVEL_3_0,
+    .validate = validate,
+    .infer = infer,
+    .lower = lower,
+};
