@@ -3,8 +3,8 @@
  * overlap.  The matrix is { batch, channel and tap, window }, taps and windows row-major: a tensor of three dimensions,
  * as the documents' examples have it, or with leading ones as many as the image has, which their text demands.
  *
- * UNFOLD's padding is 0.  FOLD adds the windows that hold an element in their order, FLOAT16 in FLOAT32, integers modulo
- * 2^N; an element that no window holds is 0. */
+ * UNFOLD's padding is 0.  FOLD adds the windows that hold an element in their order, FLOAT16 in FLOAT32, integers
+ * modulo 2^N; an element that no window holds is 0. */
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 #include "frontend/ops/reduce.h"

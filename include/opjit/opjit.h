@@ -26,7 +26,7 @@
  *         const opjit_binding binding = { out, sizeof out };                    // inputs in order, then outputs
  *         const opjit_call call = { .struct_size = sizeof call, .binding_count = 1, .bindings = &binding };
  *
- *         if (opjit_context_create(NULL, &context, &error) != OPJIT_OK ||       // once a process, or a few times
+ *         if (opjit_context_create(NULL, &context, &error) != OPJIT_OK ||       // once per process, or a few times
  *             opjit_operator_create(context, &desc, &op, &error) != OPJIT_OK || // checks and copies, does not compile
  *             opjit_compile_operator(context, op, NULL, &kernel, &error) != OPJIT_OK || // or finds it in a cache
  *             opjit_kernel_call(kernel, &call, &error) != OPJIT_OK) {           // any thread, any number of times
