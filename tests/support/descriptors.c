@@ -54,7 +54,7 @@ void test_append_lowered(opjit_context *context, const DML_OPERATOR_DESC *desc, 
 
 void test_compare_lowered(const char *name, rt_bytes *text)
 {
-    static char want[1 << 16];
+    static char want[1 << 19];
     const char *data = getenv("OPJIT_TEST_DATA");
     const bool update = getenv("OPJIT_UPDATE_GOLDEN") != NULL;
     char file[64], path[1024];
