@@ -132,7 +132,7 @@ typedef struct cg_plan {
     uint32_t long_end;        /* uniform_fill: vectors at the end of a run in rounds, before which there may be as many
                                  again; 0: no run is as long */
     cg_groups groups;         /* distribute */
-    uint32_t interleaved;     /* interleave: iterations of the stage per vector; 0: one after the other */
+    uint32_t interleaved;     /* interleave, rows_in_lanes: rows per vector; 0: one after the other */
     uint32_t even;            /* aligned, whole_blocks: copies in rounds of which the last one reaches back; 0: cuts */
     uint32_t streams;         /* aligned, two_rows: copies in a round at two places, before these; 0: none */
     cg_cut cuts[CG_MAX_CUTS]; /* one after the other */

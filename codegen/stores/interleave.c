@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interleave.c - rows of two to four elements, one per iteration of the stage, each read along a row of its own, as
- * the channels of an image that become its last dimension: a vector of iterations is loaded per element, and the
- * vectors' lanes are stored in turn. */
+/* interleave.c - rows of two to four elements, one per iteration of the stage or loop around them, each read along a
+ * row of its own, as the channels of an image that become its last dimension: a vector of iterations is loaded per
+ * element, and the vectors' lanes are stored in turn. */
 #include "codegen/emit/access.h"
 #include "codegen/stores/pieces.h"
 
-/* Whether the value may be made for consecutive iterations of the stage, a lane each: only loads may depend on their
- * number, and these are of adjacent elements.  *loads: whether there is such a load; *bits: of its widest element. */
-static bool has_lanes(const cg_func *f, ir_ref node, ir_ref stage, bool *loads, uint32_t *bits)
+/* Whether the value may be made for consecutive values of the variable, a lane each: only loads may depend on it, and
+ * these are of adjacent elements.  *loads: whether there is such a load; *bits: of its widest element. */
+static bool has_lanes(const cg_func *f, ir_ref node, ir_ref var, bool *loads, uint32_t *bits)
 {
     const ir_node *n = ir_at(f->ir, node);
-    if (!(f->info[node].vary & f->info[stage].vary))
+    if (!(f->info[node].vary & f->info[var].vary))
         return true;
     if (n->op == IR_LOAD) {
         const cg_access a = opjit_cg_access_of(f, node);
         int64_t growth;
         *loads = true;
         *bits = a.bits > *bits ? a.bits : *bits;
-        return !f->info[node].outside && opjit_cg_growth(f, &a, stage, &growth) && growth == 1;
+        return !f->info[node].outside && opjit_cg_growth(f, &a, var, &growth) && growth == 1;
     }
     if (n->type == IR_INDEX || n->op == IR_GET)
         return false;
     for (uint32_t i = 0; i < n->count; i++)
         if (ir_at(f->ir, ir_operand(f->ir, node, i))->type == IR_INDEX ||
-            !has_lanes(f, ir_operand(f->ir, node, i), stage, loads, bits))
+            !has_lanes(f, ir_operand(f->ir, node, i), var, loads, bits))
             return false;
     return n->count > 0;
 }
@@ -39,31 +39,38 @@ static bool pays(const cg_func *f, const ir_tensor *t)
 
 uint32_t opjit_cg_find_interleaved(const cg_func *f, const cg_facts *is)
 {
-    const ir_ref stage = ir_at(f->ir, is->around)->ref;
+    const ir_ref var = ir_at(f->ir, is->around)->ref;
     bool loads = false;
     uint32_t bits = is->bits;
     int64_t growth;
     if (!is->alone || is->least != is->most || is->most < 2 || is->most > CG_INTERLEAVE_MOST || is->step != 1 ||
-        is->rows || is->edge || is->nontemporal || is->nested || !ir_is_index_const(f->ir, is->lo) ||
+        is->rows || is->edge || is->nontemporal || is->nested || is->in_block || !ir_is_index_const(f->ir, is->lo) ||
         is->store.value == 0 || !is->store.contiguous || !is->store.repeatable ||
         f->info[is->store.value].weight > CG_INTERLEAVE_WEIGHT)
         return 0;
     const cg_access a = opjit_cg_access_of(f, is->body);
-    if (!opjit_cg_growth(f, &a, stage, &growth) || growth != is->most ||
-        !has_lanes(f, is->store.value, stage, &loads, &bits) || !loads || !pays(f, &f->ir->tensors[a.tensor]))
+    if (!opjit_cg_growth(f, &a, var, &growth) || growth != is->most ||
+        !has_lanes(f, is->store.value, var, &loads, &bits) || !loads || !pays(f, &f->ir->tensors[a.tensor]))
         return 0;
     const uint32_t lanes = 8 * f->target->vector_bytes / bits;
     return lanes < CG_INTERLEAVE_LANES ? lanes : CG_INTERLEAVE_LANES;
 }
 
+/* Iterations of the stage or loop around the loop in a vector. */
+static uint32_t lanes_around(const cg_func *f, const cg_plan *plan)
+{
+    const cg_plan *around = f->plans[plan->is.around];
+    return around ? around->interleaved : f->stage->interleaved;
+}
+
 bool opjit_cg_is_interleaved(const cg_func *f, const cg_plan *plan)
 {
-    return f->stage->interleaved > 1 && plan->is.around == f->stage->stage;
+    return !plan->is.in_block && !plan->is.nested && lanes_around(f, plan) > 0;
 }
 
 void opjit_cg_choose_interleaved(const cg_func *f, cg_plan *plan)
 {
-    plan->interleaved = f->stage->interleaved;
+    plan->interleaved = lanes_around(f, plan);
     plan->read_ahead = 0;
     plan->point = 0; /* each element has a vector of its own */
     plan->still = CG_NOWHERE;
@@ -119,4 +126,35 @@ void opjit_cg_put_interleaved(const cg_pieces *p, cg_range *r)
         put_vectors(p);
     else
         opjit_cg_put_cuts(p, r);
+}
+
+/* --- the loop around them ----------------------------------------------------------------------------------------- */
+
+static uint32_t lanes_of_rows(const cg_func *f, const cg_plan *plan)
+{
+    const cg_plan *rows = f->plans[plan->is.body];
+    return plan->is.nested && plan->is.step == 1 && rows ? opjit_cg_find_interleaved(f, &rows->is) : 0;
+}
+
+bool opjit_cg_is_over_interleaved(const cg_func *f, const cg_plan *plan)
+{
+    const uint32_t lanes = f->cpu->grid || plan->is.in_block || plan->is.rows ? 0 : lanes_of_rows(f, plan);
+    return lanes > 0 && plan->is.most >= lanes;
+}
+
+void opjit_cg_choose_over_interleaved(const cg_func *f, cg_plan *plan)
+{
+    int64_t min = plan->is.least, max = plan->is.most;
+    plan->interleaved = lanes_of_rows(f, plan);
+    opjit_cg_plan_whole(f, plan, plan->interleaved, 1, &min, &max);
+    opjit_cg_plan_whole(f, plan, 1, 1, &min, &max);
+}
+
+void opjit_cg_put_over_interleaved(const cg_pieces *p, cg_range *r)
+{
+    cg_piece own;
+    cg_piece_begin(p->f, &own);
+    p->f->piece->shifted = true;
+    opjit_cg_put_cuts(p, r);
+    cg_piece_end(p->f);
 }

@@ -66,12 +66,16 @@ void opjit_cg_put_even(const cg_pieces *p, cg_range *r);
 void opjit_cg_put_aligned(const cg_pieces *p, cg_range *r);
 
 /* --- interleave.c ------------------------------------------------------------------------------------------------- */
-/* Rows of a few elements, each read along a row of its own: the stage's iterations in a vector of each element; 0: it
- * is not such a loop. */
+/* Rows of a few elements, each read along a row of its own: iterations of the stage or loop around them in a vector of
+ * each element; 0: it is not such a loop. */
 uint32_t opjit_cg_find_interleaved(const cg_func *f, const cg_facts *is);
 bool opjit_cg_is_interleaved(const cg_func *f, const cg_plan *plan);
 void opjit_cg_choose_interleaved(const cg_func *f, cg_plan *plan);
 void opjit_cg_put_interleaved(const cg_pieces *p, cg_range *r); /* of all lanes of the piece, or of one iteration */
+/* A loop that contains only such rows. */
+bool opjit_cg_is_over_interleaved(const cg_func *f, const cg_plan *plan);
+void opjit_cg_choose_over_interleaved(const cg_func *f, cg_plan *plan);
+void opjit_cg_put_over_interleaved(const cg_pieces *p, cg_range *r);
 
 /* --- whole_blocks.c ----------------------------------------------------------------------------------------------- */
 /* A block of rows that are transposed, or what is inside of one: whole blocks, of which the last one reaches back. */

@@ -84,6 +84,8 @@ const cg_strategy opjit_cg_strategies[] = {
     { "tile", is_of_tile, NULL, NULL, opjit_cg_put_tile },
     { "nothing", is_empty, NULL, NULL, emit_nothing },
     { "two_rows", is_of_two_rows, choose_two_rows, opjit_cg_put_two_rows, NULL },
+    { "rows_in_lanes", opjit_cg_is_over_interleaved, opjit_cg_choose_over_interleaved, opjit_cg_put_over_interleaved,
+      NULL },
     { "interleave", opjit_cg_is_interleaved, opjit_cg_choose_interleaved, opjit_cg_put_interleaved, NULL },
     { "short_run", opjit_cg_is_short_run, opjit_cg_choose_short_run, opjit_cg_put_short_run, NULL },
     { "whole_blocks", opjit_cg_is_whole_blocks, choose_whole_blocks, opjit_cg_put_whole_blocks, NULL },

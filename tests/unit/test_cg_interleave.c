@@ -32,15 +32,17 @@ enum { VALUES = sizeof values / sizeof *values, TARGETS = sizeof targets / sizeo
 typedef struct sample {
     const char *type, *other, *value, *target;
     uint32_t rows, columns, vec, unroll, level, pad;
-    bool mask;
+    bool mask, nested; /* nested: rows are a loop in the stage */
 } sample;
 
 static void make(const sample *s, ir_func *f)
 {
-    char text[1500], value[200], last[16];
+    char text[1500], value[200], last[16], loop[60] = "";
     opjit_error error = { .status = OPJIT_OK };
     snprintf(value, sizeof value, s->value, s->type);
     snprintf(last, sizeof last, "%u", s->rows - 1);
+    if (s->nested)
+        snprintf(loop, sizeof loop, "    for %%p in 0..%u {\n", s->rows);
     char *const at = strstr(value, "ROWS");
     if (at != NULL) {
         char rest[100];
@@ -51,11 +53,12 @@ static void make(const sample *s, ir_func *f)
         text, sizeof text,
         "kernel @interleave after schedule {\n    in %%0: %s[%u,%u] stride [1,%u]\n"
         "    in %%1: %s[%u,%u] stride [1,%u]\n    in %%2: %s[%u,%u]\n    in %%3: %s[%u]\n    in %%4: %s[%u]\n"
-        "    out %%5: %s[%u,%u] stride [%u,1] bytes 65536\n    stage @0 for %%p in 0..%u {\n"
-        "        for %%i in 0..%u vec %u unroll %u%s { store %%5[%%p,%%i], %s }\n    }\n}\n",
+        "    out %%5: %s[%u,%u] stride [%u,1] bytes 65536\n    stage @0 for %%%s in 0..%u {\n%s"
+        "        for %%i in 0..%u vec %u unroll %u%s { store %%5[%%p,%%i], %s }\n    }\n%s}\n",
         s->type, s->rows, s->columns, s->rows + 3, s->other, s->rows, s->columns, s->rows, s->type, s->rows, s->columns,
-        s->type, s->rows, s->type, s->columns, s->type, s->rows, s->columns, s->columns + s->pad, s->rows, s->columns,
-        s->vec, s->unroll, s->mask ? " tail mask" : "", value);
+        s->type, s->rows, s->type, s->columns, s->type, s->rows, s->columns, s->columns + s->pad, s->nested ? "q" : "p",
+        s->nested ? 1 : s->rows, loop, s->columns, s->vec, s->unroll, s->mask ? " tail mask" : "", value,
+        s->nested ? "    }\n" : "");
     ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
                   error.message, text);
     ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "%s\n%s", error.message, text);
@@ -66,12 +69,12 @@ static void check_sample(const sample *s, test_random *r)
     ir_func f;
     char what[200];
     make(s, &f);
-    snprintf(what, sizeof what, "%s from %s, %s, %u x %u, vec %u, unroll %u, mask %d, pad %u, %s, level %u", s->type,
-             s->other, s->value, s->rows, s->columns, s->vec, s->unroll, s->mask, s->pad, s->target, s->level);
+    snprintf(what, sizeof what, "%s from %s, %s, %u x %u, vec %u, unroll %u, mask %d, pad %u, nested %d, %s, level %u", s->type,
+             s->other, s->value, s->rows, s->columns, s->vec, s->unroll, s->mask, s->pad, s->nested, s->target, s->level);
     harness_kernel k = harness_compile(&f, s->target, s->level);
     for (uint32_t i = 0; i < 3 && test_can_run(s->target, false); i++) {
-        const uint64_t begin = i < 2 ? 0 : test_random_below(r, s->rows);
-        const harness_run run = { .begin = begin, .end = s->rows, .any_nan = true, .at_end = i != 0, .what = what };
+        const uint64_t rows = s->nested ? 1 : s->rows, begin = i < 2 ? 0 : test_random_below(r, rows);
+        const harness_run run = { .begin = begin, .end = rows, .any_nan = true, .at_end = i != 0, .what = what };
         harness_check(&f, &k, &run, r);
     }
     harness_unload(&k);
@@ -95,6 +98,7 @@ START_TEST(rows)
                      .level = OPJIT_LEVEL_QUICK + (uint32_t)test_random_below(&r, 2) };
         s.mask = s.vec > 1 && test_random_chance(&r, 50);
         s.pad = test_random_chance(&r, 20);
+        s.nested = test_random_chance(&r, 40);
         check_sample(&s, &r);
     }
 }
