@@ -6,7 +6,7 @@
 
 enum {
     LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
-    FEW_ROWS = 8,              /* of columns that lie side by side in memory: they are best read once, in order, */
+    FEW_ROWS = 16,             /* of columns that lie side by side in memory: they are best read once, in order, */
     FEWEST_ROWS = 2,           /* and in the second cache: as fast without a copy */
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
     STREAM_LEAST = 2048,       /* and where they are too few for as many */
@@ -114,8 +114,10 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
         return;
     }
     if (c->streams) {
-        rows->tile = 1;
-        columns->tile = lanes;
+        rows->tile = rows_of_tile(rows->size, target);
+        columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
+        while (columns->tile > lanes && columns->size % columns->tile != 0)
+            columns->tile /= 2;
         set_blocks(rows, rows->size);
         const int64_t part = columns->size * size / STREAMS;
         const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
@@ -191,10 +193,10 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
         return false;
     const int64_t bytes = columns->size * c.length * opjit_ir_type_size((ir_type)c.def.type);
     const int64_t few = given != NULL ? given->few_rows : bytes > (int64_t)target->l2 ? FEW_ROWS : FEWEST_ROWS;
-    c.neighbours = reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
-    c.streams = c.neighbours && rows <= few;
+    c.streams =
+        rows <= few && reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
     choose_sizes(&c, given, lanes, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
-        c.side[i].packed = !lies_well(&c, i, (int64_t)target->l2);
+        c.side[i].packed = !c.streams && !lies_well(&c, i, (int64_t)target->l2);
     return opjit_ir_contract_write(&c, stages);
 }

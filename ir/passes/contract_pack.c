@@ -7,29 +7,23 @@
  * stored in the end. */
 #include "ir/passes/contraction.h"
 
-/* Tiles from number lo to hi; partial: columns behind the last one are zeros.  Columns that lie side by side are read in
- * the order of memory; others tile by tile, k around columns, which schedule transposes. */
+/* Tiles from number lo to hi; partial: columns behind the last one are zeros. */
 static void pack_tiles(contraction *c, block *list, ir_ref lo, ir_ref hi, bool partial)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
-    const ir_ref tiles = opjit_ir_for(f, lo, hi, 1);
-    block of_n = { .parent = tiles }, of_k, of_j, *inside = &of_k;
-    const ir_ref n = ir_at(f, tiles)->ref;
-    if (!c->neighbours)
-        opjit_ir_block_add(f, list, tiles);
-    const ir_ref k = contract_loop(c, c->neighbours ? list : &of_n, c->here_k, &of_k);
-    if (c->neighbours) {
-        opjit_ir_block_add(f, &of_k, tiles);
-        inside = &of_n;
-    }
-    const ir_ref j = contract_loop(c, inside, opjit_ir_index(f, s->tile), &of_j);
-    const ir_ref own = contract_plus(c, contract_plus(c, s->first, contract_times(c, n, s->tile)), j);
-    const ir_ref at[3] = { n, k, j };
+    const ir_ref loop = opjit_ir_for(f, lo, hi, 1);
+    block of_n = { .parent = loop }, of_k, of_j;
+    opjit_ir_block_add(f, list, loop);
+    const ir_ref n = ir_at(f, loop)->ref;
+    const ir_ref first = opjit_ir_block_let(f, &of_n, contract_plus(c, s->first, contract_times(c, n, s->tile)));
+    const ir_ref k = contract_loop(c, &of_n, c->here_k, &of_k);
+    const ir_ref j = contract_loop(c, &of_k, opjit_ir_index(f, s->tile), &of_j);
+    const ir_ref own = contract_plus(c, first, j), at[3] = { n, k, j };
     ir_ref value = opjit_ir_contract_factor(c, &of_j, CONTRACT_COLUMNS, own, contract_plus(c, c->first_k, k));
     if (partial) {
-        const ir_ref exists = ir_make2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, s->size));
-        value = ir_make3(f, IR_SELECT, IR_NONE, exists, value, opjit_ir_const(f, (ir_type)c->def.type, 0));
+        const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, s->size));
+        value = ir_make3(f, IR_SELECT, IR_NONE, inside, value, opjit_ir_const(f, (ir_type)c->def.type, 0));
     }
     opjit_ir_block_add(f, &of_j, opjit_ir_store(f, s->scratch, value, at));
 }

@@ -15,9 +15,10 @@ static void declare_scratch(contraction *c)
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = c->length < c->def.block ? c->length : c->def.block;
     if (c->streams) { /* nothing is packed */
-        c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
+        c->sums = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
         if (c->length > c->def.block)
             c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
+        c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
         return;
     }
     if (columns->packed)
@@ -119,7 +120,7 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
     set_block(c, &body, ir_at(f, stage)->ref);
     add_sums(c, &body);
-    const uint32_t sums = c->total == 0 && c->streams ? c->tile : c->total;
+    const uint32_t sums = c->total == 0 ? c->sums : c->total;
     if (sums != 0) {
         ir_ref at[2];
         block inside;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract_stream.c - what a block of k adds to few rows of columns that lie side by side, which are read once and as
- * they lie: several k of all columns of the block, row by row of the result.  Part of place. */
+ * they lie.  Part of place.  Tiles of sums take some steps each, in the order of memory; the rows that they read meanwhile
+ * are as many streams.  For a single row, and where a tile would be partial, some steps are made of all columns of the block at a time. */
 #include "ir/passes/contraction.h"
 
-enum { AT_ONCE = 8 /* steps between a load and a store of a sum */ };
+enum {
+    AT_ONCE = 8,     /* steps between a load and a store of a sum */
+    TILE_STEPS = 16, /* the same of a tile of sums */
+};
 
 /* `steps` of each sum of the block for the rounds lo to hi, which begin at multiples of `steps`. */
 static void add_rounds(contraction *c, block *list, ir_ref lo, ir_ref hi, int64_t steps)
@@ -17,7 +21,7 @@ static void add_rounds(contraction *c, block *list, ir_ref lo, ir_ref hi, int64_
     const ir_ref first = contract_plus(c, c->first_k, contract_times(c, ir_at(f, loop)->ref, steps));
     opjit_ir_contract_loops(c, &of_g, rows->here, columns->here, at, &inside);
     const ir_ref i = contract_plus(c, rows->first, at[0]), j = contract_plus(c, columns->first, at[1]);
-    ir_ref sum = opjit_ir_load(f, c->tile, at);
+    ir_ref sum = opjit_ir_load(f, c->sums, at);
     for (int64_t s = 0; s < steps; s++) {
         const ir_ref k = contract_plus(c, first, opjit_ir_index(f, s));
         ir_ref x[2];
@@ -25,27 +29,70 @@ static void add_rounds(contraction *c, block *list, ir_ref lo, ir_ref hi, int64_
         x[columns->factor] = opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, j, k);
         sum = ir_expr3(f, IR_FMA, (ir_type)c->def.type, x[0], x[1], sum);
     }
-    opjit_ir_contract_store(c, &inside, c->tile, sum, at);
+    opjit_ir_contract_store(c, &inside, c->sums, sum, at);
 }
 
-void opjit_ir_contract_stream(contraction *c, block *list)
+/* The sums from and to a tile, whose loop over k makes the steps between them. */
+static void add_tiles(contraction *c, block *list)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    const int64_t size = c->def.block, last = c->length % size; /* last: k of a block that is not whole; 0: none */
+    const ir_ref steps = opjit_ir_index(f, TILE_STEPS), first_k = c->first_k, here_k = c->here_k;
+    const int64_t most = c->length < c->def.block ? c->length : c->def.block;
+    block of_g, of_n, of_m, inside;
     ir_ref at[2];
-    block inside;
-    opjit_ir_contract_fill(c, list, c->tile, rows->here, columns->here, 0);
+    const ir_ref round_up = contract_plus(c, here_k, opjit_ir_index(f, TILE_STEPS - 1));
+    const ir_ref rounds = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, round_up, steps));
+    const ir_ref g = contract_loop(c, list, rounds, &of_g), done = contract_times(c, g, TILE_STEPS);
+    c->first_k = opjit_ir_block_let(f, &of_g, contract_plus(c, first_k, done));
+    c->here_k = steps;
+    if (most % TILE_STEPS != 0 || c->length % most % TILE_STEPS != 0)
+        c->here_k = opjit_ir_block_let(
+            f, &of_g, ir_make2(f, IR_IMIN, IR_INDEX, steps, ir_make2(f, IR_ISUB, IR_INDEX, here_k, done)));
+    const ir_ref tiles = ir_make2(f, IR_IDIV, IR_INDEX, columns->here, opjit_ir_index(f, columns->tile));
+    const ir_ref n = contract_loop(c, &of_g, opjit_ir_block_let(f, &of_g, tiles), &of_n);
+    const ir_ref j = opjit_ir_block_let(f, &of_n, contract_times(c, n, columns->tile));
+    const ir_ref m = contract_loop(c, &of_n, opjit_ir_index(f, rows->block / rows->tile), &of_m);
+    const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
+    opjit_ir_contract_over_tile(c, &of_m, at, &inside);
+    const ir_ref from[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
+    opjit_ir_contract_store(c, &inside, c->tile, opjit_ir_load(f, c->sums, from), at);
+    opjit_ir_contract_products(c, &of_m, contract_plus(c, rows->first, i), contract_plus(c, columns->first, j), n);
+    opjit_ir_contract_over_tile(c, &of_m, at, &inside);
+    const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
+    opjit_ir_contract_store(c, &inside, c->sums, opjit_ir_load(f, c->tile, at), to);
+    c->first_k = first_k;
+    c->here_k = here_k;
+}
+
+/* The sums element by element. */
+static void add_elements(contraction *c, block *list)
+{
+    ir_func *f = c->f;
+    const int64_t size = c->def.block, last = c->length % size; /* last: k of a block that is not whole; 0: none */
     const ir_ref at_once = opjit_ir_index(f, AT_ONCE);
     const ir_ref rounds = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, c->here_k, at_once));
     if (c->length >= AT_ONCE && size >= AT_ONCE)
         add_rounds(c, list, opjit_ir_index(f, 0), rounds, AT_ONCE);
     if (last % AT_ONCE != 0 || (c->length >= size && size % AT_ONCE != 0))
         add_rounds(c, list, ir_make2(f, IR_IMUL, IR_INDEX, rounds, at_once), c->here_k, 1);
+}
+
+void opjit_ir_contract_stream(contraction *c, block *list)
+{
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    ir_ref at[2];
+    block inside;
+    opjit_ir_contract_fill(c, list, c->sums, rows->here, columns->here, 0);
+    if (rows->size > 1 && contract_is_even(rows) && rows->blocks == 1 && columns->size % columns->tile == 0)
+        add_tiles(c, list);
+    else
+        add_elements(c, list);
     if (c->total == 0)
         return;
     opjit_ir_contract_loops(c, list, rows->here, columns->here, at, &inside);
     const ir_ref before = opjit_ir_load(f, c->total, at);
     opjit_ir_contract_store(c, &inside, c->total,
-                            ir_expr2(f, IR_ADD, (ir_type)c->def.type, before, opjit_ir_load(f, c->tile, at)), at);
+                            ir_expr2(f, IR_ADD, (ir_type)c->def.type, before, opjit_ir_load(f, c->sums, at)), at);
 }

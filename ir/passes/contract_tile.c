@@ -7,21 +7,20 @@
  * Where there is one block of k, and no tile is partial, the results are stored from the tile. */
 #include "ir/passes/contraction.h"
 
-static void over_whole_tile(contraction *c, block *list, ir_ref *at, block *out)
+void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block *out)
 {
     opjit_ir_contract_loops(c, list, opjit_ir_index(c->f, c->side[CONTRACT_ROWS].tile),
                             opjit_ir_index(c->f, c->side[CONTRACT_COLUMNS].tile), at, out);
 }
 
-/* The loop over the block of k, with the tile in registers; i, j: its first row and column in the whole. */
-static void add_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
+void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     ir_ref at[2], x[2];
     block of_k, inside;
     const ir_ref k = contract_loop(c, list, c->here_k, &of_k), all_k = contract_plus(c, c->first_k, k);
-    over_whole_tile(c, &of_k, at, &inside);
+    opjit_ir_contract_over_tile(c, &of_k, at, &inside);
     x[rows->factor] = rows->packed
                           ? opjit_ir_load(f, rows->scratch, (ir_ref[]){ at[0], k })
                           : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, contract_plus(c, i, at[0]), all_k);
@@ -43,8 +42,8 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
     ir_ref at[2];
     block inside;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
-    add_products(c, list, all_i, all_j, n);
-    over_whole_tile(c, list, at, &inside);
+    opjit_ir_contract_products(c, list, all_i, all_j, n);
+    opjit_ir_contract_over_tile(c, list, at, &inside);
     const ir_ref sum = opjit_ir_load(f, c->tile, at);
     if (c->total == 0) {
         opjit_ir_contract_result(c, &inside, sum, contract_plus(c, all_i, at[0]), contract_plus(c, all_j, at[1]));

@@ -30,9 +30,9 @@ typedef struct contraction {
     ir_node def;
     ir_tensor out;
     contract_side side[CONTRACT_SIDES];
-    bool neighbours;        /* what lies side by side in memory are columns */
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
     int64_t length, batch;  /* k; results of all other coordinates */
+    uint32_t sums;          /* scratch of streams: sums of a block of k */
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     ir_ref first_k, here_k; /* of the block of k */
@@ -54,6 +54,10 @@ void opjit_ir_contract_pack_columns(contraction *c, block *list);
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first);
 /* contract_tile.c, contract_stream.c: what a block of k adds. */
 void opjit_ir_contract_tiles(contraction *c, block *list);
+/* contract_tile.c: two loops over a whole tile; *at: their variables. */
+void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block *out);
+/* The loop over here_k, with the tile in registers; i, j: its first row and column in the whole, n: of packed columns. */
+void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n);
 void opjit_ir_contract_stream(contraction *c, block *list);
 /* contract_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_contract_write(contraction *c, block *stages);
