@@ -311,7 +311,9 @@ static bool sizes_follow(const built_case *c)
 static void ask(test_random *r, built_case *c)
 {
     for (uint32_t i = 0; i < c->output_count; i++) {
-        const bool index = (c->type == DML_OPERATOR_MAX_POOLING1 || c->type == DML_OPERATOR_MAX_POOLING2) && i == 1;
+        const bool index = (c->type == DML_OPERATOR_MAX_POOLING1 || c->type == DML_OPERATOR_MAX_POOLING2 ||
+                            c->type == DML_OPERATOR_TOP_K || c->type == DML_OPERATOR_TOP_K1) &&
+                           i == 1;
         const bool dynamic =
             c->type == DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR && c->outputs[0].dtype == DML_TENSOR_DATA_TYPE_UINT8;
         const bool type_follows =

@@ -50,6 +50,14 @@ void ref_batch_normalization_training(const DML_BATCH_NORMALIZATION_TRAINING_OPE
 /* training: BATCH_NORMALIZATION_TRAINING_GRAD, which has the same fields. */
 void ref_batch_normalization_grad(const DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC *desc, bool training,
                                   ref_inputs inputs, ref_outputs outputs);
+/* TOP_K: AxisDirection DECREASING. */
+void ref_top_k(const DML_TOP_K1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+/* In double, powers by C's pow: within a tolerance. */
+void ref_local_response_normalization(const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC *desc, const void *input,
+                                      void *output);
+void ref_local_response_normalization_grad(const DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC *desc,
+                                           ref_inputs inputs, void *output);
+void ref_adam_optimizer(const DML_ADAM_OPTIMIZER_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_value_scale_2d(const DML_VALUE_SCALE_2D_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_dynamic_quantize_linear(const DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC *desc, const void *input,
                                  ref_outputs outputs);

@@ -210,6 +210,16 @@ const computed_row computed_rows[] = {
       computed_draw_value_scale, computed_value_scale },
     { ROW(DYNAMIC_QUANTIZE_LINEAR), { { 0x4000, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
       computed_draw_dynamic, computed_dynamic },
+    { ROW(LOCAL_RESPONSE_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } },
+      computed_draw_response, computed_response, .near = true },
+    { ROW(LOCAL_RESPONSE_NORMALIZATION_GRAD), { { 0x3100, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } },
+      computed_draw_response, computed_response, .near = true },
+    { ROW(ADAM_OPTIMIZER), { { 0x3000, 4, 4, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+      computed_draw_adam, computed_adam, .near = true },
+    { ROW(TOP_K), { { 0x1000, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
+                    { COMPUTED_NONE, 1, 8, "FLSBD" } }, computed_draw_top_k, computed_top_k },
+    { ROW(TOP_K1), { { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
+                     { COMPUTED_NONE, 1, 8, "FLSBD" } }, computed_draw_top_k, computed_top_k },
 };
 /* clang-format on */
 const uint32_t computed_row_count = sizeof computed_rows / sizeof *computed_rows;
@@ -249,7 +259,8 @@ static const computed_support *support_at(const computed_row *row, uint32_t leve
 
 static bool has_type(const computed_support *s, DML_TENSOR_DATA_TYPE type)
 {
-    return strchr(s->types, class_of(type)) != NULL ||
+    const bool word = class_of(type) == 'L' && ref_dtype_size(type) == 4;
+    return strchr(s->types, class_of(type)) != NULL || (word && strchr(s->types, 'W') != NULL) ||
            (type == DML_TENSOR_DATA_TYPE_UINT32 && strchr(s->types, 'U') != NULL);
 }
 
@@ -291,8 +302,9 @@ operator_case computed_case_of(const computed_row *row, const computed_case *c)
                          .outputs = { &c->output },
                          .low = -5,
                          .high = 7, /* products vanish or overflow slowly */
-                         .whole = row->support[0].types[0] == 'B' ? 8 : 1,
+                         .whole = row->near || row->support[0].types[0] == 'B' ? 8 : 1,
                          .reference = row->reference,
+                         .near = row->near,
                          .user = c };
     for (uint32_t i = 0; i < OPERATOR_INPUTS; i++)
         of.inputs[i] = c->present[i] ? &c->inputs[i] : NULL;

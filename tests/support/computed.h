@@ -16,6 +16,10 @@ typedef struct computed_case {
         DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC training;
         DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC batch_grad;
         DML_VALUE_SCALE_2D_OPERATOR_DESC value_scale;
+        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC response;
+        DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC response_grad;
+        DML_ADAM_OPTIMIZER_OPERATOR_DESC adam;
+        DML_TOP_K1_OPERATOR_DESC top_k; /* TOP_K has the same first fields */
         DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC dynamic;
         DML_CONVOLUTION_OPERATOR_DESC convolution;
         DML_CONVOLUTION_INTEGER_OPERATOR_DESC convolution_integer;
@@ -76,7 +80,7 @@ typedef struct computed_draw {
 } computed_draw;
 
 /* From this feature level on, which of these ranks and types: F of 16 and 32 bits, D FLOAT64; integers: L of 64 and 32
- * bits, S of 16, B of 8; U UINT32 alone.  COMPUTED_NONE: without a feature level. */
+ * bits, S of 16, B of 8, W of 32; U UINT32 alone.  COMPUTED_NONE: without a feature level. */
 typedef struct computed_support {
     uint32_t level, rank_min, rank_max;
     const char *types;
@@ -90,6 +94,7 @@ typedef struct computed_row {
     void (*draw)(computed_draw *d); /* inputs, outputs, fields */
     /* What an operator_case's reference is; user is the computed_case. */
     void (*reference)(const void *user, const void *const *inputs, void *const *outputs);
+    bool near; /* operator_case's */
 } computed_row;
 
 extern const computed_row computed_rows[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* computed_batch.c - draws of batch normalizations for training, of VALUE_SCALE_2D and DYNAMIC_QUANTIZE_LINEAR, for rows
- * of computed.c. */
+/* computed_batch.c - draws of batch normalizations for training, local response normalization, ADAM_OPTIMIZER,
+ * VALUE_SCALE_2D, DYNAMIC_QUANTIZE_LINEAR and TOP_K, for rows of computed.c. */
 #include "tests/support/computed_draw.h"
 
 /* A tensor of the sizes of another one, of a layout of its own. */
@@ -128,4 +128,106 @@ void computed_dynamic(const void *user, const void *const *inputs, void *const *
 {
     const computed_case *c = user;
     ref_dynamic_quantize_linear(&c->desc.dynamic, inputs[0], outputs);
+}
+
+/* --- powers: compared within a tolerance -------------------------------------------------------------------------- */
+
+static void draw_planes(computed_draw *d)
+{
+    test_tensor *in = &d->c->inputs[0];
+    d->c->present[0] = true;
+    test_tensor_link(in, d->type, d->rank);
+    test_tensor_link(&d->c->output, d->type, d->rank);
+    for (uint32_t k = 0; k < d->rank; k++)
+        in->sizes[k] = d->r == NULL ? 2 + k % 4 : 1 + below(d, k == 0 ? 2 : 5);
+    memcpy(d->c->output.sizes, in->sizes, sizeof in->sizes);
+    lay_out(d, in, false);
+    lay_out(d, &d->c->output, true);
+}
+
+void computed_draw_response(computed_draw *d)
+{
+    static const float betas[] = { 0.75f, 1, 0.5f, 2 };
+    computed_case *c = d->c;
+    draw_planes(d);
+    const bool across = d->r != NULL && chance(d, 50);
+    const uint32_t size = d->r == NULL ? 3 : 1 + below(d, chance(d, 80) ? 5 : 100000);
+    const float beta = betas[d->r == NULL ? 0 : below(d, 4)];
+    if (c->op.Type == DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION)
+        c->desc.response = (DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC){
+            &c->inputs[0].desc, &c->output.desc, across, size, 0.5f, beta, 1.25f
+        };
+    else
+        c->desc.response_grad = (DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC){
+            &c->inputs[0].desc, draw_input(d, 1, &c->output), &c->output.desc, across, size, 0.5f, beta, 1.25f
+        };
+}
+
+void computed_response(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    if (c->op.Type == DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION)
+        ref_local_response_normalization(&c->desc.response, inputs[0], outputs[0]);
+    else
+        ref_local_response_normalization_grad(&c->desc.response_grad, inputs, outputs[0]);
+}
+
+void computed_draw_adam(computed_draw *d)
+{
+    computed_case *c = d->c;
+    DML_ADAM_OPTIMIZER_OPERATOR_DESC *desc = &c->desc.adam;
+    test_tensor *step = &c->inputs[4];
+    draw_tensors(d, 200, false);
+    desc->InputParametersTensor = &c->inputs[0].desc;
+    desc->InputFirstMomentTensor = draw_input(d, 1, &c->output);
+    desc->InputSecondMomentTensor = draw_input(d, 2, &c->output);
+    desc->GradientTensor = draw_input(d, 3, &c->output);
+    c->present[4] = true;
+    test_tensor_link(step, DML_TENSOR_DATA_TYPE_UINT32, d->rank);
+    for (uint32_t k = 0; k < d->rank; k++)
+        step->sizes[k] = 1;
+    lay_out(d, step, false);
+    desc->TrainingStepTensor = &step->desc;
+    desc->OutputParametersTensor = &c->output.desc;
+    desc->OutputFirstMomentTensor = draw_more(d, 0, &c->output, d->type);
+    desc->OutputSecondMomentTensor = draw_more(d, 1, &c->output, d->type);
+    desc->LearningRate = 0.125f;
+    desc->Beta1 = 0.875f;
+    desc->Beta2 = 0.75f;
+    desc->Epsilon = 0.5f;
+}
+
+void computed_adam(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    ref_adam_optimizer(&c->desc.adam, inputs, outputs);
+}
+
+/* --- TOP_K -------------------------------------------------------------------------------------------------------- */
+
+void computed_draw_top_k(computed_draw *d)
+{
+    computed_case *c = d->c;
+    DML_TOP_K1_OPERATOR_DESC *desc = &c->desc.top_k; /* TOP_K lacks the last field */
+    draw_tensors(d, 200, chance(d, 40));
+    const uint32_t axis = below(d, d->rank);
+    const uint32_t count = d->r == NULL ? 2 : 1 + below(d, c->inputs[0].sizes[axis]);
+    test_tensor_link(&c->output, d->type, d->rank);
+    memcpy(c->output.sizes, c->inputs[0].sizes, sizeof c->output.sizes);
+    c->output.sizes[axis] = count;
+    lay_out(d, &c->output, true);
+    desc->InputTensor = &c->inputs[0].desc;
+    desc->OutputValueTensor = &c->output.desc;
+    desc->OutputIndexTensor = draw_more(d, 0, &c->output, DML_TENSOR_DATA_TYPE_UINT32);
+    desc->Axis = axis;
+    desc->K = count;
+    desc->AxisDirection = (DML_AXIS_DIRECTION)below(d, 2);
+    if (c->op.Type == DML_OPERATOR_TOP_K)
+        desc->AxisDirection = DML_AXIS_DIRECTION_DECREASING;
+}
+
+void computed_top_k(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    ref_top_k(&c->desc.top_k, inputs, outputs);
 }

@@ -120,14 +120,20 @@ void computed_integer(const void *user, const void *const *inputs, void *const *
 void computed_to_float(const void *user, const void *const *inputs, void *const *outputs);
 void computed_quantized(const void *user, const void *const *inputs, void *const *outputs);
 
-/* --- normalizations for training, and the like (computed_batch.c) -------------------------------------------------- */
+/* --- normalizations for training, and the like (computed_batch.c) ------------------------------------------------- */
 void computed_draw_training(computed_draw *d);
 void computed_draw_batch_grad(computed_draw *d);
 void computed_draw_value_scale(computed_draw *d);
 void computed_draw_dynamic(computed_draw *d);
+void computed_draw_response(computed_draw *d);
+void computed_draw_adam(computed_draw *d);
+void computed_draw_top_k(computed_draw *d);
 void computed_training(const void *user, const void *const *inputs, void *const *outputs);
 void computed_batch_grad(const void *user, const void *const *inputs, void *const *outputs);
 void computed_value_scale(const void *user, const void *const *inputs, void *const *outputs);
 void computed_dynamic(const void *user, const void *const *inputs, void *const *outputs);
+void computed_response(const void *user, const void *const *inputs, void *const *outputs);
+void computed_adam(const void *user, const void *const *inputs, void *const *outputs);
+void computed_top_k(const void *user, const void *const *inputs, void *const *outputs);
 
 #endif

@@ -17,6 +17,8 @@ typedef struct operator_case {
     /* Writes outputs; these and inputs in the order above. */
     void (*reference)(const void *user, const void *const *inputs, void *const *outputs);
     const void *user;
+    bool near; /* the reference's floats are near ones: what is interpreted is compared within a tolerance, where inputs
+                * are in the range; what is compiled has the interpreter's bits */
 } operator_case;
 
 /* Interpreted first, then compiled in several ways. */
