@@ -4,10 +4,11 @@
  * of the input, each operation rounded to FLOAT32 whatever the tensors' type is.
  *
  * NEAREST_NEIGHBOR takes the element at floor(x), or at ceil(x) with RoundingDirection INCREASING; the forms without
- * that field take the one at floor(x + 0.5), where the half is taken off InputPixelOffset.  LINEAR is a (1 - t) + b t, t
- * = x - floor(x), of the elements at floor(x) and behind it: along the last dimension first, then along the one before
- * it, and so on.  In a dimension whose Scale is 1 and whose offsets cancel x is o.  Coordinates outside of the input
- * are clamped.  FLOAT16 and integers are computed in FLOAT32; integers are rounded to nearest, halves to even.
+ * that field take the one at floor(x + 0.5), where the half is taken off InputPixelOffset.  LINEAR is a (1 - t) + b t,
+ * t = x - floor(x), of the elements at floor(x) and behind it: along the last dimension first, then along the one
+ * before it, and so on.  In a dimension whose Scale is 1 and whose offsets cancel x is o, and nothing is between.
+ * Coordinates outside of the input are clamped.  FLOAT16 and integers are computed in FLOAT32; integers are rounded to
+ * nearest, halves to even.
  *
  * Antialiased, a dimension with 1 / Scale > 2 is instead the weighted mean, in order, of the elements j from
  * floor(x) + floor(-1 / Scale) + 1 on, 2 - 2 (floor(-1 / Scale) + 1) of them, clamped, with the weights

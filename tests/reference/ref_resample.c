@@ -47,6 +47,10 @@ static uint32_t parts_of(const DML_RESAMPLE3_OPERATOR_DESC *desc, float half, DM
                          uint32_t o, uint32_t size, part *parts)
 {
     const float x = place(desc, half, d, o), low = floorf(x), t = x - low;
+    if (keeps(desc, d)) {
+        parts[0] = (part){ inside(o, size), 1 };
+        return 1;
+    }
     if (desc->InterpolationMode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR) {
         const bool up = desc->RoundingDirection == DML_AXIS_DIRECTION_INCREASING && half == 0;
         parts[0] = (part){ inside(up ? (double)ceilf(x) : (double)low, size), 1 };

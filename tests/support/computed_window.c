@@ -10,7 +10,7 @@ static const test_window *draw_window(computed_draw *d, test_tensor *image, DML_
     const uint32_t count = d->rank > 2 ? d->rank - 2 : 1;
     test_tensor_link(image, type, d->rank);
     test_tensor_link(pooled, d->type, d->rank);
-    test_window_draw(d->r, w, count, dilated, image->sizes, pooled->sizes);
+    test_window_draw(d->r, w, count, dilated, pooled == &d->c->output, image->sizes, pooled->sizes);
     lay_out(d, image, image == &d->c->output);
     lay_out(d, pooled, pooled == &d->c->output);
     return w;
@@ -205,7 +205,7 @@ static const test_window *draw_matrix(computed_draw *d, test_tensor *image, test
     uint32_t pooled[8], *sizes = &matrix->sizes[rank - 3];
     test_tensor_link(image, d->type, d->rank);
     test_tensor_link(matrix, d->type, rank);
-    test_window_draw(d->r, w, count, true, image->sizes, pooled);
+    test_window_draw(d->r, w, count, true, false, image->sizes, pooled);
     for (uint32_t i = 0; i < rank; i++)
         matrix->sizes[i] = 1;
     sizes[0] = image->sizes[0];

@@ -16,9 +16,10 @@ static void draw_dimension(test_random *r, test_window *w, uint32_t d, bool dila
     w->end[d] = r == NULL || test_random_chance(r, 50) ? below(r, 3) : below(r, 2 * most);
 }
 
-void test_window_draw(test_random *r, test_window *w, uint32_t count, bool dilated, uint32_t *image, uint32_t *pooled)
+void test_window_draw(test_random *r, test_window *w, uint32_t count, bool dilated, bool large, uint32_t *image,
+                      uint32_t *pooled)
 {
-    const bool large = r != NULL && count == 2 && test_random_chance(r, 2); /* more taps than a block of a sum has */
+    large = large && r != NULL && count == 2 && test_random_chance(r, 2);
     w->count = count;
     for (uint32_t d = 0; d < count; d++) {
         draw_dimension(r, w, d, dilated && !large, large ? 3 : count > 2 ? 3 : 4);
