@@ -165,6 +165,22 @@ static inline opjit_tensor opjit_graph_layer_norm(opjit_graph *graph, opjit_tens
     const opjit_tensor inputs[3] = { x, scale, bias };
     return opjit_graph_op(graph, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, inputs, 3);
 }
+/* The k greatest elements along one axis, the greatest first, and their numbers (UINT32) into *indices. */
+static inline opjit_tensor opjit_graph_top_k(opjit_graph *graph, opjit_tensor x, uint32_t axis, uint32_t k,
+                                             opjit_tensor *indices)
+{
+    const DML_TOP_K_OPERATOR_DESC desc = { NULL, NULL, NULL, axis, k };
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    opjit_tensor results[2] = { { 0, 0 }, { 0, 0 } };
+    node.type = DML_OPERATOR_TOP_K;
+    node.desc = &desc;
+    node.inputs = &x;
+    node.input_count = 1;
+    node.output_count = 2;
+    (void)opjit_graph_add_node(graph, &node, results);
+    *indices = results[1];
+    return results[0];
+}
 /* The sum of the elements up to each, or before each where exclusive is not 0. */
 static inline opjit_tensor opjit_graph_cumulative_sum(opjit_graph *graph, opjit_tensor x, uint32_t axis, int exclusive)
 {

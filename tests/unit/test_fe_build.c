@@ -378,6 +378,32 @@ START_TEST(products)
 }
 END_TEST
 
+/* Two outputs of a typed function. */
+START_TEST(greatest)
+{
+    const uint32_t sizes[] = { 2, 3 };
+    const float in[6] = { 1, 3, 3, -1, -2, 0 };
+    float values[2][2];
+    uint32_t numbers[2][2];
+    opjit_context *context = make_context(NULL, 0);
+    opjit_graph *g = make_graph(context);
+    opjit_tensor indices;
+    opjit_graph_output(g, "values", opjit_graph_top_k(g, input(g, sizes), 1, 2, &indices));
+    opjit_graph_output(g, "indices", indices);
+    opjit_kernel *kernel = compile(g);
+    const opjit_binding bindings[] = { { (void *)(uintptr_t)in, sizeof in },
+                                       { values, sizeof values },
+                                       { numbers, sizeof numbers } };
+    const opjit_call call = { .struct_size = sizeof call, .binding_count = 3, .bindings = bindings };
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, NULL), OPJIT_OK);
+    ck_assert_mem_eq(values, ((const float[2][2]){ { 3, 3 }, { 0, -1 } }), sizeof values);
+    ck_assert_mem_eq(numbers, ((const uint32_t[2][2]){ { 1, 2 }, { 2, 0 } }), sizeof numbers);
+    opjit_kernel_release(kernel);
+    opjit_graph_destroy(g);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fe.build");
@@ -388,6 +414,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, causal_softmax, 0, 2);
     tcase_add_test(tcase, products);
+    tcase_add_test(tcase, greatest);
     tcase_add_test(tcase, names);
     tcase_add_test(tcase, constants_and_late_fields);
     tcase_add_test(tcase, outputs_that_are_copied);
