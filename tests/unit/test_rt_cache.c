@@ -2,6 +2,7 @@
 /* test_rt_cache.c - the memory cache: one make per key, bounds, least recently used, failures, clearing, threads. */
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -575,6 +576,7 @@ START_TEST(forked_by_a_maker)
 }
 END_TEST
 
+#if !defined(__SANITIZE_ADDRESS__)
 static void *use_until_told(void *stop)
 {
     while (!atomic_load((atomic_bool *)stop))
@@ -595,6 +597,7 @@ START_TEST(forked_while_others_use_it)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
 }
 END_TEST
+#endif
 
 int main(void)
 {
@@ -622,7 +625,11 @@ int main(void)
     tcase_add_test(tc, makers_that_ask_each_other);
     tcase_add_test(tc, forked_while_a_key_is_made);
     tcase_add_test(tc, forked_by_a_maker);
+#if defined(__SANITIZE_ADDRESS__) /* gcc 12's allocator: a child may inherit it locked, by a thread that allocates */
+    puts("skipped: forked_while_others_use_it, as the address sanitizer's allocator does not survive a fork");
+#else
     tcase_add_test(tc, forked_while_others_use_it);
+#endif
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
