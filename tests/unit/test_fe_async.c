@@ -169,11 +169,10 @@ static uint32_t flags_of(const opjit_kernel *kernel, opjit_level *out_level)
     return info.flags;
 }
 
-/* What callbacks saw. */
+/* What callbacks saw: those of several jobs, which threads may finish at once. */
 typedef struct called {
-    atomic_int times;
-    opjit_status status;
-    pthread_t thread;
+    atomic_int times, status;  /* how often; of the latest, its opjit_status */
+    _Atomic(pthread_t) thread; /* on which the latest ran */
     bool releases, destroys;
 } called;
 
