@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 #define OPJIT_KERNEL_ABI 1u  /* stage signature and metadata layout */
-#define OPJIT_NUMERICS 1u    /* the same graph gives the same bits for one number (DESIGN: numerics) */
+#define OPJIT_NUMERICS 1u    /* builds with the same number give the same bits for the same graph */
 #define OPJIT_MAX_RANK 8u
 /* What every buffer of a call on a GPU is aligned to, whatever its element's size. */
 #define OPJIT_GPU_ALIGNMENT 16u

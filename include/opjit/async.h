@@ -20,8 +20,8 @@
  * likes, the submitting one included.  A job that nobody has begun is run by the first thread that waits for it;
  * so a wait comes to an end whatever the executor does.
  *
- * OWNERSHIP.  What *desc and what it points to say is copied before opjit_compile_async returns; operators are
- * retained. Constants of more than 4 KiB are stored once for the job and its kernel (opjit/cache.h), or borrowed
+ * OWNERSHIP.  *desc and everything behind it is copied before opjit_compile_async returns; operators are
+ * retained.  Constants of more than 4 KiB are stored once for the job and its kernel (opjit/cache.h), or borrowed
  * with OPJIT_COMPILE_BORROW_CONSTANTS, until the kernel is released.  Executor and user have to last until the job
  * is done.  A job is reference counted: its creator holds one reference, the task another one.
  *
@@ -120,13 +120,15 @@ typedef struct opjit_async_desc {
         sizeof(opjit_async_desc), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
     }
 
-/* Checks the description and submits a job that compiles it, or finds its kernel in the disk cache; a kernel that
- * the memory cache has makes a job that is done.  The caller releases *out_job. The kernel of a job with a first
- * tier runs that until the job is done, and then the better code: later calls do, calls under way finish with the
- * old one.  Both give the same bits.  It is a kernel of its own, which the memory cache doesn't have until then,
- * or for OPJIT_TIER_QUICK the cache's, as opjit_kernel_optimize changes it. Expected failures: those of
- * opjit_compile_operator and opjit_compile_graph that come from the description, and with a first tier of making
- * that; UNSUPPORTED: OPJIT_TIER_INTERPRETED for a device; what the executor refuses with.  [any thread, 0.1] */
+/* Checks the description and submits a job that compiles it, or finds its kernel in the disk cache.  Where the memory
+ * cache has the kernel, the job is done at once.  The caller releases *out_job.
+ * With a first tier there is a kernel from the beginning.  It runs that tier until the job is done; calls that begin
+ * later run the better code, calls under way finish with the old one, and both give the same bits.  With
+ * OPJIT_TIER_INTERPRETED it is a kernel of its own, which the memory cache does not have; with OPJIT_TIER_QUICK it is
+ * the cache's own kernel, which the job changes as opjit_kernel_optimize does.
+ * Errors: those of opjit_compile_operator and opjit_compile_graph that follow from the description; those of making the
+ * first tier; UNSUPPORTED (OPJIT_TIER_INTERPRETED for a device); the status with which the executor refused.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_compile_async(opjit_context *context, const opjit_async_desc *desc,
                                                            opjit_job **out_job, opjit_error *error);
 /* One reference more, and one less; NULL is fine.  A job that is released is compiled all the same.
@@ -138,7 +140,7 @@ OPJIT_API void opjit_job_release(opjit_job *job);
 OPJIT_API opjit_job_state opjit_job_poll(const opjit_job *job);
 
 /* Waits until the job is done and its callback has returned, and runs the job on this thread where nobody has
- * begun it. Gives the job's status and error, and where that is OPJIT_OK the kernel with a reference for the
+ * begun it.  Gives the job's status and error, and where that is OPJIT_OK the kernel with a reference for the
  * caller (out_kernel may be NULL).  CANCELLED: opjit_job_cancel, or the context was destroyed.  INVALID_ARGUMENT:
  * this thread is compiling that very job, and was called by it (an event sink).  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_job_wait(opjit_job *job, opjit_kernel **out_kernel, opjit_error *error);

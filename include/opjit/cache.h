@@ -79,18 +79,19 @@ typedef bool (*opjit_cache_visit_fn)(void *user, const opjit_cache_entry *entry)
 
 /* Calls visit for all kernels that were there at the beginning: of the memory cache (where: OPJIT_CACHE_MEMORY), in
  * no particular order, then of the disk cache (OPJIT_CACHE_DISK), in the order of their keys.  Each file is read
- * and checked as a use of it would; damaged ones stay where they are.  Kernels that are being compiled are left
- * out. INVALID_ARGUMENT: where is no sum of the two.  IO: the folder is not this user's alone, or can't be read.
- * [any thread, 0.1] */
+ * and checked as a use of it would; damaged ones stay where they are.  Kernels that are being compiled are left out.
+ * Errors: INVALID_ARGUMENT (where is neither one of the two nor both), IO (the folder is not this user's alone, or
+ * can't be read).  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_enumerate(opjit_context *context, uint32_t where,
                                                              opjit_cache_visit_fn visit, void *user,
                                                              opjit_error *error);
 
 /* Checks kernels, those with *key, or all (key NULL): in memory their images, checksums included (of interpreted
  * kernels the metadata); on disk the files as a use of them would, and that they are the user's alone.  Calls visit
- * (may be NULL) for each of them, with entry->damaged saying what is wrong; NULL: nothing is.  Nothing is removed:
- * opjit_cache_drop does. CORRUPT: some are damaged, and the message says how many of how many.  NOT_FOUND: there is
- * no kernel with *key. INVALID_ARGUMENT, IO as above. [any thread, 0.1] */
+ * (may be NULL) for each of them; entry->damaged says what is wrong, or is NULL.  Removes nothing: opjit_cache_drop
+ * does.
+ * Errors: CORRUPT (some are damaged, and the message says how many of how many), NOT_FOUND (there is no kernel with
+ * *key), INVALID_ARGUMENT and IO as above.  [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_verify(opjit_context *context, uint32_t where,
                                                           const opjit_cache_key *key, opjit_cache_visit_fn visit,
                                                           void *user, opjit_error *error);
@@ -98,8 +99,9 @@ OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_verify(opjit_context *context
 /* --- pinning and dropping ---------------------------------------------------------------------------------------- */
 /* Keeps a kernel in the memory cache until it is unpinned as often as it was pinned, or dropped: neither the bound
  * (opjit_context_options.cache_bytes) nor opjit_cache_clear removes it.  Its bytes count, so that pinned kernels leave
- * the others less room.  Finds the kernel by its key, as unpin, drop and verify do: the time that takes does not depend
- * on how many there are. NOT_FOUND: it isn't in the memory cache (a kernel that is larger than the bound never is).
+ * the others less room.  Finds the kernel by its key, as unpin, drop and verify do, in a time that does not depend on
+ * how many there are.
+ * Errors: NOT_FOUND (it isn't in the memory cache; a kernel that is larger than the bound never is).
  * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_cache_pin(opjit_context *context, const opjit_cache_key *key,
                                                        opjit_error *error);

@@ -127,8 +127,8 @@ typedef struct opjit_graph_node {
                                     optional outputs behind them are absent */
     const opjit_tensor_type *output_types; /* one for each output; what is UNKNOWN or of rank 0 there follows from the
                                     inputs.  NULL: all of it.  Must be given: the type of CAST; the sizes of generators,
-                                    ONE_HOT, FOLD, RESAMPLE and the gradients of SLICE and AVERAGE_POOLING; those of
-                                    SPLIT, unless its parts are equal */
+                                    ONE_HOT, FOLD, RESAMPLE in all forms and the gradients of SLICE, AVERAGE_POOLING and
+                                    RESAMPLE; those of SPLIT, unless its parts are equal */
     const char *name;            /* as opjit_graph_name's; NULL: none */
 } opjit_graph_node;
 #define OPJIT_GRAPH_NODE_INIT { sizeof(opjit_graph_node), DML_OPERATOR_INVALID, NULL, NULL, 0, 0, NULL, NULL }
@@ -137,9 +137,14 @@ typedef struct opjit_graph_node {
  * of a failed graph are null.
  *   - Inputs of pointwise operators are broadcast to each other, aligned to the right: leading dimensions are added,
  *     and sizes of 1 repeated by strides of 0.  Other operators with several inputs get leading dimensions of 1.
- *   - Outputs are packed and have the first input's type, unless output_types says else, but for these: comparisons,
- *     IS_NAN, IS_INFINITY and BIT_COUNT give UINT8; ARGMIN, ARGMAX and REDUCE with these functions UINT32; ONE_HOT its
- *     values' type, QUANTIZE_LINEAR its zero point's or UINT8, DEQUANTIZE_LINEAR its scale's.
+ *   - Outputs are packed.  Where output_types does not say a type, it is the first input's, with these exceptions:
+ *       UINT8    comparisons, IS_NAN, IS_INFINITY, BIT_COUNT
+ *       UINT32   ARGMIN, ARGMAX, REDUCE with these functions; indices of TOP_K and MAX_POOLING; RANDOM_GENERATOR
+ *       INT32    CONVOLUTION_INTEGER, MATRIX_MULTIPLY_INTEGER
+ *       ONE_HOT: its values' type.  DEQUANTIZE_LINEAR, MATRIX_MULTIPLY_INTEGER_TO_FLOAT: the (first) scale's
+ *       QUANTIZE_LINEAR: its zero point's, or UINT8 without one.  QUANTIZED_LINEAR_CONVOLUTION, _MATRIX_MULTIPLY and
+ *       _AVERAGE_POOLING: the output zero point's, or the first input's without one
+ *       DYNAMIC_QUANTIZE_LINEAR: UINT8, the scale FLOAT32 (FLOAT64 of FLOAT64), the zero point as the first output
  *   - All else that opjit_operator_create checks is checked here. [one thread, 0.1] */
 OPJIT_API opjit_status opjit_graph_add_node(opjit_graph *graph, const opjit_graph_node *node,
                                             opjit_tensor *out_tensors);

@@ -5,7 +5,7 @@
  * All of them take the graph first and give one tensor, null where the graph has failed; each is [one thread, 0.1].
  * Operands are broadcast to each other as opjit_graph_add_node says; one number is opjit_graph_scalar.  Axes are
  * counted from 0, the outermost.  What each computes, and its corners, is in DirectML's documents and in `opjit ops
- * NAME`. */
+ * NAME`.  Arrays have the number of elements that the comment says, and are copied. */
 #ifndef OPJIT_GRAPH_OPS_H
 #define OPJIT_GRAPH_OPS_H
 
@@ -90,7 +90,7 @@ static inline opjit_tensor opjit_graph_where(opjit_graph *graph, opjit_tensor co
     const opjit_tensor inputs[3] = { condition, a, b };
     return opjit_graph_op(graph, DML_OPERATOR_ELEMENT_WISE_IF, NULL, inputs, 3);
 }
-/* x within [least, most]; to bounds rounded once to the type. */
+/* x clamped to [least, most]; each bound is rounded once to x's type. */
 static inline opjit_tensor opjit_graph_clip(opjit_graph *graph, opjit_tensor x, float least, float most)
 {
     const DML_ELEMENT_WISE_CLIP_OPERATOR_DESC desc = { NULL, NULL, NULL, least, most };
@@ -112,14 +112,14 @@ static inline opjit_tensor opjit_graph_cast(opjit_graph *graph, opjit_tensor x, 
 }
 
 /* --- along axes --------------------------------------------------------------------------------------------------- */
-/* Axes keep their place with size 1; axes has axis_count numbers. */
+/* function over axis_count axes, which stay as dimensions of size 1. */
 static inline opjit_tensor opjit_graph_reduce(opjit_graph *graph, opjit_tensor x, DML_REDUCE_FUNCTION function,
                                               uint32_t axis_count, const uint32_t *axes)
 {
     const DML_REDUCE_OPERATOR_DESC desc = { function, NULL, NULL, axis_count, axes };
     return opjit_graph_op(graph, DML_OPERATOR_REDUCE, &desc, &x, 1);
 }
-/* Over one axis, whose size is then 1. */
+/* The same over one axis. */
 static inline opjit_tensor opjit_graph_reduce_sum(opjit_graph *graph, opjit_tensor x, uint32_t axis)
 {
     return opjit_graph_reduce(graph, x, DML_REDUCE_FUNCTION_SUM, 1, &axis);
@@ -136,7 +136,7 @@ static inline opjit_tensor opjit_graph_reduce_min(opjit_graph *graph, opjit_tens
 {
     return opjit_graph_reduce(graph, x, DML_REDUCE_FUNCTION_MIN, 1, &axis);
 }
-/* The number (UINT32) of the first greatest, and of the first least element. */
+/* The index along the axis (UINT32) of the greatest element, and of the least one; the first of equal ones. */
 static inline opjit_tensor opjit_graph_argmax(opjit_graph *graph, opjit_tensor x, uint32_t axis)
 {
     const DML_ARGMAX_OPERATOR_DESC desc = { NULL, NULL, 1, &axis, DML_AXIS_DIRECTION_INCREASING };
@@ -165,7 +165,8 @@ static inline opjit_tensor opjit_graph_layer_norm(opjit_graph *graph, opjit_tens
     const opjit_tensor inputs[3] = { x, scale, bias };
     return opjit_graph_op(graph, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, inputs, 3);
 }
-/* The k greatest elements along one axis, the greatest first, and their numbers (UINT32) into *indices. */
+/* The k greatest elements along one axis, the greatest first, and their indices along it (UINT32) in *indices, which
+ * may not be NULL.  The kernel takes time in proportion to the square of the axis' size. */
 static inline opjit_tensor opjit_graph_top_k(opjit_graph *graph, opjit_tensor x, uint32_t axis, uint32_t k,
                                              opjit_tensor *indices)
 {
@@ -181,7 +182,7 @@ static inline opjit_tensor opjit_graph_top_k(opjit_graph *graph, opjit_tensor x,
     *indices = results[1];
     return results[0];
 }
-/* The sum of the elements up to each, or before each where exclusive is not 0. */
+/* Running sums: of the elements up to and including each one, or without it where exclusive is not 0. */
 static inline opjit_tensor opjit_graph_cumulative_sum(opjit_graph *graph, opjit_tensor x, uint32_t axis, int exclusive)
 {
     const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC desc = { NULL, NULL, axis, DML_AXIS_DIRECTION_INCREASING, exclusive };
@@ -200,9 +201,9 @@ static inline opjit_tensor opjit_graph_matrix_multiply(opjit_graph *graph, opjit
     const opjit_tensor inputs[2] = { a, b };
     return opjit_graph_op(graph, DML_OPERATOR_GEMM, &desc, inputs, 2);
 }
-/* What ONNX calls Conv, of {batch, channels, ...} and a filter {output channels, channels / groups, ...} of as many
- * dimensions more as `dimensions` says; bias: {1, output channels, 1, ...}, or a null handle.  Four arrays of that many
- * numbers: zeros added before and behind, steps, and distances of a filter's taps. */
+/* ONNX's Conv.  x is {batch, channels, ...}, filter {output channels, channels / groups, ...}, each with `dimensions`
+ * spatial dimensions behind these; bias is {1, output channels, 1, ...} or a null handle.  Four arrays of `dimensions`
+ * (1 to 3) numbers: padding with zeros before and behind, strides, dilations. */
 static inline opjit_tensor opjit_graph_convolution(opjit_graph *graph, opjit_tensor x, opjit_tensor filter,
                                                    opjit_tensor bias, uint32_t dimensions, const uint32_t *start,
                                                    const uint32_t *end, const uint32_t *strides,
@@ -217,7 +218,7 @@ static inline opjit_tensor opjit_graph_convolution(opjit_graph *graph, opjit_ten
 }
 
 /* --- that move elements ------------------------------------------------------------------------------------------- */
-/* The tensors one behind the other along the axis. */
+/* The count tensors, concatenated along the axis. */
 static inline opjit_tensor opjit_graph_join(opjit_graph *graph, const opjit_tensor *tensors, uint32_t count,
                                             uint32_t axis)
 {
@@ -247,14 +248,14 @@ static inline opjit_tensor opjit_graph_gather(opjit_graph *graph, opjit_tensor x
     const opjit_tensor inputs[2] = { x, indices };
     return opjit_graph_op(graph, DML_OPERATOR_GATHER, &desc, inputs, 2);
 }
-/* Before and behind, start[d] and end[d] elements of value more; rank numbers each. */
+/* x with start[d] elements of value before it and end[d] behind it in each dimension; arrays of rank numbers. */
 static inline opjit_tensor opjit_graph_pad(opjit_graph *graph, opjit_tensor x, uint32_t rank, const uint32_t *start,
                                            const uint32_t *end, float value)
 {
     const DML_PADDING_OPERATOR_DESC desc = { NULL, NULL, DML_PADDING_MODE_CONSTANT, value, rank, start, end };
     return opjit_graph_op(graph, DML_OPERATOR_PADDING, &desc, &x, 1);
 }
-/* The whole again and again, repeats[d] times; rank numbers. */
+/* x repeated repeats[d] times in each dimension; an array of rank numbers. */
 static inline opjit_tensor opjit_graph_tile(opjit_graph *graph, opjit_tensor x, uint32_t rank, const uint32_t *repeats)
 {
     const DML_TILE_OPERATOR_DESC desc = { NULL, NULL, rank, repeats };
@@ -262,8 +263,9 @@ static inline opjit_tensor opjit_graph_tile(opjit_graph *graph, opjit_tensor x, 
 }
 
 /* --- over sliding windows ----------------------------------------------------------------------------------------- */
-/* The mean over windows of x's last dimensions, 2 of its 4 or 3 of its 5: arrays of so many numbers.  start and end:
- * padding with 0, which counts where include_padding is not 0. */
+/* The mean over sliding windows.  x is {batch, channels, ...} with 2 or 3 spatial dimensions, which `dimensions`
+ * counts; the arrays have as many numbers.  start and end are padding: elements of 0, which the divisor counts where
+ * include_padding is not 0. */
 static inline opjit_tensor opjit_graph_average_pool(opjit_graph *graph, opjit_tensor x, uint32_t dimensions,
                                                     const uint32_t *window, const uint32_t *strides,
                                                     const uint32_t *start, const uint32_t *end, int include_padding)
@@ -272,7 +274,8 @@ static inline opjit_tensor opjit_graph_average_pool(opjit_graph *graph, opjit_te
                                                      window, start, end,        include_padding };
     return opjit_graph_op(graph, DML_OPERATOR_AVERAGE_POOLING, &desc, &x, 1);
 }
-/* The maximum over such windows.  out_indices, unless it is NULL: where each is first, as its number in x (UINT32). */
+/* The maximum over such windows.  out_indices, unless it is NULL: the index of each (UINT32), in x as a packed array;
+ * of equal elements the first. */
 static inline opjit_tensor opjit_graph_max_pool(opjit_graph *graph, opjit_tensor x, uint32_t dimensions,
                                                 const uint32_t *window, const uint32_t *strides, const uint32_t *start,
                                                 const uint32_t *end, opjit_tensor *out_indices)
@@ -328,7 +331,7 @@ static inline opjit_tensor opjit_graph_upper_triangle(opjit_graph *graph, opjit_
 {
     return opjit_graph_fill_band(graph, x, 0, INT32_MIN, diagonal);
 }
-/* 1 where column - row == diagonal, else 0. */
+/* 1 where column - row == diagonal, else 0.  diagonal is below INT32_MAX. */
 static inline opjit_tensor opjit_graph_eye(opjit_graph *graph, DML_TENSOR_DATA_TYPE dtype, uint32_t rank,
                                            const uint32_t *sizes, int32_t diagonal)
 {

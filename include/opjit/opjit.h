@@ -144,8 +144,9 @@ typedef struct opjit_context_options {
 #define OPJIT_CONTEXT_PERF_MAP 2u          /* append kernels to /tmp/perf-<pid>.map (also OPJIT_PERF_MAP=1) */
 #define OPJIT_CONTEXT_GDB 4u               /* register kernels with the GDB JIT interface (also OPJIT_GDB=1) */
 
-/* opjit_context_create for a program whose header has the version number `header` (OPJIT_VERSION_NUMBER): for callers
- * that have no C header.  UNSUPPORTED: that is none of this library's.  [any thread, 0.1] */
+/* opjit_context_create for callers without C headers: `header` is the version number that they were written for, as
+ * OPJIT_VERSION_NUMBER counts it.  UNSUPPORTED: this library does not run programs of that version.
+ * [any thread, 0.1] */
 OPJIT_API OPJIT_NODISCARD opjit_status opjit_context_create_for(uint32_t header, const opjit_context_options *options,
                                                                 opjit_context **out_context, opjit_error *error);
 
@@ -237,7 +238,7 @@ typedef struct opjit_compile_options {
 #define OPJIT_COMPILE_BORROW_CONSTANTS 8u /* graphs: constants above 4 KiB on 64-byte boundaries are not copied; the
                                              caller keeps them as they are until the kernel is released */
 
-/* Compiles the operator for exactly its shapes, or finds it in a cache, into *out_kernel; the caller releases it. 
+/* Compiles the operator for exactly its shapes, or finds it in a cache, into *out_kernel; the caller releases it.
  * Threads that ask for one key at one time compile it once.
  * Errors: INVALID_ARGUMENT and UNSUPPORTED (options), UNAVAILABLE (no codegen library, no executable memory), CODEGEN,
  * LIMIT, OUT_OF_MEMORY.  [any thread, 0.1] */
@@ -276,8 +277,8 @@ typedef struct opjit_call {
     uint32_t struct_size;           /* bytes; OPJIT_CALL_INIT sets it */
     uint32_t binding_count;         /* opjit_kernel_info.inputs + outputs */
     const opjit_binding *bindings;  /* used inputs in order, then outputs; an absent optional input has no binding */
-    const uint64_t *params;         /* late parameters in the order of opjit_compile_options.late, 8 bytes each (abi.h)
-                                       */
+    const uint64_t *params;         /* late parameters in the order of opjit_compile_options.late; 8 bytes each, as the
+                                       comment of opjit_stage_fn (abi.h) says */
     uint32_t param_count;           /* opjit_kernel_info.param_count */
     uint32_t reserved;              /* 0 */
     opjit_binding workspace;        /* 64-byte aligned, of opjit_kernel_info.workspace_bytes; {NULL, 0}: allocated for
