@@ -3,8 +3,10 @@
  * of convolve.h, a bias and an activation behind.  FLOAT16 is computed in FLOAT32.
  *
  * What the documents leave open: padding of the input is zeros that are multiplied, so that 0 * inf is a NaN; taps of
- * BACKWARD that hit no element of the input are not part of the sum.  OutputPadding makes the output larger at the end,
- * as ONNX's output_padding does: what is there is computed like any other element. */
+ * BACKWARD that hit no element of the input are not part of the sum.
+ *
+ * OutputPadding makes the output larger at the end, in both directions.  The document calls this "a zero padding" of
+ * the result; here an element there is computed like any other, as ONNX's output_padding has it. */
 #include "frontend/ops/convolve.h"
 #include "frontend/ops/infer.h"
 #include "frontend/ops/pointwise.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION and MEAN_VARIANCE_NORMALIZATION1: x minus the mean,
- * divided by the root of the variance, along axes; then Scale, Bias and a fused activation.  Sums are in the order of
- * ir/README.md, FLOAT16 is computed in FLOAT32. */
+/* mean_variance_normalization.c - MEAN_VARIANCE_NORMALIZATION with its later forms: x minus the mean, divided by the
+ * root of the variance, along axes; then Scale, Bias and a fused activation.  The third form may leave out the mean, so
+ * that the variance is the mean of the squares, or the division.  Sums are in the order of ir/README.md, FLOAT16 is
+ * computed in FLOAT32. */
 #include "frontend/ops/pointwise.h"
 #include "frontend/ops/reduce.h"
 
