@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* random_generator.c - RANDOM_GENERATOR: Philox 4x32-10 (Salmon and others, 2011).  The state is a counter of 128 bits,
- * its lowest word first, and a key of two words.  Elements 4 b to 4 b + 3 of the output, row-major, are the words of the
- * block of counter + b; the state that goes out has the counter of the first block that was not begun. */
+ * its lowest word first, and a key of two words.  Elements 4 b to 4 b + 3 of the output, row-major, are the words of
+ * block `counter + b`; the output state has the counter of the first block that was not begun. */
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 #include "frontend/ops/reduce.h"

@@ -15,8 +15,8 @@ static float position_in_c(const resample *r, uint32_t d, uint64_t o)
     return resample_keeps(r, d) ? (float)o : scaled - resample_input_offset(r, d);
 }
 
-/* The first of the incoming elements that are tried for element i: x of those before it is less than i - 1, so that they
- * have no part in i.  Element 0 has all from the start on. */
+/* The first of the incoming elements that are tried for element i: x of those before it is less than i - 1, so that
+ * they have no part in i.  Element 0 has all from the start on. */
 static int64_t first_tried(const resample *r, uint32_t d, uint64_t i, uint64_t incoming)
 {
     const float moved = ((float)i - 1) + resample_input_offset(r, d), scaled = moved * r->scales[d];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* top_k.c - TOP_K, TOP_K1: the K greatest or least elements along an axis, in order, and where they are.
  *
- * What the documents leave open: of equal elements the first one comes first, as in ONNX; a NaN is above all numbers
- * and equal to another one; -0 and +0 are equal.  An element's place in the order is the number of those before it, which
- * takes time in proportion to the square of the axis. */
+ * Of equal elements the first one comes first.  What the documents leave open: a NaN is above all numbers and equal to
+ * another NaN; -0 and +0 are equal.  An element's place in the order is the number of those that come before it.  These
+ * are counted for each element, which takes time in proportion to the square of the axis' size. */
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 #include "frontend/ops/pointwise.h"
