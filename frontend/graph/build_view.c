@@ -150,11 +150,19 @@ opjit_tensor opjit_graph_broadcast(opjit_graph *graph, opjit_tensor tensor, uint
     }
     view = *t;
     view.rank = rank;
+    uint64_t elements = 1;
     for (uint32_t d = 0; d < rank; d++) {
         const uint32_t ones = rank - t->rank, own = d < ones ? 1 : t->sizes[d - ones];
         if (sizes[d] == 0 || (own != 1 && own != sizes[d])) {
             opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT, "{graph_broadcast} {sizes[%u]}: {%u}, must be %u%s",
                             d, sizes[d], own, own == 1 ? " or more" : "");
+            return build_null;
+        }
+        elements *= sizes[d]; /* both factors are below 2^32 */
+        if (elements > UINT32_MAX) {
+            opjit_rt_refuse(&graph->error, OPJIT_INVALID_ARGUMENT,
+                            "{graph_broadcast} {sizes[%u]}: {%u}, makes more than %u elements, which is the limit", d,
+                            sizes[d], UINT32_MAX);
             return build_null;
         }
         view.sizes[d] = sizes[d];

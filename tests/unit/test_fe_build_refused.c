@@ -120,6 +120,11 @@ static void bad_broadcast(opjit_graph *g)
 {
     opjit_graph_broadcast(g, input(g, sizes_2_3), 2, sizes_4_3);
 }
+static void huge_broadcast(opjit_graph *g)
+{
+    const uint32_t one[] = { 1, 1 }, sizes[] = { 65536, 65536, 65536, 65536 }, open[] = { 0 };
+    opjit_graph_reshape(g, opjit_graph_broadcast(g, input(g, one), 4, sizes), 1, open);
+}
 static void bad_slice(opjit_graph *g)
 {
     const uint32_t zeros[] = { 0, 0 };
@@ -198,6 +203,9 @@ static const struct {
       "graph_transpose, axes, 1, 1" },
     { "broadcast", bad_broadcast, OPJIT_INVALID_ARGUMENT, "graph_broadcast sizes[0]: 4, must be 2",
       "graph_broadcast, sizes, 0, 4" },
+    { "huge broadcast", huge_broadcast, OPJIT_INVALID_ARGUMENT,
+      "graph_broadcast sizes[1]: 65536, makes more than 4294967295 elements, which is the limit",
+      "graph_broadcast, sizes, 1, 65536" },
     { "slice", bad_slice, OPJIT_INVALID_ARGUMENT,
       "SLICE1 InputWindowSizes[0]: 4, must be at most 2, as many as InputTensor has there",
       "SLICE1, InputWindowSizes, 0, 4" },
