@@ -165,10 +165,10 @@ static inline opjit_tensor opjit_graph_layer_norm(opjit_graph *graph, opjit_tens
     const opjit_tensor inputs[3] = { x, scale, bias };
     return opjit_graph_op(graph, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, inputs, 3);
 }
-/* The k greatest elements along one axis, the greatest first, and their indices along it (UINT32) in *indices, which
- * may not be NULL.  The kernel takes time in proportion to the square of the axis' size. */
+/* The k greatest elements along one axis, the greatest first, and their indices along it (UINT32) in *out_indices, if
+ * that is not NULL.  Takes time in the square of the axis. */
 static inline opjit_tensor opjit_graph_top_k(opjit_graph *graph, opjit_tensor x, uint32_t axis, uint32_t k,
-                                             opjit_tensor *indices)
+                                             opjit_tensor *out_indices)
 {
     const DML_TOP_K_OPERATOR_DESC desc = { NULL, NULL, NULL, axis, k };
     opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
@@ -179,7 +179,8 @@ static inline opjit_tensor opjit_graph_top_k(opjit_graph *graph, opjit_tensor x,
     node.input_count = 1;
     node.output_count = 2;
     (void)opjit_graph_add_node(graph, &node, results);
-    *indices = results[1];
+    if (out_indices != NULL)
+        *out_indices = results[1];
     return results[0];
 }
 /* Running sums: of the elements up to and including each one, or without it where exclusive is not 0. */
