@@ -59,7 +59,7 @@ static void take_numbers(fuzz_reader *r, uint32_t numbers[8])
 static void add_operator(fuzz_reader *r, builder *b)
 {
     static fuzz_descriptor d;
-    opjit_tensor inputs[8], outputs[8];
+    opjit_tensor inputs[16], outputs[8];
     opjit_tensor_type types[8] = { { DML_TENSOR_DATA_TYPE_UNKNOWN, 0, { 0 } } };
     opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
     uint32_t operators = 0;
@@ -78,7 +78,8 @@ static void add_operator(fuzz_reader *r, builder *b)
     if (fuzz_sometimes(r, 16))
         node.input_count = fuzz_choose(r, 8);
     node.output_count = fuzz_sometimes(r, 32) ? fuzz_choose(r, 8) : 1;
-    for (uint32_t i = 0; i < 8; i++)
+    test_require(node.input_count <= 16, "%s has %u inputs", def->name, node.input_count);
+    for (uint32_t i = 0; i < 8 || i < node.input_count; i++)
         inputs[i] = take_handle(r, b);
     if (fuzz_sometimes(r, 64)) {
         types[0].dtype = (DML_TENSOR_DATA_TYPE)(fuzz_take(r, 1) % 16);
