@@ -11,25 +11,18 @@
 #define TYPES_WHOLE (OP_TYPES_INT_64 | OP_TYPES(INT32) | OP_TYPES(UINT32))
 
 /* clang-format off */
-static const op_enum_name direction_names[] = {
-    { "DML_AXIS_DIRECTION_INCREASING", DML_AXIS_DIRECTION_INCREASING },
-    { "DML_AXIS_DIRECTION_DECREASING", DML_AXIS_DIRECTION_DECREASING },
-    { NULL, 0 },
-};
-static const op_enum direction_enum = { "DML_AXIS_DIRECTION_", direction_names };
-
 static const op_field summation_fields[] = {
     OP_FIELD(SUMMATION, InputTensor, OP_INPUT, 0),
     OP_FIELD(SUMMATION, OutputTensor, OP_OUTPUT, 0),
     OP_FIELD(SUMMATION, Axis, OP_UINT, 0),
-    OP_FIELD_ENUM(SUMMATION, AxisDirection, &direction_enum),
+    OP_FIELD_ENUM(SUMMATION, AxisDirection, &opjit_fe_axis_directions),
     OP_FIELD(SUMMATION, HasExclusiveSum, OP_BOOL, 0),
 };
 static const op_field product_fields[] = {
     OP_FIELD(PRODUCT, InputTensor, OP_INPUT, 0),
     OP_FIELD(PRODUCT, OutputTensor, OP_OUTPUT, 0),
     OP_FIELD(PRODUCT, Axis, OP_UINT, 0),
-    OP_FIELD_ENUM(PRODUCT, AxisDirection, &direction_enum),
+    OP_FIELD_ENUM(PRODUCT, AxisDirection, &opjit_fe_axis_directions),
     OP_FIELD(PRODUCT, HasExclusiveProduct, OP_BOOL, 0),
 };
 /* clang-format on */

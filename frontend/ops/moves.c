@@ -2,6 +2,13 @@
 /* moves.c - checks and index arithmetic shared by the operators that only move elements. */
 #include "frontend/ops/moves.h"
 
+static const op_enum_name axis_direction_names[] = {
+    { "DML_AXIS_DIRECTION_INCREASING", DML_AXIS_DIRECTION_INCREASING },
+    { "DML_AXIS_DIRECTION_DECREASING", DML_AXIS_DIRECTION_DECREASING },
+    { NULL, 0 },
+};
+const op_enum opjit_fe_axis_directions = { "DML_AXIS_DIRECTION_", axis_direction_names };
+
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 opjit_status opjit_fe_check_count(const opjit_operator *op, const char *field, uint32_t count, opjit_error *error)

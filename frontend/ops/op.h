@@ -44,6 +44,8 @@ typedef struct op_enum {
     const op_enum_name *names;
 } op_enum;
 
+extern const op_enum opjit_fe_axis_directions; /* of DML_AXIS_DIRECTION: moves.c */
+
 typedef struct op_field {
     char name[26];
     uint16_t offset;                 /* in the descriptor struct */

@@ -195,19 +195,12 @@ const op_def opjit_fe_op_reduce = {
 #define ARG DML_ARGMAX_OPERATOR_DESC /* DML_ARGMIN_OPERATOR_DESC has the same fields */
 
 /* clang-format off */
-static const op_enum_name direction_names[] = {
-    { "DML_AXIS_DIRECTION_INCREASING", DML_AXIS_DIRECTION_INCREASING },
-    { "DML_AXIS_DIRECTION_DECREASING", DML_AXIS_DIRECTION_DECREASING },
-    { NULL, 0 },
-};
-static const op_enum direction_enum = { "DML_AXIS_DIRECTION_", direction_names };
-
 static const op_field arg_fields[] = {
     OP_FIELD(ARG, InputTensor, OP_INPUT, 0),
     OP_FIELD(ARG, OutputTensor, OP_OUTPUT, 0),
     OP_FIELD(ARG, AxisCount, OP_UINT, OP_COUNT),
     OP_FIELD_ARRAY(ARG, Axes, AxisCount, OP_UINTS, 0),
-    OP_FIELD_ENUM(ARG, AxisDirection, &direction_enum),
+    OP_FIELD_ENUM(ARG, AxisDirection, &opjit_fe_axis_directions),
 };
 /* clang-format on */
 

@@ -148,12 +148,6 @@ static const op_enum_name mode_names[] = {
     { NULL, 0 },
 };
 static const op_enum modes = { "DML_INTERPOLATION_MODE_", mode_names };
-static const op_enum_name direction_names[] = {
-    { "DML_AXIS_DIRECTION_INCREASING", DML_AXIS_DIRECTION_INCREASING },
-    { "DML_AXIS_DIRECTION_DECREASING", DML_AXIS_DIRECTION_DECREASING },
-    { NULL, 0 },
-};
-static const op_enum directions = { "DML_AXIS_DIRECTION_", direction_names };
 
 #define TYPES_8 (OP_TYPES(INT8) | OP_TYPES(UINT8))
 #define FLOATS(LEVEL, first)                                                     \
@@ -196,12 +190,12 @@ static const op_field fields[] = {
 static const op_field fields1[] = { TENSORS(DML_RESAMPLE1_OPERATOR_DESC), OFFSETS(DML_RESAMPLE1_OPERATOR_DESC) };
 static const op_field fields2[] = {
     TENSORS(DML_RESAMPLE2_OPERATOR_DESC),
-    OP_FIELD_ENUM(DML_RESAMPLE2_OPERATOR_DESC, RoundingDirection, &directions),
+    OP_FIELD_ENUM(DML_RESAMPLE2_OPERATOR_DESC, RoundingDirection, &opjit_fe_axis_directions),
     OFFSETS(DML_RESAMPLE2_OPERATOR_DESC),
 };
 static const op_field fields3[] = {
     TENSORS(DML_RESAMPLE3_OPERATOR_DESC),
-    OP_FIELD_ENUM(DML_RESAMPLE3_OPERATOR_DESC, RoundingDirection, &directions),
+    OP_FIELD_ENUM(DML_RESAMPLE3_OPERATOR_DESC, RoundingDirection, &opjit_fe_axis_directions),
     OFFSETS(DML_RESAMPLE3_OPERATOR_DESC),
     OP_FIELD(DML_RESAMPLE3_OPERATOR_DESC, Antialiased, OP_BOOL, 0),
 };
@@ -210,7 +204,7 @@ static const op_field grad_fields[] = {
 };
 static const op_field grad1_fields[] = {
     GRADIENTS(DML_RESAMPLE_GRAD1_OPERATOR_DESC),
-    OP_FIELD_ENUM(DML_RESAMPLE_GRAD1_OPERATOR_DESC, RoundingDirection, &directions),
+    OP_FIELD_ENUM(DML_RESAMPLE_GRAD1_OPERATOR_DESC, RoundingDirection, &opjit_fe_axis_directions),
     OFFSETS(DML_RESAMPLE_GRAD1_OPERATOR_DESC),
 };
 /* clang-format on */

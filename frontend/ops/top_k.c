@@ -15,13 +15,6 @@
 enum { VALUES, INDICES }; /* positions among the outputs */
 
 /* clang-format off */
-static const op_enum_name direction_names[] = {
-    { "DML_AXIS_DIRECTION_INCREASING", DML_AXIS_DIRECTION_INCREASING },
-    { "DML_AXIS_DIRECTION_DECREASING", DML_AXIS_DIRECTION_DECREASING },
-    { NULL, 0 },
-};
-static const op_enum direction_enum = { "DML_AXIS_DIRECTION_", direction_names };
-
 static const op_field fields[] = {
     OP_FIELD(DESC, InputTensor, OP_INPUT, 0),
     OP_FIELD(DESC, OutputValueTensor, OP_OUTPUT, 0),
@@ -35,7 +28,7 @@ static const op_field fields1[] = {
     OP_FIELD(DESC1, OutputIndexTensor, OP_OUTPUT, 0),
     OP_FIELD(DESC1, Axis, OP_UINT, 0),
     OP_FIELD(DESC1, K, OP_UINT, 0),
-    OP_FIELD_ENUM(DESC1, AxisDirection, &direction_enum),
+    OP_FIELD_ENUM(DESC1, AxisDirection, &opjit_fe_axis_directions),
 };
 
 #define TYPES_32 (OP_TYPES_FLOAT | OP_TYPES_INT_TO_32)
