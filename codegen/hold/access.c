@@ -3,7 +3,6 @@
 #include "codegen/emit/access.h"
 #include "codegen/hold/hold.h"
 
-
 uint32_t opjit_cg_tile_nest(const cg_tile_builder *b)
 {
     uint32_t loops = 0;
@@ -31,6 +30,7 @@ const cg_tile_held *opjit_cg_tile_held(const cg_tile_builder *b, uint32_t tensor
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
+/* Whether two accesses are of the same element. */
 static bool same_place(const cg_func *f, ir_ref x, ir_ref y)
 {
     const cg_access a = opjit_cg_access_of(f, x), b = opjit_cg_access_of(f, y);
@@ -42,7 +42,8 @@ static bool same_place(const cg_func *f, ir_ref x, ir_ref y)
 
 static bool same_arg(const cg_func *f, const cg_tile_arg *x, const cg_tile_arg *y)
 {
-    if (x->kind != y->kind || x->tensor != y->tensor || x->number != y->number || memcmp(x->at, y->at, sizeof x->at) != 0)
+    if (x->kind != y->kind || x->tensor != y->tensor || x->number != y->number ||
+        memcmp(x->at, y->at, sizeof x->at) != 0)
         return false;
     return x->node == y->node || (x->kind == CG_PASS_ADDRESS && same_place(f, x->node, y->node));
 }
@@ -53,7 +54,8 @@ uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg)
     for (uint32_t i = 0; i < t->args; i++)
         if (same_arg(b->f, &b->plan->arg[i], arg))
             return i;
-    if (t->args == CG_TILE_ARGS - (arg->kind == CG_PASS_BASE ? 0 : CG_TILE_TENSORS)) /* the registers' memory has room */
+    /* The last places are kept for the addresses of the registers' tensors. */
+    if (t->args == CG_TILE_ARGS - (arg->kind == CG_PASS_BASE ? 0 : CG_TILE_TENSORS))
         return UINT32_MAX;
     b->plan->arg[t->args] = *arg;
     return t->args++;
@@ -86,7 +88,7 @@ static uint32_t addresses(cg_tile_builder *b, ir_ref node, uint32_t each)
 
 /* --- registers ---------------------------------------------------------------------------------------------------- */
 
-/* The loop around the statement whose variable this is; UINT32_MAX: none. */
+/* The enclosing loop of the tile whose variable this is; UINT32_MAX: none. */
 static uint32_t loop_of(const cg_tile_builder *b, ir_ref var)
 {
     for (uint32_t i = 0; i < b->nest_count; i++)
@@ -95,7 +97,7 @@ static uint32_t loop_of(const cg_tile_builder *b, ir_ref var)
     return UINT32_MAX;
 }
 
-/* Coordinate d of registers that are `apart` from each other. */
+/* Coordinate d, from each value of which to the next there are `apart` registers. */
 static bool put_coordinate(const cg_tile_builder *b, const cg_tile_held *h, ir_ref c, uint32_t d, uint32_t apart,
                            cg_tile_access *out)
 {
@@ -117,6 +119,7 @@ static bool put_coordinate(const cg_tile_builder *b, const cg_tile_held *h, ir_r
     return true;
 }
 
+/* An access to a held tensor; false: which register it is of is not known. */
 static bool of_registers(const cg_tile_builder *b, const cg_tile_held *h, const cg_access *a, cg_tile_access *out)
 {
     const ir_tensor *tensor = &b->f->ir->tensors[h->tensor];
@@ -133,8 +136,9 @@ static bool of_registers(const cg_tile_builder *b, const cg_tile_held *h, const 
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes from one value of a loop's variable to the next: an argument, except for those that no shape has a part in, of
- * neighbours and of what a schedule makes of scratch, such as a panel's rows. */
+/* Bytes from one value of a loop's variable to the next: an argument where a shape decides them, so that kernels of
+ * other shapes have equal tiles; a constant between neighbours, and in scratch, where the schedule decides them (the
+ * rows of a packed panel). */
 static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int64_t bytes, cg_tile_access *out)
 {
     enum { NEIGHBOUR = 8, PANEL = 256 };
@@ -149,6 +153,7 @@ static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int
     return arg != UINT32_MAX;
 }
 
+/* An access to memory; false: a tile can't have it. */
 static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *out)
 {
     const cg_tile *t = &b->plan->tile;
@@ -174,6 +179,7 @@ static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *ou
     return out->base != UINT32_MAX;
 }
 
+/* The loops that the part of the address depends on which the function remembers (row_of in body.c). */
 static uint32_t moving_loops(const cg_tile_access *a)
 {
     uint32_t loops = a->each;

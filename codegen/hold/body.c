@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* body.c - a tile's function: what is before the loop; the lines that will be stored after it are fetched; the loop, one
- * block whose registers are phis; what is after it.  Expressions are those of emit and softops, on values. */
+/* body.c - a tile's function: what is before the loop; prefetches of the lines that are stored after it; the loop, one
+ * block whose registers are phis; what is after it.  Operations on values are emitted by emit/arith.c and its like. */
 #include "codegen/hold/hold.h"
 
 enum { LINE = 64 };
 
-/* A value and the part of the function that it is valid in. */
+/* A value, and the stamp of the statement or part in which it is valid; addresses are valid everywhere. */
 typedef struct remembered {
     LLVMValueRef value;
     uint32_t stamp;
@@ -31,7 +31,8 @@ typedef struct maker {
 static LLVMTypeRef type_of(const cg_func *f, ir_type type, uint32_t lanes)
 {
     return type == IR_F32 || type == IR_F64 ? opjit_cg_float(f, type, lanes)
-                                            : opjit_cg_int(f, type == IR_INDEX ? 64 : 8 * opjit_ir_type_size(type), lanes);
+                                            : opjit_cg_int(f, type == IR_INDEX ? 64 : 8 * opjit_ir_type_size(type),
+                                                           lanes);
 }
 
 static LLVMValueRef read_word(maker *m, uint32_t arg, LLVMTypeRef type)
@@ -68,7 +69,7 @@ static int64_t variable_of(const maker *m, uint32_t l)
     return loop->lo + (int64_t)m->at[l] * loop->lanes;
 }
 
-/* The address without what is known here, for the loops' current values. */
+/* The address for the loops' current values, without the distances that are constants and without the held loop's. */
 static LLVMValueRef row_of(maker *m, uint32_t access)
 {
     const cg_tile_access *a = &m->t->access[access];
@@ -254,6 +255,7 @@ static void put_part(maker *m, cg_tile_part part)
 
 /* --- the lines that are stored after the loop --------------------------------------------------------------------- */
 
+/* Prefetches the lines of a store, once per line where its vectors lie along a row. */
 static void fetch(maker *m, const cg_tile_step *s)
 {
     const cg_tile_access *a = &m->t->access[s->at];
@@ -271,7 +273,8 @@ static void fetch(maker *m, const cg_tile_step *s)
     LLVMValueRef p = pointer_of(m, s->at);
     for (uint32_t at = 0; at < lanes * size; at += LINE) {
         LLVMValueRef args[] = { opjit_cg_offset(f, f->type.i8, p, opjit_cg_number(f, 64, 1, at)),
-                                opjit_cg_number(f, 32, 1, 1), opjit_cg_number(f, 32, 1, 3), opjit_cg_number(f, 32, 1, 1) };
+                                opjit_cg_number(f, 32, 1, 1), opjit_cg_number(f, 32, 1, 3),
+                                opjit_cg_number(f, 32, 1, 1) };
         opjit_cg_call(f, "llvm.prefetch", 4, args);
     }
 }
@@ -342,7 +345,10 @@ void opjit_cg_tile_body(cg_func *f, const cg_tile *t)
 {
     maker *m = ARENA_NEW(f->arena, maker);
     if (m)
-        *m = (maker){ .f = f, .t = t, .args = LLVMGetParam(f->fn, 0), .of = ARENA_ARRAY(f->arena, remembered, t->remembered) };
+        *m = (maker){ .f = f,
+                      .t = t,
+                      .args = LLVMGetParam(f->fn, 0),
+                      .of = ARENA_ARRAY(f->arena, remembered, t->remembered) };
     if (!m || !m->of) {
         f->failed = true;
         return;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - the record of a tile from the IR.  Whatever a tile can't have makes a loop one like any other: that is
- * always right, and slower. */
+/* build.c - the record of a tile from the IR.  A loop that uses anything a tile can't have is emitted like any other
+ * loop, which is slower. */
 #include "codegen/hold/hold.h"
 
 enum { MOST_DEPTH = 64 /* of an expression */ };
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
-/* What all targets have instructions for without constants in memory: a tile is code alone. */
+/* Whether the target has an instruction for it that needs no constant in memory: a tile is code alone. */
 static bool is_plain(const cg_func *f, ir_ref node)
 {
     const ir_node *n = ir_at(f->ir, node);
@@ -50,7 +50,7 @@ static uint32_t add_node(cg_tile_builder *b, const cg_tile_node *node, ir_ref of
     return t->remembered <= CG_TILE_REMEMBERED ? t->nodes++ : UINT32_MAX;
 }
 
-/* Computed by the caller. */
+/* Whether the caller computes it, once: it depends on none of the tile's loops. */
 static bool is_given(const cg_tile_builder *b, ir_ref node)
 {
     const cg_info *info = &b->f->info[node];
@@ -90,12 +90,13 @@ static uint32_t take_var(cg_tile_builder *b, ir_ref node)
     return UINT32_MAX;
 }
 
-/* Whether it shows the memory of a held tensor other than as that tensor. */
+/* Whether the tensor is a view of a held one. */
 static bool shows_held(const cg_tile_builder *b, uint32_t tensor)
 {
     return !opjit_cg_tile_held(b, tensor) && opjit_cg_tile_held(b, opjit_ir_root(b->f->ir, tensor));
 }
 
+/* The loops on which the place of the access depends, one bit each. */
 static uint32_t loops_of(const cg_tile *t, const cg_tile_access *a)
 {
     uint32_t loops = a->each;
@@ -143,7 +144,8 @@ static uint32_t take_op(cg_tile_builder *b, ir_ref node, uint32_t depth)
     return add_node(b, &out, node);
 }
 
-/* The number that it has, in this part or as an argument of all; UINT32_MAX: none. */
+/* The number of the node in the record, if it was taken in this part, or is an argument or a constant, which all parts
+ * share; UINT32_MAX: it has none. */
 static uint32_t known(const cg_tile_builder *b, ir_ref node)
 {
     const cg_tile *t = &b->plan->tile;
@@ -154,7 +156,7 @@ static uint32_t known(const cg_tile_builder *b, ir_ref node)
     return what == CG_TILE_ARG || what == CG_TILE_CONST || b->part_of[number - 1] == b->part ? number - 1 : UINT32_MAX;
 }
 
-/* Its number; UINT32_MAX: a tile can't have it. */
+/* The number of the expression in the record, which it is added to; UINT32_MAX: a tile can't have it. */
 static uint32_t take(cg_tile_builder *b, ir_ref node, uint32_t depth)
 {
     const ir_node *n = ir_at(b->f->ir, node);
@@ -223,7 +225,7 @@ static bool take_let(cg_tile_builder *b, ir_ref s, uint32_t *out)
 
 static bool take_block(cg_tile_builder *b, ir_ref first, uint32_t *out);
 
-/* A loop that can be spelled out; the step's number in *out. */
+/* A loop that can be fully unrolled; *out: the number of its step. */
 static bool take_loop(cg_tile_builder *b, ir_ref loop, uint32_t *out)
 {
     cg_tile *t = &b->plan->tile;
@@ -369,9 +371,9 @@ bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth)
     t->loops = 1;
     b->nest[0] = 0;
     b->nest_count = 1;
-    opjit_cg_tile_arg(b, &(cg_tile_arg){ .kind = CG_PASS_COUNT }); /* the first one */
-    const bool taken = depth + CG_TILE_LOOPS <= CG_MAX_LOOPS && n->imm == 1 && n->vec <= 1 && n->flags == 0 && find_held(b, n->body, 0, 1) &&
-                       take_block(b, n->body, &t->part[CG_TILE_BODY]);
+    opjit_cg_tile_arg(b, &(cg_tile_arg){ .kind = CG_PASS_COUNT }); /* argument 0, as body.c expects */
+    const bool taken = depth + CG_TILE_LOOPS <= CG_MAX_LOOPS && n->imm == 1 && n->vec <= 1 && n->flags == 0 &&
+                       find_held(b, n->body, 0, 1) && take_block(b, n->body, &t->part[CG_TILE_BODY]);
     b->nest_count = 0;
     return taken && t->part[CG_TILE_BODY] != 0;
 }

@@ -25,7 +25,7 @@ static rt_hash hash_of(const cg_func *f, const cg_tile *t)
     return opjit_rt_hash(&all, sizeof all);
 }
 
-/* Its function in this module, which has code at the module's end. */
+/* Its function in this module, which gets its code when the module is complete (driver/tile_code.c). */
 static LLVMValueRef function_of(cg_func *f, const cg_tile *t)
 {
     char name[] = "hold.0123456789abcdef";
@@ -65,6 +65,7 @@ static LLVMValueRef address(cg_func *f, const cg_tile_plan *plan, const cg_tile_
     return p;
 }
 
+/* The expression's value, extended to 64 bits. */
 static LLVMValueRef word(cg_func *f, ir_ref node)
 {
     LLVMValueRef v = opjit_cg_emit(f, node);
@@ -73,8 +74,10 @@ static LLVMValueRef word(cg_func *f, ir_ref node)
     return opjit_cg_resize(f, opjit_cg_as_bits(f, v), 64, false);
 }
 
-/* What is computed for one argument is no other's: the tile's variables have values of their own in each. */
-static LLVMValueRef argument(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg, LLVMValueRef lo, LLVMValueRef hi)
+/* In a scope of its own: the tile's variables have other values in each argument, so nothing may be remembered from one
+ * to the next. */
+static LLVMValueRef argument(cg_func *f, const cg_tile_plan *plan, const cg_tile_arg *arg, LLVMValueRef lo,
+                             LLVMValueRef hi)
 {
     LLVMValueRef v = lo;
     cg_piece own;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find.c - a stage's tiles: held loops, the loops around them that belong to them, and whether their registers have to
- * be stored to memory. */
+/* find.c - a stage's tiles: held loops, the loops before and after them that belong to them, and whether their
+ * registers have to be stored to memory. */
 #include "codegen/hold/hold.h"
 #include "codegen/plan.h"
 
@@ -14,8 +14,9 @@ typedef struct finder {
     cg_tile_plan *first; /* the stage's, linked by `next` */
 } finder;
 
-/* --- what a tile's registers begin and end as --------------------------------------------------------------------- */
+/* --- what a tile begins and ends with ----------------------------------------------------------------------------- */
 
+/* Notes the registers that the steps from `first` on store, in all iterations of their loops. */
 static void mark_starts(cg_tile *t, uint32_t first, uint32_t *at)
 {
     for (uint32_t s = first; s != 0; s = t->step[s - 1].next) {
@@ -44,6 +45,7 @@ static uint32_t find_choice(const cg_tile_builder *b)
     return 0;
 }
 
+/* Whether the loops before the held one set all registers. */
 static bool starts_itself(const cg_tile *t)
 {
     return t->starts == UINT64_MAX >> (CG_TILE_REGISTERS - t->registers);
@@ -51,6 +53,7 @@ static bool starts_itself(const cg_tile *t)
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
 
+/* Makes the tile that of the loop and all loops inside. */
 static void mark(finder *w, ir_ref loop, const cg_tile_plan *tile)
 {
     w->f->plans[loop]->tile = tile;
@@ -59,7 +62,8 @@ static void mark(finder *w, ir_ref loop, const cg_tile_plan *tile)
             mark(w, s, tile);
 }
 
-/* Loops around the held one, lets apart; the last of `before` is the nearest. */
+/* Adds loops directly before the held one, of which the last of `before` is the nearest, and directly after it.  Lets
+ * may stand between them. */
 static void take_around(finder *w, const ir_ref *before, uint32_t count)
 {
     const ir_func *ir = w->f->ir;
@@ -132,7 +136,7 @@ static bool find_in(finder *w, ir_ref around, uint32_t depth)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Tensors that are read, by statements that are in no tile and by tiles that begin with what is in memory. */
+/* Notes the tensors that an expression reads. */
 static void note_reads(const cg_func *f, ir_ref node, bool *seen, bool *read)
 {
     const ir_node *n = ir_at(f->ir, node);
@@ -145,6 +149,7 @@ static void note_reads(const cg_func *f, ir_ref node, bool *seen, bool *read)
         note_reads(f, ir_operand(f->ir, node, i), seen, read); /* as deep as the survey allows */
 }
 
+/* Those that statements read which are in no tile. */
 static void note_block(const cg_func *f, ir_ref first, bool *seen, bool *read)
 {
     for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
@@ -158,6 +163,8 @@ static void note_block(const cg_func *f, ir_ref first, bool *seen, bool *read)
     }
 }
 
+/* A tile stores its registers if a statement outside of tiles, or a tile that begins with what is in memory, reads
+ * their tensor. */
 static bool find_stays(finder *w, ir_ref stage)
 {
     bool *seen = ARENA_ARRAY(w->f->arena, bool, w->f->ir->node_count);

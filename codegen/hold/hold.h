@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold.h - tiles: a held loop, and the loops directly around it that set and read its scratch, as one function of its
- * own in which that scratch is registers.  A tile is a record without any reference into the IR, so that equal ones,
- * of whatever kernel, are one piece of code: addresses, distances that follow from a shape, numbers and the number of
- * iterations are arguments, which the function gets as an array of 64-bit words.
+/* hold.h - tiles: a held loop, and the loops directly before and after it that set and read its scratch, as one
+ * function of its own in which that scratch is registers.  A tile is a record without any reference into the IR, so
+ * that equal ones, of whatever kernel, are one piece of code: addresses, distances that follow from a shape, values and
+ * the number of iterations are arguments, which the function gets as an array of 64-bit words.
  *
- * find.c finds tiles and makes the records, call.c emits the call, body.c the function; driver/tile_code.c has it
- * compiled. */
+ * find.c finds tiles, build.c and access.c make the records, call.c emits the call, body.c the function;
+ * driver/tile_code.c has it compiled. */
 #ifndef OPJIT_CODEGEN_HOLD_HOLD_H
 #define OPJIT_CODEGEN_HOLD_HOLD_H
 
@@ -19,14 +19,14 @@ enum {
     CG_TILE_NODES = 128,
     CG_TILE_STEPS = 64,
     CG_TILE_ARGS = 96,
-    CG_TILE_REMEMBERED = 1024, /* values of nodes and rows by the iterations that they differ in */
-    CG_TILE_STORES = 512       /* spelled out */
+    CG_TILE_REMEMBERED = 1024, /* values of nodes, and addresses of accesses, one per iteration in which they differ */
+    CG_TILE_STORES = 512       /* of one statement, in all iterations of the loops that are unrolled */
 };
 
 /* --- the record --------------------------------------------------------------------------------------------------- */
 /* Compared as bytes: no pointers, no padding. */
 
-/* Loop 0 is the held one, whose iterations are counted from 0.  All others are spelled out. */
+/* Loop 0 is the held one, whose iterations are counted from 0.  All others are fully unrolled. */
 typedef struct cg_tile_loop {
     int64_t lo;
     uint32_t count, lanes; /* vectors of so many lanes */
@@ -34,27 +34,34 @@ typedef struct cg_tile_loop {
 
 typedef struct cg_tile_register {
     uint32_t type, lanes;
-    uint32_t base, offset; /* its memory, if the tile uses it: argument with the tensor's address, bytes */
+    uint32_t base, offset; /* its memory, if the tile uses it: the argument with the tensor's address; bytes */
 } cg_tile_register;
 
 /* A load or store. */
 typedef struct cg_tile_access {
     uint32_t type;
-    uint32_t held;                  /* it is of registers; else of memory */
+    uint32_t held;                  /* 1: it reads or writes a register; 0: memory */
     uint32_t base;                  /* the first register; or the first argument that is an address */
-    uint32_t each;                  /* loops, one bit each, for each of whose iterations there is such an argument */
-    int64_t by[CG_TILE_LOOPS];      /* registers from one iteration or vector to the next; bytes from one value of the
-                                       loop's variable to the next */
+    uint32_t each;                  /* loops, one bit each: each of their iterations has an address of its own */
+    int64_t by[CG_TILE_LOOPS];      /* by loop: registers from one iteration or vector to the next; or bytes from one
+                                       value of the loop's variable to the next */
     uint32_t by_arg[CG_TILE_LOOPS]; /* the argument that has these bytes, + 1; 0: `by` has them */
 } cg_tile_access;
 
-typedef enum cg_tile_what { CG_TILE_ARG, CG_TILE_CONST, CG_TILE_VAR, CG_TILE_LOAD, CG_TILE_LET, CG_TILE_OP } cg_tile_what;
+typedef enum cg_tile_what {
+    CG_TILE_ARG,
+    CG_TILE_CONST,
+    CG_TILE_VAR,
+    CG_TILE_LOAD,
+    CG_TILE_LET,
+    CG_TILE_OP
+} cg_tile_what;
 
 typedef struct cg_tile_node {
     uint32_t what, op;
     uint32_t type, from; /* from: of the first operand */
     uint32_t moves;      /* loops on which the value depends, one bit each */
-    uint32_t fresh;      /* valid for one statement */
+    uint32_t fresh;      /* it depends on a register or memory that changes: valid for one statement */
     uint32_t at;         /* number of the argument, loop, access */
     uint32_t first;      /* where its values are remembered */
     uint32_t a[3];       /* operands */
@@ -77,7 +84,7 @@ typedef enum cg_tile_part { CG_TILE_BEGIN, CG_TILE_BODY, CG_TILE_END, CG_TILE_PA
 typedef struct cg_tile {
     uint64_t starts;                /* registers that the loops before the held one set */
     uint32_t part[CG_TILE_PARTS];   /* the first step of each, + 1 */
-    uint32_t choice;                /* node + 1: the END is emitted once for either value of this argument; 0: once */
+    uint32_t choice;                /* node + 1 of an argument: END is emitted twice, for each of its values; 0: once */
     uint32_t stays;                 /* the registers are stored to their memory at the end */
     uint32_t loops, registers, accesses, nodes, steps, args, remembered;
     uint32_t row[CG_TILE_ACCESSES]; /* where rows of an access are remembered */
@@ -89,7 +96,15 @@ typedef struct cg_tile {
 } cg_tile;
 
 /* --- what the caller knows ---------------------------------------------------------------------------------------- */
-typedef enum cg_tile_pass { CG_PASS_COUNT, CG_PASS_LO, CG_PASS_NUMBER, CG_PASS_VALUE, CG_PASS_BASE, CG_PASS_ADDRESS } cg_tile_pass;
+/* What an argument is. */
+typedef enum cg_tile_pass {
+    CG_PASS_COUNT,  /* iterations of the held loop */
+    CG_PASS_LO,     /* the first value of its variable */
+    CG_PASS_NUMBER, /* a constant of this kernel */
+    CG_PASS_VALUE,  /* an expression that does not depend on the tile's loops */
+    CG_PASS_BASE,   /* the address of a tensor */
+    CG_PASS_ADDRESS /* the address of an access, with given values of the loops' variables */
+} cg_tile_pass;
 
 typedef struct cg_tile_arg {
     cg_tile_pass kind;
@@ -111,14 +126,13 @@ typedef struct cg_tile_plan {
     cg_tile_arg arg[CG_TILE_ARGS];
     cg_tile_held held[CG_TILE_TENSORS];
     uint32_t held_count;
-    uint32_t before, after; /* loops around that belong to it */
+    uint32_t before, after; /* loops before and after the held one that belong to it */
     struct cg_tile_plan *next; /* of the stage */
 } cg_tile_plan;
 
 /* Finds the stage's tiles: sets the plans' `tile` for all of their loops.  False: no memory. */
 bool opjit_cg_find_tiles(cg_func *f, ir_ref stage);
-/* build.c: the record of the loop, or NULL where it is done like any other loop; begin with the held one.  take: whether
- * the loop before or after it belongs to it, and if so, adds it. */
+/* A record in the making. */
 typedef struct cg_tile_builder {
     cg_func *f;
     cg_tile_plan *plan;
@@ -131,20 +145,24 @@ typedef struct cg_tile_builder {
     ir_ref of[CG_TILE_NODES]; /* the inverse */
     cg_tile_part part_of[CG_TILE_NODES];
 } cg_tile_builder;
+/* build.c.  begin: makes the record of the held loop; false: it can't be a tile, and is emitted like any other loop.
+ * take: adds a loop before (BEGIN) or after (END) it; false: it can't be part of the tile, whose record stays as it
+ * was. */
 bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth);
 bool opjit_cg_tile_take(cg_tile_builder *b, ir_ref loop, cg_tile_part part);
-/* At last, where the registers are in memory before or after the tile: gives them their addresses. */
+/* Last, where the registers are in memory before or after the tile: gives them their addresses. */
 void opjit_cg_tile_in_memory(cg_tile_builder *b);
-/* access.c: appends one, or an argument; UINT32_MAX: it can't be done. */
+/* access.c: appends an access, or an argument unless there is an equal one, and returns its number; UINT32_MAX: a tile
+ * can't have it, or has no room. */
 uint32_t opjit_cg_tile_access(cg_tile_builder *b, ir_ref access);
 uint32_t opjit_cg_tile_arg(cg_tile_builder *b, const cg_tile_arg *arg);
 /* The registers of a tensor; NULL: it isn't held. */
 const cg_tile_held *opjit_cg_tile_held(const cg_tile_builder *b, uint32_t tensor);
 uint32_t opjit_cg_tile_nest(const cg_tile_builder *b); /* one bit per loop */
-/* Iterations of these loops other than the held one. */
+/* The product of the iterations of these loops, without the held one's; more than CG_TILE_STORES: too many. */
 uint32_t opjit_cg_tile_times(const cg_tile *t, uint32_t loops);
 
-/* Which of these iterations it is in iteration (or vector) at[l] of each loop l. */
+/* The number of the iteration, among all of these loops' without the held one's, that is at[l] in each loop l. */
 static inline uint32_t cg_tile_place(const cg_tile *t, uint32_t loops, const uint32_t *at)
 {
     uint32_t place = 0;
