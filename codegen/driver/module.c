@@ -39,7 +39,8 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* Whether another thread has given the job up: asked before all that may take long, as none of it can be interrupted. */
+/* Whether another thread has cancelled the job: asked before each step that may take long, since no step can be
+ * interrupted. */
 static opjit_status check_cancelled(const job *j)
 {
     return j->request->cancel == NULL || !atomic_load_explicit(j->request->cancel, memory_order_relaxed)

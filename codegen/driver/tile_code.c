@@ -13,8 +13,8 @@
 
 enum { MOST_KEPT = 64, MOST_BYTES = 8192 /* larger ones are compiled each time */ };
 
-/* Where it may be: at a multiple of a line; with constants after its instructions, which code for AArch64 finds by
- * their place in a page, at a multiple of a page. */
+/* The alignment that code needs: a line; a page if constants follow its instructions, because code for AArch64
+ * addresses them by their place in a page. */
 enum { LINE = 64, PAGE = 4096 };
 typedef struct flat {
     rt_bytes bytes;
@@ -23,7 +23,7 @@ typedef struct flat {
 
 /* --- kept code ---------------------------------------------------------------------------------------------------- */
 
-/* No allocation, so nothing is left at the process's end; pages that no tile reached take no memory. */
+/* Static memory, so nothing is left to free at the process's end; pages that no tile has reached are not mapped. */
 typedef struct kept {
     rt_hash hash;
     uint32_t size, align; /* size 0: none */
