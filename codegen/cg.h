@@ -5,7 +5,8 @@
  * The way of a stage: survey.c looks at everything it reaches and refuses what can't be emitted; strategies.c chooses
  * how each loop is done (plan.h); loop.c emits a loop as its plan says, in pieces; copies.c emits the body for a piece;
  * stmt.c, expr.c, index.c, memory.c emit statements, expressions, addresses; arith.c, convert.c and expand.c turn one
- * operation on values into instructions.  After the survey nothing fails except for lack of memory.
+ * operation on values into instructions.  Loops with hold become calls of functions of their own (hold/).  After the
+ * survey nothing fails except for lack of memory.
  *
  * Values.  Expressions that depend on the vectorised loop are vectors, all others are scalars, splatted where the two
  * meet.  Elements travel as integers of their width or as floats, whichever they were made as; copies stay integers, so
@@ -326,9 +327,9 @@ LLVMValueRef opjit_cg_logic(cg_func *f, ir_op op, LLVMValueRef *a);
 LLVMValueRef opjit_cg_kept(cg_func *f, LLVMValueRef v); /* a vector constant, in a register where that is better */
 void opjit_cg_forget_kept(cg_func *f); /* they must be read from memory again */
 bool opjit_cg_is_kept(const cg_func *f, LLVMValueRef v); /* whether it is one, or a constant */
-/* Where to read whether lane number op d, or d op lane number (swapped), for the lanes of all copies: integers of
- * f->lane_bits, one per lane; d is an i64, relative to lane 0 of copy 0. */
 LLVMValueRef opjit_cg_constant_data(cg_func *f, const char *name, LLVMValueRef data); /* in the module */
+/* The address of a window: for each lane of all copies an integer of f->piece->lane_bits, all ones where `lane op d`
+ * holds (swapped: `d op lane`), else 0.  d is an i64, counted from lane 0 of copy 0. */
 LLVMValueRef opjit_cg_lane_window(cg_func *f, ir_op op, LLVMValueRef d, bool swapped);
 LLVMValueRef opjit_cg_lane_mask(cg_func *f, LLVMValueRef address); /* the lanes at that address of the window */
 /* x / k, rounded down, of integers, for k > 0; positive: x is known to be at least 0. */
@@ -423,7 +424,8 @@ LLVMValueRef opjit_cg_table_read(cg_func *f, uint32_t bits);
 /* transpose.c: the bodies of the loop over rows and, inside a transposed block, of the loop in it. */
 void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRef iv);
 void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies);
-/* Lanes of a and b: places 0 to count - 1 are a's, those after them b's; UINT32_MAX: any. */
+/* A vector of `count` lanes of a and b: a place below a's number of lanes is a lane of a, those from there on are b's;
+ * UINT32_MAX: any lane. */
 LLVMValueRef opjit_cg_shuffle(cg_func *f, LLVMValueRef a, LLVMValueRef b, const uint32_t *places, uint32_t count);
 /* Concatenates vectors, a power of two of them; overwrites v. */
 LLVMValueRef opjit_cg_join(cg_func *f, LLVMValueRef *v, uint32_t count);
@@ -446,10 +448,10 @@ void opjit_cg_hoist(cg_func *f, ir_ref first, uint32_t loop,
                     uint32_t lanes);             /* expr.c: what does not change in loops[loop] */
 void opjit_cg_acc(cg_func *f, ir_ref statement); /* accumulator.c */
 void opjit_cg_upd(cg_func *f, ir_ref statement);
-/* In a loop from lo on whose rounds are `size` iterations in vectors of `lanes`, each beginning at lane 0: whether the
- * body's accumulators can be in registers from load to store, which are before and after the loop, or at the start and
- * end of a round.  lanes 1: some of them, of one lane, in consecutive copies, whatever they begin with: each copy adds
- * to the result of the previous one, and reads it. */
+/* held.c: whether the body's accumulators can be in registers from hold_load to hold_store, which are emitted before
+ * and after a loop, or at the start and end of a round.  The loop begins at lo; its rounds are `size` iterations in
+ * vectors of `lanes`, and each round begins at lane 0 of the accumulators.  lanes 1: whether some accumulator of one
+ * lane can; each copy of the body adds to the result of the previous one, and may read it. */
 bool opjit_cg_can_hold(const cg_func *f, ir_ref body, ir_ref lo, uint32_t lanes, uint64_t size);
 void opjit_cg_hold_load(cg_func *f, ir_ref body, uint32_t lanes);
 void opjit_cg_hold_store(cg_func *f, ir_ref body);

@@ -21,7 +21,7 @@ static inline LLVMValueRef compat_intrinsic(LLVMModuleRef module, LLVMContextRef
     return LLVMGetIntrinsicDeclaration(module, id, types, count);
 }
 
-/* An enum attribute without a value. */
+/* An enum attribute; value: 0 where it takes none. */
 static inline LLVMAttributeRef compat_attribute(LLVMContextRef llvm, const char *name, uint64_t value)
 {
     return LLVMCreateEnumAttribute(llvm, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);

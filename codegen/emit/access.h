@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access.h - shared by memory.c and stride.c: the coordinates and address of a load or store. */
+/* access.h - the coordinates and address of a load or store: for memory.c, stride.c, address.c, alignment.c and reads.c
+ * here, and for stores/ and hold/. */
 #ifndef OPJIT_CODEGEN_EMIT_ACCESS_H
 #define OPJIT_CODEGEN_EMIT_ACCESS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alignment.c - what is known of the alignment of loads and stores.  Reads the IR only. */
+/* alignment.c - what is known of the alignment of loads and stores.  Emits nothing. */
 #include "codegen/emit/access.h"
 
 /* The remainder modulo m, under the guess, of the element's position counted from the start of the line before HEAD. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.c - what can be known of loop bounds and addresses without running: remainders and spans.  Reads the IR
- * only. */
+/* bounds.c - what can be known of loop bounds and addresses without running: remainders and spans.  Emits nothing. */
 #include "codegen/cg.h"
 
 enum { WALK_LIMIT = 64 }; /* how deep bounds are looked into, by recursion */

@@ -18,9 +18,9 @@ LLVMValueRef opjit_cg_var_value(cg_func *f, ir_ref var, bool with_offset); /* of
 /* --- lanes.c ------------------------------------------------------------------------------------------------------ */
 uint32_t opjit_cg_bits_for(ir_interval i);                                /* that hold it, 8 to 64 */
 LLVMValueRef opjit_cg_like(cg_func *f, LLVMValueRef like, int64_t value); /* in as many lanes and bits */
-/* What copy `copy` of the loop's body has in its lanes: remembered, NULL: not. */
-int64_t opjit_cg_number_of_copy(const cg_func *f);
-uint32_t opjit_cg_depth_of_lanes(const cg_func *f, ir_ref node);
+int64_t opjit_cg_number_of_copy(const cg_func *f); /* the current one */
+uint32_t opjit_cg_depth_of_lanes(const cg_func *f, ir_ref node); /* of the scope in which its lanes are remembered */
+/* The node's lanes in copy `copy` of the loop's body; NULL: they are not remembered. */
 LLVMValueRef opjit_cg_lanes_of_copy(const cg_func *f, ir_ref node, uint32_t depth, int64_t copy);
 LLVMValueRef opjit_cg_remember_lanes(cg_func *f, ir_ref node, uint32_t depth, int64_t copy, LLVMValueRef v);
 /* Integers that grow by `step` per lane, in the lanes of this copy, from those of an earlier copy.  Each copy continues

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - loads, stores and their addresses.  Nothing outside of a tensor is touched: a load that is in bounds for
- * some lanes only is masked where the target can do that; elsewhere the other lanes read element 0. */
+/* memory.c - loads and stores; address.c has their addresses.  Nothing outside of a tensor is touched: a load that is
+ * in bounds for some lanes only is masked where the target can do that; elsewhere the other lanes read element 0. */
 #include "codegen/emit/access.h"
 #include "codegen/gpu/grid.h"
 #include "codegen/plan.h"

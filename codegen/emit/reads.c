@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reads.c - what a store's place is read for beside storing: the line ahead of it; the table that it is stored from. */
+/* reads.c - two kinds of reads that a store causes: of a line that later copies will store, so that it is in the cache
+ * by then; and of the table that replaces the stored value. */
 #include "codegen/emit/access.h"
 #include "codegen/plan.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value.c - types, constants, lanes and the memory of what has been emitted.  No operations on elements. */
+/* value.c - types, constants, lanes, and the table of values that have been emitted, by node.  No operations on
+ * elements. */
 #include "codegen/cg.h"
 
 /* --- types -------------------------------------------------------------------------------------------------------- */

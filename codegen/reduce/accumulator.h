@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accumulator.h - shared by accumulator.c and team.c: lanes in memory, steps, folds and totals. */
+/* accumulator.h - shared by accumulator.c, held.c and team.c: lanes in memory, steps, folds and totals. */
 #ifndef OPJIT_CODEGEN_REDUCE_ACCUMULATOR_H
 #define OPJIT_CODEGEN_REDUCE_ACCUMULATOR_H
 
