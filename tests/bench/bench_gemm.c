@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_gemm.c - products of matrices (GEMM, FLOAT32, one thread) against tiles written by hand in C, whose results are
- * the same bits, and against OpenBLAS where it is installed (Debian: libopenblas0-pthread), whose sums are in another
- * order. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
+/* bench_gemm.c - products of matrices (GEMM, one thread) against OpenBLAS and oneDNN where they are installed, whose
+ * sums are in other orders; against a loop of nothing but as many fma; against tiles written by hand in C, whose results
+ * are the same bits; products with an end (bias, activation, residual) against the same in two kernels.
+ * OPJIT_BENCH_TARGET=cpu:x86-64-v3: all of them for AVX2. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,226 +11,269 @@
 #include <opjit/graph_ops.h>
 #include <opjit/opjit.h>
 
+#include "tests/bench/fma.h"
+#include "tests/bench/gemm.h"
 #include "tests/bench/report.h"
 
-#if defined __x86_64__
-#include <immintrin.h>
-#endif
+enum { SAMPLE = 2000 /* us */ };
 
-enum { SAMPLE = 2000 /* us */, K_BLOCK = 256, COLUMN_BLOCK = 512 };
+static const double peer_limit = 1 / 0.95, peak_limit = 1 / 0.85, half_limit = 1 / 0.9;
 
 typedef struct sizes {
     const char *name;
-    uint32_t m, n, k;
-    bool by_hand; /* whole tiles and blocks */
-    double hand_limit, blas_limit;
+    uint32_t batch, m, n, k;
+    bool turned;
+    gemm_end end;
+    double hand_limit; /* 0: no whole tiles and blocks */
+    bool half;         /* as FLOAT16, too */
+    bool large;        /* not with --quick */
 } sizes;
 
 static const sizes cases[] = {
-    { "64^3", 64, 64, 64, true, 1.3, 1.1 },
-    { "512^3", 512, 512, 512, true, 1.1, 1.1 },
-    { "1024^3", 1024, 1024, 1024, true, 1.1, 1.1 },
-    { "128x3072x768", 128, 3072, 768, true, 1.1, 1.1 },
-    { "511x513x517", 511, 513, 517, false, 0, 1.15 },
-    { "1000^3", 1000, 1000, 1000, false, 0, 1.2 },
+    { .name = "64^3", .batch = 1, .m = 64, .n = 64, .k = 64, .hand_limit = 1.3 },
+    { .name = "12 x 64^3", .batch = 12, .m = 64, .n = 64, .k = 64, .half = true },
+    { .name = "512^3", .batch = 1, .m = 512, .n = 512, .k = 512, .hand_limit = 1.1, .half = true },
+    { .name = "1024^3", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .hand_limit = 1.1, .half = true },
+    { .name = "2048^3", .batch = 1, .m = 2048, .n = 2048, .k = 2048, .large = true },
+    { .name = "511x513x517", .batch = 1, .m = 511, .n = 513, .k = 517, .half = true },
+    { .name = "1000^3", .batch = 1, .m = 1000, .n = 1000, .k = 1000, .half = true },
+    { .name = "128x768x3072", .batch = 1, .m = 128, .n = 768, .k = 3072, .half = true },
+    { .name = "128x3072x768", .batch = 1, .m = 128, .n = 3072, .k = 768, .hand_limit = 1.1 },
+    { .name = "16x4096x4096", .batch = 1, .m = 16, .n = 4096, .k = 4096, .half = true },
+    { .name = "4x4096x4096", .batch = 1, .m = 4, .n = 4096, .k = 4096 },
+    { .name = "1x4096x4096", .batch = 1, .m = 1, .n = 4096, .k = 4096, .half = true },
+    { .name = "16x4096x4096 turned", .batch = 1, .m = 16, .n = 4096, .k = 4096, .turned = true },
+    { .name = "4x4096x4096 turned", .batch = 1, .m = 4, .n = 4096, .k = 4096, .turned = true },
+    { .name = "1x4096x4096 turned", .batch = 1, .m = 1, .n = 4096, .k = 4096, .turned = true },
+    { .name = "512^3 turned", .batch = 1, .m = 512, .n = 512, .k = 512, .turned = true },
+    { .name = "4096x8x512", .batch = 1, .m = 4096, .n = 8, .k = 512 },
+    { .name = "4096x1x4096", .batch = 1, .m = 4096, .n = 1, .k = 4096 },
+    { .name = "2x3x65536 turned", .batch = 1, .m = 2, .n = 3, .k = 65536, .turned = true },
+    { .name = "1x1x65536", .batch = 1, .m = 1, .n = 1, .k = 65536, .turned = true },
+    { .name = "128x3072x768 relu", .batch = 1, .m = 128, .n = 3072, .k = 768, .end = GEMM_BIAS_RELU },
+    { .name = "128x3072x768 gelu", .batch = 1, .m = 128, .n = 3072, .k = 768, .end = GEMM_BIAS_GELU },
+    { .name = "512^3 gelu residual", .batch = 1, .m = 512, .n = 512, .k = 512, .end = GEMM_BIAS_GELU_RESIDUAL },
 };
+
+enum { SLOTS = 5 };
+
+/* A kernel and what it is called with. */
+typedef struct kernel {
+    opjit_kernel *kernel;
+    opjit_call call;
+    opjit_binding bindings[SLOTS];
+    bool failed;
+} kernel;
 
 typedef struct product {
     const sizes *s;
-    float *a, *b, *out, *other;
-    float *panels; /* by hand */
-    opjit_kernel *kernel;
-    opjit_call call;
-    opjit_binding bindings[3];
-    bool failed;
+    gemm g;       /* out: the kernel's */
+    gemm other;   /* out: the references' */
+    float *mid;   /* the product alone, where it has an end */
+    kernel whole;
+    kernel parts[2]; /* product, end */
 } product;
 
-/* --- by hand ------------------------------------------------------------------------------------------------------ */
-
-/* The sums of `count` k of ROWS x 2 vectors, added to totals. */
-#define TILE(suffix, isa, ROWS, W, vector, zero, set, get, put, multiply, plus)                                        \
-    __attribute__((target(isa), noinline)) static void tile_##suffix(const float *a, uint32_t lda, const float *b,     \
-                                                                     uint32_t count, float *c, uint32_t ldc)           \
-    {                                                                                                                  \
-        vector t[ROWS][2];                                                                                             \
-        _Pragma("GCC unroll 16") for (uint32_t i = 0; i < ROWS; i++) t[i][0] = t[i][1] = zero();                       \
-        for (uint32_t k = 0; k < count; k++) {                                                                         \
-            const vector b0 = get(b + k * 2 * W), b1 = get(b + k * 2 * W + W);                                         \
-            _Pragma("GCC unroll 16") for (uint32_t i = 0; i < ROWS; i++)                                               \
-            {                                                                                                          \
-                const vector x = set(a[i * lda + k]);                                                                  \
-                t[i][0] = multiply(x, b0, t[i][0]);                                                                    \
-                t[i][1] = multiply(x, b1, t[i][1]);                                                                    \
-            }                                                                                                          \
-        }                                                                                                              \
-        _Pragma("GCC unroll 16") for (uint32_t i = 0; i < ROWS; i++) for (uint32_t j = 0; j < 2; j++)                  \
-            put(c + i * ldc + j * W, plus(get(c + i * ldc + j * W), t[i][j]));                                         \
-    }
-
-typedef void (*tile_fn)(const float *a, uint32_t lda, const float *b, uint32_t count, float *c, uint32_t ldc);
-typedef struct hand {
-    tile_fn tile;
-    uint32_t rows, columns; /* of a tile */
-} hand;
-
-#if defined __x86_64__
-TILE(512, "avx512f", 8, 16, __m512, _mm512_setzero_ps, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,
-     _mm512_fmadd_ps, _mm512_add_ps)
-TILE(256, "avx2,fma", 4, 8, __m256, _mm256_setzero_ps, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps,
-     _mm256_fmadd_ps, _mm256_add_ps)
-static hand find_hand(void)
-{
-    if (__builtin_cpu_supports("avx512f"))
-        return (hand){ tile_512, 8, 32 };
-    return __builtin_cpu_supports("fma") ? (hand){ tile_256, 4, 16 } : (hand){ NULL, 0, 0 };
-}
-#else
-static hand find_hand(void)
-{
-    return (hand){ NULL, 0, 0 };
-}
-#endif
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Columns of a block of k, panel by panel. */
-static void pack(const product *p, const hand *h, uint32_t k0, uint32_t count, uint32_t j0, uint32_t columns)
-{
-    for (uint32_t j = 0; j < columns; j += h->columns)
-        for (uint32_t k = 0; k < count; k++)
-            memcpy(p->panels + (size_t)j * count + (size_t)k * h->columns,
-                   p->b + (size_t)(k0 + k) * p->s->n + j0 + j, h->columns * sizeof(float));
-}
-
-static void run_hand(void *arg)
-{
-    const product *const p = arg;
-    const sizes *const s = p->s;
-    const hand h = find_hand();
-    for (size_t i = 0; i < (size_t)s->m * s->n; i++)
-        p->other[i] = -0.0f;
-    for (uint32_t j0 = 0; j0 < s->n; j0 += COLUMN_BLOCK) {
-        const uint32_t columns = least(COLUMN_BLOCK, s->n - j0);
-        for (uint32_t k0 = 0; k0 < s->k; k0 += K_BLOCK) {
-            const uint32_t count = least(K_BLOCK, s->k - k0);
-            pack(p, &h, k0, count, j0, columns);
-            for (uint32_t i = 0; i < s->m; i += h.rows)
-                for (uint32_t j = 0; j < columns; j += h.columns)
-                    h.tile(p->a + (size_t)i * s->k + k0, s->k, p->panels + (size_t)j * count, count,
-                           p->other + (size_t)i * s->n + j0 + j, s->n);
-        }
-    }
-}
-
-/* --- OpenBLAS ----------------------------------------------------------------------------------------------------- */
-
-typedef void (*sgemm_fn)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
-                         const float *b, int ldb, float beta, float *c, int ldc);
-static sgemm_fn sgemm; /* NULL: not installed */
-
-/* Its AVX-512 kernels on Zen 4, too, which it would not take by itself; on one thread. */
-static void find_blas(void)
-{
-    if (find_hand().columns == 32)
-        setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    void *const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    void *const symbol = library ? dlsym(library, "cblas_sgemm") : NULL;
-    memcpy(&sgemm, &symbol, sizeof sgemm);
-}
-
-static void run_blas(void *arg)
-{
-    const product *const p = arg;
-    const int m = (int)p->s->m, n = (int)p->s->n, k = (int)p->s->k;
-    sgemm(101, 111, 111, m, n, k, 1, p->a, k, p->b, n, 0, p->other, n);
-}
+static const char *target; /* of the context */
 
 /* --- ours --------------------------------------------------------------------------------------------------------- */
 
 static void run_kernel(void *arg)
 {
-    product *const p = arg;
-    if (opjit_kernel_call(p->kernel, &p->call, NULL) != OPJIT_OK)
-        p->failed = true;
+    kernel *k = arg;
+    if (opjit_kernel_call(k->kernel, &k->call, NULL) != OPJIT_OK)
+        k->failed = true;
 }
 
-static bool make_kernel(opjit_context *context, product *p)
+static void run_parts(void *arg)
+{
+    kernel *parts = arg;
+    run_kernel(&parts[0]);
+    run_kernel(&parts[1]);
+}
+
+static opjit_tensor input(opjit_graph *g, const char *name, DML_TENSOR_DATA_TYPE type, uint32_t batch, uint32_t rows,
+                          uint32_t columns)
+{
+    return opjit_graph_input(g, name, type, 4, (const uint32_t[]){ 1, batch, rows, columns });
+}
+
+static opjit_tensor product_of(opjit_graph *g, const sizes *s, DML_TENSOR_DATA_TYPE type)
+{
+    const opjit_tensor a = input(g, "a", type, s->batch, s->m, s->k);
+    const opjit_tensor b = s->turned ? input(g, "b", type, s->batch, s->n, s->k)
+                                     : input(g, "b", type, s->batch, s->k, s->n);
+    return opjit_graph_matrix_multiply(g, a, b, 0, s->turned);
+}
+
+static opjit_tensor end_of(opjit_graph *g, const sizes *s, opjit_tensor x)
+{
+    const DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    if (s->end == GEMM_PLAIN)
+        return x;
+    x = opjit_graph_add(g, x, input(g, "bias", type, 1, 1, s->n));
+    x = s->end == GEMM_BIAS_RELU ? opjit_graph_relu(g, x) : opjit_graph_gelu(g, x);
+    if (s->end == GEMM_BIAS_GELU_RESIDUAL)
+        x = opjit_graph_add(g, x, input(g, "residual", type, s->batch, s->m, s->n));
+    return x;
+}
+
+typedef enum part { WHOLE, PRODUCT, END } part;
+
+static bool make_kernel(opjit_context *context, const sizes *s, part p, DML_TENSOR_DATA_TYPE type,
+                        const opjit_binding *bindings, uint32_t count, kernel *out)
 {
     opjit_graph *g = NULL;
     opjit_error error;
     if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
         return false;
-    const opjit_tensor a =
-        opjit_graph_input(g, "a", DML_TENSOR_DATA_TYPE_FLOAT32, 4, (const uint32_t[]){ 1, 1, p->s->m, p->s->k });
-    const opjit_tensor b =
-        opjit_graph_input(g, "b", DML_TENSOR_DATA_TYPE_FLOAT32, 4, (const uint32_t[]){ 1, 1, p->s->k, p->s->n });
-    opjit_graph_output(g, "out", opjit_graph_matrix_multiply(g, a, b, 0, 0));
-    const opjit_status status = opjit_graph_compile(g, NULL, &p->kernel, &error);
+    opjit_tensor x = p == END ? input(g, "x", type, s->batch, s->m, s->n) : product_of(g, s, type);
+    opjit_graph_output(g, "out", p == PRODUCT ? x : end_of(g, s, x));
+    const opjit_status status = opjit_graph_compile(g, NULL, &out->kernel, &error);
     if (status != OPJIT_OK)
-        fprintf(stderr, "%s: %s\n", p->s->name, error.message);
+        fprintf(stderr, "%s: %s\n", s->name, error.message);
     opjit_graph_destroy(g);
+    memcpy(out->bindings, bindings, count * sizeof *bindings);
+    out->call = (opjit_call){ .struct_size = sizeof out->call, .binding_count = count, .bindings = out->bindings };
     return status == OPJIT_OK;
+}
+
+static bool make_kernels(opjit_context *context, product *p)
+{
+    const sizes *s = p->s;
+    const DML_TENSOR_DATA_TYPE type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const uint64_t batch = s->batch * sizeof(float), bytes = batch * s->m * s->n;
+    const opjit_binding a = { p->g.a, batch * s->m * s->k }, b = { p->g.b, batch * s->k * s->n };
+    const opjit_binding bias = { p->g.bias, s->n * sizeof(float) }, residual = { p->g.residual, bytes };
+    const opjit_binding mid = { p->mid, bytes }, out = { p->g.out, bytes };
+    if (s->end == GEMM_PLAIN)
+        return make_kernel(context, s, WHOLE, type, (opjit_binding[]){ a, b, out }, 3, &p->whole);
+    const bool more = s->end == GEMM_BIAS_GELU_RESIDUAL;
+    const opjit_binding whole[] = { a, b, bias, more ? residual : out, out };
+    const opjit_binding end[] = { mid, bias, more ? residual : out, out };
+    return make_kernel(context, s, WHOLE, type, whole, 4 + more, &p->whole) &&
+           make_kernel(context, s, PRODUCT, type, (opjit_binding[]){ a, b, mid }, 3, &p->parts[0]) &&
+           make_kernel(context, s, END, type, end, 3 + more, &p->parts[1]);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-static float *matrix(uint32_t rows, uint32_t columns)
-{
-    float *const f = measure_buffer((size_t)rows * columns * sizeof *f);
-    for (size_t i = 0; f && i < (size_t)rows * columns; i++)
-        f[i] = (float)((int)(i * 2654435761u >> 20) - 2048) / 1024;
-    return f;
-}
-
-static void put(report *r, product *p, const char *reference, measure_fn other, double limit)
+static void put(report *r, const char *name, void *ours, const char *reference, measure_fn other, void *arg,
+                double limit)
 {
     measure_pair pair;
-    measure_run(run_kernel, p, other, p, r->pairs, SAMPLE, &pair);
-    report_put(r, &(report_row){ .name = p->s->name, .ns = pair.a_ns, .bytes = NAN, .memset_ratio = NAN,
+    measure_run(run_kernel, ours, other, arg, r->pairs, SAMPLE, &pair);
+    report_put(r, &(report_row){ .name = name, .ns = pair.a_ns,
+                                 .bytes = NAN, .memset_ratio = NAN,
                                  .reference = reference, .ratio = pair.ratio, .lo = pair.lo, .hi = pair.hi,
-                                 .bar = BAR_AT_MOST, .limit = limit });
+                                 .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE, .limit = limit });
 }
 
-static bool measure(report *r, product *p)
+static void put_peak(report *r, product *p)
 {
-    const size_t bytes = (size_t)p->s->m * p->s->n * sizeof(float);
-    if (find_hand().tile && p->s->by_hand) {
-        run_kernel(p);
-        run_hand(p);
-        if (memcmp(p->out, p->other, bytes) != 0) {
-            fprintf(stderr, "%s: the kernel and the tiles by hand differ\n", p->s->name);
+    const bool wide = strstr(target, "x86-64-v4") != NULL;
+    const sizes *s = p->s;
+    fma_alone peak = { .wide = wide };
+    peak.rounds = (uint64_t)s->batch * s->m * s->n * s->k / (wide ? 16 : 8) / FMA_CHAINS;
+    if (gemm_hand_runs())
+        put(r, s->name, &p->whole, "fma alone", fma_alone_run, &peak, s->m >= 64 && s->n >= 64 ? peak_limit : 0);
+}
+
+static void put_peers(report *r, product *p)
+{
+    const sizes *s = p->s;
+    const double limit = s->m >= 64 && s->n >= 64 ? peer_limit : 1;
+    struct gemm_dnn *dnn = gemm_dnn_make(&p->other);
+    if (gemm_has_blas() && s->end == GEMM_PLAIN)
+        put(r, s->name, &p->whole, "OpenBLAS", gemm_blas_run, &p->other, limit);
+    if (gemm_has_blas() && s->end == GEMM_PLAIN && s->m == 1)
+        put(r, s->name, &p->whole, "OpenBLAS, sgemv", gemm_blas_vector_run, &p->other, limit);
+    if (dnn)
+        put(r, s->name, &p->whole, "oneDNN", gemm_dnn_run, dnn, limit);
+    gemm_dnn_free(dnn);
+}
+
+/* The same product of FLOAT16; the elements are small numbers whatever the bits. */
+static bool put_half(report *r, opjit_context *context, product *p)
+{
+    const sizes *s = p->s;
+    const uint64_t batch = s->batch * (uint64_t)2;
+    uint64_t bytes[] = { batch * s->m * s->k, batch * s->k * s->n, batch * s->m * s->n };
+    kernel half = { .kernel = NULL };
+    opjit_binding bindings[3];
+    bool ok = true;
+    for (uint32_t i = 0; i < 3; i++) {
+        bytes[i] = (bytes[i] + 3) / 4 * 4; /* as DirectML counts them */
+        bindings[i] = (opjit_binding){ measure_buffer(bytes[i]), bytes[i] };
+        ok = ok && bindings[i].data;
+        for (uint64_t e = 0; bindings[i].data && e < bytes[i] / 2; e++)
+            ((uint16_t *)bindings[i].data)[e] = (uint16_t)(0x3000 + (e * 2654435761u >> 20 & 0xbff));
+    }
+    ok = ok && make_kernel(context, s, WHOLE, DML_TENSOR_DATA_TYPE_FLOAT16, bindings, 3, &half);
+    char name[64];
+    snprintf(name, sizeof name, "%s f16", s->name);
+    if (ok)
+        put(r, name, &half, "FLOAT32", run_kernel, &p->whole, half_limit);
+    for (uint32_t i = 0; i < 3; i++)
+        if (bindings[i].data)
+            measure_buffer_free(bindings[i].data, bytes[i]);
+    opjit_kernel_release(half.kernel);
+    return ok && !half.failed;
+}
+
+static bool measure(report *r, opjit_context *context, product *p)
+{
+    const sizes *s = p->s;
+    put_peers(r, p);
+    put_peak(r, p);
+    if (gemm_hand_runs() && s->hand_limit > 0) {
+        run_kernel(&p->whole);
+        gemm_hand_run(&p->other);
+        if (memcmp(p->g.out, p->other.out, (size_t)s->m * s->n * sizeof(float)) != 0) {
+            fprintf(stderr, "%s: the kernel and the tiles by hand differ\n", s->name);
             return false;
         }
-        put(r, p, "hand", run_hand, p->s->hand_limit);
+        put(r, s->name, &p->whole, "hand", gemm_hand_run, &p->other, s->hand_limit);
     }
-    if (sgemm)
-        put(r, p, "OpenBLAS", run_blas, p->s->blas_limit);
-    return !p->failed;
+    if (s->end != GEMM_PLAIN)
+        put(r, s->name, &p->whole, "two kernels", run_parts, p->parts, 1);
+    if (s->half && !put_half(r, context, p))
+        return false;
+    return !p->whole.failed && !p->parts[0].failed && !p->parts[1].failed;
+}
+
+static float *matrix(size_t count)
+{
+    float *const f = measure_buffer(count * sizeof *f);
+    for (size_t i = 0; f && i < count; i++)
+        f[i] = (float)((int)((uint32_t)(i * 2654435761u) >> 20) - 2048) / 1024;
+    return f;
 }
 
 static bool one(report *r, opjit_context *context, const sizes *s)
 {
-    product p = { .s = s, .a = matrix(s->m, s->k), .b = matrix(s->k, s->n), .out = matrix(s->m, s->n),
-                  .other = matrix(s->m, s->n), .panels = matrix(K_BLOCK, COLUMN_BLOCK) };
-    bool ok = p.a && p.b && p.out && p.other && p.panels && make_kernel(context, &p);
-    if (ok) {
-        p.bindings[0] = (opjit_binding){ p.a, (uint64_t)s->m * s->k * 4 };
-        p.bindings[1] = (opjit_binding){ p.b, (uint64_t)s->k * s->n * 4 };
-        p.bindings[2] = (opjit_binding){ p.out, (uint64_t)s->m * s->n * 4 };
-        p.call = (opjit_call){ .struct_size = sizeof p.call, .binding_count = 3, .bindings = p.bindings };
-        ok = measure(r, &p);
-    }
-    opjit_kernel_release(p.kernel);
-    const size_t elements[] = { (size_t)s->m * s->k, (size_t)s->k * s->n, (size_t)s->m * s->n, (size_t)s->m * s->n,
-                                (size_t)K_BLOCK * COLUMN_BLOCK };
-    float *const buffers[] = { p.a, p.b, p.out, p.other, p.panels };
-    for (uint32_t i = 0; i < 5; i++)
+    product p = { .s = s };
+    const size_t batch = s->batch, result = batch * s->m * s->n;
+    const size_t counts[] = { batch * s->m * s->k, batch * s->k * s->n, result, result, result, s->n, result,
+                              (size_t)GEMM_K_BLOCK * GEMM_COLUMN_BLOCK };
+    enum { BUFFERS = sizeof counts / sizeof *counts };
+    float *buffers[BUFFERS];
+    bool ok = true;
+    for (uint32_t i = 0; i < BUFFERS; i++)
+        ok = (buffers[i] = matrix(counts[i])) != NULL && ok;
+    p.g = (gemm){ .batch = s->batch, .m = s->m, .n = s->n, .k = s->k, .turned = s->turned, .end = s->end,
+                  .a = buffers[0], .b = buffers[1], .out = buffers[2], .bias = buffers[5], .residual = buffers[6],
+                  .panels = buffers[7] };
+    p.other = p.g;
+    p.other.out = buffers[3];
+    p.mid = buffers[4];
+    ok = ok && make_kernels(context, &p) && measure(r, context, &p);
+    opjit_kernel_release(p.whole.kernel);
+    opjit_kernel_release(p.parts[0].kernel);
+    opjit_kernel_release(p.parts[1].kernel);
+    for (uint32_t i = 0; i < BUFFERS; i++)
         if (buffers[i])
-            measure_buffer_free(buffers[i], elements[i] * sizeof(float));
+            measure_buffer_free(buffers[i], counts[i] * sizeof(float));
     return ok;
 }
 
@@ -240,18 +282,21 @@ int main(int argc, char **argv)
     report r;
     opjit_context *context = NULL;
     opjit_error error;
+    opjit_context_options options = OPJIT_CONTEXT_OPTIONS_INIT;
     const int status = report_options(&r, argc, argv);
     if (status != 0)
         return status;
-    find_blas();
-    if (opjit_context_create(NULL, &context, &error) != OPJIT_OK) {
+    options.target = getenv("OPJIT_BENCH_TARGET");
+    if (opjit_context_create(&options, &context, &error) != OPJIT_OK) {
         fprintf(stderr, "bench_gemm: %s\n", error.message);
         return 1;
     }
-    report_begin(&r, "gemm", opjit_context_target(context));
+    target = opjit_context_target(context);
+    gemm_peers_open(strstr(target, "x86-64-v4") != NULL, 1);
+    report_begin(&r, "gemm", target);
     bool ok = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases && ok; i++)
-        if (report_wants(&r, cases[i].name))
+        if (report_wants(&r, cases[i].name) && !(r.quick && cases[i].large))
             ok = one(&r, context, &cases[i]);
     opjit_context_destroy(context);
     return ok ? report_end(&r) : 1;

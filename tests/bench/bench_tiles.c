@@ -13,6 +13,7 @@
 #include <opjit/opjit.h>
 
 #include "codegen/codegen.h"
+#include "tests/bench/fma.h"
 #include "tests/bench/loops.h"
 #include "tests/bench/report.h"
 
@@ -37,40 +38,6 @@ static const tile tiles[] = {
     { "6x2, AVX2, packed", "cpu:x86-64-v3", 6, 2, 8, 256, true, 1.08 },
     { "4x2, AVX2, packed", "cpu:x86-64-v3", 4, 2, 8, 256, true, 1.08 },
 };
-
-/* --- nothing but fma ---------------------------------------------------------------------------------------------- */
-
-/* 12 chains, none of which waits. */
-#define FMA_LOOP(suffix, isa, r)                                                                                        \
-    __attribute__((target(isa), noinline)) static void fma_##suffix(uint64_t rounds)                                   \
-    {                                                                                                                   \
-        __asm__ volatile("1:\n" FMA(r, 4) FMA(r, 5) FMA(r, 6) FMA(r, 7) FMA(r, 8) FMA(r, 9) FMA(r, 10) FMA(r, 11)       \
-                             FMA(r, 12) FMA(r, 13) FMA(r, 14) FMA(r, 15) "dec %0\njnz 1b\n"                             \
-                         : "+r"(rounds)                                                                                 \
-                         :                                                                                              \
-                         : "xmm0", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",  \
-                           "xmm14", "xmm15");                                                                           \
-    }
-#define FMA(r, i) "vfmadd231ps %%" r "0,%%" r "0,%%" r #i "\n"
-#if defined __x86_64__
-FMA_LOOP(256, "avx2,fma", "ymm")
-FMA_LOOP(512, "avx512f", "zmm")
-#else
-static void fma_256(uint64_t rounds) { (void)rounds; }
-static void fma_512(uint64_t rounds) { (void)rounds; }
-#endif
-enum { CHAINS = 12 };
-
-typedef struct peak {
-    uint64_t rounds;
-    bool wide;
-} peak;
-
-static void run_peak(void *arg)
-{
-    const peak *const p = arg;
-    (p->wide ? fma_512 : fma_256)(p->rounds);
-}
 
 /* --- a kernel ----------------------------------------------------------------------------------------------------- */
 
@@ -185,9 +152,9 @@ static bool measure_tile(report *r, kernel *k)
     }
     ok = ok && load(k);
     const uint64_t count = (uint64_t)TILES * t->rows * t->vectors * t->k;
-    peak p = { .rounds = count / CHAINS, .wide = t->lanes > 8 };
+    fma_alone p = { .rounds = count / FMA_CHAINS, .wide = t->lanes > 8 };
     if (ok) {
-        measure_run(run_kernel, k, run_peak, &p, r->pairs, SAMPLE, &pair);
+        measure_run(run_kernel, k, fma_alone_run, &p, r->pairs, SAMPLE, &pair);
         report_put(r, &(report_row){ .name = t->name, .ns = pair.a_ns / TILES, .bytes = NAN, .memset_ratio = NAN,
                                      .reference = "fma alone", .ratio = pair.ratio, .lo = pair.lo, .hi = pair.hi,
                                      .bar = BAR_AT_MOST, .limit = t->limit });
