@@ -39,13 +39,11 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* Whether another thread has cancelled the job: asked before each step that may take long, since no step can be
- * interrupted. */
-static opjit_status check_cancelled(const job *j)
+opjit_status opjit_cg_check_cancelled(const codegen_request *request, opjit_error *error)
 {
-    return j->request->cancel == NULL || !atomic_load_explicit(j->request->cancel, memory_order_relaxed)
+    return request->cancel == NULL || !atomic_load_explicit(request->cancel, memory_order_relaxed)
                ? OPJIT_OK
-               : opjit_rt_refuse(j->error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
+               : opjit_rt_refuse(error, OPJIT_CANCELLED, "{!argument}the {job} was {cancelled}");
 }
 
 /* --- building ----------------------------------------------------------------------------------------------------- */
@@ -93,7 +91,7 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
     for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
         snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
-        status = check_cancelled(j);
+        status = opjit_cg_check_cancelled(j->request, j->error);
         if (status == OPJIT_OK)
             status = build_stage(j, cpu, &whole, s, name);
     }
@@ -186,13 +184,13 @@ static opjit_status build_stages(job *j, const cg_target *cpu)
 static opjit_status build(job *j, const cg_target *cpu)
 {
     TRY(!j->request->kernel ? build_stages(j, cpu) : cpu->grid ? build_grid(j, cpu) : build_kernel(j, cpu));
-    TRY(check_cancelled(j));
+    TRY(opjit_cg_check_cancelled(j->request, j->error));
     TRY(opjit_cg_put_tiles(&j->tiles, &j->llvm, cpu, j->request, j->error));
     if (j->request->verify) {
         char *text = NULL;
         const bool broken = LLVMVerifyModule(j->llvm.module, LLVMReturnStatusAction, &text);
         TRY(opjit_cg_llvm_status(&j->llvm, broken, "LLVM's verifier", text, j->error));
-        TRY(check_cancelled(j));
+        TRY(opjit_cg_check_cancelled(j->request, j->error));
     }
     return run_passes(j, cpu);
 }
@@ -217,13 +215,13 @@ static opjit_status emit(job *j, const cg_target *cpu, codegen_result *out)
 {
     const codegen_emit what = j->request->emit;
     const double start = now_ms();
-    TRY(check_cancelled(j));
+    TRY(opjit_cg_check_cancelled(j->request, j->error));
     if (what == CODEGEN_LLVM)
         return emit_llvm(j, out);
     TRY(opjit_cg_llvm_emit(&j->llvm, cpu, what == CODEGEN_ASM ? LLVMAssemblyFile : LLVMObjectFile, j->error));
     const double emitted = now_ms();
     out->emit_ms = emitted - start;
-    TRY(check_cancelled(j));
+    TRY(opjit_cg_check_cancelled(j->request, j->error));
     const void *data = LLVMGetBufferStart(j->llvm.object);
     const size_t size = LLVMGetBufferSize(j->llvm.object);
     if (what == CODEGEN_OBJECT && cpu->grid)

@@ -34,19 +34,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kept table[MOST_KEPT];
 static uint32_t next_kept; /* the oldest one's place */
 
-/* Sets *out, which is empty; false: it isn't kept. */
+/* Sets *out, which is empty; false: it isn't kept.  The caller's allocator is not called under the lock. */
 static bool recall(const rt_hash *hash, flat *out)
 {
-    uint32_t i = 0;
+    uint8_t code[MOST_BYTES];
+    uint32_t i = 0, size = 0;
     pthread_mutex_lock(&lock);
     while (i < MOST_KEPT && (table[i].size == 0 || memcmp(&table[i].hash, hash, sizeof *hash) != 0))
         i++;
     if (i < MOST_KEPT) {
-        opjit_rt_bytes_append(&out->bytes, table[i].code, table[i].size);
+        size = table[i].size;
+        memcpy(code, table[i].code, size);
         out->align = table[i].align;
     }
     pthread_mutex_unlock(&lock);
-    return i < MOST_KEPT;
+    opjit_rt_bytes_append(&out->bytes, code, size);
+    return size > 0;
 }
 
 static void keep(const rt_hash *hash, const flat *code)
@@ -147,7 +150,9 @@ static opjit_status put_tile(const cg_tile_made *tile, cg_llvm *m, const cg_targ
 opjit_status opjit_cg_put_tiles(const cg_tiles *tiles, cg_llvm *m, const cg_target *cpu, const codegen_request *request,
                                 opjit_error *error)
 {
-    for (const cg_tile_made *tile = tiles->first; tile; tile = tile->next)
+    for (const cg_tile_made *tile = tiles->first; tile; tile = tile->next) {
+        TRY(opjit_cg_check_cancelled(request, error));
         TRY(put_tile(tile, m, cpu, request, error));
+    }
     return OPJIT_OK;
 }

@@ -179,15 +179,6 @@ static bool of_memory(cg_tile_builder *b, const cg_access *a, cg_tile_access *ou
     return out->base != UINT32_MAX;
 }
 
-/* The loops that the part of the address depends on which the function remembers (row_of in body.c). */
-static uint32_t moving_loops(const cg_tile_access *a)
-{
-    uint32_t loops = a->each;
-    for (uint32_t l = 1; l < CG_TILE_LOOPS; l++)
-        loops |= a->by_arg[l] ? 1u << l : 0;
-    return loops;
-}
-
 uint32_t opjit_cg_tile_access(cg_tile_builder *b, ir_ref node)
 {
     cg_tile *t = &b->plan->tile;
@@ -200,6 +191,6 @@ uint32_t opjit_cg_tile_access(cg_tile_builder *b, ir_ref node)
     if (h ? !of_registers(b, h, &a, out) : !of_memory(b, &a, out))
         return UINT32_MAX;
     t->row[t->accesses] = t->remembered;
-    t->remembered += h ? 0 : opjit_cg_tile_times(t, moving_loops(out));
+    t->remembered += h ? 0 : opjit_cg_tile_times(t, cg_tile_rows_of(t, out));
     return t->remembered <= CG_TILE_REMEMBERED ? t->accesses++ : UINT32_MAX;
 }

@@ -74,10 +74,7 @@ static LLVMValueRef row_of(maker *m, uint32_t access)
 {
     const cg_tile_access *a = &m->t->access[access];
     cg_func *f = m->f;
-    uint32_t loops = a->each;
-    for (uint32_t l = 1; l < m->t->loops; l++)
-        loops |= a->by_arg[l] ? 1u << l : 0;
-    remembered *r = &m->of[m->t->row[access] + cg_tile_place(m->t, loops, m->at)];
+    remembered *r = &m->of[m->t->row[access] + cg_tile_place(m->t, cg_tile_rows_of(m->t, a), m->at)];
     if (r->value)
         return r->value;
     LLVMValueRef p = word(m, a->base + cg_tile_place(m->t, a->each, m->at), f->type.ptr);
@@ -220,10 +217,8 @@ static void put_store(maker *m, const cg_tile_step *s)
 {
     const cg_tile_access *a = &m->t->access[s->at];
     cg_func *f = m->f;
-    uint32_t loops = a->each;
-    for (uint32_t l = 1; l < m->t->loops; l++)
-        loops |= a->by[l] != 0 || a->by_arg[l] ? 1u << l : 0;
-    const uint32_t r = a->held ? register_of(m, a) : 0, lanes = a->held ? m->t->reg[r].lanes : lanes_of(m, loops);
+    const uint32_t r = a->held ? register_of(m, a) : 0;
+    const uint32_t lanes = a->held ? m->t->reg[r].lanes : lanes_of(m, cg_tile_loops_of(m->t, a));
     LLVMValueRef v = lanes_value(m, s->value, lanes);
     if (!a->held)
         access_memory(m, pointer_of(m, s->at), (ir_type)a->type, lanes, v);

@@ -96,15 +96,6 @@ static bool shows_held(const cg_tile_builder *b, uint32_t tensor)
     return !opjit_cg_tile_held(b, tensor) && opjit_cg_tile_held(b, opjit_ir_root(b->f->ir, tensor));
 }
 
-/* The loops on which the place of the access depends, one bit each. */
-static uint32_t loops_of(const cg_tile *t, const cg_tile_access *a)
-{
-    uint32_t loops = a->each;
-    for (uint32_t l = 0; l < t->loops; l++)
-        loops |= a->by[l] != 0 || a->by_arg[l] ? 1u << l : 0;
-    return loops;
-}
-
 static uint32_t take_load(cg_tile_builder *b, ir_ref node)
 {
     const ir_node *n = ir_at(b->f->ir, node);
@@ -115,7 +106,7 @@ static uint32_t take_load(cg_tile_builder *b, ir_ref node)
     if (at == UINT32_MAX || (b->part == CG_TILE_BEGIN && t->access[at].held)) /* it has no value yet */
         return UINT32_MAX;
     cg_tile_node out = { .what = CG_TILE_LOAD, .type = n->type, .at = at };
-    out.moves = loops_of(t, &t->access[at]);
+    out.moves = cg_tile_loops_of(t, &t->access[at]);
     /* the body stores registers only */
     out.fresh = t->access[at].held || (b->part != CG_TILE_BODY && b->f->info[node].fresh);
     return add_node(b, &out, node);
@@ -196,7 +187,7 @@ static uint32_t take_store(cg_tile_builder *b, ir_ref s)
     const uint32_t value = take(b, ir_operand(b->f->ir, s, 0), MOST_DEPTH), at = opjit_cg_tile_access(b, s);
     if (value == UINT32_MAX || at == UINT32_MAX)
         return UINT32_MAX;
-    const uint32_t moves = loops_of(t, &t->access[at]);
+    const uint32_t moves = cg_tile_loops_of(t, &t->access[at]);
     for (uint32_t i = 0; i < b->nest_count; i++) /* what many iterations store at one place is no vector */
         if (t->loop[b->nest[i]].lanes > 1 && !(moves >> b->nest[i] & 1))
             return UINT32_MAX;
@@ -375,7 +366,7 @@ bool opjit_cg_tile_begin(cg_tile_builder *b, ir_ref loop, uint32_t depth)
     const bool taken = depth + CG_TILE_LOOPS <= CG_MAX_LOOPS && n->imm == 1 && n->vec <= 1 && n->flags == 0 &&
                        find_held(b, n->body, 0, 1) && take_block(b, n->body, &t->part[CG_TILE_BODY]);
     b->nest_count = 0;
-    return taken && t->part[CG_TILE_BODY] != 0;
+    return taken && t->registers > 0 && t->part[CG_TILE_BODY] != 0;
 }
 
 /* Whether the nodes from `first` on read a register. */

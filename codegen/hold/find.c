@@ -62,8 +62,15 @@ static void mark(finder *w, ir_ref loop, const cg_tile_plan *tile)
             mark(w, s, tile);
 }
 
+/* Whether it is a let whose value is the same anywhere in its block. */
+static bool is_fixed_let(const cg_func *f, ir_ref s)
+{
+    return ir_at(f->ir, s)->op == IR_LET && !f->info[s].fresh;
+}
+
 /* Adds loops directly before the held one, of which the last of `before` is the nearest, and directly after it.  Lets
- * may stand between them. */
+ * of what never changes may stand between them: the tile is called where the held loop is, so what any other let reads
+ * would be too old, or too new. */
 static void take_around(finder *w, const ir_ref *before, uint32_t count)
 {
     const ir_func *ir = w->f->ir;
@@ -74,7 +81,7 @@ static void take_around(finder *w, const ir_ref *before, uint32_t count)
         plan->before++;
     }
     for (ir_ref s = ir_at(ir, plan->loop)->next; s != 0; s = ir_at(ir, s)->next) {
-        if (ir_at(ir, s)->op == IR_LET)
+        if (is_fixed_let(w->f, s))
             continue;
         if (ir_at(ir, s)->op != IR_FOR || !opjit_cg_tile_take(w->b, s, CG_TILE_END))
             break;
@@ -122,7 +129,7 @@ static bool find_in(finder *w, ir_ref around, uint32_t depth)
     for (ir_ref s = ir_at(ir, around)->body; s != 0; s = ir_at(ir, s)->next) {
         const ir_node *n = ir_at(ir, s);
         if (n->op != IR_FOR) {
-            count = n->op == IR_LET ? count : 0;
+            count = is_fixed_let(w->f, s) ? count : 0;
             continue;
         }
         if (n->hold ? !find_tile(w, s, depth, before, count) : !find_in(w, s, depth + 1))
@@ -136,42 +143,69 @@ static bool find_in(finder *w, ir_ref around, uint32_t depth)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Notes the tensors that an expression reads. */
-static void note_reads(const cg_func *f, ir_ref node, bool *seen, bool *read)
+typedef struct reads {
+    const cg_func *f;
+    const cg_tile_plan *tile; /* of the statement, which reads in registers what the tile holds; NULL: none */
+    uint32_t walk, walks;     /* a tile's loop, or 1: what is outside of tiles */
+    uint32_t *seen;           /* by node: the last walk that came to it */
+    bool *read;               /* by tensor: in memory */
+} reads;
+
+static bool is_held(const cg_tile_plan *tile, uint32_t tensor)
 {
-    const ir_node *n = ir_at(f->ir, node);
-    if (seen[node])
-        return;
-    seen[node] = true;
-    if (n->op == IR_LOAD)
-        read[opjit_ir_root(f->ir, n->ref)] = true;
-    for (uint32_t i = 0; i < n->count; i++)
-        note_reads(f, ir_operand(f->ir, node, i), seen, read); /* as deep as the survey allows */
+    for (uint32_t i = 0; tile != NULL && i < tile->held_count; i++)
+        if (tile->held[i].tensor == tensor)
+            return true;
+    return false;
 }
 
-/* Those that statements read which are in no tile. */
-static void note_block(const cg_func *f, ir_ref first, bool *seen, bool *read)
+/* Notes the tensors that an expression reads in memory. */
+static void note_reads(reads *r, ir_ref node)
 {
-    for (ir_ref s = first; s != 0; s = ir_at(f->ir, s)->next) {
-        const ir_node *n = ir_at(f->ir, s);
-        if (n->op == IR_FOR && f->plans[s]->tile)
-            continue;
+    const ir_func *ir = r->f->ir;
+    const ir_node *n = ir_at(ir, node);
+    if (r->seen[node] == r->walk)
+        return;
+    r->seen[node] = r->walk;
+    if (n->op == IR_LOAD && !is_held(r->tile, n->ref))
+        r->read[opjit_ir_root(ir, n->ref)] = true;
+    for (uint32_t i = 0; i < n->count; i++)
+        note_reads(r, ir_operand(ir, node, i)); /* as deep as the survey allows */
+}
+
+static void note_block(reads *r, ir_ref first)
+{
+    const ir_func *ir = r->f->ir;
+    const cg_tile_plan *around = r->tile;
+    const uint32_t walk = r->walk;
+    for (ir_ref s = first; s != 0; s = ir_at(ir, s)->next) {
+        const ir_node *n = ir_at(ir, s);
+        if (n->op == IR_FOR && around == NULL && r->f->plans[s]->tile) {
+            r->tile = r->f->plans[s]->tile;
+            r->walk = ++r->walks;
+        }
         for (uint32_t i = 0; i < n->count; i++)
-            note_reads(f, ir_operand(f->ir, s, i), seen, read);
+            note_reads(r, ir_operand(ir, s, i));
         if (n->op == IR_FOR)
-            note_block(f, n->body, seen, read);
+            note_block(r, n->body);
+        r->tile = around;
+        r->walk = walk;
     }
 }
 
-/* A tile stores its registers if a statement outside of tiles, or a tile that begins with what is in memory, reads
- * their tensor. */
+/* A tile stores its registers if a statement that is not of a tile that holds them, too, or a tile that begins with
+ * what is in memory, reads their tensor. */
 static bool find_stays(finder *w, ir_ref stage)
 {
-    bool *seen = ARENA_ARRAY(w->f->arena, bool, w->f->ir->node_count);
     bool *read = ARENA_ARRAY(w->f->arena, bool, w->f->ir->tensor_count);
-    if (!seen || !read)
+    reads r = { .f = w->f,
+                .walk = 1,
+                .walks = 1,
+                .seen = ARENA_ARRAY(w->f->arena, uint32_t, w->f->ir->node_count),
+                .read = read };
+    if (!r.seen || !read)
         return false;
-    note_block(w->f, ir_at(w->f->ir, stage)->body, seen, read);
+    note_block(&r, ir_at(w->f->ir, stage)->body);
     for (const cg_tile_plan *p = w->first; p; p = p->next)
         for (uint32_t i = 0; i < p->held_count && !starts_itself(&p->tile); i++)
             read[p->held[i].tensor] = true;

@@ -24,7 +24,7 @@ enum {
 };
 
 /* --- the record --------------------------------------------------------------------------------------------------- */
-/* Compared as bytes: no pointers, no padding. */
+/* Hashed as bytes: no pointers, and no padding, as is asserted behind it. */
 
 /* Loop 0 is the held one, whose iterations are counted from 0.  All others are fully unrolled. */
 typedef struct cg_tile_loop {
@@ -94,6 +94,22 @@ typedef struct cg_tile {
     cg_tile_node node[CG_TILE_NODES];
     cg_tile_step step[CG_TILE_STEPS];
 } cg_tile;
+
+/* The bytes of all members of each. */
+enum {
+    CG_TILE_LOOP_BYTES = 8 + 2 * 4,
+    CG_TILE_REGISTER_BYTES = 4 * 4,
+    CG_TILE_ACCESS_BYTES = 4 * 4 + CG_TILE_LOOPS * (8 + 4),
+    CG_TILE_NODE_BYTES = 12 * 4 + 8,
+    CG_TILE_STEP_BYTES = 5 * 4,
+    CG_TILE_BYTES = 8 + (CG_TILE_PARTS + 9 + CG_TILE_ACCESSES) * 4 + CG_TILE_LOOPS * CG_TILE_LOOP_BYTES +
+                    CG_TILE_REGISTERS * CG_TILE_REGISTER_BYTES + CG_TILE_ACCESSES * CG_TILE_ACCESS_BYTES +
+                    CG_TILE_NODES * CG_TILE_NODE_BYTES + CG_TILE_STEPS * CG_TILE_STEP_BYTES
+};
+_Static_assert(sizeof(cg_tile_loop) == CG_TILE_LOOP_BYTES && sizeof(cg_tile_register) == CG_TILE_REGISTER_BYTES &&
+                   sizeof(cg_tile_access) == CG_TILE_ACCESS_BYTES && sizeof(cg_tile_node) == CG_TILE_NODE_BYTES &&
+                   sizeof(cg_tile_step) == CG_TILE_STEP_BYTES && sizeof(cg_tile) == CG_TILE_BYTES,
+               "the record of a tile has padding, which would be part of its hash");
 
 /* --- what the caller knows ---------------------------------------------------------------------------------------- */
 /* What an argument is. */
@@ -170,6 +186,25 @@ static inline uint32_t cg_tile_place(const cg_tile *t, uint32_t loops, const uin
         if (loops >> l & 1)
             place = place * t->loop[l].count + at[l];
     return place;
+}
+
+/* The loops on which the place of the access depends, one bit each. */
+static inline uint32_t cg_tile_loops_of(const cg_tile *t, const cg_tile_access *a)
+{
+    uint32_t loops = a->each;
+    for (uint32_t l = 0; l < t->loops; l++)
+        loops |= a->by[l] != 0 || a->by_arg[l] ? 1u << l : 0;
+    return loops;
+}
+
+/* Those on which the part of its address depends that the function remembers: without the held one, and without
+ * distances that are constants. */
+static inline uint32_t cg_tile_rows_of(const cg_tile *t, const cg_tile_access *a)
+{
+    uint32_t loops = a->each;
+    for (uint32_t l = 1; l < t->loops; l++)
+        loops |= a->by_arg[l] ? 1u << l : 0;
+    return loops;
 }
 
 /* Emits the call; nothing for the other loops of a tile. */
