@@ -5,8 +5,9 @@
  * What the documents leave open: padding of the input is zeros that are multiplied, so that 0 * inf is a NaN; taps of
  * BACKWARD that hit no element of the input are not part of the sum.
  *
- * OutputPadding makes the output larger at the end, in both directions.  The document calls this "a zero padding" of
- * the result; here an element there is computed like any other, as ONNX's output_padding has it. */
+ * OutputPadding makes the output larger at the end.  FORWARD, what it adds is "a zero padding to the result of the
+ * convolution", in front of the activation.  BACKWARD, an element there is computed like any other, as ONNX's
+ * output_padding of ConvTranspose has it, which that is used for. */
 #include "frontend/ops/convolve.h"
 #include "frontend/ops/infer.h"
 #include "frontend/ops/pointwise.h"
@@ -51,7 +52,7 @@ static const op_field fields[] = {
 static const op_support support[] = {
     { NULL, 0, 3, 5, OP_TYPES_FLOAT | OP_TYPES(FLOAT64) },
     { NULL, DML_FEATURE_LEVEL_1_0, 4, 5, OP_TYPES_FLOAT },
-    { NULL, DML_FEATURE_LEVEL_4_1, 3, 5, OP_TYPES_FLOAT },
+    { NULL, DML_FEATURE_LEVEL_4_0, 3, 5, OP_TYPES_FLOAT },
 };
 
 static fe_convolution convolution_of(const DESC *d)
@@ -107,6 +108,21 @@ static ir_ref lower_sums(op_lowering *l, const op_element *e)
     return sums;
 }
 
+/* x, or 0 where OutputPadding is. */
+static ir_ref pad_output(const op_lowering *l, const op_element *e, const ir_ref *at, ir_ref x)
+{
+    const DESC *desc = l->op->desc;
+    const fe_tensor *out = &l->op->outputs[0];
+
+    for (uint32_t i = 0; i < desc->DimensionCount && desc->Direction == DML_CONVOLUTION_DIRECTION_FORWARD; i++) {
+        const uint32_t d = out->rank - desc->DimensionCount + i;
+        const int64_t end = (int64_t)(out->sizes[d] - desc->OutputPadding[i]);
+        if (desc->OutputPadding[i] != 0)
+            x = choose(e, ir_expr2(e->f, IR_LT, IR_BOOL, at[d], opjit_ir_index(e->f, end)), x, zero(e));
+    }
+    return x;
+}
+
 /* FusedActivation(the sum + Bias) */
 static void lower(op_lowering *l)
 {
@@ -123,6 +139,7 @@ static void lower(op_lowering *l)
             of[d] = d == 1 ? at[1] : opjit_ir_index(l->f, 0);
         x = op2(&e, IR_ADD, x, load_wide(l, &e, BIAS, of));
     }
+    x = l->f->failed ? 0 : pad_output(l, &e, at, x);
     opjit_fe_set(l, out, l->f->failed ? 0 : opjit_fe_activate(&e, desc->FusedActivation, x));
 }
 

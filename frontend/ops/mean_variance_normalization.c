@@ -54,7 +54,8 @@ static const op_support mvn_support[] = {
 };
 static const op_support mvn1_support[] = {
     { NULL, 0, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT | OP_TYPES(FLOAT64) },
-    { NULL, DML_FEATURE_LEVEL_2_1, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT },
+    { NULL, DML_FEATURE_LEVEL_2_1, 4, 4, OP_TYPES_FLOAT },
+    { NULL, DML_FEATURE_LEVEL_3_1, 1, OPJIT_MAX_RANK, OP_TYPES_FLOAT },
 };
 
 static const op_support mvn2_support[] = {

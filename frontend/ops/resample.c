@@ -119,12 +119,9 @@ static void lower(op_lowering *l)
     ir_func *f = l->f;
     ir_ref at[OPJIT_MAX_RANK];
 
-    for (uint32_t d = v.r.count; v.r.linear && d-- > 0;) {
-        if (smooths(&v.r, d))
-            along_smooth(&v, d);
-        else if (!resample_keeps(&v.r, d))
-            along_linear(&v, d);
-    }
+    for (uint32_t d = v.r.count; d-- > 0;)
+        if (opjit_fe_resample_has_step(l->op, &v.r, d))
+            (smooths(&v.r, d) ? along_smooth : along_linear)(&v, d);
     const ir_ref out = opjit_fe_output(l, 0);
     if (f->failed)
         return;

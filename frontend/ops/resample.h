@@ -35,7 +35,22 @@ static inline bool resample_keeps(const resample *r, uint32_t d)
 }
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
+static inline bool opjit_fe_resample_is_gradient(const opjit_operator *op)
+{
+    return op->def->type == DML_OPERATOR_RESAMPLE_GRAD || op->def->type == DML_OPERATOR_RESAMPLE_GRAD1;
+}
+
+/* Whether dimension d is resampled by a step of its own. */
+static inline bool opjit_fe_resample_has_step(const opjit_operator *op, const resample *r, uint32_t d)
+{
+    if (opjit_fe_resample_is_gradient(op))
+        return !resample_keeps(r, d) || op->inputs[0].sizes[d] != op->outputs[0].sizes[d];
+    return r->linear && !resample_keeps(r, d);
+}
+
 opjit_status opjit_fe_resample_validate(const opjit_operator *op, opjit_error *error);
+/* What only gradients have: LIMIT where the sums take far more steps than there are elements. */
+opjit_status opjit_fe_resample_check_gradient(const opjit_operator *op, const resample *r, opjit_error *error);
 void opjit_fe_resample_infer(op_inference *s);
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */

@@ -60,6 +60,30 @@ static opjit_status check_finite(const opjit_operator *op, const char *field, ui
                            d, (double)value);
 }
 
+/* What is between the steps has a limited number of elements, as tensors have.  Dimensions behind the one of a step have
+ * the output's sizes by then. */
+static opjit_status check_steps(const opjit_operator *op, const resample *r, opjit_error *error)
+{
+    uint64_t sizes[OPJIT_MAX_RANK];
+
+    memcpy(sizes, op->inputs[0].sizes, sizeof sizes);
+    for (uint32_t d = r->count; d-- > 0;) {
+        uint64_t elements = 1;
+        if (!opjit_fe_resample_has_step(op, r, d))
+            continue;
+        sizes[d] = op->outputs[0].sizes[d];
+        for (uint32_t k = 0; k < r->count; k++) { /* of factors below 2^32 */
+            elements *= sizes[k];
+            if (elements > UINT32_MAX)
+                return opjit_rt_refuse(error, OPJIT_LIMIT,
+                                       "{%s} {%s.Sizes[%u]}: {%u}, must make, with the sizes before it of the input "
+                                       "and those behind it of the output, at most %u elements",
+                                       op->def->name, op->output_names[0], d, (unsigned)sizes[d], UINT32_MAX);
+        }
+    }
+    return OPJIT_OK;
+}
+
 opjit_status opjit_fe_resample_validate(const opjit_operator *op, opjit_error *error)
 {
     const resample r = resample_of(op);
@@ -75,7 +99,8 @@ opjit_status opjit_fe_resample_validate(const opjit_operator *op, opjit_error *e
         TRY(check_finite(op, "InputPixelOffsets", d, resample_input_offset(&r, d), error));
         TRY(check_finite(op, "OutputPixelOffsets", d, resample_output_offset(&r, d), error));
     }
-    return OPJIT_OK;
+    TRY(check_steps(op, &r, error));
+    return opjit_fe_resample_is_gradient(op) ? opjit_fe_resample_check_gradient(op, &r, error) : OPJIT_OK;
 }
 
 /* Sizes don't follow: the documents let them differ from the input's times Scales. */

@@ -32,15 +32,19 @@ static uint64_t clamped(double x, uint64_t size)
     return !(x > 0) ? 0 : x < (double)(size - 1) ? (uint64_t)x : size - 1;
 }
 
-#define TRIED_MOST (1u << 20) /* incoming elements that are looked at when a gradient is lowered */
+/* Incoming elements along a dimension: all are looked at, and FLOAT32 tells the coordinates of as many apart. */
+#define INCOMING_MOST (1u << 24)
+/* Steps of the sums along a dimension: as many in any case, and for each of its elements on both sides. */
+#define STEPS_FREE (1u << 16)
+#define STEPS_MOST 8
 
-/* How many are tried: the most that any element of `size` needs from its first one on.  0: all are, because there are
- * too many to look at, or offsets are so large that first_tried is rounded beyond some that have a part. */
+/* How many are tried: the most that any element of `size` needs from its first one on.  0: all are, because offsets are
+ * so large that first_tried is rounded beyond some that have a part. */
 static uint64_t tried(const resample *r, uint32_t d, uint64_t size, uint64_t incoming)
 {
     int64_t most = 1;
 
-    for (uint64_t o = 0; o < incoming && incoming <= TRIED_MOST; o++) {
+    for (uint64_t o = 0; o < incoming; o++) {
         const float x = position_in_c(r, d, o);
         for (int k = 0; k < 2; k++) { /* at floor(x) and behind it, of which NEAREST takes one */
             const int64_t need = (int64_t)o - first_tried(r, d, clamped(floor((double)x) + k, size), incoming) + 1;
@@ -49,7 +53,29 @@ static uint64_t tried(const resample *r, uint32_t d, uint64_t size, uint64_t inc
             most = need > most ? need : most;
         }
     }
-    return incoming > TRIED_MOST ? 0 : (uint64_t)most;
+    return (uint64_t)most;
+}
+
+opjit_status opjit_fe_resample_check_gradient(const opjit_operator *op, const resample *r, opjit_error *error)
+{
+    for (uint32_t d = 0; d < r->count; d++) {
+        const uint64_t incoming = op->inputs[0].sizes[d], size = op->outputs[0].sizes[d];
+        if (!opjit_fe_resample_has_step(op, r, d))
+            continue;
+        if (incoming > INCOMING_MOST)
+            return opjit_rt_refuse(error, OPJIT_LIMIT,
+                                   "{%s} {InputGradientTensor.Sizes[%u]}: {%u}, must be at most %u along a dimension "
+                                   "that is resampled",
+                                   op->def->name, d, (unsigned)incoming, INCOMING_MOST);
+        const uint64_t needed = tried(r, d, size, incoming), each = needed != 0 ? needed : incoming;
+        if (each * size > STEPS_FREE + STEPS_MOST * (incoming + size))
+            return opjit_rt_refuse(error, OPJIT_LIMIT,
+                                   "{%s} {Scales[%u]}: {%g}, must be nearer to %u / %u, the sizes along it: up to %u "
+                                   "elements have a part in one",
+                                   op->def->name, d, (double)r->scales[d], (unsigned)incoming, (unsigned)size,
+                                   (unsigned)each);
+    }
+    return OPJIT_OK;
 }
 
 /* first_tried in IR. */
@@ -113,7 +139,7 @@ void opjit_fe_resample_lower_grad(op_lowering *l)
     ir_ref at[OPJIT_MAX_RANK];
 
     for (uint32_t d = v.r.count; d-- > 0;)
-        if (!resample_keeps(&v.r, d) || v.shape.sizes[d] != l->op->outputs[0].sizes[d])
+        if (opjit_fe_resample_has_step(l->op, &v.r, d))
             along_gradient(&v, d);
     const ir_ref out = opjit_fe_output(l, 0);
     if (f->failed)

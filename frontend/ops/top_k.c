@@ -34,12 +34,14 @@ static const op_field fields1[] = {
 #define TYPES_32 (OP_TYPES_FLOAT | OP_TYPES_INT_TO_32)
 static const op_support support[] = {
     { NULL, 0, 1, OPJIT_MAX_RANK, OP_TYPES_ALL },
-    { NULL, DML_FEATURE_LEVEL_1_0, 4, 4, TYPES_32 },
+    { NULL, DML_FEATURE_LEVEL_1_0, 4, 4, OP_TYPES_FLOAT },
+    { NULL, DML_FEATURE_LEVEL_2_1, 4, 4, TYPES_32 },
     { NULL, DML_FEATURE_LEVEL_3_1, 1, OPJIT_MAX_RANK, TYPES_32 },
     { NULL, DML_FEATURE_LEVEL_5_0, 1, OPJIT_MAX_RANK, TYPES_32 | OP_TYPES_INT_64 },
-    { "OutputIndexTensor", 0, 1, OPJIT_MAX_RANK, OP_TYPES(UINT32) },
+    { "OutputIndexTensor", 0, 1, OPJIT_MAX_RANK, OP_TYPES(UINT64) | OP_TYPES(UINT32) },
     { "OutputIndexTensor", DML_FEATURE_LEVEL_1_0, 4, 4, OP_TYPES(UINT32) },
     { "OutputIndexTensor", DML_FEATURE_LEVEL_3_1, 1, OPJIT_MAX_RANK, OP_TYPES(UINT32) },
+    { "OutputIndexTensor", DML_FEATURE_LEVEL_5_0, 1, OPJIT_MAX_RANK, OP_TYPES(UINT64) | OP_TYPES(UINT32) },
 };
 /* clang-format on */
 

@@ -107,6 +107,8 @@ void ref_convolution(const DML_CONVOLUTION_OPERATOR_DESC *desc, ref_inputs input
             const uint32_t of[8] = { 0, at[1] };
             x = ref_rounded(c.out.dtype, x + ref_real(bias.dtype, ref_get(&bias, inputs[2], of)));
         }
+        for (uint32_t i = 0; i + 2 < c.out.rank && !backward; i++) /* zeros around the result */
+            x = at[2 + i] >= c.out.sizes[2 + i] - desc->OutputPadding[i] ? 0 : x;
         if (desc->FusedActivation != NULL)
             x = x > 0 || x != x ? x : 0;
         ref_set(&c.out, output, at, ref_real_bits(c.out.dtype, x));

@@ -145,7 +145,8 @@ const computed_row computed_rows[] = {
     { ROW(CUMULATIVE_SUMMATION), { { 0x2100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
     { ROW(CUMULATIVE_PRODUCT), { { 0x3100, 1, 8, "FL" }, { COMPUTED_NONE, 1, 8, "FLD" } }, draw_running, running },
     { ROW(MEAN_VARIANCE_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, draw_mvn, mvn },
-    { ROW(MEAN_VARIANCE_NORMALIZATION1), { { 0x2100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn1, mvn },
+    { ROW(MEAN_VARIANCE_NORMALIZATION1), { { 0x2100, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
+      draw_mvn1, mvn },
     { ROW(LP_NORMALIZATION), { { 0x1000, 4, 4, "F" }, { 0x3100, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
       draw_lp, lp },
     { ROW(MEAN_VARIANCE_NORMALIZATION2), { { 0x6300, 1, 8, "F" }, { COMPUTED_NONE, 1, 8, "FD" } }, draw_mvn2, mvn2 },
@@ -187,7 +188,7 @@ const computed_row computed_rows[] = {
     { ROW(UNFOLD), { { 0x6400, 3, 8, "FLSB" }, { COMPUTED_NONE, 3, 8, "FLSBD" } }, computed_draw_unfold,
       computed_unfold },
     { ROW(FOLD), { { 0x6400, 3, 8, "FLSB" }, { COMPUTED_NONE, 3, 8, "FLSBD" } }, computed_draw_fold, computed_fold },
-    { ROW(CONVOLUTION), { { 0x1000, 4, 5, "F" }, { 0x4100, 3, 5, "F" }, { COMPUTED_NONE, 3, 5, "FD" } },
+    { ROW(CONVOLUTION), { { 0x1000, 4, 5, "F" }, { 0x4000, 3, 5, "F" }, { COMPUTED_NONE, 3, 5, "FD" } },
       draw_convolution, run_convolution },
     { ROW(MATRIX_MULTIPLY_INTEGER), { { 0x2100, 4, 4, "B" }, { 0x4000, 2, 4, "B" }, { COMPUTED_NONE, 2, 8, "B" } },
       computed_draw_integer, computed_integer },
@@ -216,7 +217,7 @@ const computed_row computed_rows[] = {
       computed_draw_response, computed_response, .near = true },
     { ROW(ADAM_OPTIMIZER), { { 0x3000, 4, 4, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
       computed_draw_adam, computed_adam, .near = true },
-    { ROW(TOP_K), { { 0x1000, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
+    { ROW(TOP_K), { { 0x1000, 4, 4, "F" }, { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
                     { COMPUTED_NONE, 1, 8, "FLSBD" } }, computed_draw_top_k, computed_top_k },
     { ROW(TOP_K1), { { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
                      { COMPUTED_NONE, 1, 8, "FLSBD" } }, computed_draw_top_k, computed_top_k },
@@ -251,7 +252,7 @@ static char class_of(DML_TENSOR_DATA_TYPE type)
 static const computed_support *support_at(const computed_row *row, uint32_t level)
 {
     const computed_support *found = NULL;
-    for (uint32_t i = 0; i < 4 && row->support[i].types != NULL; i++)
+    for (uint32_t i = 0; i < sizeof row->support / sizeof *row->support && row->support[i].types != NULL; i++)
         if (row->support[i].level <= (level == 0 ? COMPUTED_NONE : level))
             found = &row->support[i];
     return found;

@@ -90,7 +90,7 @@ typedef struct computed_support {
 typedef struct computed_row {
     DML_OPERATOR_TYPE type;
     const char *name;
-    computed_support support[4];    /* by the documents, ascending; COMPUTED_NONE is the last one */
+    computed_support support[5];    /* by the documents, ascending; COMPUTED_NONE is the last one */
     void (*draw)(computed_draw *d); /* inputs, outputs, fields */
     /* What an operator_case's reference is; user is the computed_case. */
     void (*reference)(const void *user, const void *const *inputs, void *const *outputs);

@@ -218,7 +218,9 @@ void computed_draw_top_k(computed_draw *d)
     lay_out(d, &c->output, true);
     desc->InputTensor = &c->inputs[0].desc;
     desc->OutputValueTensor = &c->output.desc;
-    desc->OutputIndexTensor = draw_more(d, 0, &c->output, DML_TENSOR_DATA_TYPE_UINT32);
+    const bool wide = d->r != NULL && test_random_chance(d->r, 30);
+    desc->OutputIndexTensor =
+        draw_more(d, 0, &c->output, wide ? DML_TENSOR_DATA_TYPE_UINT64 : DML_TENSOR_DATA_TYPE_UINT32);
     desc->Axis = axis;
     desc->K = count;
     desc->AxisDirection = (DML_AXIS_DIRECTION)below(d, 2);
