@@ -37,6 +37,13 @@ static const char *enum_name(const cli_enum *names, int32_t value)
     return "?";
 }
 
+static void put_size_2d(rt_bytes *out, const uint8_t *at)
+{
+    DML_SIZE_2D size;
+    memcpy(&size, at, sizeof size);
+    opjit_rt_bytes_printf(out, "%u x %u", (unsigned)size.Width, (unsigned)size.Height);
+}
+
 /* A field that is one value.  type: that of the OPJIT_FIELD_DATA_TYPE before it. */
 static void put_value(rt_bytes *out, const cli_field *field, const uint8_t *at, DML_TENSOR_DATA_TYPE type)
 {
@@ -51,6 +58,7 @@ static void put_value(rt_bytes *out, const cli_field *field, const uint8_t *at, 
     case OPJIT_FIELD_INT32: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_INT32, at); break;
     case OPJIT_FIELD_UINT32: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_UINT32, at); break;
     case OPJIT_FIELD_FLOAT32: opjit_cli_print_element(out, DML_TENSOR_DATA_TYPE_FLOAT32, at); break;
+    case OPJIT_FIELD_SIZE_2D: put_size_2d(out, at); break;
     case OPJIT_FIELD_BOOL: opjit_rt_bytes_printf(out, "%s", number != 0 ? "true" : "false"); break;
     default: opjit_rt_bytes_printf(out, "%s", enum_name(field->enumeration, number)); break;
     }
@@ -71,6 +79,7 @@ static void put_operator(rt_bytes *out, const cli_operator *d)
         if (field->kind == OPJIT_FIELD_DATA_TYPE)
             memcpy(&type, at, sizeof type);
         if (field->kind == OPJIT_FIELD_DATA_TYPE || field->kind == OPJIT_FIELD_SCALAR ||
+            field->kind == OPJIT_FIELD_SIZE_2D ||
             (field->kind >= OPJIT_FIELD_INT32 && field->kind <= OPJIT_FIELD_ENUM))
             put_value(out, field, at, type);
     }

@@ -195,6 +195,23 @@ static opjit_status read_scale_bias(cli_model *m, const json_value *json, const 
     return OPJIT_OK;
 }
 
+/* An object of two numbers, as DxDispatch has it. */
+static opjit_status read_size_2d(cli_model *m, const json_value *json, DML_SIZE_2D *out)
+{
+    static const char *const keys[] = { "Width", "Height" };
+    DML_SCALAR_UNION value;
+    for (int i = 0; i < 2; i++) {
+        const json_value *const member = opjit_cli_json_get(json, keys[i]);
+        if (member == NULL)
+            return opjit_cli_fail(m, json, OPJIT_INVALID_ARGUMENT,
+                                  "this has to be an object with Width and Height: no %s", keys[i]);
+        TRY(opjit_cli_at(m, member,
+                         opjit_cli_element(member, DML_TENSOR_DATA_TYPE_UINT32, 0, &value, &m->report.error)));
+        *(i == 0 ? &out->Width : &out->Height) = value.UInt32;
+    }
+    return OPJIT_OK;
+}
+
 static opjit_status read_activation(cli_model *m, const json_value *json, const void **out)
 {
     DML_OPERATOR_DESC *activation = ARENA_NEW(&m->arena, DML_OPERATOR_DESC);
@@ -304,6 +321,7 @@ static opjit_status read_field(const desc_reader *r, const cli_field *field, con
     case OPJIT_FIELD_INT32S:
     case OPJIT_FIELD_FLOAT32S: return read_array(r, field, json);
     case OPJIT_FIELD_SCALAR: return read_scalar(r, field, json, at);
+    case OPJIT_FIELD_SIZE_2D: return read_size_2d(r->m, json, at);
     case OPJIT_FIELD_INT32:
     case OPJIT_FIELD_UINT32:
     case OPJIT_FIELD_FLOAT32: return read_number(r, field, json);

@@ -303,7 +303,8 @@ static opjit_status take_field(walk *w, const op_field *field)
     case OP_SCALAR:
     case OP_INT:
     case OP_UINT:
-    case OP_BOOL: break;
+    case OP_BOOL:
+    case OP_SIZE_2D: break;
     }
     return OPJIT_OK;
 }

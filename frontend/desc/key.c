@@ -104,6 +104,10 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
     case OP_FLOATS: numbers_key(at, u32_at(count), out); break;
     case OP_SCALE_BIAS: numbers_key(at, sizeof(DML_SCALE_BIAS) / 4, out); break;
     case OP_ACTIVATION: activation_key(at, out); break;
+    case OP_SIZE_2D:
+        opjit_rt_bytes_u32(out, u32_at(at));
+        opjit_rt_bytes_u32(out, u32_at(at + offsetof(DML_SIZE_2D, Height)));
+        break;
     }
 }
 

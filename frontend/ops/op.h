@@ -25,7 +25,8 @@ typedef enum op_field_kind {
     OP_ENUM,         /* int32_t; names in `names` */
     OP_UINTS, OP_INTS, OP_FLOATS, /* const T *, an array; count in the uint32_t at `count` */
     OP_SCALE_BIAS,   /* const DML_SCALE_BIAS * */
-    OP_ACTIVATION    /* const DML_OPERATOR_DESC *, a fused activation: an operator with OP_FUSABLE, its tensors NULL */
+    OP_ACTIVATION,   /* const DML_OPERATOR_DESC *, a fused activation: an operator with OP_FUSABLE, its tensors NULL */
+    OP_SIZE_2D       /* DML_SIZE_2D, in the descriptor itself */
 } op_field_kind;
 
 enum {

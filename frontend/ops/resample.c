@@ -21,10 +21,10 @@
 
 /* --- linear ------------------------------------------------------------------------------------------------------- */
 
-static void along_linear(resample_values *v, uint32_t d)
+void opjit_fe_resample_along(resample_values *v, uint32_t d, uint64_t size)
 {
     const uint64_t in = v->shape.sizes[d];
-    const ir_ref def = opjit_fe_resample_def(v, d, v->l->op->outputs[0].sizes[d], IR_SUM, 0);
+    const ir_ref def = opjit_fe_resample_def(v, d, size, IR_SUM, 0);
     ir_func *f = v->l->f;
     ir_ref at[OPJIT_MAX_RANK];
 
@@ -120,8 +120,10 @@ static void lower(op_lowering *l)
     ir_ref at[OPJIT_MAX_RANK];
 
     for (uint32_t d = v.r.count; d-- > 0;)
-        if (opjit_fe_resample_has_step(l->op, &v.r, d))
-            (smooths(&v.r, d) ? along_smooth : along_linear)(&v, d);
+        if (opjit_fe_resample_has_step(l->op, &v.r, d) && smooths(&v.r, d))
+            along_smooth(&v, d);
+        else if (opjit_fe_resample_has_step(l->op, &v.r, d))
+            opjit_fe_resample_along(&v, d, l->op->outputs[0].sizes[d]);
     const ir_ref out = opjit_fe_output(l, 0);
     if (f->failed)
         return;
@@ -144,7 +146,7 @@ static const op_enum_name mode_names[] = {
     { "DML_INTERPOLATION_MODE_LINEAR", DML_INTERPOLATION_MODE_LINEAR },
     { NULL, 0 },
 };
-static const op_enum modes = { "DML_INTERPOLATION_MODE_", mode_names };
+const op_enum opjit_fe_interpolation_modes = { "DML_INTERPOLATION_MODE_", mode_names };
 
 #define TYPES_8 (OP_TYPES(INT8) | OP_TYPES(UINT8))
 #define FLOATS(LEVEL, first)                                                     \
@@ -167,11 +169,11 @@ static const op_support grad1_support[] = { FLOATS(5_1, 1) };
 #define TENSORS(T)                                                    \
     OP_FIELD(T, InputTensor, OP_INPUT, 0),                            \
     OP_FIELD(T, OutputTensor, OP_OUTPUT, 0),                          \
-    OP_FIELD_ENUM(T, InterpolationMode, &modes)
+    OP_FIELD_ENUM(T, InterpolationMode, &opjit_fe_interpolation_modes)
 #define GRADIENTS(T)                                                  \
     OP_FIELD(T, InputGradientTensor, OP_INPUT, 0),                    \
     OP_FIELD(T, OutputGradientTensor, OP_OUTPUT, 0),                  \
-    OP_FIELD_ENUM(T, InterpolationMode, &modes)
+    OP_FIELD_ENUM(T, InterpolationMode, &opjit_fe_interpolation_modes)
 #define OFFSETS(T)                                                    \
     OP_FIELD(T, DimensionCount, OP_UINT, OP_COUNT),                   \
     OP_FIELD_ARRAY(T, Scales, DimensionCount, OP_FLOATS, 0),          \

@@ -8,13 +8,23 @@
 
 #include "frontend/ops/op.h"
 
+extern const op_enum opjit_fe_interpolation_modes; /* of DML_INTERPOLATION_MODE: resample.c */
+
 /* What the descriptors say. */
 typedef struct resample {
     bool linear, up, antialiased; /* up: the nearest element is that of ceil(x) */
     uint32_t count;
     const float *scales, *input_offsets, *output_offsets; /* offsets NULL: 0.5 and -0.5 */
+    DML_SIZE_2D image;                                    /* scales NULL: those of the last two dimensions */
     bool halves;                                          /* InputPixelOffset is 0.5 less for the nearest element */
 } resample;
+
+static inline float resample_scale(const resample *r, uint32_t d)
+{
+    if (r->scales != NULL)
+        return r->scales[d];
+    return d + 1 == r->count ? (float)r->image.Width : d + 2 == r->count ? (float)r->image.Height : 1;
+}
 
 static inline float resample_output_offset(const resample *r, uint32_t d)
 {
@@ -31,7 +41,7 @@ static inline float resample_input_offset(const resample *r, uint32_t d)
 static inline bool resample_keeps(const resample *r, uint32_t d)
 {
     const float offset = r->input_offsets == NULL ? 0.5f : r->input_offsets[d];
-    return r->scales[d] == 1 && offset + resample_output_offset(r, d) == 0;
+    return resample_scale(r, d) == 1 && offset + resample_output_offset(r, d) == 0;
 }
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
@@ -97,6 +107,8 @@ void opjit_fe_resample_at(const resample_values *v, ir_ref def, uint32_t d, ir_r
  * set, it is what the values are. */
 ir_ref opjit_fe_resample_def(resample_values *v, uint32_t d, uint64_t size, ir_kind kind, uint64_t count);
 void opjit_fe_resample_set(resample_values *v, ir_ref def, ir_ref value);
+/* LINEAR along dimension d, to a size: what the values are then. */
+void opjit_fe_resample_along(resample_values *v, uint32_t d, uint64_t size);
 
 /* The gradients (resample_grad.c). */
 void opjit_fe_resample_lower_grad(op_lowering *l);

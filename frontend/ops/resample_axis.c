@@ -119,7 +119,7 @@ ir_ref opjit_fe_resample_position(ir_func *f, const resample *r, uint32_t d, ir_
     if (resample_keeps(r, d))
         return own;
     const ir_ref moved = ir_expr2(f, IR_SUB, IR_F32, own, resample_real(f, resample_output_offset(r, d)));
-    const ir_ref scaled = ir_expr2(f, IR_DIV, IR_F32, moved, resample_real(f, r->scales[d]));
+    const ir_ref scaled = ir_expr2(f, IR_DIV, IR_F32, moved, resample_real(f, resample_scale(r, d)));
 
     return ir_expr2(f, IR_SUB, IR_F32, scaled, resample_real(f, resample_input_offset(r, d)));
 }

@@ -98,7 +98,8 @@ typedef enum opjit_field_kind {
     OPJIT_FIELD_INT32S = 12,    /* const int32_t *, an array */
     OPJIT_FIELD_FLOAT32S = 13,  /* const float *, an array */
     OPJIT_FIELD_SCALE_BIAS = 14, /* const DML_SCALE_BIAS * */
-    OPJIT_FIELD_ACTIVATION = 15 /* const DML_OPERATOR_DESC *: an operator that is FUSABLE, its tensors NULL */
+    OPJIT_FIELD_ACTIVATION = 15, /* const DML_OPERATOR_DESC *: an operator that is FUSABLE, its tensors NULL */
+    OPJIT_FIELD_SIZE_2D = 16    /* DML_SIZE_2D, in the descriptor itself */
 } opjit_field_kind;
 
 #define OPJIT_FIELD_OPTIONAL 1u /* the pointer may be NULL */

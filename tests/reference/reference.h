@@ -87,6 +87,7 @@ void ref_random_generator(const DML_RANDOM_GENERATOR_OPERATOR_DESC *desc, const 
  * input is the incoming one. */
 void ref_resample3(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, const void *input, void *output);
 void ref_resample_grad(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, const void *input, void *output);
+void ref_upsample_2d(const DML_UPSAMPLE_2D_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_unfold(const DML_UNFOLD_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_fold(const DML_FOLD_OPERATOR_DESC *desc, const void *input, void *output);
 /* scale, bias: NULL where absent; of activations RELU alone. */

@@ -173,6 +173,8 @@ const computed_row computed_rows[] = {
       computed_draw_max_grad, computed_max_grad },
     { ROW(RANDOM_GENERATOR), { { 0x3000, 4, 4, "U" }, { 0x4000, 1, 8, "U" } }, computed_draw_random_generator,
       computed_random_generator },
+    { ROW(UPSAMPLE_2D), { { 0x1000, 4, 5, "F" }, { COMPUTED_NONE, 4, 5, "FD" } },
+      computed_draw_upsample, computed_upsample },
     { ROW(RESAMPLE), { { 0x2000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } },
       computed_draw_resample, computed_resample },
     { ROW(RESAMPLE1), { { 0x2100, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } },

@@ -44,6 +44,7 @@ typedef struct computed_case {
         DML_MAX_POOLING2_OPERATOR_DESC max2;
         DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
         DML_RANDOM_GENERATOR_OPERATOR_DESC random;
+        DML_UPSAMPLE_2D_OPERATOR_DESC upsample;
         DML_RESAMPLE_OPERATOR_DESC resample;
         DML_RESAMPLE1_OPERATOR_DESC resample1;
         DML_RESAMPLE2_OPERATOR_DESC resample2;

@@ -83,6 +83,8 @@ void computed_draw_random_generator(computed_draw *d);
 void computed_random_generator(const void *user, const void *const *inputs, void *const *outputs);
 
 /* --- resampling (computed_resample.c) ----------------------------------------------------------------------------- */
+void computed_draw_upsample(computed_draw *d);
+void computed_upsample(const void *user, const void *const *inputs, void *const *outputs);
 void computed_draw_resample(computed_draw *d);
 void computed_draw_resample_grad(computed_draw *d);
 void computed_resample(const void *user, const void *const *inputs, void *const *outputs);

@@ -99,3 +99,29 @@ void computed_resample_grad(const void *user, const void *const *inputs, void *c
     const computed_case *c = user;
     ref_resample_grad(&c->resample, c->op.Type == DML_OPERATOR_RESAMPLE_GRAD, inputs[0], outputs[0]);
 }
+
+void computed_draw_upsample(computed_draw *d)
+{
+    computed_case *c = d->c;
+    const DML_SIZE_2D scale = { 1 + below(d, 5), 1 + below(d, 4) };
+    test_tensor *in = &c->inputs[0], *out = &c->output;
+    test_tensor_link(in, d->type, d->rank);
+    test_tensor_link(out, d->type, d->rank);
+    for (uint32_t i = 0; i < d->rank; i++) {
+        in->sizes[i] = 1 + below(d, i + 2 < d->rank ? 3 : 9);
+        out->sizes[i] = in->sizes[i] * (i + 1 == d->rank ? scale.Width : i + 2 == d->rank ? scale.Height : 1);
+    }
+    lay_out(d, in, false);
+    lay_out(d, out, true);
+    c->present[0] = true;
+    c->desc.upsample = (DML_UPSAMPLE_2D_OPERATOR_DESC){
+        &in->desc, &out->desc, scale,
+        chance(d, 60) ? DML_INTERPOLATION_MODE_LINEAR : DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
+    };
+}
+
+void computed_upsample(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    ref_upsample_2d(&c->desc.upsample, inputs[0], outputs[0]);
+}

@@ -201,6 +201,10 @@ static void take_field(fuzz_reader *r, fuzz_descriptor *d, const op_field *field
     case OP_UINTS:
     case OP_INTS:
     case OP_FLOATS: put_pointer(at, take_array(r, d, count_of(body, field))); break;
+    case OP_SIZE_2D:
+        put_u32(at, take_int(r));
+        put_u32(at + offsetof(DML_SIZE_2D, Height), take_int(r));
+        break;
     case OP_SCALE_BIAS:
         d->scale_bias = (DML_SCALE_BIAS){ take_float(r), take_float(r) };
         put_pointer(at, fuzz_sometimes(r, 64) ? &d->scale_bias : NULL);

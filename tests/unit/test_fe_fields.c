@@ -23,6 +23,7 @@ typedef struct all_kinds {
     const DML_SCALE_BIAS *OtherScaleBias;
     const DML_OPERATOR_DESC *FusedActivation;
     uint32_t Group;
+    DML_SIZE_2D Size;
 } all_kinds;
 
 static const op_enum_name direction_names[] = { { "DML_AXIS_DIRECTION_INCREASING", 0 },
@@ -47,6 +48,7 @@ static const op_field all_fields[] = {
     OP_FIELD(all_kinds, OtherScaleBias, OP_SCALE_BIAS, 0),
     OP_FIELD(all_kinds, FusedActivation, OP_ACTIVATION, OP_OPTIONAL),
     OP_FIELD(all_kinds, Group, OP_UINT, 0),
+    OP_FIELD(all_kinds, Size, OP_SIZE_2D, 0),
 };
 /* clang-format on */
 static const op_support all_support[] = { { NULL, 0x1000, 1, 8, OP_TYPES_ALL },
@@ -85,7 +87,7 @@ static void build_all(all_built *a)
     a->activation.Type = DML_OPERATOR_ACTIVATION_RELU;
     a->desc = (all_kinds){ NULL, 3, a->inputs, &a->tensor, 2,    a->outputs,     DML_AXIS_DIRECTION_DECREASING,
                            7,    2, a->axes,   a->weights, NULL, &a->scale_bias, NULL,
-                           1 };
+                           1,    { 3, 4 } };
 }
 
 static opjit_operator *make_all(all_built *a, opjit_status want, const char *message)
@@ -121,6 +123,7 @@ START_TEST(every_kind_is_copied)
     ck_assert_str_eq(op->output_names[0], "OutputTensor");
     ck_assert_str_eq(op->output_names[2], "OutputTensors[1]");
     ck_assert(copy->Axes[0] == 1 && copy->Axes[1] == 0 && copy->OtherScaleBias->Bias == 3 && copy->ScaleBias == NULL);
+    ck_assert(copy->Size.Width == 3 && copy->Size.Height == 4);
     ck_assert(((const DML_BUFFER_TENSOR_DESC *)copy->InputTensors[2].Desc)->Sizes[1] == 2);
     opjit_operator_release(op);
 }

@@ -127,6 +127,7 @@ static void tiny_fields(tiny *t)
                 memcpy(at, ones, sizeof *ones);
             break;
         case OPJIT_FIELD_FLOAT32: memcpy(at, &one, sizeof one); break;
+        case OPJIT_FIELD_SIZE_2D: memcpy(at, ones, sizeof(DML_SIZE_2D)); break;
         case OPJIT_FIELD_SCALE_BIAS: memcpy(at, &scale_bias, sizeof scale_bias); break;
         case OPJIT_FIELD_ENUM:
             t->has_enum = true;
