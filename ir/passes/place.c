@@ -114,10 +114,14 @@ static uint32_t set_members(placer *p, uint32_t first)
 uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages)
 {
     const uint32_t end = set_members(p, first);
-    if (p->threads || p->env->target == NULL ||
-        !opjit_ir_place_contraction(&p->rows, p->env->tiles, p->env->target, stages))
+    if (p->threads || p->env->target == NULL)
         return first;
-    ir_took(p->f, IR_STEP_CONTRACT);
+    if (opjit_ir_place_window(&p->rows, p->env->tiles, p->env->target, stages))
+        ir_took(p->f, IR_STEP_WINDOW);
+    else if (opjit_ir_place_contraction(&p->rows, p->env->tiles, p->env->target, stages))
+        ir_took(p->f, IR_STEP_CONTRACT);
+    else
+        return first;
     return end;
 }
 

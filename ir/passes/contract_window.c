@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract_window.c - finds sums of products one factor of which is read through windows: its elements depend on
+ * coordinates of the result and on digits of k only by p * stride + t * dilation, whatever else they are (padding,
+ * casts), and the other factor moves with one other coordinate.  Part of place; decides the sizes of blocks, on which
+ * no bit depends. */
+#include "ir/passes/contract_window.h"
+
+enum {
+    LEAST_WORK = 16 * 16 * 16,  /* products: less is not worth the code */
+    MOST_ROWS = 256,            /* of a block */
+    MOST_CLASSES = 16,          /* of both axes: each is a nest of loops */
+    MOST_BYTES = 8 << 20,       /* of scratch */
+    ENOUGH_BLOCKS = 8,          /* for threads, */
+    LEAST_POSITIONS = 256,      /* but not blocks of fewer than so many */
+    PARTS = 4,                  /* totals may take one of so many parts of the second cache */
+    TILE_ROWS = 8,              /* sums that are held, in rows and vectors */
+    TILE_ROWS_OF_16 = 6,        /* where there are 16 vector registers */
+    TILE_VECTORS = 2,
+};
+
+/* --- digits of k -------------------------------------------------------------------------------------------------- */
+
+/* Adds a border between digits: a value by which k is divided.  false: it doesn't fit the others, or there are too many. */
+static bool add_border(int64_t *borders, uint32_t *count, int64_t border)
+{
+    uint32_t at = 0;
+    while (at < *count && borders[at] < border)
+        at++;
+    if (at < *count && borders[at] == border)
+        return true;
+    if (*count == WINDOW_DIGITS || (at > 0 && border % borders[at - 1] != 0) ||
+        (at < *count && borders[at] % border != 0))
+        return false;
+    for (uint32_t i = (*count)++; i > at; i--)
+        borders[i] = borders[i - 1];
+    borders[at] = border;
+    return true;
+}
+
+/* The digits that the expressions below `pair` take of k, the highest first. */
+static bool find_digits(window *w, ir_ref pair, ir_ref k)
+{
+    ir_func *f = w->c.f;
+    const ir_reach seen = opjit_ir_reach_one(f, pair);
+    int64_t borders[WINDOW_DIGITS] = { 1 };
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < seen.count; i++) {
+        ir_digit d;
+        const ir_op op = (ir_op)ir_at(f, seen.nodes[i])->op;
+        if ((op != IR_IDIV && op != IR_IMOD) || !opjit_ir_digit(f, seen.nodes[i], k, &d) || d.offset != 0)
+            continue;
+        int64_t end;
+        if (!checked_muli(d.divide, d.modulo, &end) ||
+            (d.divide < w->c.length && !add_border(borders, &count, d.divide)) ||
+            (end != 0 && end < w->c.length && !add_border(borders, &count, end)))
+            return false;
+    }
+    w->digit_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        window_digit *d = &w->digits[i];
+        d->divide = borders[count - 1 - i];
+        d->size = i == 0 ? (w->c.length + d->divide - 1) / d->divide : w->digits[i - 1].divide / d->divide;
+        d->axis = -1;
+        const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, d->size), 1);
+        if (f->failed)
+            return false;
+        d->probe = ir_at(f, loop)->ref;
+    }
+    return seen.nodes != NULL && w->c.length % w->digits[0].divide == 0;
+}
+
+void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *map)
+{
+    ir_func *f = w->c.f;
+    const ir_ref k = opjit_ir_reduced(f, w->c.statement);
+    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, w->c.statement, 0));
+    for (uint32_t i = 0; i < seen.count; i++) {
+        ir_digit d = { 0 };
+        if (!opjit_ir_digit(f, seen.nodes[i], k, &d) || d.offset != 0)
+            continue;
+        ir_ref sum = opjit_ir_index(f, 0);
+        for (uint32_t n = 0; n < w->digit_count; n++)
+            if (w->digits[n].divide >= d.divide && (d.modulo == 0 || w->digits[n].divide < d.divide * d.modulo))
+                sum = contract_plus(&w->c, sum, contract_times(&w->c, values[n], w->digits[n].divide / d.divide));
+        ir_map_set(f, map, seen.nodes[i], sum);
+    }
+}
+
+/* --- coordinates -------------------------------------------------------------------------------------------------- */
+
+static bool depends(const window *w, ir_ref expr, int32_t dimension)
+{
+    const ir_func *f = w->c.f;
+    return w->c.out.sizes[dimension] > 1 &&
+           opjit_ir_uses(f, expr, opjit_ir_coordinate(f, w->c.statement, (uint32_t)dimension));
+}
+
+/* The factors: one that moves with a single coordinate, and one that moves with the last one of more than one value. */
+static bool find_factors(window *w, ir_ref pair)
+{
+    const ir_func *f = w->c.f;
+    int32_t last = (int32_t)w->c.out.rank - 1;
+    while (last > 0 && w->c.out.sizes[last] == 1)
+        last--;
+    for (w->factor = 0; w->factor < 2; w->factor++) {
+        uint32_t own = 0;
+        w->rows = -1;
+        for (int32_t d = 0; d < (int32_t)w->c.out.rank; d++)
+            if (depends(w, ir_operand(f, pair, 1 - w->factor), d)) {
+                own++;
+                w->rows = d;
+            }
+        if (own <= 1 && w->rows != last && depends(w, ir_operand(f, pair, w->factor), last))
+            break;
+    }
+    w->axis[0] = w->axis[1] = (window_axis){ .dimension = -1, .digit = -1, .size = 1, .taps = 1, .stride = 1 };
+    if (w->factor == 2)
+        return false;
+    uint32_t axes = 0, dimensions[WINDOW_AXES];
+    for (int32_t d = last; d > w->rows && axes < WINDOW_AXES; d--)
+        if (depends(w, ir_operand(f, pair, w->factor), d))
+            dimensions[axes++] = (uint32_t)d;
+    for (uint32_t a = 0; a < axes; a++) { /* a single one is the outer one */
+        window_axis *x = &w->axis[axes - 1 - a];
+        x->dimension = (int32_t)dimensions[a];
+        x->size = (int64_t)w->c.out.sizes[dimensions[a]];
+        x->stride = 0;
+    }
+    return true;
+}
+
+/* Groups of rows for which the windows read the same: the coordinate is only read divided by one number. */
+static void find_groups(window *w)
+{
+    ir_func *f = w->c.f;
+    w->group = w->rows < 0 ? 1 : (int64_t)w->c.out.sizes[w->rows];
+    w->groups = 1;
+    if (w->rows < 0 || !depends(w, w->probed, w->rows))
+        return;
+    const ir_ref var = opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->rows);
+    const ir_reach seen = opjit_ir_reach_one(f, w->probed);
+    int64_t group = 0;
+    for (uint32_t i = 0; i < seen.count && group != 1; i++) {
+        const ir_node *n = ir_at(f, seen.nodes[i]);
+        for (uint32_t o = 0; o < n->count; o++) {
+            if (ir_operand(f, seen.nodes[i], o) != var)
+                continue;
+            const int64_t by = n->op == IR_IDIV && o == 0 ? ir_index_value(f, ir_operand(f, seen.nodes[i], 1)) : 1;
+            group = (group == 0 || group == by) && w->group % by == 0 ? by : 1;
+        }
+    }
+    w->groups = w->group / (group == 0 ? 1 : group);
+    w->group = group == 0 ? 1 : group;
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+/* The axis whose coordinate the sum has, its factor and that of the only digit beside it; digits of other terms are
+ * free.  false: no window is of that form. */
+static bool take_root(window *w, ir_ref expr, uint32_t *free)
+{
+    const ir_func *f = w->c.f;
+    ir_affine form = { 0 };
+    int64_t stride = 0, dilation = 0;
+    int32_t axis = -1, digit = -1;
+    uint32_t digits = 0, own = 0;
+    if (!opjit_ir_affine_add(f, &form, expr, 1))
+        return false;
+    for (int32_t a = 0; a < WINDOW_AXES; a++) {
+        if (w->axis[a].dimension < 0)
+            continue;
+        const int64_t by =
+            opjit_ir_affine_take(f, &form, opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->axis[a].dimension));
+        if (by != 0 && axis >= 0)
+            return false;
+        axis = by != 0 ? a : axis;
+        stride = by != 0 ? by : stride;
+    }
+    for (uint32_t d = 0; d < w->digit_count; d++) {
+        const int64_t by = opjit_ir_affine_take(f, &form, w->digits[d].probe);
+        if (by == 0)
+            continue;
+        own++;
+        digits |= 1u << d;
+        digit = (int32_t)d;
+        dilation = by;
+    }
+    for (uint32_t i = 0; i < form.count; i++) {
+        for (uint32_t d = 0; d < w->digit_count; d++)
+            if (opjit_ir_uses(f, form.atoms[i], w->digits[d].probe))
+                *free |= 1u << d;
+        for (uint32_t a = 0; a < WINDOW_AXES; a++)
+            if (w->axis[a].dimension >= 0 && depends(w, form.atoms[i], w->axis[a].dimension))
+                return false;
+    }
+    if (axis < 0) { /* bounds of what is read in larger steps have no proof */
+        *free |= digits;
+        return own == 0 || dilation == 1 || (digits == 1 && form.count == 0);
+    }
+    window_axis *x = &w->axis[axis];
+    if (own > 1 || stride < 0 || dilation < 0 || (x->stride != 0 && (x->stride != stride || x->digit != digit ||
+                                                                     x->dilation != dilation)))
+        return false;
+    if (digit >= 0 && w->digits[digit].axis >= 0 && w->digits[digit].axis != axis)
+        return false;
+    x->stride = stride;
+    x->dilation = dilation;
+    x->digit = digit;
+    if (digit >= 0) {
+        w->digits[digit].axis = axis;
+        x->taps = w->digits[digit].size;
+    }
+    return true;
+}
+
+/* Whether the factor depends on the axes' coordinates in that form only. */
+static bool find_windows(window *w)
+{
+    ir_func *f = w->c.f;
+    const ir_reach seen = opjit_ir_reach_one(f, w->probed);
+    uint32_t free = 0;
+    for (uint32_t i = 0; i < seen.count; i++) {
+        const ir_node *n = ir_at(f, seen.nodes[i]);
+        if (n->op == IR_VAR || !ir_is_pure(f, seen.nodes[i]) || n->type == IR_INDEX)
+            continue;
+        for (uint32_t o = 0; o < n->count; o++) {
+            const ir_ref operand = ir_operand(f, seen.nodes[i], o);
+            if (ir_at(f, operand)->type == IR_INDEX && !take_root(w, operand, &free))
+                return false;
+        }
+    }
+    for (uint32_t d = 0; d < w->digit_count; d++)
+        if (w->digits[d].axis >= 0 && (free >> d & 1))
+            return false;
+    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
+        window_axis *x = &w->axis[a];
+        x->stride = x->stride == 0 ? 1 : x->stride;
+        if (x->stride > 1 && x->taps > 1 && x->dilation != 1)
+            return false;
+        x->classes = x->stride < x->taps ? x->stride : x->taps;
+        x->reach = x->stride == 1 ? (x->taps - 1) * x->dilation : (x->taps - 1) / x->stride;
+        if (x->classes > MOST_CLASSES || x->reach > INT32_MAX)
+            return false;
+    }
+    return seen.nodes != NULL && w->axis[0].classes * w->axis[1].classes <= MOST_CLASSES;
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+static int64_t up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to;
+}
+
+/* Blocks of k are whole values of digit 0. */
+static bool set_depth(window *w)
+{
+    const int64_t most = w->c.def.block;
+    const bool whole = w->c.length <= most;
+    w->depth = w->digits[0].divide;
+    w->channels = w->digits[0].axis >= 0 ? 1 : whole ? w->digits[0].size : most / w->depth;
+    if (!whole && (w->digits[0].axis >= 0 || most % w->depth != 0))
+        return false;
+    w->free = 1;
+    for (uint32_t d = 1; d < w->digit_count; d++)
+        w->free *= w->digits[d].axis < 0 ? w->digits[d].size : 1;
+    w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
+    return true;
+}
+
+static int64_t set_plane(window *w)
+{
+    const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
+    const int64_t positions = (w->block - 1) * w->pitch + w->axis[1].size;
+    w->tiles = up(positions, columns);
+    w->plane = up(w->tiles * columns + w->axis[0].reach * w->pitch + w->axis[1].reach, w->pitch) * w->pitch;
+    return w->channels * w->slots * w->plane;
+}
+
+static void choose_rows(window *w, const rt_target *target)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+    const int64_t most = few ? TILE_ROWS_OF_16 : TILE_ROWS;
+    rows->tile = w->group < most ? w->group : most;
+    for (int64_t r = most; r > most / 2; r--)
+        if (up(w->group, r) * r < up(w->group, rows->tile) * rows->tile)
+            rows->tile = r;
+}
+
+/* Rows in tiles and blocks; positions so that totals fit their part of the second cache. */
+static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
+    const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type), height = w->axis[0].size;
+    int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
+    w->pitch = w->axis[1].size + w->axis[1].reach;
+    columns->tile = given != NULL ? given->columns : TILE_VECTORS * lanes;
+    if (given != NULL) {
+        rows->tile = given->rows;
+        most = given->block_rows;
+    } else {
+        choose_rows(w, target);
+    }
+    const int64_t fit = w->groups > 1 ? up(w->group, rows->tile) : most / rows->tile > 0 ? most / rows->tile : 1;
+    rows->size = w->group;
+    rows->blocks = up(up(w->group, rows->tile), fit);
+    rows->block = up(up(w->group, rows->tile), rows->blocks) * rows->tile;
+    rows->blocks = up(w->group, rows->block);
+    int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
+    lines = lines < 1 ? 1 : lines > height ? height : lines;
+    const int64_t others = w->c.batch * w->groups * rows->blocks;
+    while (given == NULL && lines > 1 && others * up(height, lines) < ENOUGH_BLOCKS &&
+           lines * w->pitch >= 2 * LEAST_POSITIONS)
+        lines = up(lines, 2);
+    w->blocks = up(height, lines);
+    w->block = up(height, w->blocks);
+    w->blocks = up(height, w->block);
+    if (w->pitch > INT32_MAX || w->slots > INT32_MAX / w->channels || rows->block > INT32_MAX)
+        return false;
+    const double bytes =
+        (double)set_plane(w) * (double)size + (double)rows->block * (double)(w->tiles * columns->tile) * (double)size;
+    return bytes <= MOST_BYTES;
+}
+
+/* Whether it is worth it: a product of matrices has a form of its own, and little work needs none. */
+static bool pays(const window *w, const ir_tiles *given)
+{
+    const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0 || w->axis[1].dimension >= 0;
+    const int64_t positions = w->axis[0].size * w->axis[1].size;
+    return slides && (given != NULL || (positions * w->group >= LEAST_WORK / w->c.length && positions >= 4));
+}
+
+/* --- the other factor --------------------------------------------------------------------------------------------- */
+
+/* A view of the other factor's memory as rows of k, if it is elements of memory, which may be widened. */
+static void find_direct(window *w, ir_ref factor)
+{
+    ir_func *f = w->c.f;
+    while (ir_at(f, factor)->op == IR_CAST)
+        factor = ir_operand(f, factor, 0);
+    const ir_node n = *ir_at(f, factor);
+    if (n.op != IR_LOAD || w->c.r->sources[opjit_ir_root(f, n.ref)].def != 0)
+        return;
+    const ir_tensor t = f->tensors[n.ref];
+    ir_affine form = { 0 };
+    for (uint32_t d = 0; d < t.rank; d++)
+        if (!opjit_ir_affine_add(f, &form, ir_operand(f, factor, d), (int64_t)t.strides[d]))
+            return;
+    const ir_ref var = w->rows < 0 ? 0 : opjit_ir_coordinate(f, w->c.statement, (uint32_t)w->rows);
+    const int64_t by_row = var == 0 ? 0 : opjit_ir_affine_take(f, &form, var);
+    int64_t by_k = -1;
+    for (uint32_t d = w->digit_count; d-- > 0;) {
+        const int64_t by = opjit_ir_affine_take(f, &form, w->digits[d].probe);
+        if (w->digits[d].size == 1)
+            continue;
+        if (by < 0 || by % w->digits[d].divide != 0 || (by_k >= 0 && by != by_k * w->digits[d].divide))
+            return;
+        by_k = by / w->digits[d].divide;
+    }
+    if (form.count != 0 || form.constant < 0 || by_row < 0 || by_k < 0)
+        return;
+    ir_tensor view = { .role = IR_VIEW, .type = t.type, .rank = 2, .align = opjit_ir_type_size(t.type), .of = n.ref };
+    view.offset = form.constant;
+    view.sizes[0] = (uint64_t)(w->group * w->groups);
+    view.sizes[1] = (uint64_t)w->c.length;
+    view.strides[0] = view.sizes[0] == 1 ? 0 : (uint64_t)by_row;
+    view.strides[1] = view.sizes[1] == 1 ? 0 : (uint64_t)by_k;
+    if (opjit_ir_span_bytes(&view, &view.bytes))
+        w->direct = opjit_ir_tensor(f, &view);
+}
+
+bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
+{
+    ir_func *f = r->f;
+    window w = { .c = { .r = r, .f = f, .statement = r->members[0].statement } };
+    contraction *c = &w.c;
+    c->def = *ir_at(f, c->statement);
+    if (c->def.op != IR_DEF || c->def.kind != IR_DOT)
+        return false;
+    c->out = f->tensors[c->def.ref];
+    c->length = ir_index_value(f, ir_operand(f, c->statement, c->def.count - 1));
+    const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
+    const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
+    if (c->out.rank > 7 || c->length < 1 || !find_digits(&w, pair, k) || !find_factors(&w, pair))
+        return false;
+    ir_ref probes[WINDOW_DIGITS];
+    ir_map map = { 0 };
+    for (uint32_t d = 0; d < w.digit_count; d++)
+        probes[d] = w.digits[d].probe;
+    opjit_ir_window_map_digits(&w, probes, &map);
+    w.probed = opjit_ir_remake(f, &map, ir_operand(f, pair, w.factor));
+    const ir_ref other = opjit_ir_remake(f, &map, ir_operand(f, pair, 1 - w.factor));
+    if (f->failed || opjit_ir_uses(f, w.probed, k) || opjit_ir_uses(f, other, k) || !find_windows(&w))
+        return false;
+    find_groups(&w);
+    c->batch = 1;
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        c->batch *= (int32_t)d == w.rows || (int32_t)d == w.axis[0].dimension || (int32_t)d == w.axis[1].dimension
+                        ? 1
+                        : (int64_t)c->out.sizes[d];
+    if (!pays(&w, given) || !set_depth(&w) || !choose_sizes(&w, given, lanes, target))
+        return false;
+    find_direct(&w, other);
+    c->side[CONTRACT_ROWS].dimension = w.rows;
+    c->side[CONTRACT_ROWS].factor = 1 - w.factor;
+    c->side[CONTRACT_COLUMNS].dimension = w.axis[w.axis[1].dimension < 0 ? 0 : 1].dimension;
+    c->side[CONTRACT_COLUMNS].factor = w.factor;
+    return opjit_ir_window_write(&w, stages);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract_window.h - shared by the files contract_window*.c: sums of products one factor of which is read through
+ * windows that slide along one or two coordinates of the result, as convolutions do.  An iteration of the stage makes
+ * some rows of positions of some rows of the result (channels): for each block of k it copies what the windows read to
+ * scratch, where each tap lies at a constant distance from every position, and adds tile after tile to totals. */
+#ifndef OPJIT_IR_PASSES_CONTRACT_WINDOW_H
+#define OPJIT_IR_PASSES_CONTRACT_WINDOW_H
+
+#include "ir/passes/contraction.h"
+
+enum { WINDOW_AXES = 2, WINDOW_DIGITS = 6 };
+
+/* A digit of k, size values of k / divide.  Number 0 is the highest. */
+typedef struct window_digit {
+    int64_t divide, size;
+    ir_ref probe; /* a variable with these values, of a loop that is in no block */
+    int32_t axis; /* along which it moves the window; -1: none */
+} window_digit;
+
+/* A coordinate of the result along which windows slide: position p and tap t read what only p * stride + t * dilation
+ * decides. */
+typedef struct window_axis {
+    int32_t dimension; /* of the result; -1: none, there is one position */
+    int32_t digit;     /* the taps; -1: there is one */
+    int64_t size, taps, stride, dilation;
+    int64_t classes; /* remainders of p * stride + t * dilation by stride that occur, from 0 on */
+    int64_t reach;   /* positions behind the last one that the copy has */
+} window_axis;
+
+typedef struct window {
+    contraction c; /* columns are positions of a block, rows those of a group */
+    uint32_t factor; /* that is read through windows */
+    int32_t rows;    /* dimension; -1: one row */
+    int64_t groups, group; /* the dimension's groups, and rows of one, for which windows read the same */
+    window_digit digits[WINDOW_DIGITS];
+    uint32_t digit_count;
+    window_axis axis[WINDOW_AXES]; /* outer, inner */
+    ir_ref probed;                 /* the factor with probes in place of digits */
+    int64_t channels, depth;       /* values of digit 0 in a block of k, and k of one of them */
+    int64_t pitch;                 /* of a row of positions */
+    int64_t block, blocks;         /* rows of positions of an iteration */
+    int64_t free;                  /* values of the digits without axis, but for digit 0 */
+    int64_t slots;                 /* planes of the copy for a value of digit 0: so many for each class */
+    int64_t plane;                 /* elements of one */
+    int64_t tiles;                 /* of positions */
+    uint32_t copy, weights;        /* scratch: [channels, slots, plane], [rows, k] */
+    uint32_t panel;                /* scratch: [k, positions of a tile] */
+    uint32_t direct; /* a view of the other factor's memory, [its rows, k]; 0: its elements are computed one by one */
+    ir_ref first_channel, here_channels; /* of the block of k */
+    ir_ref of_group, first_row;          /* the stage's group, and rows in it before the block */
+    ir_ref first_position;               /* rows of positions before the block */
+} window;
+
+/* contract_window.c: enters what replaces k and quotients of it, where its digits have these values. */
+void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *map);
+/* contract_window_stage.c: the stage.  false: another element is read, and nothing changed. */
+bool opjit_ir_window_write(window *w, block *stages);
+/* contract_window_copy.c: what a block of k reads, to scratch: the windows' factor, for the rows of positions from
+ * first_position on, and the other one. */
+void opjit_ir_window_copy(window *w, block *list);
+void opjit_ir_window_weights(window *w, block *list);
+/* The other factor's element in row `row` of the group, for k of the block, by the view `direct`. */
+ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);
+/* The taps of the tile that begins at position `first` of the block, side by side. */
+void opjit_ir_window_panel(window *w, block *list, ir_ref first);
+
+#endif

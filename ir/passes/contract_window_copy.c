@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract_window_copy.c - copies what a block of k reads to scratch: the factor that is read through windows once, row
+ * of positions by row, with its padding and without its stride; the other factor in rows of k.  Casts and whatever else
+ * is computed of their elements is done here.  Part of place.
+ *
+ * With a stride, positions whose taps have the same remainder lie side by side: a plane for each remainder, in which
+ * tap t of remainder r lies t / stride elements behind the position's own.  What is behind the last position of a row
+ * that any tap reads is zero, and nothing of it is stored in the end. */
+#include "ir/passes/contract_window.h"
+
+#include <string.h>
+
+/* --- factors ------------------------------------------------------------------------------------------------------ */
+
+/* The factor's value in row `row` of the group, for these digits of k; at: the other coordinates. */
+static ir_ref factor_at(window *w, block *list, uint32_t factor, const ir_ref *digits, ir_ref row, ir_ref *at)
+{
+    ir_func *f = w->c.f;
+    const ir_ref statement = w->c.statement, pair = ir_operand(f, statement, 0);
+    ir_map map = { 0 };
+    opjit_ir_window_map_digits(w, digits, &map);
+    if (w->rows >= 0) {
+        const ir_ref var = opjit_ir_coordinate(f, statement, (uint32_t)w->rows);
+        const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, pair, factor));
+        for (uint32_t i = 0; i < seen.count; i++) {
+            const ir_op op = (ir_op)ir_at(f, seen.nodes[i])->op;
+            if ((op == IR_IDIV || op == IR_IMOD) && ir_operand(f, seen.nodes[i], 0) == var &&
+                ir_index_value(f, ir_operand(f, seen.nodes[i], 1)) == w->group)
+                ir_map_set(f, &map, seen.nodes[i], op == IR_IDIV ? w->of_group : row);
+        }
+        at[w->rows] = contract_plus(&w->c, contract_times(&w->c, w->of_group, w->group), row);
+    }
+    at[w->c.out.rank] = opjit_ir_index(f, 0);
+    for (uint32_t d = 0; d < w->c.out.rank; d++) /* the copy has more positions than the result */
+        ir_map_set(f, &map, opjit_ir_coordinate(f, statement, d), at[d]);
+    const ir_ref value = opjit_ir_remake(f, &map, ir_operand(f, pair, factor));
+    if (f->failed)
+        return 0;
+    f->operands[ir_at(f, statement)->first] = value;
+    const ir_ref made = opjit_ir_inline(&w->c.in, statement, w->c.out.rank + 1, at);
+    f->operands[ir_at(f, statement)->first] = pair;
+    return f->failed ? 0 : opjit_ir_share(f, list, made);
+}
+
+/* --- the copy ----------------------------------------------------------------------------------------------------- */
+
+static ir_ref less(const window *w, ir_ref a, ir_ref b)
+{
+    return ir_make2(w->c.f, IR_LT, IR_BOOL, a, b);
+}
+
+static ir_ref quotient(const window *w, ir_op op, ir_ref a, int64_t b)
+{
+    return ir_make2(w->c.f, op, IR_INDEX, a, opjit_ir_index(w->c.f, b));
+}
+
+/* How many positions of an axis the taps of this class read. */
+static ir_ref positions_of(const window *w, const window_axis *x, int64_t class)
+{
+    const int64_t behind = x->stride == 1 ? x->reach : (x->taps - 1 - class) / x->stride;
+    return opjit_ir_index(w->c.f, x->size + behind);
+}
+
+/* A row of positions in the planes of one class: line all_y, number y of the block; row: the plane's for class 0. */
+static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digits, ir_ref y, ir_ref all_y,
+                     const ir_ref *row)
+{
+    ir_func *f = w->c.f;
+    block of_x, *last = list;
+    ir_ref at[9], x = opjit_ir_index(f, 0);
+    memcpy(at, w->c.at, sizeof at);
+    at[w->axis[0].dimension] = all_y;
+    if (w->axis[1].dimension >= 0) {
+        x = at[w->axis[1].dimension] = contract_loop(&w->c, list, opjit_ir_index(f, w->pitch), &of_x);
+        last = &of_x;
+    }
+    for (uint32_t d = 0; d < w->digit_count; d++)
+        if (w->digits[d].axis >= 0)
+            digits[d] = opjit_ir_index(f, class[w->digits[d].axis]);
+    const int64_t number = (class[0] * w->axis[1].classes + class[1]) * w->free;
+    const ir_ref own[3] = { row[0], contract_plus(&w->c, row[1], opjit_ir_index(f, number)),
+                            contract_plus(&w->c, contract_times(&w->c, y, w->pitch), x) };
+    const ir_ref inside = ir_make2(f, IR_AND, IR_BOOL, less(w, all_y, positions_of(w, &w->axis[0], class[0])),
+                                   less(w, x, positions_of(w, &w->axis[1], class[1])));
+    const ir_ref value = factor_at(w, last, w->factor, digits, opjit_ir_index(f, 0), at);
+    const ir_ref zero = opjit_ir_const(f, (ir_type)w->c.def.type, 0);
+    opjit_ir_contract_store(&w->c, last, w->copy, ir_make3(f, IR_SELECT, IR_NONE, inside, value, zero), own);
+}
+
+void opjit_ir_window_copy(window *w, block *list)
+{
+    ir_func *f = w->c.f;
+    block blocks[WINDOW_DIGITS], of_c, of_y, *inner = blocks;
+    ir_ref digits[WINDOW_DIGITS], row[2] = { 0, opjit_ir_index(f, 0) };
+    int64_t class[WINDOW_AXES];
+    row[0] = digits[0] = contract_loop(&w->c, list, w->here_channels, &of_c);
+    list = &of_c;
+    if (w->digits[0].axis < 0)
+        digits[0] = contract_plus(&w->c, w->first_channel, digits[0]);
+    for (uint32_t d = 1; d < w->digit_count; d++) {
+        if (w->digits[d].axis >= 0)
+            continue;
+        digits[d] = contract_loop(&w->c, list, opjit_ir_index(f, w->digits[d].size), inner);
+        list = inner++;
+        row[1] = contract_plus(&w->c, contract_times(&w->c, row[1], w->digits[d].size), digits[d]);
+    }
+    const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, w->plane / w->pitch), &of_y);
+    const ir_ref all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, w->first_position, y));
+    for (class[0] = 0; class[0] < w->axis[0].classes; class[0]++)
+        for (class[1] = 0; class[1] < w->axis[1].classes; class[1]++)
+            copy_row(w, &of_y, class, digits, y, all_y, row);
+}
+
+/* --- the other factor --------------------------------------------------------------------------------------------- */
+
+/* The factor with another load in place of its own. */
+static ir_ref widened(const window *w, ir_ref factor, ir_ref load)
+{
+    ir_func *f = w->c.f;
+    if (ir_at(f, factor)->op != IR_CAST)
+        return load;
+    return ir_make1(f, IR_CAST, (ir_type)ir_at(f, factor)->type, widened(w, ir_operand(f, factor, 0), load));
+}
+
+/* Loops over all digits of the block of k; *k: the value in it. */
+static block *open_digits(window *w, block *list, block *inner, ir_ref *digits, ir_ref *k)
+{
+    ir_func *f = w->c.f;
+    *k = opjit_ir_index(f, 0);
+    for (uint32_t d = 0; d < w->digit_count; d++, list = inner++) {
+        const bool top = d == 0 && w->digits[d].axis < 0;
+        digits[d] =
+            contract_loop(&w->c, list, top ? w->here_channels : opjit_ir_index(f, w->digits[d].size), inner);
+        *k = contract_plus(&w->c, *k, contract_times(&w->c, digits[d], w->digits[d].divide));
+    }
+    return list;
+}
+
+ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k)
+{
+    ir_func *f = w->c.f;
+    const ir_ref first = contract_times(&w->c, w->of_group, w->group);
+    const ir_ref at[2] = { contract_plus(&w->c, first, row), contract_plus(&w->c, w->c.first_k, k) };
+    return widened(w, ir_operand(f, ir_operand(f, w->c.statement, 0), 1 - w->factor),
+                   opjit_ir_load(f, w->direct, at));
+}
+
+void opjit_ir_window_weights(window *w, block *list)
+{
+    ir_func *f = w->c.f;
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    block of_i, blocks[WINDOW_DIGITS];
+    ir_ref digits[WINDOW_DIGITS], at[9], own[2];
+    if (w->weights == 0)
+        return;
+    const ir_ref i = contract_loop(&w->c, list, opjit_ir_index(f, rows->block), &of_i);
+    ir_ref row = contract_plus(&w->c, w->first_row, i);
+    if (w->group % rows->block != 0)
+        row = opjit_ir_block_let(f, &of_i, ir_make2(f, IR_IMIN, IR_INDEX, row, opjit_ir_index(f, w->group - 1)));
+    own[0] = i;
+    if (w->direct != 0) {
+        own[1] = contract_loop(&w->c, &of_i, w->c.here_k, blocks);
+        opjit_ir_contract_store(&w->c, blocks, w->weights, opjit_ir_window_direct(w, row, own[1]), own);
+        return;
+    }
+    block *last = open_digits(w, &of_i, blocks, digits, &own[1]);
+    if (w->digits[0].axis < 0)
+        digits[0] = contract_plus(&w->c, w->first_channel, digits[0]);
+    memcpy(at, w->c.at, sizeof at);
+    for (uint32_t a = 0; a < WINDOW_AXES; a++)
+        if (w->axis[a].dimension >= 0)
+            at[w->axis[a].dimension] = opjit_ir_index(f, 0);
+    opjit_ir_contract_store(&w->c, last, w->weights, factor_at(w, last, 1 - w->factor, digits, row, at), own);
+}
+
+/* --- taps side by side -------------------------------------------------------------------------------------------- */
+
+void opjit_ir_window_panel(window *w, block *list, ir_ref first)
+{
+    ir_func *f = w->c.f;
+    block blocks[WINDOW_DIGITS], of_j;
+    ir_ref digits[WINDOW_DIGITS], own[2], from[3];
+    block *last = open_digits(w, list, blocks, digits, &own[0]);
+    from[0] = w->digits[0].axis < 0 ? digits[0] : opjit_ir_index(f, 0);
+    from[1] = opjit_ir_index(f, 0);
+    from[2] = first;
+    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
+        const window_axis *x = &w->axis[a];
+        from[1] = contract_times(&w->c, from[1], x->classes);
+        if (x->digit < 0)
+            continue;
+        const ir_ref tap = digits[x->digit];
+        if (x->classes > 1)
+            from[1] = contract_plus(&w->c, from[1], quotient(w, IR_IMOD, tap, x->stride));
+        const ir_ref apart =
+            x->stride == 1 ? contract_times(&w->c, tap, x->dilation) : quotient(w, IR_IDIV, tap, x->stride);
+        from[2] = contract_plus(&w->c, from[2], contract_times(&w->c, apart, a == 0 ? w->pitch : 1));
+    }
+    for (uint32_t d = 1; d < w->digit_count; d++)
+        if (w->digits[d].axis < 0)
+            from[1] = contract_plus(&w->c, contract_times(&w->c, from[1], w->digits[d].size), digits[d]);
+    from[2] = opjit_ir_block_let(f, last, from[2]);
+    own[1] = contract_loop(&w->c, last, opjit_ir_index(f, w->c.side[CONTRACT_COLUMNS].tile), &of_j);
+    from[2] = contract_plus(&w->c, from[2], own[1]);
+    opjit_ir_contract_store(&w->c, &of_j, w->panel, opjit_ir_load(f, w->copy, from), own);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract_window_stage.c - the stage of a sum of products that is read through windows.  Part of place.
+ *
+ *     for each block of rows of positions, and of rows of each group, in parallel
+ *         for each block of k
+ *             copy what it reads; for each tile of positions: put its taps side by side
+ *                 for each tile of rows: tile = +0; for k, with the tile in registers: tile = fma(row, tap, tile)
+ *                                        total = total + tile
+ *         store the results of the totals
+ *
+ * Positions of a block are counted with the gaps between rows of the copy, so that tiles go from one row to the next. */
+#include "ir/passes/contract_window.h"
+
+enum {
+    APART = 16,     /* elements behind a row of sums and of k: they are not all in one set of a cache */
+    MOST_LOOPS = 31 /* beside the stage's own: rule V16 */
+};
+
+static void declare_scratch(window *w)
+{
+    contraction *c = &w->c;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
+    w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
+    w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
+    w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
+    c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
+    c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
+}
+
+/* --- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* The tile in row i and column j of the block. */
+static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const ir_type type = (ir_type)c->def.type;
+    ir_ref at[2], x[2];
+    block of_k, inside;
+    opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
+    const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
+    opjit_ir_contract_over_tile(c, &of_k, at, &inside);
+    x[rows->factor] = opjit_ir_load(f, w->weights, (ir_ref[]){ contract_plus(c, i, at[0]), k });
+    x[columns->factor] = opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
+    const ir_ref sum = ir_expr3(f, IR_FMA, type, x[0], x[1], opjit_ir_load(f, c->tile, at));
+    opjit_ir_contract_store(c, &inside, c->tile, sum, at);
+    f->nodes[of_k.parent].hold = 1;
+    opjit_ir_contract_over_tile(c, list, at, &inside);
+    const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
+    const ir_ref done = opjit_ir_load(f, c->tile, at);
+    const bool single = c->length <= c->def.block;
+    opjit_ir_contract_store(c, &inside, c->total,
+                            single ? done : ir_expr2(f, IR_ADD, type, opjit_ir_load(f, c->total, to), done), to);
+}
+
+static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_tiles)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_n, of_m;
+    opjit_ir_window_copy(w, list);
+    opjit_ir_window_weights(w, list);
+    const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
+    const ir_ref j = opjit_ir_block_let(f, &of_n, contract_times(c, n, c->side[CONTRACT_COLUMNS].tile));
+    opjit_ir_window_panel(w, &of_n, j);
+    const ir_ref m = contract_loop(c, &of_n, row_tiles, &of_m);
+    const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
+    add_tile(w, &of_m, i, j);
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
+/* Digit number p / *below of the stage's blocks, of `size` values; *below is that of the next one. */
+static ir_ref next_digit(const window *w, ir_ref p, int64_t *below, int64_t size)
+{
+    ir_func *f = w->c.f;
+    if (size == 1)
+        return opjit_ir_index(f, 0);
+    *below /= size;
+    return ir_make2(f, IR_IMOD, IR_INDEX, ir_make2(f, IR_IDIV, IR_INDEX, p, opjit_ir_index(f, *below)),
+                    opjit_ir_index(f, size));
+}
+
+/* What is left of `size` from `first` on, at most `most`. */
+static ir_ref rest_of(window *w, block *list, int64_t size, ir_ref first, int64_t most)
+{
+    ir_func *f = w->c.f;
+    const ir_ref whole = opjit_ir_index(f, most);
+    if (size % most == 0)
+        return whole;
+    const ir_ref rest = ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, size), first);
+    return opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, whole, rest));
+}
+
+/* Which block iteration p makes; returns how many rows of positions. */
+static ir_ref set_block(window *w, block *list, ir_ref p, int64_t iterations)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    contract_side *rows = &c->side[CONTRACT_ROWS];
+    int64_t below = iterations;
+    for (uint32_t d = 0; d < c->out.rank; d++) {
+        const bool own = (int32_t)d == w->rows || (int32_t)d == w->axis[0].dimension ||
+                         (int32_t)d == w->axis[1].dimension;
+        c->at[d] = own ? opjit_ir_index(f, 0) : next_digit(w, p, &below, (int64_t)c->out.sizes[d]);
+    }
+    w->of_group = opjit_ir_block_let(f, list, next_digit(w, p, &below, w->groups));
+    w->first_row = opjit_ir_block_let(f, list, contract_times(c, next_digit(w, p, &below, rows->blocks), rows->block));
+    w->first_position =
+        opjit_ir_block_let(f, list, contract_times(c, next_digit(w, p, &below, w->blocks), w->block));
+    rows->here = rest_of(w, list, w->group, w->first_row, rows->block);
+    return rest_of(w, list, w->axis[0].size, w->first_position, w->block);
+}
+
+static ir_ref tiles_of(window *w, block *list, ir_ref count, int64_t tile)
+{
+    const ir_ref up = contract_plus(&w->c, count, opjit_ir_index(w->c.f, tile - 1));
+    return opjit_ir_block_let(w->c.f, list, ir_make2(w->c.f, IR_IDIV, IR_INDEX, up, opjit_ir_index(w->c.f, tile)));
+}
+
+/* Every block of k. */
+static void add_sums(window *w, block *list, ir_ref lines)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const ir_ref row_tiles = tiles_of(w, list, rows->here, rows->tile);
+    const ir_ref gaps = opjit_ir_index(f, w->axis[1].size - w->pitch);
+    const ir_ref column_tiles =
+        tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
+    c->first_k = w->first_channel = opjit_ir_index(f, 0);
+    w->here_channels = opjit_ir_index(f, w->channels);
+    c->here_k = opjit_ir_index(f, c->length < c->def.block ? c->length : c->def.block);
+    if (c->length <= c->def.block) {
+        add_block(w, list, row_tiles, column_tiles);
+        return;
+    }
+    block of_q;
+    const uint64_t negative = UINT64_C(1) << (8 * opjit_ir_type_size((ir_type)c->def.type) - 1);
+    opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, rows->block),
+                           opjit_ir_index(f, w->tiles * columns->tile), negative);
+    const int64_t all = w->digits[0].size;
+    const ir_ref q = contract_loop(c, list, opjit_ir_index(f, (all + w->channels - 1) / w->channels), &of_q);
+    w->first_channel = opjit_ir_block_let(f, &of_q, contract_times(c, q, w->channels));
+    w->here_channels = rest_of(w, &of_q, all, w->first_channel, w->channels);
+    c->first_k = opjit_ir_block_let(f, &of_q, contract_times(c, q, w->channels * w->depth));
+    c->here_k = opjit_ir_block_let(f, &of_q, contract_times(c, w->here_channels, w->depth));
+    add_block(w, &of_q, row_tiles, column_tiles);
+}
+
+/* Stores the results of the block. */
+static void store_results(window *w, block *list, ir_ref lines)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    block of_i, of_y, of_x, *last = &of_y;
+    const ir_ref i = contract_loop(c, list, c->side[CONTRACT_ROWS].here, &of_i);
+    const ir_ref y = contract_loop(c, &of_i, lines, &of_y);
+    ir_ref from = contract_times(c, y, w->pitch), own = contract_plus(c, w->first_position, y);
+    if (w->axis[1].dimension >= 0) {
+        c->at[w->axis[0].dimension] = own;
+        own = contract_loop(c, &of_y, opjit_ir_index(f, w->axis[1].size), &of_x);
+        from = contract_plus(c, from, own);
+        last = &of_x;
+    }
+    const ir_ref row = contract_plus(c, w->first_row, i), at[2] = { i, from };
+    const ir_ref first = contract_times(c, w->of_group, w->group);
+    opjit_ir_contract_result(c, last, opjit_ir_load(f, c->total, at), contract_plus(c, first, row), own);
+}
+
+bool opjit_ir_window_write(window *w, block *stages)
+{
+    contraction *c = &w->c;
+    ir_func *f = c->f;
+    const int64_t iterations = c->batch * w->groups * c->side[CONTRACT_ROWS].blocks * w->blocks;
+    declare_scratch(w);
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, iterations), 1);
+    if (f->failed)
+        return false;
+    block body = { .parent = stage };
+    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
+    const ir_ref lines = set_block(w, &body, ir_at(f, stage)->ref, iterations);
+    add_sums(w, &body, lines);
+    store_results(w, &body, lines);
+    if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > MOST_LOOPS)
+        return false;
+    opjit_ir_block_add(f, stages, stage);
+    if (c->r->count > 1)
+        f->tensors[c->def.ref].role = IR_VALUE;
+    return true;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ir_window.c - sums of products through windows in tiles of random sizes: after every pass the interpreter writes
+ * the bytes that fma in the documented order gives, the verifier proves each function, and a pass that runs again
+ * changes nothing.  Blocks of k are short, so that small windows have several. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/ir.h"
+#include "tests/support/random.h"
+
+enum { INPUT, FILTER, BIAS, OUT, SLOTS, SPACE = 3 };
+
+typedef struct slide {
+    int in, taps, stride, dilation, start, out;
+} slide;
+
+typedef struct windows {
+    int batch, groups, ins, outs, space; /* ins, outs: of a group */
+    slide s[SPACE];
+    int block;
+    bool flipped, bias;
+    const char *in, *type;
+    ir_tiles tiles;
+} windows;
+
+static int draw(test_random *r, int least, int most)
+{
+    return least + (int)test_random_below(r, (uint64_t)(most - least + 1));
+}
+
+static slide draw_slide(test_random *r, int most)
+{
+    slide s;
+    do {
+        s = (slide){ .in = draw(r, 1, most), .taps = draw(r, 1, 4), .start = draw(r, 0, 3) };
+        s.stride = test_random_chance(r, 60) ? 1 : draw(r, 2, 3);
+        s.dilation = test_random_chance(r, 70) ? 1 : draw(r, 2, 3);
+        const int room = s.in + s.start + draw(r, 0, 2) - (s.taps - 1) * s.dilation - 1;
+        s.out = room < 0 ? 0 : room / s.stride + 1;
+    } while (s.out == 0);
+    return s;
+}
+
+static int taps_of(const windows *w)
+{
+    int taps = 1;
+    for (int i = 0; i < w->space; i++)
+        taps *= w->s[i].taps;
+    return taps;
+}
+
+static windows draw_windows(test_random *r)
+{
+    static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" } };
+    windows w = { .batch = draw(r, 1, 2), .ins = draw(r, 1, 5), .outs = draw(r, 1, 7) };
+    w.groups = test_random_chance(r, 60) ? 1 : draw(r, 2, 3);
+    w.space = test_random_chance(r, 60) ? 2 : draw(r, 1, 3);
+    for (int i = 0; i < w.space; i++)
+        w.s[i] = draw_slide(r, w.space == 1 ? 24 : w.space == 2 ? 9 : 5);
+    w.block = taps_of(&w) * draw(r, 1, 4);
+    const int type = draw(r, 0, 2);
+    w.in = types[type][0];
+    w.type = types[type][1];
+    w.flipped = test_random_chance(r, 20);
+    w.bias = test_random_chance(r, 50);
+    w.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
+    w.tiles.block_rows = (uint32_t)draw(r, 1, 9);
+    w.tiles.block_columns = (uint32_t)draw(r, 1, 60);
+    return w;
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------- */
+
+static void write_sizes(rt_bytes *text, const char *role, const char *name, const char *type, const int *first,
+                        const windows *w, int which)
+{
+    opjit_rt_bytes_printf(text, " %s %%%s: %s[%d,%d", role, name, type, first[0], first[1]);
+    for (int i = 0; i < w->space; i++)
+        opjit_rt_bytes_printf(text, ",%d", which == 0 ? w->s[i].in : which == 1 ? w->s[i].taps : w->s[i].out);
+    opjit_rt_bytes_printf(text, "]\n");
+}
+
+/* Where tap k of dimension i reads, and the tap itself. */
+static void write_tap(const windows *w, int i, char at[200], char tap[100])
+{
+    int below = 1;
+    for (int n = i + 1; n < w->space; n++)
+        below *= w->s[n].taps;
+    snprintf(tap, 100, "imod(idiv(%%k, %d), %d)", below, w->s[i].taps);
+    snprintf(at, 200, "iadd(iadd(imul(%%p%d, %d), imul(%.90s, %d)), %d)", i, w->s[i].stride, tap, w->s[i].dilation,
+             -w->s[i].start);
+}
+
+static void write_factors(const windows *w, rt_bytes *text)
+{
+    char at[SPACE][200], tap[SPACE][100];
+    const bool wide = strcmp(w->in, w->type) != 0;
+    for (int i = 0; i < w->space; i++)
+        write_tap(w, i, at[i], tap[i]);
+    opjit_rt_bytes_printf(text, "select(");
+    for (int i = 0; i < w->space; i++)
+        opjit_rt_bytes_printf(text, "%sand(le(0, %s), lt(%s, %d))%s", i + 1 < w->space ? "and(" : "", at[i], at[i],
+                              w->s[i].in, i + 1 < w->space ? "," : "");
+    for (int i = 0; i + 1 < w->space; i++)
+        opjit_rt_bytes_printf(text, ")");
+    opjit_rt_bytes_printf(text, ", %s%s%sload %%x[%%n, iadd(imul(idiv(%%o, %d), %d), idiv(%%k, %d))",
+                          wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", w->outs, w->ins, taps_of(w));
+    for (int i = 0; i < w->space; i++)
+        opjit_rt_bytes_printf(text, ", %s", at[i]);
+    opjit_rt_bytes_printf(text, "]%s, %s 0x0p+0), %s%s%sload %%w[%%o, idiv(%%k, %d)", wide ? ")" : "", w->type,
+                          wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", taps_of(w));
+    for (int i = 0; i < w->space; i++)
+        opjit_rt_bytes_printf(text, w->flipped ? ", isub(%d, %s)" : ", %.0d%s", w->flipped ? w->s[i].taps - 1 : 0,
+                              tap[i]);
+    opjit_rt_bytes_printf(text, "]%s", wide ? ")" : "");
+}
+
+static void write_text(const windows *w, rt_bytes *text)
+{
+    const int outs = w->groups * w->outs;
+    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
+    opjit_rt_bytes_printf(text, "kernel @f {\n");
+    write_sizes(text, "in", "x", w->in, (int[]){ w->batch, w->groups * w->ins }, w, 0);
+    write_sizes(text, "in", "w", w->in, (int[]){ outs, w->ins }, w, 1);
+    opjit_rt_bytes_printf(text, " in %%b: %s[%d]\n", w->type, outs);
+    write_sizes(text, "out", "y", w->type, (int[]){ w->batch, outs }, w, 2);
+    write_sizes(text, "def", "s", w->type, (int[]){ w->batch, outs }, w, 2);
+    text->size--; /* the newline */
+    opjit_rt_bytes_printf(text, " (%%n,%%o");
+    for (int i = 0; i < w->space; i++)
+        opjit_rt_bytes_printf(text, ",%%p%d", i);
+    opjit_rt_bytes_printf(text, ") = reduce dot %%k in 0..%d block %d: pair(", w->ins * taps_of(w), w->block);
+    write_factors(w, text);
+    char at[40] = "";
+    for (int i = 0; i < w->space; i++)
+        snprintf(at + strlen(at), sizeof at - strlen(at), ",%%q%d", i);
+    opjit_rt_bytes_printf(text, ")\n yield %%y (%%n1,%%o1%s) = ", at);
+    opjit_rt_bytes_printf(text, w->bias ? "max(add(load %%s[%%n1,%%o1%s], load %%b[%%o1]), %s 0x0p+0)\n}\n"
+                                        : "load %%s[%%n1,%%o1%s]%.0s\n}\n",
+                          at, w->type);
+    opjit_rt_bytes_zero_end(text);
+    ck_assert(!text->failed);
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------------ */
+
+static double element(const char *type, const void *base, int64_t i)
+{
+    if (strcmp(type, "f16") == 0)
+        return (double)opjit_ir_f16_to_f32(((const uint16_t *)base)[i]);
+    return strcmp(type, "f64") == 0 ? ((const double *)base)[i] : (double)((const float *)base)[i];
+}
+
+static double rounded(const windows *w, double x)
+{
+    return strcmp(w->type, "f64") == 0 ? x : (double)(float)x;
+}
+
+/* The input's element for tap number `tap` of a window, 0 in the padding. */
+static double input_of(const windows *w, const void *x, int64_t plane, int tap, const int *at)
+{
+    int coordinates[SPACE];
+    for (int i = w->space; i-- > 0; tap /= w->s[i].taps)
+        coordinates[i] = at[i] * w->s[i].stride + tap % w->s[i].taps * w->s[i].dilation - w->s[i].start;
+    for (int i = 0; i < w->space; i++) {
+        if (coordinates[i] < 0 || coordinates[i] >= w->s[i].in)
+            return 0;
+        plane = plane * w->s[i].in + coordinates[i];
+    }
+    return element(w->in, x, plane);
+}
+
+static double sum_of(const windows *w, void *const *memory, int n, int o, const int *at)
+{
+    const int taps = taps_of(w), length = w->ins * taps;
+    double total = 0, sum = 0;
+    for (int k = 0; k < length; k++) {
+        const int tap = w->flipped ? taps - 1 - k % taps : k % taps; /* all coordinates reversed */
+        const int64_t plane = ((int64_t)n * w->groups + o / w->outs) * w->ins + k / taps;
+        const double x = input_of(w, memory[INPUT], plane, k % taps, at);
+        const double y = element(w->in, memory[FILTER], ((int64_t)o * w->ins + k / taps) * taps + tap);
+        if (k % w->block == 0)
+            sum = 0;
+        sum = strcmp(w->type, "f64") == 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+        if (k % w->block == w->block - 1 || k + 1 == length)
+            total = k < w->block ? sum : rounded(w, total + sum);
+    }
+    return total;
+}
+
+static void check_output(const windows *w, void *const *memory, const char *pass, const char *text)
+{
+    int count = w->batch * w->groups * w->outs, at[SPACE];
+    for (int i = 0; i < w->space; i++)
+        count *= w->s[i].out;
+    for (int e = 0; e < count; e++) {
+        int rest = e;
+        for (int i = w->space; i-- > 0; rest /= w->s[i].out)
+            at[i] = rest % w->s[i].out;
+        const int o = rest % (w->groups * w->outs);
+        double x = sum_of(w, memory, rest / (w->groups * w->outs), o, at);
+        if (w->bias) {
+            x = rounded(w, x + element(w->type, memory[BIAS], o));
+            x = x > 0 ? x : 0;
+        }
+        const double got = element(w->type, memory[OUT], e);
+        if (memcmp(&got, &x, sizeof x) != 0)
+            fprintf(stderr, "%s\n", text);
+        ck_assert_msg(memcmp(&got, &x, sizeof x) == 0, "after %s: element %d is %a, not %a", pass, e, got, x);
+    }
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static void fill(test_random *r, const char *type, void *memory, uint64_t bytes)
+{
+    const uint64_t size = strcmp(type, "f16") == 0 ? 2 : strcmp(type, "f64") == 0 ? 8 : 4;
+    for (uint64_t i = 0; i < bytes / size; i++) {
+        const double x = ldexp((double)draw(r, -4096, 4096) / 2048.0, draw(r, -3, 3));
+        if (size == 8)
+            ((double *)memory)[i] = x;
+        else if (size == 4)
+            ((float *)memory)[i] = (float)x;
+        else
+            ((uint16_t *)memory)[i] = opjit_ir_f32_to_f16((float)x);
+    }
+}
+
+static void interpret(ir_func *f, void *const *memory)
+{
+    opjit_error error = { 0 };
+    ck_assert(opjit_ir_layout(f, &error) == OPJIT_OK);
+    ir_run run = { .buffers = memory, .shared = malloc(f->shared_size + 1), .scratch = malloc(f->scratch_size + 1) };
+    ck_assert(run.shared != NULL && run.scratch != NULL);
+    memset(run.shared, 0x5a, f->shared_size + 1);
+    memset(run.scratch, 0x5a, f->scratch_size + 1);
+    for (ir_ref s = f->body; s != 0; s = f->phase < IR_PLACED ? 0 : ir_at(f, s)->next, run.stage++) {
+        run.end = f->phase < IR_PLACED ? 0 : (uint64_t)ir_index_value(f, ir_operand(f, s, 1));
+        ck_assert_msg(opjit_ir_interpret(f, &run, &error) == OPJIT_OK, "%s", error.message);
+    }
+    free(run.shared);
+    free(run.scratch);
+}
+
+static const char *text_of(const ir_func *f, rt_bytes *text)
+{
+    opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
+    opjit_ir_print(f, text);
+    opjit_rt_bytes_zero_end(text);
+    return (const char *)text->data;
+}
+
+static void check_pass(ir_func *f, const ir_pass *pass, const ir_pass_env *env, const windows *w, void *const *memory)
+{
+    opjit_error error = { 0 };
+    rt_bytes once, twice;
+    const opjit_status status = opjit_ir_run_passes(f, env, pass->leaves, &error);
+    uint32_t unproven = 0;
+    text_of(f, &once);
+    if (status != OPJIT_OK)
+        fprintf(stderr, "%s\n", (const char *)once.data);
+    ck_assert_msg(status == OPJIT_OK, "%s", error.message);
+    ck_assert(opjit_ir_count_unproven(f, &unproven, &error) == OPJIT_OK);
+    if (unproven != 0)
+        fprintf(stderr, "%s\n", (const char *)once.data);
+    ck_assert_msg(unproven == 0, "after %s: %u accesses have no proof", pass->name, unproven);
+    memset(memory[OUT], 0xa5, f->tensors[4].bytes);
+    interpret(f, memory);
+    check_output(w, memory, pass->name, (const char *)once.data);
+    ck_assert(pass->run(f, env, &error) == OPJIT_OK);
+    text_of(f, &twice);
+    ck_assert_str_eq((const char *)once.data, (const char *)twice.data);
+    opjit_rt_bytes_free(&once);
+    opjit_rt_bytes_free(&twice);
+}
+
+/* Returns whether tiles were made of it. */
+static bool check_windows(const windows *w, const rt_target *target, test_random *r)
+{
+    bool tiles = false;
+    ir_func f;
+    rt_bytes text;
+    void *memory[SLOTS] = { NULL };
+    opjit_error error = { 0 };
+    const ir_pass_env env = { .target = target, .tiles = &w->tiles, .verify = true };
+    write_text(w, &text);
+    ck_assert_msg(opjit_ir_parse((const char *)text.data, strlen((const char *)text.data), &opjit_rt_default_allocator,
+                                 &f, &error) == OPJIT_OK,
+                  "%s\n%s", error.message, (const char *)text.data);
+    for (uint32_t t = 1; t <= SLOTS; t++) {
+        memory[t - 1] = malloc(f.tensors[t].bytes);
+        ck_assert_ptr_nonnull(memory[t - 1]);
+        fill(r, t == BIAS + 1 ? w->type : w->in, memory[t - 1], f.tensors[t].bytes);
+    }
+    for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
+         pass++) {
+        check_pass(&f, pass, &env, w, memory);
+        tiles = tiles || f.steps[IR_STEP_WINDOW] > 0;
+    }
+    for (uint32_t i = 0; i < SLOTS; i++)
+        free(memory[i]);
+    opjit_rt_bytes_free(&text);
+    opjit_ir_free(&f);
+    return tiles;
+}
+
+START_TEST(products)
+{
+    const test_cases cases = test_cases_init("ir.window", 300);
+    static const char *const names[] = { "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64" };
+    rt_target targets[3];
+    opjit_error error = { 0 };
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(opjit_rt_target_parse(names[i], &targets[i], &error) == OPJIT_OK, "%s", error.message);
+    uint64_t tiles = 0;
+    for (uint64_t n = cases.first; n < cases.end; n++) {
+        test_random r;
+        test_random_init(&r, cases.seed, 1, n);
+        const windows w = draw_windows(&r);
+        tiles += check_windows(&w, &targets[n % 3], &r);
+    }
+    ck_assert_uint_ge(2 * tiles, cases.end - cases.first); /* not without taps, or with strides and dilations */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ir.window");
+    TCase *tcase = tcase_create("windows");
+    tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase, products);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
