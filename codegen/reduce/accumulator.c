@@ -56,7 +56,11 @@ cg_part opjit_cg_acc_combine(cg_func *f, const ir_node *acc, const cg_acc *a, cg
 {
     if (cg_acc_is_arg(acc))
         return step_arg(f, acc, a->type, x, y);
-    if (y.where != NULL) { /* a step of a dot */
+    if (y.where != NULL && ir_is_integer((ir_type)acc->type)) { /* a step of a dot */
+        LLVMValueRef product = LLVMBuildMul(f->b, y.value, y.where, "");
+        return (cg_part){ .value = LLVMBuildAdd(f->b, x.value, product, "") };
+    }
+    if (y.where != NULL) {
         LLVMValueRef args[] = { y.value, y.where, x.value };
         return (cg_part){ .value = opjit_cg_as_bits(f, opjit_cg_arith(f, IR_FMA, (ir_type)acc->type, args)) };
     }

@@ -25,7 +25,7 @@ static const cg_legal common[] = {
     { IR_HEAD, CG_INDEX, 0, CG_NATIVE, CG_NATIVE },
     { IR_TO_INDEX, CG_INTS, 0, CG_NATIVE, CG_NATIVE },
     { IR_ELEM, CG_INTS | CG_F32 | CG_F64, 0, CG_NATIVE, CG_NATIVE },
-    { IR_PAIR, CG_FLOATS, 0, CG_NATIVE, CG_NATIVE }, /* as IR_FMA is, which makes a step of it */
+    { IR_PAIR, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE }, /* as IR_FMA, or IR_MUL, which makes a step of it */
     { IR_ADD, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
     { IR_SUB, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },
     { IR_MUL, CG_ELEMENTS, 0, CG_NATIVE, CG_NATIVE },

@@ -133,7 +133,7 @@ static ir_ref lower_sums(op_lowering *l, const fe_convolution *c, uint32_t input
 {
     ir_func *f = l->f;
     const ir_ref sums =
-        opjit_fe_reduce_to(l, IR_SUM, IR_I32, &l->op->outputs[0], opjit_fe_convolution_steps(l, c, filter));
+        opjit_fe_reduce_to(l, IR_DOT, IR_I32, &l->op->outputs[0], opjit_fe_convolution_steps(l, c, filter));
     ir_ref at[OPJIT_MAX_RANK];
     fe_tap tap;
 
@@ -148,7 +148,7 @@ static ir_ref lower_sums(op_lowering *l, const fe_convolution *c, uint32_t input
     const ir_ref w =
         opjit_fe_difference(f, opjit_ir_load(f, l->inputs[filter], tap.filter), load_channel(l, filter_zero, at[1]));
     const ir_ref padded = ir_expr3(f, IR_SELECT, IR_I32, tap.inside, x, opjit_ir_const(f, IR_I32, 0));
-    opjit_fe_set(l, sums, ir_expr2(f, IR_MUL, IR_I32, padded, w));
+    opjit_fe_set(l, sums, ir_expr2(f, IR_PAIR, IR_I32, padded, w));
     return sums;
 }
 

@@ -234,7 +234,7 @@ static ir_ref lower_sums(op_lowering *l, const roles *r)
     const fe_tensor *out = &l->op->outputs[0];
     const uint32_t rank = out->rank;
     ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK];
-    const ir_ref sums = opjit_fe_reduce_to(l, IR_SUM, IR_I32, out, l->op->inputs[r->a].sizes[rank - 1]);
+    const ir_ref sums = opjit_fe_reduce_to(l, IR_DOT, IR_I32, out, l->op->inputs[r->a].sizes[rank - 1]);
 
     opjit_fe_own(l, sums, at);
     if (l->f->failed)
@@ -248,7 +248,7 @@ static ir_ref lower_sums(op_lowering *l, const roles *r)
     of[rank - 2] = k;
     const ir_ref b =
         opjit_fe_difference(l->f, opjit_ir_load(l->f, l->inputs[r->b], of), load_vector(l, r->b_zero, at[rank - 1]));
-    opjit_fe_set(l, sums, ir_expr2(l->f, IR_MUL, IR_I32, a, b));
+    opjit_fe_set(l, sums, ir_expr2(l->f, IR_PAIR, IR_I32, a, b));
     return sums;
 }
 

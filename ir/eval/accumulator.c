@@ -20,6 +20,14 @@ uint64_t opjit_ir_acc_step(const ir_node *acc, uint64_t a, uint64_t b)
     return out;
 }
 
+uint64_t opjit_ir_acc_step_dot(const ir_node *acc, uint64_t before, uint64_t x, uint64_t y)
+{
+    const ir_type type = (ir_type)acc->type;
+    uint64_t out = 0;
+    opjit_ir_scalar(ir_is_float(type) ? IR_FMA : IR_MUL, type, type, (const uint64_t[]){ x, y, before }, &out);
+    return ir_is_float(type) ? out : opjit_ir_acc_step(acc, before, out);
+}
+
 static bool compare(ir_op op, ir_type type, uint64_t a, uint64_t b)
 {
     uint64_t out = 0;

@@ -20,6 +20,7 @@ typedef struct accumulator {
 /* acc: the ACC, or the DEF that reduces. */
 void opjit_ir_acc_reset(accumulator *a, const ir_node *acc);            /* all lanes */
 uint64_t opjit_ir_acc_step(const ir_node *acc, uint64_t a, uint64_t b); /* not of arg kinds */
+uint64_t opjit_ir_acc_step_dot(const ir_node *acc, uint64_t before, uint64_t x, uint64_t y); /* of a pair */
 /* (y, j) in place of (x, i) where it is better, or where there was none. */
 void opjit_ir_acc_update_arg(const ir_node *acc, ir_type type, uint64_t *x, int64_t *i, bool *some, uint64_t y,
                              int64_t j);

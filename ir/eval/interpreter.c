@@ -130,13 +130,10 @@ static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 
 /* --- accumulators ------------------------------------------------------------------------------------------------- */
 
-/* One step of a dot, whose value is a pair. */
 static uint64_t step_dot(machine *m, const ir_node *acc, uint64_t before, ir_ref pair)
 {
-    const uint64_t args[3] = { eval(m, ir_operand(m->f, pair, 0)), eval(m, ir_operand(m->f, pair, 1)), before };
-    uint64_t out = 0;
-    opjit_ir_scalar(IR_FMA, (ir_type)acc->type, (ir_type)acc->type, args, &out);
-    return out;
+    const uint64_t x = eval(m, ir_operand(m->f, pair, 0)), y = eval(m, ir_operand(m->f, pair, 1));
+    return opjit_ir_acc_step_dot(acc, before, x, y);
 }
 
 /* One step of acc, which is an ACC or a DEF that reduces; k is in m->innermost. */

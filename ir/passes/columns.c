@@ -135,7 +135,7 @@ static ir_ref step(column_stage *s, ir_ref before, ir_ref value)
     ir_func *f = s->f;
     const ir_type type = (ir_type)s->def.type;
     if (!f->failed && ir_at(f, value)->op == IR_PAIR)
-        return ir_expr3(f, IR_FMA, type, ir_operand(f, value, 0), ir_operand(f, value, 1), before);
+        return ir_dot_step(f, type, ir_operand(f, value, 0), ir_operand(f, value, 1), before);
     return ir_expr2(f, ir_kind_op((ir_kind)s->def.kind), type, before, value);
 }
 
@@ -229,14 +229,13 @@ static void add_steps(column_stage *s, block *list, ir_ref first, int64_t length
         add_rounds(s, list, opjit_ir_index(f, done), opjit_ir_index(f, length), first, 1);
 }
 
-/* Block after block.  The sum of a block is never -0, so +0 before the first block needs no special case; a dot of one
- * may be -0, so its total starts from -0, which changes nothing. */
+/* Block after block.  The sum of a block is never -0, so +0 before the first block needs no special case. */
 static void add_blocks(column_stage *s, block *list)
 {
     ir_func *f = s->f;
     block of_b, of_j;
     if (s->def.kind == IR_DOT)
-        fill(s, list, s->total, UINT64_C(1) << (8 * opjit_ir_type_size((ir_type)s->def.type) - 1));
+        fill(s, list, s->total, ir_dot_total((ir_type)s->def.type));
     else
         add_identity(s, list, s->total);
     const int64_t size = s->def.block, blocks = (s->length + size - 1) / size;

@@ -4,8 +4,7 @@
  *     for each block of rows and columns, in parallel
  *         for each block of k: tiles, or columns side by side
  *         store the results of the totals
- *
- * The sums of blocks start from -0, which changes nothing: a block may be -0, and +0 would lose that. */
+ */
 #include "ir/passes/contraction.h"
 
 enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */ };
@@ -95,9 +94,8 @@ static void add_sums(contraction *c, block *list)
         return;
     }
     block of_q;
-    const uint64_t negative = UINT64_C(1) << (8 * opjit_ir_type_size((ir_type)c->def.type) - 1);
     opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, c->side[CONTRACT_ROWS].block),
-                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), negative);
+                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), ir_dot_total((ir_type)c->def.type));
     const ir_ref q = contract_loop(c, list, opjit_ir_index(f, blocks), &of_q);
     c->first_k = opjit_ir_block_let(f, &of_q, contract_times(c, q, size));
     if (c->length % size != 0) {

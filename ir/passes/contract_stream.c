@@ -27,7 +27,7 @@ static void add_rounds(contraction *c, block *list, ir_ref lo, ir_ref hi, int64_
         ir_ref x[2];
         x[rows->factor] = opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, i, k);
         x[columns->factor] = opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, j, k);
-        sum = ir_expr3(f, IR_FMA, (ir_type)c->def.type, x[0], x[1], sum);
+        sum = ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], sum);
     }
     opjit_ir_contract_store(c, &inside, c->sums, sum, at);
 }

@@ -28,7 +28,7 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
         columns->packed ? opjit_ir_load(f, columns->scratch, (ir_ref[]){ n, k, at[1] })
                         : opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, contract_plus(c, j, at[1]), all_k);
     const ir_ref before = opjit_ir_load(f, c->tile, at);
-    opjit_ir_contract_store(c, &inside, c->tile, ir_expr3(f, IR_FMA, (ir_type)c->def.type, x[0], x[1], before), at);
+    opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], before), at);
     f->nodes[of_k.parent].hold = 1;
 }
 

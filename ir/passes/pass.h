@@ -123,6 +123,19 @@ static inline bool ir_is_pure(const ir_func *f, ir_ref r)
 }
 
 /* The step has changed something. */
+/* One step more of a dot of this type. */
+static inline ir_ref ir_dot_step(ir_func *f, ir_type type, ir_ref x, ir_ref y, ir_ref before)
+{
+    return ir_is_float(type) ? ir_expr3(f, IR_FMA, type, x, y, before)
+                             : ir_expr2(f, IR_ADD, type, before, ir_expr2(f, IR_MUL, type, x, y));
+}
+
+/* What blocks of a dot are added to, the first of them too, and changes nothing: -0, as a block may be -0; 0. */
+static inline uint64_t ir_dot_total(ir_type type)
+{
+    return ir_is_float(type) ? UINT64_C(1) << (8 * opjit_ir_type_size(type) - 1) : 0;
+}
+
 static inline void ir_took(ir_func *f, ir_step step)
 {
     f->steps[step]++;

@@ -190,7 +190,7 @@ static void add_reduce(drawing *d)
     ir_tensor t = f->tensors[d->tensors[which]];
     const uint32_t axis = below(d, 3) == 0 ? (uint32_t)below(d, t.rank) : t.rank - 1;
     const uint64_t size = t.sizes[axis];
-    const bool dot = !integer && below(d, 6) == 0;
+    const bool dot = below(d, 6) == 0;
     const ir_kind kind = dot ? IR_DOT : (ir_kind)(IR_SUM + below(d, integer ? 8 : 4));
     t = (ir_tensor){ .role = IR_VALUE, .type = d->type, .rank = t.rank, .align = opjit_ir_type_size(d->type) };
     memcpy(t.sizes, f->tensors[d->tensors[which]].sizes, sizeof t.sizes);

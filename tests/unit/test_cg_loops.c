@@ -497,7 +497,7 @@ START_TEST(reductions)
         static const uint32_t sizes[] = { 1, 31, 33, 70, 300, 4095, 4097, 9000 };
         const bool wide = _i % 3 != 0 && kind != IR_DOT;
         const reduction s = { .kind = kind,
-                              .type = types[test_random_below(&r, kind == IR_DOT ? 2 : 6)],
+                              .type = types[test_random_below(&r, kind == IR_DOT ? 5 : 6)],
                               .lanes = wide ? 32 : 1,
                               .late = _i & 1,
                               .vec = wide ? 1u << test_random_below(&r, 7) : 1,

@@ -11,7 +11,7 @@
 #include "ir/ir.h"
 #include "tests/support/random.h"
 
-enum { A, B, BIAS, OUT, SLOTS };
+enum { A, B, BIAS, OUT, SLOTS = OUT + 4 }; /* then another output, zero points */
 
 typedef struct product {
     int batch, rows, columns, length, block;
@@ -19,7 +19,9 @@ typedef struct product {
     bool shared;    /* all of the batch have the same B */
     bool bias;      /* max(result + bias[column], 0) is the output */
     bool temp;      /* the result is read by two outputs */
-    const char *in, *type;
+    const char *in[2], *type;
+    bool zero[2];      /* of integers: factors less a zero point for each row or column, or one for all */
+    bool zero_each[2];
     ir_tiles tiles;
 } product;
 
@@ -28,17 +30,29 @@ static int draw(test_random *r, int least, int most)
     return least + (int)test_random_below(r, (uint64_t)(most - least + 1));
 }
 
+static bool is_integer(const char *type)
+{
+    return type[0] != 'f';
+}
+
 static product draw_product(test_random *r)
 {
-    static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" } };
+    static const char *const types[][3] = { { "f32", "f32", "f32" }, { "f16", "f16", "f32" }, { "f64", "f64", "f64" },
+                                            { "i32", "i32", "i32" }, { "u8", "u8", "u32" },   { "u8", "i8", "i32" },
+                                            { "i8", "i8", "i32" },   { "u8", "u8", "i32" },   { "i8", "u8", "i32" } };
     product p = { .batch = draw(r, 1, 3),
                   .rows = draw(r, 1, 12),
                   .columns = draw(r, 1, 20),
                   .length = draw(r, 1, 30),
                   .block = test_random_chance(r, 20) ? 16 : draw(r, 1, 11) };
-    const int type = draw(r, 0, 2);
-    p.in = types[type][0];
-    p.type = types[type][1];
+    const int type = draw(r, 0, 8);
+    p.in[0] = types[type][0];
+    p.in[1] = types[type][1];
+    p.type = types[type][2];
+    for (int i = 0; i < 2; i++) {
+        p.zero[i] = is_integer(p.type) && test_random_chance(r, 60);
+        p.zero_each[i] = test_random_chance(r, 50);
+    }
     p.turned[0] = test_random_chance(r, 50);
     p.turned[1] = test_random_chance(r, 50);
     p.shared = test_random_chance(r, 30);
@@ -53,26 +67,41 @@ static product draw_product(test_random *r)
 
 static void write_text(const product *p, rt_bytes *text)
 {
-    const char *const a = p->turned[0] ? "%p,%k,%i" : "%p,%i,%k", *const b = p->turned[1] ? "%j,%k" : "%k,%j";
+    const char *const a = p->turned[0] ? "%p,%k,%i" : "%p,%i,%k";
+    const char *const b = p->shared ? p->turned[1] ? "0,%j,%k" : "0,%k,%j" : p->turned[1] ? "%p,%j,%k" : "%p,%k,%j";
     opjit_rt_bytes_init(text, &opjit_rt_default_allocator);
-    opjit_rt_bytes_printf(text, "kernel @f {\n in %%a: %s[%d,%d,%d]\n", p->in, p->batch,
+    opjit_rt_bytes_printf(text, "kernel @f {\n in %%a: %s[%d,%d,%d]\n", p->in[0], p->batch,
                           p->turned[0] ? p->length : p->rows, p->turned[0] ? p->rows : p->length);
-    opjit_rt_bytes_printf(text, " in %%b: %s[%d,%d,%d]\n", p->in, p->shared ? 1 : p->batch,
+    opjit_rt_bytes_printf(text, " in %%b: %s[%d,%d,%d]\n", p->in[1], p->shared ? 1 : p->batch,
                           p->turned[1] ? p->columns : p->length, p->turned[1] ? p->length : p->columns);
     opjit_rt_bytes_printf(text, " in %%c: %s[%d]\n", p->type, p->columns);
     for (int i = 0; i <= p->temp; i++)
         opjit_rt_bytes_printf(text, " out %%o%d: %s[%d,%d,%d]\n", i, p->type, p->batch, p->rows, p->columns);
+    for (int i = 0; i < 2; i++)
+        opjit_rt_bytes_printf(text, " in %%z%d: %s[%d]\n", i, p->in[i],
+                              !p->zero_each[i] ? 1 : i == 0 ? p->rows : p->columns);
     opjit_rt_bytes_printf(text, " def %%s: %s[%d,%d,%d] (%%p,%%i,%%j) = reduce dot %%k in 0..%d block %d: pair(",
                           p->type, p->batch, p->rows, p->columns, p->length, p->block);
-    const bool wide = strcmp(p->in, p->type) != 0;
-    opjit_rt_bytes_printf(text, wide ? "cast %s (load %%a[%s]), " : "%.0sload %%a[%s], ", p->type, a);
-    opjit_rt_bytes_printf(text, wide ? "cast %s (load %%b[%s,%s]))\n" : "%.0sload %%b[%s,%s])\n", p->type,
-                          p->shared ? "0" : "%p", b);
+    const char *const at[2] = { a, b };
+    for (int i = 0; i < 2; i++) {
+        const char *const cast = strcmp(p->in[i], p->type) == 0 ? "" : "cast ";
+        char load[80];
+        snprintf(load, sizeof load, "%s%s%sload %%%c[%s]%s", cast, *cast != 0 ? p->type : "", *cast != 0 ? " (" : "",
+                 "ab"[i], at[i], *cast != 0 ? ")" : "");
+        if (p->zero[i])
+            opjit_rt_bytes_printf(text, "sub(%s, %s%s%sload %%z%d[%s]%s)", load, cast, *cast != 0 ? p->type : "",
+                                  *cast != 0 ? " (" : "", i, !p->zero_each[i] ? "0" : i == 0 ? "%i" : "%j",
+                                  *cast != 0 ? ")" : "");
+        else
+            opjit_rt_bytes_printf(text, "%s", load);
+        opjit_rt_bytes_printf(text, i == 0 ? ", " : ")\n");
+    }
     for (int i = 0; i <= p->temp; i++) {
         opjit_rt_bytes_printf(text, " yield %%o%d (%%p%d,%%i%d,%%j%d) = ", i, i, i, i);
         opjit_rt_bytes_printf(text, "%sload %%s[%%p%d,%%i%d,%%j%d]", p->bias ? "max(add(" : "", i, i, i);
         if (p->bias)
-            opjit_rt_bytes_printf(text, ", load %%c[%%j%d]), %s 0x0p+0)", i, p->type);
+            opjit_rt_bytes_printf(text, ", load %%c[%%j%d]), %s 0%s)", i, p->type,
+                                  is_integer(p->type) ? "" : "x0p+0");
         opjit_rt_bytes_printf(text, "\n");
     }
     opjit_rt_bytes_printf(text, "}\n");
@@ -86,13 +115,37 @@ static double element(const char *type, const void *base, int64_t i)
 {
     if (strcmp(type, "f16") == 0)
         return (double)opjit_ir_f16_to_f32(((const uint16_t *)base)[i]);
-    return strcmp(type, "f64") == 0 ? ((const double *)base)[i] : (double)((const float *)base)[i];
+    if (!is_integer(type))
+        return strcmp(type, "f64") == 0 ? ((const double *)base)[i] : (double)((const float *)base)[i];
+    if (strcmp(type, "i32") == 0)
+        return ((const int32_t *)base)[i];
+    if (strcmp(type, "u32") == 0)
+        return ((const uint32_t *)base)[i];
+    return strcmp(type, "i8") == 0 ? ((const int8_t *)base)[i] : ((const uint8_t *)base)[i];
 }
 
-/* Rounds to the type of the result. */
+/* Rounds to the type of the result; integers of at most 53 bits modulo 2^32. */
 static double rounded(const product *p, double x)
 {
+    if (is_integer(p->type))
+        return strcmp(p->type, "u32") == 0 ? (double)(uint32_t)(int64_t)x : (double)(int32_t)(uint32_t)(int64_t)x;
     return strcmp(p->type, "f64") == 0 ? x : (double)(float)x;
+}
+
+/* The factor less its zero point. */
+static double factor(const product *p, void *const *memory, int side, int64_t at, int own)
+{
+    const double x = element(p->in[side], memory[side], at);
+    const void *zero = memory[OUT + 1 + p->temp + side];
+    return p->zero[side] ? x - element(p->in[side], zero, p->zero_each[side] ? own : 0) : x;
+}
+
+/* x * y + sum in the type of the result. */
+static double step(const product *p, double x, double y, double sum)
+{
+    if (is_integer(p->type))
+        return rounded(p, (double)(int64_t)((uint64_t)(int64_t)x * (uint64_t)(int64_t)y & UINT32_MAX) + sum);
+    return strcmp(p->type, "f64") == 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
 }
 
 static double sum_of(const product *p, void *const *memory, int n, int i, int j)
@@ -103,10 +156,10 @@ static double sum_of(const product *p, void *const *memory, int n, int i, int j)
             p->turned[0] ? ((int64_t)n * p->length + k) * p->rows + i : ((int64_t)n * p->rows + i) * p->length + k;
         const int64_t m = p->shared ? 0 : n;
         const int64_t b = p->turned[1] ? (m * p->columns + j) * p->length + k : (m * p->length + k) * p->columns + j;
-        const double x = element(p->in, memory[A], a), y = element(p->in, memory[B], b);
+        const double x = factor(p, memory, 0, a, i), y = factor(p, memory, 1, b, j);
         if (k % p->block == 0)
             sum = 0;
-        sum = strcmp(p->type, "f64") == 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+        sum = step(p, x, y, sum);
         if (k % p->block == p->block - 1 || k + 1 == p->length)
             total = k < p->block ? sum : rounded(p, total + sum);
     }
@@ -133,9 +186,13 @@ static void check_outputs(const product *p, void *const *memory, const char *pas
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* Numbers of many sizes, some so small that their product rounds to zero. */
+/* Numbers of many sizes, some so small that their product rounds to zero; any integers. */
 static void fill(test_random *r, const char *type, void *memory, uint64_t bytes)
 {
+    for (uint64_t i = 0; i < bytes && is_integer(type); i++)
+        ((uint8_t *)memory)[i] = test_random_chance(r, 30) ? 0xff : (uint8_t)test_random_u64(r);
+    if (is_integer(type))
+        return;
     const uint64_t size = strcmp(type, "f16") == 0 ? 2 : strcmp(type, "f64") == 0 ? 8 : 4;
     for (uint64_t i = 0; i < bytes / size; i++) {
         const double x = ldexp((double)draw(r, -4096, 4096) / 2048.0, test_random_chance(r, 5) ? -90 : draw(r, -3, 3));
@@ -214,7 +271,7 @@ static bool check_product(const product *p, const rt_target *target, test_random
         if (f.tensors[t].role == IR_IN || f.tensors[t].role == IR_OUT) {
             memory[f.tensors[t].slot] = malloc(f.tensors[t].bytes);
             ck_assert_ptr_nonnull(memory[f.tensors[t].slot]);
-            fill(r, t == 3 ? p->type : p->in, memory[f.tensors[t].slot], f.tensors[t].bytes);
+            fill(r, opjit_ir_type_name(f.tensors[t].type), memory[f.tensors[t].slot], f.tensors[t].bytes);
         }
     for (const ir_pass *pass = opjit_ir_passes; pass->name != NULL && pass->leaves <= opjit_ir_last_pass(target);
          pass++) {
