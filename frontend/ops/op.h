@@ -48,23 +48,24 @@ typedef struct op_enum {
 extern const op_enum opjit_fe_axis_directions; /* of DML_AXIS_DIRECTION: moves.c */
 
 typedef struct op_field {
-    char name[26];
-    uint16_t offset;                 /* in the descriptor struct */
+    char name[28];
+    uint8_t offset;                  /* in the descriptor struct */
     uint8_t kind, flags;
-    uint16_t count;                  /* offset of the count field for arrays */
+    uint8_t count;                   /* offset of the count field for arrays */
     const op_enum *enumeration;      /* OP_ENUM */
 } op_field;
 
-/* The name's NUL has to fit: no compiler warns of one that doesn't. */
-#define OP_OFFSET(type, member) \
-    (offsetof(type, member) + 0 * sizeof(char[sizeof #member <= sizeof(((op_field *)0)->name) ? 1 : -1]))
+/* The name's NUL has to fit, and so has the offset: no compiler warns of what doesn't. */
+#define OP_FITS(type, member) \
+    (sizeof #member <= sizeof(((op_field *)0)->name) && offsetof(type, member) <= UINT8_MAX)
+#define OP_OFFSET(type, member) (offsetof(type, member) + 0 * sizeof(char[OP_FITS(type, member) ? 1 : -1]))
 #define OP_FIELD(type, member, kind_, flags_)                    \
     {                                                            \
 #member, OP_OFFSET(type, member), kind_, flags_, 0, NULL \
     }
 #define OP_FIELD_ARRAY(type, member, count_member, kind_, flags_)                           \
     {                                                                                       \
-#member, OP_OFFSET(type, member), kind_, flags_, offsetof(type, count_member), NULL \
+#member, OP_OFFSET(type, member), kind_, flags_, OP_OFFSET(type, count_member), NULL \
     }
 #define OP_FIELD_ENUM(type, member, enum_)                     \
     {                                                          \

@@ -124,11 +124,17 @@ ir_ref opjit_fe_reduce(op_lowering *l, ir_kind kind, ir_type type, uint32_t axes
     return def;
 }
 
-ir_ref opjit_fe_reduce_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint64_t count)
+ir_ref opjit_fe_reduce_lanes(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint32_t lanes,
+                             uint64_t count)
 {
     const uint32_t tensor = declare(l, type, like, 0);
 
-    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_reduce(l->f, tensor, kind, 1, count));
+    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_reduce(l->f, tensor, kind, lanes, count));
+}
+
+ir_ref opjit_fe_reduce_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint64_t count)
+{
+    return opjit_fe_reduce_lanes(l, kind, type, like, 1, count);
 }
 
 ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,

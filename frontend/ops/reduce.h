@@ -28,6 +28,9 @@ ir_ref opjit_fe_def_to(op_lowering *l, ir_type type, const fe_tensor *like);
 /* A dense DEF of these sizes, each element of which reduces `count` values one after the other.  The caller sets its
  * value, over its coordinates and opjit_ir_reduced. */
 ir_ref opjit_fe_reduce_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint64_t count);
+/* The same in so many lanes. */
+ir_ref opjit_fe_reduce_lanes(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint32_t lanes,
+                             uint64_t count);
 /* A DEF of the input's sizes that scans along an axis (opjit_ir_scan).  The caller sets its value; `at` receives its
  * coordinates, the one on the axis from the scan's variable. */
 ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,
@@ -40,6 +43,8 @@ ir_ref opjit_fe_value_at(op_lowering *l, ir_ref def, uint32_t axes, const ir_ref
 void opjit_fe_own(const op_lowering *l, ir_ref statement, ir_ref at[OPJIT_MAX_RANK]);
 /* Sets the value of a statement (of opjit_fe_def, _reduce or _output), rounded to the type of what it makes. */
 void opjit_fe_set(op_lowering *l, ir_ref statement, ir_ref x);
+/* x == -inf ? 0 : exp(x - m), m being the maximum of x and others (softmax.c). */
+ir_ref opjit_fe_exp_below(ir_func *f, ir_type type, ir_ref x, ir_ref m);
 /* A whole number in a floating type. */
 ir_ref opjit_fe_real(ir_func *f, ir_type type, uint64_t value);
 

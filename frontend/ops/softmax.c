@@ -78,18 +78,13 @@ static ir_ref exp_below(ir_func *f, ir_type wide, ir_ref x, ir_ref m)
     return ir_expr1(f, IR_EXP, wide, below);
 }
 
-/* x == -inf ? 0 : exp(x - m), for the element at these coordinates. */
-static ir_ref exponential(op_lowering *l, ir_ref max, uint32_t axes, const ir_ref *at)
+ir_ref opjit_fe_exp_below(ir_func *f, ir_type type, ir_ref x, ir_ref m)
 {
-    ir_func *f = l->f;
-    const ir_type wide = wide_of(l);
-    const ir_ref x = opjit_fe_wide_input(l, at), m = opjit_fe_value_at(l, max, axes, at);
-
     if (f->failed)
         return 0;
-    const ir_ref none = opjit_ir_const(f, wide, wide == IR_F64 ? 0xfff0000000000000u : 0xff800000u);
-    const ir_ref e = exp_below(f, wide, x, m);
-    return ir_expr3(f, IR_SELECT, wide, ir_expr2(f, IR_EQ, IR_BOOL, x, none), opjit_ir_const(f, wide, 0), e);
+    const ir_ref none = opjit_ir_const(f, type, type == IR_F64 ? 0xfff0000000000000u : 0xff800000u);
+    const ir_ref e = exp_below(f, type, x, m);
+    return ir_expr3(f, IR_SELECT, type, ir_expr2(f, IR_EQ, IR_BOOL, x, none), opjit_ir_const(f, type, 0), e);
 }
 
 static void lower_softmax_over(op_lowering *l, uint32_t axes)
@@ -101,7 +96,8 @@ static void lower_softmax_over(op_lowering *l, uint32_t axes)
     const ir_ref e = opjit_fe_def(l, wide, 0);
 
     opjit_fe_own(l, e, at);
-    opjit_ir_set_value(f, e, exponential(l, max, axes, at));
+    const ir_ref x = opjit_fe_wide_input(l, at);
+    opjit_ir_set_value(f, e, opjit_fe_exp_below(f, wide, x, opjit_fe_value_at(l, max, axes, at)));
     const ir_ref sum = opjit_fe_reduce(l, IR_SUM, wide, axes, at);
     opjit_ir_set_value(f, sum, opjit_fe_value_at(l, e, 0, at));
     const ir_ref scale = opjit_fe_def(l, wide, axes);

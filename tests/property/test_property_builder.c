@@ -303,6 +303,12 @@ static bool sizes_follow(const built_case *c)
     case DML_OPERATOR_FILL_VALUE_SEQUENCE: return false;
     case DML_OPERATOR_UNFOLD: return c->outputs[0].rank == 3;
     case DML_OPERATOR_DIAGONAL_MATRIX1: return c->inputs[0] != NULL;
+    case DML_OPERATOR_MULTIHEAD_ATTENTION:
+    case DML_OPERATOR_MULTIHEAD_ATTENTION1: /* without leading sizes; with PastSequenceLengths there may be more keys */
+        for (uint32_t i = 0; i < c->output_count; i++)
+            if (c->outputs[i].rank != (i == 0 ? 3 : 4))
+                return false;
+        return c->input_count < 12 || c->inputs[11] == NULL;
     default: return true;
     }
 }

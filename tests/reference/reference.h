@@ -74,6 +74,9 @@ void ref_quantized_linear_convolution(const DML_QUANTIZED_LINEAR_CONVOLUTION_OPE
                                       void *output);
 /* inputs[2]: C, NULL where absent; RELU is the only activation. */
 void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
+/* Within a tolerance.  MULTIHEAD_ATTENTION is this with HeadCount for both counts. */
+void ref_multihead_attention1(const DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC *desc, ref_inputs inputs,
+                              ref_outputs outputs);
 /* Pooling: AVERAGE_POOLING, LP_POOLING, MAX_POOLING and MAX_POOLING1 are these with Dilations NULL.  P is 1 or 2. */
 void ref_average_pooling1(const DML_AVERAGE_POOLING1_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_average_pooling_grad(const DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC *desc, const void *input, void *output);

@@ -29,6 +29,8 @@ typedef struct computed_case {
         DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC quantized_product;
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC running; /* CUMULATIVE_PRODUCT has the same fields */
         DML_GEMM_OPERATOR_DESC gemm;
+        DML_MULTIHEAD_ATTENTION_OPERATOR_DESC attention;
+        DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC attention1;
         DML_LP_NORMALIZATION_OPERATOR_DESC lp;
         DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC mvn;
         DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC mvn1;
@@ -63,6 +65,7 @@ typedef struct computed_case {
     DML_RESAMPLE3_OPERATOR_DESC resample; /* any of them with all fields */
     float scales[4], input_offsets[4], output_offsets[4];
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC over_axes; /* MEAN_VARIANCE_NORMALIZATION with Axes */
+    DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC attention; /* either of them with all fields */
     DML_OPERATOR_DESC relu;
     DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;
     test_tensor inputs[OPERATOR_INPUTS], output;

@@ -122,6 +122,11 @@ void computed_integer(const void *user, const void *const *inputs, void *const *
 void computed_to_float(const void *user, const void *const *inputs, void *const *outputs);
 void computed_quantized(const void *user, const void *const *inputs, void *const *outputs);
 
+/* --- attention (computed_attention.c) ----------------------------------------------------------------------------- */
+void computed_draw_attention(computed_draw *d);
+void computed_draw_attention1(computed_draw *d);
+void computed_attention(const void *user, const void *const *inputs, void *const *outputs);
+
 /* --- normalizations for training, and the like (computed_batch.c) ------------------------------------------------- */
 void computed_draw_training(computed_draw *d);
 void computed_draw_batch_grad(computed_draw *d);

@@ -68,6 +68,13 @@ static void add_tensor(tiny *t, const char *name)
     t->tensor_count++;
 }
 
+/* Tensors that exclude others, or that others need: of attention without them the sizes are 1. */
+static bool is_left_out(DML_OPERATOR_TYPE type, const opjit_field_info *field)
+{
+    return (type == DML_OPERATOR_MULTIHEAD_ATTENTION || type == DML_OPERATOR_MULTIHEAD_ATTENTION1) &&
+           (strncmp(field->name, "Stacked", 7) == 0 || strncmp(field->name, "Past", 4) == 0);
+}
+
 /* The rank, or for tensors that may not have it at this level the least one that they may. */
 static void tiny_ranks(tiny *t, uint32_t rank, uint32_t level)
 {
@@ -111,6 +118,8 @@ static void tiny_fields(tiny *t)
         const float one = 1;
         const bool is_array = field.kind == OPJIT_FIELD_INPUTS || field.kind == OPJIT_FIELD_OUTPUTS;
         const uint32_t count = is_array || is_axes || is_bias ? 1 : dimensions;
+        if (is_left_out(t->info.type, &field))
+            continue;
         switch (field.kind) {
         case OPJIT_FIELD_INPUT:
         case OPJIT_FIELD_OUTPUT:
@@ -150,7 +159,7 @@ static void tiny_begin(tiny *t, DML_OPERATOR_TYPE type)
     ck_assert_uint_le(t->info.desc_bytes, DESC_BYTES);
     for (uint32_t i = 0; i < t->info.field_count; i++) {
         const opjit_field_info field = field_of(type, i);
-        if (field.kind <= OPJIT_FIELD_OUTPUTS)
+        if (field.kind <= OPJIT_FIELD_OUTPUTS && !is_left_out(type, &field))
             add_tensor(t, field.name);
     }
 }
@@ -168,6 +177,8 @@ static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
             tensor->sizes[tensor->rank - 1] = 2;
         if (strstr(tensor->name, "State") != NULL) /* of RANDOM_GENERATOR */
             tensor->sizes[tensor->rank - 1] = 6;
+        if (strstr(t->info.name, "ATTENTION") != NULL && strcmp(tensor->name, "BiasTensor") == 0) /* of all three */
+            tensor->sizes[tensor->rank - 1] = 3;
         tensor->buffer = (DML_BUFFER_TENSOR_DESC){
             (DML_TENSOR_DATA_TYPE)types[tensor->class], DML_TENSOR_FLAG_NONE, tensor->rank, tensor->sizes, NULL, 0, 0
         };
@@ -177,7 +188,7 @@ static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
         const opjit_field_info field = field_of(t->info.type, i);
         if (field.kind == OPJIT_FIELD_OUTPUT && output == DML_TENSOR_DATA_TYPE_UNKNOWN)
             output = t->tensors[tensors].buffer.DataType;
-        tensors += field.kind <= OPJIT_FIELD_OUTPUTS;
+        tensors += field.kind <= OPJIT_FIELD_OUTPUTS && !is_left_out(t->info.type, &field);
         if (field.kind == OPJIT_FIELD_DATA_TYPE)
             memcpy(t->desc.bytes + field.offset, &output, sizeof output);
     }

@@ -644,11 +644,72 @@ def recurrent(name, gates, activations, more):
     return build
 
 
+# --- attention -------------------------------------------------------------------------------------------------------
+def by_head(array, heads):
+    """{batch, heads, sequence, size} as {batch * heads, sequence, size}: such an array lies in memory head by head, which
+    a hidden size of all heads cannot say.  Heads that share keys are one longer sequence."""
+    return array.reshape(array.shape[0] * heads, -1, array.shape[3])
+
+
+def attention_mask(n, shape):
+    """What masks add to scores of this shape, as one array of them all, or None."""
+    batch, heads, queries, keys = shape
+    mask = n.in_(3)
+    if mask is not None and mask.shape[-1] < keys:  # the document: keys that it lacks are masked
+        none = False if mask.dtype == bool else -np.inf
+        mask = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, keys - mask.shape[-1])], constant_values=none)
+    there = n.in_(6)
+    before = np.array(0 if n.in_(4) is None else n.in_(4).shape[2]) if there is None else there.reshape(-1, 1, 1, 1) - queries
+    behind = before + np.arange(queries).reshape(-1, 1) - np.arange(keys)  # how far a key is behind the query
+    left, right = n.attr("left_window_size", -1), n.attr("right_window_size", -1)
+    allowed = [behind >= 0] if n.attr("is_causal", 0) else []
+    allowed += [behind <= left] if left is not None and left >= 0 else []
+    allowed += [-behind <= right] if right is not None and right >= 0 else []
+    allowed += [np.arange(keys) < there.reshape(-1, 1, 1, 1)] if there is not None else []
+    for one in allowed:
+        mask = one if mask is None else mask & one if mask.dtype == bool else np.where(one, mask, -np.inf)
+    if mask is not None and not (mask if mask.dtype == bool else mask > -np.inf).any(axis=-1).all():
+        raise Skip("a query without a key: its weights are not 0")
+    return None if mask is None else np.ascontiguousarray(np.broadcast_to(mask, shape))
+
+
+def attention(n):
+    q, k, v, y = n.in_(0), n.in_(1), n.in_(2), n.out()
+    if n.attr("softcap", 0.0):
+        raise Skip("softcap: no operator has one")
+    if n.out(3) is not None:
+        raise Skip("an output of scores")
+    flat = q.ndim == 3
+    heads, kv_heads = (n.attr("q_num_heads"), n.attr("kv_num_heads")) if flat else (q.shape[1], k.shape[1])
+    size = q.shape[2] // heads if flat else q.shape[3]
+    past = n.in_(4)
+    keys = k.shape[-2] + (0 if past is None else past.shape[2])
+    mask = attention_mask(n, (q.shape[0], heads, q.shape[-2], keys))
+    fields = {"Scale": float(n.attr("scale", 1 / np.sqrt(size))), "MaskFilterValue": -3.4e38, "MaskType": "NONE"}
+    if not flat:
+        q, k, v, y = (by_head(a, kv_heads) for a in (q, k, v, y))
+    own = (q.shape[0], heads if flat else 1, q.shape[1], keys)
+    kept = lambda a: Tensor(a, a.shape if flat else [a.shape[0] * kv_heads, 1, *a.shape[2:]])
+    fields |= {"QueryTensor": Tensor(q), "KeyTensor": Tensor(k), "ValueTensor": Tensor(v), "OutputTensor": Tensor(y)}
+    if mask is not None and mask.dtype == bool:
+        fields |= {"MaskTensor": Tensor(mask.astype(np.int32).reshape(own)), "MaskType": "BOOLEAN"}
+    elif mask is not None:
+        fields["RelativePositionBiasTensor"] = Tensor(mask.astype(q.dtype).reshape(own))
+    if past is not None:
+        fields |= {"PastKeyTensor": kept(past), "PastValueTensor": kept(n.in_(5))}
+    for i, name in ((1, "OutputPresentKeyTensor"), (2, "OutputPresentValueTensor")):
+        if n.out(i) is not None:
+            fields[name] = kept(n.out(i))
+    if not flat or heads == kv_heads:
+        return "MULTIHEAD_ATTENTION", fields | {"HeadCount": heads if flat else 1}
+    return "MULTIHEAD_ATTENTION1", fields | {"QueryHeadCount": heads, "KeyValueHeadCount": kv_heads}
+
+
 TABLE = {
     "Abs": unary("ELEMENT_WISE_ABS"), "Acos": unary("ELEMENT_WISE_ACOS"), "Acosh": unary("ELEMENT_WISE_ACOSH"),
     "Add": binary("ELEMENT_WISE_ADD"), "And": binary("ELEMENT_WISE_LOGICAL_AND"), "ArgMax": arg("ARGMAX"), "ArgMin": arg("ARGMIN"),
     "Asin": unary("ELEMENT_WISE_ASIN"), "Asinh": unary("ELEMENT_WISE_ASINH"), "Atan": unary("ELEMENT_WISE_ATAN"),
-    "Atanh": unary("ELEMENT_WISE_ATANH"), "AveragePool": pooling("AVERAGE_POOLING1", IncludePadding=lambda n: bool(n.attr("count_include_pad", 0))),
+    "Atanh": unary("ELEMENT_WISE_ATANH"), "Attention": attention, "AveragePool": pooling("AVERAGE_POOLING1", IncludePadding=lambda n: bool(n.attr("count_include_pad", 0))),
     "BatchNormalization": batch_normalization, "BitShift": shift, "BitwiseAnd": binary("ELEMENT_WISE_BIT_AND"),
     "BitwiseNot": unary("ELEMENT_WISE_BIT_NOT"), "BitwiseOr": binary("ELEMENT_WISE_BIT_OR"), "BitwiseXor": binary("ELEMENT_WISE_BIT_XOR"),
     "Cast": cast, "Ceil": unary("ELEMENT_WISE_CEIL"), "Celu": unary("ACTIVATION_CELU", Alpha=("alpha", 1.0)), "Clip": clip,
