@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_conv.c - convolutions of ResNet-50 and MobileNet-v3 (FLOAT32, a batch of one, one thread), with bias and
+ * activation, against oneDNN where it is installed, in the same layout and in the layout of its choice; and against a
+ * loop of nothing but as many fma, or, where each channel is its own, a copy of as much memory. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opjit/graph_ops.h>
+#include <opjit/opjit.h>
+
+#include "tests/bench/conv.h"
+#include "tests/bench/fma.h"
+#include "tests/bench/report.h"
+
+enum { SAMPLE = 2000 /* us */, SLOTS = 5 };
+
+typedef struct layer {
+    const char *name;
+    conv c;
+    bool quick;
+} layer;
+
+#define LAYER(name, in, out, size, taps, stride, groups, end, quick) \
+    { name, { in, out, size, taps, stride, (taps) / 2, groups, end, 0, 0, 0, 0, 0, 0 }, quick }
+
+static const layer layers[] = {
+    LAYER("7x7/2 3>64 224", 3, 64, 224, 7, 2, 1, CONV_RELU, true),
+    LAYER("3x3 64>64 56", 64, 64, 56, 3, 1, 1, CONV_RELU, true),
+    LAYER("3x3 128>128 28", 128, 128, 28, 3, 1, 1, CONV_RELU, false),
+    LAYER("3x3 256>256 14", 256, 256, 14, 3, 1, 1, CONV_RELU, true),
+    LAYER("3x3 512>512 7", 512, 512, 7, 3, 1, 1, CONV_RELU, true),
+    LAYER("3x3/2 128>128 56", 128, 128, 56, 3, 2, 1, CONV_RELU, true),
+    LAYER("3x3/2 256>256 28", 256, 256, 28, 3, 2, 1, CONV_RELU, false),
+    LAYER("1x1 64>64 56", 64, 64, 56, 1, 1, 1, CONV_RELU, false),
+    LAYER("1x1 64>256 56", 64, 256, 56, 1, 1, 1, CONV_RESIDUAL_RELU, true),
+    LAYER("1x1 256>64 56", 256, 64, 56, 1, 1, 1, CONV_RELU, true),
+    LAYER("1x1 512>128 28", 512, 128, 28, 1, 1, 1, CONV_RELU, false),
+    LAYER("1x1 256>1024 14", 256, 1024, 14, 1, 1, 1, CONV_RESIDUAL_RELU, true),
+    LAYER("1x1 2048>512 7", 2048, 512, 7, 1, 1, 1, CONV_RELU, true),
+    LAYER("1x1/2 256>512 56", 256, 512, 56, 1, 2, 1, CONV_PLAIN, true),
+    LAYER("3x3/2 3>16 224", 3, 16, 224, 3, 2, 1, CONV_HARD_SWISH, true),
+    LAYER("1x1 16>64 112", 16, 64, 112, 1, 1, 1, CONV_RELU, true),
+    LAYER("1x1 40>120 28", 40, 120, 28, 1, 1, 1, CONV_RELU, false),
+    LAYER("1x1 80>200 14", 80, 200, 14, 1, 1, 1, CONV_HARD_SWISH, true),
+    LAYER("1x1 960>160 7", 960, 160, 7, 1, 1, 1, CONV_PLAIN, false),
+    LAYER("depthwise 3x3 16 112", 16, 16, 112, 3, 1, 16, CONV_RELU, true),
+    LAYER("depthwise 3x3/2 64 112", 64, 64, 112, 3, 2, 64, CONV_RELU, true),
+    LAYER("depthwise 3x3 72 56", 72, 72, 56, 3, 1, 72, CONV_RELU, false),
+    LAYER("depthwise 5x5/2 72 56", 72, 72, 56, 5, 2, 72, CONV_RELU, true),
+    LAYER("depthwise 5x5 120 28", 120, 120, 28, 5, 1, 120, CONV_RELU, true),
+    LAYER("depthwise 3x3 184 14", 184, 184, 14, 3, 1, 184, CONV_HARD_SWISH, false),
+    LAYER("depthwise 5x5 960 7", 960, 960, 7, 5, 1, 960, CONV_HARD_SWISH, true),
+};
+
+typedef struct kernel {
+    conv c;
+    opjit_kernel *kernel;
+    opjit_call call;
+    opjit_binding bindings[SLOTS];
+    void *copy[2]; /* input and output, of which a copy takes as much traffic */
+    uint64_t half;
+    bool failed;
+} kernel;
+
+static void run_kernel(void *arg)
+{
+    kernel *k = arg;
+    if (opjit_kernel_call(k->kernel, &k->call, NULL) != OPJIT_OK)
+        k->failed = true;
+}
+
+static void run_copy(void *arg)
+{
+    kernel *k = arg;
+    memcpy(k->copy[0], k->copy[1], k->half);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
+
+static opjit_tensor input(opjit_graph *g, const char *name, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    return opjit_graph_input(g, name, DML_TENSOR_DATA_TYPE_FLOAT32, 4, (const uint32_t[]){ a, b, c, d });
+}
+
+static opjit_tensor end_of(opjit_graph *g, const conv *c, opjit_tensor x)
+{
+    static const DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC swish = { NULL, NULL, 1.0f / 6, 0.5f };
+    if (c->end == CONV_RESIDUAL_RELU)
+        x = opjit_graph_add(g, x, input(g, "residual", 1, c->out_channels, c->out_size, c->out_size));
+    if (c->end == CONV_HARD_SWISH)
+        return opjit_graph_op(g, DML_OPERATOR_ACTIVATION_HARD_SWISH, &swish, &x, 1);
+    return c->end == CONV_PLAIN ? x : opjit_graph_relu(g, x);
+}
+
+static bool make_kernel(opjit_context *context, const char *name, kernel *k)
+{
+    opjit_graph *g = NULL;
+    opjit_error error;
+    const conv *c = &k->c;
+    const uint32_t pad[2] = { c->pad, c->pad }, strides[2] = { c->stride, c->stride }, ones[2] = { 1, 1 };
+    if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
+        return false;
+    const opjit_tensor x = input(g, "in", 1, c->in_channels, c->size, c->size);
+    const opjit_tensor w = input(g, "filter", c->out_channels, c->in_channels / c->groups, c->taps, c->taps);
+    const opjit_tensor b = input(g, "bias", 1, c->out_channels, 1, 1);
+    opjit_graph_output(
+        g, "out", end_of(g, c, opjit_graph_convolution(g, x, w, b, 2, pad, pad, strides, ones, c->groups)));
+    const opjit_status status = opjit_graph_compile(g, NULL, &k->kernel, &error);
+    if (status != OPJIT_OK)
+        fprintf(stderr, "%s: %s\n", name, error.message);
+    opjit_graph_destroy(g);
+    return status == OPJIT_OK;
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+static void put(report *r, const char *name, kernel *k, const char *reference, measure_fn other, void *arg,
+                double limit)
+{
+    measure_pair pair;
+    measure_run(run_kernel, k, other, arg, r->pairs, SAMPLE, &pair);
+    report_put(r, &(report_row){ .name = name, .ns = pair.a_ns,
+                                 .bytes = NAN, .memset_ratio = NAN,
+                                 .reference = reference, .ratio = pair.ratio, .lo = pair.lo, .hi = pair.hi,
+                                 .bar = limit > 0 ? BAR_AT_MOST : BAR_NONE, .limit = limit });
+}
+
+static void put_peak(report *r, const char *name, kernel *k, bool wide)
+{
+    const conv *c = &k->c;
+    fma_alone peak = { .wide = wide };
+    const uint64_t results = (uint64_t)c->out_channels * c->out_size * c->out_size;
+    const uint64_t all = results * (c->in_channels / c->groups) * c->taps * c->taps;
+    peak.rounds = all / ((wide ? 16 : 8) * FMA_CHAINS);
+    if (c->groups == 1)
+        put(r, name, k, "fma alone", fma_alone_run, &peak, 0);
+    else
+        put(r, name, k, "memcpy", run_copy, k, 0);
+}
+
+static void put_dnn(report *r, const char *name, kernel *k, bool blocked)
+{
+    struct conv_dnn *const d = conv_dnn_make(&k->c, blocked);
+    if (d)
+        put(r, name, k, blocked ? "oneDNN, its layout" : "oneDNN", conv_dnn_run, d, blocked ? 1 / 0.85 : 1 / 0.95);
+    conv_dnn_free(d);
+}
+
+static bool one(report *r, opjit_context *context, const layer *l, bool wide)
+{
+    kernel k = { .c = l->c };
+    conv *c = &k.c;
+    c->out_size = (c->size + 2 * c->pad - c->taps) / c->stride + 1;
+    const uint64_t in = (uint64_t)c->in_channels * c->size * c->size;
+    const uint64_t out = (uint64_t)c->out_channels * c->out_size * c->out_size;
+    const uint64_t filter = (uint64_t)c->out_channels * (c->in_channels / c->groups) * c->taps * c->taps;
+    const bool more = c->end == CONV_RESIDUAL_RELU;
+    const uint64_t elements[SLOTS] = { in, filter, c->out_channels, more ? out : 0, out };
+    float *buffers[SLOTS] = { NULL };
+    uint32_t count = 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < SLOTS && ok; i++) {
+        if (elements[i] == 0)
+            continue;
+        buffers[i] = measure_buffer(elements[i] * sizeof(float));
+        ok = buffers[i] != NULL;
+        for (uint64_t e = 0; ok && e < elements[i]; e++)
+            buffers[i][e] = (float)((int)(e * 2654435761u >> 20) - 2048) / 1024;
+        k.bindings[count++] = (opjit_binding){ buffers[i], elements[i] * sizeof(float) };
+    }
+    k.call = (opjit_call){ .struct_size = sizeof k.call, .binding_count = count, .bindings = k.bindings };
+    k.half = (in + out) * sizeof(float) / 2;
+    k.copy[0] = ok ? measure_buffer(k.half) : NULL;
+    k.copy[1] = ok ? measure_buffer(k.half) : NULL;
+    ok = ok && k.copy[0] && k.copy[1] && make_kernel(context, l->name, &k);
+    if (ok) {
+        memset(k.copy[1], 1, k.half);
+        put_dnn(r, l->name, &k, false);
+        put_dnn(r, l->name, &k, true);
+        put_peak(r, l->name, &k, wide);
+    }
+    opjit_kernel_release(k.kernel);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        if (buffers[i])
+            measure_buffer_free(buffers[i], elements[i] * sizeof(float));
+    for (uint32_t i = 0; i < 2; i++)
+        if (k.copy[i])
+            measure_buffer_free(k.copy[i], k.half);
+    return ok && !k.failed;
+}
+
+int main(int argc, char **argv)
+{
+    report r;
+    opjit_context *context = NULL;
+    opjit_error error;
+    const int status = report_options(&r, argc, argv);
+    if (status != 0)
+        return status;
+    if (opjit_context_create(NULL, &context, &error) != OPJIT_OK) {
+        fprintf(stderr, "bench_conv: %s\n", error.message);
+        return 1;
+    }
+    const bool wide = strstr(opjit_context_target(context), "x86-64-v4") != NULL;
+    conv_peers_open(wide);
+    report_begin(&r, "conv", opjit_context_target(context));
+    bool ok = true;
+    for (size_t i = 0; i < sizeof layers / sizeof *layers && ok; i++)
+        if ((layers[i].quick || !r.quick) && report_wants(&r, layers[i].name))
+            ok = one(&r, context, &layers[i], wide);
+    opjit_context_destroy(context);
+    return ok ? report_end(&r) : 1;
+}
