@@ -2,17 +2,20 @@
 /* top_k.c - TOP_K, TOP_K1: the K greatest or least elements along an axis, in order, and where they are.
  *
  * Of equal elements the first one comes first.  What the documents leave open: a NaN is above all numbers and equal to
- * another NaN; -0 and +0 are equal.  An element's place in the order is the number of those that come before it.  These
- * are counted for each element, which takes time in proportion to the square of the axis' size. */
+ * another NaN; -0 and +0 are equal.  Elements become unsigned keys in this order; the K greatest keys are selected, then
+ * sorted (ranking.h). */
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
-#include "frontend/ops/pointwise.h"
+#include "frontend/ops/ranking.h"
 #include "frontend/ops/reduce.h"
 
 #define DESC DML_TOP_K_OPERATOR_DESC
 #define DESC1 DML_TOP_K1_OPERATOR_DESC
 
 enum { VALUES, INDICES }; /* positions among the outputs */
+
+/* Elements along the axis up to which selecting is more work than sorting all. */
+#define SORT_ALL 16
 
 /* clang-format off */
 static const op_field fields[] = {
@@ -81,73 +84,136 @@ static void infer(op_inference *s)
 
 /* --- formula ------------------------------------------------------------------------------------------------------ */
 
-/* a > b, or a is a NaN and b is none. */
-static ir_ref is_greater(ir_func *f, ir_ref a, ir_ref b)
+/* Rows along the axis, in the order of the other dimensions. */
+static fe_tensor rows_of(const fe_tensor *in, uint32_t axis)
 {
-    const ir_ref nan =
-        ir_expr2(f, IR_AND, IR_BOOL, ir_expr2(f, IR_NE, IR_BOOL, a, a), ir_expr2(f, IR_EQ, IR_BOOL, b, b));
+    fe_tensor rows = { .rank = 2, .sizes = { 1, in->sizes[axis] } };
 
-    return ir_expr2(f, IR_OR, IR_BOOL, ir_expr2(f, IR_LT, IR_BOOL, b, a), nan);
+    for (uint32_t d = 0; d < in->rank; d++)
+        rows.sizes[0] *= d == axis ? 1 : in->sizes[d];
+    return rows;
 }
 
-/* x where the condition holds, else 0, in UINT32. */
-static ir_ref where(ir_func *f, ir_ref condition, ir_ref x)
+/* Coordinates of an element in such a row. */
+static void coordinates_of(const op_lowering *l, ir_ref row, uint32_t axis, ir_ref along, ir_ref at[OPJIT_MAX_RANK])
 {
-    return ir_expr3(f, IR_SELECT, IR_U32, condition, x, opjit_ir_const(f, IR_U32, 0));
-}
-
-/* Each element's place in the order: how many come before it. */
-static ir_ref lower_places(op_lowering *l, uint32_t axis, bool greatest)
-{
-    ir_func *f = l->f;
-    ir_ref own[OPJIT_MAX_RANK], at[OPJIT_MAX_RANK];
     const fe_tensor *in = &l->op->inputs[0];
-    const ir_ref places = opjit_fe_reduce_to(l, IR_SUM, IR_U32, in, in->sizes[axis]);
+    uint64_t below = 1;
 
-    opjit_fe_own(l, places, own);
-    memcpy(at, own, sizeof at);
-    at[axis] = f->failed ? 0 : opjit_ir_reduced(f, places);
-    const ir_ref x = opjit_fe_wide_input(l, own), other = opjit_fe_wide_input(l, at);
-    const ir_ref above = greatest ? is_greater(f, other, x) : is_greater(f, x, other);
-    const ir_ref below = greatest ? is_greater(f, x, other) : is_greater(f, other, x);
-    const ir_ref first = ir_expr2(f, IR_AND, IR_BOOL, ir_expr1(f, IR_NOT, IR_BOOL, below),
-                                  ir_expr2(f, IR_LT, IR_BOOL, at[axis], own[axis]));
-    opjit_fe_set(l, places, where(f, ir_expr2(f, IR_OR, IR_BOOL, above, first), opjit_ir_const(f, IR_U32, 1)));
+    for (uint32_t d = in->rank; d-- > 0;) {
+        at[d] = d == axis ? along : moves_digit(l->f, row, below, in->sizes[d]);
+        below *= d == axis ? 1 : in->sizes[d];
+    }
+}
+
+/* The row of a statement that has the input's rank. */
+static ir_ref row_of(const op_lowering *l, ir_ref statement, uint32_t axis)
+{
+    const fe_tensor *in = &l->op->inputs[0];
+    ir_ref row = opjit_ir_index(l->f, 0);
+
+    for (uint32_t d = 0; d < in->rank && !l->f->failed; d++)
+        if (d != axis)
+            row = ir_expr2(l->f, IR_IADD, IR_INDEX, moves_mul(l->f, row, (int64_t)in->sizes[d]),
+                           opjit_ir_coordinate(l->f, statement, d));
+    return row;
+}
+
+/* The bits of a floating number of a type as an unsigned number in its order: -0 as +0, all NaNs as the greatest one. */
+static ir_ref order_of_float(ir_func *f, ir_type key, ir_ref bits, ir_type type)
+{
+    const uint64_t sign = UINT64_C(1) << (8 * opjit_ir_type_size(type) - 1), all = sign | (sign - 1);
+    const uint64_t infinity = type == IR_F16 ? 0x7c00 : type == IR_F32 ? 0x7f800000 : UINT64_C(0x7ff0000000000000);
+    const ir_ref size = ir_expr2(f, IR_AND, key, bits, opjit_ir_const(f, key, sign - 1)),
+                 top = opjit_ir_const(f, key, sign), most = opjit_ir_const(f, key, all);
+    const ir_ref negative = ir_expr2(f, IR_LT, IR_BOOL, top, bits), /* and not -0 */
+        nan = ir_expr2(f, IR_LT, IR_BOOL, opjit_ir_const(f, key, infinity), size);
+    const ir_ref number =
+        ir_expr3(f, IR_SELECT, key, negative, ir_expr2(f, IR_XOR, key, bits, most), ir_expr2(f, IR_OR, key, bits, top));
+
+    return ir_expr3(f, IR_SELECT, key, nan, most, number);
+}
+
+/* An element as an unsigned number, the greater the earlier it comes. */
+static ir_ref key_of(ir_func *f, ir_type key, ir_ref x, bool greatest)
+{
+    const ir_type type = (ir_type)(f->failed ? IR_U32 : ir_at(f, x)->type);
+    const uint32_t width = 8 * opjit_ir_type_size(type);
+    static const ir_type unsigned_of[] = { IR_U8, IR_U16, IR_U32, IR_U64 };
+    const ir_type raw = unsigned_of[width == 8 ? 0 : width == 16 ? 1 : width == 32 ? 2 : 3];
+    const uint64_t sign = UINT64_C(1) << (width - 1);
+    ir_ref bits = type == raw ? x : ir_expr1(f, IR_BITS, raw, x);
+
+    bits = raw == key ? bits : ir_expr1(f, IR_CAST, key, bits);
+    if (ir_is_float(type))
+        bits = order_of_float(f, key, bits, type);
+    else if (type != raw)
+        bits = ir_expr2(f, IR_XOR, key, bits, opjit_ir_const(f, key, sign));
+    return greatest ? bits : ir_expr2(f, IR_XOR, key, bits, opjit_ir_const(f, key, sign | (sign - 1)));
+}
+
+/* The keys of all elements, in rows along the axis. */
+static ir_ref lower_keys(const ranking *r, uint32_t axis, bool greatest)
+{
+    const ir_ref keys = opjit_fe_ranking_def(r, r->type, r->rows->sizes[1]);
+    ir_ref at[OPJIT_MAX_RANK];
+
+    if (r->l->f->failed)
+        return 0;
+    coordinates_of(r->l, opjit_ir_coordinate(r->l->f, keys, 0), axis, opjit_fe_ranking_last(r, keys), at);
+    opjit_fe_set(r->l, keys, key_of(r->l->f, r->type, opjit_ir_load(r->l->f, r->l->inputs[0], at), greatest));
+    return keys;
+}
+
+/* Where the K first elements of each row are, in order; behind them, others.  All are sorted where they are few, or no
+ * more work than the K of them. */
+static ir_ref lower_places(const ranking *r, ir_ref keys, uint64_t size, uint64_t count)
+{
+    ir_func *f = r->l->f;
+
+    if (size <= SORT_ALL || opjit_fe_ranking_padded(size) == opjit_fe_ranking_padded(count))
+        return opjit_fe_ranking_sort(r, keys, size);
+    const ir_ref chosen = opjit_fe_ranking_select(r, keys, size, count), few = opjit_fe_ranking_def(r, r->type, count);
+    if (f->failed)
+        return 0;
+    const ir_ref own = opjit_fe_ranking_load(r, chosen, few, opjit_fe_ranking_last(r, few));
+    opjit_fe_set(r->l, few, opjit_fe_ranking_load(r, keys, few, opjit_fe_ranking_index(f, own, size)));
+    const ir_ref order = opjit_fe_ranking_sort(r, few, count), places = opjit_fe_ranking_def(r, IR_U32, count);
+    if (f->failed)
+        return 0;
+    const ir_ref place = opjit_fe_ranking_load(r, order, places, opjit_fe_ranking_last(r, places));
+    opjit_fe_set(r->l, places, opjit_fe_ranking_load(r, chosen, places, opjit_fe_ranking_index(f, place, count)));
     return places;
 }
 
-/* Which element has each place. */
-static ir_ref lower_indices(op_lowering *l, uint32_t axis, ir_ref places)
+/* The place of an output's element among those along the axis. */
+static ir_ref place_of(const ranking *r, ir_ref places, ir_ref output, uint32_t axis)
 {
-    ir_func *f = l->f;
-    ir_ref at[OPJIT_MAX_RANK];
-    const ir_ref found = opjit_fe_reduce_to(l, IR_SUM, IR_U32, &l->op->outputs[VALUES], l->op->inputs[0].sizes[axis]);
+    ir_func *f = r->l->f;
 
-    opjit_fe_own(l, found, at);
-    const ir_ref place = ir_expr1(f, IR_ELEM, IR_U32, at[axis]);
-    at[axis] = f->failed ? 0 : opjit_ir_reduced(f, found);
-    const ir_ref own = opjit_fe_value_at(l, places, 0, at);
-    opjit_fe_set(l, found, where(f, ir_expr2(f, IR_EQ, IR_BOOL, own, place), ir_expr1(f, IR_ELEM, IR_U32, at[axis])));
-    return found;
+    if (f->failed)
+        return 0;
+    const ir_ref at[2] = { row_of(r->l, output, axis), opjit_ir_coordinate(f, output, axis) };
+    return opjit_ir_load(f, ir_at(f, places)->ref, at);
 }
 
 static void lower(op_lowering *l)
 {
     const DESC *desc = l->op->desc;
+    const fe_tensor *in = &l->op->inputs[0], rows = rows_of(in, desc->Axis);
     const bool greatest = l->op->def->type == DML_OPERATOR_TOP_K ||
                           ((const DESC1 *)l->op->desc)->AxisDirection == DML_AXIS_DIRECTION_DECREASING;
-    const ir_ref found = lower_indices(l, desc->Axis, lower_places(l, desc->Axis, greatest));
+    const uint32_t width = opjit_rt_dtype_size(in->dtype);
+    const ranking r = { l, &rows, width == 8 ? IR_U64 : IR_U32, 8 * width };
+    const ir_ref places = lower_places(&r, lower_keys(&r, desc->Axis, greatest), in->sizes[desc->Axis], desc->K);
     const ir_ref values = opjit_fe_output(l, VALUES);
     ir_ref at[OPJIT_MAX_RANK];
 
     opjit_fe_own(l, values, at);
-    const ir_ref index = opjit_fe_value_at(l, found, 0, at);
-    at[desc->Axis] =
-        opjit_fe_inside(l->f, ir_expr1(l->f, IR_TO_INDEX, IR_INDEX, index), l->op->inputs[0].sizes[desc->Axis]);
+    at[desc->Axis] = opjit_fe_ranking_index(l->f, place_of(&r, places, values, desc->Axis), in->sizes[desc->Axis]);
     opjit_fe_set(l, values, l->f->failed ? 0 : opjit_ir_load(l->f, l->inputs[0], at));
     const ir_ref indices = opjit_fe_output(l, INDICES);
-    opjit_fe_own(l, indices, at);
-    opjit_fe_set(l, indices, opjit_fe_value_at(l, found, 0, at));
+    opjit_fe_set(l, indices, place_of(&r, places, indices, desc->Axis));
 }
 
 const op_def opjit_fe_op_top_k = {

@@ -208,10 +208,15 @@ void computed_adam(const void *user, const void *const *inputs, void *const *out
 void computed_draw_top_k(computed_draw *d)
 {
     computed_case *c = d->c;
-    DML_TOP_K1_OPERATOR_DESC *desc = &c->desc.top_k; /* TOP_K lacks the last field */
+    DML_TOP_K1_OPERATOR_DESC *desc = &c->desc.top_k;               /* TOP_K lacks the last field */
+    const bool many = d->r != NULL && test_random_chance(d->r, 3); /* so many that blocks of them are ranked first */
     draw_tensors(d, 200, chance(d, 40));
     const uint32_t axis = below(d, d->rank);
-    const uint32_t count = d->r == NULL ? 2 : 1 + below(d, c->inputs[0].sizes[axis]);
+    for (uint32_t i = 0; i < d->rank && many; i++)
+        c->inputs[0].sizes[i] = i == axis ? 4096 + below(d, 12000) : 1 + below(d, i > 1 ? 1 : 2);
+    if (many)
+        lay_out(d, &c->inputs[0], false);
+    const uint32_t size = c->inputs[0].sizes[axis], count = d->r == NULL ? 2 : 1 + below(d, many ? 30 : size);
     test_tensor_link(&c->output, d->type, d->rank);
     memcpy(c->output.sizes, c->inputs[0].sizes, sizeof c->output.sizes);
     c->output.sizes[axis] = count;
