@@ -252,14 +252,14 @@ static int64_t up(int64_t x, int64_t to)
     return (x + to - 1) / to;
 }
 
-/* Blocks of k are whole values of digit 0. */
+/* Blocks of k are whole values of digit 0.  The order of integers' sums means nothing. */
 static bool set_depth(window *w)
 {
-    const int64_t most = w->c.def.block;
+    const int64_t depth = w->depth = w->digits[0].divide, most = w->c.def.block;
     const bool whole = w->c.length <= most;
-    w->depth = w->digits[0].divide;
-    w->channels = w->digits[0].axis >= 0 ? 1 : whole ? w->digits[0].size : most / w->depth;
-    if (!whole && (w->digits[0].axis >= 0 || most % w->depth != 0))
+    w->most = ir_is_float((ir_type)w->c.def.type) || depth > most ? most : most / depth * depth;
+    w->channels = w->digits[0].axis >= 0 ? 1 : whole ? w->digits[0].size : w->most / depth;
+    if (!whole && (w->digits[0].axis >= 0 || w->most % depth != 0))
         return false;
     w->free = 1;
     for (uint32_t d = 1; d < w->digit_count; d++)

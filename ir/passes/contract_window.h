@@ -36,7 +36,7 @@ typedef struct window {
     uint32_t digit_count;
     window_axis axis[WINDOW_AXES]; /* outer, inner */
     ir_ref probed;                 /* the factor with probes in place of digits */
-    int64_t channels, depth;       /* values of digit 0 in a block of k, and k of one of them */
+    int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
     int64_t pitch;                 /* of a row of positions */
     int64_t block, blocks;         /* rows of positions of an iteration */
     int64_t free;                  /* values of the digits without axis, but for digit 0 */

@@ -44,13 +44,13 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     opjit_ir_contract_over_tile(c, &of_k, at, &inside);
     x[rows->factor] = opjit_ir_load(f, w->weights, (ir_ref[]){ contract_plus(c, i, at[0]), k });
     x[columns->factor] = opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
-    const ir_ref sum = ir_expr3(f, IR_FMA, type, x[0], x[1], opjit_ir_load(f, c->tile, at));
+    const ir_ref sum = ir_dot_step(f, type, x[0], x[1], opjit_ir_load(f, c->tile, at));
     opjit_ir_contract_store(c, &inside, c->tile, sum, at);
     f->nodes[of_k.parent].hold = 1;
     opjit_ir_contract_over_tile(c, list, at, &inside);
     const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
     const ir_ref done = opjit_ir_load(f, c->tile, at);
-    const bool single = c->length <= c->def.block;
+    const bool single = c->length <= w->most;
     opjit_ir_contract_store(c, &inside, c->total,
                             single ? done : ir_expr2(f, IR_ADD, type, opjit_ir_load(f, c->total, to), done), to);
 }
@@ -132,15 +132,14 @@ static void add_sums(window *w, block *list, ir_ref lines)
         tiles_of(w, list, contract_plus(c, contract_times(c, lines, w->pitch), gaps), columns->tile);
     c->first_k = w->first_channel = opjit_ir_index(f, 0);
     w->here_channels = opjit_ir_index(f, w->channels);
-    c->here_k = opjit_ir_index(f, c->length < c->def.block ? c->length : c->def.block);
-    if (c->length <= c->def.block) {
+    c->here_k = opjit_ir_index(f, c->length < w->most ? c->length : w->most);
+    if (c->length <= w->most) {
         add_block(w, list, row_tiles, column_tiles);
         return;
     }
     block of_q;
-    const uint64_t negative = UINT64_C(1) << (8 * opjit_ir_type_size((ir_type)c->def.type) - 1);
     opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, rows->block),
-                           opjit_ir_index(f, w->tiles * columns->tile), negative);
+                           opjit_ir_index(f, w->tiles * columns->tile), ir_dot_total((ir_type)c->def.type));
     const int64_t all = w->digits[0].size;
     const ir_ref q = contract_loop(c, list, opjit_ir_index(f, (all + w->channels - 1) / w->channels), &of_q);
     w->first_channel = opjit_ir_block_let(f, &of_q, contract_times(c, q, w->channels));

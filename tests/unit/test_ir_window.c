@@ -54,14 +54,14 @@ static int taps_of(const windows *w)
 
 static windows draw_windows(test_random *r)
 {
-    static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" } };
+    static const char *const types[][2] = { { "f32", "f32" }, { "f16", "f32" }, { "f64", "f64" }, { "u8", "i32" } };
     windows w = { .batch = draw(r, 1, 2), .ins = draw(r, 1, 5), .outs = draw(r, 1, 7) };
     w.groups = test_random_chance(r, 60) ? 1 : draw(r, 2, 3);
     w.space = test_random_chance(r, 60) ? 2 : draw(r, 1, 3);
     for (int i = 0; i < w.space; i++)
         w.s[i] = draw_slide(r, w.space == 1 ? 24 : w.space == 2 ? 9 : 5);
     w.block = taps_of(&w) * draw(r, 1, 4);
-    const int type = draw(r, 0, 2);
+    const int type = draw(r, 0, 3);
     w.in = types[type][0];
     w.type = types[type][1];
     w.flipped = test_random_chance(r, 20);
@@ -94,6 +94,11 @@ static void write_tap(const windows *w, int i, char at[200], char tap[100])
              -w->s[i].start);
 }
 
+static const char *zero_of(const windows *w)
+{
+    return strcmp(w->type, "i32") == 0 ? "i32 0" : strcmp(w->type, "f64") == 0 ? "f64 0x0p+0" : "f32 0x0p+0";
+}
+
 static void write_factors(const windows *w, rt_bytes *text)
 {
     char at[SPACE][200], tap[SPACE][100];
@@ -110,8 +115,7 @@ static void write_factors(const windows *w, rt_bytes *text)
                           wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", w->outs, w->ins, taps_of(w));
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, ", %s", at[i]);
-    opjit_rt_bytes_printf(text, "]%s, %s 0x0p+0), %s%s%sload %%w[%%o, idiv(%%k, %d)", wide ? ")" : "", w->type,
-                          wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", taps_of(w));
+    opjit_rt_bytes_printf(text, "]%s, %s), %s%s%sload %%w[%%o, idiv(%%k, %d)", wide ? ")" : "", zero_of(w), wide ? "cast " : "", wide ? w->type : "", wide ? " (" : "", taps_of(w));
     for (int i = 0; i < w->space; i++)
         opjit_rt_bytes_printf(text, w->flipped ? ", isub(%d, %s)" : ", %.0d%s", w->flipped ? w->s[i].taps - 1 : 0,
                               tap[i]);
@@ -138,9 +142,9 @@ static void write_text(const windows *w, rt_bytes *text)
     for (int i = 0; i < w->space; i++)
         snprintf(at + strlen(at), sizeof at - strlen(at), ",%%q%d", i);
     opjit_rt_bytes_printf(text, ")\n yield %%y (%%n1,%%o1%s) = ", at);
-    opjit_rt_bytes_printf(text, w->bias ? "max(add(load %%s[%%n1,%%o1%s], load %%b[%%o1]), %s 0x0p+0)\n}\n"
+    opjit_rt_bytes_printf(text, w->bias ? "max(add(load %%s[%%n1,%%o1%s], load %%b[%%o1]), %s)\n}\n"
                                         : "load %%s[%%n1,%%o1%s]%.0s\n}\n",
-                          at, w->type);
+                          at, zero_of(w));
     opjit_rt_bytes_zero_end(text);
     ck_assert(!text->failed);
 }
@@ -151,12 +155,17 @@ static double element(const char *type, const void *base, int64_t i)
 {
     if (strcmp(type, "f16") == 0)
         return (double)opjit_ir_f16_to_f32(((const uint16_t *)base)[i]);
+    if (strcmp(type, "u8") == 0)
+        return ((const uint8_t *)base)[i];
+    if (strcmp(type, "i32") == 0)
+        return ((const int32_t *)base)[i];
     return strcmp(type, "f64") == 0 ? ((const double *)base)[i] : (double)((const float *)base)[i];
 }
 
+/* Sums of integers are exact. */
 static double rounded(const windows *w, double x)
 {
-    return strcmp(w->type, "f64") == 0 ? x : (double)(float)x;
+    return strcmp(w->type, "f32") != 0 ? x : (double)(float)x;
 }
 
 /* The input's element for tap number `tap` of a window, 0 in the padding. */
@@ -184,7 +193,7 @@ static double sum_of(const windows *w, void *const *memory, int n, int o, const 
         const double y = element(w->in, memory[FILTER], ((int64_t)o * w->ins + k / taps) * taps + tap);
         if (k % w->block == 0)
             sum = 0;
-        sum = strcmp(w->type, "f64") == 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+        sum = strcmp(w->type, "f32") != 0 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
         if (k % w->block == w->block - 1 || k + 1 == length)
             total = k < w->block ? sum : rounded(w, total + sum);
     }
@@ -218,6 +227,11 @@ static void check_output(const windows *w, void *const *memory, const char *pass
 static void fill(test_random *r, const char *type, void *memory, uint64_t bytes)
 {
     const uint64_t size = strcmp(type, "f16") == 0 ? 2 : strcmp(type, "f64") == 0 ? 8 : 4;
+    if (strcmp(type, "u8") == 0 || strcmp(type, "i32") == 0) {
+        for (uint64_t i = 0; i < bytes; i++)
+            ((uint8_t *)memory)[i] = (uint8_t)(type[0] == 'u' || i % 4 < 2 ? test_random_below(r, 256) : 0);
+        return;
+    }
     for (uint64_t i = 0; i < bytes / size; i++) {
         const double x = ldexp((double)draw(r, -4096, 4096) / 2048.0, draw(r, -3, 3));
         if (size == 8)
