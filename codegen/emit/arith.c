@@ -71,6 +71,26 @@ static LLVMValueRef integer_choice(cg_func *f, bool max, bool is_signed, LLVMVal
                          a);
 }
 
+/* Byte i of each lane. */
+static LLVMValueRef byte_of(cg_func *f, LLVMValueRef v, uint32_t i, bool is_signed)
+{
+    LLVMValueRef top = i == 3 ? v : LLVMBuildShl(f->b, v, number(f, v, 24 - 8 * i), "");
+    return is_signed ? LLVMBuildAShr(f->b, top, number(f, v, 24), "") : LLVMBuildLShr(f->b, top, number(f, v, 24), "");
+}
+
+static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
+{
+    LLVMValueRef sum = f->cpu->dot4 ? f->cpu->dot4(f, op, a) : NULL;
+    if (sum)
+        return sum;
+    sum = a[0];
+    for (uint32_t i = 0; i < 4; i++) {
+        LLVMValueRef x = byte_of(f, a[1], i, op == IR_DOT4_SS), y = byte_of(f, a[2], i, op != IR_DOT4_UU);
+        sum = LLVMBuildAdd(f->b, sum, LLVMBuildMul(f->b, x, y, ""), "");
+    }
+    return sum;
+}
+
 static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueRef *a)
 {
     const bool is_signed = ir_is_signed(type);
@@ -97,6 +117,9 @@ static LLVMValueRef integer_arith(cg_func *f, ir_op op, ir_type type, LLVMValueR
                    ? opjit_cg_call(f, "llvm.ctpop", 1, a)
                    : opjit_cg_expand_ctpop(f, a[0]);
     case IR_IPOW: return integer_power(f, a[0], a[1]);
+    case IR_DOT4_UU:
+    case IR_DOT4_US:
+    case IR_DOT4_SS: return dot4(f, op, a);
     default: return a[0]; /* not an integer op: the survey refuses it */
     }
 }

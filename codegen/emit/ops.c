@@ -155,6 +155,9 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_SHR:
     case IR_CTPOP:
     case IR_IPOW:
+    case IR_DOT4_UU:
+    case IR_DOT4_US:
+    case IR_DOT4_SS:
     case IR_SIN_FAR:
     case IR_COS_FAR:
     case IR_TAN_FAR: return emit_arith(f, node);

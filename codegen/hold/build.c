@@ -14,6 +14,9 @@ static bool is_plain(const cg_func *f, ir_ref node)
     const ir_type type = (ir_type)n->type, from = (ir_type)ir_at(f->ir, ir_operand(f->ir, node, 0))->type;
     switch ((ir_op)n->op) {
     case IR_FMA: return type != IR_F16 && opjit_cg_way(f->cpu, f->target, IR_FMA, type) == CG_NATIVE;
+    case IR_DOT4_UU:
+    case IR_DOT4_US:
+    case IR_DOT4_SS: return true;
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:

@@ -33,6 +33,7 @@ enum {
     CG_FLOATS = CG_F16 | CG_F32 | CG_F64,
     CG_INTS = 1u << IR_I8 | 1u << IR_I16 | 1u << IR_I32 | 1u << IR_I64 | 1u << IR_U8 | 1u << IR_U16 | 1u << IR_U32 |
               1u << IR_U64,
+    CG_I32 = 1u << IR_I32,
     CG_BOOL = 1u << IR_BOOL,
     CG_INDEX = 1u << IR_INDEX,
     CG_ELEMENTS = CG_FLOATS | CG_INTS,
@@ -73,6 +74,9 @@ typedef struct cg_target {
     const cg_legal *legal; /* rows that come before those of legal.c, ending with one of no types; NULL: none */
     /* Whether it has masked vector loads and stores of lanes of that width; NULL: no. */
     bool (*masked)(const rt_target *target, uint32_t bits);
+    /* A dot4 of vectors: operand 0 + products of four bytes of 1 and 2.  Emits nothing and returns NULL where there is
+     * nothing better than to widen the bytes and to multiply them; NULL: so for all. */
+    LLVMValueRef (*dot4)(struct cg_func *f, ir_op op, LLVMValueRef *a);
     bool half_bits;    /* fast selection knows a half as an integer that intrinsics convert, and not as a float */
     bool orders_zeros; /* its minimum and maximum order -0 below 0 */
     /* LLVM's machine is good for one compile, and uses its own selection, at level none, because the output is another

@@ -31,6 +31,45 @@ static bool masked(const rt_target *t, uint32_t bits)
     return has_avx512(t) || (rt_target_has(t, RT_X86_AVX2) && bits >= 32);
 }
 
+/* --- products of bytes -------------------------------------------------------------------------------------------- */
+
+/* Bytes 0 and 2 of each lane, or 1 and 3, as two numbers of 16 bits. */
+static LLVMValueRef two_bytes(cg_func *f, LLVMValueRef words, bool odd, bool is_signed)
+{
+    LLVMValueRef eight = opjit_cg_number(f, 16, opjit_cg_lanes(words), 8);
+    LLVMValueRef top = odd ? words : LLVMBuildShl(f->b, words, eight, "");
+    return is_signed ? LLVMBuildAShr(f->b, top, eight, "") : LLVMBuildLShr(f->b, top, eight, "");
+}
+
+/* One instruction with VNNI.  Else two that multiply pairs of 16 bits and add them, exactly; the one that multiplies
+ * bytes saturates. */
+static LLVMValueRef dot4(cg_func *f, ir_op op, LLVMValueRef *a)
+{
+    enum { WIDTHS = 3 };
+    static const char *const bytes[WIDTHS] = { "llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
+                                               "llvm.x86.avx512.vpdpbusd.512" };
+    static const char *const pairs[WIDTHS] = { "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd",
+                                               "llvm.x86.avx512.pmaddw.d.512" };
+    const uint32_t lanes = opjit_cg_lanes(a[0]), width = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
+    const rt_target *t = f->target;
+    if ((lanes != 4 && lanes != 8 && lanes != 16) || (lanes == 8 && !rt_target_has(t, RT_X86_AVX2)) ||
+        (lanes == 16 && !has_avx512(t)))
+        return NULL;
+    if (op == IR_DOT4_US && has_avx512(t) && rt_target_has(t, RT_X86_AVX512VNNI)) {
+        LLVMTypeRef type = opjit_cg_int(f, 8, 4 * lanes);
+        return opjit_cg_call_plain(f, bytes[width], 3,
+                                   (LLVMValueRef[]){ a[0], LLVMBuildBitCast(f->b, a[1], type, ""),
+                                                     LLVMBuildBitCast(f->b, a[2], type, "") });
+    }
+    LLVMTypeRef type = opjit_cg_int(f, 16, 2 * lanes);
+    LLVMValueRef x = LLVMBuildBitCast(f->b, a[1], type, ""), y = LLVMBuildBitCast(f->b, a[2], type, ""), sum = a[0];
+    for (uint32_t odd = 0; odd < 2; odd++) {
+        LLVMValueRef factors[] = { two_bytes(f, x, odd, op == IR_DOT4_SS), two_bytes(f, y, odd, op != IR_DOT4_UU) };
+        sum = LLVMBuildAdd(f->b, sum, opjit_cg_call_plain(f, pairs[width], 2, factors), "");
+    }
+    return sum;
+}
+
 static const cg_legal legal[] = {
     { IR_ELEM, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
     { IR_CAST, CG_F16, CG_NEEDS(RT_X86_F16C), CG_NATIVE, CG_EXPANDED },
@@ -52,6 +91,7 @@ const cg_target opjit_cg_target_x86 = {
     .cpu = cpu,
     .legal = legal,
     .masked = masked,
+    .dot4 = dot4,
     .half_bits = true,
     .fence = "llvm.x86.sse.sfence",
 };

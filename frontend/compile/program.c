@@ -46,6 +46,9 @@ static uint64_t flops_of(const ir_node *node)
     switch ((ir_op)node->op) {
     case IR_FMA:
     case IR_PAIR: return 2; /* a pair is a step of a dot */
+    case IR_DOT4_UU:
+    case IR_DOT4_US:
+    case IR_DOT4_SS: return 8;
     case IR_ADD:
     case IR_SUB:
     case IR_MUL:

@@ -397,6 +397,18 @@ static bool equal(ir_type type, uint64_t a, uint64_t b)
     return ir_is_float(type) ? double_of(type, a) == double_of(type, b) : a == b;
 }
 
+/* The sum of the products of four bytes, modulo 2^32. */
+static uint64_t dot4(ir_op op, const uint64_t *args)
+{
+    uint32_t sum = (uint32_t)args[0];
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint8_t a = (uint8_t)(args[1] >> 8 * i), b = (uint8_t)(args[2] >> 8 * i);
+        const int32_t x = op == IR_DOT4_SS ? (int8_t)a : a, y = op == IR_DOT4_UU ? b : (int8_t)b;
+        sum += (uint32_t)(x * y);
+    }
+    return sum;
+}
+
 static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *out)
 {
     const uint64_t a = args[0], b = args[1], mask = mask_of(type);
@@ -419,6 +431,9 @@ static bool integer_op(ir_op op, ir_type type, const uint64_t *args, uint64_t *o
     case IR_SHR: *out = shift(type, a, b, true); return true;
     case IR_CTPOP: *out = (uint64_t)__builtin_popcountll(a); return true;
     case IR_IPOW: *out = integer_power(type, a, b); return true;
+    case IR_DOT4_UU:
+    case IR_DOT4_US:
+    case IR_DOT4_SS: *out = dot4(op, args); return true;
     default: return false;
     }
 }

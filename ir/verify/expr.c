@@ -119,6 +119,12 @@ static opjit_status check_op(verifier *v, ir_ref expr)
         if (ir_at(f, ir_operand(f, expr, 1))->type != IR_I32)
             FAIL(1, expr, "operand 1 is not i32");
         return OPJIT_OK;
+    case IR_DOT4_UU:
+    case IR_DOT4_US:
+    case IR_DOT4_SS:
+        if (type != IR_I32)
+            FAIL(1, expr, "%s, not i32", opjit_ir_type_name(type));
+        return OPJIT_OK;
     case IR_SIN_FAR:
     case IR_COS_FAR:
     case IR_TAN_FAR:

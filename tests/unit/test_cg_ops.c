@@ -16,6 +16,9 @@ static const struct {
     { "cpu:x86-64-v2", 16 },
     { "cpu:x86-64-v3", 32 },
     { "cpu:x86-64-v3", 64 }, /* which LLVM splits */
+    { "cpu:x86-64-v4", 64 }, /* BYTES: this and the next ones are for dot4 alone */
+    { "cpu:x86-64-v4+avx512vnni", 64 },
+    { "cpu:x86-64-v4+avx512vnni", 16 },
     { "cpu:aarch64", 16 },
     { "cpu:aarch64+sve", 16 },
     { "cpu:aarch64+sve,vec=32", 32 },
@@ -23,7 +26,7 @@ static const struct {
     { "cpu:rv64gcv", 16 },
     { "cpu:rv64gcv,vec=32", 32 },
 };
-enum { TARGETS = sizeof(targets) / sizeof(targets[0]), FOREIGN = 4 };
+enum { TARGETS = sizeof(targets) / sizeof(targets[0]), BYTES = 4, FOREIGN = 7 };
 
 /* out[j] = op(in0[j], in1[j], in2[j]) for all j, in vectors of that many lanes. */
 typedef struct sample {
@@ -99,12 +102,19 @@ static void check_sample(const sample *s, test_random *r)
     opjit_ir_free(&f);
 }
 
+static bool is_dot4(ir_op op)
+{
+    return op == IR_DOT4_UU || op == IR_DOT4_US || op == IR_DOT4_SS;
+}
+
 static void check_everywhere(ir_op op, ir_type type, ir_type from)
 {
     test_random r;
     test_random_init(&r, 1, (uint64_t)op, (uint64_t)type * 100 + from);
     for (uint32_t t = 0; t < TARGETS; t++)
         for (uint32_t level = OPJIT_LEVEL_QUICK; level <= OPJIT_LEVEL_PEAK; level++) {
+            if (t >= BYTES && t < FOREIGN && !is_dot4(op))
+                continue;
             if (t >= FOREIGN && (t + level + (uint32_t)op + (uint32_t)type + (uint32_t)from) % 2 == 0)
                 continue; /* emulators are slow: every second target or level */
             const uint32_t size = opjit_ir_type_size(type);
@@ -121,6 +131,8 @@ static bool allows(ir_op op, ir_type t)
 {
     if (op == IR_SIN_FAR || op == IR_COS_FAR || op == IR_TAN_FAR)
         return t == IR_F64;
+    if (is_dot4(op))
+        return t == IR_I32;
     switch (opjit_ir_op_infos[op].operands[0]) {
     case 'f': return ir_is_float(t);
     case 'n':
@@ -156,7 +168,7 @@ START_TEST(constant_bounds)
         uint64_t bits;
         memcpy(&bits, &numbers[n / 2], sizeof(bits));
         bits = type == IR_F64 ? bits : opjit_ir_convert(IR_F64, type, bits);
-        static const uint32_t some[] = { 2, 0, 4, 7, 8 };
+        static const uint32_t some[] = { 2, 0, FOREIGN, FOREIGN + 3, FOREIGN + 4 };
         const uint32_t t = some[n % 5], lanes = targets[t].bytes / opjit_ir_type_size(type);
         const uint32_t level = n % 4 < 2 ? OPJIT_LEVEL_QUICK : OPJIT_LEVEL_PEAK;
         check_sample(&(sample){ IR_MIN, type, type, lanes, targets[t].target, level, 1 + n % 2, bits }, &r);

@@ -239,6 +239,11 @@ static const corner corners[] = {
     { IR_NOT, IR_BOOL, IR_BOOL, { 1 }, 0 },
     { IR_NOT, IR_U8, IR_U8, { 1 }, 0xfe },
     { IR_CTPOP, IR_U64, IR_U64, { UINT64_MAX }, 64 },
+    /* bytes 0xff and 0x80: 255 or -1, 128 or -128 */
+    { IR_DOT4_UU, IR_I32, IR_I32, { 7, 0xff0280ff, 0x80ff0301 }, 7 + 255 * 128 + 2 * 255 + 128 * 3 + 255 },
+    { IR_DOT4_US, IR_I32, IR_I32, { 7, 0xff0280ff, 0x80ff0301 }, (uint32_t)(7 - 255 * 128 - 2 + 128 * 3 + 255) },
+    { IR_DOT4_SS, IR_I32, IR_I32, { 7, 0xff0280ff, 0x80ff0301 }, (uint32_t)(7 + 128 - 2 - 128 * 3 - 1) },
+    { IR_DOT4_SS, IR_I32, IR_I32, { 0x7fffffff, 1, 1 }, 0x80000000 },
     /* min and max: the second operand where neither is less, NaN of the first */
     { IR_MIN, IR_F32, IR_F32, { F32_NAN, F32_ONE }, F32_NAN },
     { IR_MIN, IR_F32, IR_F32, { F32_ONE, F32_NAN }, F32_NAN },
