@@ -17,9 +17,11 @@ enum {
     MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
-    TILE_VECTORS = 2,  /* of columns */
-    MOST_BLOCK = 512,  /* rows or columns */
-    LEAST_BLOCK = 128, /* where the result would be few blocks */
+    TILE_VECTORS = 2,      /* of columns, */
+    MOST_TILE_VECTORS = 3, /* or of three, with 32 vector registers, where fewer columns are for nothing */
+    MOST_BLOCK = 512,      /* rows or columns */
+    LEAST_COLUMNS = 128,   /* where the result would be few blocks: of columns, */
+    LEAST_ROWS_SHARED = 64, /* and of rows whose columns are copied once for all */
     ENOUGH_BLOCKS = 8, /* for threads */
 };
 
@@ -78,11 +80,15 @@ static int64_t up(int64_t x, int64_t to)
     return (x + to - 1) / to;
 }
 
+static bool has_16_registers(const rt_target *target)
+{
+    return target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+}
+
 /* As many rows of a tile as its sums have registers for, or fewer where that wastes much less. */
 static int64_t rows_of_tile(int64_t rows, const rt_target *target)
 {
-    const bool few = target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
-    const int64_t most = few ? MOST_ROWS_OF_16 : MOST_ROWS;
+    const int64_t most = has_16_registers(target) ? MOST_ROWS_OF_16 : MOST_ROWS;
     int64_t best = most;
     if (rows <= most)
         return rows;
@@ -90,6 +96,14 @@ static int64_t rows_of_tile(int64_t rows, const rt_target *target)
         if (up(rows, r) * r * WASTE < up(rows, best) * best * (WASTE - 1))
             best = r;
     return best;
+}
+
+static int64_t columns_of_tile(int64_t columns, int64_t lanes, const rt_target *target)
+{
+    const int64_t usual = TILE_VECTORS * lanes, most = MOST_TILE_VECTORS * lanes;
+    if (columns <= lanes)
+        return lanes;
+    return !has_16_registers(target) && up(columns, most) * most < up(columns, usual) * usual ? most : usual;
 }
 
 /* Blocks of about the same size, at most `most`, of whole tiles. */
@@ -101,46 +115,61 @@ static void set_blocks(contract_side *s, int64_t most)
     s->blocks = up(s->size, s->block);
 }
 
-/* Columns of a block of k are to fit half of the second cache, the totals the other half. */
-static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, const rt_target *target)
+/* Columns of a block of k are to fit half of the second cache, the totals the other half.  Smaller blocks, for threads,
+ * have fewer rows if the columns are copied once for all, else fewer columns. */
+static void choose_blocks(contraction *c, const rt_target *target)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    int64_t most_columns = MOST_BLOCK, most_rows = MOST_BLOCK;
+    while (most_columns > LEAST_COLUMNS && most_columns * c->def.block * size > (int64_t)target->l2 / 2)
+        most_columns /= 2;
+    while (most_rows > LEAST_ROWS_SHARED && most_rows * most_columns * size > (int64_t)target->l2 / 2)
+        most_rows /= 2;
+    const bool shared = rows->size > most_rows;
+    for (;;) {
+        set_blocks(rows, most_rows);
+        set_blocks(columns, most_columns);
+        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS)
+            break;
+        if (shared && most_rows > LEAST_ROWS_SHARED)
+            most_rows /= 2;
+        else if (most_columns > LEAST_COLUMNS)
+            most_columns /= 2;
+        else
+            break;
+    }
+}
+
+/* Few rows of columns that are read in order. */
+static void choose_stream(contraction *c, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
+    rows->tile = rows_of_tile(rows->size, target);
+    columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
+    while (columns->tile > lanes && columns->size % columns->tile != 0)
+        columns->tile /= 2;
+    set_blocks(rows, rows->size);
+    const int64_t part = columns->size * size / STREAMS;
+    const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
+    set_blocks(columns, bytes / size);
+}
+
+static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, const rt_target *target)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     if (given != NULL) {
         rows->tile = given->rows;
         columns->tile = given->columns;
         set_blocks(rows, given->block_rows);
         set_blocks(columns, given->block_columns);
-        return;
-    }
-    if (c->streams) {
+    } else if (c->streams) {
+        choose_stream(c, lanes, target);
+    } else {
         rows->tile = rows_of_tile(rows->size, target);
-        columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
-        while (columns->tile > lanes && columns->size % columns->tile != 0)
-            columns->tile /= 2;
-        set_blocks(rows, rows->size);
-        const int64_t part = columns->size * size / STREAMS;
-        const int64_t bytes = part > STREAM_BYTES ? STREAM_BYTES : part > STREAM_LEAST ? part : STREAM_LEAST;
-        set_blocks(columns, bytes / size);
-        return;
-    }
-    rows->tile = rows_of_tile(rows->size, target);
-    columns->tile = columns->size <= lanes ? lanes : TILE_VECTORS * lanes;
-    int64_t most_columns = MOST_BLOCK, most_rows = MOST_BLOCK;
-    while (most_columns > LEAST_BLOCK && most_columns * c->def.block * size > (int64_t)target->l2 / 2)
-        most_columns /= 2;
-    while (most_rows > LEAST_BLOCK && most_rows * most_columns * size > (int64_t)target->l2 / 2)
-        most_rows /= 2;
-    for (;;) {
-        set_blocks(rows, most_rows);
-        set_blocks(columns, most_columns);
-        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS ||
-            (most_rows <= LEAST_BLOCK && most_columns <= LEAST_BLOCK))
-            break;
-        if (most_columns >= most_rows)
-            most_columns /= 2;
-        else
-            most_rows /= 2;
+        columns->tile = columns_of_tile(columns->size, lanes, target);
+        choose_blocks(c, target);
     }
 }
 
@@ -149,8 +178,8 @@ static ir_ref coordinate_of(const contraction *c, uint32_t side)
     return opjit_ir_coordinate(c->f, c->statement, (uint32_t)c->side[side].dimension);
 }
 
-/* Whether a side is read as it lies: elements of memory alone, of whole tiles, few enough to stay in a cache, and not at
- * distances that are one set of it. */
+/* Whether a side is read as it lies: elements of memory alone, in whole tiles.  Rows: side by side in k, or, as columns,
+ * few enough to stay in a cache, and not at distances that are one set of it. */
 static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
 {
     ir_func *f = c->f;
@@ -159,11 +188,13 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
     int64_t own = 0, by_k;
     if (ir_at(f, load)->op != IR_LOAD || c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def != 0 ||
-        !contract_is_even(s) || !opjit_ir_step(f, load, opjit_ir_reduced(f, c->statement), &by_k) ||
+        s->size % s->tile != 0 || !opjit_ir_step(f, load, opjit_ir_reduced(f, c->statement), &by_k) ||
         (s->dimension >= 0 && !opjit_ir_step(f, load, coordinate_of(c, side), &own)))
         return false;
+    if (side == CONTRACT_ROWS && by_k == 1)
+        return true;
     const int64_t far = own > by_k ? own : by_k;
-    if (side == CONTRACT_COLUMNS && (own != 1 || s->size * c->length * size > l2 / 2))
+    if (!contract_is_even(s) || (side == CONTRACT_COLUMNS && (own != 1 || s->size * c->length * size > l2 / 2)))
         return false;
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
@@ -198,5 +229,7 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     choose_sizes(&c, given, lanes, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c.side[i].packed = !c.streams && !lies_well(&c, i, (int64_t)target->l2);
+    c.side[CONTRACT_COLUMNS].shared =
+        c.side[CONTRACT_COLUMNS].packed && c.side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share);
     return opjit_ir_contract_write(&c, stages);
 }

@@ -7,19 +7,41 @@
  * stored in the end. */
 #include "ir/passes/contraction.h"
 
-/* Tiles from number lo to hi; partial: columns behind the last one are zeros. */
-static void pack_tiles(contraction *c, block *list, ir_ref lo, ir_ref hi, bool partial)
+/* Where an element of the block's columns is copied to; returns how many coordinates that has. */
+static uint32_t copied_at(contraction *c, ir_ref n, ir_ref k, ir_ref j, ir_ref *at)
+{
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    uint32_t rank = 0;
+    if (s->shared) {
+        at[rank++] = c->matrix;
+        at[rank++] = c->q;
+        n = contract_plus(c, s->first_tile, n);
+    }
+    at[rank++] = n;
+    at[rank++] = k;
+    at[rank++] = j;
+    return rank;
+}
+
+ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j)
+{
+    ir_ref at[5];
+    copied_at(c, n, k, j, at);
+    return opjit_ir_load(c->f, c->side[CONTRACT_COLUMNS].scratch, at);
+}
+
+/* Tile n of the block; partial: columns behind the last one are zeros. */
+static void pack_tile(contraction *c, block *list, ir_ref n, bool partial)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
-    const ir_ref loop = opjit_ir_for(f, lo, hi, 1);
-    block of_n = { .parent = loop }, of_k, of_j;
-    opjit_ir_block_add(f, list, loop);
-    const ir_ref n = ir_at(f, loop)->ref;
-    const ir_ref first = opjit_ir_block_let(f, &of_n, contract_plus(c, s->first, contract_times(c, n, s->tile)));
-    const ir_ref k = contract_loop(c, &of_n, c->here_k, &of_k);
+    block of_k, of_j;
+    const ir_ref first = opjit_ir_block_let(f, list, contract_plus(c, s->first, contract_times(c, n, s->tile)));
+    const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
     const ir_ref j = contract_loop(c, &of_k, opjit_ir_index(f, s->tile), &of_j);
-    const ir_ref own = contract_plus(c, first, j), at[3] = { n, k, j };
+    const ir_ref own = contract_plus(c, first, j);
+    ir_ref at[5];
+    copied_at(c, n, k, j, at);
     ir_ref value = opjit_ir_contract_factor(c, &of_j, CONTRACT_COLUMNS, own, contract_plus(c, c->first_k, k));
     if (partial) {
         const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, s->size));
@@ -28,11 +50,20 @@ static void pack_tiles(contraction *c, block *list, ir_ref lo, ir_ref hi, bool p
     opjit_ir_block_add(f, &of_j, opjit_ir_store(f, s->scratch, value, at));
 }
 
+/* Tiles from number lo to hi. */
+static void pack_tiles(contraction *c, block *list, ir_ref lo, ir_ref hi, bool partial)
+{
+    const ir_ref loop = opjit_ir_for(c->f, lo, hi, 1);
+    block of_n = { .parent = loop };
+    opjit_ir_block_add(c->f, list, loop);
+    pack_tile(c, &of_n, ir_at(c->f, loop)->ref, partial);
+}
+
 void opjit_ir_contract_pack_columns(contraction *c, block *list)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
-    if (!s->packed)
+    if (!s->packed || s->shared)
         return;
     const ir_ref tile = opjit_ir_index(f, s->tile);
     const ir_ref whole = opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, s->here, tile));
@@ -41,6 +72,85 @@ void opjit_ir_contract_pack_columns(contraction *c, block *list)
         return;
     const ir_ref up = contract_plus(c, s->here, opjit_ir_index(f, s->tile - 1));
     pack_tiles(c, list, whole, opjit_ir_block_let(f, list, ir_make2(f, IR_IDIV, IR_INDEX, up, tile)), true);
+}
+
+/* --- a temp for all blocks of rows -------------------------------------------------------------------------------- */
+
+/* Whether the columns' factor moves with dimension d of the result, which neither side has. */
+static bool is_of_matrix(const contraction *c, uint32_t d)
+{
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), s->factor);
+    return (int32_t)d != s->dimension && (int32_t)d != c->side[CONTRACT_ROWS].dimension && c->out.sizes[d] > 1 &&
+           opjit_ir_uses(c->f, factor, opjit_ir_coordinate(c->f, c->statement, d));
+}
+
+void opjit_ir_contract_set_matrix(contraction *c, block *list)
+{
+    ir_ref number = opjit_ir_index(c->f, 0);
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        if (is_of_matrix(c, d))
+            number = contract_plus(c, contract_times(c, number, (int64_t)c->out.sizes[d]), c->at[d]);
+    c->matrix = opjit_ir_block_let(c->f, list, number);
+}
+
+/* [matrices, blocks of k, tiles, k, columns of a tile]: what a block reads lies together. */
+static bool declare_temp(contraction *c, int64_t matrices, int64_t tiles)
+{
+    contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const int64_t k = c->length < c->def.block ? c->length : c->def.block;
+    const int64_t sizes[] = { matrices, contract_blocks_of_k(c), tiles, k, s->tile };
+    ir_tensor t = { .role = IR_TEMP, .type = (ir_type)c->def.type, .rank = 5, .align = 64 };
+    for (uint32_t d = 0; d < t.rank; d++)
+        t.sizes[d] = (uint64_t)sizes[d];
+    opjit_ir_dense_strides(&t);
+    if (!opjit_ir_span_bytes(&t, &t.bytes))
+        return false;
+    s->scratch = opjit_ir_tensor(c->f, &t);
+    return true;
+}
+
+/* A stage that copies tiles from number `first` on, one of a block of k per iteration. */
+static void share_tiles(contraction *c, block *stages, int64_t matrices, int64_t first, int64_t tiles)
+{
+    ir_func *f = c->f;
+    contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const int64_t blocks = contract_blocks_of_k(c);
+    int64_t below = matrices * blocks * tiles;
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, below), 1);
+    if (f->failed)
+        return;
+    block body = { .parent = stage };
+    const ir_ref p = ir_at(f, stage)->ref;
+    for (uint32_t d = 0; d < c->out.rank; d++) {
+        c->at[d] = opjit_ir_index(f, 0);
+        if (!is_of_matrix(c, d))
+            continue;
+        below /= (int64_t)c->out.sizes[d];
+        c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
+    }
+    opjit_ir_contract_set_matrix(c, &body);
+    opjit_ir_contract_set_k(c, &body,
+                            opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, tiles, blocks)));
+    s->first = s->first_tile = opjit_ir_index(f, 0);
+    const ir_ref n = contract_plus(c, opjit_ir_contract_digit(c, p, 1, tiles), opjit_ir_index(f, first));
+    pack_tile(c, &body, opjit_ir_block_let(f, &body, n), (first + tiles) * s->tile > s->size);
+    opjit_ir_block_add(f, stages, stage);
+}
+
+void opjit_ir_contract_share_columns(contraction *c, block *stages)
+{
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const int64_t whole = s->size / s->tile;
+    int64_t matrices = 1;
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        matrices *= is_of_matrix(c, d) ? (int64_t)c->out.sizes[d] : 1;
+    if (!declare_temp(c, matrices, s->blocks * (s->block / s->tile)))
+        return;
+    if (whole > 0)
+        share_tiles(c, stages, matrices, 0, whole);
+    if (whole * s->tile < s->size) /* the last one, partly zeros */
+        share_tiles(c, stages, matrices, whole, 1);
 }
 
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first)

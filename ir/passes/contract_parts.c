@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract_parts.c - what all loops of a product of two matrices are made of: scratch, loops over rows and columns, a
- * factor's element, the store of a result.  Part of place. */
+/* contract_parts.c - what all loops of a product of two matrices are made of: scratch, loops over rows and columns,
+ * where blocks begin, a factor's element, the store of a result.  Part of place. */
 #include "ir/passes/contraction.h"
 
 #include <string.h>
@@ -62,6 +62,47 @@ void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i,
     source->row_value = 0;
     opjit_ir_contract_store(c, list, f->failed ? 0 : ir_at(f, output)->ref, value, at);
 }
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
+ir_ref opjit_ir_contract_digit(const contraction *c, ir_ref p, int64_t below, int64_t size)
+{
+    ir_func *f = c->f;
+    if (size == 1)
+        return opjit_ir_index(f, 0);
+    return ir_make2(f, IR_IMOD, IR_INDEX, ir_make2(f, IR_IDIV, IR_INDEX, p, opjit_ir_index(f, below)),
+                    opjit_ir_index(f, size));
+}
+
+void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_ref number)
+{
+    ir_func *f = c->f;
+    contract_side *s = &c->side[side];
+    const ir_ref whole = opjit_ir_index(f, s->block);
+    s->first = opjit_ir_block_let(f, list, contract_times(c, number, s->block));
+    s->first_tile = contract_times(c, number, s->block / s->tile);
+    if (contract_is_even(s))
+        s->here = whole;
+    else
+        s->here = opjit_ir_block_let(f, list,
+                                     ir_make2(f, IR_IMIN, IR_INDEX, whole,
+                                              ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, s->size), s->first)));
+}
+
+void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q)
+{
+    ir_func *f = c->f;
+    const int64_t size = c->def.block;
+    c->q = q;
+    c->first_k = opjit_ir_block_let(f, list, contract_times(c, q, size));
+    c->here_k = opjit_ir_index(f, c->length < size ? c->length : size);
+    if (c->length > size && c->length % size != 0) {
+        const ir_ref rest = ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, c->length), c->first_k);
+        c->here_k = opjit_ir_block_let(f, list, ir_make2(f, IR_IMIN, IR_INDEX, c->here_k, rest));
+    }
+}
+
+/* --- elements ----------------------------------------------------------------------------------------------------- */
 
 ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k)
 {

@@ -4,7 +4,8 @@
  *     for each block of rows and columns, in parallel
  *         for each block of k: tiles, or columns side by side
  *         store the results of the totals
- */
+ *
+ * Before that, where several blocks of rows read the columns from a copy: a stage that makes it. */
 #include "ir/passes/contraction.h"
 
 enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */ };
@@ -20,7 +21,7 @@ static void declare_scratch(contraction *c)
         c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
         return;
     }
-    if (columns->packed)
+    if (columns->packed && !columns->shared)
         columns->scratch =
             opjit_ir_contract_scratch(c, 3, (int64_t[]){ columns->block / columns->tile, k, columns->tile }, 0);
     if (rows->packed)
@@ -31,31 +32,6 @@ static void declare_scratch(contraction *c)
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
-
-/* Digit number p / below of the stage's blocks, of `size` values. */
-static ir_ref digit(const contraction *c, ir_ref p, int64_t below, int64_t size)
-{
-    ir_func *f = c->f;
-    if (size == 1)
-        return opjit_ir_index(f, 0);
-    return ir_make2(f, IR_IMOD, IR_INDEX, ir_make2(f, IR_IDIV, IR_INDEX, p, opjit_ir_index(f, below)),
-                    opjit_ir_index(f, size));
-}
-
-/* Where the stage's block begins, and how much of it there is. */
-static void set_side(contraction *c, block *list, uint32_t side, ir_ref number)
-{
-    ir_func *f = c->f;
-    contract_side *s = &c->side[side];
-    const ir_ref whole = opjit_ir_index(f, s->block);
-    s->first = opjit_ir_block_let(f, list, contract_times(c, number, s->block));
-    if (contract_is_even(s))
-        s->here = whole;
-    else
-        s->here = opjit_ir_block_let(f, list,
-                                     ir_make2(f, IR_IMIN, IR_INDEX, whole,
-                                              ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, s->size), s->first)));
-}
 
 /* Which block of which matrix iteration p makes. */
 static void set_block(contraction *c, block *list, ir_ref p)
@@ -68,10 +44,12 @@ static void set_block(contraction *c, block *list, ir_ref p)
         if ((int32_t)d == rows->dimension || (int32_t)d == columns->dimension || c->out.sizes[d] == 1)
             continue;
         below /= (int64_t)c->out.sizes[d];
-        c->at[d] = digit(c, p, below, (int64_t)c->out.sizes[d]);
+        c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
     }
-    set_side(c, list, CONTRACT_ROWS, digit(c, p, columns->blocks, rows->blocks));
-    set_side(c, list, CONTRACT_COLUMNS, digit(c, p, 1, columns->blocks));
+    if (columns->shared)
+        opjit_ir_contract_set_matrix(c, list);
+    opjit_ir_contract_set_side(c, list, CONTRACT_ROWS, opjit_ir_contract_digit(c, p, columns->blocks, rows->blocks));
+    opjit_ir_contract_set_side(c, list, CONTRACT_COLUMNS, opjit_ir_contract_digit(c, p, 1, columns->blocks));
 }
 
 static void add_block(contraction *c, block *list)
@@ -86,22 +64,16 @@ static void add_block(contraction *c, block *list)
 static void add_sums(contraction *c, block *list)
 {
     ir_func *f = c->f;
-    const int64_t size = c->def.block, blocks = (c->length + size - 1) / size;
-    c->first_k = opjit_ir_index(f, 0);
-    c->here_k = opjit_ir_index(f, c->length < size ? c->length : size);
+    const int64_t blocks = contract_blocks_of_k(c);
     if (blocks == 1) {
+        opjit_ir_contract_set_k(c, list, opjit_ir_index(f, 0));
         add_block(c, list);
         return;
     }
     block of_q;
     opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, c->side[CONTRACT_ROWS].block),
                            opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), ir_dot_total((ir_type)c->def.type));
-    const ir_ref q = contract_loop(c, list, opjit_ir_index(f, blocks), &of_q);
-    c->first_k = opjit_ir_block_let(f, &of_q, contract_times(c, q, size));
-    if (c->length % size != 0) {
-        const ir_ref rest = ir_make2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, c->length), c->first_k);
-        c->here_k = opjit_ir_block_let(f, &of_q, ir_make2(f, IR_IMIN, IR_INDEX, c->here_k, rest));
-    }
+    opjit_ir_contract_set_k(c, &of_q, contract_loop(c, list, opjit_ir_index(f, blocks), &of_q));
     add_block(c, &of_q);
 }
 
@@ -109,13 +81,15 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
 {
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views || columns->shared };
+    if (columns->shared)
+        opjit_ir_contract_share_columns(c, stages);
     declare_scratch(c);
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, c->batch * rows->blocks * columns->blocks), 1);
     if (f->failed)
         return false;
     block body = { .parent = stage };
-    c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
     set_block(c, &body, ir_at(f, stage)->ref);
     add_sums(c, &body);
     const uint32_t sums = c->total == 0 ? c->sums : c->total;

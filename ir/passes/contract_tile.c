@@ -25,7 +25,7 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
                           ? opjit_ir_load(f, rows->scratch, (ir_ref[]){ at[0], k })
                           : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, contract_plus(c, i, at[0]), all_k);
     x[columns->factor] =
-        columns->packed ? opjit_ir_load(f, columns->scratch, (ir_ref[]){ n, k, at[1] })
+        columns->packed ? opjit_ir_contract_copied(c, n, k, at[1])
                         : opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, contract_plus(c, j, at[1]), all_k);
     const ir_ref before = opjit_ir_load(f, c->tile, at);
     opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], before), at);
@@ -59,7 +59,9 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
 /* How many tiles the side of the block has. */
 static ir_ref tiles_of(contraction *c, block *list, const contract_side *s)
 {
-    const ir_ref up = contract_plus(c, s->here, opjit_ir_index(c->f, s->tile - 1));
+    ir_ref up = s->here;
+    if (s->size % s->tile != 0)
+        up = contract_plus(c, up, opjit_ir_index(c->f, s->tile - 1));
     return opjit_ir_block_let(c->f, list, ir_make2(c->f, IR_IDIV, IR_INDEX, up, opjit_ir_index(c->f, s->tile)));
 }
 

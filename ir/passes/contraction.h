@@ -17,8 +17,11 @@ typedef struct contract_side {
     int64_t tile, block; /* of them; a block is whole tiles */
     int64_t blocks;
     bool packed;      /* into scratch; else it is read as it lies */
-    uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile] */
+    bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it */
+    uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile]; of a temp [matrices, blocks
+                         of k] before these */
     ir_ref first;     /* of the stage's block */
+    ir_ref first_tile;
     ir_ref here;      /* how many the stage's block has */
 } contract_side;
 
@@ -36,6 +39,7 @@ typedef struct contraction {
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     ir_ref first_k, here_k; /* of the block of k */
+    ir_ref matrix, q;       /* of a temp: which one this block of the result reads; the number of the block of k */
 } contraction;
 
 /* contract_parts.c.  Scratch of these sizes, with `apart` elements behind each row of two dimensions. */
@@ -44,13 +48,25 @@ uint32_t opjit_ir_contract_scratch(contraction *c, uint32_t rank, const int64_t 
 void opjit_ir_contract_loops(contraction *c, block *list, ir_ref rows, ir_ref columns, ir_ref *at, block *out);
 void opjit_ir_contract_store(contraction *c, block *list, uint32_t tensor, ir_ref value, const ir_ref *at);
 void opjit_ir_contract_fill(contraction *c, block *list, uint32_t tensor, ir_ref rows, ir_ref columns, uint64_t bits);
+/* Digit p / below of a number, which has `size` values. */
+ir_ref opjit_ir_contract_digit(const contraction *c, ir_ref p, int64_t below, int64_t size);
+/* Sets where block `number` of a side begins, and how much of it there is. */
+void opjit_ir_contract_set_side(contraction *c, block *list, uint32_t side, ir_ref number);
+/* Likewise block q of k. */
+void opjit_ir_contract_set_k(contraction *c, block *list, ir_ref q);
 /* The value of the side's factor in row or column `own`, for k. */
 ir_ref opjit_ir_contract_factor(contraction *c, block *list, uint32_t side, ir_ref own, ir_ref k);
 /* Stores the result in row i and column j, which is `sum`, in memory or as the output that reads it. */
 void opjit_ir_contract_result(contraction *c, block *list, ir_ref sum, ir_ref i, ir_ref j);
 
-/* contract_pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows. */
+/* contract_pack.c: copies what the tiles of the block read to scratch: all columns, or a tile of rows.  share: the stage
+ * that copies all columns to a temp. */
 void opjit_ir_contract_pack_columns(contraction *c, block *list);
+void opjit_ir_contract_share_columns(contraction *c, block *stages);
+/* Which matrix of the temp the block of the result reads. */
+void opjit_ir_contract_set_matrix(contraction *c, block *list);
+/* An element of what the columns were copied to. */
+ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j);
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first);
 /* contract_tile.c, contract_stream.c: what a block of k adds. */
 void opjit_ir_contract_tiles(contraction *c, block *list);
@@ -77,6 +93,12 @@ static inline ir_ref contract_plus(const contraction *c, ir_ref a, ir_ref b)
 static inline ir_ref contract_times(const contraction *c, ir_ref a, int64_t b)
 {
     return ir_make2(c->f, IR_IMUL, IR_INDEX, a, opjit_ir_index(c->f, b));
+}
+
+/* How many blocks of k there are. */
+static inline int64_t contract_blocks_of_k(const contraction *c)
+{
+    return (c->length + c->def.block - 1) / c->def.block;
 }
 
 /* Whether all blocks are equal, and all of their tiles whole. */

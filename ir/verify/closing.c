@@ -94,15 +94,19 @@ bool opjit_ir_cover_close_digits(cover *c, piece *p, ir_ref loop)
     if (!ir_is_index_const(c->f, lo) || ir_index_value(c->f, lo) != 0 || !ir_is_index_const(c->f, hi))
         return false;
     const int64_t end = ir_index_value(c->f, hi);
+    piece closed = *p;
     for (uint32_t d = 0; d < c->rank; d++) {
         if (!opjit_ir_cover_varies(c, &p->d[d], var))
             continue;
+        if (c->gaps && !p->d[d].point && !opjit_ir_varies(c->f, p->d[d].lo, var)) { /* its length alone: at most all */
+            closed.d[d].hi = opjit_ir_index(c->f, (int64_t)c->f->tensors[c->tensor].sizes[d]);
+            continue;
+        }
         parts[count] = p->d[d].point ? p->d[d].lo : digit_of_block(c, &p->d[d], var);
         if (parts[count] == 0 || !opjit_ir_digit(c->f, parts[count], var, &digits[count]))
             return false;
         dimensions[count++] = d;
     }
-    piece closed = *p;
     for (uint32_t done = 0; done < count; done++) { /* the digit of the next higher unit */
         uint32_t i = 0;
         while (i < count && digits[i].divide != unit)
