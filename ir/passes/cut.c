@@ -284,6 +284,10 @@ static void merge_pieces(splitter *s)
 static void split_loop(stage_split *stage, block *out, ir_ref loop)
 {
     ir_func *f = stage->f;
+    if (ir_is_serial(f, loop)) {
+        opjit_ir_block_add(f, out, loop);
+        return;
+    }
     splitter *s = ARENA_NEW(&f->scratch, splitter);
     if (s == NULL) {
         f->failed = true;

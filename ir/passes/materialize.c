@@ -134,6 +134,9 @@ static void read_item(placer *p, uint32_t number)
     x->first_site = p->site_count;
     x->plain = true;
     p->stack[depth++] = ir_operand(f, x->statement, 0);
+    if (ir_at(f, x->statement)->op == IR_SCATTER)
+        for (uint32_t i = 0; i <= f->tensors[ir_at(f, x->statement)->ref].rank; i++)
+            p->stack[depth++] = i == 0 ? opjit_ir_initial(f, x->statement) : opjit_ir_place(f, x->statement, i - 1);
     while (depth > 0 && !f->failed) {
         const ir_ref r = p->stack[--depth];
         if (p->seen[r] == number + 1)
@@ -215,9 +218,10 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
 static void decide(placer *p, uint32_t number)
 {
     item *x = &p->items[number];
-    const bool is_def = ir_at(p->f, x->statement)->op == IR_DEF;
+    const bool is_def = ir_is_definition(p->f, x->statement);
     const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
-    const bool reduces = opjit_ir_reduced(p->f, x->statement) != 0;
+    const bool reduces =
+        opjit_ir_reduced(p->f, x->statement) != 0 || ir_at(p->f, x->statement)->op == IR_SCATTER;
     x->temp = is_def && x->reads > 0 && (reduces || gets_memory(x, above));
     x->is_root = !is_def || x->temp;
     if (x->temp)
@@ -259,7 +263,7 @@ void opjit_ir_materialize(placer *p)
         read_item(p, i);
         for (uint32_t k = 0; k < x->site_count; k++)
             note_reader(p, &p->items[p->sites[x->first_site + k].def], &p->sites[x->first_site + k], i);
-        if (ir_at(f, x->statement)->op == IR_DEF)
+        if (ir_is_definition(f, x->statement))
             p->item_of[ir_at(f, x->statement)->ref] = i + 1;
     }
     for (uint32_t i = 0; i < p->count; i++)
@@ -267,6 +271,6 @@ void opjit_ir_materialize(placer *p)
     for (uint32_t i = p->count; i-- > 0;)
         decide(p, i);
     for (uint32_t i = 0; i < p->count; i++)
-        if (ir_at(f, p->items[i].statement)->op == IR_DEF)
+        if (ir_is_definition(f, p->items[i].statement))
             give_memory(p, &p->items[i]);
 }

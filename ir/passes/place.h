@@ -61,6 +61,9 @@ uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages);
 uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages);
 /* Any other reduction: a row with an accumulator for each of its elements. */
 void opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
+/* scatter.c: initial values and updates, in the memory of the output that alone reads the result as it is, if there is
+ * one.  Returns the item after the last that it makes. */
+uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages);
 /* What is no reduction: a loop for each coordinate. */
 opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages);
 

@@ -171,6 +171,11 @@ static ir_ref parse_expr(parser *p)
     return ok(p) ? expr : 0;
 }
 
+ir_ref opjit_ir_p_expr(parser *p)
+{
+    return parse_expr(p);
+}
+
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void parse_block(parser *p, ir_ref parent);
@@ -212,6 +217,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->flags |= IR_FOR_CARRY;
         } else if (opjit_ir_p_accept(p, "distribute")) {
             out->flags |= IR_FOR_DISTRIBUTE;
+        } else if (opjit_ir_p_accept(p, "serial")) {
+            out->flags |= IR_FOR_SERIAL;
         } else if (opjit_ir_p_accept(p, "hold")) {
             out->hold = 1;
         } else {
@@ -249,33 +256,14 @@ static ir_ref parse_loop(parser *p, ir_op op)
     return loop;
 }
 
-static ir_kind parse_kind(parser *p)
-{
-    ir_kind kind = IR_KIND_NONE;
-    for (uint32_t k = IR_KIND_NONE + 1; k < IR_KIND_COUNT; k++)
-        if (at(p, opjit_ir_kind_name((ir_kind)k)))
-            kind = (ir_kind)k;
-    if (ok(p) && kind == IR_KIND_NONE)
-        opjit_ir_p_unexpected(p, "a kind of accumulator");
-    next(p);
-    return kind;
-}
-
-/* Lanes and blocks of an accumulator, or of a definition that reduces. */
-static void parse_order(parser *p, ir_node *out)
-{
-    out->imm = opjit_ir_p_accept(p, "lanes") ? opjit_ir_p_unsigned(p, 16) : 1;
-    out->block = opjit_ir_p_accept(p, "block") ? (uint16_t)opjit_ir_p_unsigned(p, 16) : IR_REDUCE_BLOCK;
-}
-
 static ir_ref parse_acc(parser *p)
 {
     const symbol id = opjit_ir_p_new_id(p);
     opjit_ir_p_expect(p, ":");
     const ir_type type = opjit_ir_p_type(p);
-    const ir_kind kind = parse_kind(p);
+    const ir_kind kind = opjit_ir_p_kind(p);
     ir_node node = { .op = IR_ACC, .type = (uint8_t)type, .kind = (uint8_t)kind };
-    parse_order(p, &node);
+    opjit_ir_p_order(p, &node);
     const ir_ref acc = ok(p) ? opjit_ir_node_new(p->f, &node, 0, NULL) : 0;
     opjit_ir_p_declare(p, id, SYMBOL_NODE, acc);
     return acc;
@@ -346,108 +334,24 @@ static void parse_block(parser *p, ir_ref parent)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
-/* Per dimension an offset, a size and a step. */
-static uint32_t parse_box(parser *p, ir_ref *out, uint32_t rank)
-{
-    for (uint32_t d = 0; d < rank && ok(p); d++) {
-        if (d > 0)
-            opjit_ir_p_expect(p, ",");
-        for (uint32_t i = 0; i < 3; i++) {
-            if (i > 0)
-                opjit_ir_p_expect(p, ":");
-            *out++ = parse_expr(p);
-        }
-    }
-    opjit_ir_p_expect(p, "]");
-    return 3 * rank;
-}
-
-/* Parses what follows "reduce": the kind, one more variable and its number of values. */
-static void parse_reduction(parser *p, ir_ref item, uint32_t rank)
-{
-    const ir_kind kind = parse_kind(p);
-    const symbol id = opjit_ir_p_new_id(p);
-    const ir_node var = { .op = IR_VAR, .type = IR_INDEX, .ref = item, .imm = rank };
-    const ir_ref ref = opjit_ir_node_new(p->f, &var, 0, NULL);
-    opjit_ir_p_declare(p, id, SYMBOL_NODE, ref);
-    opjit_ir_p_expect(p, "in");
-    if (opjit_ir_p_unsigned(p, 64) != 0)
-        opjit_ir_p_unexpected(p, "0");
-    opjit_ir_p_expect(p, "..");
-    const ir_ref size = parse_expr(p);
-    parse_order(p, &p->f->nodes[item]);
-    opjit_ir_p_expect(p, ":");
-    if (!ok(p))
-        return;
-    ir_node *node = &p->f->nodes[item];
-    node->kind = (uint8_t)kind;
-    node->type = (uint8_t)p->f->tensors[node->ref].type;
-    p->f->operands[node->first + 1 + rank] = ref;
-    p->f->operands[node->first + 2 + rank] = size;
-}
-
-static ir_ref parse_definition(parser *p, ir_op op)
-{
-    ir_tensor value = { .role = IR_VALUE };
-    ir_ref operands[1 + 4 * OPJIT_MAX_RANK] = { 0 };
-    uint32_t box = 0, tensor = 0;
-    if (op == IR_DEF) {
-        const symbol id = opjit_ir_p_new_id(p);
-        opjit_ir_p_expect(p, ":");
-        opjit_ir_p_layout(p, &value);
-        tensor = ok(p) ? opjit_ir_tensor(p->f, &value) : 0;
-        opjit_ir_p_declare(p, id, SYMBOL_TENSOR, tensor);
-    } else {
-        tensor = opjit_ir_p_tensor(p);
-    }
-    const uint32_t rank = ok(p) ? p->f->tensors[tensor].rank : 0;
-    if (op == IR_YIELD && opjit_ir_p_accept(p, "["))
-        box = parse_box(p, operands + 1 + rank, rank);
-    if (!ok(p))
-        return 0;
-    const ir_node node = { .op = (uint8_t)op, .ref = tensor, .imm = box != 0 };
-    const ir_ref item = opjit_ir_node_new(p->f, &node, 1 + rank + box + 2, operands); /* 2 more if it reduces */
-    if (ok(p))
-        p->f->nodes[item].count -= 2;
-    opjit_ir_p_expect(p, "(");
-    for (uint32_t d = 0; d < rank && ok(p); d++) {
-        const ir_node var = { .op = IR_VAR, .type = IR_INDEX, .ref = item, .imm = d };
-        if (d > 0)
-            opjit_ir_p_expect(p, ",");
-        const symbol id = opjit_ir_p_new_id(p);
-        const ir_ref ref = opjit_ir_node_new(p->f, &var, 0, NULL);
-        opjit_ir_p_declare(p, id, SYMBOL_NODE, ref);
-        if (ok(p))
-            p->f->operands[p->f->nodes[item].first + 1 + d] = ref;
-    }
-    opjit_ir_p_expect(p, ")");
-    opjit_ir_p_expect(p, "=");
-    if (op == IR_DEF && opjit_ir_p_accept(p, "reduce")) {
-        p->f->nodes[item].count += 2;
-        parse_reduction(p, item, rank);
-    }
-    const ir_ref expr = parse_expr(p);
-    if (ok(p))
-        opjit_ir_set_value(p->f, item, expr);
-    return item;
-}
-
 static void parse_item(parser *p)
 {
     ir_ref item = 0;
     if (opjit_ir_p_declaration(p))
         return;
     if (opjit_ir_p_accept(p, "def")) {
-        item = parse_definition(p, IR_DEF);
+        item = opjit_ir_p_definition(p, IR_DEF);
     } else if (opjit_ir_p_accept(p, "yield")) {
-        item = parse_definition(p, IR_YIELD);
+        item = opjit_ir_p_definition(p, IR_YIELD);
+    } else if (opjit_ir_p_accept(p, "scatter")) {
+        item = opjit_ir_p_definition(p, IR_SCATTER);
     } else if (opjit_ir_p_accept(p, "stage")) {
         if (p->lex.kind == LEX_NAME)
             next(p);
         opjit_ir_p_expect(p, "for");
         item = parse_loop(p, IR_STAGE);
     } else {
-        opjit_ir_p_unexpected(p, "a declaration, def, yield or stage");
+        opjit_ir_p_unexpected(p, "a declaration, def, scatter, yield or stage");
     }
     if (ok(p))
         opjit_ir_append(p->f, 0, &p->tail, item);

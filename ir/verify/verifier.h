@@ -48,6 +48,8 @@ opjit_status opjit_ir_verify_expr(verifier *v, ir_ref user, ir_ref expr);
 opjit_status opjit_ir_verify_operands(verifier *v, ir_ref s, uint32_t first);
 /* V17: lanes and blocks of an accumulator or of a definition that reduces. */
 opjit_status opjit_ir_verify_order(const verifier *v, ir_ref s);
+/* scatter.c: V1, V2, V3 and V8 for a SCATTER. */
+opjit_status opjit_ir_verify_scatter(verifier *v, ir_ref s);
 /* bounds.c: V8 for every load below an expression of the statement, under its select guards, and for the coordinates
  * of a store. */
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);

@@ -88,6 +88,9 @@ static opjit_status check_grid(verifier *v, ir_ref s)
         FAIL(19, s, "a team of %u threads", node->vec);
     if (node->op == IR_STAGE && node->flags != 0 && (node->flags != IR_STAGE_ALONE || !gridded || node->vec < 2))
         FAIL(19, s, "a stage with attributes of a loop, or alone without a team");
+    if (node->op == IR_FOR && (node->flags & IR_FOR_SERIAL) &&
+        ((node->flags & IR_FOR_DISTRIBUTE) || (gridded && ir_at(v->f, v->open[0])->vec > 1)))
+        FAIL(19, s, "serial, by a team of threads");
     if (node->op == IR_FOR && (node->flags & IR_FOR_DISTRIBUTE) &&
         (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_distributed(v) || node->imm != 1))
         FAIL(19, s, "distributed without a team, inside of another such loop, or with a step");
@@ -313,12 +316,12 @@ static opjit_status check_items(verifier *v)
         if (s >= v->node_count)
             FAIL(1, 0, "an item does not exist");
         const uint8_t op = ir_at(f, s)->op;
-        if (v->loops ? op != IR_STAGE : op != IR_DEF && op != IR_YIELD)
+        if (v->loops ? op != IR_STAGE : !ir_is_definition(f, s) && op != IR_YIELD)
             FAIL(4, s, "not an item of %s form", v->loops ? "loop" : "value");
-        TRY(v->loops ? check_loop(v, s) : check_definition(v, s));
+        TRY(v->loops ? check_loop(v, s) : op == IR_SCATTER ? opjit_ir_verify_scatter(v, s) : check_definition(v, s));
     }
     for (ir_ref s = f->body; s; s = ir_at(f, s)->next)
-        if (ir_at(f, s)->op == IR_DEF && !v->used_tensor[ir_at(f, s)->ref])
+        if (ir_is_definition(f, s) && !v->used_tensor[ir_at(f, s)->ref])
             FAIL(14, s, "nothing reads it");
     return OPJIT_OK;
 }
