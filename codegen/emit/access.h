@@ -46,10 +46,7 @@ LLVMValueRef opjit_cg_at(cg_func *f, ir_ref node, ir_ref var, LLVMValueRef quoti
 void opjit_cg_read_ahead(cg_func *f, const cg_access *a, LLVMValueRef pointer);
 
 /* Every step-th element. */
-LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef mask);
-/* memory.c: lanes outside of the mask are 0. */
-LLVMValueRef opjit_cg_masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, LLVMValueRef mask,
-                                  uint32_t align);
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step);
 /* Elements that alternate between a few rows, starting with the first row in lane 0; NULL: not of that form. */
 LLVMValueRef opjit_cg_load_zipped(cg_func *f, const cg_access *a);
 

@@ -91,13 +91,12 @@ static void align_pointer(cg_func *f, LLVMValueRef call, uint32_t argument, uint
     LLVMAddCallSiteAttribute(call, argument + 1, compat_attribute(f->llvm, "align", align));
 }
 
-LLVMValueRef opjit_cg_masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, LLVMValueRef mask,
-                                  uint32_t align)
+static LLVMValueRef masked_load(cg_func *f, const cg_access *a, LLVMValueRef pointer, uint32_t align)
 {
-    LLVMTypeRef type = opjit_cg_int(f, a->bits, opjit_cg_lanes(mask)), types[2] = { type, f->type.ptr }, fn_type;
+    LLVMTypeRef type = opjit_cg_int(f, a->bits, f->piece->lanes), types[2] = { type, f->type.ptr }, fn_type;
     LLVMValueRef fn = compat_intrinsic(f->module, f->llvm, "llvm.masked.load", types, 2, &fn_type);
     LLVMValueRef call =
-        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, mask, LLVMConstNull(type) }, 3, "");
+        LLVMBuildCall2(f->b, fn_type, fn, (LLVMValueRef[]){ pointer, f->piece->mask, LLVMConstNull(type) }, 3, "");
     align_pointer(f, call, 0, align);
     return call;
 }
@@ -169,13 +168,12 @@ LLVMValueRef opjit_cg_load(cg_func *f, ir_ref node)
         fetch_ahead(f, &a, p);
         return load_vector(f, node, p, opjit_cg_alignment(f, &a));
     }
-    const bool can_mask = f->cpu->masked && f->cpu->masked(f->target, a.bits);
-    if (affine && step == 1 && can_mask)
-        return opjit_cg_masked_load(f, &a, opjit_cg_lane0(f, &a), f->piece->mask, a.bits / 8);
+    if (affine && step == 1 && f->cpu->masked && f->cpu->masked(f->target, a.bits))
+        return masked_load(f, &a, opjit_cg_lane0(f, &a), a.bits / 8);
     if (affine && step == -1 && !masked)
         return reverse(f, opjit_cg_load_element(f, &a, last_pointer(f, &a), f->piece->lanes, a.bits / 8));
-    if (affine && step > 1 && step <= CG_MOST_STEP && (!masked || can_mask))
-        return opjit_cg_load_picked(f, &a, (uint32_t)step, masked ? f->piece->mask : NULL);
+    if (affine && step > 1 && step <= CG_MOST_STEP && !masked)
+        return opjit_cg_load_picked(f, &a, (uint32_t)step);
     LLVMValueRef zipped = affine || masked ? NULL : opjit_cg_load_zipped(f, &a);
     if (zipped)
         return zipped;

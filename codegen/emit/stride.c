@@ -6,19 +6,8 @@
 
 /* --- from lane to lane -------------------------------------------------------------------------------------------- */
 
-/* The mask of `lanes` elements of memory that begin `start` elements behind that of lane 0, of which every step-th one is
- * a lane's. */
-static LLVMValueRef mask_of_part(cg_func *f, LLVMValueRef mask, uint32_t start, uint32_t lanes, uint32_t step)
-{
-    uint32_t places[CG_MAX_LANES];
-    for (uint32_t i = 0; i < lanes; i++)
-        places[i] = (start + i) % step == 0 ? (start + i) / step : opjit_cg_lanes(mask); /* none: false */
-    return opjit_cg_shuffle(f, mask, LLVMConstNull(LLVMTypeOf(mask)), places, lanes);
-}
-
-/* Every second to fourth element: loads what is between the first lane and the last, and no more; where there is a mask,
- * its lanes' elements alone. */
-LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step, LLVMValueRef mask)
+/* Every second to fourth element: loads what is between the first lane and the last, and no more. */
+LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step)
 {
     const uint32_t native = f->target->vector_bytes * 8 / a->bits,
                    lanes = f->piece->lanes < native ? f->piece->lanes : native;
@@ -31,10 +20,7 @@ LLVMValueRef opjit_cg_load_picked(cg_func *f, const cg_access *a, uint32_t step,
         for (uint32_t i = 0; i < step; i++) {
             starts[i] = i + 1 < step && i * lanes < last ? i * lanes : last;
             LLVMValueRef place = opjit_cg_number(f, 64, 1, (uint64_t)at * step + starts[i]);
-            LLVMValueRef p = opjit_cg_offset(f, element, first, place);
-            parts[i] = mask ? opjit_cg_masked_load(
-                                  f, a, p, mask_of_part(f, mask, at * step + starts[i], lanes, step), a->bits / 8)
-                            : opjit_cg_load_element(f, a, p, lanes, a->bits / 8);
+            parts[i] = opjit_cg_load_element(f, a, opjit_cg_offset(f, element, first, place), lanes, a->bits / 8);
         }
         all[at / lanes] = opjit_cg_pick(f, parts, starts, step, step);
     }
