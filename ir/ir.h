@@ -223,6 +223,11 @@ ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce); /* that variable; 0 wh
  * dimension computes all. */
 ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimension, bool exclusive);
 int32_t opjit_ir_scanned(const ir_func *f, ir_ref def); /* the dimension that a DEF scans; -1: none */
+/* A DEF whose elements reduce, in order, as many values as an index over its coordinates says, which may come from
+ * data: one that is provably 0 or more and has a greatest value.  Set it with opjit_ir_set_count. */
+ir_ref opjit_ir_reduce_counted(ir_func *f, uint32_t tensor, ir_kind kind);
+void opjit_ir_set_count(ir_func *f, ir_ref reduce, ir_ref count);
+bool opjit_ir_is_counted(const ir_func *f, ir_ref def);
 /* A yield of a box: per dimension an offset (index), a size and a step (constants); the variables count from 0 to the
  * size. */
 ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box);

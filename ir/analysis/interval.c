@@ -236,6 +236,11 @@ ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr)
     return opjit_ir_walk_interval(&w, index_expr);
 }
 
+int64_t opjit_ir_reduced_most(const ir_func *f, ir_ref reduce)
+{
+    return opjit_ir_interval(f, ir_operand(f, reduce, ir_at(f, reduce)->count - 1)).hi;
+}
+
 bool opjit_ir_within(const ir_func *f, ir_ref index_expr, uint64_t size)
 {
     const ir_interval i = opjit_ir_interval(f, index_expr);

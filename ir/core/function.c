@@ -297,6 +297,24 @@ ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimensi
     return scan;
 }
 
+ir_ref opjit_ir_reduce_counted(ir_func *f, uint32_t tensor, ir_kind kind)
+{
+    return opjit_ir_reduce(f, tensor, kind, 0, 1);
+}
+
+void opjit_ir_set_count(ir_func *f, ir_ref reduce, ir_ref count)
+{
+    if (reduce != 0 && count != 0)
+        f->operands[f->nodes[reduce].first + f->nodes[reduce].count - 1] = count;
+}
+
+bool opjit_ir_is_counted(const ir_func *f, ir_ref def)
+{
+    const ir_node *node = ir_at(f, def);
+    return node->op == IR_DEF && node->kind && !ir_is_index_const(f, ir_operand(f, def, node->count - 1)) &&
+           opjit_ir_scanned(f, def) < 0;
+}
+
 int32_t opjit_ir_scanned(const ir_func *f, ir_ref def)
 {
     const ir_node *node = ir_at(f, def);

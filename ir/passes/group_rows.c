@@ -18,7 +18,7 @@ static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first
     const ir_tensor *t = &f->tensors[n->ref];
     const uint32_t last = t->rank - 1;
     if (n->op == IR_SCATTER || t->rank != first->rank || t->rank < 2 || (n->op == IR_YIELD && n->imm != 0) ||
-        memcmp(t->sizes, first->sizes, last * sizeof *t->sizes) != 0)
+        memcmp(t->sizes, first->sizes, last * sizeof *t->sizes) != 0 || opjit_ir_is_counted(f, statement))
         return false;
     const int32_t along = opjit_ir_scanned(f, statement);
     if (n->kind != 0 && (along < 0 ? t->sizes[last] != 1 : along != (int32_t)last))

@@ -125,7 +125,7 @@ static void visit_node(placer *p, item *x, ir_ref r)
         x->plain = x->plain && ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
 }
 
-/* Visits every node of the value once. */
+/* Visits every node of the value, and of how many values it reduces, once. */
 static void read_item(placer *p, uint32_t number)
 {
     ir_func *f = p->f;
@@ -137,6 +137,8 @@ static void read_item(placer *p, uint32_t number)
     if (ir_at(f, x->statement)->op == IR_SCATTER)
         for (uint32_t i = 0; i <= f->tensors[ir_at(f, x->statement)->ref].rank; i++)
             p->stack[depth++] = i == 0 ? opjit_ir_initial(f, x->statement) : opjit_ir_place(f, x->statement, i - 1);
+    if (opjit_ir_is_counted(f, x->statement))
+        p->stack[depth++] = ir_operand(f, x->statement, ir_at(f, x->statement)->count - 1);
     while (depth > 0 && !f->failed) {
         const ir_ref r = p->stack[--depth];
         if (p->seen[r] == number + 1)

@@ -59,7 +59,7 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
     *out_end = first + 1;
     if (!reduces)
         return opjit_ir_place_nest(p, first, stages);
-    opjit_ir_place_lone_row(p, first, stages);
+    *out_end = opjit_ir_place_lone_row(p, first, stages);
     return OPJIT_OK;
 }
 

@@ -59,8 +59,9 @@ uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages);
 uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages);
 /* A reduction whose columns lie side by side, and the output that alone reads it. */
 uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages);
-/* Any other reduction: a row with an accumulator for each of its elements. */
-void opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
+/* Any other reduction: a row with an accumulator for each of its elements; the output that alone reads one that is
+ * counted.  Returns as the groups do. */
+uint32_t opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
 /* scatter.c: initial values and updates, in the memory of the output that alone reads the result as it is, if there is
  * one.  Returns the item after the last that it makes. */
 uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages);

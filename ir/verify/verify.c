@@ -243,8 +243,11 @@ static opjit_status check_block(verifier *v, ir_ref first)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
+/* Values that an element may reduce where data says how many. */
+#define MOST_COUNTED ((int64_t)1 << 50)
+
 /* A DEF that reduces has a variable and a size as its last operands; a scan has its coordinate as that size, or the
- * coordinate plus one. */
+ * coordinate plus one; one that is counted an index over its coordinates (check_count). */
 static opjit_status check_reduction(verifier *v, ir_ref s)
 {
     const ir_func *f = v->f;
@@ -257,12 +260,28 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
     if (size == 0 || size >= v->node_count || ir_at(f, size)->type != IR_INDEX)
         FAIL(1, s, "it reduces no number of values");
     const int32_t along = opjit_ir_scanned(f, s);
-    if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0 || along < 0)
-        FAIL(1, s, "it reduces neither a constant number of values nor, in order, those up to a coordinate");
+    if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0)
+        FAIL(1, s, "it reduces neither a constant number of values nor, in order, as many as an index says");
     if (along >= 0 &&
         (ir_kind_is_arg((ir_kind)node->kind) ||
          opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
         FAIL(1, s, "it runs along a dimension and is of an arg kind, or reads its coordinate there");
+    return OPJIT_OK;
+}
+
+/* How many values a DEF that is counted reduces: an index that reads its coordinates, but not the reduced one. */
+static opjit_status check_count(verifier *v, ir_ref s)
+{
+    const ir_func *f = v->f;
+    const uint32_t rank = f->tensors[ir_at(f, s)->ref].rank;
+    const ir_ref size = ir_operand(f, s, ir_at(f, s)->count - 1);
+    for (uint32_t d = 0; d < rank; d++)
+        v->in_scope[ir_operand(f, s, 1 + d)] = 1;
+    TRY(opjit_ir_verify_expr(v, s, size));
+    const ir_interval i = opjit_ir_interval(f, size);
+    if (i.lo < 0 || i.hi > MOST_COUNTED || ir_kind_is_arg((ir_kind)ir_at(f, s)->kind))
+        FAIL(1, s, "an index says how many values it reduces: it may be below 0 or above 2^50, or the kind is an "
+                   "arg's");
     return OPJIT_OK;
 }
 
@@ -285,7 +304,9 @@ static opjit_status check_definition(verifier *v, ir_ref s)
         if (var == 0 || var >= v->node_count || ir_at(f, var)->op != IR_VAR || ir_at(f, var)->ref != s)
             FAIL(1, s, "variable %u is missing", d);
     }
-    if (opjit_ir_scanned(f, s) < 0)
+    if (opjit_ir_is_counted(f, s))
+        TRY(check_count(v, s));
+    else if (opjit_ir_scanned(f, s) < 0)
         TRY(opjit_ir_verify_operands(v, s, 1 + vars)); /* the box is outside the variables' scope */
     for (uint32_t i = 1 + t->rank; i < 1 + t->rank + box; i++) {
         const uint32_t part = (i - 1 - t->rank) % 3;

@@ -46,6 +46,8 @@ typedef struct computed_case {
         DML_MAX_POOLING2_OPERATOR_DESC max2;
         DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
         DML_RANDOM_GENERATOR_OPERATOR_DESC random;
+        DML_ROI_ALIGN_OPERATOR_DESC roi_align;
+        DML_ROI_ALIGN1_OPERATOR_DESC roi_align1;
         DML_UPSAMPLE_2D_OPERATOR_DESC upsample;
         DML_RESAMPLE_OPERATOR_DESC resample;
         DML_RESAMPLE1_OPERATOR_DESC resample1;
@@ -62,6 +64,7 @@ typedef struct computed_case {
         DML_MAX_POOLING2_OPERATOR_DESC max2;
     } dilated;
     test_window window;
+    DML_ROI_ALIGN1_OPERATOR_DESC roi_align1; /* either form with all fields */
     DML_RESAMPLE3_OPERATOR_DESC resample; /* any of them with all fields */
     float scales[4], input_offsets[4], output_offsets[4];
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC over_axes; /* MEAN_VARIANCE_NORMALIZATION with Axes */

@@ -116,6 +116,7 @@ static void tiny_fields(tiny *t)
         const DML_TENSOR_DESC *tensor = &t->tensors[tensors].desc;
         const DML_SCALE_BIAS *scale_bias = &pair;
         const float one = 1;
+        int32_t first;
         const bool is_array = field.kind == OPJIT_FIELD_INPUTS || field.kind == OPJIT_FIELD_OUTPUTS;
         const uint32_t count = is_array || is_axes || is_bias ? 1 : dimensions;
         if (is_left_out(t->info.type, &field))
@@ -139,6 +140,8 @@ static void tiny_fields(tiny *t)
         case OPJIT_FIELD_SIZE_2D: memcpy(at, ones, sizeof(DML_SIZE_2D)); break;
         case OPJIT_FIELD_SCALE_BIAS: memcpy(at, &scale_bias, sizeof scale_bias); break;
         case OPJIT_FIELD_ENUM:
+            ck_assert_ptr_nonnull(opjit_field_value_at(t->info.type, i, 0, &first));
+            memcpy(at, &first, sizeof first);
             t->has_enum = true;
             t->enumeration = i;
             t->values = field.value_count;
@@ -179,6 +182,8 @@ static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
             tensor->sizes[tensor->rank - 1] = 6;
         if (strstr(t->info.name, "ATTENTION") != NULL && strcmp(tensor->name, "BiasTensor") == 0) /* of all three */
             tensor->sizes[tensor->rank - 1] = 3;
+        if (strcmp(tensor->name, "ROITensor") == 0) /* corners */
+            tensor->sizes[tensor->rank - 1] = 4;
         tensor->buffer = (DML_BUFFER_TENSOR_DESC){
             (DML_TENSOR_DATA_TYPE)types[tensor->class], DML_TENSOR_FLAG_NONE, tensor->rank, tensor->sizes, NULL, 0, 0
         };
