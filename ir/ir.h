@@ -92,6 +92,7 @@ enum {
     IR_FOR_CARRY = 32, /* HEAD, TAIL: the next iteration of the stage continues in memory where this one ends */
     IR_FOR_TRANSPOSE = 64, /* vec iterations, and vec of the one loop inside, are transposed in registers as a block */
     IR_FOR_DISTRIBUTE = 128, /* distributed over the stage's team of threads, vec iterations at a time */
+    IR_FOR_SERIAL = 256, /* one iteration after the other: they may store the same elements, the last one wins */
 };
 enum { IR_STAGE_ALONE = 1 }; /* STAGE: a team is a block, as its threads communicate and the target's warps can't */
 #define IR_LINE 64 /* bytes; what HEAD counts up to */
@@ -112,8 +113,6 @@ typedef struct ir_tensor {
     uint32_t of;                        /* VIEW: the tensor whose bytes it shows */
     int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, by
                                            opjit_ir_layout */
-    uint32_t fed_by;                    /* VALUE: a state; the tensor that it is in the step after; 0: none */
-    uint32_t feeds;                     /* VALUE: the state that is this in the next step; 0: none */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
     const void *data;                   /* CONSTANT: `bytes` bytes */
 } ir_tensor;
@@ -224,17 +223,28 @@ ir_ref opjit_ir_reduced(const ir_func *f, ir_ref reduce); /* that variable; 0 wh
  * dimension computes all. */
 ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimension, bool exclusive);
 int32_t opjit_ir_scanned(const ir_func *f, ir_ref def); /* the dimension that a DEF scans; -1: none */
-/* A recurrence (recurrence.c): the definitions from a state to the one that feeds it.  They are made step by step, a
- * step being a value of their first coordinate.  In the first step a state is its own value, in any other it is what
- * its feeder was in the step before. */
-void opjit_ir_feed(ir_func *f, ir_ref feeder, ir_ref state);
-/* Whether the tensor is a state or feeds one: a value of it is needed, whether anything reads it or not. */
-static inline bool ir_is_of_recurrence(const ir_tensor *t) { return t->feeds != 0 || t->fed_by != 0; }
-/* The last item of the recurrence that begins with the item `first`; 0: none begins there. */
-ir_ref opjit_ir_recurrence_last(const ir_func *f, ir_ref first);
+/* A DEF whose elements reduce, in order, as many values as an index over its coordinates says, which may come from
+ * data: one that is provably 0 or more and has a greatest value.  Set it with opjit_ir_set_count. */
+ir_ref opjit_ir_reduce_counted(ir_func *f, uint32_t tensor, ir_kind kind);
+void opjit_ir_set_count(ir_func *f, ir_ref reduce, ir_ref count);
+bool opjit_ir_is_counted(const ir_func *f, ir_ref def);
 /* A yield of a box: per dimension an offset (index), a size and a step (constants); the variables count from 0 to the
  * size. */
 ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box);
+/* A SCATTER of `size` updates (scatter.c): a DEF whose elements begin as an initial value each, and which updates then
+ * change one after the other, ascending.  An update says where by one index per dimension; one whose place lies outside
+ * changes nothing.  Kind NONE: the update's value replaces the element; else the element becomes op(element, value).
+ * In a dimension whose place is its own coordinate, updates of different coordinates are independent; value and places
+ * are expressions of these coordinates and of the update's number, the initial value one of all coordinates. */
+ir_ref opjit_ir_scatter(ir_func *f, uint32_t tensor, ir_kind kind, uint64_t size);
+ir_ref opjit_ir_update(const ir_func *f, ir_ref scatter); /* the variable that is an update's number */
+/* A value's place starts as its own coordinate. */
+void opjit_ir_set_place(ir_func *f, ir_ref scatter, uint32_t dimension, ir_ref place);
+void opjit_ir_set_initial(ir_func *f, ir_ref scatter, ir_ref value);
+ir_ref opjit_ir_place(const ir_func *f, ir_ref scatter, uint32_t dimension);
+ir_ref opjit_ir_initial(const ir_func *f, ir_ref scatter);
+bool opjit_ir_is_own(const ir_func *f, ir_ref scatter, uint32_t dimension); /* the place is its own coordinate */
+int64_t opjit_ir_updates(const ir_func *f, ir_ref scatter);                 /* their number */
 ir_ref opjit_ir_coordinate(const ir_func *f, ir_ref def_or_yield, uint32_t dimension); /* its VAR */
 void opjit_ir_set_value(ir_func *f, ir_ref def_or_yield, ir_ref value);
 ir_ref opjit_ir_stage(ir_func *f, ir_ref lo, ir_ref hi, uint64_t grain);       /* makes its VAR (node.ref) */
@@ -249,6 +259,11 @@ ir_ref opjit_ir_sync(ir_func *f);
 void opjit_ir_append(ir_func *f, ir_ref parent, ir_ref *tail, ir_ref statement);
 
 static inline const ir_node *ir_at(const ir_func *f, ir_ref r) { return &f->nodes[r]; }
+/* Whether the statement makes a tensor of role VALUE. */
+static inline bool ir_is_definition(const ir_func *f, ir_ref r)
+{
+    return f->nodes[r].op == IR_DEF || f->nodes[r].op == IR_SCATTER;
+}
 static inline ir_ref ir_operand(const ir_func *f, ir_ref r, uint32_t i) { return f->operands[f->nodes[r].first + i]; }
 static inline bool ir_is_index_const(const ir_func *f, ir_ref r)
 {

@@ -190,6 +190,7 @@ LLVMValueRef opjit_cg_op(cg_func *f, ir_ref node)
     case IR_PAIR: /* an update's */
     case IR_OP_NONE:
     case IR_DEF:
+    case IR_SCATTER:
     case IR_YIELD:
     case IR_STAGE:
     case IR_FOR:

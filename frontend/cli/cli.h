@@ -26,6 +26,7 @@ typedef struct cli_options {
     bool masks_absorb, no_cache, quiet;
     bool allow_outside; /* a model may name files outside of its folder */
     bool json, quick; /* lists as JSON; bench: fewer cases */
+    bool onnx;     /* ops: ONNX's operators */
     bool markdown; /* ops: the page docs/OPERATORS.md */
     bool help, version, man;
     const char *completion;  /* help: a shell's name */
@@ -35,6 +36,9 @@ typedef struct cli_options {
     const char *output;  /* compile: the folder */
     const char *library; /* compile: the libraries' name */
     bool prefix_model;   /* compile: symbols begin with the model's name */
+    const char *const *inputs, *const *dims, *const *shapes; /* of an .onnx model: "NAME=..." */
+    uint32_t input_count, dim_count, shape_count;
+    const char *output_dir; /* run: the folder for an .onnx model's outputs; NULL: they are printed */
     const char *trace;   /* run, compile: the file for a trace; NULL: none */
     struct cli_trace *recorder; /* that is on its way; NULL: none */
 } cli_options;

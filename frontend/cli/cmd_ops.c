@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ops.c - `opjit ops`: the operators of this build as text, as JSON or as the page docs/OPERATORS.md, all of it by
  * opjit/reflect.h. */
+#include <opjit/model.h>
+
 #include "frontend/cli/cmd_ops.h"
 
 #include <stdio.h>
@@ -105,8 +107,24 @@ static int refuse(const char *name)
 }
 
 /* The operator of that name, else all that it is a part of; "": all there are. */
+/* ONNX's operators, those of other domains as DOMAIN.NAME; those that are refused behind the others. */
+static int put_onnx(void)
+{
+    opjit_model_operator o = OPJIT_MODEL_OPERATOR_INIT;
+    for (uint32_t refused = 0; refused < 2; refused++)
+        for (uint32_t i = 0; opjit_model_get_operator(i, &o, NULL) == OPJIT_OK; i++) {
+            char name[96];
+            snprintf(name, sizeof name, "%s%s%s", o.domain, o.domain[0] == '\0' ? "" : ".", o.name);
+            if (o.is_taken == !refused)
+                printf("%-46s %s%s\n", name, refused ? "not taken: " : "", o.text);
+        }
+    return EXIT_DONE;
+}
+
 int opjit_cli_ops(const cli_options *options)
 {
+    if (options->onnx)
+        return put_onnx();
     static const char prefix[] = "DML_OPERATOR_";
     const char *name = options->argument_count != 0 ? options->arguments[0] : "";
     uint32_t found = 0;

@@ -11,8 +11,10 @@
 #include <opjit/device.h>
 
 #include "frontend/cli/cli.h"
+#include "frontend/cli/onnx.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/npy.h"
+#include "frontend/cli/onnx.h"
 #include "frontend/cli/number.h"
 #include "frontend/cli/run_device.h"
 #include "frontend/cli/trace.h"
@@ -198,5 +200,6 @@ int opjit_cli_run(const cli_options *options)
     cli_options traced;
     cli_trace trace;
     opjit_cli_trace_begin(&trace, options, &traced);
-    return opjit_cli_trace_end(&trace, run(&traced));
+    return opjit_cli_trace_end(&trace,
+                               opjit_cli_is_onnx(options->arguments[0]) ? opjit_cli_run_onnx(&traced) : run(&traced));
 }

@@ -13,7 +13,7 @@
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 const cli_command_row opjit_cli_commands[] = {
-    { "run", opjit_cli_run, 1, 1, "MODEL", NULL, "run the model's commands", "opjit run eye.json --threads 4" },
+    { "run", opjit_cli_run, 1, 1, "MODEL", NULL, "run the model's commands, or an .onnx model once", "opjit run eye.json --threads 4" },
     { "explain", opjit_cli_explain, 1, 1, "MODEL", NULL,
       "show each dispatchable, its IR after each pass, and what it writes",
       "opjit explain masks.json --dispatchable causal" },
@@ -239,6 +239,52 @@ static opjit_status set_late(cli_parser *p, const cli_option_row *o, const char 
     }
 }
 
+/* "NAME=...", any number of times. */
+static opjit_status set_named(cli_parser *p, uint32_t kind, const char *value, const char *const **list,
+                              uint32_t *count)
+{
+    if (strchr(value, '=') == NULL || value[0] == '=')
+        return opjit_rt_error_set(&p->error, OPJIT_INVALID_ARGUMENT, "%.60s has no NAME= before its value", value);
+    if (*count == p->named_capacity[kind]) {
+        const uint32_t capacity = 2 * *count + 8;
+        const char **const grown = ARENA_ARRAY(p->arena, const char *, capacity);
+        if (grown == NULL)
+            return opjit_rt_no_memory(&p->error);
+        if (*count != 0)
+            memcpy(grown, p->named[kind], *count * sizeof *grown);
+        p->named[kind] = grown;
+        p->named_capacity[kind] = capacity;
+        *list = grown;
+    }
+    p->named[kind][(*count)++] = value;
+    return OPJIT_OK;
+}
+
+static opjit_status set_input(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
+    return set_named(p, 0, value, &p->options.inputs, &p->options.input_count);
+}
+
+static opjit_status set_dim(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
+    return set_named(p, 1, value, &p->options.dims, &p->options.dim_count);
+}
+
+static opjit_status set_shape(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
+    return set_named(p, 2, value, &p->options.shapes, &p->options.shape_count);
+}
+
+static opjit_status set_output_dir(cli_parser *p, const cli_option_row *o, const char *value)
+{
+    (void)o;
+    p->options.output_dir = value;
+    return need_folder(p, value);
+}
+
 static opjit_status set_completion(cli_parser *p, const cli_option_row *o, const char *value)
 {
     p->options.completion = value;
@@ -264,6 +310,15 @@ const cli_option_row opjit_cli_options[] = {
       "scalar fields that are given at each call, e.g. Value, in a graph node.Value; several become parameters in this "
       "order",
       set_late, 0 },
+    { "--input", NULL, "NAME=FILE", NULL, " run explain bench ", false, false,
+      "an .onnx model's input out of a .npy file; integers of at most 64 elements become constants of the kernel",
+      set_input, 0 },
+    { "--dim", NULL, "NAME=N", NULL, " run explain compile bench ", false, false,
+      "the size of an .onnx model's dimension that has a name", set_dim, 0 },
+    { "--shape", NULL, "NAME=A,B,...", NULL, " run explain compile bench ", false, false,
+      "all sizes of an .onnx model's input", set_shape, 0 },
+    { "--output-dir", NULL, "DIR", NULL, " run ", false, false,
+      "write an .onnx model's outputs to .npy files there, instead of printing their first values", set_output_dir, 0 },
     { "--emit", NULL, "KIND,...", " " OPJIT_ARTIFACT_NAMES(WORD, WORD), " compile ", false, false,
       OPJIT_ARTIFACT_NAMES(FIRST_ITEM, ITEM) "; default obj,header", set_emit, 0 },
     { "-o", NULL, "DIR", NULL, " compile ", false, false, "the folder for the files, made where it is missing",
@@ -278,6 +333,8 @@ const cli_option_row opjit_cli_options[] = {
     { "--json", NULL, NULL, NULL, " bench ops targets cache version ", false, false, "print JSON (of cache: list)",
       FLAG(json) },
     { "--markdown", NULL, NULL, NULL, " ops ", false, false, "print the page docs/OPERATORS.md", FLAG(markdown) },
+    { "--onnx", NULL, NULL, NULL, " ops ", false, false, "ONNX's operators: what each becomes, or why it is not taken",
+      FLAG(onnx) },
     { "--feature-level", NULL, "L", feature_levels, MODELS, true, false,
       "hold operators to DirectML feature level L, e.g. 5.1", set_feature_level, 0 },
     { "--level", NULL, "LEVEL", " quick peak ", MODELS, true, false, "quick: fast to compile; peak: fast to run",

@@ -50,6 +50,8 @@ struct cli_parser {
     const char *targets[OPJIT_ARTIFACT_MAX_TARGETS];
     const char **late;
     uint32_t late_capacity;
+    const char **named[3]; /* --input, --dim, --shape */
+    uint32_t named_capacity[3];
 };
 /* Reads all arguments into *p, whose options point into argv and the arena.  0, or the exit status. */
 int opjit_cli_read_arguments(cli_parser *p, int argc, char **argv);

@@ -137,6 +137,20 @@ ir_ref opjit_fe_reduce_to(op_lowering *l, ir_kind kind, ir_type type, const fe_t
     return opjit_fe_reduce_lanes(l, kind, type, like, 1, count);
 }
 
+ir_ref opjit_fe_scatter(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint64_t count)
+{
+    const uint32_t tensor = declare(l, type, like, 0);
+
+    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_scatter(l->f, tensor, kind, count));
+}
+
+ir_ref opjit_fe_reduce_counted(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like)
+{
+    const uint32_t tensor = declare(l, type, like, 0);
+
+    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_reduce_counted(l->f, tensor, kind));
+}
+
 ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,
                      ir_ref at[OPJIT_MAX_RANK])
 {

@@ -31,6 +31,10 @@ ir_ref opjit_fe_reduce_to(op_lowering *l, ir_kind kind, ir_type type, const fe_t
 /* The same in so many lanes. */
 ir_ref opjit_fe_reduce_lanes(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint32_t lanes,
                              uint64_t count);
+/* A dense SCATTER of these sizes and `count` updates (opjit_ir_scatter).  The caller sets its parts. */
+ir_ref opjit_fe_scatter(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint64_t count);
+/* The same, of as many values as opjit_ir_set_count says. */
+ir_ref opjit_fe_reduce_counted(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like);
 /* A DEF of the input's sizes that scans along an axis (opjit_ir_scan).  The caller sets its value; `at` receives its
  * coordinates, the one on the axis from the scan's variable. */
 ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,

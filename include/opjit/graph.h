@@ -127,7 +127,7 @@ typedef struct opjit_graph_node {
                                     optional outputs behind them are absent */
     const opjit_tensor_type *output_types; /* one for each output; what is UNKNOWN or of rank 0 there follows from the
                                     inputs.  NULL: all of it.  Must be given: the type of CAST; the sizes of generators,
-                                    ONE_HOT, FOLD, RESAMPLE in all forms and the gradients of SLICE, AVERAGE_POOLING and
+                                    ONE_HOT, FOLD, ROI_ALIGN, RESAMPLE in all forms and the gradients of SLICE, AVERAGE_POOLING and
                                     RESAMPLE; those of SPLIT, unless its parts are equal */
     const char *name;            /* as opjit_graph_name's; NULL: none */
 } opjit_graph_node;

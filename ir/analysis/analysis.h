@@ -31,6 +31,8 @@ typedef struct ir_interval {
 /* Of an index expression, from the bounds of the loops and definitions that own its variables; saturates at the ends of
  * int64 (a saturated end means: may overflow). */
 ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr);
+/* How many values an element of a DEF that reduces, and does not scan, is made of: at most. */
+int64_t opjit_ir_reduced_most(const ir_func *f, ir_ref reduce);
 /* Of a bool expression by intervals: 0 false, 1 true, -1 unknown. */
 int opjit_ir_decide(const ir_func *f, ir_ref bool_expr);
 /* Whether the index expression is in [0, size) by its interval. */

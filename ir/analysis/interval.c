@@ -95,6 +95,11 @@ static ir_interval var_interval(interval_walk *w, ir_ref expr)
             return (ir_interval){ 0, of_operand(w, var->ref, owner->count - 1).hi - 1 };
         return (ir_interval){ 0, var->imm < t->rank ? (int64_t)t->sizes[var->imm] - 1 : 0 };
     }
+    if (owner->op == IR_SCATTER) {
+        const ir_tensor *t = &w->f->tensors[owner->ref];
+        return (ir_interval){ 0, var->imm < t->rank ? (int64_t)t->sizes[var->imm] - 1
+                                                    : of_operand(w, var->ref, owner->count - 1).hi - 1 };
+    }
     if (owner->op == IR_YIELD) { /* boxed: the size of the box stands in it */
         const uint32_t rank = w->f->tensors[owner->ref].rank;
         const ir_interval size = of_operand(w, var->ref, 1 + rank + 3 * (uint32_t)var->imm + 1);
@@ -229,6 +234,11 @@ ir_interval opjit_ir_interval(const ir_func *f, ir_ref index_expr)
         return (ir_interval){ ir_index_value(f, index_expr), ir_index_value(f, index_expr) };
     interval_walk w = { .f = f, .budget = INTERVAL_BUDGET };
     return opjit_ir_walk_interval(&w, index_expr);
+}
+
+int64_t opjit_ir_reduced_most(const ir_func *f, ir_ref reduce)
+{
+    return opjit_ir_interval(f, ir_operand(f, reduce, ir_at(f, reduce)->count - 1)).hi;
 }
 
 bool opjit_ir_within(const ir_func *f, ir_ref index_expr, uint64_t size)

@@ -234,8 +234,7 @@ ir_ref opjit_ir_expr(ir_func *f, ir_op op, ir_type type, uint32_t count, const i
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* Gives the statement its VAR number `which`. */
-static ir_ref new_var(ir_func *f, ir_ref owner, uint32_t which)
+ir_ref opjit_ir_var_new(ir_func *f, ir_ref owner, uint32_t which)
 {
     return opjit_ir_node_new(f, &(ir_node){ .op = IR_VAR, .type = IR_INDEX, .ref = owner, .imm = which }, 0, NULL);
 }
@@ -249,7 +248,7 @@ static ir_ref new_definition(ir_func *f, ir_op op, uint32_t tensor, const ir_ref
     if (statement && box)
         memcpy(&f->operands[f->nodes[statement].first + 1 + rank], box, 3 * rank * sizeof(ir_ref));
     for (uint32_t d = 0; statement && d < rank; d++) {
-        const ir_ref var = new_var(f, statement, d);
+        const ir_ref var = opjit_ir_var_new(f, statement, d);
         f->operands[f->nodes[statement].first + 1 + d] = var;
     }
     return f->failed ? 0 : statement;
@@ -277,7 +276,7 @@ ir_ref opjit_ir_reduce(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t lanes
                            .block = ir_kind_block(kind), .imm = lanes };
     const ir_ref reduce = opjit_ir_node_new(f, &node, 3 + rank, NULL);
     for (uint32_t d = 0; reduce && d <= rank; d++) {
-        const ir_ref var = new_var(f, reduce, d);
+        const ir_ref var = opjit_ir_var_new(f, reduce, d);
         f->operands[f->nodes[reduce].first + 1 + d] = var;
     }
     const ir_ref extent = reduce ? opjit_ir_index(f, (int64_t)size) : 0;
@@ -296,6 +295,24 @@ ir_ref opjit_ir_scan(ir_func *f, uint32_t tensor, ir_kind kind, uint32_t dimensi
         return 0;
     f->operands[f->nodes[scan].first + f->nodes[scan].count - 1] = bound;
     return scan;
+}
+
+ir_ref opjit_ir_reduce_counted(ir_func *f, uint32_t tensor, ir_kind kind)
+{
+    return opjit_ir_reduce(f, tensor, kind, 0, 1);
+}
+
+void opjit_ir_set_count(ir_func *f, ir_ref reduce, ir_ref count)
+{
+    if (reduce != 0 && count != 0)
+        f->operands[f->nodes[reduce].first + f->nodes[reduce].count - 1] = count;
+}
+
+bool opjit_ir_is_counted(const ir_func *f, ir_ref def)
+{
+    const ir_node *node = ir_at(f, def);
+    return node->op == IR_DEF && node->kind && !ir_is_index_const(f, ir_operand(f, def, node->count - 1)) &&
+           opjit_ir_scanned(f, def) < 0;
 }
 
 int32_t opjit_ir_scanned(const ir_func *f, ir_ref def)
@@ -331,7 +348,7 @@ void opjit_ir_set_value(ir_func *f, ir_ref def_or_yield, ir_ref value)
 static ir_ref new_loop(ir_func *f, ir_op op, ir_ref lo, ir_ref hi, uint64_t imm)
 {
     const ir_ref loop = opjit_ir_node_new(f, &(ir_node){ .op = (uint8_t)op, .imm = imm }, 2, (ir_ref[]){ lo, hi });
-    const ir_ref var = loop ? new_var(f, loop, 0) : 0;
+    const ir_ref var = loop ? opjit_ir_var_new(f, loop, 0) : 0;
     if (!var)
         return 0;
     f->nodes[loop].ref = var;

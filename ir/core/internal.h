@@ -11,6 +11,9 @@
 /* A copy of node *like with count operands (copied; NULL: zeros).  0: no memory. */
 ir_ref opjit_ir_node_new(ir_func *f, const ir_node *like, uint32_t count, const ir_ref *operands);
 
+/* The statement's VAR number `which`. */
+ir_ref opjit_ir_var_new(ir_func *f, ir_ref owner, uint32_t which);
+
 /* Bytes from the first to the last element of the layout, which is the default of `bytes` in text; false: more than 64
  * bits. */
 bool opjit_ir_span_bytes(const ir_tensor *tensor, uint64_t *out);

@@ -70,11 +70,11 @@ static void number_item(numbering *s, ir_ref item)
     const ir_node *node = ir_at(f, item);
     number_views_of(s, item);
     number_views_of_block(s, node->body);
-    if (node->op == IR_DEF && node->ref < f->tensor_count)
+    if (ir_is_definition(f, item) && node->ref < f->tensor_count)
         number(s, &s->n->tensors[node->ref]);
-    if (node->op == IR_DEF || node->op == IR_YIELD) {
+    if (ir_is_definition(f, item) || node->op == IR_YIELD) {
         const uint32_t rank = node->ref < f->tensor_count ? f->tensors[node->ref].rank : 0;
-        for (uint32_t d = 0; d < rank + (node->kind != 0) && 1 + d < node->count; d++)
+        for (uint32_t d = 0; d < rank + (node->kind != 0 || node->op == IR_SCATTER) && 1 + d < node->count; d++)
             if (ir_operand(f, item, 1 + d) < f->node_count)
                 number(s, &s->n->nodes[ir_operand(f, item, 1 + d)]);
         return;
@@ -147,7 +147,7 @@ void opjit_ir_numbers_text(const ir_func *f, const ir_numbers *n, ir_ref r, char
     const ir_node *node = ir_at(f, r);
     const char *name = node->op < IR_OP_COUNT ? opjit_ir_op_infos[node->op].name : "?";
     uint32_t id = r < n->node_count ? n->nodes[r] : 0;
-    const bool memory = node->op == IR_STORE || node->op == IR_LOAD || node->op == IR_DEF || node->op == IR_YIELD ||
+    const bool memory = node->op == IR_STORE || node->op == IR_LOAD || ir_is_definition(f, r) || node->op == IR_YIELD ||
                         node->op == IR_HEAD;
     if (memory && node->ref < n->tensor_count)
         id = n->tensors[node->ref];

@@ -3,12 +3,12 @@
  * may be made.  Takes a function that verifies.  Every load and store is checked; a wrong one is not carried out and
  * stops the run with the statement's name.  After pass grid it simulates the grid and also checks which thread does
  * what (race.c). */
+#include "ir/eval/machine.h"
+
 #include "ir/eval/element.h"
-#include "ir/eval/interpreter.h"
 
 #include <string.h>
 
-static uint64_t eval(machine *m, ir_ref expr);
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static memory find_memory(const machine *m, uint32_t t)
     return skip > of.bytes ? (memory){ .base = NULL } : (memory){ .base = of.base + skip, .bytes = of.bytes - skip };
 }
 
-static const memory *memory_of(machine *m, uint32_t t)
+const memory *opjit_ir_m_memory(machine *m, uint32_t t)
 {
     memory *known = &m->recent[t % RECENT];
     if (known->tensor != t) {
@@ -61,10 +61,10 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
 {
     const uint32_t t = ir_at(m->f, node)->ref;
     const ir_tensor *tensor = &m->f->tensors[t];
-    const uint64_t size = opjit_ir_type_size(tensor->type), limit = memory_of(m, t)->bytes;
+    const uint64_t size = opjit_ir_type_size(tensor->type), limit = opjit_ir_m_memory(m, t)->bytes;
     uint64_t offset = 0;
     for (uint32_t d = 0; d < tensor->rank; d++) {
-        const int64_t x = (int64_t)eval(m, ir_operand(m->f, node, first + d));
+        const int64_t x = (int64_t)opjit_ir_m_eval(m, ir_operand(m->f, node, first + d));
         if (m->wrong)
             return NULL;
         /* The offset stays below 2^63 if each coordinate is inside its size: the layout's span was checked. */
@@ -76,7 +76,8 @@ static uint8_t *element(machine *m, ir_ref node, uint32_t first)
             return NULL;
         }
     }
-    uint8_t *const at = memory_of(m, t)->base + offset * size; /* only now, because coordinates may contain loads */
+    /* Only now, because coordinates may contain loads. */
+    uint8_t *const at = opjit_ir_m_memory(m, t)->base + offset * size;
     if (m->race && !opjit_ir_race_access(m->race, t, at, ir_at(m->f, node)->op == IR_STORE)) {
         m->wrong = node;
         m->why = "a race: another thread touches the element, and no sync is between them";
@@ -93,7 +94,7 @@ static void fail(machine *m, ir_ref statement, const char *why)
     m->why = why;
 }
 
-static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
+void opjit_ir_m_store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 {
     uint8_t *to = m->wrong ? NULL : element(m, node, first);
     if (to)
@@ -104,18 +105,18 @@ static void store(machine *m, ir_ref node, uint32_t first, uint64_t bits)
 
 static uint64_t step_dot(machine *m, const ir_node *acc, uint64_t before, ir_ref pair)
 {
-    const uint64_t x = eval(m, ir_operand(m->f, pair, 0)), y = eval(m, ir_operand(m->f, pair, 1));
+    const uint64_t x = opjit_ir_m_eval(m, ir_operand(m->f, pair, 0)), y = opjit_ir_m_eval(m, ir_operand(m->f, pair, 1));
     return opjit_ir_acc_step_dot(acc, before, x, y);
 }
 
 /* One step of acc, which is an ACC or a DEF that reduces; k is in m->innermost. */
-static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_expr)
+void opjit_ir_m_update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_expr)
 {
     const ir_func *f = m->f;
     const ir_node *acc = ir_at(f, acc_ref);
-    accumulator *a = &m->accumulators[*machine_value(m, acc_ref)];
+    accumulator *a = &m->accumulators[*value_of(m, acc_ref)];
     const bool dot = acc->kind == IR_DOT;
-    const uint64_t value = dot ? 0 : eval(m, value_expr);
+    const uint64_t value = dot ? 0 : opjit_ir_m_eval(m, value_expr);
     const int64_t block = ir_block_of(acc, m->innermost);
     const uint32_t lane = acc->imm ? (uint32_t)((uint64_t)m->innermost % acc->imm) : 0;
     if (m->race && !a->own) {
@@ -137,21 +138,21 @@ static void update(machine *m, ir_ref acc_ref, ir_ref value_expr, ir_ref where_e
                             : opjit_ir_acc_step(acc, a->lane[lane], value);
         return;
     }
-    const int64_t where = (int64_t)eval(m, where_expr);
+    const int64_t where = (int64_t)opjit_ir_m_eval(m, where_expr);
     a->value_type = (ir_type)ir_at(f, value_expr)->type;
     opjit_ir_acc_update_arg(acc, a->value_type, &a->lane[lane], &a->where[lane], &a->some[lane], value, where);
 }
 
-static void start_accumulator(machine *m, ir_ref statement)
+void opjit_ir_m_start(machine *m, ir_ref statement)
 {
-    accumulator *a = &m->accumulators[*machine_value(m, statement)];
+    accumulator *a = &m->accumulators[*value_of(m, statement)];
     *a = (accumulator){ .block = 0, .own = m->race && m->race->lane != RACE_ALL };
     opjit_ir_acc_reset(a, ir_at(m->f, statement));
 }
 
-static uint64_t get_accumulator(machine *m, const ir_node *acc, ir_ref statement)
+uint64_t opjit_ir_m_get(machine *m, const ir_node *acc, ir_ref statement)
 {
-    const accumulator *a = &m->accumulators[*machine_value(m, statement)];
+    const accumulator *a = &m->accumulators[*value_of(m, statement)];
     accumulator folded;
     if (m->race && a->apart && m->race->lane != RACE_ALL)
         fail(m, statement, "one thread folds what all of them have");
@@ -175,8 +176,8 @@ static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
         return m->run->params[node->ref - 1] << shift >> shift;
     }
     case IR_GET:
-        return ir_at(f, node->ref)->op == IR_LET ? *machine_value(m, node->ref)
-                                                 : get_accumulator(m, ir_at(f, node->ref), node->ref);
+        return ir_at(f, node->ref)->op == IR_LET ? *value_of(m, node->ref)
+                                                 : opjit_ir_m_get(m, ir_at(f, node->ref), node->ref);
     case IR_LOAD: {
         const uint8_t *from = element(m, expr, 0);
         return from ? ir_read_element(from, opjit_ir_type_size((ir_type)node->type)) : 0;
@@ -185,7 +186,7 @@ static uint64_t eval_leaf(machine *m, ir_ref expr, const ir_node *node)
     }
 }
 
-static uint64_t eval(machine *m, ir_ref expr)
+uint64_t opjit_ir_m_eval(machine *m, ir_ref expr)
 {
     const ir_func *f = m->f;
     const ir_node *node = ir_at(f, expr);
@@ -194,24 +195,25 @@ static uint64_t eval(machine *m, ir_ref expr)
     if (m->wrong)
         return 0;
     switch ((ir_op)node->op) {
-    case IR_VAR: return *machine_value(m, expr);
+    case IR_VAR: return *value_of(m, expr);
     case IR_CONST:
     case IR_PARAM:
     case IR_GET:
     case IR_LOAD: return eval_leaf(m, expr, node);
-    case IR_SELECT: return eval(m, operands[eval(m, operands[0]) ? 1 : 2]);
+    case IR_SELECT: return opjit_ir_m_eval(m, operands[opjit_ir_m_eval(m, operands[0]) ? 1 : 2]);
     case IR_HEAD: {
         const uint64_t size = opjit_ir_type_size(f->tensors[node->ref].type);
-        const uint64_t at = (uint64_t)(uintptr_t)memory_of(m, node->ref)->base + eval(m, operands[0]) * size;
+        const uint64_t base = (uint64_t)(uintptr_t)opjit_ir_m_memory(m, node->ref)->base;
+        const uint64_t at = base + opjit_ir_m_eval(m, operands[0]) * size;
         return (IR_LINE - at % IR_LINE) / size;
     }
-    case IR_IADD: return eval(m, operands[0]) + eval(m, operands[1]);
-    case IR_ISUB: return eval(m, operands[0]) - eval(m, operands[1]);
-    case IR_IMUL: return eval(m, operands[0]) * eval(m, operands[1]);
+    case IR_IADD: return opjit_ir_m_eval(m, operands[0]) + opjit_ir_m_eval(m, operands[1]);
+    case IR_ISUB: return opjit_ir_m_eval(m, operands[0]) - opjit_ir_m_eval(m, operands[1]);
+    case IR_IMUL: return opjit_ir_m_eval(m, operands[0]) * opjit_ir_m_eval(m, operands[1]);
     default: break;
     }
     for (uint32_t i = 0; i < node->count && i < 3; i++)
-        args[i] = eval(m, operands[i]);
+        args[i] = opjit_ir_m_eval(m, operands[i]);
     opjit_ir_scalar((ir_op)node->op, (ir_type)node->type, (ir_type)ir_at(f, operands[0])->type, args, &out);
     return out;
 }
@@ -226,7 +228,7 @@ static void run_loop(machine *m, ir_ref statement, int64_t lo, int64_t hi, uint6
     const int64_t outer = m->innermost;
     const uint32_t lane = m->race ? m->race->lane : 0;
     for (int64_t i = lo; i < hi && !m->wrong;) {
-        *machine_value(m, loop->ref) = (uint64_t)i;
+        *value_of(m, loop->ref) = (uint64_t)i;
         m->innermost = i;
         if (m->race && loop->op == IR_STAGE)
             m->race->team = (uint64_t)i + 1;
@@ -249,14 +251,15 @@ static void run_block(machine *m, ir_ref first)
         const ir_node *node = ir_at(f, s);
         switch ((ir_op)node->op) {
         case IR_FOR:
-            run_loop(m, s, (int64_t)eval(m, ir_operand(f, s, 0)), (int64_t)eval(m, ir_operand(f, s, 1)), node->imm);
+            run_loop(m, s, (int64_t)opjit_ir_m_eval(m, ir_operand(f, s, 0)),
+                     (int64_t)opjit_ir_m_eval(m, ir_operand(f, s, 1)), node->imm);
             break;
-        case IR_LET: *machine_value(m, s) = eval(m, ir_operand(f, s, 0)); break;
-        case IR_ACC: start_accumulator(m, s); break;
+        case IR_LET: *value_of(m, s) = opjit_ir_m_eval(m, ir_operand(f, s, 0)); break;
+        case IR_ACC: opjit_ir_m_start(m, s); break;
         case IR_UPD:
-            update(m, node->ref, ir_operand(f, s, 0), node->count > 1 ? ir_operand(f, s, 1) : 0);
+            opjit_ir_m_update(m, node->ref, ir_operand(f, s, 0), node->count > 1 ? ir_operand(f, s, 1) : 0);
             break;
-        case IR_STORE: store(m, s, 1, eval(m, ir_operand(f, s, 0))); break;
+        case IR_STORE: opjit_ir_m_store(m, s, 1, opjit_ir_m_eval(m, ir_operand(f, s, 0))); break;
         case IR_SYNC:
             if (m->race && m->race->lane != RACE_ALL && m->race->threads > 1)
                 fail(m, s, "threads wait that not all come to");
@@ -289,7 +292,7 @@ static opjit_status run_stage(machine *m, opjit_error *error)
     opjit_status status = OPJIT_OK;
     if (!stage)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "there is no stage %u", m->run->stage);
-    const int64_t hi = (int64_t)eval(m, ir_operand(f, stage, 1));
+    const int64_t hi = (int64_t)opjit_ir_m_eval(m, ir_operand(f, stage, 1));
     if (hi < 0 || m->run->end > (uint64_t)hi)
         return opjit_rt_error_set(error, OPJIT_INTERNAL, "stage %u ends at %lld, not at %llu", m->run->stage,
                                   (long long)hi, (unsigned long long)m->run->end);
@@ -301,35 +304,6 @@ static opjit_status run_stage(machine *m, opjit_error *error)
         opjit_ir_race_free(m->race);
     m->race = NULL;
     return status;
-}
-
-/* --- for value form ----------------------------------------------------------------------------------------------- */
-
-uint64_t opjit_ir_machine_eval(machine *m, ir_ref expr)
-{
-    return eval(m, expr);
-}
-
-void opjit_ir_machine_store(machine *m, ir_ref node, uint64_t bits)
-{
-    store(m, node, 1, bits);
-}
-
-const memory *opjit_ir_machine_memory(machine *m, uint32_t tensor)
-{
-    return memory_of(m, tensor);
-}
-
-uint64_t opjit_ir_machine_reduce(machine *m, ir_ref item)
-{
-    const ir_ref var = opjit_ir_reduced(m->f, item);
-    const int64_t size = (int64_t)eval(m, ir_operand(m->f, item, ir_at(m->f, item)->count - 1));
-    start_accumulator(m, item);
-    for (m->innermost = 0; m->innermost < size && !m->wrong; m->innermost++) {
-        *machine_value(m, var) = (uint64_t)m->innermost;
-        update(m, item, ir_operand(m->f, item, 0), var);
-    }
-    return get_accumulator(m, ir_at(m->f, item), item);
 }
 
 /* --- set-up ------------------------------------------------------------------------------------------------------- */
@@ -354,7 +328,7 @@ static ir_section find_section(const ir_func *f, uint32_t stage)
     return all;
 }
 
-static bool has_accumulator(const ir_node *n) { return n->op == IR_ACC || n->kind != 0; }
+static bool has_accumulator(const ir_node *n) { return n->op == IR_ACC || (n->op == IR_DEF && n->kind != 0); }
 
 static opjit_status init_machine(machine *m, opjit_error *error)
 {
@@ -371,8 +345,8 @@ static opjit_status init_machine(machine *m, opjit_error *error)
     uint32_t count = 0;
     for (ir_ref r = m->section.first; r < m->section.end; r++)
         if (has_accumulator(ir_at(f, r)))
-            *machine_value(m, r) = count++;
-    return f->phase < IR_PLACED ? opjit_ir_machine_own_values(m, error) : OPJIT_OK;
+            *value_of(m, r) = count++;
+    return f->phase < IR_PLACED ? opjit_ir_m_own_values(m, error) : OPJIT_OK;
 }
 
 static opjit_status report_wrong(const machine *m, opjit_error *error)
@@ -402,7 +376,7 @@ opjit_status opjit_ir_interpret(const ir_func *f, const ir_run *run, opjit_error
     if (status == OPJIT_OK && f->phase >= IR_PLACED)
         status = run_stage(&m, error);
     else if (status == OPJIT_OK)
-        opjit_ir_machine_run_values(&m);
+        opjit_ir_m_run_values(&m);
     if (status == OPJIT_OK && m.wrong)
         status = report_wrong(&m, error);
     free_machine(&m);

@@ -130,7 +130,7 @@ static void choose_blocks(contraction *c, const rt_target *target)
     for (;;) {
         set_blocks(rows, most_rows);
         set_blocks(columns, most_columns);
-        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS || c->r->is_step)
+        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS)
             break;
         if (shared && most_rows > LEAST_ROWS_SHARED)
             most_rows /= 2;
@@ -194,10 +194,7 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     if (side == CONTRACT_ROWS && by_k == 1)
         return true;
     const int64_t far = own > by_k ? own : by_k;
-    if (!contract_is_even(s))
-        return false;
-    /* In a step of a recurrence a copy would take longer than what it saves. */
-    if (side == CONTRACT_COLUMNS && (own != 1 || (!c->r->is_step && s->size * c->length * size > l2 / 2)))
+    if (!contract_is_even(s) || (side == CONTRACT_COLUMNS && (own != 1 || s->size * c->length * size > l2 / 2)))
         return false;
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
@@ -233,7 +230,6 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c.side[i].packed = !c.streams && !lies_well(&c, i, (int64_t)target->l2);
     c.side[CONTRACT_COLUMNS].shared =
-        c.side[CONTRACT_COLUMNS].packed && c.side[CONTRACT_ROWS].blocks > 1 && !r->is_step &&
-        (given == NULL || given->share);
+        c.side[CONTRACT_COLUMNS].packed && c.side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share);
     return opjit_ir_contract_write(&c, stages);
 }

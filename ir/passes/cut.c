@@ -16,8 +16,8 @@
 enum {
     MAX_CUTS = 68,     /* distinct cuts of a loop that are considered */
     MAX_VARIABLE = 4,  /* those of them that are not constant */
-    MAX_PIECES = 10,   /* of a loop: with boundaries and a remainder still below rule V16's loops per stage */
-    MAX_LOOPS = 32,    /* of a stage, before boundaries */
+    MAX_PIECES = 10,   /* of a loop: with boundaries and a remainder still below rule V16's 24 loops per stage */
+    MAX_LOOPS = 32,    /* of a stage: that rule's */
     MAX_CONDITIONS = 128,
 };
 
@@ -284,6 +284,10 @@ static void merge_pieces(splitter *s)
 static void split_loop(stage_split *stage, block *out, ir_ref loop)
 {
     ir_func *f = stage->f;
+    if (ir_is_serial(f, loop)) {
+        opjit_ir_block_add(f, out, loop);
+        return;
+    }
     splitter *s = ARENA_NEW(&f->scratch, splitter);
     if (s == NULL) {
         f->failed = true;

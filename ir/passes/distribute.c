@@ -110,7 +110,7 @@ static bool mark_distributed(ir_func *f, ir_ref first)
 {
     bool found = false;
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
-        if (ir_at(f, s)->op != IR_FOR)
+        if (ir_at(f, s)->op != IR_FOR || ir_is_serial(f, s))
             continue;
         bool inside = has_loop(f, ir_at(f, s)->body) && mark_distributed(f, ir_at(f, s)->body);
         if (!inside && distributes(f, s)) {

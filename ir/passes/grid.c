@@ -56,7 +56,7 @@ static void set_attributes(gridder *g, ir_ref first)
         n = &f->nodes[s]; /* a query may have added nodes */
         if (!is_distributed)
             n->unroll = 0;
-        n->flags &= IR_FOR_DISTRIBUTE;
+        n->flags &= IR_FOR_DISTRIBUTE | IR_FOR_SERIAL;
         set_attributes(g, n->body);
     }
 }

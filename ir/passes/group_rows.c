@@ -7,7 +7,7 @@
 
 enum {
     MOST_ROW_BYTES = 256 * 1024, /* of the rows that a stage keeps */
-    MOST_ROW_LOOPS = 16,         /* of a stage over rows: some become two or three, as many as rule V16 allows */
+    MOST_ROW_LOOPS = 16,         /* of a stage over rows: some become two or three, and rule V16 allows 24 */
 };
 
 /* Whether the root, with `rows` leading coordinates, fits the group; *length: elements of its row, which it reduces or
@@ -17,8 +17,8 @@ static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first
     const ir_node *n = ir_at(f, statement);
     const ir_tensor *t = &f->tensors[n->ref];
     const uint32_t last = t->rank - 1;
-    if (t->rank != first->rank || t->rank < 2 || (n->op == IR_YIELD && n->imm != 0) ||
-        memcmp(t->sizes, first->sizes, last * sizeof *t->sizes) != 0)
+    if (n->op == IR_SCATTER || t->rank != first->rank || t->rank < 2 || (n->op == IR_YIELD && n->imm != 0) ||
+        memcmp(t->sizes, first->sizes, last * sizeof *t->sizes) != 0 || opjit_ir_is_counted(f, statement))
         return false;
     const int32_t along = opjit_ir_scanned(f, statement);
     if (n->kind != 0 && (along < 0 ? t->sizes[last] != 1 : along != (int32_t)last))

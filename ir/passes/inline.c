@@ -212,8 +212,12 @@ static ir_ref write_node(inliner *in, uint32_t instance, ir_ref r)
 
 ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_ref *at)
 {
+    return opjit_ir_inline_part(in, statement, ir_operand(in->f, statement, 0), count, at);
+}
+
+ir_ref opjit_ir_inline_part(inliner *in, ir_ref statement, ir_ref value, uint32_t count, const ir_ref *at)
+{
     ir_func *f = in->f;
-    const ir_ref value = ir_operand(f, statement, 0);
     const uint32_t instance = instance_of(in, statement, count, at);
     if (instance == 0)
         return 0;

@@ -13,8 +13,6 @@ enum {
     CHEAP = 12,         /* operations on elements that may be computed again */
     MAX_INSTANCES = 32, /* of a cheap definition in all stages */
     MAX_WEIGHT = 1000000,
-    SET_BYTES = 1024,   /* lines at this distance are in few sets of a cache */
-    APART_BYTES = 64,
     MAX_UNSAFE = 200, /* weight of a value that may only be computed under a select, so that lets can't share it */
 };
 
@@ -127,7 +125,7 @@ static void visit_node(placer *p, item *x, ir_ref r)
         x->plain = x->plain && ir_at(f, ir_operand(f, r, i))->type != IR_INDEX;
 }
 
-/* Visits every node of the value once. */
+/* Visits every node of the value, and of how many values it reduces, once. */
 static void read_item(placer *p, uint32_t number)
 {
     ir_func *f = p->f;
@@ -136,6 +134,11 @@ static void read_item(placer *p, uint32_t number)
     x->first_site = p->site_count;
     x->plain = true;
     p->stack[depth++] = ir_operand(f, x->statement, 0);
+    if (ir_at(f, x->statement)->op == IR_SCATTER)
+        for (uint32_t i = 0; i <= f->tensors[ir_at(f, x->statement)->ref].rank; i++)
+            p->stack[depth++] = i == 0 ? opjit_ir_initial(f, x->statement) : opjit_ir_place(f, x->statement, i - 1);
+    if (opjit_ir_is_counted(f, x->statement))
+        p->stack[depth++] = ir_operand(f, x->statement, ir_at(f, x->statement)->count - 1);
     while (depth > 0 && !f->failed) {
         const ir_ref r = p->stack[--depth];
         if (p->seen[r] == number + 1)
@@ -187,8 +190,6 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->unsafe = d->unsafe || s->unsafe;
     d->divided = d->divided || s->divided;
     d->opaque = d->opaque || s->opaque;
-    d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
-    d->is_stepped = d->is_stepped || (p->items[reader].recurrence != 0 && d->recurrence == 0);
 }
 
 /* Second walk, last item first: from a decided item to what it reads. */
@@ -211,8 +212,6 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
     const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
     if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
         return true;
-    if (d->is_stepped && (d->weight > 0 || !d->plain))
-        return true; /* it would be computed again in each step */
     if (single)
         return d->dear && d->repeated;
     return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
@@ -221,10 +220,11 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
 static void decide(placer *p, uint32_t number)
 {
     item *x = &p->items[number];
-    const bool is_def = ir_at(p->f, x->statement)->op == IR_DEF;
+    const bool is_def = ir_is_definition(p->f, x->statement);
     const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
-    const bool reduces = opjit_ir_reduced(p->f, x->statement) != 0;
-    x->temp = is_def && (x->recurrence != 0 || (x->reads > 0 && (reduces || gets_memory(x, above))));
+    const bool reduces =
+        opjit_ir_reduced(p->f, x->statement) != 0 || ir_at(p->f, x->statement)->op == IR_SCATTER;
+    x->temp = is_def && x->reads > 0 && (reduces || gets_memory(x, above));
     x->is_root = !is_def || x->temp;
     if (x->temp)
         ir_took(p->f, IR_STEP_MATERIALIZE);
@@ -246,19 +246,6 @@ static void decide(placer *p, uint32_t number)
     }
 }
 
-/* What every step of a recurrence reads stays in a cache: its rows are not all in one set of it. */
-static void set_apart(ir_tensor *t)
-{
-    const uint64_t last = t->sizes[t->rank - 1];
-    if (t->rank < 2 || last * opjit_ir_type_size(t->type) % SET_BYTES != 0)
-        return;
-    t->sizes[t->rank - 1] = last + APART_BYTES / opjit_ir_type_size(t->type);
-    opjit_ir_dense_strides(t);
-    t->sizes[t->rank - 1] = last;
-    if (!opjit_ir_span_bytes(t, &t->bytes))
-        t->bytes = UINT64_MAX; /* more than layout allows */
-}
-
 /* A temp, or to be written where it is read. */
 static void give_memory(placer *p, const item *x)
 {
@@ -267,33 +254,18 @@ static void give_memory(placer *p, const item *x)
     if (x->temp) {
         t->role = IR_TEMP;
         t->align = 64; /* as layout makes it */
-        if (x->is_stepped && !x->is_viewed)
-            set_apart(t);
-    }
-}
-
-static void mark_recurrences(placer *p)
-{
-    ir_ref last = 0;
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (last == 0)
-            last = opjit_ir_recurrence_last(p->f, p->items[i].statement);
-        p->items[i].recurrence = last != 0;
-        if (last == p->items[i].statement)
-            last = 0;
     }
 }
 
 void opjit_ir_materialize(placer *p)
 {
     ir_func *f = p->f;
-    mark_recurrences(p);
     for (uint32_t i = 0; i < p->count; i++) {
         item *x = &p->items[i];
         read_item(p, i);
         for (uint32_t k = 0; k < x->site_count; k++)
             note_reader(p, &p->items[p->sites[x->first_site + k].def], &p->sites[x->first_site + k], i);
-        if (ir_at(f, x->statement)->op == IR_DEF)
+        if (ir_is_definition(f, x->statement))
             p->item_of[ir_at(f, x->statement)->ref] = i + 1;
     }
     for (uint32_t i = 0; i < p->count; i++)
@@ -301,6 +273,6 @@ void opjit_ir_materialize(placer *p)
     for (uint32_t i = p->count; i-- > 0;)
         decide(p, i);
     for (uint32_t i = 0; i < p->count; i++)
-        if (ir_at(f, p->items[i].statement)->op == IR_DEF)
+        if (ir_is_definition(f, p->items[i].statement))
             give_memory(p, &p->items[i]);
 }

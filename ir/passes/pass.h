@@ -79,7 +79,6 @@ typedef struct place_rows_of {
     row_member members[ROW_MEMBERS];
     uint32_t count, rows; /* rows: leading coordinates */
     uint32_t refused;     /* if place_rows returns false: the first member that reads rows other than its own */
-    bool is_step;         /* it is made again in each step of a recurrence, by one thread */
     bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
@@ -96,6 +95,8 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
 
 /* The value of statement (a DEF or YIELD) with `at` in place of its variables. */
 ir_ref opjit_ir_inline(inliner *in, ir_ref statement, uint32_t count, const ir_ref *at);
+/* Likewise another expression of the statement. */
+ir_ref opjit_ir_inline_part(inliner *in, ir_ref statement, ir_ref value, uint32_t count, const ir_ref *at);
 /* Where an element of view lies in the tensor whose bytes it shows, by coordinates; *out_divided: quotients and
  * remainders were needed.  false: the layouts don't allow it.  coordinates NULL: only asks. */
 bool opjit_ir_view_coordinates(ir_func *f, uint32_t view, const ir_ref *coordinates, ir_ref *out, bool *out_divided);
@@ -121,6 +122,11 @@ static inline ir_ref ir_only(const ir_func *f, ir_ref first)
 static inline bool ir_is_pure(const ir_func *f, ir_ref r)
 {
     return (opjit_ir_op_infos[f->nodes[r].op].flags & IR_FLAG_P) != 0;
+}
+
+static inline bool ir_is_serial(const ir_func *f, ir_ref loop)
+{
+    return f->nodes[loop].op == IR_FOR && (f->nodes[loop].flags & IR_FOR_SERIAL) != 0;
 }
 
 /* The step has changed something. */

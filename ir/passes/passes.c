@@ -45,9 +45,11 @@ static opjit_status fold(ir_func *f, const ir_pass_env *env, opjit_error *error)
 static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_t *out_end)
 {
     const bool reduces = opjit_ir_reduced(p->f, p->items[first].statement) != 0;
-    *out_end = opjit_ir_group_recurrence(p, first, stages);
-    if (*out_end == first)
-        *out_end = opjit_ir_group_rows(p, first, stages);
+    if (ir_at(p->f, p->items[first].statement)->op == IR_SCATTER) {
+        *out_end = opjit_ir_place_scatter(p, first, stages);
+        return OPJIT_OK;
+    }
+    *out_end = opjit_ir_group_rows(p, first, stages);
     if (*out_end == first && reduces)
         *out_end = opjit_ir_group_tiles(p, first, stages);
     if (*out_end == first && reduces)
@@ -57,7 +59,7 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
     *out_end = first + 1;
     if (!reduces)
         return opjit_ir_place_nest(p, first, stages);
-    opjit_ir_place_lone_row(p, first, stages);
+    *out_end = opjit_ir_place_lone_row(p, first, stages);
     return OPJIT_OK;
 }
 
@@ -77,8 +79,6 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
         return OPJIT_OK;
     TRY(opjit_ir_list_items(&p));
     opjit_ir_materialize(&p);
-    if (!f->failed)
-        opjit_ir_find_recurrences(&p);
     if (f->failed)
         return OPJIT_OK;
     p.rows = (place_rows_of){ .f = f, .sources = p.sources, .private_views = p.roots > 1, .blocks = !p.threads };
@@ -165,6 +165,11 @@ static void schedule_block(scheduler *s, ir_ref parent);
 static void schedule_loop(scheduler *s, block *out, ir_ref loop)
 {
     work w;
+    if (ir_is_serial(s->f, loop)) {
+        schedule_block(s, loop);
+        opjit_ir_block_add(s->f, out, loop);
+        return;
+    }
     const bool transposed = opjit_ir_transpose(s, out->parent, loop);
     const bool vectors = !transposed && opjit_ir_find_work(s->f, loop, &w);
     if (vectors && opjit_ir_add_remainder(s, out, loop, &w))

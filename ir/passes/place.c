@@ -134,12 +134,18 @@ uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages)
     return end;
 }
 
-void opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages)
+uint32_t opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages)
 {
     const ir_ref statement = p->items[first].statement;
     place_rows_of *r = &p->rows;
-    r->count = 1;
+    const uint32_t end = opjit_ir_is_counted(p->f, statement) ? set_members(p, first) : first + 1;
     r->rows = p->f->tensors[ir_at(p->f, statement)->ref].rank;
-    r->members[0] = (row_member){ .statement = statement, .outside = true };
+    r->count = end > first + 1 ? 2 : 1;
+    r->members[0] = (row_member){ .statement = statement, .outside = r->count == 1 };
+    if (opjit_ir_place_rows(r, stages) || r->count == 1)
+        return end;
+    r->count = 1;
+    r->members[0].outside = true;
     opjit_ir_place_rows(r, stages);
+    return first + 1;
 }

@@ -25,12 +25,7 @@ typedef struct item {
     uint32_t reader;
     bool same, aligned, mixed, unsafe, repeated, divided, opaque;
     bool temp, is_root; /* gets memory; gets a stage */
-    bool is_stepped;    /* a recurrence reads it, and it is outside of it */
-    bool is_viewed;     /* it is read through a view */
-    uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
 } item;
-
-typedef struct recurrence recurrence;
 
 typedef struct placer {
     ir_func *f;
@@ -45,7 +40,6 @@ typedef struct placer {
     inline_source *sources;
     place_rows_of rows; /* of the stage that is made */
     uint32_t roots;
-    recurrence *recurrences;
     const ir_pass_env *env;
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
@@ -56,11 +50,6 @@ opjit_status opjit_ir_list_items(placer *p);
  * memory, or an output, is a root: some stage makes it. */
 void opjit_ir_materialize(placer *p);
 
-/* recurrence.c: finds recurrences, and gives their definitions scratch. */
-void opjit_ir_find_recurrences(placer *p);
-/* Its stage; returns the item after its members, `first` where no recurrence begins there. */
-uint32_t opjit_ir_group_recurrence(placer *p, uint32_t first, block *stages);
-
 /* The shapes of a root's stage, appended to stages.  Both groups return the item after the last that they make; `first`
  * if the root does not fit.
  * group_rows.c: the roots from number `first` on that have the same rows.  One that reads other rows goes into a later
@@ -70,8 +59,12 @@ uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages);
 uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages);
 /* A reduction whose columns lie side by side, and the output that alone reads it. */
 uint32_t opjit_ir_group_columns(placer *p, uint32_t first, block *stages);
-/* Any other reduction: a row with an accumulator for each of its elements. */
-void opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
+/* Any other reduction: a row with an accumulator for each of its elements; the output that alone reads one that is
+ * counted.  Returns as the groups do. */
+uint32_t opjit_ir_place_lone_row(placer *p, uint32_t first, block *stages);
+/* scatter.c: initial values and updates, in the memory of the output that alone reads the result as it is, if there is
+ * one.  Returns the item after the last that it makes. */
+uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages);
 /* What is no reduction: a loop for each coordinate. */
 opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages);
 

@@ -27,7 +27,7 @@ static int64_t length_of(const ir_func *f, ir_ref statement, uint32_t rows)
     if (along >= 0)
         return (int64_t)f->tensors[n->ref].sizes[along];
     if (n->kind != 0)
-        return ir_index_value(f, ir_operand(f, statement, n->count - 1));
+        return opjit_ir_reduced_most(f, statement);
     return rows < f->tensors[n->ref].rank ? (int64_t)f->tensors[n->ref].sizes[rows] : 1;
 }
 
@@ -93,9 +93,22 @@ static ir_ref value_of(row_stage *s, ir_ref statement, block *list, ir_ref k, in
     return opjit_ir_share(f, list, opjit_ir_inline(&s->in, statement, count, at));
 }
 
-static ir_ref make_loop(row_stage *s, int64_t length, block *out_inside)
+/* As many values as the member reduces in this row. */
+static ir_ref count_of(row_stage *s, ir_ref statement, block *list)
 {
-    const ir_ref loop = opjit_ir_for(s->f, opjit_ir_index(s->f, 0), opjit_ir_index(s->f, length), 1);
+    ir_func *f = s->f;
+    ir_ref at[8];
+    uint32_t count = s->r->rows;
+    memcpy(at, s->in.rows, count * sizeof *at);
+    while (count < f->tensors[tensor_of(f, statement)].rank)
+        at[count++] = opjit_ir_index(f, 0);
+    const ir_ref bound = ir_operand(f, statement, ir_at(f, statement)->count - 1);
+    return opjit_ir_share(f, list, opjit_ir_inline_part(&s->in, statement, bound, count, at));
+}
+
+static ir_ref make_loop(row_stage *s, ir_ref length, block *out_inside)
+{
+    const ir_ref loop = opjit_ir_for(s->f, opjit_ir_index(s->f, 0), length, 1);
     *out_inside = (block){ .parent = loop };
     return loop;
 }
@@ -110,7 +123,11 @@ static ir_ref add_steps(row_stage *s, const row_member *m, block *list, ir_ref f
     block inside;
     const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, (uint32_t)n.imm);
     f->nodes[acc].block = n.block;
-    const ir_ref loop = make_loop(s, length, &inside);
+    if (opjit_ir_is_counted(f, m->statement))
+        set_loops(s, 0, 1, 0, 0);
+    const ir_ref steps =
+        opjit_ir_is_counted(f, m->statement) ? count_of(s, m->statement, list) : opjit_ir_index(f, length);
+    const ir_ref loop = make_loop(s, steps, &inside);
     const ir_ref own = ir_at(f, loop)->ref, k = ir_make2(f, IR_IADD, IR_INDEX, first, own);
     set_loops(s, own, length, outer, count);
     const ir_ref value = value_of(s, m->statement, &inside, k, length_of(f, m->statement, s->r->rows));
@@ -189,7 +206,7 @@ static void add_row(row_stage *s, const row_member *m, int64_t length)
     ir_func *f = s->f;
     const uint32_t tensor = tensor_of(f, m->statement);
     block inside;
-    const ir_ref loop = make_loop(s, length, &inside);
+    const ir_ref loop = make_loop(s, opjit_ir_index(f, length), &inside);
     const ir_ref k = ir_at(f, loop)->ref;
     set_loops(s, k, length, 0, 0);
     const ir_ref value = value_of(s, m->statement, &inside, k, length);
@@ -211,7 +228,7 @@ static void add_scan(row_stage *s, const row_member *m)
     const bool exclusive = ir_at(f, ir_operand(f, m->statement, n.count - 1))->op == IR_VAR;
     const ir_ref acc = opjit_ir_acc(f, (ir_type)n.type, (ir_kind)n.kind, 0);
     block inside;
-    const ir_ref loop = make_loop(s, length, &inside);
+    const ir_ref loop = make_loop(s, opjit_ir_index(f, length), &inside);
     const ir_ref k = ir_at(f, loop)->ref;
     set_loops(s, k, length, 0, 0);
     const ir_ref value = value_of(s, m->statement, &inside, k, length);

@@ -80,7 +80,7 @@ bool opjit_ir_find_work(ir_func *f, ir_ref loop, work *out)
     for (ir_ref s = first; s != 0; s = ir_at(f, s)->next)
         if (!makes_vectors(f, s, var, out))
             return false;
-    if (out->size == 0 || ir_at(f, loop)->imm != 1)
+    if (out->size == 0 || ir_at(f, loop)->imm != 1 || ir_is_serial(f, loop))
         return false;
     const ir_reach seen = opjit_ir_reach(f, first);
     if (seen.nodes == NULL)

@@ -7,7 +7,11 @@
 
 #include <string.h>
 
+#include <opjit/abi.h>
+
 /* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static ir_ref parse_expr(parser *p);
 
 /* Operands are collected on a stack of their own: the count of a node is not known before its end, and an op has
  * few. */
@@ -27,7 +31,7 @@ static void parse_operands(parser *p, operand_list *out, const char *close)
             opjit_ir_p_fail(p, "more than %d operands", OPERANDS_MAX);
             return;
         }
-        out->list[out->count++] = opjit_ir_p_expr(p);
+        out->list[out->count++] = parse_expr(p);
     } while (opjit_ir_p_accept(p, ","));
     opjit_ir_p_expect(p, close);
 }
@@ -158,13 +162,18 @@ static bool enter(parser *p)
     return true;
 }
 
-ir_ref opjit_ir_p_expr(parser *p)
+static ir_ref parse_expr(parser *p)
 {
     if (!ok(p) || !enter(p))
         return 0;
     const ir_ref expr = parse_leaf_or_op(p);
     p->depth--;
     return ok(p) ? expr : 0;
+}
+
+ir_ref opjit_ir_p_expr(parser *p)
+{
+    return parse_expr(p);
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
@@ -208,6 +217,8 @@ static void parse_for_attributes(parser *p, ir_node *out)
             out->flags |= IR_FOR_CARRY;
         } else if (opjit_ir_p_accept(p, "distribute")) {
             out->flags |= IR_FOR_DISTRIBUTE;
+        } else if (opjit_ir_p_accept(p, "serial")) {
+            out->flags |= IR_FOR_SERIAL;
         } else if (opjit_ir_p_accept(p, "hold")) {
             out->hold = 1;
         } else {
@@ -222,9 +233,9 @@ static ir_ref parse_loop(parser *p, ir_op op)
     const symbol id = opjit_ir_p_new_id(p);
     ir_node attributes = { .imm = 1 };
     opjit_ir_p_expect(p, "in");
-    const ir_ref lo = opjit_ir_p_expr(p);
+    const ir_ref lo = parse_expr(p);
     opjit_ir_p_expect(p, "..");
-    const ir_ref hi = opjit_ir_p_expr(p);
+    const ir_ref hi = parse_expr(p);
     parse_for_attributes(p, &attributes);
     if (!ok(p) || !opjit_ir_p_expect(p, "{"))
         return 0;
@@ -243,25 +254,6 @@ static ir_ref parse_loop(parser *p, ir_op op)
         p->depth--;
     }
     return loop;
-}
-
-ir_kind opjit_ir_p_kind(parser *p)
-{
-    ir_kind kind = IR_KIND_NONE;
-    for (uint32_t k = IR_KIND_NONE + 1; k < IR_KIND_COUNT; k++)
-        if (at(p, opjit_ir_kind_name((ir_kind)k)))
-            kind = (ir_kind)k;
-    if (ok(p) && kind == IR_KIND_NONE)
-        opjit_ir_p_unexpected(p, "a kind of accumulator");
-    next(p);
-    return kind;
-}
-
-/* Lanes and blocks of an accumulator, or of a definition that reduces. */
-void opjit_ir_p_order(parser *p, ir_node *out)
-{
-    out->imm = opjit_ir_p_accept(p, "lanes") ? opjit_ir_p_unsigned(p, 16) : 1;
-    out->block = opjit_ir_p_accept(p, "block") ? (uint16_t)opjit_ir_p_unsigned(p, 16) : IR_REDUCE_BLOCK;
 }
 
 static ir_ref parse_acc(parser *p)
@@ -283,7 +275,7 @@ static ir_ref parse_upd(parser *p)
     if (ok(p) && (acc.kind != SYMBOL_NODE || p->f->nodes[acc.value].op != IR_ACC))
         opjit_ir_p_fail(p, "%%%.*s is not an accumulator", (int)(acc.size > 40 ? 40 : acc.size), acc.text);
     opjit_ir_p_expect(p, ",");
-    const ir_ref value = opjit_ir_p_expr(p), where = opjit_ir_p_accept(p, "at") ? opjit_ir_p_expr(p) : 0;
+    const ir_ref value = parse_expr(p), where = opjit_ir_p_accept(p, "at") ? parse_expr(p) : 0;
     return ok(p) ? opjit_ir_upd(p->f, acc.value, value, where) : 0;
 }
 
@@ -295,7 +287,7 @@ static ir_ref parse_store(parser *p)
     opjit_ir_p_expect(p, "[");
     parse_operands(p, &coordinates, "]");
     opjit_ir_p_expect(p, ",");
-    operands[0] = opjit_ir_p_expr(p);
+    operands[0] = parse_expr(p);
     if (!ok(p))
         return 0;
     memcpy(operands + 1, coordinates.list, coordinates.count * sizeof(ir_ref));
@@ -306,7 +298,7 @@ static ir_ref parse_let(parser *p)
 {
     const symbol id = opjit_ir_p_new_id(p);
     opjit_ir_p_expect(p, "=");
-    const ir_ref value = opjit_ir_p_expr(p), let = ok(p) ? opjit_ir_let(p->f, value) : 0;
+    const ir_ref value = parse_expr(p), let = ok(p) ? opjit_ir_let(p->f, value) : 0;
     opjit_ir_p_declare(p, id, SYMBOL_NODE, let);
     return let;
 }
@@ -340,6 +332,8 @@ static void parse_block(parser *p, ir_ref parent)
     }
 }
 
+/* --- items -------------------------------------------------------------------------------------------------------- */
+
 static void parse_item(parser *p)
 {
     ir_ref item = 0;
@@ -349,13 +343,15 @@ static void parse_item(parser *p)
         item = opjit_ir_p_definition(p, IR_DEF);
     } else if (opjit_ir_p_accept(p, "yield")) {
         item = opjit_ir_p_definition(p, IR_YIELD);
+    } else if (opjit_ir_p_accept(p, "scatter")) {
+        item = opjit_ir_p_definition(p, IR_SCATTER);
     } else if (opjit_ir_p_accept(p, "stage")) {
         if (p->lex.kind == LEX_NAME)
             next(p);
         opjit_ir_p_expect(p, "for");
         item = parse_loop(p, IR_STAGE);
     } else {
-        opjit_ir_p_unexpected(p, "a declaration, def, yield or stage");
+        opjit_ir_p_unexpected(p, "a declaration, def, scatter, yield or stage");
     }
     if (ok(p))
         opjit_ir_append(p->f, 0, &p->tail, item);

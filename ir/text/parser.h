@@ -58,12 +58,13 @@ void opjit_ir_p_declare(parser *p, symbol id, symbol_kind kind, uint32_t value);
 symbol opjit_ir_p_id(parser *p);
 uint32_t opjit_ir_p_tensor(parser *p);
 
-/* parse.c */
-ir_ref opjit_ir_p_expr(parser *p);
+ir_ref opjit_ir_p_expr(parser *p); /* parse.c */
+
+/* parse_definition.c */
 ir_kind opjit_ir_p_kind(parser *p);
-void opjit_ir_p_order(parser *p, ir_node *out); /* lanes and blocks of an accumulator, or of a def that reduces */
-/* parse_item.c: what follows `def` or `yield` */
-ir_ref opjit_ir_p_definition(parser *p, ir_op op);
+void opjit_ir_p_order(parser *p, ir_node *out);       /* lanes and blocks of an accumulator or of a reduction */
+ir_ref opjit_ir_p_definition(parser *p, ir_op op);    /* a DEF, SCATTER or YIELD, from its id on */
+
 /* parse_declaration.c */
 const char *opjit_ir_p_string(parser *p);              /* a quoted string, in the arena; NULL: the token is none */
 void opjit_ir_p_layout(parser *p, ir_tensor *out);     /* type[sizes] and what follows it */

@@ -135,6 +135,8 @@ static void print_loop(printer *p, ir_ref loop, uint32_t indent)
     const char *word = node->op == IR_STAGE ? "grain" : "step";
     if (node->imm != 1)
         opjit_rt_bytes_printf(p->out, " %s %" PRIu64, word, node->imm);
+    if (node->op == IR_FOR && node->flags & IR_FOR_SERIAL)
+        opjit_rt_bytes_printf(p->out, " serial");
     if (node->vec > 0 && node->op == IR_STAGE)
         opjit_rt_bytes_printf(p->out, node->flags & IR_STAGE_ALONE ? " team %u alone" : " team %u", node->vec);
     else if (node->vec > 1)
@@ -258,6 +260,23 @@ static void print_box(printer *p, ir_ref item, uint32_t rank)
     opjit_rt_bytes_u8(p->out, ']');
 }
 
+/* The initial value, which updates there are, and their places. */
+static void print_updates(printer *p, ir_ref item, uint32_t rank)
+{
+    const ir_node *node = ir_at(p->f, item);
+    opjit_ir_put_expr(p, opjit_ir_initial(p->f, item), INDENT, 0);
+    opjit_rt_bytes_printf(p->out, " then %s ", node->kind ? opjit_ir_kind_name((ir_kind)node->kind) : "put");
+    opjit_ir_put_node_id(p, opjit_ir_update(p->f, item));
+    opjit_rt_bytes_printf(p->out, " in 0..");
+    opjit_ir_put_expr(p, ir_operand(p->f, item, node->count - 1), INDENT, 0);
+    opjit_rt_bytes_printf(p->out, " at [");
+    for (uint32_t d = 0; d < rank; d++) {
+        opjit_rt_bytes_printf(p->out, "%s", d ? ", " : "");
+        opjit_ir_put_expr(p, opjit_ir_place(p->f, item, d), INDENT, 1);
+    }
+    opjit_rt_bytes_printf(p->out, "]: ");
+}
+
 static void print_definition(printer *p, ir_ref item)
 {
     const ir_node *node = ir_at(p->f, item);
@@ -265,7 +284,7 @@ static void print_definition(printer *p, ir_ref item)
     opjit_ir_put_line(p, INDENT);
     opjit_rt_bytes_printf(p->out, "%s ", opjit_ir_op_infos[node->op].name);
     opjit_ir_put_tensor_id(p, node->ref);
-    if (node->op == IR_DEF) {
+    if (ir_is_definition(p->f, item)) {
         opjit_rt_bytes_printf(p->out, ": ");
         print_layout(p, t);
     } else if (node->imm) {
@@ -276,12 +295,7 @@ static void print_definition(printer *p, ir_ref item)
         opjit_rt_bytes_printf(p->out, "%s", d ? "," : "");
         opjit_ir_put_node_id(p, ir_operand(p->f, item, 1 + d));
     }
-    opjit_rt_bytes_printf(p->out, ")");
-    if (node->op == IR_DEF && t->feeds) {
-        opjit_rt_bytes_printf(p->out, " feeds ");
-        opjit_ir_put_tensor_id(p, t->feeds);
-    }
-    opjit_rt_bytes_printf(p->out, " = ");
+    opjit_rt_bytes_printf(p->out, ") = ");
     if (opjit_ir_reduced(p->f, item)) {
         opjit_rt_bytes_printf(p->out, "reduce %s ", opjit_ir_kind_name((ir_kind)node->kind));
         opjit_ir_put_node_id(p, opjit_ir_reduced(p->f, item));
@@ -290,6 +304,8 @@ static void print_definition(printer *p, ir_ref item)
         print_order(p, node);
         opjit_rt_bytes_printf(p->out, ": ");
     }
+    if (node->op == IR_SCATTER && node->count == 4 + 2 * t->rank)
+        print_updates(p, item, t->rank);
     opjit_ir_put_expr(p, ir_operand(p->f, item, 0), INDENT, 0);
 }
 
@@ -297,7 +313,7 @@ static void print_definition(printer *p, ir_ref item)
 static uint32_t first_number(const printer *p, ir_ref item)
 {
     const ir_node *node = ir_at(p->f, item);
-    if (node->op == IR_DEF)
+    if (ir_is_definition(p->f, item))
         return number_at(p->n.tensors, p->n.tensor_count, node->ref);
     const ir_ref var = node->op == IR_YIELD ? (node->count > 1 ? ir_operand(p->f, item, 1) : 0) : node->ref;
     return number_at(p->n.nodes, p->n.node_count, var);
@@ -326,7 +342,7 @@ void opjit_ir_print(const ir_func *f, rt_bytes *out)
             opjit_ir_put_line(&p, INDENT);
             opjit_rt_bytes_printf(out, "stage @%u for ", stages++);
             print_loop(&p, r, INDENT);
-        } else if (ir_at(f, r)->op == IR_DEF || ir_at(f, r)->op == IR_YIELD) {
+        } else if (ir_is_definition(f, r) || ir_at(f, r)->op == IR_YIELD) {
             print_definition(&p, r);
         } else {
             print_statement(&p, r, INDENT);

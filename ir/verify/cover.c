@@ -10,7 +10,8 @@
  *     a point p of a loop that runs at most once becomes [p, p + hi - lo)       (p has no variable any more)
  * What remains at the kernel's level must be the whole tensor.  Memory that may have gaps (aliased outputs, temps) must
  * only be disjoint: then closing a loop takes a hull, if a coordinate tells its iterations apart, or if each iteration
- * begins at or after the previous one's end. */
+ * begins at or after the previous one's end.  A serial loop may store an element again, its own or one that is stored
+ * outside of it: it must only be apart from other iterations of its stage. */
 #include "ir/verify/cover.h"
 
 #include <string.h>
@@ -182,6 +183,11 @@ static bool close_hull(cover *c, uint32_t from, ir_ref loop)
 
 static opjit_status collect_block(cover *c, ir_ref first);
 
+static bool is_serial(const ir_func *f, ir_ref loop)
+{
+    return ir_at(f, loop)->op == IR_FOR && (ir_at(f, loop)->flags & IR_FOR_SERIAL) != 0;
+}
+
 /* block: the first statement of the block that contains the loop; 0 for a stage. */
 static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
 {
@@ -198,7 +204,7 @@ static opjit_status collect_loop(cover *c, ir_ref loop, ir_ref block)
     if (exact) {
         for (uint32_t i = from; i < c->count; i++)
             opjit_ir_cover_close(c, &c->pieces[i], loop);
-    } else if (!c->gaps || !close_hull(c, from, loop)) {
+    } else if (!c->gaps || (!close_hull(c, from, loop) && !is_serial(c->f, loop))) {
         FAIL(c, c->pieces[from].store, "the iterations of the %s around it are not proven to store %s",
              opjit_ir_op_infos[ir_at(c->f, loop)->op].name, c->gaps ? "different elements" : "each element once");
     }
@@ -210,7 +216,7 @@ static opjit_status collect_block(cover *c, ir_ref first)
     const uint32_t from = c->count;
     for (ir_ref s = first; s; s = ir_at(c->f, s)->next) {
         const ir_node *node = ir_at(c->f, s);
-        if (node->op == IR_FOR || node->op == IR_STAGE)
+        if (node->op == IR_STAGE || (node->op == IR_FOR && !(c->base && is_serial(c->f, s))))
             TRY(collect_loop(c, s, first));
         if (node->op != IR_STORE || node->ref != c->tensor)
             continue;
@@ -237,10 +243,32 @@ static opjit_status collect_stages(cover *c)
     return c->gaps ? check_disjoint(c, 0) : OPJIT_OK;
 }
 
+/* Whether a serial loop of the list or below it stores to the tensor. */
+static bool stores_again(const ir_func *f, ir_ref first, uint32_t tensor, bool serial)
+{
+    for (ir_ref s = first; s; s = ir_at(f, s)->next)
+        if ((serial && ir_at(f, s)->op == IR_STORE && ir_at(f, s)->ref == tensor) ||
+            stores_again(f, ir_at(f, s)->body, tensor, serial || is_serial(f, s)))
+            return true;
+    return false;
+}
+
+/* A stage by itself: its iterations store different elements. */
+static opjit_status check_apart(verifier *v, uint32_t tensor, ir_ref stage)
+{
+    cover c = { .v = v, .f = v->f, .tensor = tensor, .rank = v->f->tensors[tensor].rank, .rule = 7, .gaps = true };
+    return opjit_ir_verify_proof(v, collect_loop(&c, stage, 0));
+}
+
 static opjit_status check_output(verifier *v, uint32_t tensor)
 {
     const ir_tensor *t = &v->f->tensors[tensor];
-    cover c = { .v = v, .f = v->f, .tensor = tensor, .rank = t->rank, .rule = 6, .gaps = t->alias != 0 };
+    cover c = {
+        .v = v, .f = v->f, .tensor = tensor, .rank = t->rank, .rule = 6, .gaps = t->alias != 0, .base = true,
+    };
+    for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s])
+        if (stores_again(v->f, ir_at(v->f, v->stage_of[s])->body, tensor, false))
+            TRY(check_apart(v, tensor, v->stage_of[s]));
     TRY(collect_stages(&c));
     if (c.gaps)
         return OPJIT_OK;
@@ -261,10 +289,8 @@ static opjit_status check_output(verifier *v, uint32_t tensor)
 /* A temp's stages each by itself: they run one after the other. */
 static opjit_status check_temp(verifier *v, uint32_t tensor)
 {
-    for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s]) {
-        cover c = { .v = v, .f = v->f, .tensor = tensor, .rank = v->f->tensors[tensor].rank, .rule = 7, .gaps = true };
-        TRY(opjit_ir_verify_proof(v, collect_loop(&c, v->stage_of[s], 0)));
-    }
+    for (ir_ref s = v->first_store[tensor]; s; s = v->next_store[s])
+        TRY(check_apart(v, tensor, v->stage_of[s]));
     return OPJIT_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct cover {
     ir_func *f;
     uint32_t tensor, rank, rule;
     bool gaps;
+    bool base; /* stores in serial loops, which store again, are left out */
     ir_ref block; /* the block that contains the loop to be closed: its first statement */
     piece pieces[PIECES];
     uint32_t count;

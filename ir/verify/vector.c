@@ -266,6 +266,8 @@ opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage)
     const ir_node *node = ir_at(v->f, loop);
     vector_walk w = { .v = v, .loop = loop, .var = node->ref };
     v->walk++;
+    if ((node->flags & IR_FOR_SERIAL) && (node->vec > 1 || node->unroll > 1 || node->flags != IR_FOR_SERIAL))
+        FAIL(12, loop, "serial: the loop has other attributes");
     if (node->vec > 1) {
         if (node->imm != 1)
             FAIL(12, loop, "%s %u with a step", node->flags & IR_FOR_TRANSPOSE ? "transpose" : "vec", node->vec);

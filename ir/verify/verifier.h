@@ -48,13 +48,13 @@ opjit_status opjit_ir_verify_expr(verifier *v, ir_ref user, ir_ref expr);
 opjit_status opjit_ir_verify_operands(verifier *v, ir_ref s, uint32_t first);
 /* V17: lanes and blocks of an accumulator or of a definition that reduces. */
 opjit_status opjit_ir_verify_order(const verifier *v, ir_ref s);
+/* scatter.c: V1, V2, V3 and V8 for a SCATTER. */
+opjit_status opjit_ir_verify_scatter(verifier *v, ir_ref s);
 /* bounds.c: V8 for every load below an expression of the statement, under its select guards, and for the coordinates
  * of a store. */
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);
 /* vector.c: V12, V13 and V20 for a loop with attributes in the stage. */
 opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage);
-/* recurrence.c: V21, in value form. */
-opjit_status opjit_ir_verify_recurrences(const verifier *v);
 /* V6 and V7 for the whole function, once it has passed the other rules: cover.c for stores, reads.c in loop form for
  * loads; yields.c for an output in value form, whose yields are listed first, as stores are in loop form. */
 opjit_status opjit_ir_verify_cover(verifier *v);

@@ -17,17 +17,16 @@
  *   V13 store nt: one store, unit stride
  *   V14 no dead def; after cleanup no dead let and acc
  *   V15 aliased loads come before their stores
- *   V16 at most 96 loops in a stage
+ *   V16 at most 32 loops in a stage
  *   V17 lanes are 0, 1 or 32, blocks 4096 values, those of a dot up to that
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
  *   V19 teams, distributed loops and syncs stand in scheduled stages for GPUs only, where threads may meet
  *   V20 a loop with hold keeps what it stores in registers: scratch, at coordinates that are spelled out in it
- *   V21 defs of a recurrence have the same steps, read each other at their own, and feed states like themselves
  * What expressions have to keep is in expr.c, V6 and V7 are in cover.c and reads.c, V8 in bounds.c,
- * V12, V13 and V20 in vector.c, V21 in recurrence.c. */
+ * V12, V13 and V20 in vector.c. */
 #include "ir/verify/verifier.h"
 
-enum { FOR_LIMIT_STAGE = 96, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
+enum { FOR_LIMIT_STAGE = 32, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
 
 static opjit_status check_bounds(verifier *v, ir_ref s)
 {
@@ -89,6 +88,9 @@ static opjit_status check_grid(verifier *v, ir_ref s)
         FAIL(19, s, "a team of %u threads", node->vec);
     if (node->op == IR_STAGE && node->flags != 0 && (node->flags != IR_STAGE_ALONE || !gridded || node->vec < 2))
         FAIL(19, s, "a stage with attributes of a loop, or alone without a team");
+    if (node->op == IR_FOR && (node->flags & IR_FOR_SERIAL) &&
+        ((node->flags & IR_FOR_DISTRIBUTE) || (gridded && ir_at(v->f, v->open[0])->vec > 1)))
+        FAIL(19, s, "serial, by a team of threads");
     if (node->op == IR_FOR && (node->flags & IR_FOR_DISTRIBUTE) &&
         (!gridded || v->open_count == 0 || ir_at(v->f, v->open[0])->vec < 2 || in_distributed(v) || node->imm != 1))
         FAIL(19, s, "distributed without a team, inside of another such loop, or with a step");
@@ -241,8 +243,11 @@ static opjit_status check_block(verifier *v, ir_ref first)
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
+/* Values that an element may reduce where data says how many. */
+#define MOST_COUNTED ((int64_t)1 << 50)
+
 /* A DEF that reduces has a variable and a size as its last operands; a scan has its coordinate as that size, or the
- * coordinate plus one. */
+ * coordinate plus one; one that is counted an index over its coordinates (check_count). */
 static opjit_status check_reduction(verifier *v, ir_ref s)
 {
     const ir_func *f = v->f;
@@ -255,12 +260,28 @@ static opjit_status check_reduction(verifier *v, ir_ref s)
     if (size == 0 || size >= v->node_count || ir_at(f, size)->type != IR_INDEX)
         FAIL(1, s, "it reduces no number of values");
     const int32_t along = opjit_ir_scanned(f, s);
-    if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0 || along < 0)
-        FAIL(1, s, "it reduces neither a constant number of values nor, in order, those up to a coordinate");
+    if (ir_is_index_const(f, size) ? ir_index_value(f, size) < (node->imm != 0) : node->imm != 0)
+        FAIL(1, s, "it reduces neither a constant number of values nor, in order, as many as an index says");
     if (along >= 0 &&
         (ir_kind_is_arg((ir_kind)node->kind) ||
          opjit_ir_uses(f, ir_operand(f, s, 0), ir_operand(f, s, 1 + (uint32_t)along))))
         FAIL(1, s, "it runs along a dimension and is of an arg kind, or reads its coordinate there");
+    return OPJIT_OK;
+}
+
+/* How many values a DEF that is counted reduces: an index that reads its coordinates, but not the reduced one. */
+static opjit_status check_count(verifier *v, ir_ref s)
+{
+    const ir_func *f = v->f;
+    const uint32_t rank = f->tensors[ir_at(f, s)->ref].rank;
+    const ir_ref size = ir_operand(f, s, ir_at(f, s)->count - 1);
+    for (uint32_t d = 0; d < rank; d++)
+        v->in_scope[ir_operand(f, s, 1 + d)] = 1;
+    TRY(opjit_ir_verify_expr(v, s, size));
+    const ir_interval i = opjit_ir_interval(f, size);
+    if (i.lo < 0 || i.hi > MOST_COUNTED || ir_kind_is_arg((ir_kind)ir_at(f, s)->kind))
+        FAIL(1, s, "an index says how many values it reduces: it may be below 0 or above 2^50, or the kind is an "
+                   "arg's");
     return OPJIT_OK;
 }
 
@@ -283,7 +304,9 @@ static opjit_status check_definition(verifier *v, ir_ref s)
         if (var == 0 || var >= v->node_count || ir_at(f, var)->op != IR_VAR || ir_at(f, var)->ref != s)
             FAIL(1, s, "variable %u is missing", d);
     }
-    if (opjit_ir_scanned(f, s) < 0)
+    if (opjit_ir_is_counted(f, s))
+        TRY(check_count(v, s));
+    else if (opjit_ir_scanned(f, s) < 0)
         TRY(opjit_ir_verify_operands(v, s, 1 + vars)); /* the box is outside the variables' scope */
     for (uint32_t i = 1 + t->rank; i < 1 + t->rank + box; i++) {
         const uint32_t part = (i - 1 - t->rank) % 3;
@@ -314,14 +337,14 @@ static opjit_status check_items(verifier *v)
         if (s >= v->node_count)
             FAIL(1, 0, "an item does not exist");
         const uint8_t op = ir_at(f, s)->op;
-        if (v->loops ? op != IR_STAGE : op != IR_DEF && op != IR_YIELD)
+        if (v->loops ? op != IR_STAGE : !ir_is_definition(f, s) && op != IR_YIELD)
             FAIL(4, s, "not an item of %s form", v->loops ? "loop" : "value");
-        TRY(v->loops ? check_loop(v, s) : check_definition(v, s));
+        TRY(v->loops ? check_loop(v, s) : op == IR_SCATTER ? opjit_ir_verify_scatter(v, s) : check_definition(v, s));
     }
     for (ir_ref s = f->body; s; s = ir_at(f, s)->next)
-        if (ir_at(f, s)->op == IR_DEF && !v->used_tensor[ir_at(f, s)->ref] && f->tensors[ir_at(f, s)->ref].feeds == 0)
+        if (ir_is_definition(f, s) && !v->used_tensor[ir_at(f, s)->ref])
             FAIL(14, s, "nothing reads it");
-    return v->loops ? OPJIT_OK : opjit_ir_verify_recurrences(v);
+    return OPJIT_OK;
 }
 
 static opjit_status check_tensors(verifier *v)

@@ -34,6 +34,8 @@ void ref_space_to_depth1(const DML_SPACE_TO_DEPTH1_OPERATOR_DESC *desc, ref_inpu
 void ref_depth_to_space1(const DML_DEPTH_TO_SPACE1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_gather(const DML_GATHER_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_gather_elements(const DML_GATHER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_scatter_elements(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_scatter_nd(const DML_SCATTER_ND_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_gather_nd1(const DML_GATHER_ND1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_one_hot(const DML_ONE_HOT_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 
@@ -72,10 +74,6 @@ void ref_quantized_linear_matrix_multiply(const DML_QUANTIZED_LINEAR_MATRIX_MULT
 void ref_convolution_integer(const DML_CONVOLUTION_INTEGER_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 void ref_quantized_linear_convolution(const DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC *desc, ref_inputs inputs,
                                       void *output);
-/* Recurrent networks: NULL where a tensor is absent; of activations RELU, LINEAR, HARD_SIGMOID and SOFTSIGN. */
-void ref_rnn(const DML_RNN_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
-void ref_gru(const DML_GRU_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
-void ref_lstm(const DML_LSTM_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 /* inputs[2]: C, NULL where absent; RELU is the only activation. */
 void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* Within a tolerance.  MULTIHEAD_ATTENTION is this with HeadCount for both counts. */
@@ -94,6 +92,8 @@ void ref_random_generator(const DML_RANDOM_GENERATOR_OPERATOR_DESC *desc, const 
  * input is the incoming one. */
 void ref_resample3(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, const void *input, void *output);
 void ref_resample_grad(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, const void *input, void *output);
+/* ROI_ALIGN: InputPixelOffset 0.5, OutputPixelOffset -0.5. */
+void ref_roi_align1(const DML_ROI_ALIGN1_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 void ref_upsample_2d(const DML_UPSAMPLE_2D_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_unfold(const DML_UNFOLD_OPERATOR_DESC *desc, const void *input, void *output);
 void ref_fold(const DML_FOLD_OPERATOR_DESC *desc, const void *input, void *output);

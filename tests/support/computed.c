@@ -194,6 +194,10 @@ const computed_row computed_rows[] = {
     { ROW(UNFOLD), { { 0x6400, 3, 8, "FLSB" }, { COMPUTED_NONE, 3, 8, "FLSBD" } }, computed_draw_unfold,
       computed_unfold },
     { ROW(FOLD), { { 0x6400, 3, 8, "FLSB" }, { COMPUTED_NONE, 3, 8, "FLSBD" } }, computed_draw_fold, computed_fold },
+    { ROW(ROI_ALIGN), { { 0x3000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, computed_draw_roi_align,
+      computed_roi_align },
+    { ROW(ROI_ALIGN1), { { 0x4000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, computed_draw_roi_align,
+      computed_roi_align },
     { ROW(CONVOLUTION), { { 0x1000, 4, 5, "F" }, { 0x4000, 3, 5, "F" }, { COMPUTED_NONE, 3, 5, "FD" } },
       draw_convolution, run_convolution },
     { ROW(MATRIX_MULTIPLY_INTEGER), { { 0x2100, 4, 4, "B" }, { 0x4000, 2, 4, "B" }, { COMPUTED_NONE, 2, 8, "B" } },
@@ -223,9 +227,6 @@ const computed_row computed_rows[] = {
       computed_draw_response, computed_response, .near = true },
     { ROW(ADAM_OPTIMIZER), { { 0x3000, 4, 4, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
       computed_draw_adam, computed_adam, .near = true },
-    { ROW(RNN), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
-    { ROW(GRU), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
-    { ROW(LSTM), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
     { ROW(TOP_K), { { 0x1000, 4, 4, "F" }, { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
                     { COMPUTED_NONE, 1, 8, "FLSBD" } }, computed_draw_top_k, computed_top_k },
     { ROW(TOP_K1), { { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
@@ -312,8 +313,7 @@ operator_case computed_case_of(const computed_row *row, const computed_case *c)
                          .outputs = { &c->output },
                          .low = -5,
                          .high = 7, /* products vanish or overflow slowly */
-                         .whole = row->near || row->draw == computed_draw_recurrent || row->support[0].types[0] == 'B' ? 8
-                                                                                                              : 1,
+                         .whole = row->near || row->support[0].types[0] == 'B' ? 8 : 1,
                          .reference = row->reference,
                          .near = row->near,
                          .user = c };

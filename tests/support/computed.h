@@ -46,6 +46,8 @@ typedef struct computed_case {
         DML_MAX_POOLING2_OPERATOR_DESC max2;
         DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
         DML_RANDOM_GENERATOR_OPERATOR_DESC random;
+        DML_ROI_ALIGN_OPERATOR_DESC roi_align;
+        DML_ROI_ALIGN1_OPERATOR_DESC roi_align1;
         DML_UPSAMPLE_2D_OPERATOR_DESC upsample;
         DML_RESAMPLE_OPERATOR_DESC resample;
         DML_RESAMPLE1_OPERATOR_DESC resample1;
@@ -55,9 +57,6 @@ typedef struct computed_case {
         DML_RESAMPLE_GRAD1_OPERATOR_DESC resample_grad1;
         DML_UNFOLD_OPERATOR_DESC unfold;
         DML_FOLD_OPERATOR_DESC fold;
-        DML_RNN_OPERATOR_DESC rnn;
-        DML_GRU_OPERATOR_DESC gru;
-        DML_LSTM_OPERATOR_DESC lstm;
     } desc;
     union { /* pooling with Dilations */
         DML_AVERAGE_POOLING1_OPERATOR_DESC average1;
@@ -65,14 +64,13 @@ typedef struct computed_case {
         DML_MAX_POOLING2_OPERATOR_DESC max2;
     } dilated;
     test_window window;
+    DML_ROI_ALIGN1_OPERATOR_DESC roi_align1; /* either form with all fields */
     DML_RESAMPLE3_OPERATOR_DESC resample; /* any of them with all fields */
     float scales[4], input_offsets[4], output_offsets[4];
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC over_axes; /* MEAN_VARIANCE_NORMALIZATION with Axes */
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC attention; /* either of them with all fields */
     DML_OPERATOR_DESC relu;
     DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;
-    DML_OPERATOR_DESC functions[6];
-    DML_ACTIVATION_LINEAR_OPERATOR_DESC functions_desc[6]; /* HARD_SIGMOID has the same fields, others the first two */
     test_tensor inputs[OPERATOR_INPUTS], output;
     test_tensor more[OPERATOR_OUTPUTS - 1]; /* outputs behind the first */
     bool present[OPERATOR_INPUTS], more_present[OPERATOR_OUTPUTS - 1];

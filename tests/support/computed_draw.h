@@ -90,6 +90,10 @@ void computed_draw_resample_grad(computed_draw *d);
 void computed_resample(const void *user, const void *const *inputs, void *const *outputs);
 void computed_resample_grad(const void *user, const void *const *inputs, void *const *outputs);
 
+/* --- regions (computed_roi.c) ------------------------------------------------------------------------------------- */
+void computed_draw_roi_align(computed_draw *d);
+void computed_roi_align(const void *user, const void *const *inputs, void *const *outputs);
+
 /* --- windows (computed_window.c) ---------------------------------------------------------------------------------- */
 void computed_draw_average(computed_draw *d);
 void computed_draw_average_grad(computed_draw *d);
@@ -107,10 +111,6 @@ void computed_max(const void *user, const void *const *inputs, void *const *outp
 void computed_max_grad(const void *user, const void *const *inputs, void *const *outputs);
 void computed_unfold(const void *user, const void *const *inputs, void *const *outputs);
 void computed_fold(const void *user, const void *const *inputs, void *const *outputs);
-
-/* --- recurrent networks (computed_recurrent.c) --------------------------------------------------------------------- */
-void computed_draw_recurrent(computed_draw *d);
-void computed_recurrent(const void *user, const void *const *inputs, void *const *outputs);
 
 /* --- rows whose draws have files of their own --------------------------------------------------------------------- */
 void draw_convolution(computed_draw *d);

@@ -181,6 +181,17 @@ static ir_ref read_row(drawing *d, uint32_t which, ir_ref statement, uint32_t ax
     return opjit_ir_load(f, d->tensors[which], at);
 }
 
+/* A number of values that data says, up to a size. */
+static void set_count(drawing *d, ir_ref reduce, uint32_t rank, uint64_t size)
+{
+    ir_func *f = d->f;
+    const ir_ref read = read_of(d, (uint32_t)below(d, d->count), reduce, rank);
+    const ir_ref whole = ir_is_integer(d->type) ? read : ir_expr1(f, IR_CAST, IR_I64, read);
+    opjit_ir_set_count(f, reduce,
+                       ir_expr3(f, IR_CLAMP, IR_NONE, ir_expr1(f, IR_TO_INDEX, IR_NONE, whole),
+                                number(f, (int64_t)below(d, 2)), number(f, (int64_t)size)));
+}
+
 /* Reduces the rows or columns of an existing tensor; later definitions may read the result as a row of its own does. */
 static void add_reduce(drawing *d)
 {
@@ -199,9 +210,14 @@ static void add_reduce(drawing *d)
     set_bytes(&t);
     const uint32_t tensor = opjit_ir_tensor(f, &t);
     const bool alone = dot || axis + 1 < t.rank || below(d, 3) == 0;
-    const ir_ref reduce = f->failed ? 0 : opjit_ir_reduce(f, tensor, kind, alone ? 1 : 32, size);
+    const bool counted = kind < IR_ARGMIN && below(d, 5) == 0;
+    const ir_ref reduce = f->failed  ? 0
+                          : counted ? opjit_ir_reduce_counted(f, tensor, kind)
+                                    : opjit_ir_reduce(f, tensor, kind, alone ? 1 : 32, size);
     if (f->failed)
         return;
+    if (counted)
+        set_count(d, reduce, t.rank, size);
     const ir_ref row = read_row(d, which, reduce, axis), k = opjit_ir_reduced(f, reduce);
     const ir_ref other = below(d, 2) == 0 ? row : read_of(d, (uint32_t)below(d, d->count), reduce, t.rank);
     const ir_ref mask = e2(f, IR_LE, k, opjit_ir_coordinate(f, reduce, 0));

@@ -10,6 +10,7 @@ static const struct { DML_OPERATOR_TYPE type; const char *name; } names[MOVE_OPE
     ROW(SLICE), ROW(SLICE1), ROW(SLICE_GRAD), ROW(JOIN), ROW(SPLIT), ROW(TILE), ROW(PADDING), ROW(PADDING1),
     ROW(REVERSE_SUBSEQUENCES), ROW(SPACE_TO_DEPTH), ROW(SPACE_TO_DEPTH1), ROW(DEPTH_TO_SPACE), ROW(DEPTH_TO_SPACE1),
     ROW(GATHER), ROW(GATHER_ELEMENTS), ROW(GATHER_ND), ROW(GATHER_ND1), ROW(ONE_HOT),
+    ROW(SCATTER_ELEMENTS), ROW(SCATTER_ND),
 #undef ROW
 };
 const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT] = {
@@ -17,7 +18,7 @@ const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT] = {
     DML_OPERATOR_TILE, DML_OPERATOR_PADDING, DML_OPERATOR_PADDING1, DML_OPERATOR_REVERSE_SUBSEQUENCES,
     DML_OPERATOR_SPACE_TO_DEPTH, DML_OPERATOR_SPACE_TO_DEPTH1, DML_OPERATOR_DEPTH_TO_SPACE,
     DML_OPERATOR_DEPTH_TO_SPACE1, DML_OPERATOR_GATHER, DML_OPERATOR_GATHER_ELEMENTS, DML_OPERATOR_GATHER_ND,
-    DML_OPERATOR_GATHER_ND1, DML_OPERATOR_ONE_HOT,
+    DML_OPERATOR_GATHER_ND1, DML_OPERATOR_ONE_HOT, DML_OPERATOR_SCATTER_ELEMENTS, DML_OPERATOR_SCATTER_ND,
 };
 /* clang-format on */
 
@@ -355,6 +356,40 @@ static bool draw_gather_nd(draw *d, bool batched)
     return true;
 }
 
+static void draw_scatter_elements(draw *d)
+{
+    uint32_t sizes[8];
+    const test_tensor *in = add(d, false, d->type, NULL);
+    const uint32_t axis = below(d, d->rank);
+    memcpy(sizes, in->sizes, sizeof sizes);
+    sizes[axis] = 1 + below(d, test_random_chance(d->r, 80) ? 12 : 100);
+    const test_tensor *indices = add_index(d, sizes, in->sizes[axis]), *updates = add(d, false, d->type, sizes);
+    d->c->desc.scatter_elements = (DML_SCATTER_ELEMENTS_OPERATOR_DESC){
+        &in->desc, &indices->desc, &updates->desc, &add(d, true, d->type, in->sizes)->desc, axis,
+    };
+}
+
+static bool draw_scatter_nd(draw *d)
+{
+    uint32_t in[8], index[8], result[16], sizes[8], count = 0;
+    const uint32_t n = 1 + below(d, d->rank), q = 1 + below(d, d->rank), tuple = 1 + below(d, n);
+    small_sizes(d, in, n);
+    small_sizes(d, index, q);
+    index[d->rank - 1] = tuple;
+    for (uint32_t i = d->rank - q; i + 1 < d->rank; i++)
+        result[count++] = index[i];
+    for (uint32_t i = d->rank - n + tuple; i < d->rank; i++)
+        result[count++] = in[i];
+    if (!aligned(d, result, count, sizes))
+        return false;
+    const test_tensor *input = add(d, false, d->type, in), *indices = add_index(d, index, 6);
+    const test_tensor *updates = add(d, false, d->type, sizes);
+    d->c->desc.scatter_nd = (DML_SCATTER_ND_OPERATOR_DESC){
+        &input->desc, &indices->desc, &updates->desc, &add(d, true, d->type, in)->desc, n, q,
+    };
+    return true;
+}
+
 void move_case_indices(test_random *r, const move_case *c, void *binding)
 {
     const ref_tensor t = ref_tensor_of(&c->inputs[c->index_input].desc);
@@ -396,6 +431,8 @@ static bool draw_case(draw *d)
     case DML_OPERATOR_GATHER_ELEMENTS: draw_gather_elements(d); break;
     case DML_OPERATOR_GATHER_ND: return draw_gather_nd(d, false);
     case DML_OPERATOR_GATHER_ND1: return draw_gather_nd(d, true);
+    case DML_OPERATOR_SCATTER_ELEMENTS: draw_scatter_elements(d); break;
+    case DML_OPERATOR_SCATTER_ND: return draw_scatter_nd(d);
     default: draw_one_hot(d); break;
     }
     return true;
@@ -437,6 +474,8 @@ void move_case_reference(const move_case *c, ref_inputs inputs, ref_outputs outp
     case DML_OPERATOR_GATHER_ELEMENTS: ref_gather_elements(&c->desc.gather_elements, inputs, outputs); break;
     case DML_OPERATOR_GATHER_ND: /* drawn with a batch of 0 */
     case DML_OPERATOR_GATHER_ND1: ref_gather_nd1(&c->desc.gather_nd1, inputs, outputs); break;
+    case DML_OPERATOR_SCATTER_ELEMENTS: ref_scatter_elements(&c->desc.scatter_elements, inputs, outputs); break;
+    case DML_OPERATOR_SCATTER_ND: ref_scatter_nd(&c->desc.scatter_nd, inputs, outputs); break;
     default: ref_one_hot(&c->desc.one_hot, inputs, outputs); break;
     }
 }

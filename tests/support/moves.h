@@ -8,7 +8,7 @@
 #include "tests/support/cases.h"
 
 #define MOVE_TENSORS 24
-#define MOVE_OPERATOR_COUNT 18
+#define MOVE_OPERATOR_COUNT 20
 extern const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT];
 const char *move_operator_name(DML_OPERATOR_TYPE type);
 
@@ -33,6 +33,8 @@ typedef struct move_case {
         DML_GATHER_ND_OPERATOR_DESC gather_nd;
         DML_GATHER_ND1_OPERATOR_DESC gather_nd1;
         DML_ONE_HOT_OPERATOR_DESC one_hot;
+        DML_SCATTER_ELEMENTS_OPERATOR_DESC scatter_elements;
+        DML_SCATTER_ND_OPERATOR_DESC scatter_nd;
     } desc;
     test_tensor inputs[MOVE_TENSORS], outputs[MOVE_TENSORS];
     uint32_t input_count, output_count;

@@ -18,7 +18,7 @@
 typedef struct plain {
     DML_OPERATOR_TYPE type;
     uint32_t inputs, rank;
-    uint32_t sizes[3][4];
+    uint32_t sizes[4][4];
     uint32_t a[4], b[4]; /* arrays, or two numbers in a[0] and a[1] */
     int32_t s[4];
 } plain;
@@ -42,16 +42,18 @@ static const plain plains[] = {
     { DML_OPERATOR_GATHER_ND, 2, 2, { { 5, 3 }, { 4, 2 }, { 1, 4 } }, { 2, 2 }, { 0 }, { 0 } },
     { DML_OPERATOR_GATHER_ND1, 2, 3, { { 2, 5, 3 }, { 2, 4, 1 }, { 2, 4, 3 } }, { 3, 3, 1 }, { 0 }, { 0 } },
     { DML_OPERATOR_ONE_HOT, 2, 2, { { 2, 1 }, { 1, 2 }, { 2, 4 } }, { 1 }, { 0 }, { 0 } },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 3, 2, { { 5, 3 }, { 4, 3 }, { 4, 3 }, { 5, 3 } }, { 0 }, { 0 }, { 0 } },
+    { DML_OPERATOR_SCATTER_ND, 3, 2, { { 5, 3 }, { 4, 1 }, { 4, 3 }, { 5, 3 } }, { 2, 2 }, { 0 }, { 0 } },
 };
 
 typedef struct built {
     plain p;
     uint32_t count; /* of arrays, tensors or numbers */
-    uint32_t ranks[3];
-    DML_TENSOR_DATA_TYPE types[3];
+    uint32_t ranks[4];
+    DML_TENSOR_DATA_TYPE types[4];
     int32_t mode; /* or order */
-    DML_BUFFER_TENSOR_DESC buffers[3];
-    DML_TENSOR_DESC tensors[3];
+    DML_BUFFER_TENSOR_DESC buffers[4];
+    DML_TENSOR_DESC tensors[4];
     move_case c;
 } built;
 
@@ -68,13 +70,13 @@ static void build(built *b, DML_OPERATOR_TYPE type)
     memset(b, 0, sizeof *b);
     b->p = *plain_of(type);
     b->count = type == DML_OPERATOR_JOIN || type == DML_OPERATOR_SPLIT ? 2 : b->p.rank;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         b->ranks[i] = b->p.rank;
         b->types[i] = F32;
     }
     if (type == DML_OPERATOR_ONE_HOT)
         b->types[0] = I32;
-    else if (b->p.inputs == 2 && type != DML_OPERATOR_JOIN)
+    else if (b->p.inputs >= 2 && type != DML_OPERATOR_JOIN)
         b->types[1] = I32;
 }
 
@@ -107,7 +109,7 @@ static void finish(built *b)
 {
     const plain *p = &b->p;
     const DML_TENSOR_DESC *t = b->tensors;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         b->buffers[i] =
             (DML_BUFFER_TENSOR_DESC){ .DataType = b->types[i], .DimensionCount = b->ranks[i], .Sizes = p->sizes[i] };
         b->tensors[i] = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &b->buffers[i] };
@@ -128,6 +130,10 @@ static void finish(built *b)
     case DML_OPERATOR_DEPTH_TO_SPACE1: /* the four agree in their fields */
         b->c.desc.to_depth1 =
             (DML_SPACE_TO_DEPTH1_OPERATOR_DESC){ &t[0], &t[1], p->a[0], (DML_DEPTH_SPACE_ORDER)b->mode };
+        break;
+    case DML_OPERATOR_SCATTER_ELEMENTS: /* SCATTER_ND has one field more */
+    case DML_OPERATOR_SCATTER_ND:
+        b->c.desc.scatter_nd = (DML_SCATTER_ND_OPERATOR_DESC){ &t[0], &t[1], &t[2], &t[3], p->a[0], p->a[1] };
         break;
     default: /* three tensors, then numbers */
         b->c.desc.gather_nd1 = (DML_GATHER_ND1_OPERATOR_DESC){ &t[0], &t[1], &t[2], p->a[0], p->a[1], p->a[2] };
@@ -270,6 +276,30 @@ static const struct {
     { DML_OPERATOR_ONE_HOT, 0, 1, 1, 1, BAD, "ONE_HOT ValuesTensor.Sizes[1]: 1, must be 2: off and on value" },
     { DML_OPERATOR_ONE_HOT, 0, TYPE_OF, 1, I32, BAD,
       "ONE_HOT ValuesTensor.DataType: INT32, must be FLOAT32 as OutputTensor.DataType" },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 0, ARRAY_A, 0, 2, BAD,
+      "SCATTER_ELEMENTS Axis: 2, must be below 2, InputTensor.DimensionCount" },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 0, 1, 1, 2, BAD,
+      "SCATTER_ELEMENTS IndicesTensor.Sizes[1]: 2, must be 3 as InputTensor.Sizes" },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 0, 2, 0, 5, BAD,
+      "SCATTER_ELEMENTS UpdatesTensor.Sizes[0]: 5, must be 4 as IndicesTensor.Sizes" },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 0, 3, 0, 6, BAD,
+      "SCATTER_ELEMENTS InputTensor.Sizes[0]: 5, must be 6 as OutputTensor.Sizes[0]" },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 0, TYPE_OF, 2, I32, BAD,
+      "SCATTER_ELEMENTS UpdatesTensor.DataType: INT32, must be FLOAT32 as InputTensor.DataType" },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 0, TYPE_OF, 1, U16, BAD,
+      "SCATTER_ELEMENTS IndicesTensor.DataType: UINT16, must be UINT32, INT32, UINT64 or INT64" },
+    { DML_OPERATOR_SCATTER_ELEMENTS, 0, RANK_OF, 2, 1, BAD,
+      "SCATTER_ELEMENTS UpdatesTensor.DimensionCount: 1, must be 2 as InputTensor.DimensionCount" },
+    { DML_OPERATOR_SCATTER_ND, 0, ARRAY_A, 0, 3, BAD,
+      "SCATTER_ND InputDimensionCount: 3, must be 1 to 2, the tensor's DimensionCount" },
+    { DML_OPERATOR_SCATTER_ND, 0, ARRAY_A, 1, 0, BAD,
+      "SCATTER_ND IndicesDimensionCount: 0, must be 1 to 2, the tensor's DimensionCount" },
+    { DML_OPERATOR_SCATTER_ND, 0, ARRAY_A, 0, 1, BAD,
+      "SCATTER_ND InputTensor.Sizes[0]: 5, must be 1, it is not one of the last dimensions" },
+    { DML_OPERATOR_SCATTER_ND, 0, 1, 1, 3, BAD,
+      "SCATTER_ND IndicesTensor.Sizes[1]: 3, must be at most 2, InputDimensionCount" },
+    { DML_OPERATOR_SCATTER_ND, 0, 2, 1, 2, BAD,
+      "SCATTER_ND UpdatesTensor.Sizes[1]: 2, must be 3, by InputTensor's and IndicesTensor's sizes" },
 };
 
 static void spoil(built *b, uint32_t where, uint32_t index, int64_t value)
@@ -314,7 +344,9 @@ START_TEST(plain_operators_are_legal_from_their_level_on)
 
     for (size_t i = 0; i < sizeof plains / sizeof *plains; i++) {
         const DML_OPERATOR_TYPE type = plains[i].type;
-        const uint32_t since = type >= 153   ? 0x5000
+        const bool scatters = type == DML_OPERATOR_SCATTER_ELEMENTS || type == DML_OPERATOR_SCATTER_ND;
+        const uint32_t since = scatters      ? 0x3000 /* with two dimensions */
+                               : type >= 153 ? 0x5000
                                : type >= 121 ? 0x3000
                                : type >= 97  ? 0x2100
                                : type >= 79  ? 0x2000
@@ -348,7 +380,7 @@ START_TEST(any_number_is_refused_or_legal)
                     opjit_operator *op;
                     opjit_error error;
                     built b;
-                    if ((where >= 3 && where < RANK_OF) || (where <= TYPE_OF && where >= RANK_OF && index == 3) ||
+                    if ((where >= 4 && where < RANK_OF) || (where <= TYPE_OF && where >= RANK_OF && index == 4) ||
                         (where == COUNT && values[v] > 4 && values[v] <= 65536))
                         continue; /* no such tensor, or an array that is longer than ours */
                     build(&b, plains[i].type);
@@ -356,7 +388,7 @@ START_TEST(any_number_is_refused_or_legal)
                     if (b.count > 2 && (plains[i].type == DML_OPERATOR_JOIN || plains[i].type == DML_OPERATOR_SPLIT) &&
                         b.count <= 1024)
                         continue;
-                    if (b.ranks[0] > 4 || b.ranks[1] > 4 || b.ranks[2] > 4)
+                    if (b.ranks[0] > 4 || b.ranks[1] > 4 || b.ranks[2] > 4 || b.ranks[3] > 4)
                         continue;
                     finish(&b);
                     if (opjit_operator_create(context, &b.c.op, &op, &error) != OPJIT_OK) {

@@ -451,6 +451,28 @@ def resize(n):
                          "RoundingDirection": direction, "Scales": scales, "InputPixelOffsets": [pixel + shift] * rank, "OutputPixelOffsets": [-pixel] * rank}
 
 
+def roi_align(n):
+    x, y = n.in_(0), n.out()
+    if n.attr("mode", "avg") == "max" and x.shape[-1] > 1:
+        raise Skip("the greatest weighted element, not the greatest sample")
+    samples, scale = n.attr("sampling_ratio", 0), n.attr("spatial_scale", 1.0)
+    pixel = 0.5 if n.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel" else 0.0
+    return "ROI_ALIGN1", {"InputTensor": Tensor(x), "ROITensor": Tensor(n.in_(1)), "BatchIndicesTensor": Tensor(n.in_(2), dtype="UINT64"),
+                          "OutputTensor": Tensor(y), "ReductionFunction": "MAX" if n.attr("mode", "avg") == "max" else "AVERAGE",
+                          "InterpolationMode": "LINEAR", "SpatialScaleX": scale, "SpatialScaleY": scale, "InputPixelOffset": pixel,
+                          "OutputPixelOffset": -0.5, "OutOfBoundsInputValue": 0, "MinimumSamplesPerOutput": samples or 1,
+                          "MaximumSamplesPerOutput": samples or 4294967295, "AlignRegionsToCorners": False}
+
+
+def upsample(n):
+    x, y = n.in_(0), n.out()
+    if x.ndim not in (4, 5) or x.shape[:-2] != y.shape[:-2]:
+        raise Skip("other dimensions than the last two")
+    return "UPSAMPLE_2D", {"InputTensor": Tensor(x), "OutputTensor": Tensor(y),
+                           "InterpolationMode": "NEAREST_NEIGHBOR" if n.attr("mode", "nearest") == "nearest" else "LINEAR",
+                           "ScaleSize": {"Width": y.shape[-1] // x.shape[-1], "Height": y.shape[-2] // x.shape[-2]}}
+
+
 # --- moving --------------------------------------------------------------------------------------------------------
 def transpose(n):
     x = n.in_(0)
@@ -629,11 +651,11 @@ def recurrent(name, gates, activations, more):
             raise Skip("batch first")
         if "activations" in n.attributes or n.attr("clip") is not None:
             raise Skip("activations of its own, or a clip")
-        direction = n.attr("direction", "forward").upper().replace("REVERSE", "BACKWARD")
+        direction = n.attr("direction", "forward").upper()
         count = 2 if direction == "BIDIRECTIONAL" else 1
         tensor = lambda i: None if n.in_(i) is None else lifted(n.in_(i), 4)
         fields = {"InputTensor": tensor(0), "WeightTensor": tensor(1), "RecurrenceTensor": tensor(2), "BiasTensor": tensor(3),
-                  "SequenceLengthsTensor": None if n.in_(4) is None else lifted(n.in_(4).astype("uint32"), 4), "HiddenInitTensor": tensor(5), "Direction": direction,
+                  "SequenceLengthsTensor": tensor(4), "HiddenInitTensor": tensor(5), "Direction": direction,
                   "ActivationDescs": [{"Type": a} for a in activations] * count}
         for i, field in enumerate(("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")):
             if n.out(i) is not None:
@@ -743,7 +765,7 @@ TABLE = {
     "ReduceL1": reduce("L1"), "ReduceL2": reduce("L2"), "ReduceLogSum": reduce("LOG_SUM"), "ReduceLogSumExp": reduce("LOG_SUM_EXP"),
     "ReduceMax": reduce("MAX"), "ReduceMean": reduce("AVERAGE"), "ReduceMin": reduce("MIN"), "ReduceProd": reduce("MULTIPLY"),
     "ReduceSum": reduce("SUM"), "ReduceSumSquare": reduce("SUM_SQUARE"), "Relu": unary("ACTIVATION_RELU"), "Reshape": same_bytes,
-    "Resize": resize, "ReverseSequence": reverse_sequence,
+    "Resize": resize, "ReverseSequence": reverse_sequence, "RoiAlign": roi_align,
     "RNN": recurrent("RNN", 1, ["ACTIVATION_TANH"], lambda n, t: {}), "Round": unary("ELEMENT_WISE_ROUND", RoundingMode="HALVES_TO_NEAREST_EVEN"),
     "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
     "Selu": unary("ACTIVATION_SCALED_ELU", Alpha=("alpha", 1.67326319217681884765625), Gamma=("gamma", 1.05070102214813232421875)),
@@ -753,6 +775,6 @@ TABLE = {
     "SpaceToDepth": blocks("SPACE_TO_DEPTH1"), "Split": split, "Sqrt": unary("ELEMENT_WISE_SQRT"), "Squeeze": same_bytes,
     "Sub": binary("ELEMENT_WISE_SUBTRACT"), "Sum": binary("ELEMENT_WISE_ADD"), "Swish": unary("ACTIVATION_SWISH", SigmoidInputScale=("alpha", 1.0)),
     "Tan": unary("ELEMENT_WISE_TAN"), "Tanh": unary("ELEMENT_WISE_TANH"), "ThresholdedRelu": unary("ACTIVATION_THRESHOLDED_RELU", Alpha=("alpha", 1.0)),
-    "Tile": tile, "TopK": top_k, "Transpose": transpose, "Trilu": triangle, "Unsqueeze": same_bytes, "Where": where,
+    "Tile": tile, "TopK": top_k, "Transpose": transpose, "Trilu": triangle, "Unsqueeze": same_bytes, "Upsample": upsample, "Where": where,
     "Xor": binary("ELEMENT_WISE_LOGICAL_XOR"),
 }

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onnx.c - .onnx models on the command line. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <opjit/reflect.h>
+
+#include "frontend/cli/files.h"
+#include "frontend/cli/onnx.h"
+
+#define CONSTANT_ELEMENTS 64u /* of an input of integers that becomes a constant */
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+bool opjit_cli_is_onnx(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".onnx") == 0;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+/* The name before the first '='; NULL: no memory. */
+static const char *name_of(cli_onnx *m, const char *text, const char **value)
+{
+    const char *const sign = strchr(text, '=');
+    *value = sign + 1;
+    return opjit_rt_arena_string(&m->arena, text, (size_t)(sign - text));
+}
+
+/* A number from 1 on, and what follows it. */
+static opjit_status read_size(cli_onnx *m, const char *option, const char **text, uint64_t *out)
+{
+    char *end;
+    const bool digits = **text >= '0' && **text <= '9';
+    *out = digits ? strtoull(*text, &end, 10) : 0;
+    if (*out < 1 || *out > UINT32_MAX)
+        return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "%s: \"%.40s\" is no size from 1 to 2^32 - 1",
+                                  option, *text);
+    *text = end;
+    return OPJIT_OK;
+}
+
+static opjit_status read_dims(const cli_options *o, cli_onnx *m, opjit_model_options *out)
+{
+    opjit_model_dim *const dims = ARENA_ARRAY(&m->arena, opjit_model_dim, (size_t)o->dim_count + 1);
+    if (dims == NULL)
+        return opjit_rt_no_memory(&m->error);
+    for (uint32_t i = 0; i < o->dim_count; i++) {
+        const char *value;
+        dims[i].name = name_of(m, o->dims[i], &value);
+        if (dims[i].name == NULL)
+            return opjit_rt_no_memory(&m->error);
+        TRY(read_size(m, "--dim", &value, &dims[i].size));
+        if (*value != '\0')
+            return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "--dim: \"%.40s\" behind the size", value);
+    }
+    out->dims = dims;
+    out->dim_count = o->dim_count;
+    return OPJIT_OK;
+}
+
+static opjit_status read_shape(cli_onnx *m, const char *text, opjit_model_input *out)
+{
+    uint64_t *const sizes = ARENA_ARRAY(&m->arena, uint64_t, 8);
+    out->name = name_of(m, text, &text);
+    if (sizes == NULL || out->name == NULL)
+        return opjit_rt_no_memory(&m->error);
+    out->sizes = sizes;
+    while (*text != '\0') {
+        if (out->rank == 8)
+            return opjit_rt_error_set(&m->error, OPJIT_LIMIT, "--shape %.40s: more than 8 sizes", out->name);
+        TRY(read_size(m, "--shape", &text, &sizes[out->rank++]));
+        if (*text == ',' && text[1] != '\0')
+            text++;
+        else if (*text != '\0')
+            return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT, "--shape %.40s: \"%.40s\" between sizes",
+                                      out->name, text);
+    }
+    return OPJIT_OK;
+}
+
+static bool is_integer(DML_TENSOR_DATA_TYPE dtype)
+{
+    return dtype != DML_TENSOR_DATA_TYPE_FLOAT16 && dtype != DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           dtype != DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+static opjit_status read_file(cli_onnx *m, const char *text)
+{
+    const char *path;
+    cli_onnx_file *const f = &m->files[m->file_count];
+    f->name = name_of(m, text, &path);
+    if (f->name == NULL)
+        return opjit_rt_no_memory(&m->error);
+    opjit_rt_bytes_init(&f->bytes, &opjit_rt_default_allocator);
+    m->file_count++;
+    opjit_status status = opjit_cli_read_file(path, FILES_MAX_DATA, &f->bytes, &m->error);
+    if (status == OPJIT_OK)
+        status = opjit_cli_npy_read(f->bytes.data, f->bytes.size, &f->array, &m->error);
+    if (status == OPJIT_OK && f->array.rank > 8)
+        status = opjit_rt_error_set(&m->error, OPJIT_LIMIT, "more than 8 dimensions");
+    if (status != OPJIT_OK) {
+        opjit_rt_error_prefix(&m->error, "--input %.60s: %.200s", f->name, path);
+    }
+    return status;
+}
+
+/* What the model is told of a file: its sizes; all: the elements of few floats, too. */
+static opjit_status describe(cli_onnx *m, const cli_onnx_file *f, bool all, opjit_model_input *out)
+{
+    *out = (opjit_model_input){ f->name, f->array.shape, NULL, 0, f->array.rank, f->array.dtype };
+    if ((is_integer(f->array.dtype) || all) && f->array.elements <= CONSTANT_ELEMENTS) {
+        out->bytes = f->bytes.size - f->array.data_offset;
+        out->value = opjit_rt_arena_copy(&m->arena, f->bytes.data + f->array.data_offset, out->bytes, 1);
+        if (out->value == NULL)
+            return opjit_rt_no_memory(&m->error);
+    }
+    return OPJIT_OK;
+}
+
+/* How sizes are given here, behind a message that asks for them. */
+static opjit_status add_hint(cli_onnx *m)
+{
+    char text[OPJIT_ERROR_MESSAGE_SIZE];
+    const opjit_status status = m->error.status;
+    if (strstr(m->error.message, "is not known: give") == NULL)
+        return status;
+    snprintf(text, sizeof text, "%s", m->error.message);
+    return opjit_rt_error_set(&m->error, status, "%s, by --dim NAME=N or --shape INPUT=A,B,...", text);
+}
+
+opjit_status opjit_cli_onnx_open(const cli_options *o, cli_onnx *m)
+{
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    *m = (cli_onnx){ .path = o->arguments[0] };
+    opjit_rt_arena_init(&m->arena, &opjit_rt_default_allocator);
+    TRY(opjit_cli_context(o, &m->context, &m->error));
+    const double begin = now_ms();
+    opjit_model_input *const inputs =
+        ARENA_ARRAY(&m->arena, opjit_model_input, (size_t)o->input_count + o->shape_count + 1);
+    m->files = ARENA_ARRAY(&m->arena, cli_onnx_file, (size_t)o->input_count + 1);
+    if (inputs == NULL || m->files == NULL)
+        return opjit_rt_no_memory(&m->error);
+    TRY(read_dims(o, m, &options));
+    for (uint32_t i = 0; i < o->input_count; i++)
+        TRY(read_file(m, o->inputs[i]));
+    for (uint32_t i = 0; i < o->shape_count; i++)
+        TRY(read_shape(m, o->shapes[i], &inputs[o->input_count + i]));
+    options.inputs = inputs;
+    options.input_count = o->input_count + o->shape_count;
+    /* Scales, as of Resize, are floats: the second time round, if the first one lacked a value. */
+    opjit_status status = OPJIT_UNSUPPORTED;
+    for (uint32_t all = 0; all < 2 && status == OPJIT_UNSUPPORTED; all++) {
+        for (uint32_t i = 0; i < o->input_count; i++)
+            TRY(describe(m, &m->files[i], all == 1, &inputs[i]));
+        status = opjit_model_open(m->context, m->path, &options, &m->model, &m->error);
+    }
+    m->read_ms = now_ms() - begin;
+    return status == OPJIT_UNSUPPORTED ? add_hint(m) : status;
+}
+
+/* --- kernel and memory -------------------------------------------------------------------------------------------- */
+
+opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
+{
+    opjit_compile_options options = opjit_cli_compile_options(o);
+    if (!opjit_cli_has_codegen())
+        options.flags |= OPJIT_COMPILE_INTERPRET;
+    const double begin = now_ms();
+    TRY(opjit_model_compile(m->model, &options, &m->kernel, &m->error));
+    m->compile_ms = now_ms() - begin;
+    return OPJIT_OK;
+}
+
+uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port)
+{
+    uint64_t bytes = opjit_data_type_size(port->dtype);
+    for (uint32_t d = 0; d < port->rank; d++)
+        bytes *= port->sizes[d];
+    return bytes;
+}
+
+/* Memory for a binding, zeroed. */
+static opjit_status allocate(cli_onnx *m, const opjit_model_port *port)
+{
+    const uint64_t bytes = (opjit_cli_onnx_bytes(port) + 3) / 4 * 4; /* as DirectML counts them */
+    void *const memory = opjit_rt_allocate(&opjit_rt_default_allocator, (size_t)bytes, 64);
+    if (memory == NULL)
+        return opjit_rt_no_memory(&m->error);
+    memset(memory, 0, (size_t)bytes);
+    m->allocated[port->binding] = memory;
+    m->bindings[port->binding] = (opjit_binding){ memory, bytes };
+    return OPJIT_OK;
+}
+
+static opjit_status bind_input(cli_onnx *m, const opjit_model_port *port, bool fill)
+{
+    for (uint32_t i = 0; i < m->file_count; i++) {
+        const cli_onnx_file *const f = &m->files[i];
+        if (strcmp(f->name, port->name) != 0)
+            continue;
+        TRY(allocate(m, port)); /* a file's elements lie anywhere */
+        memcpy(m->allocated[port->binding], f->bytes.data + f->array.data_offset, (size_t)opjit_cli_onnx_bytes(port));
+        return OPJIT_OK;
+    }
+    if (!fill)
+        return opjit_rt_error_set(&m->error, OPJIT_INVALID_ARGUMENT,
+                                  "input \"%.80s\" is missing: give --input %.80s=FILE.npy", port->name, port->name);
+    TRY(allocate(m, port));
+    if (port->dtype == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        float *const x = m->allocated[port->binding];
+        for (uint64_t i = 0; i < opjit_cli_onnx_bytes(port) / sizeof *x; i++)
+            x[i] = (float)((i * 2654435761u >> 8) % 2001) / 1000 - 1;
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill)
+{
+    const uint32_t inputs = opjit_model_input_count(m->model), outputs = opjit_model_output_count(m->model);
+    m->bindings = ARENA_ARRAY(&m->arena, opjit_binding, (size_t)inputs + outputs + 1);
+    m->allocated = ARENA_ARRAY(&m->arena, void *, (size_t)inputs + outputs + 1);
+    if (m->bindings == NULL || m->allocated == NULL)
+        return opjit_rt_no_memory(&m->error);
+    for (uint32_t i = 0; i < inputs + outputs; i++) {
+        opjit_model_port port = OPJIT_MODEL_PORT_INIT;
+        TRY(i < inputs ? opjit_model_get_input(m->model, i, &port, &m->error)
+                       : opjit_model_get_output(m->model, i - inputs, &port, &m->error));
+        if (port.binding < 0)
+            continue;
+        m->binding_count++;
+        TRY(i < inputs ? bind_input(m, &port, fill) : allocate(m, &port));
+    }
+    return OPJIT_OK;
+}
+
+void opjit_cli_onnx_close(cli_onnx *m)
+{
+    for (uint32_t i = 0; i < m->binding_count; i++)
+        opjit_rt_release(&opjit_rt_default_allocator, m->allocated[i], (size_t)m->bindings[i].bytes);
+    for (uint32_t i = 0; i < m->file_count; i++)
+        opjit_rt_bytes_free(&m->files[i].bytes);
+    opjit_kernel_release(m->kernel);
+    opjit_model_close(m->model);
+    opjit_context_destroy(m->context);
+    opjit_rt_arena_free(&m->arena);
+}

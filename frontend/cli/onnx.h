@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onnx.h - .onnx models on the command line: their sizes and inputs by options, compiled and bound. */
+#ifndef OPJIT_CLI_ONNX_H
+#define OPJIT_CLI_ONNX_H
+
+#include <opjit/model.h>
+
+#include "frontend/cli/cli.h"
+#include "frontend/cli/npy.h"
+
+/* An input that a .npy file holds. */
+typedef struct cli_onnx_file {
+    const char *name; /* of the input */
+    rt_bytes bytes;   /* of the file */
+    npy_array array;
+} cli_onnx_file;
+
+typedef struct cli_onnx {
+    const char *path;
+    rt_arena arena;
+    opjit_context *context;
+    opjit_model *model;
+    opjit_kernel *kernel;
+    cli_onnx_file *files;
+    uint32_t file_count;
+    opjit_binding *bindings; /* inputs, then outputs; owned: allocated[] */
+    void **allocated;
+    uint32_t binding_count;
+    double read_ms, compile_ms;
+    opjit_error error;
+} cli_onnx;
+
+/* Whether the path is an .onnx model's. */
+bool opjit_cli_is_onnx(const char *path);
+/* Reads the model with the sizes and inputs that the options say, into *out, which is to be closed in any case. */
+opjit_status opjit_cli_onnx_open(const cli_options *options, cli_onnx *out);
+/* Compiles it. */
+opjit_status opjit_cli_onnx_compile(const cli_options *options, cli_onnx *m);
+/* Memory for all bindings: of files, zeros for outputs; inputs without a file are refused, or (fill) small numbers. */
+opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill);
+/* Bytes of its elements. */
+uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port);
+void opjit_cli_onnx_close(cli_onnx *m);
+
+int opjit_cli_run_onnx(const cli_options *options); /* `opjit run`; gives the exit status */
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.h - from a model's records to a graph of the builder (opjit/graph.h): values, and what the rows of ops.def
+ * write their operators with.  Errors are sticky like the builder's: the first one stays in m->error, and what follows
+ * it does nothing. */
+#ifndef OPJIT_FRONTEND_ONNX_IMPORT_H
+#define OPJIT_FRONTEND_ONNX_IMPORT_H
+
+#include <opjit/graph_ops.h>
+#include <opjit/model.h>
+#include <opjit/reflect.h>
+
+#include "frontend/onnx/onnx.h"
+
+/* What a name stands for.  Its sizes are always known; its elements are if it is a constant. */
+typedef struct onnx_value {
+    int32_t type;  /* onnx_type */
+    uint32_t rank; /* 0: a scalar, which the graph has as one element of rank 1 */
+    uint64_t dims[ONNX_RANK];
+    opjit_tensor tensor;       /* in the graph; null: not yet, or never (a constant) */
+    const void *data;          /* elements, packed, which stay as long as the model; NULL: not known, or not read yet */
+    const onnx_tensor *source; /* of a constant whose elements are read when they are asked for; or NULL */
+} onnx_value;
+
+/* Names of a graph, those of the graphs around it, and of functions. */
+typedef struct onnx_scope onnx_scope;
+
+typedef struct onnx_import onnx_import;
+struct onnx_row;
+
+/* A node whose inputs are known, on its way into the graph. */
+typedef struct onnx_call {
+    const onnx_node *node;
+    const struct onnx_row *row;
+    onnx_value **inputs; /* NULL: absent */
+    onnx_value *outputs; /* to be filled; type 0: not yet */
+    uint32_t input_count, output_count;
+} onnx_call;
+
+typedef opjit_status (*onnx_row_fn)(onnx_import *m, onnx_call *c);
+
+/* An operator of ONNX.  A later row of a name has a later version. */
+typedef struct onnx_row {
+    const char *domain, *name;
+    onnx_row_fn make;    /* NULL: refused, and why says why */
+    int32_t arg;         /* for a function that makes several operators */
+    const char *why;     /* how it is made, or why it is not */
+} onnx_row;
+extern const onnx_row opjit_onnx_rows[];
+extern const uint32_t opjit_onnx_row_count;
+const onnx_row *opjit_onnx_find_row(const onnx_node *n);
+
+/* Where elements outside of the file come from. */
+typedef struct onnx_files onnx_files;
+
+struct onnx_import {
+    opjit_context *context;
+    opjit_graph *graph;
+    rt_arena *arena;
+    const onnx_model *model;
+    onnx_files *files;
+    onnx_scope *scope;
+    const onnx_node *caller;      /* in a function: the node that stands for it; else NULL */
+    const onnx_function *function;
+    int64_t opset;
+    uint32_t depth;
+    uint32_t nodes; /* that were imported, those of functions once for each call */
+    opjit_error *error;
+};
+
+/* --- errors ------------------------------------------------------------------------------------------------------- */
+/* A node that is refused; the place is put in front of the message. */
+opjit_status opjit_onnx_refuse(onnx_import *m, const onnx_call *c, opjit_status status, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+/* Input i; NULL: absent. */
+static inline onnx_value *onnx_input(const onnx_call *c, uint32_t i)
+{
+    return i < c->input_count ? c->inputs[i] : NULL;
+}
+/* Whether the caller wants output i. */
+static inline bool onnx_wants(const onnx_call *c, uint32_t i)
+{
+    return i < c->output_count && c->node->outputs[i].size != 0;
+}
+uint64_t opjit_onnx_elements_of(const onnx_value *v);
+static inline bool onnx_is_constant(const onnx_value *v)
+{
+    return v->data != NULL || v->source != NULL;
+}
+/* Refuses a call without its first `count` inputs. */
+opjit_status opjit_onnx_need(onnx_import *m, const onnx_call *c, uint32_t count);
+/* The value in the graph; null: there was an error.  A constant becomes one of the graph. */
+opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v);
+static inline opjit_tensor onnx_tensor_of(onnx_import *m, const onnx_call *c, uint32_t i)
+{
+    onnx_value *v = onnx_input(c, i);
+    return v == NULL ? (opjit_tensor){ 0, 0 } : opjit_onnx_tensor(m, v);
+}
+/* The elements of a constant, packed; NULL: it is none, or there was an error. */
+const void *opjit_onnx_data(onnx_import *m, onnx_value *v);
+/* Integers of a constant input (or of an absent one: count 0), in the arena.  Refuses one that is not known. */
+opjit_status opjit_onnx_input_ints(onnx_import *m, const onnx_call *c, uint32_t i, int64_t **out, uint32_t *out_count);
+/* A constant input's elements as numbers. */
+opjit_status opjit_onnx_input_floats(onnx_import *m, const onnx_call *c, uint32_t i, double **out, uint32_t *out_count);
+/* The same for an input that has to be one number; *out stays where it is absent. */
+opjit_status opjit_onnx_input_int(onnx_import *m, const onnx_call *c, uint32_t i, int64_t *out);
+
+/* Output i is the tensor, of the type, and of `rank` dimensions with the tensor's last sizes. */
+opjit_status opjit_onnx_give(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type, uint32_t rank);
+/* The same, reshaped. */
+opjit_status opjit_onnx_give_as(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type,
+                                uint32_t rank, const uint64_t *dims);
+/* Output i is a constant with these elements, which stay in memory. */
+opjit_status opjit_onnx_give_data(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
+                                  const uint64_t *dims, const void *data);
+/* Output i is the value itself. */
+opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, const onnx_value *v);
+/* The value in other sizes, of as many elements; a constant stays one. */
+opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *v, uint32_t rank, const uint64_t *dims);
+/* The tensor by other sizes. */
+opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t rank, const uint64_t *dims);
+/* A scalar of the type that the value has. */
+opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value);
+/* The tensor in another type (onnx_type). */
+opjit_tensor opjit_onnx_cast(onnx_import *m, opjit_tensor tensor, int32_t from, int32_t to);
+
+/* An axis or index of the rank, negative ones counted from the end. */
+opjit_status opjit_onnx_axis(onnx_import *m, const onnx_call *c, int64_t axis, uint32_t rank, uint32_t *out);
+/* Axes out of an attribute or (input >= 0) a constant input, ascending without doubles; none given: count 0. */
+opjit_status opjit_onnx_axes(onnx_import *m, const onnx_call *c, const char *name, int32_t input, uint32_t rank,
+                             uint32_t *out, uint32_t *out_count);
+
+/* --- attributes --------------------------------------------------------------------------------------------------- */
+/* NULL: absent.  Inside of a function a reference is followed. */
+const onnx_attribute *opjit_onnx_attribute(const onnx_import *m, const onnx_call *c, const char *name);
+int64_t opjit_onnx_int(const onnx_import *m, const onnx_call *c, const char *name, int64_t otherwise);
+float opjit_onnx_float(const onnx_import *m, const onnx_call *c, const char *name, float otherwise);
+/* Whether the attribute is that text; otherwise: what an absent one is. */
+bool opjit_onnx_text_is(const onnx_import *m, const onnx_call *c, const char *name, const char *text,
+                        const char *otherwise);
+/* As many numbers as the spatial dimensions say, all `otherwise` where the attribute is absent. */
+opjit_status opjit_onnx_spatial(onnx_import *m, const onnx_call *c, const char *name, uint32_t count,
+                                uint32_t otherwise, uint32_t *out);
+
+/* --- scope.c, import.c, fold.c ---------------------------------------------------------------------------------- */
+struct onnx_scope {
+    onnx_scope *parent; /* NULL: none; a function has none */
+    struct onnx_name *names;
+    uint32_t count, capacity;
+};
+/* NULL: no memory. */
+onnx_scope *opjit_onnx_scope(onnx_import *m, onnx_scope *parent);
+/* Adds a name; the value is copied. */
+opjit_status opjit_onnx_define(onnx_import *m, wire_bytes name, const onnx_value *v);
+onnx_value *opjit_onnx_lookup(const onnx_import *m, wire_bytes name); /* NULL: there is none */
+onnx_value *opjit_onnx_own(const onnx_scope *s, wire_bytes name);     /* the same, of this scope alone */
+/* Imports initializers and those nodes that the wanted names need; the scope is m->scope. */
+opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
+                              uint32_t wanted_count);
+opjit_status opjit_onnx_initializers(onnx_import *m, const onnx_graph *g);
+/* Runs the call on constants alone, and gives constants. */
+opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c);
+/* The elements of a tensor in another file (files.c). */
+const void *opjit_onnx_external(onnx_files *files, const onnx_tensor *t, opjit_error *error);
+
+#endif

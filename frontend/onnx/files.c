@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* files.c - files that are mapped. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "frontend/onnx/files.h"
+
+struct onnx_file {
+    struct onnx_file *next;
+    wire_bytes name; /* as the model has it */
+    wire_bytes bytes;
+};
+
+static opjit_status no_file(const char *path, opjit_error *error)
+{
+    return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!file}%s: %s", path, strerror(errno));
+}
+
+opjit_status opjit_onnx_map(const char *path, wire_bytes *out, opjit_error *error)
+{
+    struct stat about;
+    *out = (wire_bytes){ NULL, 0 };
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return no_file(path, error);
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
+        close(file);
+        return opjit_rt_refuse(error, OPJIT_UNAVAILABLE, "{!file}%s: no regular file", path);
+    }
+    if (about.st_size > 0) {
+        void *const memory = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (memory == MAP_FAILED) {
+            close(file);
+            return no_file(path, error);
+        }
+        *out = (wire_bytes){ memory, (uint64_t)about.st_size };
+    }
+    close(file);
+    return OPJIT_OK;
+}
+
+void opjit_onnx_unmap(wire_bytes file)
+{
+    if (file.data != NULL)
+        munmap((void *)(uintptr_t)file.data, (size_t)file.size);
+}
+
+const char *opjit_onnx_folder(rt_arena *arena, const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    if (slash == NULL)
+        return ".";
+    return opjit_rt_arena_string(arena, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+void opjit_onnx_files_close(onnx_files *files)
+{
+    for (struct onnx_file *f = files->first; f != NULL; f = f->next)
+        opjit_onnx_unmap(f->bytes);
+}
+
+/* Whether the name stays in the folder: relative, and without a step up. */
+static bool stays_inside(wire_bytes name)
+{
+    if (name.size == 0 || name.size > 4000 || name.data[0] == '/' || memchr(name.data, 0, (size_t)name.size) != NULL)
+        return false;
+    for (uint64_t i = 0; i + 1 < name.size; i++)
+        if (name.data[i] == '.' && name.data[i + 1] == '.' && (i == 0 || name.data[i - 1] == '/') &&
+            (i + 2 == name.size || name.data[i + 2] == '/'))
+            return false;
+    return true;
+}
+
+static struct onnx_file *open_file(onnx_files *files, wire_bytes name, opjit_error *error)
+{
+    for (struct onnx_file *f = files->first; f != NULL; f = f->next)
+        if (wire_same(f->name, name))
+            return f;
+    const size_t folder = strlen(files->folder);
+    char *const path = ARENA_ARRAY(files->arena, char, folder + (size_t)name.size + 2);
+    struct onnx_file *const f = ARENA_NEW(files->arena, struct onnx_file);
+    if (path == NULL || f == NULL) {
+        opjit_rt_no_memory(error);
+        return NULL;
+    }
+    memcpy(path, files->folder, folder);
+    path[folder] = '/';
+    memcpy(path + folder + 1, name.data, (size_t)name.size);
+    if (opjit_onnx_map(path, &f->bytes, error) != OPJIT_OK)
+        return NULL;
+    f->name = name;
+    f->next = files->first;
+    files->first = f;
+    return f;
+}
+
+const void *opjit_onnx_external(onnx_files *files, const onnx_tensor *t, opjit_error *error)
+{
+    const uint64_t bytes = opjit_onnx_tensor_bytes(t);
+    if (files->folder == NULL || !stays_inside(t->location)) {
+        opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
+                           "{tensor} {\"" ONNX_NAME "\"}: its file \"" ONNX_NAME "\" is not inside of the model's folder",
+                           ONNX_SHOW(t->name), ONNX_SHOW(t->location));
+        return NULL;
+    }
+    const struct onnx_file *const f = open_file(files, t->location, error);
+    if (f == NULL)
+        return NULL;
+    if ((t->has_length && t->length != bytes) || t->offset > f->bytes.size || bytes > f->bytes.size - t->offset) {
+        opjit_rt_refuse(error, OPJIT_CORRUPT,
+                           "{tensor} {\"" ONNX_NAME "\"}: %llu bytes from %llu on, but \"" ONNX_NAME "\" has %llu",
+                           ONNX_SHOW(t->name), (unsigned long long)bytes, (unsigned long long)t->offset,
+                           ONNX_SHOW(t->location), (unsigned long long)f->bytes.size);
+        return NULL;
+    }
+    const uint8_t *const data = f->bytes.data + t->offset;
+    const uint32_t size = opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
+    if (bytes == 0 || (uintptr_t)data % size == 0)
+        return data;
+    void *const copy = opjit_rt_arena_copy(files->arena, data, (size_t)bytes, 1);
+    if (copy == NULL)
+        opjit_rt_no_memory(error);
+    return copy;
+}

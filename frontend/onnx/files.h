@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* files.h - files that are mapped: the model's, and those that it names for its weights. */
+#ifndef OPJIT_FRONTEND_ONNX_FILES_H
+#define OPJIT_FRONTEND_ONNX_FILES_H
+
+#include "frontend/onnx/call.h"
+
+/* The model's folder and the files of it that are mapped. */
+struct onnx_files {
+    rt_arena *arena;
+    const char *folder; /* NULL: no files may be named */
+    struct onnx_file *first;
+};
+
+/* Maps a file read-only; an empty one has data NULL. */
+opjit_status opjit_onnx_map(const char *path, wire_bytes *out, opjit_error *error);
+void opjit_onnx_unmap(wire_bytes file);
+/* The folder that path lies in, "." where it has none; from the arena. NULL: no memory. */
+const char *opjit_onnx_folder(rt_arena *arena, const char *path);
+void opjit_onnx_files_close(onnx_files *files);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold.c - nodes that read constants alone: a graph of that node, run by the interpreter while the model is read. */
+#include "frontend/onnx/call.h"
+
+enum { FOLDED_MOST = 1 << 18 /* elements of results */ };
+
+/* Binds memory for each output of the folded graph, and runs it. */
+static opjit_status run(onnx_import *m, opjit_graph *graph, opjit_binding *bindings, uint32_t count)
+{
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_kernel *kernel;
+    options.flags = OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
+    TRY(opjit_graph_compile(graph, &options, &kernel, m->error));
+    call.bindings = bindings;
+    call.binding_count = count;
+    const opjit_status status = opjit_kernel_call(kernel, &call, m->error);
+    opjit_kernel_release(kernel);
+    return status;
+}
+
+/* Makes constants of what the node made in the graph. */
+static opjit_status take_outputs(onnx_import *m, onnx_call *c)
+{
+    opjit_binding *const bindings = ARENA_ARRAY(m->arena, opjit_binding, (size_t)c->output_count + 1);
+    void **const data = ARENA_ARRAY(m->arena, void *, (size_t)c->output_count + 1);
+    uint32_t count = 0;
+    if (bindings == NULL || data == NULL)
+        return opjit_rt_no_memory(m->error);
+    for (uint32_t i = 0; i < c->output_count; i++) {
+        const onnx_value *const v = &c->outputs[i];
+        if (v->type == ONNX_UNDEFINED || onnx_is_constant(v))
+            continue;
+        const uint64_t bytes =
+            align_up(opjit_onnx_elements_of(v) * opjit_rt_dtype_size(opjit_onnx_dtype(v->type)), 4);
+        data[i] = bytes > SIZE_MAX ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes);
+        if (data[i] == NULL)
+            return opjit_rt_no_memory(m->error);
+        bindings[count++] = (opjit_binding){ data[i], bytes };
+        (void)opjit_graph_output(m->graph, NULL, v->tensor);
+    }
+    if (count != 0)
+        TRY(run(m, m->graph, bindings, count));
+    for (uint32_t i = 0; i < c->output_count; i++)
+        if (data[i] != NULL) {
+            c->outputs[i].data = data[i];
+            c->outputs[i].tensor = (opjit_tensor){ 0, 0 };
+        }
+    return OPJIT_OK;
+}
+
+/* Whether the results are few enough to be computed here. */
+static bool is_small(const onnx_call *c)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < c->output_count; i++) {
+        const uint64_t count = c->outputs[i].type == ONNX_UNDEFINED ? 0 : opjit_onnx_elements_of(&c->outputs[i]);
+        if (count > FOLDED_MOST || (total += count) > FOLDED_MOST)
+            return false;
+    }
+    return true;
+}
+
+opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c)
+{
+    opjit_graph *const graph = m->graph;
+    onnx_value **const inputs = c->inputs;
+    TRY(opjit_graph_create(m->context, &m->graph, m->error));
+    c->inputs = ARENA_ARRAY(m->arena, onnx_value *, (size_t)c->input_count + 1);
+    onnx_value *const copies = ARENA_ARRAY(m->arena, onnx_value, (size_t)c->input_count + 1);
+    if (c->inputs == NULL || copies == NULL)
+        opjit_rt_no_memory(m->error);
+    for (uint32_t i = 0; i < c->input_count && m->error->status == OPJIT_OK; i++) {
+        if (inputs[i] == NULL)
+            continue;
+        copies[i] = *inputs[i];
+        copies[i].tensor = (opjit_tensor){ 0, 0 };
+        c->inputs[i] = &copies[i];
+    }
+    if (m->error->status == OPJIT_OK)
+        c->row->make(m, c);
+    if (m->error->status == OPJIT_OK)
+        (void)opjit_graph_status(m->graph, m->error);
+    const bool here = is_small(c);
+    if (m->error->status == OPJIT_OK && here)
+        take_outputs(m, c);
+    opjit_graph_destroy(m->graph);
+    m->graph = graph;
+    c->inputs = inputs;
+    return m->error->status != OPJIT_OK || here ? m->error->status : c->row->make(m, c);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import.c - nodes, one after the other: which of them are needed, what their inputs are, which row makes them. */
+#include <stdio.h>
+
+#include "frontend/onnx/call.h"
+
+/* node 12 "conv1" (Conv) */
+static void prefix_node(onnx_import *m, const onnx_node *n)
+{
+    if (n->name.size != 0)
+        opjit_rt_error_prefix(m->error, "node %u \"" ONNX_NAME "\" (" ONNX_NAME ")", n->index, ONNX_SHOW(n->name),
+                              ONNX_SHOW(n->op));
+    else
+        opjit_rt_error_prefix(m->error, "node %u (" ONNX_NAME ")", n->index, ONNX_SHOW(n->op));
+}
+
+/* --- which nodes are needed --------------------------------------------------------------------------------------- */
+
+/* Nodes by the names that they make, and marks of those that are needed. */
+typedef struct need {
+    onnx_import *m;
+    const onnx_node *nodes;
+    onnx_scope makers; /* a name's value has the node's index as its rank */
+    bool *needed;
+    uint32_t *stack;
+    uint32_t height;
+} need;
+
+static void mark(need *w, wire_bytes name)
+{
+    const onnx_value *const maker = name.size == 0 ? NULL : opjit_onnx_own(&w->makers, name);
+    if (maker != NULL && !w->needed[maker->rank]) {
+        w->needed[maker->rank] = true;
+        w->stack[w->height++] = maker->rank;
+    }
+}
+
+static void mark_inputs(need *w, const onnx_node *n)
+{
+    for (uint32_t i = 0; i < n->input_count; i++)
+        mark(w, n->inputs[i]);
+    for (uint32_t a = 0; a < n->attribute_count; a++) {
+        const onnx_graph *const g = n->attributes[a].graph;
+        for (uint32_t i = 0; g != NULL && i < g->node_count; i++)
+            mark_inputs(w, &g->nodes[i]); /* as deep as read.c takes */
+        for (uint32_t i = 0; g != NULL && i < g->output_count; i++)
+            mark(w, g->outputs[i].name);
+    }
+}
+
+static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
+                                uint32_t wanted_count, bool **out)
+{
+    need w = { .m = m, .nodes = nodes };
+    w.needed = ARENA_ARRAY(m->arena, bool, (size_t)count + 1);
+    w.stack = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
+    if (w.needed == NULL || w.stack == NULL)
+        return opjit_rt_no_memory(m->error);
+    onnx_scope *const scope = m->scope;
+    opjit_status status = OPJIT_OK;
+    m->scope = &w.makers;
+    for (uint32_t n = 0; n < count && status == OPJIT_OK; n++)
+        for (uint32_t i = 0; i < nodes[n].output_count && status == OPJIT_OK; i++)
+            if (nodes[n].outputs[i].size != 0)
+                status = opjit_onnx_define(m, nodes[n].outputs[i], &(onnx_value){ .rank = n });
+    m->scope = scope;
+    TRY(status);
+    for (uint32_t i = 0; i < wanted_count; i++)
+        mark(&w, wanted[i]);
+    while (w.height > 0)
+        mark_inputs(&w, &nodes[w.stack[--w.height]]);
+    *out = w.needed;
+    return OPJIT_OK;
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+/* What a function's attributes and nodes are read with, and what was before. */
+static opjit_status run_function(onnx_import *m, onnx_call *c, const onnx_function *fn)
+{
+    if (m->depth == ONNX_DEPTH)
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "functions in functions without end");
+    const onnx_import before = *m;
+    m->scope = opjit_onnx_scope(m, NULL);
+    if (m->scope == NULL)
+        return m->error->status;
+    opjit_status status = OPJIT_OK;
+    for (uint32_t i = 0; i < fn->input_count && status == OPJIT_OK; i++)
+        if (onnx_input(c, i) != NULL)
+            status = opjit_onnx_define(m, fn->inputs[i], onnx_input(c, i));
+    /* Attributes of the call are read with the caller's own function in mind; here they are the call's. */
+    m->caller = c->node;
+    m->function = fn;
+    m->depth++;
+    if (fn->opset != 0)
+        m->opset = fn->opset;
+    if (status == OPJIT_OK)
+        status = opjit_onnx_nodes(m, fn->nodes, fn->node_count, fn->outputs, fn->output_count);
+    for (uint32_t i = 0; i < fn->output_count && i < c->output_count && status == OPJIT_OK; i++) {
+        const onnx_value *const v = opjit_onnx_lookup(m, fn->outputs[i]);
+        if (v != NULL)
+            c->outputs[i] = *v;
+    }
+    m->scope = before.scope;
+    m->caller = before.caller;
+    m->function = before.function;
+    m->depth = before.depth;
+    m->opset = before.opset;
+    return status;
+}
+
+static const onnx_function *find_function(const onnx_import *m, const onnx_node *n)
+{
+    for (uint32_t i = 0; i < m->model->function_count; i++)
+        if (wire_same(m->model->functions[i].name, n->op) && wire_same(m->model->functions[i].domain, n->domain))
+            return &m->model->functions[i];
+    return NULL;
+}
+
+/* Whether all that the call reads is known; graphs in it read by themselves. */
+static bool is_constant_call(const onnx_call *c)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < c->node->attribute_count; i++)
+        if (c->node->attributes[i].graph != NULL)
+            return false;
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        if (c->inputs[i] == NULL)
+            continue;
+        if (!onnx_is_constant(c->inputs[i]))
+            return false;
+        total += opjit_onnx_elements_of(c->inputs[i]);
+    }
+    return total > 0 && total <= 65536;
+}
+
+static opjit_status make(onnx_import *m, onnx_call *c)
+{
+    const onnx_function *const fn = find_function(m, c->node);
+    if (fn != NULL)
+        return run_function(m, c, fn);
+    c->row = opjit_onnx_find_row(c->node);
+    if (c->row == NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "there is no such operator%s" ONNX_NAME,
+                                 c->node->domain.size == 0 ? "" : " in domain ", ONNX_SHOW(c->node->domain));
+    if (c->row->make == NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%s", c->row->why);
+    if (is_constant_call(c))
+        return opjit_onnx_fold(m, c);
+    return c->row->make(m, c);
+}
+
+static opjit_status import_node(onnx_import *m, const onnx_node *n)
+{
+    onnx_call c = { .node = n, .input_count = n->input_count, .output_count = n->output_count };
+    c.inputs = ARENA_ARRAY(m->arena, onnx_value *, (size_t)n->input_count + 1);
+    c.outputs = ARENA_ARRAY(m->arena, onnx_value, (size_t)n->output_count + 1);
+    if (c.inputs == NULL || c.outputs == NULL)
+        return opjit_rt_no_memory(m->error);
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        if (n->inputs[i].size == 0)
+            continue;
+        c.inputs[i] = opjit_onnx_lookup(m, n->inputs[i]);
+        if (c.inputs[i] == NULL)
+            return opjit_onnx_refuse(m, &c, OPJIT_INVALID_ARGUMENT,
+                                     "input %u: \"" ONNX_NAME "\" is made by no node before it", i,
+                                     ONNX_SHOW(n->inputs[i]));
+    }
+    if (++m->nodes > ONNX_NODES)
+        return opjit_onnx_refuse(m, &c, OPJIT_LIMIT, "more than %u nodes, with those of functions", ONNX_NODES);
+    TRY(make(m, &c));
+    if (m->error->status == OPJIT_OK)
+        (void)opjit_graph_status(m->graph, m->error);
+    TRY(m->error->status);
+    for (uint32_t i = 0; i < n->output_count; i++) {
+        if (n->outputs[i].size == 0)
+            continue;
+        if (c.outputs[i].type == ONNX_UNDEFINED)
+            return opjit_onnx_refuse(m, &c, OPJIT_UNSUPPORTED, "output %u (\"" ONNX_NAME "\") is not made by opjit", i,
+                                     ONNX_SHOW(n->outputs[i]));
+        TRY(opjit_onnx_define(m, n->outputs[i], &c.outputs[i]));
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
+                              uint32_t wanted_count)
+{
+    bool *needed = NULL;
+    TRY(find_needed(m, nodes, count, wanted, wanted_count, &needed));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!needed[i])
+            continue;
+        if (import_node(m, &nodes[i]) != OPJIT_OK) {
+            prefix_node(m, &nodes[i]);
+            return m->error->status;
+        }
+    }
+    return OPJIT_OK;
+}

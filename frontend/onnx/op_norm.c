@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op_norm.c - normalisation. */
+#include "frontend/onnx/ops.h"
+
+/* A vector of one number per channel, for a tensor {batch, channels, ...} of the rank. */
+static opjit_tensor per_channel(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank)
+{
+    uint64_t dims[ONNX_RANK];
+    onnx_value *const v = onnx_input(c, i);
+    for (uint32_t d = 0; d < rank; d++)
+        dims[d] = d == 1 ? opjit_onnx_elements_of(v) : 1;
+    return opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), rank, dims);
+}
+
+opjit_status opjit_onnx_batch_normalization(onnx_import *m, onnx_call *c)
+{
+    TRY(opjit_onnx_need(m, c, 5));
+    const onnx_value *const x = c->inputs[0];
+    if (opjit_onnx_int(m, c, "training_mode", 0) != 0 || onnx_wants(c, 1))
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "training is not taken");
+    if (x->rank < 2)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, must be at least 2", x->rank);
+    opjit_graph *const g = m->graph;
+    /* As the standard writes it: (x - mean) / sqrt(variance + epsilon) * scale + bias, with the factor of a channel
+     * made first, so that it is one product and one sum per element. */
+    const opjit_tensor epsilon = opjit_onnx_scalar(m, c->inputs[4]->type, opjit_onnx_float(m, c, "epsilon", 1e-5f));
+    const opjit_tensor deviation = opjit_graph_sqrt(g, opjit_graph_add(g, per_channel(m, c, 4, x->rank), epsilon));
+    const opjit_tensor factor = opjit_graph_divide(g, per_channel(m, c, 1, x->rank), deviation);
+    const opjit_tensor offset = opjit_graph_subtract(
+        g, per_channel(m, c, 2, x->rank), opjit_graph_multiply(g, per_channel(m, c, 3, x->rank), factor));
+    const opjit_tensor y = opjit_graph_add(g, opjit_graph_multiply(g, onnx_tensor_of(m, c, 0), factor), offset);
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}
+
+/* (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes; scale and bias may be null. */
+static opjit_tensor normalized(onnx_import *m, opjit_tensor x, opjit_tensor scale, opjit_tensor bias,
+                               const uint32_t *axes, uint32_t count, float epsilon)
+{
+    const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC desc = { NULL, NULL, NULL, NULL, count, axes, 1, epsilon,
+                                                                  NULL };
+    const opjit_tensor inputs[3] = { x, scale, bias };
+    return opjit_graph_op(m->graph, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, inputs, 3);
+}
+
+opjit_status opjit_onnx_instance_normalization(onnx_import *m, onnx_call *c)
+{
+    uint32_t axes[ONNX_RANK], count = 0;
+    TRY(opjit_onnx_need(m, c, 3));
+    const onnx_value *const x = c->inputs[0];
+    if (x->rank < 3)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, must be at least 3", x->rank);
+    for (uint32_t d = 2; d < x->rank; d++)
+        axes[count++] = d;
+    opjit_graph *const g = m->graph;
+    opjit_tensor_type type;
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    (void)opjit_graph_get_type(g, t, &type);
+    const opjit_tensor y =
+        normalized(m, t, opjit_graph_broadcast(g, per_channel(m, c, 1, x->rank), type.rank, type.sizes),
+                   opjit_graph_broadcast(g, per_channel(m, c, 2, x->rank), type.rank, type.sizes), axes, count,
+                   opjit_onnx_float(m, c, "epsilon", 1e-5f));
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}
+
+/* The value broadcast to x's sizes; null where it is absent. */
+static opjit_tensor broadcast_to(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor x)
+{
+    opjit_tensor_type type;
+    if (onnx_input(c, i) == NULL)
+        return (opjit_tensor){ 0, 0 };
+    (void)opjit_graph_get_type(m->graph, x, &type);
+    return opjit_graph_broadcast(m->graph, onnx_tensor_of(m, c, i), type.rank, type.sizes);
+}
+
+/* LayerNormalization's outputs 1 and 2: the mean, and one over the deviation; FLOAT32. */
+static opjit_status give_moments(onnx_import *m, onnx_call *c, opjit_tensor t, const uint32_t *axes, uint32_t count)
+{
+    opjit_graph *const g = m->graph;
+    const onnx_value *const x = c->inputs[0];
+    if (!onnx_wants(c, 1) && !onnx_wants(c, 2))
+        return OPJIT_OK;
+    t = opjit_onnx_cast(m, t, x->type, ONNX_FLOAT);
+    const opjit_tensor mean = opjit_graph_reduce(g, t, DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+    const opjit_tensor apart = opjit_graph_subtract(g, t, mean);
+    const opjit_tensor variance =
+        opjit_graph_reduce(g, opjit_graph_multiply(g, apart, apart), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+    const opjit_tensor epsilon = opjit_onnx_scalar(m, ONNX_FLOAT, opjit_onnx_float(m, c, "epsilon", 1e-5f));
+    if (onnx_wants(c, 1))
+        TRY(opjit_onnx_give(m, c, 1, mean, ONNX_FLOAT, x->rank));
+    if (!onnx_wants(c, 2))
+        return OPJIT_OK;
+    return opjit_onnx_give(m, c, 2, opjit_graph_recip(g, opjit_graph_sqrt(g, opjit_graph_add(g, variance, epsilon))),
+                           ONNX_FLOAT, x->rank);
+}
+
+/* LayerNormalization; com.microsoft's SkipLayerNormalization (arg 1): of the sum of inputs 0, 1 and 4, scale and bias
+ * behind them, the sum is output 3. */
+opjit_status opjit_onnx_layer_normalization(onnx_import *m, onnx_call *c)
+{
+    const bool skip = c->row->arg == 1;
+    uint32_t axes[ONNX_RANK], count = 0, axis;
+    TRY(opjit_onnx_need(m, c, skip ? 3 : 2));
+    const onnx_value *const x = c->inputs[0];
+    opjit_tensor t = onnx_tensor_of(m, c, 0);
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", -1), x->rank, &axis));
+    if (skip)
+        t = opjit_graph_add(m->graph, t, onnx_tensor_of(m, c, 1));
+    if (skip && onnx_input(c, 4) != NULL)
+        t = opjit_graph_add(m->graph, t, onnx_tensor_of(m, c, 4));
+    for (uint32_t d = axis; d < x->rank; d++)
+        axes[count++] = d;
+    const opjit_tensor y = normalized(m, t, broadcast_to(m, c, skip ? 2 : 1, t), broadcast_to(m, c, skip ? 3 : 2, t),
+                                      axes, count, opjit_onnx_float(m, c, "epsilon", skip ? 1e-12f : 1e-5f));
+    if (skip && onnx_wants(c, 3))
+        TRY(opjit_onnx_give(m, c, 3, t, x->type, x->rank));
+    TRY(give_moments(m, c, t, axes, count));
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}
+
+/* x / sqrt(mean(x^2) + epsilon) * scale, from the axis on; com.microsoft's SkipSimplifiedLayerNormalization (arg 1) of
+ * the sum of inputs 0 and 1. */
+opjit_status opjit_onnx_rms_normalization(onnx_import *m, onnx_call *c)
+{
+    const bool skip = c->row->arg == 1;
+    uint32_t axes[ONNX_RANK], count = 0, axis;
+    TRY(opjit_onnx_need(m, c, skip ? 3 : 2));
+    const onnx_value *const x = c->inputs[0];
+    opjit_graph *const g = m->graph;
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", -1), x->rank, &axis));
+    opjit_tensor t = onnx_tensor_of(m, c, 0);
+    if (skip)
+        t = opjit_graph_add(g, t, onnx_tensor_of(m, c, 1));
+    if (skip && onnx_input(c, 3) != NULL)
+        t = opjit_graph_add(g, t, onnx_tensor_of(m, c, 3));
+    for (uint32_t d = axis; d < x->rank; d++)
+        axes[count++] = d;
+    const bool half = x->type == ONNX_FLOAT16;
+    const opjit_tensor wide = half ? opjit_onnx_cast(m, t, ONNX_FLOAT16, ONNX_FLOAT) : t;
+    const int32_t type = half ? ONNX_FLOAT : x->type;
+    const opjit_tensor mean =
+        opjit_graph_reduce(g, opjit_graph_multiply(g, wide, wide), DML_REDUCE_FUNCTION_AVERAGE, count, axes);
+    const float epsilon = opjit_onnx_float(m, c, "epsilon", 1e-5f);
+    opjit_tensor y = opjit_graph_divide(
+        g, wide, opjit_graph_sqrt(g, opjit_graph_add(g, mean, opjit_onnx_scalar(m, type, epsilon))));
+    y = opjit_graph_multiply(g, half ? opjit_onnx_cast(m, y, ONNX_FLOAT, ONNX_FLOAT16) : y,
+                             onnx_tensor_of(m, c, skip ? 2 : 1));
+    if (skip && onnx_wants(c, 3))
+        TRY(opjit_onnx_give(m, c, 3, t, x->type, x->rank));
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}
+
+/* Groups of channels are normalised together; scale and bias are per channel (opset 21) or per group (18). */
+opjit_status opjit_onnx_group_normalization(onnx_import *m, onnx_call *c)
+{
+    static const uint32_t axes[1] = { 2 };
+    uint64_t flat[3], wide[ONNX_RANK];
+    TRY(opjit_onnx_need(m, c, 3));
+    const onnx_value *const x = c->inputs[0];
+    const int64_t groups = opjit_onnx_int(m, c, "num_groups", 0);
+    if (x->rank < 2 || groups < 1 || x->dims[1] % (uint64_t)groups != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute num_groups: %lld", (long long)groups);
+    opjit_graph *const g = m->graph;
+    flat[0] = x->dims[0];
+    flat[1] = (uint64_t)groups;
+    flat[2] = opjit_onnx_elements_of(x) / flat[0] / flat[1];
+    const opjit_tensor null = { 0, 0 };
+    opjit_tensor y = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, flat);
+    y = normalized(m, y, null, null, axes, 1, opjit_onnx_float(m, c, "epsilon", 1e-5f));
+    for (uint32_t i = 1; i < 3; i++) {
+        const bool by_group = opjit_onnx_elements_of(c->inputs[i]) == (uint64_t)groups && m->opset < 21;
+        uint32_t rank = by_group ? 3 : x->rank;
+        for (uint32_t d = 0; d < rank; d++)
+            wide[d] = d == 1 ? opjit_onnx_elements_of(c->inputs[i]) : 1;
+        y = opjit_onnx_reshape(m, y, rank, by_group ? flat : x->dims);
+        const opjit_tensor v = opjit_onnx_reshape(m, onnx_tensor_of(m, c, i), rank, wide);
+        y = i == 1 ? opjit_graph_multiply(g, y, v) : opjit_graph_add(g, y, v);
+    }
+    return opjit_onnx_give_as(m, c, 0, y, x->type, x->rank, x->dims);
+}
+
+opjit_status opjit_onnx_mean_variance(onnx_import *m, onnx_call *c)
+{
+    uint32_t axes[ONNX_RANK], count;
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    const opjit_tensor null = { 0, 0 };
+    TRY(opjit_onnx_axes(m, c, "axes", -1, x->rank, axes, &count));
+    if (count == 0)
+        for (uint32_t d = 0; d < x->rank; d++)
+            if (d != 1)
+                axes[count++] = d;
+    const opjit_tensor y = normalized(m, onnx_tensor_of(m, c, 0), null, null, axes, count, 1e-9f);
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}
+
+opjit_status opjit_onnx_lp_normalization(onnx_import *m, onnx_call *c)
+{
+    uint32_t axis;
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", -1), x->rank, &axis));
+    /* The standard gives 0 where the norm is 0, so Epsilon is not 0. */
+    const DML_LP_NORMALIZATION_OPERATOR_DESC desc = { NULL, NULL, axis, 1e-30f,
+                                                      (uint32_t)opjit_onnx_int(m, c, "p", 2) };
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_LP_NORMALIZATION, &desc, &t, 1), x->type,
+                           x->rank);
+}
+
+opjit_status opjit_onnx_lrn(onnx_import *m, onnx_call *c)
+{
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    const int64_t size = opjit_onnx_int(m, c, "size", 0);
+    if (x->rank < 2 || size < 1 || size > INT32_MAX)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "attribute size: %lld", (long long)size);
+    const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC desc = {
+        NULL, NULL, 1, (uint32_t)size, opjit_onnx_float(m, c, "alpha", 1e-4f), opjit_onnx_float(m, c, "beta", 0.75f),
+        opjit_onnx_float(m, c, "bias", 1)
+    };
+    const uint64_t four[4] = { x->dims[0], x->dims[1], 1, opjit_onnx_elements_of(x) / x->dims[0] / x->dims[1] };
+    const opjit_tensor t = opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 4, four);
+    return opjit_onnx_give_as(m, c, 0,
+                              opjit_graph_op(m->graph, DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION, &desc, &t, 1),
+                              x->type, x->rank, x->dims);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op_reduce.c - operators along axes: reductions, running sums, softmax, the greatest ones. */
+#include "frontend/onnx/ops.h"
+
+/* The sizes without the axes, or with 1 in their place. */
+static uint32_t sizes_without(const onnx_value *x, const uint32_t *axes, uint32_t count, bool keep, uint64_t *dims)
+{
+    uint32_t rank = 0;
+    for (uint32_t d = 0, i = 0; d < x->rank; d++) {
+        const bool is_axis = i < count && axes[i] == d;
+        i += is_axis;
+        if (!is_axis || keep)
+            dims[rank++] = is_axis ? 1 : x->dims[d];
+    }
+    return rank;
+}
+
+/* ReduceSum and its kin: axes are an attribute up to opset 17 (ReduceSum: 12), else input 1. */
+opjit_status opjit_onnx_reduce(onnx_import *m, onnx_call *c)
+{
+    uint32_t axes[ONNX_RANK], count;
+    uint64_t dims[ONNX_RANK];
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_axes(m, c, "axes", 1, x->rank, axes, &count));
+    if (count == 0 && opjit_onnx_int(m, c, "noop_with_empty_axes", 0) != 0)
+        return opjit_onnx_give_value(m, c, 0, x);
+    if (count == 0)
+        for (; count < x->rank; count++)
+            axes[count] = count;
+    const uint32_t rank = sizes_without(x, axes, count, opjit_onnx_int(m, c, "keepdims", 1) != 0, dims);
+    opjit_tensor y = onnx_tensor_of(m, c, 0);
+    const DML_REDUCE_FUNCTION function = (DML_REDUCE_FUNCTION)c->row->arg;
+    if (count == 0 && function == DML_REDUCE_FUNCTION_LOG_SUM) /* a scalar is its own sum */
+        y = opjit_graph_log(m->graph, y);
+    else if (count != 0)
+        y = opjit_graph_reduce(m->graph, y, function, count, axes);
+    return opjit_onnx_give_as(m, c, 0, y, x->type, rank, dims);
+}
+
+opjit_status opjit_onnx_arg(onnx_import *m, onnx_call *c)
+{
+    uint32_t axis;
+    uint64_t dims[ONNX_RANK];
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x->rank, &axis));
+    const DML_ARGMAX_OPERATOR_DESC desc = { NULL, NULL, 1, &axis,
+                                            opjit_onnx_int(m, c, "select_last_index", 0) != 0
+                                                ? DML_AXIS_DIRECTION_DECREASING
+                                                : DML_AXIS_DIRECTION_INCREASING };
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    const opjit_tensor y = opjit_graph_op(m->graph, (DML_OPERATOR_TYPE)c->row->arg, &desc, &t, 1);
+    const uint32_t rank = sizes_without(x, &axis, 1, opjit_onnx_int(m, c, "keepdims", 1) != 0, dims);
+    return opjit_onnx_give_as(m, c, 0, opjit_onnx_cast(m, y, ONNX_UINT32, ONNX_INT64), ONNX_INT64, rank, dims);
+}
+
+opjit_status opjit_onnx_cumulative(onnx_import *m, onnx_call *c)
+{
+    int64_t number = 0;
+    uint32_t axis;
+    TRY(opjit_onnx_need(m, c, 2));
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_input_int(m, c, 1, &number));
+    TRY(opjit_onnx_axis(m, c, number, x->rank, &axis));
+    const DML_CUMULATIVE_SUMMATION_OPERATOR_DESC desc = {
+        NULL, NULL, axis,
+        opjit_onnx_int(m, c, "reverse", 0) != 0 ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING,
+        opjit_onnx_int(m, c, "exclusive", 0) != 0
+    };
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, (DML_OPERATOR_TYPE)c->row->arg, &desc, &t, 1), x->type,
+                           x->rank);
+}
+
+/* Softmax, LogSoftmax, Hardmax: along one axis; up to opset 12 over all from the axis on. */
+opjit_status opjit_onnx_softmax(onnx_import *m, onnx_call *c)
+{
+    const bool old = m->opset < 13;
+    uint32_t axes[ONNX_RANK], count = 0, axis;
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    if (x->rank == 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "a scalar");
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", old ? 1 : -1), x->rank, &axis));
+    for (uint32_t d = axis; d < (old ? x->rank : axis + 1); d++)
+        axes[count++] = d;
+    const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { NULL, NULL, count, axes };
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    return opjit_onnx_give(m, c, 0, opjit_graph_op(m->graph, (DML_OPERATOR_TYPE)c->row->arg, &desc, &t, 1), x->type,
+                           x->rank);
+}
+
+opjit_status opjit_onnx_top_k(onnx_import *m, onnx_call *c)
+{
+    int64_t k = opjit_onnx_int(m, c, "k", 0);
+    uint32_t axis;
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_input_int(m, c, 1, &k));
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", -1), x->rank, &axis));
+    if (k < 1 || (uint64_t)k > x->dims[axis])
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "k %lld of %llu", (long long)k,
+                                 (unsigned long long)x->dims[axis]);
+    const DML_TOP_K1_OPERATOR_DESC desc = { NULL, NULL, NULL, axis, (uint32_t)k,
+                                            opjit_onnx_int(m, c, "largest", 1) != 0 ? DML_AXIS_DIRECTION_DECREASING
+                                                                                    : DML_AXIS_DIRECTION_INCREASING };
+    const opjit_tensor t = onnx_tensor_of(m, c, 0);
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    opjit_tensor results[2] = { { 0, 0 }, { 0, 0 } };
+    node.type = DML_OPERATOR_TOP_K1;
+    node.desc = &desc;
+    node.inputs = &t;
+    node.input_count = 1;
+    node.output_count = 2;
+    (void)opjit_graph_add_node(m->graph, &node, results);
+    TRY(opjit_onnx_give(m, c, 0, results[0], x->type, x->rank));
+    return opjit_onnx_give(m, c, 1, opjit_onnx_cast(m, results[1], ONNX_UINT32, ONNX_INT64), ONNX_INT64, x->rank);
+}

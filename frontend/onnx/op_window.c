@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op_window.c - convolutions and pooling.  Tensors are {batch, channels, ...}; the operators take two or three spatial
+ * dimensions, so that one becomes two, the first of size 1. */
+#include "frontend/onnx/ops.h"
+
+#define SPATIAL 3u
+
+/* A window that slides: what ONNX says of it, as the operators take it. */
+typedef struct window {
+    uint32_t count; /* spatial dimensions: 2 or 3 */
+    bool lifted;    /* one spatial dimension has become two */
+    uint32_t sizes[SPATIAL], strides[SPATIAL], dilations[SPATIAL], start[SPATIAL], end[SPATIAL];
+} window;
+
+/* Moves what stands at index 0 to index 1. */
+static void lift(window *w)
+{
+    uint32_t *const lists[] = { w->sizes, w->strides, w->dilations, w->start, w->end };
+    for (uint32_t i = 0; i < 5; i++) {
+        lists[i][1] = lists[i][0];
+        lists[i][0] = i < 3 ? 1 : 0;
+    }
+    w->count = 2;
+    w->lifted = true;
+}
+
+/* The tensor with two spatial dimensions at least. */
+static opjit_tensor lifted(onnx_import *m, opjit_tensor t, const onnx_value *v)
+{
+    if (v->rank != 3)
+        return t;
+    const uint64_t dims[4] = { v->dims[0], v->dims[1], 1, v->dims[2] };
+    return opjit_onnx_reshape(m, t, 4, dims);
+}
+
+/* Padding so that there are ceil(size / stride) windows. */
+static void pad_same(const onnx_value *x, bool upper, window *w)
+{
+    for (uint32_t d = 0; d < w->count; d++) {
+        const uint64_t size = x->dims[2 + d], stride = w->strides[d], count = (size + stride - 1) / stride;
+        const uint64_t need = (count - 1) * stride + (uint64_t)(w->sizes[d] - 1) * w->dilations[d] + 1;
+        const uint32_t total = need > size ? (uint32_t)(need - size) : 0;
+        w->start[d] = upper ? total / 2 : total - total / 2;
+        w->end[d] = total - w->start[d];
+    }
+}
+
+/* Reads strides, dilations and padding; sizes of the window are there. */
+static opjit_status read_window(onnx_import *m, const onnx_call *c, const onnx_value *x, window *w)
+{
+    uint32_t pads[2 * SPATIAL];
+    TRY(opjit_onnx_spatial(m, c, "strides", w->count, 1, w->strides));
+    TRY(opjit_onnx_spatial(m, c, "dilations", w->count, 1, w->dilations));
+    TRY(opjit_onnx_spatial(m, c, "pads", 2 * w->count, 0, pads));
+    for (uint32_t d = 0; d < w->count; d++) {
+        w->start[d] = pads[d];
+        w->end[d] = pads[w->count + d];
+        if (w->strides[d] == 0 || w->dilations[d] == 0 || w->sizes[d] == 0)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a stride, dilation or window of 0");
+    }
+    if (opjit_onnx_text_is(m, c, "auto_pad", "SAME_UPPER", "NOTSET"))
+        pad_same(x, true, w);
+    else if (opjit_onnx_text_is(m, c, "auto_pad", "SAME_LOWER", "NOTSET"))
+        pad_same(x, false, w);
+    return OPJIT_OK;
+}
+
+/* Checks the ranks and gives the number of spatial dimensions. */
+static opjit_status spatial_of(onnx_import *m, const onnx_call *c, const onnx_value *x, uint32_t *out)
+{
+    if (x->rank < 3 || x->rank > 2 + SPATIAL)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, must be 3 to 5", x->rank);
+    *out = x->rank - 2;
+    return OPJIT_OK;
+}
+
+/* The result of a window operator: with one spatial dimension less where one was added. */
+static opjit_status give_window(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor y, int32_t type,
+                                const window *w)
+{
+    opjit_tensor_type got;
+    uint64_t dims[ONNX_RANK];
+    TRY(opjit_graph_status(m->graph, m->error));
+    (void)opjit_graph_get_type(m->graph, y, &got);
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < got.rank; d++)
+        if (!w->lifted || d != 2)
+            dims[rank++] = got.sizes[d];
+    return opjit_onnx_give_as(m, c, i, y, type, rank, dims);
+}
+
+/* --- convolutions ------------------------------------------------------------------------------------------------- */
+
+/* The bias as {1, channels, 1, 1}. */
+static opjit_tensor bias_of(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank)
+{
+    onnx_value *const v = onnx_input(c, i);
+    uint64_t dims[ONNX_RANK];
+    if (v == NULL)
+        return (opjit_tensor){ 0, 0 };
+    for (uint32_t d = 0; d < rank; d++)
+        dims[d] = d == 1 ? opjit_onnx_elements_of(v) : 1;
+    return opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), rank, dims);
+}
+
+/* The window of a convolution with the filter at input i. */
+static opjit_status read_filter(onnx_import *m, const onnx_call *c, uint32_t i, window *w)
+{
+    const onnx_value *const x = c->inputs[0], *const filter = c->inputs[i];
+    *w = (window){ 0 };
+    TRY(spatial_of(m, c, x, &w->count));
+    if (filter->rank != x->rank)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a filter of %u dimensions, must be %u", filter->rank,
+                                 x->rank);
+    for (uint32_t d = 0; d < w->count; d++)
+        w->sizes[d] = (uint32_t)filter->dims[2 + d];
+    return read_window(m, c, x, w);
+}
+
+opjit_status opjit_onnx_conv(onnx_import *m, onnx_call *c)
+{
+    static const uint32_t none[SPATIAL] = { 0 };
+    window w;
+    TRY(opjit_onnx_need(m, c, 2));
+    TRY(read_filter(m, c, 1, &w));
+    if (w.count == 1)
+        lift(&w);
+    const DML_CONVOLUTION_OPERATOR_DESC desc = {
+        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION, .Direction = DML_CONVOLUTION_DIRECTION_FORWARD,
+        .DimensionCount = w.count, .Strides = w.strides, .Dilations = w.dilations, .StartPadding = w.start,
+        .EndPadding = w.end, .OutputPadding = none, .GroupCount = (uint32_t)opjit_onnx_int(m, c, "group", 1)
+    };
+    const opjit_tensor inputs[3] = { lifted(m, onnx_tensor_of(m, c, 0), c->inputs[0]),
+                                     lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
+                                     bias_of(m, c, 2, w.count + 2) };
+    return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3),
+                       c->inputs[0]->type, &w);
+}
+
+/* Padding of a transposed convolution whose output_shape is given, or by auto_pad. */
+static opjit_status transposed_padding(onnx_import *m, const onnx_call *c, window *w, uint32_t *extra)
+{
+    uint32_t shape[SPATIAL];
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_spatial(m, c, "output_padding", w->count, 0, extra));
+    TRY(opjit_onnx_spatial(m, c, "output_shape", w->count, 0, shape));
+    const bool upper = opjit_onnx_text_is(m, c, "auto_pad", "SAME_UPPER", "NOTSET");
+    const bool same = upper || opjit_onnx_text_is(m, c, "auto_pad", "SAME_LOWER", "NOTSET");
+    for (uint32_t d = 0; d < w->count; d++) {
+        const uint64_t whole = (x->dims[2 + d] - 1) * w->strides[d] +
+                               (uint64_t)(w->sizes[d] - 1) * w->dilations[d] + 1 + extra[d];
+        const uint64_t want = shape[d] != 0 ? shape[d] : x->dims[2 + d] * w->strides[d];
+        if (shape[d] == 0 && !same)
+            continue;
+        const uint32_t total = whole > want ? (uint32_t)(whole - want) : 0;
+        /* ONNX: with SAME_UPPER the end has the odd one, else the start. */
+        w->start[d] = upper ? total / 2 : total - total / 2;
+        w->end[d] = total - w->start[d];
+        if (want > whole)
+            extra[d] += (uint32_t)(want - whole);
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_conv_transpose(onnx_import *m, onnx_call *c)
+{
+    window w;
+    uint32_t extra[SPATIAL] = { 0 };
+    TRY(opjit_onnx_need(m, c, 2));
+    TRY(read_filter(m, c, 1, &w));
+    TRY(transposed_padding(m, c, &w, extra));
+    if (w.count == 1) {
+        lift(&w);
+        extra[1] = extra[0];
+        extra[0] = 0;
+    }
+    const DML_CONVOLUTION_OPERATOR_DESC desc = {
+        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION, .Direction = DML_CONVOLUTION_DIRECTION_BACKWARD,
+        .DimensionCount = w.count, .Strides = w.strides, .Dilations = w.dilations, .StartPadding = w.start,
+        .EndPadding = w.end, .OutputPadding = extra, .GroupCount = (uint32_t)opjit_onnx_int(m, c, "group", 1)
+    };
+    const opjit_tensor inputs[3] = { lifted(m, onnx_tensor_of(m, c, 0), c->inputs[0]),
+                                     lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
+                                     bias_of(m, c, 2, w.count + 2) };
+    return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3),
+                       c->inputs[0]->type, &w);
+}
+
+/* ConvInteger, and QLinearConv (arg 1). */
+opjit_status opjit_onnx_conv_quantized(onnx_import *m, onnx_call *c)
+{
+    const bool linear = c->row->arg == 1;
+    window w;
+    TRY(opjit_onnx_need(m, c, linear ? 8 : 2));
+    TRY(read_filter(m, c, linear ? 3 : 1, &w));
+    if (w.count == 1)
+        lift(&w);
+    const uint32_t rank = w.count + 2, groups = (uint32_t)opjit_onnx_int(m, c, "group", 1);
+    const opjit_tensor x = lifted(m, onnx_tensor_of(m, c, 0), c->inputs[0]);
+    if (!linear) {
+        const DML_CONVOLUTION_INTEGER_OPERATOR_DESC desc = { NULL,      NULL,        NULL,    NULL,  NULL,  w.count,
+                                                             w.strides, w.dilations, w.start, w.end, groups };
+        const opjit_tensor inputs[4] = { x, bias_of(m, c, 2, rank), lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
+                                         bias_of(m, c, 3, rank) };
+        return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, inputs, 4),
+                           ONNX_INT32, &w);
+    }
+    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC desc = { 0 };
+    desc.DimensionCount = w.count;
+    desc.Strides = w.strides;
+    desc.Dilations = w.dilations;
+    desc.StartPadding = w.start;
+    desc.EndPadding = w.end;
+    desc.GroupCount = groups;
+    const opjit_tensor inputs[9] = {
+        x, bias_of(m, c, 1, rank), bias_of(m, c, 2, rank), lifted(m, onnx_tensor_of(m, c, 3), c->inputs[3]),
+        bias_of(m, c, 4, rank), bias_of(m, c, 5, rank), bias_of(m, c, 8, rank), bias_of(m, c, 6, rank),
+        bias_of(m, c, 7, rank)
+    };
+    return give_window(m, c, 0,
+                       opjit_graph_op(m->graph, DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION, &desc, inputs, 9),
+                       c->inputs[7]->type, &w);
+}
+
+/* --- pooling ------------------------------------------------------------------------------------------------------ */
+
+/* With ceil_mode a last window may end behind the padding: more of it, in *beyond. */
+static void pad_last_window(const onnx_value *x, window *w, bool *beyond)
+{
+    for (uint32_t d = 0; d < w->count; d++) {
+        const int64_t span = (int64_t)(w->sizes[d] - 1) * w->dilations[d] + 1;
+        const int64_t room = (int64_t)x->dims[2 + d] + w->start[d] + w->end[d] - span;
+        int64_t last = room < 0 ? 0 : (room + w->strides[d] - 1) / w->strides[d];
+        if (last * w->strides[d] >= (int64_t)x->dims[2 + d] + w->start[d])
+            last--; /* a window that begins behind the elements is none */
+        const int64_t more = last * w->strides[d] - room;
+        if (more > 0) {
+            w->end[d] += (uint32_t)more;
+            *beyond = true;
+        }
+    }
+}
+
+/* AveragePool, MaxPool, LpPool and their global forms; arg: the operator, negative for a global one. */
+opjit_status opjit_onnx_pool(onnx_import *m, onnx_call *c)
+{
+    const bool global = c->row->arg < 0;
+    const DML_OPERATOR_TYPE type = (DML_OPERATOR_TYPE)(global ? -c->row->arg : c->row->arg);
+    window w = { 0 };
+    bool beyond = false;
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    TRY(spatial_of(m, c, x, &w.count));
+    TRY(opjit_onnx_spatial(m, c, "kernel_shape", w.count, 1, w.sizes));
+    for (uint32_t d = 0; d < w.count && global; d++)
+        w.sizes[d] = (uint32_t)x->dims[2 + d];
+    TRY(read_window(m, c, x, &w));
+    if (opjit_onnx_int(m, c, "ceil_mode", 0) != 0)
+        pad_last_window(x, &w, &beyond);
+    const bool counts_padding = opjit_onnx_int(m, c, "count_include_pad", 0) != 0;
+    if (beyond && counts_padding)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "windows that end behind padding that is counted");
+    if (onnx_wants(c, 1) && opjit_onnx_int(m, c, "storage_order", 0) != 0)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "indices by columns (storage_order 1)");
+    if (w.count == 1)
+        lift(&w);
+    const opjit_tensor t = lifted(m, onnx_tensor_of(m, c, 0), x);
+    opjit_tensor results[2] = { { 0, 0 }, { 0, 0 } };
+    const DML_AVERAGE_POOLING1_OPERATOR_DESC average = { NULL,    NULL,  w.count,     w.strides,     w.sizes,
+                                                         w.start, w.end, w.dilations, counts_padding };
+    const DML_LP_POOLING1_OPERATOR_DESC lp = { NULL,    NULL,  w.count,     w.strides, w.sizes,
+                                               w.start, w.end, w.dilations, (uint32_t)opjit_onnx_int(m, c, "p", 2) };
+    const DML_MAX_POOLING2_OPERATOR_DESC max = { NULL,    NULL,    NULL,  w.count,    w.strides,
+                                                 w.sizes, w.start, w.end, w.dilations };
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    node.type = type;
+    node.desc = type == DML_OPERATOR_AVERAGE_POOLING1 ? (const void *)&average
+                : type == DML_OPERATOR_LP_POOLING1    ? (const void *)&lp
+                                                      : (const void *)&max;
+    node.inputs = &t;
+    node.input_count = 1;
+    node.output_count = onnx_wants(c, 1) ? 2 : 1;
+    (void)opjit_graph_add_node(m->graph, &node, results);
+    TRY(give_window(m, c, 0, results[0], x->type, &w));
+    if (!onnx_wants(c, 1))
+        return OPJIT_OK;
+    return give_window(m, c, 1, opjit_onnx_cast(m, results[1], ONNX_UINT32, ONNX_INT64), ONNX_INT64, &w);
+}
+
+/* GlobalAveragePool and GlobalMaxPool: over all but the first two dimensions. */
+opjit_status opjit_onnx_global_pool(onnx_import *m, onnx_call *c)
+{
+    uint32_t axes[ONNX_RANK], count = 0;
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    for (uint32_t d = 2; d < x->rank; d++)
+        axes[count++] = d;
+    opjit_tensor y = onnx_tensor_of(m, c, 0);
+    if (count != 0)
+        y = opjit_graph_reduce(m->graph, y, (DML_REDUCE_FUNCTION)c->row->arg, count, axes);
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops.h - the functions behind the rows of ops.def: each makes its operator's outputs of a call. */
+#ifndef OPJIT_FRONTEND_ONNX_OPS_H
+#define OPJIT_FRONTEND_ONNX_OPS_H
+
+#include "frontend/onnx/call.h"
+
+#define ROW(domain, name, make, arg, text) opjit_status opjit_onnx_##make(onnx_import *m, onnx_call *c);
+#define REFUSED(domain, name, why)
+#include "frontend/onnx/ops.def"
+#undef ROW
+#undef REFUSED
+
+/* A permutation of the tensor's dimensions. */
+opjit_tensor opjit_onnx_transpose_tensor(onnx_import *m, opjit_tensor x, uint32_t rank, const uint32_t *axes);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - a model out of its messages.  Each message is gone through twice: to count what repeats, and to take it. */
+#include "frontend/onnx/onnx.h"
+
+typedef struct reading {
+    rt_arena *arena;
+    opjit_error *error;
+    uint32_t depth; /* of graphs in attributes */
+} reading;
+
+static opjit_status damaged(const reading *r, const char *what)
+{
+    return opjit_rt_refuse(r->error, OPJIT_CORRUPT, "{!file}this is no .onnx file, or a damaged one: %s", what);
+}
+
+/* How many fields of that number the message has; 0, and *status is set, if it is damaged or there are too many. */
+static uint32_t count_of(const reading *r, wire_bytes message, uint32_t number, opjit_status *status)
+{
+    wire_reader in = wire_read(message);
+    uint64_t count = 0;
+    for (wire_field f; opjit_onnx_next(&in, &f);)
+        count += f.number == number && f.type == WIRE_BYTES;
+    if (in.bad || count > UINT32_MAX / 256) {
+        *status = damaged(r, in.bad ? "a field ends behind its message" : "too many parts");
+        return 0;
+    }
+    return (uint32_t)count;
+}
+
+/* An array for the fields of that number, zeroed, and their count. */
+#define ARRAY_OF(r, message, number, type, out, count, status)                                       \
+    do {                                                                                             \
+        (count) = count_of((r), (message), (number), (status));                                      \
+        (out) = *(status) == OPJIT_OK ? ARENA_ARRAY((r)->arena, type, (size_t)(count) + 1) : NULL;   \
+        if (*(status) == OPJIT_OK && (out) == NULL)                                                  \
+            *(status) = opjit_rt_no_memory((r)->error);                                              \
+    } while (0)
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+
+/* Where elements of another file are: keys and values. */
+static void read_external(wire_bytes entry, onnx_tensor *t)
+{
+    wire_reader in = wire_read(entry);
+    wire_bytes key = { NULL, 0 }, value = { NULL, 0 };
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.number == 1)
+            key = f.bytes;
+        if (f.number == 2)
+            value = f.bytes;
+    }
+    uint64_t number = 0;
+    for (uint64_t i = 0; i < value.size && value.data[i] >= '0' && value.data[i] <= '9'; i++)
+        number = number > UINT64_MAX / 16 ? UINT64_MAX / 16 : number * 10 + (value.data[i] - '0');
+    if (wire_is(key, "location"))
+        t->location = value;
+    if (wire_is(key, "offset"))
+        t->offset = number;
+    if (wire_is(key, "length")) {
+        t->length = number;
+        t->has_length = true;
+    }
+}
+
+static opjit_status read_dims(const reading *r, const wire_field *f, onnx_tensor *t)
+{
+    const uint64_t count = opjit_onnx_count(f, 0);
+    if (count > ONNX_RANK - t->rank)
+        return opjit_rt_refuse(r->error, OPJIT_LIMIT, "{tensor} {\"" ONNX_NAME "\"} has more than %u dimensions",
+                                  ONNX_SHOW(t->name), ONNX_RANK);
+    opjit_onnx_numbers(f, 0, t->dims + t->rank);
+    t->rank += (uint32_t)count;
+    return OPJIT_OK;
+}
+
+/* One field of typed elements: FLOAT32 and FLOAT64 have 4 and 8 bytes each, the others are varints. */
+static void count_typed(const wire_field *f, onnx_tensor *t)
+{
+    if (t->field != f->number)
+        t->typed = 0;
+    t->field = f->number;
+    t->typed += opjit_onnx_count(f, f->number == 4 ? 4 : f->number == 10 ? 8 : 0);
+}
+
+static opjit_status read_tensor(const reading *r, wire_bytes message, onnx_tensor *t)
+{
+    wire_reader in = wire_read(message);
+    *t = (onnx_tensor){ .message = message };
+    for (wire_field f; opjit_onnx_next(&in, &f);)
+        switch (f.number) {
+        case 1: TRY(read_dims(r, &f, t)); break;
+        case 2: t->type = (int32_t)f.value; break;
+        case 4: case 5: case 6: case 7: case 10: case 11: count_typed(&f, t); break;
+        case 8: t->name = f.bytes; break;
+        case 9: t->raw = f.bytes; break;
+        case 13: read_external(f.bytes, t); break;
+        case 14: t->external = f.value == 1; break;
+        default: break;
+        }
+    if (in.bad)
+        return damaged(r, "a tensor");
+    t->elements = 1;
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (t->dims[d] > INT64_MAX || !checked_mul(t->elements, t->dims[d], &t->elements) ||
+            t->elements > RT_TENSOR_BYTES_MAX)
+            return damaged(r, "a tensor of more elements than memory has");
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_read_tensor(wire_bytes message, onnx_tensor *out, opjit_error *error)
+{
+    const reading r = { .error = error };
+    return read_tensor(&r, message, out);
+}
+
+/* --- attributes and nodes ----------------------------------------------------------------------------------------- */
+
+static opjit_status read_graph(reading *r, wire_bytes message, onnx_graph *g);
+
+/* Room for the numbers or strings of all fields of that number: they may stand in several. */
+static opjit_status room_for(const reading *r, wire_bytes message, uint32_t number, uint32_t size, void **out)
+{
+    wire_reader in = wire_read(message);
+    uint64_t count = 0;
+    for (wire_field f; opjit_onnx_next(&in, &f);)
+        if (f.number == number)
+            count += number == 9 ? 1 : opjit_onnx_count(&f, size);
+    if (count > ONNX_NUMBERS)
+        return damaged(r, "an attribute of more than a million numbers");
+    *out = opjit_rt_arena_allocate(r->arena, (size_t)count + 1, number == 9 ? sizeof(wire_bytes) : 8);
+    return *out == NULL ? opjit_rt_no_memory(r->error) : OPJIT_OK;
+}
+
+/* The numbers of a field, behind those that the attribute has. */
+static opjit_status read_numbers(const reading *r, wire_bytes message, const wire_field *f, onnx_attribute *a)
+{
+    const uint32_t size = f->number == 7 ? 4 : 0;
+    void *room;
+    if (f->number == 7 ? a->floats == NULL : f->number == 8 ? a->ints == NULL : a->strings == NULL) {
+        TRY(room_for(r, message, f->number, size, &room));
+        a->count = 0;
+        a->floats = f->number == 7 ? room : NULL;
+        a->ints = f->number == 8 ? room : NULL;
+        a->strings = f->number == 9 ? room : NULL;
+    }
+    if (f->number == 9) {
+        a->strings[a->count++] = f->bytes;
+        return OPJIT_OK;
+    }
+    const uint64_t count = opjit_onnx_count(f, size);
+    if (f->number == 8) {
+        opjit_onnx_numbers(f, 0, (uint64_t *)a->ints + a->count);
+    } else {
+        /* Read at 8 bytes each into the room, which has as many, from the end of what is there. */
+        uint64_t *const wide = ARENA_ARRAY(r->arena, uint64_t, (size_t)count + 1);
+        if (wide == NULL)
+            return opjit_rt_no_memory(r->error);
+        opjit_onnx_numbers(f, 4, wide);
+        for (uint64_t i = 0; i < count; i++) {
+            const uint32_t bits = (uint32_t)wide[i];
+            memcpy(&a->floats[a->count + i], &bits, sizeof bits);
+        }
+    }
+    a->count += (uint32_t)count;
+    return OPJIT_OK;
+}
+
+static opjit_status read_subgraph(reading *r, wire_bytes message, onnx_attribute *a)
+{
+    a->graph = ARENA_NEW(r->arena, onnx_graph);
+    if (a->graph == NULL)
+        return opjit_rt_no_memory(r->error);
+    if (r->depth == ONNX_DEPTH)
+        return damaged(r, "graphs in graphs without end");
+    r->depth++;
+    const opjit_status status = read_graph(r, message, a->graph);
+    r->depth--;
+    return status;
+}
+
+static opjit_status read_attribute(reading *r, wire_bytes message, onnx_attribute *a)
+{
+    wire_reader in = wire_read(message);
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        const uint32_t bits = (uint32_t)f.value;
+        switch (f.number) {
+        case 1: a->name = f.bytes; break;
+        case 2: memcpy(&a->f, &bits, sizeof bits); break;
+        case 3: a->i = (int64_t)f.value; break;
+        case 4: a->s = f.bytes; break;
+        case 5:
+            a->tensor = ARENA_NEW(r->arena, onnx_tensor);
+            if (a->tensor == NULL)
+                return opjit_rt_no_memory(r->error);
+            TRY(read_tensor(r, f.bytes, a->tensor));
+            break;
+        case 6: TRY(read_subgraph(r, f.bytes, a)); break;
+        case 7: case 8: case 9: TRY(read_numbers(r, message, &f, a)); break;
+        case 20: a->type = (int32_t)f.value; break;
+        case 21: a->reference = f.bytes; break;
+        default: break;
+        }
+    }
+    return in.bad ? damaged(r, "an attribute") : OPJIT_OK;
+}
+
+static opjit_status read_node(reading *r, wire_bytes message, onnx_node *n)
+{
+    opjit_status status = OPJIT_OK;
+    uint32_t inputs, outputs, attributes;
+    ARRAY_OF(r, message, 1, wire_bytes, n->inputs, inputs, &status);
+    ARRAY_OF(r, message, 2, wire_bytes, n->outputs, outputs, &status);
+    ARRAY_OF(r, message, 5, onnx_attribute, n->attributes, attributes, &status);
+    TRY(status);
+    wire_reader in = wire_read(message);
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.type != WIRE_BYTES)
+            continue;
+        switch (f.number) {
+        case 1: n->inputs[n->input_count++] = f.bytes; break;
+        case 2: n->outputs[n->output_count++] = f.bytes; break;
+        case 3: n->name = f.bytes; break;
+        case 4: n->op = f.bytes; break;
+        case 5: TRY(read_attribute(r, f.bytes, &n->attributes[n->attribute_count++])); break;
+        case 7: n->domain = wire_is(f.bytes, "ai.onnx") ? (wire_bytes){ NULL, 0 } : f.bytes; break;
+        default: break;
+        }
+    }
+    return OPJIT_OK;
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+/* The field of that number in a message that has it once; size 0, data NULL: none. */
+static wire_bytes part(wire_bytes message, uint32_t number)
+{
+    wire_bytes found = { NULL, 0 };
+    wire_reader in = wire_read(message);
+    for (wire_field f; opjit_onnx_next(&in, &f);)
+        if (f.number == number && f.type == WIRE_BYTES)
+            found = f.bytes;
+    return found;
+}
+
+static opjit_status read_port(const reading *r, wire_bytes message, onnx_port *p)
+{
+    wire_reader in = wire_read(message);
+    wire_bytes type = { NULL, 0 }, shape = { NULL, 0 };
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.number == 1)
+            p->name = f.bytes;
+        if (f.number == 2)
+            type = part(f.bytes, 1); /* TypeProto.tensor_type */
+    }
+    wire_reader of_type = wire_read(type);
+    for (wire_field f; opjit_onnx_next(&of_type, &f);) {
+        if (f.number == 1)
+            p->type = (int32_t)f.value;
+        if (f.number == 2) {
+            shape = f.bytes;
+            p->has_shape = true;
+        }
+    }
+    wire_reader of_shape = wire_read(shape);
+    for (wire_field f; opjit_onnx_next(&of_shape, &f);) {
+        if (f.number != 1)
+            continue;
+        if (p->rank == ONNX_RANK)
+            return opjit_rt_refuse(r->error, OPJIT_LIMIT, "{!input}\"" ONNX_NAME "\" has more than %u dimensions",
+                                      ONNX_SHOW(p->name), ONNX_RANK);
+        onnx_dim *const dim = &p->dims[p->rank++];
+        wire_reader of_dim = wire_read(f.bytes);
+        for (wire_field value; opjit_onnx_next(&of_dim, &value);) {
+            if (value.number == 1) {
+                dim->known = (int64_t)value.value >= 0; /* exporters write -1 for what they don't know */
+                dim->size = value.value;
+            }
+            if (value.number == 2)
+                dim->name = value.bytes;
+        }
+    }
+    return in.bad || of_type.bad || of_shape.bad ? damaged(r, "an input or output") : OPJIT_OK;
+}
+
+static opjit_status read_nodes(reading *r, wire_bytes message, uint32_t number, onnx_node **out, uint32_t *out_count)
+{
+    opjit_status status = OPJIT_OK;
+    uint32_t count;
+    ARRAY_OF(r, message, number, onnx_node, *out, count, &status);
+    TRY(status);
+    wire_reader in = wire_read(message);
+    for (wire_field f; opjit_onnx_next(&in, &f);)
+        if (f.number == number && f.type == WIRE_BYTES) {
+            (*out)[*out_count].index = *out_count;
+            TRY(read_node(r, f.bytes, &(*out)[(*out_count)++]));
+        }
+    return OPJIT_OK;
+}
+
+static opjit_status read_graph(reading *r, wire_bytes message, onnx_graph *g)
+{
+    opjit_status status = OPJIT_OK;
+    uint32_t initializers, inputs, outputs;
+    TRY(read_nodes(r, message, 1, &g->nodes, &g->node_count));
+    ARRAY_OF(r, message, 5, onnx_tensor, g->initializers, initializers, &status);
+    ARRAY_OF(r, message, 11, onnx_port, g->inputs, inputs, &status);
+    ARRAY_OF(r, message, 12, onnx_port, g->outputs, outputs, &status);
+    TRY(status);
+    wire_reader in = wire_read(message);
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.type != WIRE_BYTES)
+            continue;
+        switch (f.number) {
+        case 2: g->name = f.bytes; break;
+        case 5: TRY(read_tensor(r, f.bytes, &g->initializers[g->initializer_count++])); break;
+        case 11: TRY(read_port(r, f.bytes, &g->inputs[g->input_count++])); break;
+        case 12: TRY(read_port(r, f.bytes, &g->outputs[g->output_count++])); break;
+        case 15: g->sparse = true; break;
+        default: break;
+        }
+    }
+    return OPJIT_OK;
+}
+
+/* --- the model ---------------------------------------------------------------------------------------------------- */
+
+/* One entry of opset_import. */
+static void read_opset(wire_bytes message, int64_t *opset)
+{
+    wire_bytes domain = { NULL, 0 };
+    int64_t version = 0;
+    wire_reader in = wire_read(message);
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.number == 1)
+            domain = f.bytes;
+        if (f.number == 2)
+            version = (int64_t)f.value;
+    }
+    if (domain.size == 0 || wire_is(domain, "ai.onnx"))
+        *opset = version;
+}
+
+static opjit_status read_function(reading *r, wire_bytes message, onnx_function *fn)
+{
+    opjit_status status = OPJIT_OK;
+    uint32_t inputs, outputs, attributes, defaults;
+    ARRAY_OF(r, message, 4, wire_bytes, fn->inputs, inputs, &status);
+    ARRAY_OF(r, message, 5, wire_bytes, fn->outputs, outputs, &status);
+    ARRAY_OF(r, message, 6, wire_bytes, fn->attributes, attributes, &status);
+    ARRAY_OF(r, message, 11, onnx_attribute, fn->defaults, defaults, &status);
+    TRY(status);
+    TRY(read_nodes(r, message, 7, &fn->nodes, &fn->node_count));
+    wire_reader in = wire_read(message);
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.type != WIRE_BYTES)
+            continue;
+        switch (f.number) {
+        case 1: fn->name = f.bytes; break;
+        case 4: fn->inputs[fn->input_count++] = f.bytes; break;
+        case 5: fn->outputs[fn->output_count++] = f.bytes; break;
+        case 6: fn->attributes[fn->attribute_count++] = f.bytes; break;
+        case 9: read_opset(f.bytes, &fn->opset); break;
+        case 10: fn->domain = wire_is(f.bytes, "ai.onnx") ? (wire_bytes){ NULL, 0 } : f.bytes; break;
+        case 11: TRY(read_attribute(r, f.bytes, &fn->defaults[fn->default_count++])); break;
+        default: break;
+        }
+    }
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_read(wire_bytes file, rt_arena *arena, onnx_model *out, opjit_error *error)
+{
+    reading r = { arena, error, 0 };
+    opjit_status status = OPJIT_OK;
+    uint32_t functions;
+    *out = (onnx_model){ 0 };
+    ARRAY_OF(&r, file, 25, onnx_function, out->functions, functions, &status);
+    TRY(status);
+    wire_reader in = wire_read(file);
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.number == 1 && f.type == WIRE_VARINT)
+            out->ir_version = (int64_t)f.value;
+        if (f.type != WIRE_BYTES)
+            continue;
+        if (f.number == 7) {
+            out->graph = ARENA_NEW(arena, onnx_graph);
+            if (out->graph == NULL)
+                return opjit_rt_no_memory(error);
+            TRY(read_graph(&r, f.bytes, out->graph));
+        }
+        if (f.number == 8)
+            read_opset(f.bytes, &out->opset);
+        if (f.number == 25)
+            TRY(read_function(&r, f.bytes, &out->functions[out->function_count++]));
+    }
+    if (in.bad || out->graph == NULL || out->ir_version == 0)
+        return damaged(&r, in.bad ? "a field ends behind the file" : "it has no graph or no version");
+    return OPJIT_OK;
+}

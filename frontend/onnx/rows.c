@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c - the table of operators. */
+#include "frontend/onnx/ops.h"
+
+const onnx_row opjit_onnx_rows[] = {
+#define ROW(domain, name, make, arg, text) { domain, name, opjit_onnx_##make, (int32_t)(arg), text },
+#define REFUSED(domain, name, why) { domain, name, NULL, 0, why },
+#include "frontend/onnx/ops.def"
+#undef ROW
+#undef REFUSED
+};
+const uint32_t opjit_onnx_row_count = sizeof opjit_onnx_rows / sizeof *opjit_onnx_rows;
+
+const onnx_row *opjit_onnx_find_row(const onnx_node *n)
+{
+    for (uint32_t i = 0; i < opjit_onnx_row_count; i++)
+        if (wire_is(n->op, opjit_onnx_rows[i].name) && wire_is(n->domain, opjit_onnx_rows[i].domain))
+            return &opjit_onnx_rows[i];
+    return NULL;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tensor.c - element types, and the elements of tensors in the file. */
+#include <stdio.h>
+
+#include "frontend/onnx/onnx.h"
+
+static const struct {
+    DML_TENSOR_DATA_TYPE dtype;
+    const char *name;
+    uint32_t field; /* of typed elements */
+} types[] = {
+    [ONNX_FLOAT] = { DML_TENSOR_DATA_TYPE_FLOAT32, "float32", 4 },
+    [ONNX_UINT8] = { DML_TENSOR_DATA_TYPE_UINT8, "uint8", 5 },
+    [ONNX_INT8] = { DML_TENSOR_DATA_TYPE_INT8, "int8", 5 },
+    [ONNX_UINT16] = { DML_TENSOR_DATA_TYPE_UINT16, "uint16", 5 },
+    [ONNX_INT16] = { DML_TENSOR_DATA_TYPE_INT16, "int16", 5 },
+    [ONNX_INT32] = { DML_TENSOR_DATA_TYPE_INT32, "int32", 5 },
+    [ONNX_INT64] = { DML_TENSOR_DATA_TYPE_INT64, "int64", 7 },
+    [ONNX_STRING] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "string", 6 },
+    [ONNX_BOOL] = { DML_TENSOR_DATA_TYPE_UINT8, "bool", 5 },
+    [ONNX_FLOAT16] = { DML_TENSOR_DATA_TYPE_FLOAT16, "float16", 5 },
+    [ONNX_DOUBLE] = { DML_TENSOR_DATA_TYPE_FLOAT64, "float64", 10 },
+    [ONNX_UINT32] = { DML_TENSOR_DATA_TYPE_UINT32, "uint32", 11 },
+    [ONNX_UINT64] = { DML_TENSOR_DATA_TYPE_UINT64, "uint64", 11 },
+    [ONNX_BFLOAT16] = { DML_TENSOR_DATA_TYPE_UNKNOWN, "bfloat16", 5 },
+};
+
+static bool has_row(int32_t type)
+{
+    return type > 0 && type < (int32_t)(sizeof types / sizeof *types) && types[type].name != NULL;
+}
+
+DML_TENSOR_DATA_TYPE opjit_onnx_dtype(int32_t type)
+{
+    return has_row(type) ? types[type].dtype : DML_TENSOR_DATA_TYPE_UNKNOWN;
+}
+
+onnx_type_text opjit_onnx_type_name(int32_t type)
+{
+    onnx_type_text out;
+    if (has_row(type))
+        snprintf(out.text, sizeof out.text, "%s", types[type].name);
+    else
+        snprintf(out.text, sizeof out.text, "type %d", (int)type);
+    return out;
+}
+
+uint64_t opjit_onnx_tensor_bytes(const onnx_tensor *t)
+{
+    return t->elements * opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
+}
+
+/* The elements of typed fields: numbers of 8 bytes, the lowest `size` bytes of which are the element. */
+static void typed_elements(const onnx_tensor *t, uint32_t size, uint8_t *out)
+{
+    const uint32_t fixed = t->field == 4 ? 4 : t->field == 10 ? 8 : 0;
+    wire_reader in = wire_read(t->message);
+    uint64_t have = 0;
+    for (wire_field f; opjit_onnx_next(&in, &f);) {
+        if (f.number != t->field)
+            continue;
+        const uint64_t count = opjit_onnx_count(&f, fixed);
+        wire_reader numbers = wire_read(f.bytes);
+        for (uint64_t i = 0; i < count; i++, have++) {
+            uint64_t value = f.value;
+            if (f.type == WIRE_BYTES && fixed == 0) {
+                value = opjit_onnx_varint(&numbers);
+            } else if (f.type == WIRE_BYTES) {
+                value = 0;
+                memcpy(&value, numbers.at, fixed);
+                numbers.at += fixed;
+            }
+            memcpy(out + have * size, &value, size);
+        }
+    }
+}
+
+opjit_status opjit_onnx_check_elements(const onnx_tensor *t, opjit_error *error)
+{
+    const uint32_t size = opjit_rt_dtype_size(opjit_onnx_dtype(t->type));
+    if (size == 0)
+        return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{tensor} {\"" ONNX_NAME "\"}: elements of {%s} are not taken",
+                               ONNX_SHOW(t->name), opjit_onnx_type_name(t->type).text);
+    const bool is_typed = t->raw.data == NULL;
+    const uint64_t have = is_typed ? t->typed : t->raw.size / size;
+    if (have != t->elements || (!is_typed && t->raw.size % size != 0) ||
+        (is_typed && have != 0 && t->field != types[t->type].field))
+        return opjit_rt_refuse(error, OPJIT_CORRUPT,
+                               "{tensor} {\"" ONNX_NAME "\"}: {%llu} elements are in the file, its sizes say %llu",
+                               ONNX_SHOW(t->name), (unsigned long long)have, (unsigned long long)t->elements);
+    return OPJIT_OK;
+}
+
+void opjit_onnx_elements(const onnx_tensor *t, void *out)
+{
+    if (t->raw.data != NULL)
+        memcpy(out, t->raw.data, (size_t)t->raw.size);
+    else
+        typed_elements(t, opjit_rt_dtype_size(opjit_onnx_dtype(t->type)), out);
+}

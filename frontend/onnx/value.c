@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value.c - values of names: constants and tensors of the graph, read and given. */
+#include "frontend/onnx/call.h"
+
+uint64_t opjit_onnx_elements_of(const onnx_value *v)
+{
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < v->rank; d++)
+        if (!checked_mul(count, v->dims[d], &count))
+            return UINT64_MAX;
+    return count;
+}
+
+opjit_status opjit_onnx_need(onnx_import *m, const onnx_call *c, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (onnx_input(c, i) == NULL)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u is missing", i);
+    return OPJIT_OK;
+}
+
+/* --- constants ---------------------------------------------------------------------------------------------------- */
+
+const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
+{
+    if (v->data != NULL || v->source == NULL)
+        return v->data;
+    const onnx_tensor *const t = v->source;
+    const uint64_t bytes = opjit_onnx_tensor_bytes(t);
+    if (t->external) {
+        v->data = opjit_onnx_external(m->files, t, m->error);
+        return v->data;
+    }
+    if (opjit_onnx_check_elements(t, m->error) != OPJIT_OK)
+        return NULL;
+    if (t->raw.data != NULL && bytes != 0 && (uintptr_t)t->raw.data % 64 == 0) {
+        v->data = t->raw.data;
+        return v->data;
+    }
+    /* The arena's memory is at multiples of 16; kernels borrow constants at multiples of 64. */
+    uint8_t *const memory = bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes + 64);
+    if (memory == NULL) {
+        opjit_rt_no_memory(m->error);
+        return NULL;
+    }
+    uint8_t *const at = memory + (64 - (uintptr_t)memory % 64) % 64;
+    opjit_onnx_elements(t, at);
+    v->data = at;
+    return at;
+}
+
+/* Element i of data as a number. */
+static double number_at(const void *data, DML_TENSOR_DATA_TYPE dtype, uint64_t i)
+{
+    switch (dtype) {
+    case DML_TENSOR_DATA_TYPE_FLOAT32: return ((const float *)data)[i];
+    case DML_TENSOR_DATA_TYPE_FLOAT64: return ((const double *)data)[i];
+    case DML_TENSOR_DATA_TYPE_INT64: return (double)((const int64_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_INT32: return ((const int32_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_INT16: return ((const int16_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_INT8: return ((const int8_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_UINT64: return (double)((const uint64_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_UINT32: return ((const uint32_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_UINT16: return ((const uint16_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_UINT8: return ((const uint8_t *)data)[i];
+    case DML_TENSOR_DATA_TYPE_FLOAT16: return opjit_float16_to_float(((const uint16_t *)data)[i]);
+    default: return 0;
+    }
+}
+
+/* The elements of a constant input; *out_count 0 and *out_data NULL where it is absent. */
+static opjit_status constant_input(onnx_import *m, const onnx_call *c, uint32_t i, const void **out_data,
+                                   uint32_t *out_count)
+{
+    onnx_value *const v = onnx_input(c, i);
+    *out_data = NULL;
+    *out_count = 0;
+    if (v == NULL)
+        return OPJIT_OK;
+    const uint64_t count = opjit_onnx_elements_of(v);
+    *out_data = count > ONNX_NUMBERS ? NULL : opjit_onnx_data(m, v);
+    if (m->error->status != OPJIT_OK)
+        return m->error->status;
+    if (*out_data == NULL)
+        return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED,
+                                 "input %u (\"" ONNX_NAME "\") depends on values that are known at run time only; it "
+                                 "has to be known when the model is compiled",
+                                 i, ONNX_SHOW(c->node->inputs[i]));
+    *out_count = (uint32_t)count;
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_input_ints(onnx_import *m, const onnx_call *c, uint32_t i, int64_t **out, uint32_t *out_count)
+{
+    const void *data;
+    TRY(constant_input(m, c, i, &data, out_count));
+    *out = ARENA_ARRAY(m->arena, int64_t, (size_t)*out_count + 1);
+    if (*out == NULL)
+        return opjit_rt_no_memory(m->error);
+    if (data == NULL)
+        return OPJIT_OK;
+    const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(c->inputs[i]->type);
+    for (uint32_t k = 0; k < *out_count; k++)
+        (*out)[k] = dtype == DML_TENSOR_DATA_TYPE_INT64 ? ((const int64_t *)data)[k]
+                                                        : (int64_t)number_at(data, dtype, k);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_input_floats(onnx_import *m, const onnx_call *c, uint32_t i, double **out, uint32_t *out_count)
+{
+    const void *data;
+    TRY(constant_input(m, c, i, &data, out_count));
+    *out = ARENA_ARRAY(m->arena, double, (size_t)*out_count + 1);
+    if (*out == NULL)
+        return opjit_rt_no_memory(m->error);
+    for (uint32_t k = 0; data != NULL && k < *out_count; k++)
+        (*out)[k] = number_at(data, opjit_onnx_dtype(c->inputs[i]->type), k);
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_input_int(onnx_import *m, const onnx_call *c, uint32_t i, int64_t *out)
+{
+    int64_t *numbers;
+    uint32_t count;
+    TRY(opjit_onnx_input_ints(m, c, i, &numbers, &count));
+    if (onnx_input(c, i) == NULL)
+        return OPJIT_OK;
+    if (count != 1)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %u elements, must be 1", i, count);
+    *out = numbers[0];
+    return OPJIT_OK;
+}
+
+/* --- in the graph ------------------------------------------------------------------------------------------------- */
+
+/* Sizes as the graph has them. */
+static opjit_status graph_sizes(onnx_import *m, uint32_t rank, const uint64_t *dims, uint32_t out[ONNX_RANK])
+{
+    out[0] = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (dims[d] == 0 || dims[d] > UINT32_MAX)
+            return opjit_rt_refuse(m->error, dims[d] == 0 ? OPJIT_UNSUPPORTED : OPJIT_LIMIT,
+                                      dims[d] == 0 ? "{!tensor}a tensor without elements" : "{!tensor}a size of 2^32 or more");
+        out[d] = (uint32_t)dims[d];
+    }
+    return OPJIT_OK;
+}
+
+opjit_tensor opjit_onnx_tensor(onnx_import *m, onnx_value *v)
+{
+    const opjit_tensor null = { 0, 0 };
+    const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(v->type);
+    uint32_t sizes[ONNX_RANK];
+    if (v->tensor.index != 0 || m->error->status != OPJIT_OK)
+        return m->error->status == OPJIT_OK ? v->tensor : null;
+    const void *const data = opjit_onnx_data(m, v);
+    if (data == NULL || graph_sizes(m, v->rank, v->dims, sizes) != OPJIT_OK)
+        return null;
+    v->tensor = opjit_graph_constant(m->graph, dtype, v->rank == 0 ? 1 : v->rank, sizes, data,
+                                     opjit_onnx_elements_of(v) * opjit_rt_dtype_size(dtype),
+                                     OPJIT_GRAPH_BORROW);
+    return v->tensor;
+}
+
+opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t rank, const uint64_t *dims)
+{
+    uint32_t sizes[ONNX_RANK];
+    if (m->error->status != OPJIT_OK || graph_sizes(m, rank, dims, sizes) != OPJIT_OK)
+        return (opjit_tensor){ 0, 0 };
+    return opjit_graph_reshape(m->graph, tensor, rank == 0 ? 1 : rank, sizes);
+}
+
+opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value)
+{
+    return opjit_graph_scalar(m->graph, opjit_onnx_dtype(type), value);
+}
+
+opjit_tensor opjit_onnx_cast(onnx_import *m, opjit_tensor tensor, int32_t from, int32_t to)
+{
+    if (to == ONNX_BOOL && from != ONNX_BOOL)
+        return opjit_graph_logical_not(m->graph,
+                                       opjit_graph_equals(m->graph, tensor, opjit_onnx_scalar(m, from, 0)));
+    return opjit_onnx_dtype(from) == opjit_onnx_dtype(to) ? tensor
+                                                          : opjit_graph_cast(m->graph, tensor, opjit_onnx_dtype(to));
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+/* Whether the graph goes on; its error becomes the import's. */
+static opjit_status graph_status(onnx_import *m)
+{
+    return m->error->status != OPJIT_OK ? m->error->status : opjit_graph_status(m->graph, m->error);
+}
+
+opjit_status opjit_onnx_give_as(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type,
+                                uint32_t rank, const uint64_t *dims)
+{
+    TRY(graph_status(m));
+    if (i >= c->output_count)
+        return OPJIT_OK;
+    onnx_value *const v = &c->outputs[i];
+    *v = (onnx_value){ .type = type, .rank = rank };
+    opjit_tensor_type have;
+    (void)opjit_graph_get_type(m->graph, tensor, &have);
+    bool same = have.rank == (rank == 0 ? 1 : rank) && (rank != 0 || have.sizes[0] == 1);
+    for (uint32_t d = 0; d < rank; d++) {
+        v->dims[d] = dims[d];
+        same = same && have.sizes[d] == dims[d];
+    }
+    v->tensor = same ? tensor : opjit_onnx_reshape(m, tensor, rank, dims);
+    return graph_status(m);
+}
+
+opjit_status opjit_onnx_give(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type, uint32_t rank)
+{
+    opjit_tensor_type have;
+    uint64_t dims[ONNX_RANK] = { 0 };
+    TRY(graph_status(m));
+    (void)opjit_graph_get_type(m->graph, tensor, &have);
+    for (uint32_t d = 0; d < rank; d++)
+        dims[d] = have.rank + d < rank ? 1 : have.sizes[have.rank - rank + d];
+    return opjit_onnx_give_as(m, c, i, tensor, type, rank, dims);
+}
+
+opjit_status opjit_onnx_give_data(onnx_import *m, onnx_call *c, uint32_t i, int32_t type, uint32_t rank,
+                                  const uint64_t *dims, const void *data)
+{
+    if (i >= c->output_count)
+        return OPJIT_OK;
+    if (data == NULL)
+        return m->error->status != OPJIT_OK ? m->error->status : opjit_rt_no_memory(m->error);
+    onnx_value *const v = &c->outputs[i];
+    *v = (onnx_value){ .type = type, .rank = rank, .data = data };
+    for (uint32_t d = 0; d < rank; d++)
+        v->dims[d] = dims[d];
+    return OPJIT_OK;
+}
+
+opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, const onnx_value *v)
+{
+    if (i < c->output_count)
+        c->outputs[i] = *v;
+    return m->error->status;
+}
+
+opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *v, uint32_t rank, const uint64_t *dims)
+{
+    onnx_value result = *v;
+    result.rank = rank;
+    for (uint32_t d = 0; d < rank; d++)
+        result.dims[d] = dims[d];
+    if (onnx_is_constant(v) && opjit_onnx_data(m, v) == NULL)
+        return m->error->status;
+    result.data = v->data;
+    result.source = NULL;
+    if (v->data != NULL) {
+        result.tensor = (opjit_tensor){ 0, 0 };
+        return opjit_onnx_give_value(m, c, 0, &result);
+    }
+    return opjit_onnx_give_as(m, c, 0, v->tensor, v->type, rank, dims);
+}

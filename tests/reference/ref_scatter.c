@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ref_scatter.c - operators that store at indices from data.
+ *     SCATTER_ELEMENTS: output = input; then output[c with Indices[c] on Axis] = Updates[c]
+ *     SCATTER_ND:       output = input; then output[Indices[i.., 0 .. tuple], b..] = Updates[i.., b..]
+ * Negative indices of signed types count from the end, then all are clamped.  Updates go in row-major order, so that the
+ * last one of a place wins.  Tensors are aligned to the right. */
+#include "tests/reference/reference.h"
+
+/* The coordinate below n that an element of an index tensor denotes. */
+static uint32_t place_of(const ref_tensor *t, uint64_t bits, uint32_t n)
+{
+    const bool is_signed = t->dtype == DML_TENSOR_DATA_TYPE_INT32 || t->dtype == DML_TENSOR_DATA_TYPE_INT64;
+    const int64_t value = t->dtype == DML_TENSOR_DATA_TYPE_INT32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+    if (!is_signed || value >= 0)
+        return bits < n ? (uint32_t)bits : n - 1;
+    return value < -(int64_t)n ? 0 : (uint32_t)(value + n);
+}
+
+static void copy(const ref_tensor *in, const void *from, const ref_tensor *out, void *to)
+{
+    for (uint64_t e = 0; e < ref_tensor_elements(in); e++) {
+        uint32_t c[8];
+        ref_tensor_coordinates(in, e, c);
+        ref_set(out, to, c, ref_get(in, from, c));
+    }
+}
+
+void ref_scatter_elements(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+{
+    const ref_tensor in = ref_tensor_of(desc->InputTensor), indices = ref_tensor_of(desc->IndicesTensor);
+    const ref_tensor updates = ref_tensor_of(desc->UpdatesTensor), out = ref_tensor_of(desc->OutputTensor);
+    copy(&in, inputs[0], &out, outputs[0]);
+    for (uint64_t e = 0; e < ref_tensor_elements(&indices); e++) {
+        uint32_t c[8];
+        ref_tensor_coordinates(&indices, e, c);
+        const uint64_t value = ref_get(&updates, inputs[2], c);
+        c[desc->Axis] = place_of(&indices, ref_get(&indices, inputs[1], c), out.sizes[desc->Axis]);
+        ref_set(&out, outputs[0], c, value);
+    }
+}
+
+void ref_scatter_nd(const DML_SCATTER_ND_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+{
+    const ref_tensor in = ref_tensor_of(desc->InputTensor), indices = ref_tensor_of(desc->IndicesTensor);
+    const ref_tensor updates = ref_tensor_of(desc->UpdatesTensor), out = ref_tensor_of(desc->OutputTensor);
+    const uint32_t rank = in.rank, tuple = indices.sizes[rank - 1], first = rank - desc->InputDimensionCount;
+    ref_tensor tuples = indices, slice = in;
+    uint64_t from = 0; /* the updates that are left, row-major, are those that are next */
+    tuples.sizes[rank - 1] = 1;
+    for (uint32_t d = 0; d < first + tuple; d++)
+        slice.sizes[d] = 1;
+    copy(&in, inputs[0], &out, outputs[0]);
+    for (uint64_t i = 0; i < ref_tensor_elements(&tuples); i++) {
+        uint32_t at[8];
+        ref_tensor_coordinates(&tuples, i, at);
+        for (uint64_t e = 0; e < ref_tensor_elements(&slice); e++) {
+            uint32_t to[8], c[8];
+            ref_tensor_coordinates(&slice, e, to);
+            for (uint32_t k = 0; k < tuple; k++) {
+                at[rank - 1] = k;
+                to[first + k] = place_of(&indices, ref_get(&indices, inputs[1], at), in.sizes[first + k]);
+            }
+            ref_tensor_coordinates(&updates, from++, c);
+            ref_set(&out, outputs[0], to, ref_get(&updates, inputs[2], c));
+        }
+    }
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fe_onnx.c - opjit/model.h on models that are written here, field by field: what is read, what becomes a constant,
+ * what is refused and with which words.  What operators compute, conformance/onnx/models.py compares. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opjit/model.h>
+
+#include "runtime/base/base.h"
+
+/* --- writing models ----------------------------------------------------------------------------------------------- */
+
+static rt_bytes new_message(void)
+{
+    rt_bytes b;
+    opjit_rt_bytes_init(&b, &opjit_rt_default_allocator);
+    return b;
+}
+
+static void put_varint(rt_bytes *b, uint64_t value)
+{
+    for (; value >= 128; value >>= 7)
+        opjit_rt_bytes_u8(b, (uint8_t)(value | 128));
+    opjit_rt_bytes_u8(b, (uint8_t)value);
+}
+
+static void put_int(rt_bytes *b, uint32_t number, uint64_t value)
+{
+    put_varint(b, number << 3);
+    put_varint(b, value);
+}
+
+static void put_data(rt_bytes *b, uint32_t number, const void *data, size_t size)
+{
+    put_varint(b, number << 3 | 2);
+    put_varint(b, size);
+    opjit_rt_bytes_append(b, data, size);
+}
+
+static void put_text(rt_bytes *b, uint32_t number, const char *text)
+{
+    put_data(b, number, text, strlen(text));
+}
+
+/* The message, which is freed. */
+static void put_message(rt_bytes *b, uint32_t number, rt_bytes message)
+{
+    put_data(b, number, message.data, message.size);
+    opjit_rt_bytes_free(&message);
+}
+
+/* A node with up to two inputs; the result takes attributes yet. */
+static rt_bytes node(const char *op, const char *a, const char *b, const char *output)
+{
+    rt_bytes n = new_message();
+    put_text(&n, 1, a);
+    if (b != NULL)
+        put_text(&n, 1, b);
+    put_text(&n, 2, output);
+    put_text(&n, 4, op);
+    return n;
+}
+
+/* An input or output of FLOAT32; sizes: numbers, or names where they don't begin with a digit, between blanks. */
+static rt_bytes port(const char *name, uint32_t type, const char *sizes)
+{
+    rt_bytes shape = new_message(), tensor = new_message(), of_type = new_message(), p = new_message();
+    char word[32];
+    for (int used; sscanf(sizes, "%31s%n", word, &used) == 1; sizes += used) {
+        rt_bytes dim = new_message();
+        if (word[0] >= '0' && word[0] <= '9')
+            put_int(&dim, 1, (uint64_t)atoll(word));
+        else
+            put_text(&dim, 2, word);
+        put_message(&shape, 1, dim);
+    }
+    put_int(&tensor, 1, type);
+    put_message(&tensor, 2, shape);
+    put_message(&of_type, 1, tensor);
+    put_text(&p, 1, name);
+    put_message(&p, 2, of_type);
+    return p;
+}
+
+static rt_bytes initializer(const char *name, uint32_t type, uint64_t count, const void *data, size_t size)
+{
+    rt_bytes t = new_message();
+    put_int(&t, 1, count);
+    put_int(&t, 2, type);
+    put_text(&t, 8, name);
+    put_data(&t, 9, data, size);
+    return t;
+}
+
+/* The file with the graph, of opset 17. */
+static rt_bytes model_of(rt_bytes graph)
+{
+    rt_bytes file = new_message(), opset = new_message();
+    put_int(&opset, 2, 17);
+    put_int(&file, 1, 8);
+    put_message(&file, 7, graph);
+    put_message(&file, 8, opset);
+    return file;
+}
+
+enum { FLOAT = 1, INT64 = 7 };
+
+/* y = (x + 1) reshaped to { n, -1 }, of x { n, 2, 3 }, with n out of Shape. */
+static rt_bytes reshaping_graph(void)
+{
+    const float one = 1;
+    const int64_t zero = 0, rest = -1;
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Add", "x", "one", "sum"));
+    put_message(&g, 1, node("Shape", "x", NULL, "sizes"));
+    put_message(&g, 1, node("Gather", "sizes", "zero", "n"));
+    put_message(&g, 1, node("Concat", "n", "rest", "wanted"));
+    put_message(&g, 1, node("Reshape", "sum", "wanted", "y"));
+    put_message(&g, 5, initializer("one", FLOAT, 1, &one, sizeof one));
+    put_message(&g, 5, initializer("zero", INT64, 1, &zero, sizeof zero));
+    put_message(&g, 5, initializer("rest", INT64, 1, &rest, sizeof rest));
+    put_message(&g, 11, port("x", FLOAT, "n 2 3"));
+    put_message(&g, 12, port("y", FLOAT, "n 6"));
+    return g;
+}
+
+static opjit_context *context;
+
+static void setup(void)
+{
+    opjit_error error;
+    ck_assert_msg(opjit_context_create(NULL, &context, &error) == OPJIT_OK, "%s", error.message);
+}
+
+static void teardown(void)
+{
+    opjit_context_destroy(context);
+}
+
+/* --- what works --------------------------------------------------------------------------------------------------- */
+
+START_TEST(sizes_that_the_model_computes)
+{
+    rt_bytes file = model_of(reshaping_graph());
+    const opjit_model_dim n = { "n", 4 };
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    opjit_model_port in = OPJIT_MODEL_PORT_INIT, out = OPJIT_MODEL_PORT_INIT;
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_model *model;
+    opjit_kernel *kernel;
+    opjit_error error;
+    float x[24], y[24];
+
+    options.dims = &n;
+    options.dim_count = 1;
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_uint_eq(opjit_model_input_count(model), 1);
+    ck_assert_uint_eq(opjit_model_output_count(model), 1);
+    ck_assert_int_eq(opjit_model_get_input(model, 0, &in, &error), OPJIT_OK);
+    ck_assert_int_eq(opjit_model_get_output(model, 0, &out, &error), OPJIT_OK);
+    ck_assert_str_eq(in.name, "x");
+    ck_assert_int_eq(in.binding, 0);
+    ck_assert_int_eq(out.binding, 1);
+    ck_assert_uint_eq(out.rank, 2);
+    ck_assert_uint_eq(out.sizes[0], 4);
+    ck_assert_uint_eq(out.sizes[1], 6);
+    for (int i = 0; i < 24; i++)
+        x[i] = (float)i;
+    compile.flags = OPJIT_COMPILE_INTERPRET;
+    ck_assert_msg(opjit_model_compile(model, &compile, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    const opjit_binding bindings[2] = { { x, sizeof x }, { y, sizeof y } };
+    call.bindings = bindings;
+    call.binding_count = 2;
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    for (int i = 0; i < 24; i++)
+        ck_assert_float_eq(y[i], (float)i + 1);
+    opjit_kernel_release(kernel);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
+START_TEST(value_of_an_input)
+{
+    rt_bytes g = new_message();
+    put_message(&g, 1, node("Reshape", "x", "sizes", "y"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 11, port("sizes", INT64, "2"));
+    put_message(&g, 12, port("y", FLOAT, "a b"));
+    rt_bytes file = model_of(g);
+    const int64_t sizes[2] = { 3, 2 };
+    const opjit_model_input given = { "sizes", NULL, sizes, sizeof sizes, 0, DML_TENSOR_DATA_TYPE_INT64 };
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    opjit_model_port p = OPJIT_MODEL_PORT_INIT;
+    opjit_model *model;
+    opjit_error error;
+
+    ck_assert_int_eq(opjit_model_read(context, file.data, file.size, NULL, &model, &error), OPJIT_UNSUPPORTED);
+    ck_assert_ptr_null(model);
+    ck_assert_str_eq(error.message, "node 0 (Reshape): input 1 (\"sizes\") depends on values that are known at run time "
+                                    "only; it has to be known when the model is compiled");
+    options.inputs = &given;
+    options.input_count = 1;
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, &options, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    ck_assert_int_eq(opjit_model_get_input(model, 1, &p, &error), OPJIT_OK);
+    ck_assert_int_eq(p.binding, -1);
+    ck_assert_int_eq(opjit_model_get_output(model, 0, &p, &error), OPJIT_OK);
+    ck_assert_uint_eq(p.sizes[0], 3);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
+/* --- what is refused ---------------------------------------------------------------------------------------------- */
+
+/* The model is refused with that line. */
+static void refuse(rt_bytes file, const opjit_model_options *options, opjit_status status, const char *message)
+{
+    opjit_model *model;
+    opjit_error error;
+    ck_assert_int_eq(opjit_model_read(context, file.data, file.size, options, &model, &error), status);
+    ck_assert_ptr_null(model);
+    ck_assert_str_eq(error.message, message);
+    opjit_rt_bytes_free(&file);
+}
+
+START_TEST(models_that_are_refused)
+{
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    const opjit_model_dim other = { "batch", 1 };
+    rt_bytes g;
+
+    refuse(model_of(reshaping_graph()), NULL, OPJIT_UNSUPPORTED,
+           "input \"x\": dimension \"n\" is not known: give its size");
+    options.dims = &other;
+    options.dim_count = 1;
+    refuse(model_of(reshaping_graph()), &options, OPJIT_INVALID_ARGUMENT,
+           "no input of the model has a dimension \"batch\"");
+    g = new_message();
+    put_message(&g, 1, node("Add", "x", "nothing", "y"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", FLOAT, "6"));
+    refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT,
+           "node 0 (Add): input 1: \"nothing\" is made by no node before it");
+    g = new_message(); /* a circle */
+    put_message(&g, 1, node("Add", "x", "y", "z"));
+    put_message(&g, 1, node("Abs", "z", NULL, "y"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", FLOAT, "6"));
+    refuse(model_of(g), NULL, OPJIT_INVALID_ARGUMENT, "node 0 (Add): input 1: \"y\" is made by no node before it");
+    g = new_message();
+    put_message(&g, 1, node("Frobnicate", "x", NULL, "y"));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", FLOAT, "6"));
+    refuse(model_of(g), NULL, OPJIT_UNSUPPORTED, "node 0 (Frobnicate): there is no such operator");
+    g = new_message();
+    put_message(&g, 1, node("Add", "x", "w", "y"));
+    put_message(&g, 5, initializer("w", FLOAT, 6, "12345678", 8));
+    put_message(&g, 11, port("x", FLOAT, "6"));
+    put_message(&g, 12, port("y", FLOAT, "6"));
+    refuse(model_of(g), NULL, OPJIT_CORRUPT,
+           "node 0 (Add): tensor \"w\": 2 elements are in the file, its sizes say 6");
+}
+END_TEST
+
+/* Every beginning of a model, and every model with one byte changed, is refused or read; nothing is lost. */
+START_TEST(damaged_models)
+{
+    rt_bytes whole = model_of(reshaping_graph());
+    opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
+    const opjit_model_dim n = { "n", 4 };
+    opjit_model *model;
+    opjit_error error;
+
+    options.dims = &n;
+    options.dim_count = 1;
+    for (size_t size = 0; size < whole.size; size++)
+        ck_assert_int_ne(opjit_model_read(context, whole.data, size, &options, &model, &error), OPJIT_OK);
+    for (size_t at = 0; at < whole.size; at++)
+        for (uint32_t bit = 0; bit < 8; bit++) {
+            whole.data[at] ^= (uint8_t)(1u << bit);
+            if (opjit_model_read(context, whole.data, whole.size, &options, &model, &error) == OPJIT_OK)
+                opjit_model_close(model);
+            else
+                ck_assert_uint_gt(strlen(error.message), 0);
+            whole.data[at] ^= (uint8_t)(1u << bit);
+        }
+    opjit_rt_bytes_free(&whole);
+}
+END_TEST
+
+START_TEST(operators_are_listed)
+{
+    opjit_model_operator o = OPJIT_MODEL_OPERATOR_INIT;
+    opjit_error error;
+    uint32_t taken = 0, refused = 0;
+    for (uint32_t i = 0; opjit_model_get_operator(i, &o, &error) == OPJIT_OK; i++) {
+        ck_assert_uint_gt(strlen(o.name), 0);
+        ck_assert_uint_gt(strlen(o.text), 0);
+        taken += o.is_taken;
+        refused += !o.is_taken;
+    }
+    ck_assert_uint_gt(taken, 130);
+    ck_assert_uint_gt(refused, 10);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("fe.onnx");
+    TCase *t = tcase_create("models");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, sizes_that_the_model_computes);
+    tcase_add_test(t, value_of_an_input);
+    tcase_add_test(t, models_that_are_refused);
+    tcase_add_test(t, damaged_models);
+    tcase_add_test(t, operators_are_listed);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(suite());
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
