@@ -69,7 +69,7 @@ bool opjit_cg_is_transposed(const cg_func *f, ir_ref load)
     const cg_access a = opjit_cg_access_of(f, load);
     const uint32_t rows = f->piece->block.rows, part = 128 / a.bits < rows ? 128 / a.bits : rows;
     int64_t by_row, by_lane;
-    return !f->piece->mask && f->piece->lanes >= part && f->piece->lanes > 1 && !info->fresh && !info->outside &&
+    return !f->piece->mask && f->piece->lanes >= part && f->piece->lanes > 1 && !info->outside &&
            opjit_cg_growth(f, &a, f->loops[f->piece->block.loop].var, &by_row) && by_row == 1 &&
            opjit_cg_growth(f, &a, f->loops[f->piece->vec].var, &by_lane) && by_lane != 0 && by_lane != 1;
 }

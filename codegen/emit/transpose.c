@@ -78,9 +78,22 @@ void opjit_cg_transpose_rows(cg_func *f, ir_ref body, uint32_t rows, LLVMValueRe
 /* --- what is in a block ----------------------------------------------------------------------------------------- */
 
 typedef struct transposed {
+    ir_ref body;
     ir_ref loads[MAX_TRANSPOSED];
     uint32_t count;
 } transposed;
+
+/* Whether all rows of the block may be loaded before one of them is stored. */
+static bool keeps_value(const cg_func *f, ir_ref body, ir_ref load)
+{
+    const uint32_t read = opjit_ir_root(f->ir, ir_at(f->ir, load)->ref);
+    if (!f->info[load].fresh)
+        return true;
+    for (ir_ref s = body; s != 0; s = ir_at(f->ir, s)->next)
+        if (ir_at(f->ir, s)->op == IR_STORE && opjit_ir_root(f->ir, ir_at(f->ir, s)->ref) == read)
+            return false;
+    return f->ir->tensors[read].role == IR_SCRATCH; /* memory of its own */
+}
 
 static void find_loads(const cg_func *f, ir_ref node, transposed *t)
 {
@@ -90,7 +103,8 @@ static void find_loads(const cg_func *f, ir_ref node, transposed *t)
             return;
     if (f->info[node].weight > CG_MAX_WEIGHT || !opjit_cg_varies(f, node))
         return;
-    if (n->op == IR_LOAD && t->count < MAX_TRANSPOSED && opjit_cg_is_transposed(f, node))
+    if (n->op == IR_LOAD && t->count < MAX_TRANSPOSED && opjit_cg_is_transposed(f, node) &&
+        keeps_value(f, t->body, node))
         t->loads[t->count++] = node;
     for (uint32_t i = 0; i < n->count && n->op != IR_LOAD; i++)
         find_loads(f, ir_operand(f->ir, node, i), t);
@@ -132,7 +146,7 @@ static void emit_group(cg_func *f, ir_ref body, const transposed *t, uint32_t fi
  * the next one is loaded, which needs fewer registers. */
 void opjit_cg_transpose_copies(cg_func *f, ir_ref body, uint32_t copies)
 {
-    transposed t = { .count = 0 };
+    transposed t = { .body = body };
     for (ir_ref s = body; s; s = ir_at(f->ir, s)->next)
         for (uint32_t i = 0; i < ir_at(f->ir, s)->count; i++)
             find_loads(f, ir_operand(f->ir, s, i), &t);

@@ -199,6 +199,14 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
 
+/* Whether columns lie apart, and their k side by side. */
+static bool lies_apart(const contraction *c)
+{
+    const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
+    return reads_in_steps(c, factor, opjit_ir_reduced(c->f, c->statement), 1) &&
+           !reads_in_steps(c, factor, coordinate_of(c, CONTRACT_COLUMNS), 1);
+}
+
 bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
 {
     ir_func *f = r->f;
@@ -209,6 +217,7 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     c.out = f->tensors[c.def.ref];
     c.length = ir_index_value(f, ir_operand(f, c.statement, c.def.count - 1));
     const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c.out.type);
+    c.lanes = given != NULL && lanes > 2 ? lanes / 2 : lanes;
     if (!find_sides(&c, lanes))
         return false;
     const ir_ref pair = ir_operand(f, c.statement, 0), k = opjit_ir_reduced(f, c.statement);
@@ -229,6 +238,7 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     choose_sizes(&c, given, lanes, target);
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c.side[i].packed = !c.streams && !lies_well(&c, i, (int64_t)target->l2);
+    c.side[CONTRACT_COLUMNS].turned = c.side[CONTRACT_COLUMNS].packed && lies_apart(&c);
     c.side[CONTRACT_COLUMNS].shared =
         c.side[CONTRACT_COLUMNS].packed && c.side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share);
     return opjit_ir_contract_write(&c, stages);

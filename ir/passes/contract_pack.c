@@ -30,6 +30,47 @@ ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j)
     return opjit_ir_load(c->f, c->side[CONTRACT_COLUMNS].scratch, at);
 }
 
+/* The columns' factor, with zeros behind the last column where the tile is partial. */
+static ir_ref column_value(contraction *c, block *list, ir_ref own, ir_ref k, bool partial)
+{
+    ir_func *f = c->f;
+    const ir_ref value =
+        opjit_ir_contract_factor(c, list, CONTRACT_COLUMNS, own, contract_plus(c, c->first_k, k));
+    if (!partial)
+        return value;
+    const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, c->side[CONTRACT_COLUMNS].size));
+    return ir_make3(f, IR_SELECT, IR_NONE, inside, value, opjit_ir_const(f, (ir_type)c->def.type, 0));
+}
+
+/* The k of the block and a few behind them: registers are transposed in squares. */
+static ir_ref whole_squares(const contraction *c)
+{
+    ir_func *f = c->f;
+    if (c->length % CONTRACT_SQUARE == 0 && c->def.block % CONTRACT_SQUARE == 0)
+        return c->here_k;
+    return ir_make2(f, IR_UP, IR_INDEX, c->here_k, opjit_ir_index(f, CONTRACT_SQUARE));
+}
+
+/* Rows of k of some columns, in order, and these transposed: the rows may lie at distances that are one set of a cache. */
+static void turn_tile(contraction *c, block *list, ir_ref n, ir_ref first, bool partial)
+{
+    ir_func *f = c->f;
+    const contract_side *s = &c->side[CONTRACT_COLUMNS];
+    const int64_t some = (int64_t)f->tensors[c->turn].sizes[0];
+    block of_h, of_j, of_k;
+    const ir_ref h = contract_loop(c, list, opjit_ir_index(f, s->tile / some), &of_h);
+    const ir_ref left = opjit_ir_block_let(f, &of_h, contract_times(c, h, some));
+    ir_ref j = contract_loop(c, &of_h, opjit_ir_index(f, some), &of_j);
+    ir_ref k = contract_loop(c, &of_j, c->here_k, &of_k);
+    const ir_ref value = column_value(c, &of_k, contract_plus(c, first, contract_plus(c, left, j)), k, partial);
+    opjit_ir_contract_store(c, &of_k, c->turn, value, (ir_ref[]){ j, k });
+    k = contract_loop(c, &of_h, whole_squares(c), &of_k);
+    j = contract_loop(c, &of_k, opjit_ir_index(f, some), &of_j);
+    ir_ref at[5];
+    copied_at(c, n, k, contract_plus(c, left, j), at);
+    opjit_ir_contract_store(c, &of_j, s->scratch, opjit_ir_load(f, c->turn, (ir_ref[]){ j, k }), at);
+}
+
 /* Tile n of the block; partial: columns behind the last one are zeros. */
 static void pack_tile(contraction *c, block *list, ir_ref n, bool partial)
 {
@@ -37,17 +78,15 @@ static void pack_tile(contraction *c, block *list, ir_ref n, bool partial)
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
     block of_k, of_j;
     const ir_ref first = opjit_ir_block_let(f, list, contract_plus(c, s->first, contract_times(c, n, s->tile)));
+    if (s->turned) {
+        turn_tile(c, list, n, first, partial);
+        return;
+    }
     const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
     const ir_ref j = contract_loop(c, &of_k, opjit_ir_index(f, s->tile), &of_j);
-    const ir_ref own = contract_plus(c, first, j);
     ir_ref at[5];
     copied_at(c, n, k, j, at);
-    ir_ref value = opjit_ir_contract_factor(c, &of_j, CONTRACT_COLUMNS, own, contract_plus(c, c->first_k, k));
-    if (partial) {
-        const ir_ref inside = ir_make2(f, IR_LT, IR_BOOL, own, opjit_ir_index(f, s->size));
-        value = ir_make3(f, IR_SELECT, IR_NONE, inside, value, opjit_ir_const(f, (ir_type)c->def.type, 0));
-    }
-    opjit_ir_block_add(f, &of_j, opjit_ir_store(f, s->scratch, value, at));
+    opjit_ir_contract_store(c, &of_j, s->scratch, column_value(c, &of_j, contract_plus(c, first, j), k, partial), at);
 }
 
 /* Tiles from number lo to hi. */
@@ -98,7 +137,7 @@ void opjit_ir_contract_set_matrix(contraction *c, block *list)
 static bool declare_temp(contraction *c, int64_t matrices, int64_t tiles)
 {
     contract_side *s = &c->side[CONTRACT_COLUMNS];
-    const int64_t k = c->length < c->def.block ? c->length : c->def.block;
+    const int64_t k = contract_most_k(c);
     const int64_t sizes[] = { matrices, contract_blocks_of_k(c), tiles, k, s->tile };
     ir_tensor t = { .role = IR_TEMP, .type = (ir_type)c->def.type, .rank = 5, .align = 64 };
     for (uint32_t d = 0; d < t.rank; d++)

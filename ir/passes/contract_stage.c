@@ -13,7 +13,7 @@ enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are
 static void declare_scratch(contraction *c)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    const int64_t k = c->length < c->def.block ? c->length : c->def.block;
+    const int64_t k = contract_most_k(c);
     if (c->streams) { /* nothing is packed */
         c->sums = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
         if (c->length > c->def.block)
@@ -77,11 +77,20 @@ static void add_sums(contraction *c, block *list)
     add_block(c, &of_q);
 }
 
+/* Columns that are transposed at a time: a vector's. */
+static void declare_turn(contraction *c)
+{
+    const int64_t k = contract_most_k(c), tile = c->side[CONTRACT_COLUMNS].tile;
+    if (c->side[CONTRACT_COLUMNS].turned)
+        c->turn = opjit_ir_contract_scratch(c, 2, (int64_t[]){ tile % c->lanes == 0 ? c->lanes : tile, k }, APART);
+}
+
 bool opjit_ir_contract_write(contraction *c, block *stages)
 {
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views || columns->shared };
+    declare_turn(c);
     if (columns->shared)
         opjit_ir_contract_share_columns(c, stages);
     declare_scratch(c);

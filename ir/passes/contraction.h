@@ -17,6 +17,7 @@ typedef struct contract_side {
     int64_t tile, block; /* of them; a block is whole tiles */
     int64_t blocks;
     bool packed;      /* into scratch; else it is read as it lies */
+    bool turned;      /* columns that lie apart, whose k are neighbours: rows of k are copied on the way */
     bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it */
     uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile]; of a temp [matrices, blocks
                          of k] before these */
@@ -34,8 +35,10 @@ typedef struct contraction {
     ir_tensor out;
     contract_side side[CONTRACT_SIDES];
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
+    int64_t lanes;          /* of a vector */
     int64_t length, batch;  /* k; results of all other coordinates */
     uint32_t sums;          /* scratch of streams: sums of a block of k */
+    uint32_t turn;          /* scratch of turned columns: [some columns, k] */
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     ir_ref first_k, here_k; /* of the block of k */
@@ -93,6 +96,14 @@ static inline ir_ref contract_plus(const contraction *c, ir_ref a, ir_ref b)
 static inline ir_ref contract_times(const contraction *c, ir_ref a, int64_t b)
 {
     return ir_make2(c->f, IR_IMUL, IR_INDEX, a, opjit_ir_index(c->f, b));
+}
+
+enum { CONTRACT_SQUARE = 4 };
+/* The most k of a block, with a few behind the last one where columns are transposed. */
+static inline int64_t contract_most_k(const contraction *c)
+{
+    const int64_t k = c->length < c->def.block ? c->length : c->def.block;
+    return c->side[CONTRACT_COLUMNS].turned ? (k + CONTRACT_SQUARE - 1) / CONTRACT_SQUARE * CONTRACT_SQUARE : k;
 }
 
 /* How many blocks of k there are. */

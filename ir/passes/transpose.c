@@ -38,15 +38,19 @@ static bool find_loops(transpose *t)
     return t->store != 0 && ir_at(f, t->store)->op == IR_STORE;
 }
 
-/* Whether some coordinate of the store is `var` and the others don't contain it. */
-static bool is_coordinate(const transpose *t, ir_ref var)
+/* Whether some coordinate of the store moves by one with `var`, and not with `other`, and the others don't contain it. */
+static bool is_coordinate(const transpose *t, ir_ref var, ir_ref other)
 {
     uint32_t found = 0;
-    for (uint32_t i = 1; i < ir_at(t->f, t->store)->count; i++)
-        if (ir_operand(t->f, t->store, i) == var)
-            found++;
-        else if (opjit_ir_varies(t->f, ir_operand(t->f, t->store, i), var))
+    for (uint32_t i = 1; i < ir_at(t->f, t->store)->count; i++) {
+        const ir_ref at = ir_operand(t->f, t->store, i);
+        int64_t factor;
+        if (!opjit_ir_varies(t->f, at, var))
+            continue;
+        if (!opjit_ir_factor(t->f, at, var, &factor) || factor != 1 || opjit_ir_varies(t->f, at, other))
             return false;
+        found++;
+    }
     return found == 1;
 }
 
@@ -121,8 +125,8 @@ bool opjit_ir_transpose(scheduler *s, ir_ref around, ir_ref loop)
 {
     ir_func *f = s->f;
     transpose t = { .f = f, .rows = loop, .least_bytes = LANE_BYTES };
-    if (s->threads || !find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref) ||
-        !is_coordinate(&t, ir_at(f, t.columns)->ref))
+    if (s->threads || !find_loops(&t) || !is_coordinate(&t, ir_at(f, t.rows)->ref, ir_at(f, t.columns)->ref) ||
+        !is_coordinate(&t, ir_at(f, t.columns)->ref, ir_at(f, t.rows)->ref))
         return false;
     const ir_tensor *out = &f->tensors[ir_at(f, t.store)->ref];
     const int64_t size = opjit_ir_type_size(out->type);

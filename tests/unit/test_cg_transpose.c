@@ -9,7 +9,7 @@
 
 static const char *const targets[] = { "cpu:x86-64-v1", "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4" };
 
-/* %0 and %1 are transposed relative to the output, %1 of another type; %2 has the output's layout; %3 has one element
+/* %0, or its copy, and %1 are transposed relative to the output, %1 of another type; %2 has the output's layout; %3 has one element
  * per row. */
 static const char *const values[] = {
     "load %%0[%%i,%%j]",
@@ -27,6 +27,7 @@ typedef struct sample {
     const char *type, *other, *value, *target;
     uint32_t rows, columns, turn, vec, unroll, level;
     bool overlap, mask, streams;
+    bool copied; /* %0 is copied to scratch first, which is read */
 } sample;
 
 static bool runs(const char *target)
@@ -38,24 +39,32 @@ static bool runs(const char *target)
 
 static void make(const sample *s, ir_func *f)
 {
-    char text[1500], value[200];
+    char text[2000], value[200], copy[300] = "";
     opjit_error error = { .status = OPJIT_OK };
     snprintf(value, sizeof value, s->value, s->type);
+    for (char *at = value; s->copied && (at = strstr(at, "%0")) != NULL;)
+        at[1] = '5';
+    if (s->copied)
+        snprintf(copy, sizeof copy,
+                 "for %%a in 0..%u {\n for %%b in 0..%u { store %%5[%%a,%%b], load %%0[%%a,%%b] }\n }\n", s->rows,
+                 s->columns);
     const int length = snprintf(
         text, sizeof text,
         "kernel @turn after schedule {\n    in %%0: %s[%u,%u] stride [1,%u]\n    in %%1: %s[%u,%u] stride [1,%u]\n"
         "    in %%2: %s[%u,%u]\n    in %%3: %s[%u,1]\n    out %%4: %s[%u,%u] align 64\n"
-        "    stage @0 for %%p in 0..1 {\n        for %%i in 0..%u transpose %u%s {\n            let %%v = load %%3[%%i,0]\n"
+        "    scratch %%5: %s[%u,%u] stride [1,%u]\n    stage @0 for %%p in 0..1 {\n        %s"
+        "for %%i in 0..%u transpose %u%s {\n            let %%v = load %%3[%%i,0]\n"
         "            for %%j in 0..%u vec %u unroll %u%s%s { store %%4[%%i,%%j], %s }\n        }\n    }\n}\n",
         s->type, s->rows, s->columns, s->rows + 3, s->other, s->rows, s->columns, s->rows, s->type, s->rows, s->columns,
-        s->type, s->rows, s->type, s->rows, s->columns, s->rows, s->turn, s->overlap ? " tail overlap" : "", s->columns,
-        s->vec, s->unroll, s->streams ? " store nt" : "",
+        s->type, s->rows, s->type, s->rows, s->columns, s->type, s->rows, s->columns, s->rows + 3, copy, s->rows,
+        s->turn, s->overlap ? " tail overlap" : "", s->columns, s->vec, s->unroll, s->streams ? " store nt" : "",
         s->overlap ? " tail overlap"
         : s->mask  ? " tail mask"
                    : "",
         value);
     ck_assert_msg(opjit_ir_parse(text, (size_t)length, &opjit_rt_default_allocator, f, &error) == OPJIT_OK, "%s\n%s",
                   error.message, text);
+    ck_assert(opjit_ir_layout(f, &error) == OPJIT_OK);
     if (strstr(value, "%v") != NULL) /* otherwise it is a dead let */
         ck_assert_msg(opjit_ir_verify(f, &error) == OPJIT_OK, "%s\n%s", error.message, text);
 }
@@ -66,9 +75,9 @@ static void check_sample(const sample *s, test_random *r)
     char what[200];
     make(s, &f);
     snprintf(what, sizeof what,
-             "%s from %s, %s, %u x %u, turn %u, vec %u, unroll %u, overlap %d, mask %d, %s, level %u", s->type,
+             "%s from %s, %s, %u x %u, turn %u, vec %u, unroll %u, overlap %d, mask %d, %s, level %u%s", s->type,
              s->other, s->value, s->rows, s->columns, s->turn, s->vec, s->unroll, s->overlap, s->mask, s->target,
-             s->level);
+             s->level, s->copied ? ", copied" : "");
     harness_kernel k = harness_compile(&f, s->target, s->level);
     for (uint32_t i = 0; i < 2 && runs(s->target); i++) {
         const harness_run run = { .end = 1, .any_nan = true, .at_end = i != 0, .what = what };
@@ -95,6 +104,7 @@ START_TEST(blocks)
         s.rows = s.turn * (1 + (uint32_t)test_random_below(&r, 2));
         s.columns = s.vec * s.unroll * (1 + (uint32_t)test_random_below(&r, 2));
         s.streams = test_random_chance(&r, 30);
+        s.copied = test_random_chance(&r, 30);
         if (test_random_chance(&r, 60)) {
             s.overlap = test_random_chance(&r, 50);
             s.mask = test_random_chance(&r, 30);
