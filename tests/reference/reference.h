@@ -92,6 +92,7 @@ void ref_random_generator(const DML_RANDOM_GENERATOR_OPERATOR_DESC *desc, const 
  * input is the incoming one. */
 void ref_resample3(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, const void *input, void *output);
 void ref_resample_grad(const DML_RESAMPLE3_OPERATOR_DESC *desc, bool halves, const void *input, void *output);
+void ref_roi_pooling(const DML_ROI_POOLING_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* ROI_ALIGN: InputPixelOffset 0.5, OutputPixelOffset -0.5. */
 void ref_roi_align1(const DML_ROI_ALIGN1_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 void ref_upsample_2d(const DML_UPSAMPLE_2D_OPERATOR_DESC *desc, const void *input, void *output);

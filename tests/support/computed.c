@@ -194,6 +194,8 @@ const computed_row computed_rows[] = {
     { ROW(UNFOLD), { { 0x6400, 3, 8, "FLSB" }, { COMPUTED_NONE, 3, 8, "FLSBD" } }, computed_draw_unfold,
       computed_unfold },
     { ROW(FOLD), { { 0x6400, 3, 8, "FLSB" }, { COMPUTED_NONE, 3, 8, "FLSBD" } }, computed_draw_fold, computed_fold },
+    { ROW(ROI_POOLING), { { 0x1000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, computed_draw_roi_pooling,
+      computed_roi_pooling },
     { ROW(ROI_ALIGN), { { 0x3000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, computed_draw_roi_align,
       computed_roi_align },
     { ROW(ROI_ALIGN1), { { 0x4000, 4, 4, "F" }, { COMPUTED_NONE, 4, 4, "FD" } }, computed_draw_roi_align,

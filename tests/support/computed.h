@@ -46,6 +46,7 @@ typedef struct computed_case {
         DML_MAX_POOLING2_OPERATOR_DESC max2;
         DML_MAX_POOLING_GRAD_OPERATOR_DESC max_grad;
         DML_RANDOM_GENERATOR_OPERATOR_DESC random;
+        DML_ROI_POOLING_OPERATOR_DESC roi_pooling;
         DML_ROI_ALIGN_OPERATOR_DESC roi_align;
         DML_ROI_ALIGN1_OPERATOR_DESC roi_align1;
         DML_UPSAMPLE_2D_OPERATOR_DESC upsample;

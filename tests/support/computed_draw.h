@@ -91,6 +91,8 @@ void computed_resample(const void *user, const void *const *inputs, void *const 
 void computed_resample_grad(const void *user, const void *const *inputs, void *const *outputs);
 
 /* --- regions (computed_roi.c) ------------------------------------------------------------------------------------- */
+void computed_draw_roi_pooling(computed_draw *d);
+void computed_roi_pooling(const void *user, const void *const *inputs, void *const *outputs);
 void computed_draw_roi_align(computed_draw *d);
 void computed_roi_align(const void *user, const void *const *inputs, void *const *outputs);
 

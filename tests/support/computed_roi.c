@@ -79,3 +79,25 @@ void computed_roi_align(const void *user, const void *const *inputs, void *const
     const computed_case *c = user;
     ref_roi_align1(&c->roi_align1, inputs, outputs[0]);
 }
+
+void computed_draw_roi_pooling(computed_draw *d)
+{
+    static const float scales[] = { 1, 0.5f, 0.25f, 2 };
+    computed_case *c = d->c;
+    test_tensor *regions = &c->inputs[1];
+    draw_image(d);
+    test_tensor_link(regions, d->type, d->rank);
+    for (uint32_t k = 0; k < d->rank; k++)
+        regions->sizes[k] = k == 3 ? 5 : k == 2 ? c->output.sizes[0] : 1;
+    lay_out(d, regions, false);
+    c->present[1] = true;
+    c->desc.roi_pooling = (DML_ROI_POOLING_OPERATOR_DESC){ &c->inputs[0].desc, &regions->desc, &c->output.desc,
+                                                           scales[below(d, 4)],
+                                                           { c->output.sizes[3], c->output.sizes[2] } };
+}
+
+void computed_roi_pooling(const void *user, const void *const *inputs, void *const *outputs)
+{
+    const computed_case *c = user;
+    ref_roi_pooling(&c->desc.roi_pooling, inputs, outputs[0]);
+}

@@ -183,7 +183,7 @@ static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
         if (strstr(t->info.name, "ATTENTION") != NULL && strcmp(tensor->name, "BiasTensor") == 0) /* of all three */
             tensor->sizes[tensor->rank - 1] = 3;
         if (strcmp(tensor->name, "ROITensor") == 0) /* corners */
-            tensor->sizes[tensor->rank - 1] = 4;
+            tensor->sizes[tensor->rank - 1] = t->info.type == DML_OPERATOR_ROI_POOLING ? 5 : 4;
         tensor->buffer = (DML_BUFFER_TENSOR_DESC){
             (DML_TENSOR_DATA_TYPE)types[tensor->class], DML_TENSOR_FLAG_NONE, tensor->rank, tensor->sizes, NULL, 0, 0
         };
