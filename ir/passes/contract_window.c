@@ -3,88 +3,22 @@
  * coordinates of the result and on digits of k only by p * stride + t * dilation, whatever else they are (padding,
  * casts), and the other factor moves with one other coordinate.  Part of place; decides the sizes of blocks, on which
  * no bit depends. */
-#include "ir/passes/contract_window.h"
+#include "ir/passes/contraction_window.h"
 
 enum {
     LEAST_WORK = 16 * 16 * 16,  /* products: less is not worth the code */
+    LEAST_LINE = 4,             /* positions */
     MOST_ROWS = 256,            /* of a block */
     MOST_CLASSES = 16,          /* of both axes: each is a nest of loops */
     MOST_BYTES = 8 << 20,       /* of scratch */
     ENOUGH_BLOCKS = 8,          /* for threads, */
     LEAST_POSITIONS = 256,      /* but not blocks of fewer than so many */
+    ALONE_BYTES = 65536,        /* of the copy where no rows share it */
     PARTS = 4,                  /* totals may take one of so many parts of the second cache */
     TILE_ROWS = 8,              /* sums that are held, in rows and vectors */
     TILE_ROWS_OF_16 = 6,        /* where there are 16 vector registers */
     TILE_VECTORS = 2,
 };
-
-/* --- digits of k -------------------------------------------------------------------------------------------------- */
-
-/* Adds a border between digits: a value by which k is divided.  false: it doesn't fit the others, or there are too many. */
-static bool add_border(int64_t *borders, uint32_t *count, int64_t border)
-{
-    uint32_t at = 0;
-    while (at < *count && borders[at] < border)
-        at++;
-    if (at < *count && borders[at] == border)
-        return true;
-    if (*count == WINDOW_DIGITS || (at > 0 && border % borders[at - 1] != 0) ||
-        (at < *count && borders[at] % border != 0))
-        return false;
-    for (uint32_t i = (*count)++; i > at; i--)
-        borders[i] = borders[i - 1];
-    borders[at] = border;
-    return true;
-}
-
-/* The digits that the expressions below `pair` take of k, the highest first. */
-static bool find_digits(window *w, ir_ref pair, ir_ref k)
-{
-    ir_func *f = w->c.f;
-    const ir_reach seen = opjit_ir_reach_one(f, pair);
-    int64_t borders[WINDOW_DIGITS] = { 1 };
-    uint32_t count = 1;
-    for (uint32_t i = 0; i < seen.count; i++) {
-        ir_digit d;
-        const ir_op op = (ir_op)ir_at(f, seen.nodes[i])->op;
-        if ((op != IR_IDIV && op != IR_IMOD) || !opjit_ir_digit(f, seen.nodes[i], k, &d) || d.offset != 0)
-            continue;
-        int64_t end;
-        if (!checked_muli(d.divide, d.modulo, &end) ||
-            (d.divide < w->c.length && !add_border(borders, &count, d.divide)) ||
-            (end != 0 && end < w->c.length && !add_border(borders, &count, end)))
-            return false;
-    }
-    w->digit_count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        window_digit *d = &w->digits[i];
-        d->divide = borders[count - 1 - i];
-        d->size = i == 0 ? (w->c.length + d->divide - 1) / d->divide : w->digits[i - 1].divide / d->divide;
-        d->axis = -1;
-        const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, 0), opjit_ir_index(f, d->size), 1);
-        if (f->failed)
-            return false;
-        d->probe = ir_at(f, loop)->ref;
-    }
-    return seen.nodes != NULL && w->c.length % w->digits[0].divide == 0;
-}
-
-void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *map)
-{
-    ir_func *f = w->c.f;
-    const ir_ref k = opjit_ir_reduced(f, w->c.statement);
-    const ir_reach seen = opjit_ir_reach_one(f, ir_operand(f, w->c.statement, 0));
-    for (uint32_t i = 0; i < seen.count; i++) {
-        ir_digit d = { 0 };
-        if (!opjit_ir_digit(f, seen.nodes[i], k, &d) || d.offset != 0)
-            continue;
-        ir_ref sum = opjit_ir_index(f, 0);
-        for (uint32_t n = 0; n < w->digit_count; n++)
-            if (w->digits[n].divide >= d.divide && (d.modulo == 0 || w->digits[n].divide < d.divide * d.modulo))
-                sum = contract_plus(&w->c, sum, contract_times(&w->c, values[n], w->digits[n].divide / d.divide));
-        ir_map_set(f, map, seen.nodes[i], sum);
-    }
-}
 
 /* --- coordinates -------------------------------------------------------------------------------------------------- */
 
@@ -308,6 +242,10 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     rows->block = up(up(w->group, rows->tile), rows->blocks) * rows->tile;
     rows->blocks = up(w->group, rows->block);
     int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
+    if (w->alone) {
+        columns->tile = 1;
+        lines = given != NULL ? lines : ALONE_BYTES / size / w->slots / w->pitch;
+    }
     lines = lines < 1 ? 1 : lines > height ? height : lines;
     const int64_t others = w->c.batch * w->groups * rows->blocks;
     while (given == NULL && lines > 1 && others * up(height, lines) < ENOUGH_BLOCKS &&
@@ -328,7 +266,8 @@ static bool pays(const window *w, const ir_tiles *given)
 {
     const bool slides = w->axis[0].digit >= 0 || w->axis[1].digit >= 0 || w->axis[1].dimension >= 0;
     const int64_t positions = w->axis[0].size * w->axis[1].size;
-    return slides && (given != NULL || (positions * w->group >= LEAST_WORK / w->c.length && positions >= 4));
+    const int64_t all = w->c.batch * w->groups * w->group * positions; /* of a tensor: no more than there is memory */
+    return slides && (given != NULL || (all >= LEAST_WORK / w->c.length && positions >= LEAST_LINE));
 }
 
 /* --- the other factor --------------------------------------------------------------------------------------------- */
@@ -382,7 +321,7 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
     c->length = ir_index_value(f, ir_operand(f, c->statement, c->def.count - 1));
     const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
     const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
-    if (c->out.rank > 7 || c->length < 1 || !find_digits(&w, pair, k) || !find_factors(&w, pair))
+    if (c->out.rank > 7 || c->length < 1 || !opjit_ir_window_find_digits(&w, pair, k) || !find_factors(&w, pair))
         return false;
     ir_ref probes[WINDOW_DIGITS];
     ir_map map = { 0 };
@@ -399,7 +338,10 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
         c->batch *= (int32_t)d == w.rows || (int32_t)d == w.axis[0].dimension || (int32_t)d == w.axis[1].dimension
                         ? 1
                         : (int64_t)c->out.sizes[d];
-    if (!pays(&w, given) || !set_depth(&w) || !choose_sizes(&w, given, lanes, target))
+    if (!pays(&w, given) || !set_depth(&w))
+        return false;
+    w.alone = opjit_ir_window_is_alone(&w);
+    if (!choose_sizes(&w, given, lanes, target))
         return false;
     find_direct(&w, other);
     c->side[CONTRACT_ROWS].dimension = w.rows;

@@ -6,7 +6,7 @@
  * With a stride, positions whose taps have the same remainder lie side by side: a plane for each remainder, in which
  * tap t of remainder r lies t / stride elements behind the position's own.  What is behind the last position of a row
  * that any tap reads is zero, and nothing of it is stored in the end. */
-#include "ir/passes/contract_window.h"
+#include "ir/passes/contraction_window.h"
 
 #include <string.h>
 
@@ -145,12 +145,22 @@ ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k)
                    opjit_ir_load(f, w->direct, at));
 }
 
+ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_ref row)
+{
+    ir_ref at[9];
+    memcpy(at, w->c.at, sizeof at);
+    for (uint32_t a = 0; a < WINDOW_AXES; a++)
+        if (w->axis[a].dimension >= 0)
+            at[w->axis[a].dimension] = opjit_ir_index(w->c.f, 0);
+    return factor_at(w, list, 1 - w->factor, digits, row, at);
+}
+
 void opjit_ir_window_weights(window *w, block *list)
 {
     ir_func *f = w->c.f;
     const contract_side *rows = &w->c.side[CONTRACT_ROWS];
     block of_i, blocks[WINDOW_DIGITS];
-    ir_ref digits[WINDOW_DIGITS], at[9], own[2];
+    ir_ref digits[WINDOW_DIGITS], own[2];
     if (w->weights == 0)
         return;
     const ir_ref i = contract_loop(&w->c, list, opjit_ir_index(f, rows->block), &of_i);
@@ -166,14 +176,32 @@ void opjit_ir_window_weights(window *w, block *list)
     block *last = open_digits(w, &of_i, blocks, digits, &own[1]);
     if (w->digits[0].axis < 0)
         digits[0] = contract_plus(&w->c, w->first_channel, digits[0]);
-    memcpy(at, w->c.at, sizeof at);
-    for (uint32_t a = 0; a < WINDOW_AXES; a++)
-        if (w->axis[a].dimension >= 0)
-            at[w->axis[a].dimension] = opjit_ir_index(f, 0);
-    opjit_ir_contract_store(&w->c, last, w->weights, factor_at(w, last, 1 - w->factor, digits, row, at), own);
+    opjit_ir_contract_store(&w->c, last, w->weights, opjit_ir_window_weight(w, last, digits, row), own);
 }
 
 /* --- taps side by side -------------------------------------------------------------------------------------------- */
+
+void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
+{
+    ir_func *f = w->c.f;
+    at[0] = w->digits[0].axis < 0 ? digits[0] : opjit_ir_index(f, 0);
+    at[1] = at[2] = opjit_ir_index(f, 0);
+    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
+        const window_axis *x = &w->axis[a];
+        at[1] = contract_times(&w->c, at[1], x->classes);
+        if (x->digit < 0)
+            continue;
+        const ir_ref tap = digits[x->digit];
+        if (x->classes > 1)
+            at[1] = contract_plus(&w->c, at[1], quotient(w, IR_IMOD, tap, x->stride));
+        const ir_ref apart =
+            x->stride == 1 ? contract_times(&w->c, tap, x->dilation) : quotient(w, IR_IDIV, tap, x->stride);
+        at[2] = contract_plus(&w->c, at[2], contract_times(&w->c, apart, a == 0 ? w->pitch : 1));
+    }
+    for (uint32_t d = 1; d < w->digit_count; d++)
+        if (w->digits[d].axis < 0)
+            at[1] = contract_plus(&w->c, contract_times(&w->c, at[1], w->digits[d].size), digits[d]);
+}
 
 void opjit_ir_window_panel(window *w, block *list, ir_ref first)
 {
@@ -181,25 +209,8 @@ void opjit_ir_window_panel(window *w, block *list, ir_ref first)
     block blocks[WINDOW_DIGITS], of_j;
     ir_ref digits[WINDOW_DIGITS], own[2], from[3];
     block *last = open_digits(w, list, blocks, digits, &own[0]);
-    from[0] = w->digits[0].axis < 0 ? digits[0] : opjit_ir_index(f, 0);
-    from[1] = opjit_ir_index(f, 0);
-    from[2] = first;
-    for (uint32_t a = 0; a < WINDOW_AXES; a++) {
-        const window_axis *x = &w->axis[a];
-        from[1] = contract_times(&w->c, from[1], x->classes);
-        if (x->digit < 0)
-            continue;
-        const ir_ref tap = digits[x->digit];
-        if (x->classes > 1)
-            from[1] = contract_plus(&w->c, from[1], quotient(w, IR_IMOD, tap, x->stride));
-        const ir_ref apart =
-            x->stride == 1 ? contract_times(&w->c, tap, x->dilation) : quotient(w, IR_IDIV, tap, x->stride);
-        from[2] = contract_plus(&w->c, from[2], contract_times(&w->c, apart, a == 0 ? w->pitch : 1));
-    }
-    for (uint32_t d = 1; d < w->digit_count; d++)
-        if (w->digits[d].axis < 0)
-            from[1] = contract_plus(&w->c, contract_times(&w->c, from[1], w->digits[d].size), digits[d]);
-    from[2] = opjit_ir_block_let(f, last, from[2]);
+    opjit_ir_window_place(w, digits, from);
+    from[2] = opjit_ir_block_let(f, last, contract_plus(&w->c, first, from[2]));
     own[1] = contract_loop(&w->c, last, opjit_ir_index(f, w->c.side[CONTRACT_COLUMNS].tile), &of_j);
     from[2] = contract_plus(&w->c, from[2], own[1]);
     opjit_ir_contract_store(&w->c, &of_j, w->panel, opjit_ir_load(f, w->copy, from), own);

@@ -8,8 +8,8 @@
  *                                        total = total + tile
  *         store the results of the totals
  *
- * Positions of a block are counted with the gaps between rows of the copy, so that tiles go from one row to the next. */
-#include "ir/passes/contract_window.h"
+ * Positions of a block are counted with the gaps between lines of the copy, so that tiles go from one to the next. */
+#include "ir/passes/contraction_window.h"
 
 enum {
     APART = 16,     /* elements behind a row of sums and of k: they are not all in one set of a cache */
@@ -22,6 +22,8 @@ static void declare_scratch(window *w)
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
     w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
+    if (w->alone)
+        return;
     w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
     w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
@@ -181,8 +183,12 @@ bool opjit_ir_window_write(window *w, block *stages)
     block body = { .parent = stage };
     c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views };
     const ir_ref lines = set_block(w, &body, ir_at(f, stage)->ref, iterations);
-    add_sums(w, &body, lines);
-    store_results(w, &body, lines);
+    if (w->alone) {
+        opjit_ir_window_alone(w, &body, lines);
+    } else {
+        add_sums(w, &body, lines);
+        store_results(w, &body, lines);
+    }
     if (c->in.refused || f->failed || opjit_ir_count_for(f, ir_at(f, stage)->body) > MOST_LOOPS)
         return false;
     opjit_ir_block_add(f, stages, stage);

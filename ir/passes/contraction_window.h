@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract_window.h - shared by the files contract_window*.c: sums of products one factor of which is read through
+/* contraction_window.h - shared by the files contract_window*.c: sums of products one factor of which is read through
  * windows that slide along one or two coordinates of the result, as convolutions do.  An iteration of the stage makes
  * some rows of positions of some rows of the result (channels): for each block of k it copies what the windows read to
  * scratch, where each tap lies at a constant distance from every position, and adds tile after tile to totals. */
-#ifndef OPJIT_IR_PASSES_CONTRACT_WINDOW_H
-#define OPJIT_IR_PASSES_CONTRACT_WINDOW_H
+#ifndef OPJIT_IR_PASSES_CONTRACTION_WINDOW_H
+#define OPJIT_IR_PASSES_CONTRACTION_WINDOW_H
 
 #include "ir/passes/contraction.h"
 
@@ -37,6 +37,7 @@ typedef struct window {
     window_axis axis[WINDOW_AXES]; /* outer, inner */
     ir_ref probed;                 /* the factor with probes in place of digits */
     int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
+    bool alone;                    /* contract_window_alone.c makes it */
     int64_t pitch;                 /* of a row of positions */
     int64_t block, blocks;         /* rows of positions of an iteration */
     int64_t free;                  /* values of the digits without axis, but for digit 0 */
@@ -51,14 +52,26 @@ typedef struct window {
     ir_ref first_position;               /* rows of positions before the block */
 } window;
 
-/* contract_window.c: enters what replaces k and quotients of it, where its digits have these values. */
+/* contract_window_digits.c: finds the digits that the expressions below `pair` take of k, the highest first.  false: it
+ * is used in another way, or there is no memory. */
+bool opjit_ir_window_find_digits(window *w, ir_ref pair, ir_ref k);
+/* Enters what replaces k and quotients of it, where its digits have these values. */
 void opjit_ir_window_map_digits(const window *w, const ir_ref *values, ir_map *map);
 /* contract_window_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_window_write(window *w, block *stages);
+/* contract_window_alone.c: whether each row of the result has windows of its own, of a few taps and nothing else
+ * (depthwise convolutions): no tiles, but vectors of positions whose steps are written out. */
+bool opjit_ir_window_is_alone(const window *w);
+/* Stores the results of a block of `lines` lines of positions. */
+void opjit_ir_window_alone(window *w, block *list, ir_ref lines);
 /* contract_window_copy.c: what a block of k reads, to scratch: the windows' factor, for the rows of positions from
  * first_position on, and the other one. */
 void opjit_ir_window_copy(window *w, block *list);
 void opjit_ir_window_weights(window *w, block *list);
+/* The other factor in row `row` of the group, for these digits of k. */
+ir_ref opjit_ir_window_weight(window *w, block *list, const ir_ref *digits, ir_ref row);
+/* Where the copy has the taps of these digits, in front of the position's own place; at: its coordinates. */
+void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at);
 /* The other factor's element in row `row` of the group, for k of the block, by the view `direct`. */
 ir_ref opjit_ir_window_direct(window *w, ir_ref row, ir_ref k);
 /* The taps of the tile that begins at position `first` of the block, side by side. */
