@@ -11,6 +11,7 @@
 #include "frontend/cli/baseline.h"
 #include "frontend/cli/cli.h"
 #include "frontend/cli/measure.h"
+#include "frontend/cli/onnx.h"
 #include "frontend/cli/subject.h"
 #include "frontend/cli/table.h"
 
@@ -385,6 +386,8 @@ static int finish(bench *b, opjit_status status)
 
 int opjit_cli_bench(const cli_options *options)
 {
+    if (options->argument_count != 0 && opjit_cli_is_onnx(options->arguments[0]))
+        return opjit_cli_bench_onnx(options);
     cli_options without_disk = *options; /* a disk cache would be measured in place of compiling */
     bench b = { .options = options,
                 .compile = opjit_cli_compile_options(options),

@@ -13,6 +13,7 @@
 #include "frontend/cli/cli.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/late.h"
+#include "frontend/cli/onnx.h"
 #include "frontend/cli/symbol.h"
 #include "frontend/cli/trace.h"
 
@@ -55,20 +56,21 @@ typedef struct compiler {
     char symbol[SYMBOL_SIZE];
 } compiler;
 
-static opjit_status remember(compiler *c, cli_model *m, const cli_dispatchable *d, uint32_t kernel)
+/* name: of the dispatchable or file. */
+static opjit_status remember(compiler *c, const char *path, const char *name, opjit_error *error, uint32_t kernel)
 {
     if (kernel >= c->capacity) {
         const uint32_t capacity = c->capacity == 0 ? 64 : c->capacity * 2;
         origin *const origins = ARENA_ARRAY(&c->arena, origin, capacity);
         if (origins == NULL)
-            return opjit_cli_no_memory(m, d->json);
+            return opjit_rt_no_memory(error);
         if (c->capacity != 0)
             memcpy(origins, c->origins, c->capacity * sizeof *origins);
         c->origins = origins;
         c->capacity = capacity;
     }
-    c->origins[kernel].model = m->path;
-    snprintf(c->origins[kernel].dispatchable, sizeof c->origins[kernel].dispatchable, "%.*s%s", CLI_QUOTE_KEY(d->json));
+    c->origins[kernel].model = path;
+    snprintf(c->origins[kernel].dispatchable, sizeof c->origins[kernel].dispatchable, "%s", name);
     return OPJIT_OK;
 }
 
@@ -111,11 +113,13 @@ static opjit_status add(compiler *c, cli_model *m, const cli_dispatchable *d)
     const uint32_t index = opjit_artifact_count(c->artifact);
     opjit_compile_options compile = opjit_cli_compile_options(c->options);
     opjit_status status;
+    char name[64];
     TRY(opjit_cli_at(m, d->json,
                      opjit_cli_symbol(c->options->prefix_model ? m->path : NULL, d->json->key, d->json->key_length,
                                       c->symbol, &m->report.error)));
     TRY(check_unique(c, m, d));
-    TRY(remember(c, m, d, index));
+    snprintf(name, sizeof name, "%.*s%s", CLI_QUOTE_KEY(d->json));
+    TRY(opjit_cli_at(m, d->json, remember(c, m->path, name, &m->report.error, index)));
     TRY(note_symbol(c, m, d, index));
     compile.name = c->symbol;
     TRY(opjit_cli_late_of(&c->late, m, d, &compile));
@@ -144,12 +148,43 @@ static opjit_status read_model(compiler *c, cli_model *m)
     return OPJIT_OK;
 }
 
+/* An .onnx model is one kernel, called as its file. */
+static opjit_status add_onnx(compiler *c, cli_onnx *m)
+{
+    const char *const slash = strrchr(m->path, '/'), *const name = slash == NULL ? m->path : slash + 1;
+    const uint32_t index = opjit_artifact_count(c->artifact);
+    opjit_compile_options compile = opjit_cli_compile_options(c->options);
+    const DML_GRAPH_DESC *desc;
+    TRY(opjit_cli_onnx_open(c->options, m->path, c->context, m));
+    TRY(opjit_cli_symbol(NULL, name, strlen(name) - strlen(".onnx"), c->symbol, &m->error));
+    TRY(remember(c, m->path, name, &m->error, index));
+    TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &desc, &m->error));
+    compile.name = c->symbol;
+    return opjit_artifact_add_graph(c->artifact, desc, &compile, &m->error);
+}
+
+static int read_onnx(compiler *c, const char *path)
+{
+    cli_onnx m = { .path = path };
+    const opjit_status status = add_onnx(c, &m);
+    if (status != OPJIT_OK)
+        opjit_cli_complain(path, NULL, &m.error);
+    opjit_cli_onnx_close(&m);
+    c->found = true;
+    return status == OPJIT_OK ? EXIT_DONE : EXIT_FAILED;
+}
+
 /* The exit status. */
 static int read_models(compiler *c)
 {
     for (uint32_t i = 0; i < c->options->argument_count; i++) {
         int result = EXIT_DONE;
         cli_model m;
+        if (opjit_cli_is_onnx(c->options->arguments[i])) {
+            if (read_onnx(c, c->options->arguments[i]) != EXIT_DONE)
+                return EXIT_FAILED;
+            continue;
+        }
         opjit_cli_model_init(&m, c->options->arguments[i], c->context);
         m.outside = c->options->allow_outside;
         if (read_model(c, &m) != OPJIT_OK)

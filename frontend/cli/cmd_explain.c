@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frontend/cli/late.h"
+#include "frontend/cli/onnx.h"
 #include "frontend/cli/number.h"
 
 /* --- the descriptor ----------------------------------------------------------------------------------------------- */
@@ -187,7 +188,8 @@ static void put_node_by_node(rt_bytes *out, const cli_graph *graph, const opjit_
         info->bytes_written + info->bytes_read, written + read, written, read);
 }
 
-static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_kernel_info *info)
+/* What a call does. */
+static void put_calls(rt_bytes *out, const opjit_kernel_info *info)
 {
     const opjit_variant_info *const variants =
         (const opjit_variant_info *)(const void *)((const uint8_t *)info->meta + info->meta->variant_info);
@@ -199,6 +201,11 @@ static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_ker
     opjit_rt_bytes_printf(
         out, "  a call writes %" PRIu64 " bytes and reads %" PRIu64 " of %" PRIu64 " input bytes, in %u step%s\n",
         info->bytes_written, info->bytes_read, input_bytes, steps, steps == 1 ? "" : "s");
+}
+
+static void put_kernel(rt_bytes *out, const cli_dispatchable *d, const opjit_kernel_info *info)
+{
+    put_calls(out, info);
     if (d->graph != NULL)
         put_node_by_node(out, d->graph, info);
     if (info->unproven_bounds != 0)
@@ -270,8 +277,59 @@ static opjit_status explain_model(cli_model *m, const cli_options *options)
     return opjit_cli_late_end(&late, &m->report.error);
 }
 
+/* Its inputs and outputs, then what `explain` shows of any graph. */
+static opjit_status explain_onnx(const cli_options *options, cli_onnx *m, rt_bytes *out)
+{
+    opjit_compile_options compile = opjit_cli_compile_options(options);
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    passes p = { .out = out };
+    const DML_GRAPH_DESC *desc;
+    TRY(opjit_cli_onnx_open(options, options->arguments[0], NULL, m));
+    TRY(opjit_graph_get_desc(opjit_model_graph(m->model), &desc, &m->error));
+    opjit_rt_bytes_printf(out, "model of %u operators\n", desc->NodeCount);
+    for (uint32_t i = 0; i < opjit_model_input_count(m->model) + opjit_model_output_count(m->model); i++) {
+        const uint32_t inputs = opjit_model_input_count(m->model);
+        opjit_model_port port = OPJIT_MODEL_PORT_INIT;
+        TRY(i < inputs ? opjit_model_get_input(m->model, i, &port, &m->error)
+                       : opjit_model_get_output(m->model, i - inputs, &port, &m->error));
+        opjit_rt_bytes_printf(out, "  %s %s %s [", i < inputs ? "input" : "output", port.name,
+                              opjit_data_type_name(port.dtype));
+        for (uint32_t d = 0; d < port.rank; d++)
+            opjit_rt_bytes_printf(out, "%s%" PRIu64, d == 0 ? "" : ",", port.sizes[d]);
+        opjit_rt_bytes_printf(out, port.binding < 0 ? "], a constant or not read\n" : "]\n");
+    }
+    opjit_rt_bytes_init(&p.before, &opjit_rt_default_allocator);
+    opjit_status status = opjit_graph_explain(m->context, desc, &compile, put_pass, &p, &m->error);
+    opjit_rt_bytes_free(&p.before);
+    compile.flags |= OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
+    if (status == OPJIT_OK)
+        status = opjit_model_compile(m->model, &compile, &m->kernel, &m->error);
+    if (status == OPJIT_OK)
+        status = opjit_kernel_get_info(m->kernel, &info, &m->error);
+    if (status == OPJIT_OK)
+        put_calls(out, &info);
+    return status;
+}
+
+int opjit_cli_explain_onnx(const cli_options *options)
+{
+    cli_onnx m;
+    rt_bytes out;
+    opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
+    opjit_status status = explain_onnx(options, &m, &out);
+    if (status == OPJIT_OK && !opjit_cli_put(&out))
+        status = opjit_rt_error_set(&m.error, OPJIT_IO, "standard output can't be written");
+    if (status != OPJIT_OK)
+        opjit_cli_complain(m.path, NULL, &m.error);
+    opjit_rt_bytes_free(&out);
+    opjit_cli_onnx_close(&m);
+    return status == OPJIT_OK ? EXIT_DONE : EXIT_FAILED;
+}
+
 int opjit_cli_explain(const cli_options *options)
 {
+    if (opjit_cli_is_onnx(options->arguments[0]))
+        return opjit_cli_explain_onnx(options);
     opjit_context *context = NULL;
     opjit_error error;
     cli_model m;

@@ -139,12 +139,13 @@ static opjit_status add_hint(cli_onnx *m)
     return opjit_rt_error_set(&m->error, status, "%s, by --dim NAME=N or --shape INPUT=A,B,...", text);
 }
 
-opjit_status opjit_cli_onnx_open(const cli_options *o, cli_onnx *m)
+opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_context *context, cli_onnx *m)
 {
     opjit_model_options options = OPJIT_MODEL_OPTIONS_INIT;
-    *m = (cli_onnx){ .path = o->arguments[0] };
+    *m = (cli_onnx){ .path = path, .context = context, .borrows_context = context != NULL };
     opjit_rt_arena_init(&m->arena, &opjit_rt_default_allocator);
-    TRY(opjit_cli_context(o, &m->context, &m->error));
+    if (context == NULL)
+        TRY(opjit_cli_context(o, &m->context, &m->error));
     const double begin = now_ms();
     opjit_model_input *const inputs =
         ARENA_ARRAY(&m->arena, opjit_model_input, (size_t)o->input_count + o->shape_count + 1);
@@ -252,6 +253,7 @@ void opjit_cli_onnx_close(cli_onnx *m)
         opjit_rt_bytes_free(&m->files[i].bytes);
     opjit_kernel_release(m->kernel);
     opjit_model_close(m->model);
-    opjit_context_destroy(m->context);
+    if (!m->borrows_context)
+        opjit_context_destroy(m->context);
     opjit_rt_arena_free(&m->arena);
 }

@@ -19,6 +19,7 @@ typedef struct cli_onnx {
     const char *path;
     rt_arena arena;
     opjit_context *context;
+    bool borrows_context;
     opjit_model *model;
     opjit_kernel *kernel;
     cli_onnx_file *files;
@@ -32,8 +33,9 @@ typedef struct cli_onnx {
 
 /* Whether the path is an .onnx model's. */
 bool opjit_cli_is_onnx(const char *path);
-/* Reads the model with the sizes and inputs that the options say, into *out, which is to be closed in any case. */
-opjit_status opjit_cli_onnx_open(const cli_options *options, cli_onnx *out);
+/* Reads the model with the sizes and inputs that the options say, into *out, which is to be closed in any case.
+ * context NULL: one of its own. */
+opjit_status opjit_cli_onnx_open(const cli_options *options, const char *path, opjit_context *context, cli_onnx *out);
 /* Compiles it. */
 opjit_status opjit_cli_onnx_compile(const cli_options *options, cli_onnx *m);
 /* Memory for all bindings: of files, zeros for outputs; inputs without a file are refused, or (fill) small numbers. */
@@ -42,6 +44,9 @@ opjit_status opjit_cli_onnx_bind(cli_onnx *m, bool fill);
 uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port);
 void opjit_cli_onnx_close(cli_onnx *m);
 
-int opjit_cli_run_onnx(const cli_options *options); /* `opjit run`; gives the exit status */
+/* Commands with an .onnx model; they give the exit status. */
+int opjit_cli_run_onnx(const cli_options *options);
+int opjit_cli_bench_onnx(const cli_options *options);
+int opjit_cli_explain_onnx(const cli_options *options);
 
 #endif

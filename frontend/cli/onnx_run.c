@@ -124,7 +124,7 @@ static opjit_status give_outputs(const cli_options *o, cli_onnx *m)
 int opjit_cli_run_onnx(const cli_options *o)
 {
     cli_onnx m;
-    opjit_status status = opjit_cli_onnx_open(o, &m);
+    opjit_status status = opjit_cli_onnx_open(o, o->arguments[0], NULL, &m);
     if (status == OPJIT_OK)
         status = opjit_cli_onnx_bind(&m, false);
     if (status == OPJIT_OK)

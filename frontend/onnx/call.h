@@ -19,6 +19,8 @@ typedef struct onnx_value {
     opjit_tensor tensor;       /* in the graph; null: not yet, or never (a constant) */
     const void *data;          /* elements, packed, which stay as long as the model; NULL: not known, or not read yet */
     const onnx_tensor *source; /* of a constant whose elements are read when they are asked for; or NULL */
+    uint32_t readers;          /* nodes and outputs of its graph that read it */
+    const struct onnx_made *made; /* the convolution that made it, which a reader may make anew; else NULL */
 } onnx_value;
 
 /* Names of a graph, those of the graphs around it, and of functions. */
@@ -35,6 +37,12 @@ typedef struct onnx_call {
     onnx_value *outputs; /* to be filled; type 0: not yet */
     uint32_t input_count, output_count;
 } onnx_call;
+
+/* A call that was made, and the function that its node stands in. */
+typedef struct onnx_made {
+    onnx_call call;
+    const onnx_node *caller;
+} onnx_made;
 
 typedef opjit_status (*onnx_row_fn)(onnx_import *m, onnx_call *c);
 
@@ -62,6 +70,7 @@ struct onnx_import {
     const onnx_node *caller;      /* in a function: the node that stands for it; else NULL */
     const onnx_function *function;
     int64_t opset;
+    const onnx_scope *makers; /* of the nodes that are being imported; see onnx_value.readers */
     uint32_t depth;
     uint32_t nodes; /* that were imported, those of functions once for each call */
     opjit_error *error;
@@ -73,6 +82,8 @@ opjit_status opjit_onnx_refuse(onnx_import *m, const onnx_call *c, opjit_status 
     PRINTF_LIKE(4, 5);
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
+/* Says that the call made output 0, for nodes that read nothing else. */
+opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c);
 /* Input i; NULL: absent. */
 static inline onnx_value *onnx_input(const onnx_call *c, uint32_t i)
 {

@@ -20,7 +20,7 @@ static void prefix_node(onnx_import *m, const onnx_node *n)
 typedef struct need {
     onnx_import *m;
     const onnx_node *nodes;
-    onnx_scope makers; /* a name's value has the node's index as its rank */
+    onnx_scope *makers; /* a name's value has the node's index as its rank */
     bool *needed;
     uint32_t *stack;
     uint32_t height;
@@ -28,7 +28,9 @@ typedef struct need {
 
 static void mark(need *w, wire_bytes name)
 {
-    const onnx_value *const maker = name.size == 0 ? NULL : opjit_onnx_own(&w->makers, name);
+    onnx_value *const maker = name.size == 0 ? NULL : opjit_onnx_own(w->makers, name);
+    if (maker != NULL)
+        maker->readers++;
     if (maker != NULL && !w->needed[maker->rank]) {
         w->needed[maker->rank] = true;
         w->stack[w->height++] = maker->rank;
@@ -58,7 +60,10 @@ static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t
         return opjit_rt_no_memory(m->error);
     onnx_scope *const scope = m->scope;
     opjit_status status = OPJIT_OK;
-    m->scope = &w.makers;
+    w.makers = opjit_onnx_scope(m, NULL);
+    if (w.makers == NULL)
+        return m->error->status;
+    m->scope = w.makers;
     for (uint32_t n = 0; n < count && status == OPJIT_OK; n++)
         for (uint32_t i = 0; i < nodes[n].output_count && status == OPJIT_OK; i++)
             if (nodes[n].outputs[i].size != 0)
@@ -69,6 +74,7 @@ static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t
         mark(&w, wanted[i]);
     while (w.height > 0)
         mark_inputs(&w, &nodes[w.stack[--w.height]]);
+    m->makers = w.makers;
     *out = w.needed;
     return OPJIT_OK;
 }
@@ -178,6 +184,7 @@ static opjit_status import_node(onnx_import *m, const onnx_node *n)
         if (c.outputs[i].type == ONNX_UNDEFINED)
             return opjit_onnx_refuse(m, &c, OPJIT_UNSUPPORTED, "output %u (\"" ONNX_NAME "\") is not made by opjit", i,
                                      ONNX_SHOW(n->outputs[i]));
+        c.outputs[i].readers = opjit_onnx_own(m->makers, n->outputs[i])->readers;
         TRY(opjit_onnx_define(m, n->outputs[i], &c.outputs[i]));
     }
     return OPJIT_OK;
@@ -187,14 +194,18 @@ opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t c
                               uint32_t wanted_count)
 {
     bool *needed = NULL;
+    const onnx_scope *const outer = m->makers;
     TRY(find_needed(m, nodes, count, wanted, wanted_count, &needed));
+    const onnx_scope *const makers = m->makers;
     for (uint32_t i = 0; i < count; i++) {
         if (!needed[i])
             continue;
+        m->makers = makers; /* a node with graphs of its own has others */
         if (import_node(m, &nodes[i]) != OPJIT_OK) {
             prefix_node(m, &nodes[i]);
             return m->error->status;
         }
     }
+    m->makers = outer;
     return OPJIT_OK;
 }

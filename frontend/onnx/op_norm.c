@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_norm.c - normalisation. */
+#include <math.h>
+
 #include "frontend/onnx/ops.h"
 
 /* A vector of one number per channel, for a tensor {batch, channels, ...} of the rank. */
@@ -12,8 +14,74 @@ static opjit_tensor per_channel(onnx_import *m, const onnx_call *c, uint32_t i, 
     return opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), rank, dims);
 }
 
+/* The factor and the offset of each channel: (x - mean) / sqrt(variance + epsilon) * scale + bias is x * factor + offset.
+ * NULL: they are not known, or not FLOAT32. */
+static float *known_factors(onnx_import *m, const onnx_call *c, uint64_t channels, float **out_offsets)
+{
+    const float *of[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        onnx_value *const v = c->inputs[1 + i];
+        of[i] = v->type == ONNX_FLOAT && opjit_onnx_elements_of(v) == channels ? opjit_onnx_data(m, v) : NULL;
+        if (of[i] == NULL)
+            return NULL;
+    }
+    float *const factors = ARENA_ARRAY(m->arena, float, (size_t)channels * 2);
+    const double epsilon = (double)opjit_onnx_float(m, c, "epsilon", 1e-5f);
+    for (uint64_t i = 0; factors != NULL && i < channels; i++) {
+        const double factor = (double)of[0][i] / sqrt((double)of[3][i] + epsilon);
+        factors[i] = (float)factor;
+        factors[channels + i] = (float)((double)of[1][i] - (double)of[2][i] * factor);
+    }
+    *out_offsets = factors == NULL ? NULL : factors + channels;
+    return factors;
+}
+
+/* The convolution that made x with these in its filter and bias, if x has no other reader; status is set. */
+static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors, const float *offsets,
+                              opjit_status *status)
+{
+    const onnx_value *const x = c->inputs[0];
+    if (x->made == NULL || x->readers != 1 || x->made->caller != m->caller)
+        return false;
+    onnx_call by = x->made->call;
+    onnx_value *const old_bias = onnx_input(&by, 2);
+    const float *const filter = by.inputs[1]->type == ONNX_FLOAT ? opjit_onnx_data(m, by.inputs[1]) : NULL;
+    const float *const bias = old_bias == NULL ? NULL : opjit_onnx_data(m, old_bias);
+    const uint64_t channels = by.inputs[1]->dims[0], count = opjit_onnx_elements_of(by.inputs[1]);
+    if (filter == NULL || (old_bias != NULL && bias == NULL) || channels != x->dims[1])
+        return false;
+    /* Kernels borrow constants at multiples of 64 bytes. */
+    float *const memory = ARENA_ARRAY(m->arena, float, (size_t)(count + channels) + 32);
+    onnx_value *const values = ARENA_ARRAY(m->arena, onnx_value, 2);
+    onnx_value **const inputs = ARENA_ARRAY(m->arena, onnx_value *, 3);
+    *status = OPJIT_OK;
+    if (memory == NULL || values == NULL || inputs == NULL) {
+        *status = opjit_rt_no_memory(m->error);
+        return true;
+    }
+    float *const scaled = memory + (16 - (uintptr_t)memory / 4 % 16) % 16;
+    for (uint64_t i = 0; i < count; i++)
+        scaled[i] = filter[i] * factors[i / (count / channels)];
+    for (uint64_t i = 0; i < channels; i++)
+        scaled[count + i] = (bias == NULL ? 0 : bias[i]) * factors[i] + offsets[i];
+    values[0] = (onnx_value){ .type = ONNX_FLOAT, .rank = by.inputs[1]->rank, .data = scaled };
+    memcpy(values[0].dims, by.inputs[1]->dims, sizeof values[0].dims);
+    values[1] = (onnx_value){ .type = ONNX_FLOAT, .rank = 1, .dims = { channels }, .data = scaled + count };
+    inputs[0] = by.inputs[0];
+    inputs[1] = &values[0];
+    inputs[2] = &values[1];
+    by.inputs = inputs;
+    by.input_count = 3;
+    by.outputs = c->outputs;
+    by.output_count = 1;
+    *status = opjit_onnx_conv(m, &by);
+    return true;
+}
+
 opjit_status opjit_onnx_batch_normalization(onnx_import *m, onnx_call *c)
 {
+    opjit_status status;
+    float *offsets;
     TRY(opjit_onnx_need(m, c, 5));
     const onnx_value *const x = c->inputs[0];
     if (opjit_onnx_int(m, c, "training_mode", 0) != 0 || onnx_wants(c, 1))
@@ -21,13 +89,26 @@ opjit_status opjit_onnx_batch_normalization(onnx_import *m, onnx_call *c)
     if (x->rank < 2)
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "%u dimensions, must be at least 2", x->rank);
     opjit_graph *const g = m->graph;
-    /* As the standard writes it: (x - mean) / sqrt(variance + epsilon) * scale + bias, with the factor of a channel
-     * made first, so that it is one product and one sum per element. */
-    const opjit_tensor epsilon = opjit_onnx_scalar(m, c->inputs[4]->type, opjit_onnx_float(m, c, "epsilon", 1e-5f));
-    const opjit_tensor deviation = opjit_graph_sqrt(g, opjit_graph_add(g, per_channel(m, c, 4, x->rank), epsilon));
-    const opjit_tensor factor = opjit_graph_divide(g, per_channel(m, c, 1, x->rank), deviation);
-    const opjit_tensor offset = opjit_graph_subtract(
-        g, per_channel(m, c, 2, x->rank), opjit_graph_multiply(g, per_channel(m, c, 3, x->rank), factor));
+    opjit_tensor factor, offset;
+    float *const factors = x->type == ONNX_FLOAT ? known_factors(m, c, x->dims[1], &offsets) : NULL;
+    if (factors != NULL && scale_convolution(m, c, factors, offsets, &status))
+        return status;
+    if (factors != NULL) {
+        onnx_value v[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            v[i] = (onnx_value){ .type = ONNX_FLOAT, .rank = x->rank, .data = i == 0 ? factors : offsets };
+            for (uint32_t d = 0; d < x->rank; d++)
+                v[i].dims[d] = d == 1 ? x->dims[1] : 1;
+        }
+        factor = opjit_onnx_tensor(m, &v[0]);
+        offset = opjit_onnx_tensor(m, &v[1]);
+    } else {
+        const opjit_tensor epsilon = opjit_onnx_scalar(m, c->inputs[4]->type, opjit_onnx_float(m, c, "epsilon", 1e-5f));
+        const opjit_tensor deviation = opjit_graph_sqrt(g, opjit_graph_add(g, per_channel(m, c, 4, x->rank), epsilon));
+        factor = opjit_graph_divide(g, per_channel(m, c, 1, x->rank), deviation);
+        offset = opjit_graph_subtract(g, per_channel(m, c, 2, x->rank),
+                                      opjit_graph_multiply(g, per_channel(m, c, 3, x->rank), factor));
+    }
     const opjit_tensor y = opjit_graph_add(g, opjit_graph_multiply(g, onnx_tensor_of(m, c, 0), factor), offset);
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
 }

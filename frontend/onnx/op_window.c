@@ -133,8 +133,9 @@ opjit_status opjit_onnx_conv(onnx_import *m, onnx_call *c)
     const opjit_tensor inputs[3] = { lifted(m, onnx_tensor_of(m, c, 0), c->inputs[0]),
                                      lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
                                      bias_of(m, c, 2, w.count + 2) };
-    return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3),
-                       c->inputs[0]->type, &w);
+    TRY(give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3),
+                    c->inputs[0]->type, &w));
+    return opjit_onnx_remember(m, c);
 }
 
 /* Padding of a transposed convolution whose output_shape is given, or by auto_pad. */
@@ -162,6 +163,47 @@ static opjit_status transposed_padding(onnx_import *m, const onnx_call *c, windo
     return OPJIT_OK;
 }
 
+/* Whether no two windows meet: each input element makes a block of its own. */
+static bool is_apart(const window *w, const uint32_t *extra)
+{
+    bool apart = true;
+    for (uint32_t d = 0; d < w->count; d++)
+        apart = apart && w->sizes[d] == w->strides[d] && w->dilations[d] == 1 && w->start[d] == 0 && w->end[d] == 0 &&
+                extra[d] == 0;
+    return apart;
+}
+
+/* A transposed convolution whose windows don't meet is a product {outputs * window, inputs} by {inputs, places}, whose
+ * blocks then move to their places. */
+static opjit_status conv_transpose_apart(onnx_import *m, onnx_call *c, const window *w)
+{
+    const onnx_value *const x = c->inputs[0], *const filter = c->inputs[1];
+    const uint64_t rows = opjit_onnx_elements_of(filter) / filter->dims[0];
+    uint64_t places = 1, wide[2 * SPATIAL + 2], result[SPATIAL + 2];
+    uint32_t order[2 * SPATIAL + 2] = { 0, 1 };
+    opjit_graph *const g = m->graph;
+    wide[0] = result[0] = x->dims[0];
+    wide[1] = result[1] = filter->dims[1];
+    for (uint32_t d = 0; d < w->count; d++) {
+        places *= x->dims[2 + d];
+        wide[2 + d] = w->sizes[d];
+        wide[2 + w->count + d] = x->dims[2 + d];
+        order[2 + 2 * d] = 2 + w->count + d;
+        order[3 + 2 * d] = 2 + d;
+        result[2 + d] = x->dims[2 + d] * w->sizes[d];
+    }
+    const uint64_t a[3] = { 1, filter->dims[0], rows }, b[3] = { x->dims[0], x->dims[1], places };
+    const uint32_t repeated[3] = { (uint32_t)x->dims[0], (uint32_t)filter->dims[0], (uint32_t)rows };
+    const opjit_tensor left =
+        opjit_graph_broadcast(g, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 1), 3, a), 3, repeated);
+    opjit_tensor y = opjit_graph_matrix_multiply(g, left, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 0), 3, b), 1, 0);
+    y = opjit_graph_transpose(g, opjit_onnx_reshape(m, y, 2 * w->count + 2, wide), order);
+    y = opjit_onnx_reshape(m, y, w->count + 2, result);
+    if (onnx_input(c, 2) != NULL)
+        y = opjit_graph_add(g, y, bias_of(m, c, 2, w->count + 2));
+    return opjit_onnx_give_as(m, c, 0, y, x->type, w->count + 2, result);
+}
+
 opjit_status opjit_onnx_conv_transpose(onnx_import *m, onnx_call *c)
 {
     window w;
@@ -169,6 +211,8 @@ opjit_status opjit_onnx_conv_transpose(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 2));
     TRY(read_filter(m, c, 1, &w));
     TRY(transposed_padding(m, c, &w, extra));
+    if (is_apart(&w, extra) && opjit_onnx_int(m, c, "group", 1) == 1)
+        return conv_transpose_apart(m, c, &w);
     if (w.count == 1) {
         lift(&w);
         extra[1] = extra[0];

@@ -259,3 +259,13 @@ opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *
     }
     return opjit_onnx_give_as(m, c, 0, v->tensor, v->type, rank, dims);
 }
+
+opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c)
+{
+    onnx_made *const made = ARENA_NEW(m->arena, onnx_made);
+    if (made == NULL)
+        return opjit_rt_no_memory(m->error);
+    *made = (onnx_made){ *c, m->caller };
+    c->outputs[0].made = made;
+    return OPJIT_OK;
+}

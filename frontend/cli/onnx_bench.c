@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onnx_bench.c - `opjit bench MODEL.onnx`: how long it takes to read, to compile and to run, and where the time goes. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "frontend/cli/measure.h"
+#include "frontend/cli/onnx.h"
+
+enum { CALLS_LEAST = 11, CALLS_MOST = 1001 };
+static const double CALLS_MS = 1000; /* in all, unless that is less than CALLS_LEAST calls */
+
+typedef struct timing {
+    double first_ms, run_ms; /* the first call; the median of the others */
+    uint32_t calls;
+    opjit_step_time *steps; /* of the last call */
+    uint32_t step_count;
+} timing;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static opjit_status time_calls(cli_onnx *m, const opjit_executor *executor, bool quick, timing *out)
+{
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_kernel_info info = OPJIT_KERNEL_INFO_INIT;
+    double *const samples = ARENA_ARRAY(&m->arena, double, CALLS_MOST);
+    call.bindings = m->bindings;
+    call.binding_count = m->binding_count;
+    call.executor = executor;
+    TRY(opjit_kernel_get_info(m->kernel, &info, &m->error));
+    /* One workspace for all calls, as a program has it that calls often. */
+    const size_t bytes = (size_t)((info.workspace_bytes + 63) / 64 * 64);
+    void *const workspace = bytes == 0 ? NULL : aligned_alloc(64, bytes);
+    if (samples == NULL || (bytes != 0 && workspace == NULL))
+        return opjit_rt_no_memory(&m->error);
+    call.workspace = (opjit_binding){ workspace, bytes };
+    opjit_status status = OPJIT_OK;
+    double begin = measure_now_ns(), total = 0;
+    status = opjit_kernel_call(m->kernel, &call, &m->error);
+    out->first_ms = (measure_now_ns() - begin) / 1e6;
+    const double most = quick ? CALLS_MS / 10 : CALLS_MS;
+    while (status == OPJIT_OK && out->calls < CALLS_MOST && (out->calls < CALLS_LEAST || total < most)) {
+        begin = measure_now_ns();
+        status = opjit_kernel_call(m->kernel, &call, &m->error);
+        samples[out->calls] = (measure_now_ns() - begin) / 1e6;
+        total += samples[out->calls++];
+    }
+    qsort(samples, out->calls, sizeof *samples, by_value);
+    out->run_ms = samples[out->calls / 2];
+    if (status == OPJIT_OK)
+        status = opjit_kernel_call_timed(m->kernel, &call, NULL, 0, &out->step_count, &m->error);
+    out->steps = ARENA_ARRAY(&m->arena, opjit_step_time, (size_t)out->step_count + 1);
+    if (status == OPJIT_OK && out->steps == NULL)
+        status = opjit_rt_no_memory(&m->error);
+    if (status == OPJIT_OK)
+        status = opjit_kernel_call_timed(m->kernel, &call, out->steps, out->step_count, &out->step_count, &m->error);
+    free(workspace);
+    return status;
+}
+
+static double peak_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
+}
+
+static void put_json(const cli_onnx *m, const timing *t)
+{
+    printf("{ \"model\": { \"read_ms\": %.3f, \"compile_ms\": %.3f, \"first_ms\": %.3f, \"run_ms\": %.4f, "
+           "\"calls\": %" PRIu32 ", \"peak_bytes\": %.0f,\n  \"kernels\": [", m->read_ms, m->compile_ms,
+           m->read_ms + m->compile_ms + t->first_ms, t->run_ms, t->calls, peak_bytes());
+    for (uint32_t i = 0; i < t->step_count; i++)
+        printf("%s\n    { \"step\": %" PRIu32 ", \"extent\": %" PRIu64 ", \"us\": %.3f }", i == 0 ? "" : ",",
+               t->steps[i].step, t->steps[i].extent, (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3);
+    printf(" ] } }\n");
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const opjit_step_time *const x = a, *const y = b;
+    const uint64_t p = x->end_ns - x->begin_ns, q = y->end_ns - y->begin_ns;
+    return (p < q) - (p > q);
+}
+
+static void put_text(const cli_onnx *m, timing *t)
+{
+    printf("read %.2f ms, compile %.2f ms, first result %.2f ms after that\n", m->read_ms, m->compile_ms, t->first_ms);
+    printf("run %.3f ms, the median of %" PRIu32 " calls; peak memory %.1f MiB\n", t->run_ms, t->calls,
+           peak_bytes() / 1048576);
+    qsort(t->steps, t->step_count, sizeof *t->steps, by_time);
+    printf("%" PRIu32 " steps, the longest:\n", t->step_count);
+    for (uint32_t i = 0; i < t->step_count && i < 12; i++)
+        printf("  step %-4" PRIu32 " %10.1f us, %" PRIu64 " iterations\n", t->steps[i].step,
+               (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / 1e3, t->steps[i].extent);
+}
+
+int opjit_cli_bench_onnx(const cli_options *o)
+{
+    cli_onnx m;
+    timing t = { 0 };
+    opjit_pool *pool = NULL;
+    cli_options without_disk = *o; /* unless it is named, a disk cache would be measured in place of compiling */
+    without_disk.no_cache = o->no_cache || !o->cache_named;
+    opjit_status status = opjit_cli_onnx_open(&without_disk, o->arguments[0], NULL, &m);
+    if (status == OPJIT_OK)
+        status = opjit_cli_onnx_bind(&m, true);
+    if (status == OPJIT_OK)
+        status = opjit_cli_onnx_compile(&without_disk, &m);
+    if (status == OPJIT_OK)
+        status = opjit_cli_pool(o, &pool, &m.error);
+    if (status == OPJIT_OK)
+        status = time_calls(&m, opjit_pool_executor(pool), o->quick, &t);
+    if (status != OPJIT_OK)
+        opjit_cli_complain(m.path, NULL, &m.error);
+    else if (o->json)
+        put_json(&m, &t);
+    else
+        put_text(&m, &t);
+    opjit_pool_destroy(pool);
+    opjit_cli_onnx_close(&m);
+    return status == OPJIT_OK ? EXIT_DONE : EXIT_FAILED;
+}
