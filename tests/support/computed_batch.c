@@ -212,6 +212,8 @@ void computed_draw_top_k(computed_draw *d)
     const bool many = d->r != NULL && test_random_chance(d->r, 3); /* so many that blocks of them are ranked first */
     draw_tensors(d, 200, chance(d, 40));
     const uint32_t axis = below(d, d->rank);
+    if (many)
+        test_tensor_link(&c->inputs[0], d->type, d->rank);
     for (uint32_t i = 0; i < d->rank && many; i++)
         c->inputs[0].sizes[i] = i == axis ? 4096 + below(d, 12000) : 1 + below(d, i > 1 ? 1 : 2);
     if (many)
