@@ -13,9 +13,14 @@
 
 typedef struct divider {
     fe_graph *graph;
-    uint32_t *levels;    /* by node: its part, or the part that it is called behind */
-    uint32_t **homes;    /* by node and output: 1 + the slot where others find it; 0: nobody else looks for it */
-    uint32_t first_temp; /* slot */
+    uint32_t *levels;     /* by node: its part, or the part that it is called behind */
+    uint32_t *by_level;   /* nodes in the order of their levels, those of a level in their own */
+    uint32_t *level_ends; /* by level: where its nodes end there */
+    uint32_t **homes;     /* by node and output: 1 + the slot where others find it; 0: nobody else looks for it */
+    uint32_t **results;   /* by node and output: how many outputs of the graph it is */
+    uint32_t *by_part;    /* outputs of the graph in the order of the parts that make them */
+    uint32_t *part_ends;  /* by part: where they end there */
+    uint32_t first_temp;  /* slot */
     fe_tensor *temps;
     /* The part that is being collected: arrays with room for any. */
     fe_graph part;
@@ -80,22 +85,19 @@ static opjit_status add_temp(divider *d, uint32_t node, uint32_t output)
     return OPJIT_OK;
 }
 
-/* What a custom operator writes: an output of the graph where it is that once and nothing else, else a temporary. */
-static opjit_status find_custom_homes(divider *d, uint32_t node)
+/* What custom operators write: an output of the graph where it is that once and nothing else, else a temporary. */
+static opjit_status find_custom_homes(divider *d)
 {
-    for (uint32_t k = 0; k < d->graph->nodes[node].op->output_count; k++) {
-        uint32_t results = 0, last = 0;
-        for (uint32_t i = 0; i < d->graph->output_count; i++) {
-            const fe_source *source = &d->graph->results[i];
-            if (source->kind != FE_NODE || source->index != node || source->output != k)
-                continue;
-            results++;
-            last = i;
-        }
-        if (d->homes[node][k] == 0 && results == 1)
-            d->homes[node][k] = 1 + d->graph->input_count + last;
-        TRY(add_temp(d, node, k));
+    for (uint32_t i = 0; i < d->graph->output_count; i++) {
+        const fe_source *source = &d->graph->results[i];
+        if (source->kind != FE_NODE || !is_custom(d, source->index))
+            continue;
+        if (d->homes[source->index][source->output] == 0 && d->results[source->index][source->output] == 1)
+            d->homes[source->index][source->output] = 1 + d->graph->input_count + i;
     }
+    for (uint32_t i = 0; i < d->graph->node_count; i++)
+        for (uint32_t k = 0; is_custom(d, i) && k < d->graph->nodes[i].op->output_count; k++)
+            TRY(add_temp(d, i, k));
     return OPJIT_OK;
 }
 
@@ -112,9 +114,48 @@ static opjit_status find_homes(divider *d)
                 TRY(add_temp(d, source->index, source->output));
         }
     }
-    for (uint32_t i = 0; i < d->graph->node_count; i++)
-        if (is_custom(d, i))
-            TRY(find_custom_homes(d, i));
+    return find_custom_homes(d);
+}
+
+/* The part that makes output i of the graph: its node's, or the one behind a custom operator, whose output it copies;
+ * of what is no node the first. */
+static uint32_t part_of_result(const divider *d, uint32_t i)
+{
+    const fe_source *source = &d->graph->results[i];
+
+    return source->kind == FE_NODE ? d->levels[source->index] + is_custom(d, source->index) : 0;
+}
+
+static uint32_t level_of_node(const divider *d, uint32_t i)
+{
+    return d->levels[i];
+}
+
+/* Lists 0 .. count in the order of their parts: those of a part end at its element of ends. */
+static void list_by_part(const divider *d, uint32_t (*part_of)(const divider *d, uint32_t i), uint32_t count,
+                         uint32_t parts, uint32_t *list, uint32_t *ends)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (part_of(d, i) + 1 < parts)
+            ends[part_of(d, i) + 1]++;
+    for (uint32_t p = 1; p < parts; p++) /* where each part begins; ... */
+        ends[p] += ends[p - 1];
+    for (uint32_t i = 0; i < count; i++) /* ... where it ends */
+        list[ends[part_of(d, i)]++] = i;
+}
+
+static opjit_status list_parts(divider *d, uint32_t parts)
+{
+    rt_arena *arena = &d->graph->arena;
+
+    d->by_level = ARENA_ARRAY(arena, uint32_t, d->graph->node_count);
+    d->by_part = ARENA_ARRAY(arena, uint32_t, d->graph->output_count);
+    d->level_ends = ARENA_ARRAY(arena, uint32_t, parts);
+    d->part_ends = ARENA_ARRAY(arena, uint32_t, parts);
+    if (d->by_level == NULL || d->by_part == NULL || d->level_ends == NULL || d->part_ends == NULL)
+        return opjit_rt_no_memory(d->error);
+    list_by_part(d, level_of_node, d->graph->node_count, parts, d->by_level, d->level_ends);
+    list_by_part(d, part_of_result, d->graph->output_count, parts, d->by_part, d->part_ends);
     return OPJIT_OK;
 }
 
@@ -209,18 +250,11 @@ static void put_results(divider *d)
 {
     const fe_graph *graph = d->graph;
 
-    for (uint32_t i = 0; i < graph->output_count; i++) {
+    for (uint32_t n = d->index == 0 ? 0 : d->part_ends[d->index - 1]; n < d->part_ends[d->index]; n++) {
+        const uint32_t i = d->by_part[n], slot = graph->input_count + i;
         const fe_source *source = &graph->results[i];
-        const uint32_t slot = graph->input_count + i;
-        uint32_t part = 0;
-        if (source->kind == FE_NODE && is_custom(d, source->index)) {
-            if (d->homes[source->index][source->output] == slot + 1)
-                continue;
-            part = d->levels[source->index] + 1;
-        } else if (source->kind == FE_NODE) {
-            part = d->levels[source->index];
-        }
-        if (part == d->index)
+        if (source->kind != FE_NODE || !is_custom(d, source->index) ||
+            d->homes[source->index][source->output] != slot + 1)
             put_output(d, slot, &graph->outputs[i].tensor, source_in_part(d, source));
     }
 }
@@ -229,10 +263,7 @@ static void put_results(divider *d)
 static bool has_result(const divider *d, uint32_t node)
 {
     for (uint32_t k = 0; k < d->graph->nodes[node].op->output_count; k++)
-        if (d->homes[node][k] != 0)
-            return true;
-    for (uint32_t i = 0; i < d->graph->output_count; i++)
-        if (d->graph->results[i].kind == FE_NODE && d->graph->results[i].index == node)
+        if (d->homes[node][k] != 0 || d->results[node][k] != 0)
             return true;
     return false;
 }
@@ -271,11 +302,13 @@ static opjit_status keep_part(divider *d, fe_part *out)
 static opjit_status make_part(divider *d, fe_part *out)
 {
     d->part.node_count = d->part.input_count = d->part.output_count = d->part.constant_count = 0;
-    for (uint32_t i = 0; i < d->graph->node_count; i++)
-        if (d->levels[i] == d->index && !is_custom(d, i) && (!is_generator(d, i) || has_result(d, i))) {
-            TRY(put_node(d, i));
-            put_homes(d, i);
-        }
+    for (uint32_t n = d->index == 0 ? 0 : d->level_ends[d->index - 1]; n < d->level_ends[d->index]; n++) {
+        const uint32_t i = d->by_level[n];
+        if (is_custom(d, i) || (is_generator(d, i) && !has_result(d, i)))
+            continue;
+        TRY(put_node(d, i));
+        put_homes(d, i);
+    }
     put_results(d);
     return keep_part(d, out);
 }
@@ -345,11 +378,13 @@ static opjit_status allocate(divider *d, uint32_t customs)
     d->first_temp = graph->input_count + graph->output_count + graph->constant_count;
     d->levels = ARENA_ARRAY(arena, uint32_t, graph->node_count);
     d->homes = ARENA_ARRAY(arena, uint32_t *, graph->node_count);
-    good = d->levels != NULL && d->homes != NULL;
+    d->results = ARENA_ARRAY(arena, uint32_t *, graph->node_count);
+    good = d->levels != NULL && d->homes != NULL && d->results != NULL;
     for (uint32_t i = 0; good && i < graph->node_count; i++) {
         d->homes[i] = ARENA_ARRAY(arena, uint32_t, graph->nodes[i].op->output_count);
+        d->results[i] = ARENA_ARRAY(arena, uint32_t, graph->nodes[i].op->output_count);
         outputs += graph->nodes[i].op->output_count;
-        good = d->homes[i] != NULL;
+        good = d->homes[i] != NULL && d->results[i] != NULL;
     }
     if (!good)
         return opjit_rt_no_memory(d->error);
@@ -376,15 +411,19 @@ opjit_status opjit_fe_graph_divide(fe_graph *graph, opjit_error *error)
         customs += is_custom(&d, i);
     TRY(allocate(&d, customs));
     count = find_levels(&d);
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        if (graph->results[i].kind == FE_NODE)
+            d.results[graph->results[i].index][graph->results[i].output]++;
     TRY(find_homes(&d));
+    TRY(list_parts(&d, count));
     parts = ARENA_ARRAY(&graph->arena, fe_part, count);
     if (parts == NULL)
         return opjit_rt_no_memory(error);
     for (d.index = 0; d.index < count; d.index++) {
         TRY(make_part(&d, &parts[d.index]));
-        for (uint32_t i = 0; i < graph->node_count; i++)
-            if (is_custom(&d, i) && d.levels[i] == d.index) {
-                TRY(add_call(&d, i));
+        for (uint32_t n = d.index == 0 ? 0 : d.level_ends[d.index - 1]; n < d.level_ends[d.index]; n++)
+            if (is_custom(&d, d.by_level[n])) {
+                TRY(add_call(&d, d.by_level[n]));
                 parts[d.index].calls++;
             }
     }

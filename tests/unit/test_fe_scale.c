@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fe_scale.c - graphs of hundreds of stages and thousands of nodes: memory, counted by the hook, is linear in
  * them, results are those of the operators one by one, and chains of 10,000 nodes need no deep C stack.  Times are
- * measured by tests/bench/bench_scale.c. */
+ * measured by tests/bench/bench_scale.c, except those that must not grow with the square. */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include <opjit/ffi.h>
 
 #include "tests/support/meter.h"
 #include "tests/support/scale.h"
@@ -144,6 +147,83 @@ START_TEST(ten_thousand_nodes_on_a_small_stack)
 }
 END_TEST
 
+/* --- time --------------------------------------------------------------------------------------------------------- */
+
+/* The most that four times as many may take of a processor: the square would be 16. */
+enum { TIMES_MOST = 10, CALLS = 16000 };
+
+static void nothing(const float *in, float *out)
+{
+    out[0] = in[0];
+}
+
+/* A custom operator of one element. */
+static opjit_operator *custom_operator(opjit_context *context)
+{
+    static const opjit_custom_arg args[] = { { .kind = OPJIT_CUSTOM_INPUT }, { .kind = OPJIT_CUSTOM_OUTPUT } };
+    static const uint32_t sizes[] = { 1 };
+    opjit_custom_desc desc = OPJIT_CUSTOM_DESC_INIT;
+    opjit_operator *op = NULL;
+    opjit_error error = { 0 };
+    graph_tensor t;
+
+    desc.name = "nothing";
+    desc.inputs = desc.outputs = graph_tensor_set(&t, DML_TENSOR_DATA_TYPE_FLOAT32, 1, sizes, NULL, 0);
+    desc.input_count = desc.output_count = 1;
+    desc.args = args;
+    desc.arg_count = 2;
+    desc.function = (void (*)(void))nothing;
+    const opjit_status status = opjit_custom_create(context, &desc, &op, &error);
+    ck_assert_msg(status == OPJIT_OK || status == OPJIT_UNAVAILABLE, "%s", error.message);
+    return op;
+}
+
+/* Processor seconds that `count` calls take to compile, all of which read one input and write an output of the graph. */
+static double time_of_calls(opjit_context *context, opjit_operator *op, uint32_t count)
+{
+    DML_OPERATOR_GRAPH_NODE_DESC node = { .Operator = op };
+    DML_GRAPH_NODE_DESC *nodes = calloc(count, sizeof *nodes);
+    DML_INPUT_GRAPH_EDGE_DESC *ins = calloc(count, sizeof *ins);
+    DML_OUTPUT_GRAPH_EDGE_DESC *outs = calloc(count, sizeof *outs);
+    DML_GRAPH_EDGE_DESC *edges = calloc(2 * (size_t)count, sizeof *edges);
+    opjit_compile_options options = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_kernel *kernel = NULL;
+    opjit_error error = { 0 };
+
+    ck_assert(nodes != NULL && ins != NULL && outs != NULL && edges != NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &node };
+        ins[i].ToNodeIndex = outs[i].FromNodeIndex = outs[i].GraphOutputIndex = i;
+        edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &ins[i] };
+        edges[count + i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &outs[i] };
+    }
+    const DML_GRAPH_DESC graph = { 1, count, count, nodes, count, edges, count, edges + count, 0, NULL };
+    options.flags = OPJIT_COMPILE_INTERPRET | OPJIT_COMPILE_NO_CACHE;
+    const clock_t before = clock();
+    ck_assert_msg(opjit_compile_graph(context, &graph, &options, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    const double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+    opjit_kernel_release(kernel);
+    free(nodes);
+    free(ins);
+    free(outs);
+    free(edges);
+    return seconds;
+}
+
+START_TEST(time_of_custom_operators)
+{
+    test_meter meter;
+    opjit_context *context = context_for(&meter);
+    opjit_operator *op = custom_operator(context);
+    if (op != NULL) {
+        const double few = time_of_calls(context, op, CALLS), many = time_of_calls(context, op, 4 * CALLS);
+        ck_assert_msg(many <= TIMES_MOST * few + 0.05, "%d calls: %.3f s, %d: %.3f s", CALLS, few, 4 * CALLS, many);
+    }
+    opjit_operator_release(op);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fe.scale");
@@ -151,6 +231,7 @@ int main(void)
     tcase_add_loop_test(tests, memory_is_linear, 0, SCALE_SHAPES);
     tcase_add_loop_test(tests, a_thousand_stages, 0, SCALE_CHAIN);
     tcase_add_loop_test(tests, ten_thousand_nodes_on_a_small_stack, 0, 2);
+    tcase_add_test(tests, time_of_custom_operators);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
