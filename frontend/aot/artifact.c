@@ -71,8 +71,8 @@ static uint32_t find_rival(const opjit_artifact *a, const char *name)
     for (uint32_t i = 0; i < PARTS; i++) {
         const size_t base = base_length(name, parts[i]);
         const int length = snprintf(symbol, sizeof symbol, "%s%s", name, parts[i]);
-        const uint32_t shorter = base == 0 ? NAME_SET_NONE : opjit_fe_name_set_find(&a->names, name, base);
-        const uint32_t longer = opjit_fe_name_set_find(&a->names, symbol, (size_t)length);
+        const uint32_t shorter = base == 0 ? NAME_SET_NONE : opjit_rt_name_set_find(&a->names, name, base);
+        const uint32_t longer = opjit_rt_name_set_find(&a->names, symbol, (size_t)length);
         first = shorter < first ? shorter : first;
         first = longer < first ? longer : first;
     }
@@ -246,7 +246,7 @@ const char *opjit_artifact_name(const opjit_artifact *artifact, uint32_t index)
 uint32_t opjit_artifact_find(const opjit_artifact *artifact, const char *name)
 {
     return artifact == NULL || name == NULL ? OPJIT_ARTIFACT_NONE
-                                            : opjit_fe_name_set_find(&artifact->names, name, strlen(name));
+                                            : opjit_rt_name_set_find(&artifact->names, name, strlen(name));
 }
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
@@ -410,7 +410,7 @@ static opjit_status add(opjit_artifact *a, const fe_subject *subject, const opji
         free_shipped(a, k);
         return status;
     }
-    if (!opjit_fe_name_set_add(&a->names, &a->arena, k->name)) {
+    if (!opjit_rt_name_set_add(&a->names, &a->arena, k->name)) {
         free_shipped(a, k);
         return opjit_rt_no_memory(error);
     }

@@ -6,7 +6,7 @@
 
 #include <opjit/artifact.h>
 
-#include "frontend/aot/name_set.h"
+#include "runtime/base/name_set.h"
 #include "frontend/frontend.h"
 
 #define ARTIFACT_NAME_MOST 63u /* characters of a kernel's name: the length that C guarantees to distinguish */

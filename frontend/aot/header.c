@@ -177,7 +177,7 @@ void opjit_fe_artifact_header(const opjit_artifact *a, const fe_shipped *k, rt_b
 
 bool opjit_fe_artifact_library_header(const opjit_artifact *a, rt_arena *arena, rt_bytes *out)
 {
-    const uint32_t *const order = opjit_fe_name_set_order(&a->names, arena);
+    const uint32_t *const order = opjit_rt_name_set_order(&a->names, arena);
 
     if (order == NULL)
         return false;

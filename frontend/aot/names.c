@@ -56,41 +56,48 @@ static bool is_type(const char *name)
     return length > 2 && strcmp(name + length - 2, "_t") == 0;
 }
 
-/* Whether the prototype can use the name beside those before it. */
-static bool is_free(const fe_shipped *k, const char *name, uint32_t before)
+/* Whether the prototype can use the name beside those that are used. */
+static bool is_free(const fe_shipped *k, const name_set *used, const char *name)
 {
     const size_t length = strlen(k->name);
 
     if (opjit_fe_artifact_is_taken(name) || is_numbered(name) || is_type(name) || strcmp(name, "workspace") == 0 ||
         (strncmp(name, k->name, length) == 0 && name[length] == '_')) /* a macro of the header */
         return false;
-    for (uint32_t i = 0; i < before; i++)
-        if (strcmp(k->arguments[i].text, name) == 0)
-            return false;
-    return true;
+    return opjit_rt_name_set_find(used, name, strlen(name)) == NAME_SET_NONE;
 }
 
-static void name_argument(fe_shipped *k, uint32_t at, const char *text, const char *head, uint32_t number)
-{
-    char *const out = k->arguments[at].text;
+/* Names of the prototype's arguments, one after the other. */
+typedef struct argument_names {
+    rt_arena *arena;
+    fe_shipped *k;
+    name_set used;
+    uint32_t count;
+} argument_names;
 
-    if (text == NULL || !identifier(text, out) || !is_free(k, out, at))
+static bool name_argument(argument_names *n, const char *text, const char *head, uint32_t number)
+{
+    char *const out = n->k->arguments[n->count++].text;
+
+    if (text == NULL || !identifier(text, out) || !is_free(n->k, &n->used, out))
         snprintf(out, ARTIFACT_ARGUMENT_SIZE, "%s%u", head, (unsigned)number);
+    return opjit_rt_name_set_add(&n->used, n->arena, out); /* no two have the same number behind a head */
 }
 
 opjit_status opjit_fe_artifact_arguments(rt_arena *arena, fe_shipped *k, opjit_error *error)
 {
     const fe_graph *const graph = &k->versions[0].unit->graph;
-    uint32_t at = 0;
+    argument_names n = { .arena = arena, .k = k };
+    bool good = true;
 
     k->arguments = ARENA_ARRAY(arena, fe_argument, graph->input_count + graph->output_count + graph->late_count);
     if (k->arguments == NULL)
         return opjit_rt_no_memory(error);
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        name_argument(k, at++, graph->inputs[i].named ? graph->inputs[i].name : NULL, "in", i);
-    for (uint32_t i = 0; i < graph->output_count; i++)
-        name_argument(k, at++, graph->outputs[i].named ? graph->outputs[i].name : NULL, "out", i);
-    for (uint32_t i = 0; i < graph->late_count; i++)
-        name_argument(k, at++, graph->late[i].name, "param", i);
-    return OPJIT_OK;
+    for (uint32_t i = 0; i < graph->input_count && good; i++)
+        good = name_argument(&n, graph->inputs[i].named ? graph->inputs[i].name : NULL, "in", i);
+    for (uint32_t i = 0; i < graph->output_count && good; i++)
+        good = name_argument(&n, graph->outputs[i].named ? graph->outputs[i].name : NULL, "out", i);
+    for (uint32_t i = 0; i < graph->late_count && good; i++)
+        good = name_argument(&n, graph->late[i].name, "param", i);
+    return good ? OPJIT_OK : opjit_rt_no_memory(error);
 }

@@ -169,7 +169,7 @@ static opjit_status make_library(opjit_artifact *a, codegen_library_kind kind, r
                                       .kind = kind,
                                       .target = &a->targets[0],
                                       .allocator = &a->context->core->allocator };
-    const uint32_t *const order = opjit_fe_name_set_order(&a->names, arena);
+    const uint32_t *const order = opjit_rt_name_set_order(&a->names, arena);
     const opjit_codegen *codegen;
 
     if (members == NULL || order == NULL)

@@ -340,8 +340,7 @@ opjit_status opjit_fe_graph_read(const opjit_context *context, const fe_subject 
     TRY(read_output_edges(&r));
     TRY(check_missing(&r));
     TRY(opjit_fe_reader_order(&r));
-    for (uint32_t i = 0; i < subject->late_count; i++)
-        TRY(opjit_fe_reader_late(&r, subject, i));
+    TRY(opjit_fe_reader_late(&r, subject));
     if (subject->is_named)
         TRY(opjit_fe_graph_name(subject, out, error));
     return keep ? opjit_fe_graph_keep(out, error) : OPJIT_OK;

@@ -46,7 +46,7 @@ static inline fe_node_text fe_reader_text(const fe_reader *r, uint32_t given)
 /* Puts nodes and inputs into the order in which they are met going back from the outputs, and refuses cycles
  * (order.c). */
 opjit_status opjit_fe_reader_order(fe_reader *r);
-/* Enters the subject's late field i (late.c). */
-opjit_status opjit_fe_reader_late(fe_reader *r, const fe_subject *subject, uint32_t i);
+/* Enters the subject's late fields (late.c). */
+opjit_status opjit_fe_reader_late(fe_reader *r, const fe_subject *subject);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <opjit/artifact.h>
 
-#include "frontend/aot/name_set.h"
+#include "runtime/base/name_set.h"
 
 enum { NAMES = 10000 };
 
@@ -28,17 +28,17 @@ START_TEST(ten_thousand_names)
     name_set set = { 0 };
     rt_arena arena;
     opjit_rt_arena_init(&arena, &opjit_rt_default_allocator);
-    ck_assert_uint_eq(opjit_fe_name_set_find(&set, "k00001", 6), NAME_SET_NONE);
-    ck_assert_ptr_nonnull(opjit_fe_name_set_order(&set, &arena));
+    ck_assert_uint_eq(opjit_rt_name_set_find(&set, "k00001", 6), NAME_SET_NONE);
+    ck_assert_ptr_nonnull(opjit_rt_name_set_order(&set, &arena));
     for (uint32_t i = 0; i < NAMES; i++) {
-        ck_assert_uint_eq(opjit_fe_name_set_find(&set, name_of(i), 6), NAME_SET_NONE);
-        ck_assert(opjit_fe_name_set_add(&set, &arena, texts[i]));
+        ck_assert_uint_eq(opjit_rt_name_set_find(&set, name_of(i), 6), NAME_SET_NONE);
+        ck_assert(opjit_rt_name_set_add(&set, &arena, texts[i]));
     }
     for (uint32_t i = 0; i < NAMES; i++) {
-        ck_assert_uint_eq(opjit_fe_name_set_find(&set, texts[i], 6), i);
-        ck_assert_uint_eq(opjit_fe_name_set_find(&set, texts[i], 5), NAME_SET_NONE); /* the beginning of ten names */
+        ck_assert_uint_eq(opjit_rt_name_set_find(&set, texts[i], 6), i);
+        ck_assert_uint_eq(opjit_rt_name_set_find(&set, texts[i], 5), NAME_SET_NONE); /* the beginning of ten names */
     }
-    const uint32_t *const order = opjit_fe_name_set_order(&set, &arena);
+    const uint32_t *const order = opjit_rt_name_set_order(&set, &arena);
     ck_assert_ptr_nonnull(order);
     for (uint32_t i = 0; i + 1 < NAMES; i++)
         ck_assert_int_lt(strcmp(texts[order[i]], texts[order[i + 1]]), 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_set.c - see name_set.h: a table with open addressing, which doubles where it is half full. */
-#include "frontend/aot/name_set.h"
+#include "runtime/base/name_set.h"
 
 static uint32_t slot_of(const name_set *set, const char *name, size_t length)
 {
     return (uint32_t)opjit_rt_hash64(name, length) & (set->slot_count - 1);
 }
 
-uint32_t opjit_fe_name_set_find(const name_set *set, const char *name, size_t length)
+uint32_t opjit_rt_name_set_find(const name_set *set, const char *name, size_t length)
 {
     if (set->slot_count == 0)
         return NAME_SET_NONE;
@@ -48,7 +48,7 @@ static bool grow(name_set *set, rt_arena *arena)
     return true;
 }
 
-bool opjit_fe_name_set_add(name_set *set, rt_arena *arena, const char *name)
+bool opjit_rt_name_set_add(name_set *set, rt_arena *arena, const char *name)
 {
     if (set->count == set->capacity && !grow(set, arena))
         return false;
@@ -68,7 +68,7 @@ static void merge(const name_set *set, const uint32_t *from, uint32_t begin, uin
             b == end || (a < middle && strcmp(set->names[from[a]], set->names[from[b]]) <= 0) ? from[a++] : from[b++];
 }
 
-const uint32_t *opjit_fe_name_set_order(const name_set *set, rt_arena *arena)
+const uint32_t *opjit_rt_name_set_order(const name_set *set, rt_arena *arena)
 {
     uint32_t *from = ARENA_ARRAY(arena, uint32_t, set->count), *to = ARENA_ARRAY(arena, uint32_t, set->count);
 
