@@ -207,26 +207,55 @@ static bool lies_apart(const contraction *c)
            !reads_in_steps(c, factor, coordinate_of(c, CONTRACT_COLUMNS), 1);
 }
 
+static int64_t lanes_of(const contraction *c, const ir_tiles *given, const rt_target *target)
+{
+    return given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c->out.type);
+}
+
+bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target)
+{
+    ir_func *f = r->f;
+    *c = (contraction){ .r = r, .f = f, .statement = r->members[0].statement };
+    c->def = *ir_at(f, c->statement);
+    if (c->def.op != IR_DEF || c->def.kind != IR_DOT)
+        return false;
+    c->out = f->tensors[c->def.ref];
+    c->length = ir_index_value(f, ir_operand(f, c->statement, c->def.count - 1));
+    const int64_t lanes = lanes_of(c, given, target);
+    c->lanes = given != NULL && lanes > 2 ? lanes / 2 : lanes;
+    if (!find_sides(c, lanes))
+        return false;
+    const ir_ref pair = ir_operand(f, c->statement, 0), k = opjit_ir_reduced(f, c->statement);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
+        const ir_ref own = c->side[i].dimension < 0 ? k : coordinate_of(c, i);
+        const ir_ref factor = ir_operand(f, pair, c->side[i].factor);
+        if (!reads_in_steps(c, factor, k, INT64_MAX) || !reads_in_steps(c, factor, own, INT64_MAX))
+            return false;
+    }
+    return true;
+}
+
+void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_target *target, int64_t most)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    rows->tile = given != NULL ? given->rows : rows_of_tile(rows->size, target);
+    columns->tile = given != NULL ? given->columns : columns_of_tile(columns->size, lanes_of(c, given, target), target);
+    set_blocks(rows, given != NULL ? given->block_rows : most);
+    set_blocks(columns, INT64_MAX / 2);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
+        c->side[i].packed = !lies_well(c, i, (int64_t)target->l2);
+    columns->turned = columns->packed && lies_apart(c);
+    columns->shared = columns->packed && rows->blocks > 1 && (given == NULL || given->share);
+}
+
 bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
 {
     ir_func *f = r->f;
-    contraction c = { .r = r, .f = f, .statement = r->members[0].statement };
-    c.def = *ir_at(f, c.statement);
-    if (c.def.op != IR_DEF || c.def.kind != IR_DOT)
+    contraction c;
+    if (!opjit_ir_contract_find(&c, r, given, target))
         return false;
-    c.out = f->tensors[c.def.ref];
-    c.length = ir_index_value(f, ir_operand(f, c.statement, c.def.count - 1));
-    const int64_t lanes = given != NULL ? given->columns : target->vector_bytes / opjit_ir_type_size(c.out.type);
-    c.lanes = given != NULL && lanes > 2 ? lanes / 2 : lanes;
-    if (!find_sides(&c, lanes))
-        return false;
-    const ir_ref pair = ir_operand(f, c.statement, 0), k = opjit_ir_reduced(f, c.statement);
-    for (uint32_t i = 0; i < CONTRACT_SIDES; i++) {
-        const ir_ref own = c.side[i].dimension < 0 ? k : coordinate_of(&c, i);
-        const ir_ref factor = ir_operand(f, pair, c.side[i].factor);
-        if (!reads_in_steps(&c, factor, k, INT64_MAX) || !reads_in_steps(&c, factor, own, INT64_MAX))
-            return false;
-    }
+    const int64_t lanes = lanes_of(&c, given, target);
+    const ir_ref pair = ir_operand(f, c.statement, 0);
     const contract_side *columns = &c.side[CONTRACT_COLUMNS];
     const int64_t rows = c.side[CONTRACT_ROWS].size;
     if (given == NULL && rows * columns->size < LEAST_WORK / c.length)

@@ -10,7 +10,7 @@
 
 enum { APART = 16 /* elements behind a row of sums, and of packed rows: they are not all in one set of a cache */ };
 
-static void declare_scratch(contraction *c)
+void opjit_ir_contract_declare(contraction *c)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = contract_most_k(c);
@@ -26,7 +26,7 @@ static void declare_scratch(contraction *c)
             opjit_ir_contract_scratch(c, 3, (int64_t[]){ columns->block / columns->tile, k, columns->tile }, 0);
     if (rows->packed)
         rows->scratch = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, k }, APART);
-    if (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns))
+    if (c->total == 0 && (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns)))
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
@@ -34,7 +34,7 @@ static void declare_scratch(contraction *c)
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 /* Which block of which matrix iteration p makes. */
-static void set_block(contraction *c, block *list, ir_ref p)
+void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p)
 {
     ir_func *f = c->f;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
@@ -61,7 +61,7 @@ static void add_block(contraction *c, block *list)
 }
 
 /* Every block of k. */
-static void add_sums(contraction *c, block *list)
+void opjit_ir_contract_sums(contraction *c, block *list)
 {
     ir_func *f = c->f;
     const int64_t blocks = contract_blocks_of_k(c);
@@ -78,11 +78,24 @@ static void add_sums(contraction *c, block *list)
 }
 
 /* Columns that are transposed at a time: a vector's. */
-static void declare_turn(contraction *c)
+void opjit_ir_contract_declare_turn(contraction *c)
 {
     const int64_t k = contract_most_k(c), tile = c->side[CONTRACT_COLUMNS].tile;
     if (c->side[CONTRACT_COLUMNS].turned)
         c->turn = opjit_ir_contract_scratch(c, 2, (int64_t[]){ tile % c->lanes == 0 ? c->lanes : tile, k }, APART);
+}
+
+void opjit_ir_contract_results(contraction *c, block *list)
+{
+    const uint32_t sums = c->total == 0 ? c->sums : c->total;
+    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    ir_ref at[2];
+    block inside;
+    if (sums == 0)
+        return;
+    opjit_ir_contract_loops(c, list, rows->here, columns->here, at, &inside);
+    opjit_ir_contract_result(c, &inside, opjit_ir_load(c->f, sums, at), contract_plus(c, rows->first, at[0]),
+                             contract_plus(c, columns->first, at[1]));
 }
 
 bool opjit_ir_contract_write(contraction *c, block *stages)
@@ -90,25 +103,18 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     ir_func *f = c->f;
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     c->in = (inliner){ .f = f, .sources = c->r->sources, .private_views = c->r->private_views || columns->shared };
-    declare_turn(c);
+    opjit_ir_contract_declare_turn(c);
     if (columns->shared)
         opjit_ir_contract_share_columns(c, stages);
-    declare_scratch(c);
+    opjit_ir_contract_declare(c);
     const ir_ref stage =
         opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, c->batch * rows->blocks * columns->blocks), 1);
     if (f->failed)
         return false;
     block body = { .parent = stage };
-    set_block(c, &body, ir_at(f, stage)->ref);
-    add_sums(c, &body);
-    const uint32_t sums = c->total == 0 ? c->sums : c->total;
-    if (sums != 0) {
-        ir_ref at[2];
-        block inside;
-        opjit_ir_contract_loops(c, &body, rows->here, columns->here, at, &inside);
-        opjit_ir_contract_result(c, &inside, opjit_ir_load(f, sums, at), contract_plus(c, rows->first, at[0]),
-                                 contract_plus(c, columns->first, at[1]));
-    }
+    opjit_ir_contract_set_block(c, &body, ir_at(f, stage)->ref);
+    opjit_ir_contract_sums(c, &body);
+    opjit_ir_contract_results(c, &body);
     if (c->in.refused || f->failed)
         return false;
     opjit_ir_block_add(f, stages, stage);

@@ -21,7 +21,8 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
     block of_k, inside;
     const ir_ref k = contract_loop(c, list, c->here_k, &of_k), all_k = contract_plus(c, c->first_k, k);
     opjit_ir_contract_over_tile(c, &of_k, at, &inside);
-    x[rows->factor] = rows->packed
+    x[rows->factor] = rows->kept != 0 ? opjit_ir_load(f, rows->kept, (ir_ref[]){ contract_plus(c, i, at[0]), all_k })
+                      : rows->packed
                           ? opjit_ir_load(f, rows->scratch, (ir_ref[]){ at[0], k })
                           : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, contract_plus(c, i, at[0]), all_k);
     x[columns->factor] =
@@ -42,7 +43,7 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
     ir_ref at[2];
     block inside;
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
-    opjit_ir_contract_products(c, list, all_i, all_j, n);
+    opjit_ir_contract_products(c, list, rows->kept != 0 ? i : all_i, all_j, n);
     opjit_ir_contract_over_tile(c, list, at, &inside);
     const ir_ref sum = opjit_ir_load(f, c->tile, at);
     if (c->total == 0) {

@@ -18,6 +18,7 @@ typedef struct contract_side {
     int64_t blocks;
     bool packed;      /* into scratch; else it is read as it lies */
     bool turned;      /* columns that lie apart, whose k are neighbours: rows of k are copied on the way */
+    uint32_t kept;    /* rows: scratch that has all of the block's, [rows, all k]; then they are not packed */
     bool shared;      /* columns: into a temp, by a stage before; all blocks of rows read it */
     uint32_t scratch; /* rows: [rows of a tile, k]; columns: [tiles, k, columns of a tile]; of a temp [matrices, blocks
                          of k] before these */
@@ -75,11 +76,23 @@ void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first);
 void opjit_ir_contract_tiles(contraction *c, block *list);
 /* contract_tile.c: two loops over a whole tile; *at: their variables. */
 void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block *out);
-/* The loop over here_k, with the tile in registers; i, j: its first row and column in the whole, n: of packed columns. */
+/* The loop over here_k, with the tile in registers; i, j: its first row and column in the whole (i: in the block, where
+ * rows are kept), n: of packed columns. */
 void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n);
 void opjit_ir_contract_stream(contraction *c, block *list);
+/* contract.c: whether the first member is a product of two matrices; fills *c, except what stands below. */
+bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target);
+/* Tiles, and blocks of at most so many rows and of all columns. */
+void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_target *target, int64_t most);
 /* contract_stage.c: the stage.  false: another element is read, and nothing changed. */
 bool opjit_ir_contract_write(contraction *c, block *stages);
+/* What that is made of: scratch, unless c->total is set already; which block iteration p makes; the sums of all blocks of
+ * k; the results of those that are not stored from tiles. */
+void opjit_ir_contract_declare_turn(contraction *c); /* before share_columns: of columns that are transposed */
+void opjit_ir_contract_declare(contraction *c);
+void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p);
+void opjit_ir_contract_sums(contraction *c, block *list);
+void opjit_ir_contract_results(contraction *c, block *list);
 
 /* A loop from 0 to hi in the list; *out: its empty block.  Returns the variable. */
 static inline ir_ref contract_loop(contraction *c, block *list, ir_ref hi, block *out)

@@ -12,7 +12,7 @@ enum {
 
 /* Whether the root, with `rows` leading coordinates, fits the group; *length: elements of its row, which it reduces or
  * which are its last dimension. */
-static bool fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length)
+bool opjit_ir_fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length)
 {
     const ir_node *n = ir_at(f, statement);
     const ir_tensor *t = &f->tensors[n->ref];
@@ -75,7 +75,7 @@ static bool joins(const placer *p, ir_ref statement, const ir_tensor *first, int
 {
     const ir_func *f = p->f;
     const ir_node *n = ir_at(f, statement);
-    if (!fits_rows(f, statement, first, length))
+    if (!opjit_ir_fits_rows(f, statement, first, length))
         return false;
     if (n->kind == 0 || opjit_ir_scanned(f, statement) >= 0)
         *bytes += f->tensors[n->ref].sizes[first->rank - 1] * opjit_ir_type_size(f->tensors[n->ref].type);

@@ -59,6 +59,7 @@ typedef struct inliner {
     uint32_t loop_count;
     ir_ref rows[8]; /* of a stage over rows: the row's coordinates, row_count of them */
     uint32_t row_count;
+    ir_ref number; /* of the row in scratch that has several */
     bool refused;                           /* a row other than the current one would have to be read */
     ir_table memo, known, instances, views; /* see inline.c */
     struct inline_instance *instance;
@@ -83,6 +84,16 @@ typedef struct place_rows_of {
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */
 bool opjit_ir_place_rows(place_rows_of *r, block *stages);
+/* A row of a block of rows that a stage of another shape makes. */
+typedef struct row_of_block {
+    ir_ref at[8];     /* coordinates of the row */
+    ir_ref number;    /* of it in the block */
+    ir_ref loops[2];  /* variables around it, outermost first */
+    uint64_t extents[2];
+    uint32_t tensor, scratch; /* this member's rows are in this scratch, [rows of the block, elements] */
+} row_of_block;
+/* Writes the members for this row at the end of the list.  false: as above. */
+bool opjit_ir_write_row(place_rows_of *r, const row_of_block *row, block *list);
 /* columns.c: the first member, a reduction, as columns side by side, and, if there are two, the output that reads each
  * column's result; false: another shape, or another element is read, and nothing changed. */
 bool opjit_ir_place_columns(place_rows_of *r, block *stages);

@@ -51,6 +51,8 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
     }
     *out_end = opjit_ir_group_rows(p, first, stages);
     if (*out_end == first && reduces)
+        *out_end = opjit_ir_group_contract_rows(p, first, stages);
+    if (*out_end == first && reduces)
         *out_end = opjit_ir_group_tiles(p, first, stages);
     if (*out_end == first && reduces)
         *out_end = opjit_ir_group_columns(p, first, stages);

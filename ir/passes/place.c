@@ -83,7 +83,7 @@ opjit_status opjit_ir_place_nest(placer *p, uint32_t number, block *stages)
 }
 
 /* The output that alone reads the reduction, element by element, and is the next root; 0: there is none. */
-static uint32_t output_of(const placer *p, uint32_t number)
+uint32_t opjit_ir_output_of(const placer *p, uint32_t number)
 {
     const ir_func *f = p->f;
     const item *x = &p->items[number];
@@ -103,7 +103,7 @@ static uint32_t output_of(const placer *p, uint32_t number)
 /* The reduction, and the output that alone reads it, as members; returns the item after the last of them. */
 static uint32_t set_members(placer *p, uint32_t first)
 {
-    const uint32_t output = output_of(p, first);
+    const uint32_t output = opjit_ir_output_of(p, first);
     place_rows_of *r = &p->rows;
     r->count = output != 0 ? 2 : 1;
     r->members[0] = (row_member){ .statement = p->items[first].statement, .outside = true };

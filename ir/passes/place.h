@@ -55,6 +55,13 @@ void opjit_ir_materialize(placer *p);
  * group_rows.c: the roots from number `first` on that have the same rows.  One that reads other rows goes into a later
  * stage. */
 uint32_t opjit_ir_group_rows(placer *p, uint32_t first, block *stages);
+/* contract_rows.c: two products of matrices, and the rows between them. */
+uint32_t opjit_ir_group_contract_rows(placer *p, uint32_t first, block *stages);
+/* Whether the root, with the first dimensions of `first`, is a row's or reduces one; *length: the row's elements, as far
+ * as they are known. */
+bool opjit_ir_fits_rows(const ir_func *f, ir_ref statement, const ir_tensor *first, int64_t *length);
+/* place.c: the output that alone reads the reduction, element by element, and is the next root; 0: there is none. */
+uint32_t opjit_ir_output_of(const placer *p, uint32_t number);
 /* A product of two matrices, and the output that alone reads it. */
 uint32_t opjit_ir_group_tiles(placer *p, uint32_t first, block *stages);
 /* A reduction whose columns lie side by side, and the output that alone reads it. */

@@ -14,7 +14,9 @@ typedef struct row_stage {
     inliner in;
     block body; /* of the stage */
     ir_ref p;
-    int32_t along; /* a coordinate before the last one that is not the row's; -1: none */
+    int32_t along;  /* a coordinate before the last one that is not the row's; -1: none */
+    uint32_t outer; /* loops around a row */
+    const row_of_block *own; /* NULL: the stage is of rows alone */
 } row_stage;
 
 static uint32_t tensor_of(const ir_func *f, ir_ref statement) { return ir_at(f, statement)->ref; }
@@ -68,7 +70,7 @@ static void store(row_stage *s, block *list, uint32_t tensor, ir_ref value, ir_r
 /* Sets the loops around what follows: one more in the stage (length 1: none), or one inside another. */
 static void set_loops(row_stage *s, ir_ref loop, int64_t length, ir_ref outer, int64_t count)
 {
-    s->in.loop_count = 1;
+    s->in.loop_count = s->outer;
     if (outer != 0) {
         s->in.extents[s->in.loop_count] = (uint64_t)count;
         s->in.loops[s->in.loop_count++] = outer;
@@ -193,6 +195,12 @@ static void add_element(row_stage *s, const row_member *m)
 static void keep_row(row_stage *s, block *inside, uint32_t tensor, ir_ref value, ir_ref k, int64_t length)
 {
     ir_func *f = s->f;
+    if (s->own != NULL && s->own->tensor == tensor) {
+        const ir_ref at[2] = { s->own->number, k };
+        opjit_ir_block_add(f, inside, opjit_ir_store(f, s->own->scratch, value, at));
+        s->r->sources[tensor].scratch = s->own->scratch;
+        return;
+    }
     ir_tensor row = { .role = IR_SCRATCH, .type = f->tensors[tensor].type, .rank = 1, .sizes = { (uint64_t)length },
                       .strides = { 1 }, .align = 64 };
     row.bytes = (uint64_t)length * opjit_ir_type_size(row.type);
@@ -253,10 +261,57 @@ static void add_scan(row_stage *s, const row_member *m)
     opjit_ir_block_add(f, &s->body, loop);
 }
 
+static bool write_members(row_stage *s)
+{
+    ir_func *f = s->f;
+    place_rows_of *r = s->r;
+    for (uint32_t i = 0; i < r->count && !s->in.refused; i++) {
+        r->refused = i;
+        const int64_t length = length_of(f, r->members[i].statement, r->rows);
+        if (opjit_ir_scanned(f, r->members[i].statement) >= 0)
+            add_scan(s, &r->members[i]);
+        else if (ir_at(f, r->members[i].statement)->kind != 0)
+            add_reduction(s, &r->members[i]);
+        else if (length == 1)
+            add_element(s, &r->members[i]);
+        else
+            add_row(s, &r->members[i], length);
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        inline_source *source = &r->sources[tensor_of(f, r->members[i].statement)];
+        source->row_value = 0;
+        source->scratch = 0;
+    }
+    return !s->in.refused && !f->failed;
+}
+
+/* Members that only the stage reads have no memory after all. */
+static void forget_memory(const place_rows_of *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (!r->members[i].outside)
+            r->f->tensors[tensor_of(r->f, r->members[i].statement)].role = IR_VALUE;
+}
+
+bool opjit_ir_write_row(place_rows_of *r, const row_of_block *row, block *list)
+{
+    row_stage s = { .r = r, .f = r->f, .body = *list, .p = row->loops[0], .along = -1, .outer = 2, .own = row };
+    s.in = (inliner){ .f = r->f, .sources = r->sources, .private_views = r->private_views, .number = row->number,
+                      .row_count = r->rows };
+    memcpy(s.in.loops, row->loops, sizeof row->loops);
+    memcpy(s.in.extents, row->extents, sizeof row->extents);
+    memcpy(s.in.rows, row->at, r->rows * sizeof *row->at);
+    const bool written = write_members(&s);
+    *list = s.body;
+    if (written)
+        forget_memory(r);
+    return written;
+}
+
 bool opjit_ir_place_rows(place_rows_of *r, block *stages)
 {
     ir_func *f = r->f;
-    row_stage s = { .r = r, .f = f, .along = -1 };
+    row_stage s = { .r = r, .f = f, .along = -1, .outer = 1 };
     const ir_tensor first = f->tensors[tensor_of(f, r->members[0].statement)];
     int64_t rows = 1, bytes = 1;
     if (r->rows == first.rank) /* a single root */
@@ -275,28 +330,9 @@ bool opjit_ir_place_rows(place_rows_of *r, block *stages)
     s.in = (inliner){ .f = f, .sources = r->sources, .private_views = r->private_views, .loops = { s.p },
                       .extents = { (uint64_t)rows } };
     set_rows(&s, &first);
-    for (uint32_t i = 0; i < r->count && !s.in.refused; i++) {
-        r->refused = i;
-        const int64_t length = length_of(f, r->members[i].statement, r->rows);
-        if (opjit_ir_scanned(f, r->members[i].statement) >= 0)
-            add_scan(&s, &r->members[i]);
-        else if (ir_at(f, r->members[i].statement)->kind != 0)
-            add_reduction(&s, &r->members[i]);
-        else if (length == 1)
-            add_element(&s, &r->members[i]);
-        else
-            add_row(&s, &r->members[i], length);
-    }
-    for (uint32_t i = 0; i < r->count; i++) {
-        inline_source *source = &r->sources[tensor_of(f, r->members[i].statement)];
-        source->row_value = 0;
-        source->scratch = 0;
-    }
-    if (s.in.refused || f->failed)
+    if (!write_members(&s))
         return false;
-    for (uint32_t i = 0; i < r->count; i++)
-        if (!r->members[i].outside) /* no memory after all */
-            f->tensors[tensor_of(f, r->members[i].statement)].role = IR_VALUE;
+    forget_memory(r);
     opjit_ir_block_add(f, stages, stage);
     return true;
 }

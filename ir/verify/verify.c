@@ -17,7 +17,7 @@
  *   V13 store nt: one store, unit stride
  *   V14 no dead def; after cleanup no dead let and acc
  *   V15 aliased loads come before their stores
- *   V16 at most 32 loops in a stage
+ *   V16 at most 64 loops in a stage
  *   V17 lanes are 0, 1 or 32, blocks 4096 values, those of a dot up to that
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
  *   V19 teams, distributed loops and syncs stand in scheduled stages for GPUs only, where threads may meet
@@ -26,7 +26,7 @@
  * V12, V13 and V20 in vector.c. */
 #include "ir/verify/verifier.h"
 
-enum { FOR_LIMIT_STAGE = 32, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
+enum { FOR_LIMIT_STAGE = 64, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
 
 static opjit_status check_bounds(verifier *v, ir_ref s)
 {
