@@ -132,7 +132,7 @@ static ir_ref run(const ranking *r, ir_ref keys, uint64_t size, ir_ref least)
 {
     ir_func *f = r->l->f;
     const fe_tensor shape = shape_of(r, size);
-    const ir_ref sums = opjit_fe_scan_to(r->l, IR_SUM, IR_U64, &shape, 1);
+    const ir_ref sums = opjit_fe_scan_to(r->l, IR_SUM, IR_U64, &shape, 1, false);
 
     if (f->failed)
         return 0;

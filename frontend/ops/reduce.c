@@ -166,11 +166,12 @@ ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, 
     return def;
 }
 
-ir_ref opjit_fe_scan_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint32_t dimension)
+ir_ref opjit_fe_scan_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint32_t dimension,
+                        bool exclusive)
 {
     const uint32_t tensor = declare(l, type, like, 0);
 
-    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_scan(l->f, tensor, kind, dimension, false));
+    return l->f->failed ? 0 : opjit_fe_append(l, opjit_ir_scan(l->f, tensor, kind, dimension, exclusive));
 }
 
 ir_ref opjit_fe_wide_input(op_lowering *l, const ir_ref *at)

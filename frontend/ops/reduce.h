@@ -39,8 +39,9 @@ ir_ref opjit_fe_reduce_counted(op_lowering *l, ir_kind kind, ir_type type, const
  * coordinates, the one on the axis from the scan's variable. */
 ir_ref opjit_fe_scan(op_lowering *l, ir_kind kind, ir_type type, uint32_t axis, bool exclusive,
                      ir_ref at[OPJIT_MAX_RANK]);
-/* A DEF of these sizes that scans along a dimension, itself included.  The caller sets its value. */
-ir_ref opjit_fe_scan_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint32_t dimension);
+/* A dense DEF of these sizes that scans along a dimension.  The caller sets its value. */
+ir_ref opjit_fe_scan_to(op_lowering *l, ir_kind kind, ir_type type, const fe_tensor *like, uint32_t dimension,
+                        bool exclusive);
 /* Input 0 at these coordinates, or at a statement's own, in opjit_fe_wide's type. */
 ir_ref opjit_fe_wide_input(op_lowering *l, const ir_ref *at);
 /* The value of def (of opjit_fe_def or _reduce) at these coordinates of the input; axes: those that def lacks. */

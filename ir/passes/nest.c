@@ -11,8 +11,9 @@ static bool match_loop(nest *n, ir_ref loop)
 {
     const ir_func *f = n->f;
     const ir_ref lo = ir_operand(f, loop, 0), hi = ir_operand(f, loop, 1);
-    if (n->rank == NEST_RANK || !ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) || ir_index_value(f, lo) != 0 ||
-        ir_index_value(f, hi) < 1 || (ir_at(f, loop)->op == IR_FOR && ir_at(f, loop)->imm != 1) || ir_is_serial(f, loop))
+    if (n->rank == NEST_RANK || ir_is_serial(f, loop) || !ir_is_index_const(f, lo) || !ir_is_index_const(f, hi) ||
+        ir_index_value(f, lo) != 0 || ir_index_value(f, hi) < 1 ||
+        (ir_at(f, loop)->op == IR_FOR && ir_at(f, loop)->imm != 1))
         return false;
     n->vars[n->rank] = ir_at(f, loop)->ref;
     n->extents[n->rank++] = ir_index_value(f, hi);

@@ -263,6 +263,7 @@ static DML_TENSOR_DATA_TYPE default_type(const built_case *c)
     case DML_OPERATOR_ELEMENT_WISE_IS_NAN:
     case DML_OPERATOR_ELEMENT_WISE_IS_INFINITY: return DML_TENSOR_DATA_TYPE_UINT8;
     case DML_OPERATOR_ARGMIN:
+    case DML_OPERATOR_NONZERO_COORDINATES:
     case DML_OPERATOR_ARGMAX: return DML_TENSOR_DATA_TYPE_UINT32;
     case DML_OPERATOR_REDUCE: return read_u32(c, 0) < 2 ? DML_TENSOR_DATA_TYPE_UINT32 : first; /* ARGMAX, ARGMIN */
     case DML_OPERATOR_ONE_HOT:
@@ -300,10 +301,13 @@ static bool sizes_follow(const built_case *c)
     case DML_OPERATOR_RESAMPLE3:
     case DML_OPERATOR_RESAMPLE_GRAD:
     case DML_OPERATOR_RESAMPLE_GRAD1:
+    case DML_OPERATOR_MAX_UNPOOLING:
     case DML_OPERATOR_DIAGONAL_MATRIX:
     case DML_OPERATOR_FILL_VALUE_CONSTANT:
     case DML_OPERATOR_FILL_VALUE_SEQUENCE: return false;
     case DML_OPERATOR_UNFOLD: return c->outputs[0].rank == 3;
+    case DML_OPERATOR_NONZERO_COORDINATES: /* with all coordinates */
+        return c->outputs[1].sizes[c->outputs[1].rank - 1] == c->outputs[1].rank;
     case DML_OPERATOR_DIAGONAL_MATRIX1: return c->inputs[0] != NULL;
     case DML_OPERATOR_MULTIHEAD_ATTENTION:
     case DML_OPERATOR_MULTIHEAD_ATTENTION1: /* without leading sizes; with PastSequenceLengths there may be more keys */

@@ -2,8 +2,10 @@
 /* ref_scatter.c - operators that store at indices from data.
  *     SCATTER_ELEMENTS: output = input; then output[c with Indices[c] on Axis] = Updates[c]
  *     SCATTER_ND:       output = input; then output[Indices[i.., 0 .. tuple], b..] = Updates[i.., b..]
- * Negative indices of signed types count from the end, then all are clamped.  Updates go in row-major order, so that the
- * last one of a place wins.  Tensors are aligned to the right. */
+ *     MAX_UNPOOLING:    output = 0; then element number Indices[c] of the packed output = input[c], or nothing outside
+ *     NONZERO_COORDINATES: the count, and a row of coordinates for each element that is not zero; then zeros
+ * Negative indices of signed types count from the end, then all are clamped, unless it is said otherwise.  Updates go
+ * in row-major order, so that the last one of a place wins.  Tensors are aligned to the right. */
 #include "tests/reference/reference.h"
 
 /* The coordinate below n that an element of an index tensor denotes. */
@@ -64,4 +66,59 @@ void ref_scatter_nd(const DML_SCATTER_ND_OPERATOR_DESC *desc, ref_inputs inputs,
             ref_set(&out, outputs[0], to, ref_get(&updates, inputs[2], c));
         }
     }
+}
+
+void ref_max_unpooling(const DML_MAX_UNPOOLING_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+{
+    const ref_tensor in = ref_tensor_of(desc->InputTensor), indices = ref_tensor_of(desc->IndicesTensor);
+    const ref_tensor out = ref_tensor_of(desc->OutputTensor);
+    uint32_t c[8];
+    for (uint64_t e = 0; e < ref_tensor_elements(&out); e++) {
+        ref_tensor_coordinates(&out, e, c);
+        ref_set(&out, outputs[0], c, 0);
+    }
+    for (uint64_t e = 0; e < ref_tensor_elements(&in); e++) {
+        ref_tensor_coordinates(&in, e, c);
+        const uint64_t value = ref_get(&in, inputs[0], c), number = ref_get(&indices, inputs[1], c);
+        if (number >= ref_tensor_elements(&out))
+            continue;
+        ref_tensor_coordinates(&out, number, c);
+        ref_set(&out, outputs[0], c, value);
+    }
+}
+
+static bool is_zero(const ref_tensor *t, uint64_t bits)
+{
+    switch (t->dtype) {
+    case DML_TENSOR_DATA_TYPE_FLOAT16: return (bits & 0x7fff) == 0;
+    case DML_TENSOR_DATA_TYPE_FLOAT32: return (bits & 0x7fffffff) == 0;
+    case DML_TENSOR_DATA_TYPE_FLOAT64: return (bits & 0x7fffffffffffffff) == 0;
+    default: return bits == 0;
+    }
+}
+
+void ref_nonzero_coordinates(const DML_NONZERO_COORDINATES_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs)
+{
+    const ref_tensor in = ref_tensor_of(desc->InputTensor), rows = ref_tensor_of(desc->OutputCoordinatesTensor);
+    const ref_tensor out = ref_tensor_of(desc->OutputCountTensor);
+    const uint32_t rank = in.rank, columns = rows.sizes[rank - 1], first = rank - columns;
+    uint32_t at[8] = { 0 }, none[8] = { 0 }, count = 0;
+    for (uint64_t e = 0; e < ref_tensor_elements(&in); e++) {
+        uint32_t c[8];
+        ref_tensor_coordinates(&in, e, c);
+        if (is_zero(&in, ref_get(&in, inputs[0], c)))
+            continue;
+        at[rank - 2] = count++;
+        for (uint32_t n = 0; n < columns; n++) {
+            at[rank - 1] = n;
+            ref_set(&rows, outputs[1], at, c[first + n]);
+        }
+    }
+    ref_set(&out, outputs[0], none, count);
+    for (uint32_t row = count; row < rows.sizes[rank - 2]; row++)
+        for (uint32_t n = 0; n < columns; n++) {
+            at[rank - 2] = row;
+            at[rank - 1] = n;
+            ref_set(&rows, outputs[1], at, 0);
+        }
 }

@@ -36,6 +36,9 @@ void ref_gather(const DML_GATHER_OPERATOR_DESC *desc, ref_inputs inputs, ref_out
 void ref_gather_elements(const DML_GATHER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_scatter_elements(const DML_SCATTER_ELEMENTS_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_scatter_nd(const DML_SCATTER_ND_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_max_unpooling(const DML_MAX_UNPOOLING_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_nonzero_coordinates(const DML_NONZERO_COORDINATES_OPERATOR_DESC *desc, ref_inputs inputs,
+                             ref_outputs outputs);
 void ref_gather_nd1(const DML_GATHER_ND1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 void ref_one_hot(const DML_ONE_HOT_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 

@@ -10,7 +10,7 @@ static const struct { DML_OPERATOR_TYPE type; const char *name; } names[MOVE_OPE
     ROW(SLICE), ROW(SLICE1), ROW(SLICE_GRAD), ROW(JOIN), ROW(SPLIT), ROW(TILE), ROW(PADDING), ROW(PADDING1),
     ROW(REVERSE_SUBSEQUENCES), ROW(SPACE_TO_DEPTH), ROW(SPACE_TO_DEPTH1), ROW(DEPTH_TO_SPACE), ROW(DEPTH_TO_SPACE1),
     ROW(GATHER), ROW(GATHER_ELEMENTS), ROW(GATHER_ND), ROW(GATHER_ND1), ROW(ONE_HOT),
-    ROW(SCATTER_ELEMENTS), ROW(SCATTER_ND),
+    ROW(SCATTER_ELEMENTS), ROW(SCATTER_ND), ROW(MAX_UNPOOLING), ROW(NONZERO_COORDINATES),
 #undef ROW
 };
 const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT] = {
@@ -19,6 +19,7 @@ const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT] = {
     DML_OPERATOR_SPACE_TO_DEPTH, DML_OPERATOR_SPACE_TO_DEPTH1, DML_OPERATOR_DEPTH_TO_SPACE,
     DML_OPERATOR_DEPTH_TO_SPACE1, DML_OPERATOR_GATHER, DML_OPERATOR_GATHER_ELEMENTS, DML_OPERATOR_GATHER_ND,
     DML_OPERATOR_GATHER_ND1, DML_OPERATOR_ONE_HOT, DML_OPERATOR_SCATTER_ELEMENTS, DML_OPERATOR_SCATTER_ND,
+    DML_OPERATOR_MAX_UNPOOLING, DML_OPERATOR_NONZERO_COORDINATES,
 };
 /* clang-format on */
 
@@ -390,6 +391,41 @@ static bool draw_scatter_nd(draw *d)
     return true;
 }
 
+static void draw_max_unpooling(draw *d)
+{
+    d->rank = 4;
+    const test_tensor *in = add(d, false, d->type, NULL);
+    d->c->index_input = 1;
+    const DML_TENSOR_DATA_TYPE wide = test_random_chance(d->r, 50) ? DML_TENSOR_DATA_TYPE_UINT64
+                                                                    : DML_TENSOR_DATA_TYPE_UINT32;
+    const test_tensor *indices = add(d, false, wide, in->sizes), *out = add(d, true, d->type, NULL);
+    d->c->index_limit = out->sizes[0] * out->sizes[1] * out->sizes[2] * out->sizes[3];
+    d->c->desc.max_unpooling = (DML_MAX_UNPOOLING_OPERATOR_DESC){ &in->desc, &indices->desc, &out->desc };
+}
+
+static void draw_nonzero(draw *d)
+{
+    uint32_t ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 }, rows[8] = { 1, 1, 1, 1, 1, 1, 1, 1 }, leading = 0, count = 1;
+    d->rank = d->rank < 2 ? 2 : d->rank;
+    d->elements = 1 + d->elements / 4;
+    d->c->index_input = 0;
+    d->c->index_limit = 1;
+    const test_tensor *in = add(d, false, d->type, NULL);
+    for (uint32_t i = 0; i < d->rank; i++) {
+        leading += leading == i && in->sizes[i] == 1;
+        count *= in->sizes[i];
+    }
+    const uint32_t least = leading == d->rank ? 1 : d->rank - leading;
+    rows[d->rank - 2] = count;
+    rows[d->rank - 1] = least + below(d, d->rank - least + 1);
+    const test_tensor *number = add(d, true, DML_TENSOR_DATA_TYPE_UINT32, ones);
+    d->c->desc.nonzero = (DML_NONZERO_COORDINATES_OPERATOR_DESC){
+        &in->desc,
+        &number->desc,
+        &add(d, true, DML_TENSOR_DATA_TYPE_UINT32, rows)->desc,
+    };
+}
+
 void move_case_indices(test_random *r, const move_case *c, void *binding)
 {
     const ref_tensor t = ref_tensor_of(&c->inputs[c->index_input].desc);
@@ -433,6 +469,8 @@ static bool draw_case(draw *d)
     case DML_OPERATOR_GATHER_ND1: return draw_gather_nd(d, true);
     case DML_OPERATOR_SCATTER_ELEMENTS: draw_scatter_elements(d); break;
     case DML_OPERATOR_SCATTER_ND: return draw_scatter_nd(d);
+    case DML_OPERATOR_MAX_UNPOOLING: draw_max_unpooling(d); break;
+    case DML_OPERATOR_NONZERO_COORDINATES: draw_nonzero(d); break;
     default: draw_one_hot(d); break;
     }
     return true;
@@ -476,6 +514,8 @@ void move_case_reference(const move_case *c, ref_inputs inputs, ref_outputs outp
     case DML_OPERATOR_GATHER_ND1: ref_gather_nd1(&c->desc.gather_nd1, inputs, outputs); break;
     case DML_OPERATOR_SCATTER_ELEMENTS: ref_scatter_elements(&c->desc.scatter_elements, inputs, outputs); break;
     case DML_OPERATOR_SCATTER_ND: ref_scatter_nd(&c->desc.scatter_nd, inputs, outputs); break;
+    case DML_OPERATOR_MAX_UNPOOLING: ref_max_unpooling(&c->desc.max_unpooling, inputs, outputs); break;
+    case DML_OPERATOR_NONZERO_COORDINATES: ref_nonzero_coordinates(&c->desc.nonzero, inputs, outputs); break;
     default: ref_one_hot(&c->desc.one_hot, inputs, outputs); break;
     }
 }

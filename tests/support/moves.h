@@ -8,7 +8,7 @@
 #include "tests/support/cases.h"
 
 #define MOVE_TENSORS 24
-#define MOVE_OPERATOR_COUNT 20
+#define MOVE_OPERATOR_COUNT 22
 extern const DML_OPERATOR_TYPE move_operators[MOVE_OPERATOR_COUNT];
 const char *move_operator_name(DML_OPERATOR_TYPE type);
 
@@ -35,13 +35,15 @@ typedef struct move_case {
         DML_ONE_HOT_OPERATOR_DESC one_hot;
         DML_SCATTER_ELEMENTS_OPERATOR_DESC scatter_elements;
         DML_SCATTER_ND_OPERATOR_DESC scatter_nd;
+        DML_MAX_UNPOOLING_OPERATOR_DESC max_unpooling;
+        DML_NONZERO_COORDINATES_OPERATOR_DESC nonzero;
     } desc;
     test_tensor inputs[MOVE_TENSORS], outputs[MOVE_TENSORS];
     uint32_t input_count, output_count;
     DML_TENSOR_DESC array[MOVE_TENSORS]; /* of JOIN's inputs or SPLIT's outputs */
     uint32_t offsets[8], windows[8], strides[8];
     int32_t signed_strides[8];
-    int index_input;      /* the input that holds indices or lengths; -1: none */
+    int index_input;      /* the input that holds indices, lengths or many zeros; -1: none */
     uint32_t index_limit; /* the size of the dimension that they index */
 } move_case;
 

@@ -12,6 +12,7 @@
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
 #define F64 DML_TENSOR_DATA_TYPE_FLOAT64
 #define I32 DML_TENSOR_DATA_TYPE_INT32
+#define U32 DML_TENSOR_DATA_TYPE_UINT32
 #define U16 DML_TENSOR_DATA_TYPE_UINT16
 
 /* A valid operator: its tensors by position, inputs first, and its other numbers. */
@@ -44,6 +45,9 @@ static const plain plains[] = {
     { DML_OPERATOR_ONE_HOT, 2, 2, { { 2, 1 }, { 1, 2 }, { 2, 4 } }, { 1 }, { 0 }, { 0 } },
     { DML_OPERATOR_SCATTER_ELEMENTS, 3, 2, { { 5, 3 }, { 4, 3 }, { 4, 3 }, { 5, 3 } }, { 0 }, { 0 }, { 0 } },
     { DML_OPERATOR_SCATTER_ND, 3, 2, { { 5, 3 }, { 4, 1 }, { 4, 3 }, { 5, 3 } }, { 2, 2 }, { 0 }, { 0 } },
+    { DML_OPERATOR_MAX_UNPOOLING, 2, 4, { { 1, 2, 2, 3 }, { 1, 2, 2, 3 }, { 1, 2, 4, 6 } }, { 0 }, { 0 }, { 0 } },
+    { DML_OPERATOR_NONZERO_COORDINATES, 1, 4, { { 1, 2, 3, 2 }, { 1, 1, 1, 1 }, { 1, 1, 12, 3 } }, { 0 }, { 0 },
+      { 0 } },
 };
 
 typedef struct built {
@@ -76,6 +80,10 @@ static void build(built *b, DML_OPERATOR_TYPE type)
     }
     if (type == DML_OPERATOR_ONE_HOT)
         b->types[0] = I32;
+    else if (type == DML_OPERATOR_MAX_UNPOOLING)
+        b->types[1] = U32;
+    else if (type == DML_OPERATOR_NONZERO_COORDINATES)
+        b->types[1] = b->types[2] = U32;
     else if (b->p.inputs >= 2 && type != DML_OPERATOR_JOIN)
         b->types[1] = I32;
 }
@@ -134,6 +142,10 @@ static void finish(built *b)
     case DML_OPERATOR_SCATTER_ELEMENTS: /* SCATTER_ND has one field more */
     case DML_OPERATOR_SCATTER_ND:
         b->c.desc.scatter_nd = (DML_SCATTER_ND_OPERATOR_DESC){ &t[0], &t[1], &t[2], &t[3], p->a[0], p->a[1] };
+        break;
+    case DML_OPERATOR_MAX_UNPOOLING:
+    case DML_OPERATOR_NONZERO_COORDINATES: /* three tensors */
+        b->c.desc.max_unpooling = (DML_MAX_UNPOOLING_OPERATOR_DESC){ &t[0], &t[1], &t[2] };
         break;
     default: /* three tensors, then numbers */
         b->c.desc.gather_nd1 = (DML_GATHER_ND1_OPERATOR_DESC){ &t[0], &t[1], &t[2], p->a[0], p->a[1], p->a[2] };
@@ -300,6 +312,24 @@ static const struct {
       "SCATTER_ND IndicesTensor.Sizes[1]: 3, must be at most 2, InputDimensionCount" },
     { DML_OPERATOR_SCATTER_ND, 0, 2, 1, 2, BAD,
       "SCATTER_ND UpdatesTensor.Sizes[1]: 2, must be 3, by InputTensor's and IndicesTensor's sizes" },
+    { DML_OPERATOR_MAX_UNPOOLING, 0, 1, 3, 4, BAD,
+      "MAX_UNPOOLING IndicesTensor.Sizes[3]: 4, must be 3 as InputTensor.Sizes" },
+    { DML_OPERATOR_MAX_UNPOOLING, 0, TYPE_OF, 1, I32, BAD,
+      "MAX_UNPOOLING IndicesTensor.DataType: INT32, must be UINT32 or UINT64" },
+    { DML_OPERATOR_MAX_UNPOOLING, 0, TYPE_OF, 2, I32, BAD,
+      "MAX_UNPOOLING OutputTensor.DataType: INT32, must be FLOAT32 as InputTensor.DataType" },
+    { DML_OPERATOR_MAX_UNPOOLING, 0, RANK_OF, 2, 3, BAD, "MAX_UNPOOLING OutputTensor.DimensionCount: 3, must be 4" },
+    { DML_OPERATOR_NONZERO_COORDINATES, 0, 1, 2, 2, BAD,
+      "NONZERO_COORDINATES OutputCountTensor.Sizes[2]: 2, must be 1, it is one number" },
+    { DML_OPERATOR_NONZERO_COORDINATES, 0, 2, 2, 11, BAD,
+      "NONZERO_COORDINATES OutputCoordinatesTensor.Sizes[2]: 11, must be 12, the elements of InputTensor" },
+    { DML_OPERATOR_NONZERO_COORDINATES, 0, 2, 1, 2, BAD,
+      "NONZERO_COORDINATES OutputCoordinatesTensor.Sizes[1]: 2, must be 1, it is none of the last two" },
+    { DML_OPERATOR_NONZERO_COORDINATES, 0, 2, 3, 2, BAD,
+      "NONZERO_COORDINATES OutputCoordinatesTensor.Sizes[3]: 2, must be 3 to 4: InputTensor's dimensions without "
+      "leading ones, up to all" },
+    { DML_OPERATOR_NONZERO_COORDINATES, 0, TYPE_OF, 1, I32, BAD,
+      "NONZERO_COORDINATES OutputCountTensor.DataType: INT32, must be UINT32" },
 };
 
 static void spoil(built *b, uint32_t where, uint32_t index, int64_t value)

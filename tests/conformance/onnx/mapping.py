@@ -618,7 +618,17 @@ def max_unpool(n):
 
 
 def nonzero(n):
-    raise Skip("the coordinates are transposed")
+    """ONNX has a row per dimension, DirectML one per element; rows behind the count are zeros."""
+    x, y = n.in_(0), n.out()
+    if x.ndim < 2:
+        raise Skip("one dimension")
+    rows = np.zeros((x.size, x.ndim), np.uint32)
+    rows[:y.shape[1]] = y.T
+    count = np.array(y.shape[1], np.uint32)
+    if x.dtype == bool:
+        x = x.astype(np.uint8)
+    return "NONZERO_COORDINATES", {"InputTensor": Tensor(x), "OutputCountTensor": Tensor(count, [1] * x.ndim),
+                                   "OutputCoordinatesTensor": Tensor(rows, [1] * (x.ndim - 2) + list(rows.shape))}
 
 
 # --- quantized values ----------------------------------------------------------------------------------------------
