@@ -5,6 +5,8 @@
  * no bit depends. */
 #include "ir/passes/contraction_window.h"
 
+#include <math.h>
+
 enum {
     LEAST_WORK = 16 * 16 * 16,  /* products: less is not worth the code */
     LEAST_LINE = 4,             /* positions */
@@ -13,6 +15,9 @@ enum {
     MOST_BYTES = 8 << 20,       /* of scratch */
     ENOUGH_BLOCKS = 8,          /* for threads, */
     LEAST_POSITIONS = 256,      /* but not blocks of fewer than so many */
+    MOST_TRIED = 32,            /* numbers of lines of a block */
+    SET_BYTES = 4096,           /* from one line of a set of the first cache to the next, */
+    NEAR_SET_BYTES = 1024,      /* and to lines of few other sets */
     ALONE_BYTES = 65536,        /* of the copy where no rows share it */
     PARTS = 4,                  /* totals may take one of so many parts of the second cache */
     TILE_ROWS = 8,              /* sums that are held, in rows and vectors */
@@ -199,16 +204,56 @@ static bool set_depth(window *w)
     for (uint32_t d = 1; d < w->digit_count; d++)
         w->free *= w->digits[d].axis < 0 ? w->digits[d].size : 1;
     w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
+    w->bare = w->free == 1 && w->axis[0].digit < 0 && w->axis[1].digit < 0;
+    ir_ref element = w->probed;
+    while (ir_at(w->c.f, element)->op == IR_CAST)
+        element = ir_operand(w->c.f, element, 0);
+    w->of_memory = ir_at(w->c.f, element)->op == IR_LOAD;
     return true;
 }
 
-static int64_t set_plane(window *w)
+/* What depends on how many lines of positions a block has. */
+static void set_lines(window *w, int64_t lines)
 {
     const int64_t columns = w->c.side[CONTRACT_COLUMNS].tile;
-    const int64_t positions = (w->block - 1) * w->pitch + w->axis[1].size;
-    w->tiles = up(positions, columns);
-    w->plane = up(w->tiles * columns + w->axis[0].reach * w->pitch + w->axis[1].reach, w->pitch) * w->pitch;
-    return w->channels * w->slots * w->plane;
+    w->blocks = up(w->axis[0].size, lines);
+    w->block = up(w->axis[0].size, w->blocks);
+    w->blocks = up(w->axis[0].size, w->block);
+    w->tiles = up((w->block - 1) * w->pitch + w->axis[1].size, columns);
+    w->plane = w->tiles * columns + w->axis[0].reach * w->pitch + w->axis[1].reach;
+    w->flat = w->bare && w->of_memory && w->axis[0].stride == 1 && w->axis[1].stride == 1 &&
+              w->axis[1].dimension >= 0 && w->axis[0].size % w->block == 0;
+    if (!w->flat)
+        w->plane = up(w->plane, w->pitch) * w->pitch;
+}
+
+/* About how long the block's stage takes, in steps of sums and elements that are copied. */
+static double cost_of(const window *w)
+{
+    enum { COPIED = 6, PACKED = 2 }; /* steps that take as long as an element of the copy, and of the other factor */
+    const contract_side *rows = &w->c.side[CONTRACT_ROWS];
+    const double taps = (double)w->depth;
+    const double steps = (double)(w->tiles * w->c.side[CONTRACT_COLUMNS].tile * rows->block) * taps;
+    const double copied = (double)w->slots * (double)w->plane * COPIED;
+    return (double)w->blocks * (steps + copied + (double)rows->block * taps * PACKED);
+}
+
+/* Lines of positions: as many as fit, fewer where there would be few iterations, and of those the best half. */
+static void choose_lines(window *w, int64_t most, int64_t others)
+{
+    most = most < 1 ? 1 : most > w->axis[0].size ? w->axis[0].size : most;
+    while (most > 1 && others * up(w->axis[0].size, most) < ENOUGH_BLOCKS && most * w->pitch >= 2 * LEAST_POSITIONS)
+        most--;
+    int64_t best = most;
+    double least = INFINITY;
+    for (int64_t lines = most; lines > most / 2 && lines > most - MOST_TRIED; lines--) {
+        set_lines(w, lines);
+        if (cost_of(w) < least) {
+            least = cost_of(w);
+            best = lines;
+        }
+    }
+    set_lines(w, best);
 }
 
 static void choose_rows(window *w, const rt_target *target)
@@ -226,7 +271,7 @@ static void choose_rows(window *w, const rt_target *target)
 static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const rt_target *target)
 {
     contract_side *rows = &w->c.side[CONTRACT_ROWS], *columns = &w->c.side[CONTRACT_COLUMNS];
-    const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type), height = w->axis[0].size;
+    const int64_t size = opjit_ir_type_size((ir_type)w->c.def.type);
     int64_t most = MOST_ROWS, part = (int64_t)target->l2 / PARTS;
     w->pitch = w->axis[1].size + w->axis[1].reach;
     columns->tile = given != NULL ? given->columns : TILE_VECTORS * lanes;
@@ -241,23 +286,20 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
     rows->blocks = up(up(w->group, rows->tile), fit);
     rows->block = up(up(w->group, rows->tile), rows->blocks) * rows->tile;
     rows->blocks = up(w->group, rows->block);
+    if (w->pitch > INT32_MAX || w->slots > INT32_MAX / w->channels || rows->block > INT32_MAX)
+        return false;
     int64_t lines = given != NULL ? given->block_columns / w->pitch : part / size / rows->block / w->pitch;
     if (w->alone) {
         columns->tile = 1;
         lines = given != NULL ? lines : ALONE_BYTES / size / w->slots / w->pitch;
     }
-    lines = lines < 1 ? 1 : lines > height ? height : lines;
-    const int64_t others = w->c.batch * w->groups * rows->blocks;
-    while (given == NULL && lines > 1 && others * up(height, lines) < ENOUGH_BLOCKS &&
-           lines * w->pitch >= 2 * LEAST_POSITIONS)
-        lines = up(lines, 2);
-    w->blocks = up(height, lines);
-    w->block = up(height, w->blocks);
-    w->blocks = up(height, w->block);
-    if (w->pitch > INT32_MAX || w->slots > INT32_MAX / w->channels || rows->block > INT32_MAX)
-        return false;
-    const double bytes =
-        (double)set_plane(w) * (double)size + (double)rows->block * (double)(w->tiles * columns->tile) * (double)size;
+    if (given != NULL)
+        set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines);
+    else
+        choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
+    const double bytes = ((double)w->channels * (double)w->slots * (double)w->plane +
+                          (double)rows->block * (double)(w->tiles * columns->tile)) *
+                         (double)size;
     return bytes <= MOST_BYTES;
 }
 
@@ -305,8 +347,12 @@ static void find_direct(window *w, ir_ref factor)
     view.sizes[1] = (uint64_t)w->c.length;
     view.strides[0] = view.sizes[0] == 1 ? 0 : (uint64_t)by_row;
     view.strides[1] = view.sizes[1] == 1 ? 0 : (uint64_t)by_k;
-    if (opjit_ir_span_bytes(&view, &view.bytes))
-        w->direct = opjit_ir_tensor(f, &view);
+    if (!opjit_ir_span_bytes(&view, &view.bytes))
+        return;
+    w->direct = opjit_ir_tensor(f, &view);
+    const int64_t apart = by_row * opjit_ir_type_size(t.type);
+    w->lies_well = t.type == (ir_type)w->c.def.type && by_k == 1 && w->group % w->c.side[CONTRACT_ROWS].block == 0 &&
+                   apart % (w->c.length <= w->c.def.block ? SET_BYTES : NEAR_SET_BYTES) != 0;
 }
 
 bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)

@@ -61,6 +61,29 @@ static ir_ref positions_of(const window *w, const window_axis *x, int64_t class)
     return opjit_ir_index(w->c.f, x->size + behind);
 }
 
+/* All lines of the block as one, which they are in memory, too; behind it zeros. */
+static void copy_flat(window *w, block *list, ir_ref *digits, const ir_ref *row)
+{
+    ir_func *f = w->c.f;
+    const int64_t width = w->axis[1].size, length = w->block * width;
+    ir_ref at[9], own[3] = { row[0], row[1] };
+    block of_p;
+    own[2] = contract_loop(&w->c, list, opjit_ir_index(f, length), &of_p);
+    const ir_ref p = contract_plus(&w->c, contract_times(&w->c, w->first_position, width), own[2]);
+    memcpy(at, w->c.at, sizeof at);
+    at[w->axis[0].dimension] = quotient(w, IR_IDIV, p, width);
+    at[w->axis[1].dimension] = quotient(w, IR_IMOD, p, width);
+    opjit_ir_contract_store(&w->c, &of_p, w->copy, factor_at(w, &of_p, w->factor, digits, opjit_ir_index(f, 0), at),
+                            own);
+    if (w->plane == length)
+        return;
+    const ir_ref loop = opjit_ir_for(f, opjit_ir_index(f, length), opjit_ir_index(f, w->plane), 1);
+    block of_rest = { .parent = loop };
+    opjit_ir_block_add(f, list, loop);
+    own[2] = f->failed ? 0 : ir_at(f, loop)->ref;
+    opjit_ir_contract_store(&w->c, &of_rest, w->copy, opjit_ir_const(f, (ir_type)w->c.def.type, 0), own);
+}
+
 /* A row of positions in the planes of one class: line all_y, number y of the block; row: the plane's for class 0. */
 static void copy_row(window *w, block *list, const int64_t *class, ir_ref *digits, ir_ref y, ir_ref all_y,
                      const ir_ref *row)
@@ -103,6 +126,10 @@ void opjit_ir_window_copy(window *w, block *list)
         digits[d] = contract_loop(&w->c, list, opjit_ir_index(f, w->digits[d].size), inner);
         list = inner++;
         row[1] = contract_plus(&w->c, contract_times(&w->c, row[1], w->digits[d].size), digits[d]);
+    }
+    if (w->flat) {
+        copy_flat(w, list, digits, row);
+        return;
     }
     const ir_ref y = contract_loop(&w->c, list, opjit_ir_index(f, w->plane / w->pitch), &of_y);
     const ir_ref all_y = opjit_ir_block_let(f, &of_y, contract_plus(&w->c, w->first_position, y));

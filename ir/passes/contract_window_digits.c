@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract_window_digits.c - the digits of k that a sum of products reads: its quotients and remainders by constants, as
- * sums of digits of which each borders on the next.  Part of place. */
+/* contract_window_digits.c - the digits of k that a sum of products reads: its quotients and remainders by constants,
+ * as sums of digits of which each borders on the next.  Part of place. */
 #include "ir/passes/contraction_window.h"
 
 /* Adds a border between digits: a value by which k is divided.  false: it doesn't fit the others, or there are too

@@ -5,7 +5,7 @@
  *         for each block of k
  *             copy what it reads; for each tile of positions: put its taps side by side
  *                 for each tile of rows: tile = +0; for k, with the tile in registers: tile = fma(row, tap, tile)
- *                                        total = total + tile
+ *                                        total = tile; after the first block of k total + tile
  *         store the results of the totals
  *
  * Positions of a block are counted with the gaps between lines of the copy, so that tiles go from one to the next. */
@@ -24,8 +24,10 @@ static void declare_scratch(window *w)
     w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
     if (w->alone)
         return;
-    w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
-    w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
+    if (!w->lies_well)
+        w->weights = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, k }, APART);
+    if (!w->bare)
+        w->panel = opjit_ir_contract_scratch(c, 2, (int64_t[]){ k, columns->tile }, 0);
     c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, w->tiles * columns->tile }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
@@ -44,17 +46,23 @@ static void add_tile(window *w, block *list, ir_ref i, ir_ref j)
     opjit_ir_contract_fill(c, list, c->tile, opjit_ir_index(f, rows->tile), opjit_ir_index(f, columns->tile), 0);
     const ir_ref k = contract_loop(c, list, c->here_k, &of_k);
     opjit_ir_contract_over_tile(c, &of_k, at, &inside);
-    x[rows->factor] = opjit_ir_load(f, w->weights, (ir_ref[]){ contract_plus(c, i, at[0]), k });
-    x[columns->factor] = opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
+    const ir_ref row = contract_plus(c, i, at[0]), column = contract_plus(c, j, at[1]);
+    x[rows->factor] = w->lies_well ? opjit_ir_window_direct(w, contract_plus(c, w->first_row, row), k)
+                                   : opjit_ir_load(f, w->weights, (ir_ref[]){ row, k });
+    x[columns->factor] = w->bare ? opjit_ir_load(f, w->copy, (ir_ref[]){ k, opjit_ir_index(f, 0), column })
+                                 : opjit_ir_load(f, w->panel, (ir_ref[]){ k, at[1] });
     const ir_ref sum = ir_dot_step(f, type, x[0], x[1], opjit_ir_load(f, c->tile, at));
     opjit_ir_contract_store(c, &inside, c->tile, sum, at);
     f->nodes[of_k.parent].hold = 1;
     opjit_ir_contract_over_tile(c, list, at, &inside);
     const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
-    const ir_ref done = opjit_ir_load(f, c->tile, at);
-    const bool single = c->length <= w->most;
-    opjit_ir_contract_store(c, &inside, c->total,
-                            single ? done : ir_expr2(f, IR_ADD, type, opjit_ir_load(f, c->total, to), done), to);
+    ir_ref total = opjit_ir_load(f, c->tile, at);
+    if (w->number != 0) {
+        const ir_ref more = ir_expr2(f, IR_ADD, type, opjit_ir_load(f, c->total, to), total);
+        const ir_ref first = ir_expr2(f, IR_EQ, IR_BOOL, w->number, opjit_ir_index(f, 0));
+        total = ir_expr3(f, IR_SELECT, IR_NONE, first, total, more);
+    }
+    opjit_ir_contract_store(c, &inside, c->total, total, to);
 }
 
 static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_tiles)
@@ -66,7 +74,8 @@ static void add_block(window *w, block *list, ir_ref row_tiles, ir_ref column_ti
     opjit_ir_window_weights(w, list);
     const ir_ref n = contract_loop(c, list, column_tiles, &of_n);
     const ir_ref j = opjit_ir_block_let(f, &of_n, contract_times(c, n, c->side[CONTRACT_COLUMNS].tile));
-    opjit_ir_window_panel(w, &of_n, j);
+    if (!w->bare)
+        opjit_ir_window_panel(w, &of_n, j);
     const ir_ref m = contract_loop(c, &of_n, row_tiles, &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, c->side[CONTRACT_ROWS].tile));
     add_tile(w, &of_m, i, j);
@@ -140,10 +149,9 @@ static void add_sums(window *w, block *list, ir_ref lines)
         return;
     }
     block of_q;
-    opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, rows->block),
-                           opjit_ir_index(f, w->tiles * columns->tile), ir_dot_total((ir_type)c->def.type));
     const int64_t all = w->digits[0].size;
     const ir_ref q = contract_loop(c, list, opjit_ir_index(f, (all + w->channels - 1) / w->channels), &of_q);
+    w->number = q;
     w->first_channel = opjit_ir_block_let(f, &of_q, contract_times(c, q, w->channels));
     w->here_channels = rest_of(w, &of_q, all, w->first_channel, w->channels);
     c->first_k = opjit_ir_block_let(f, &of_q, contract_times(c, q, w->channels * w->depth));

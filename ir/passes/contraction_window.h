@@ -38,6 +38,10 @@ typedef struct window {
     ir_ref probed;                 /* the factor with probes in place of digits */
     int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
     bool alone;                    /* contract_window_alone.c makes it */
+    bool bare;                     /* without taps: tiles read the copy itself */
+    bool of_memory;                /* the windows' factor is elements that are loaded, widened at most */
+    bool flat;                     /* and the copy of whole lines of memory is one line */
+    bool lies_well;                /* tiles read the other factor as it lies, by `direct` */
     int64_t pitch;                 /* of a row of positions */
     int64_t block, blocks;         /* rows of positions of an iteration */
     int64_t free;                  /* values of the digits without axis, but for digit 0 */
@@ -50,6 +54,7 @@ typedef struct window {
     ir_ref first_channel, here_channels; /* of the block of k */
     ir_ref of_group, first_row;          /* the stage's group, and rows in it before the block */
     ir_ref first_position;               /* rows of positions before the block */
+    ir_ref number;                       /* of the block of k; 0: there is one */
 } window;
 
 /* contract_window_digits.c: finds the digits that the expressions below `pair` take of k, the highest first.  false: it
