@@ -189,7 +189,7 @@ static opjit_status plan_acc(planner *p, ir_ref statement)
 {
     const ir_node *n = ir_at(p->f->ir, statement);
     const bool arg = ir_kind_is_arg((ir_kind)n->kind);
-    if (n->imm > CG_MAX_LANES || (n->imm != 0 && !is_power_of_two(n->imm)) || n->kind == IR_KIND_NONE ||
+    if (n->imm > IR_REDUCE_LANES || (n->imm != 0 && !is_power_of_two(n->imm)) || n->kind == IR_KIND_NONE ||
         n->kind >= IR_KIND_COUNT)
         return opjit_rt_refuse(p->f->error, OPJIT_UNSUPPORTED,
                                "{!codegen}an {accumulator} %s with {%llu} lanes can't be compiled",

@@ -166,7 +166,7 @@ static inline opjit_tensor opjit_graph_layer_norm(opjit_graph *graph, opjit_tens
     return opjit_graph_op(graph, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, inputs, 3);
 }
 /* The k greatest elements along one axis, the greatest first, and their indices along it (UINT32) in *out_indices, if
- * that is not NULL.  Takes time in the square of the axis. */
+ * that is not NULL. */
 static inline opjit_tensor opjit_graph_top_k(opjit_graph *graph, opjit_tensor x, uint32_t axis, uint32_t k,
                                              opjit_tensor *out_indices)
 {
@@ -293,6 +293,37 @@ static inline opjit_tensor opjit_graph_max_pool(opjit_graph *graph, opjit_tensor
     if (out_indices != NULL)
         *out_indices = results[1];
     return results[0];
+}
+
+/* --- resampling --------------------------------------------------------------------------------------------------- */
+/* x resampled to other sizes, an array of x's rank, 1 to 4; pixels are squares whose centers lie between whole numbers.
+ * Linear, or where linear is 0 the nearest element.  FLOAT32, FLOAT16, FLOAT64, INT8 or UINT8. */
+static inline opjit_tensor opjit_graph_resample(opjit_graph *graph, opjit_tensor x, int linear, const uint32_t *sizes)
+{
+    float scales[8] = { 0 }, in[8] = { 0 }, out[8] = { 0 };
+    DML_RESAMPLE2_OPERATOR_DESC desc = { NULL, NULL,
+                                         linear ? DML_INTERPOLATION_MODE_LINEAR : DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+                                         DML_AXIS_DIRECTION_DECREASING, 0, scales, in, out };
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    opjit_tensor result = { 0, 0 };
+    opjit_tensor_type type;
+    if (opjit_graph_get_type(graph, x, &type) != OPJIT_OK)
+        return result;
+    for (uint32_t d = 0; d < type.rank && d < 8; d++) {
+        scales[d] = (float)sizes[d] / (float)type.sizes[d];
+        in[d] = linear ? 0.5f : 0.0f;
+        out[d] = -0.5f;
+        type.sizes[d] = sizes[d];
+    }
+    desc.DimensionCount = type.rank;
+    node.type = DML_OPERATOR_RESAMPLE2;
+    node.desc = &desc;
+    node.inputs = &x;
+    node.input_count = 1;
+    node.output_count = 1;
+    node.output_types = &type;
+    (void)opjit_graph_add_node(graph, &node, &result);
+    return result;
 }
 
 /* --- random numbers ----------------------------------------------------------------------------------------------- */

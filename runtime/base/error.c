@@ -88,11 +88,31 @@ static void take_index(opjit_error *error)
     *bracket = '\0';
 }
 
-/* Stand for the braces of a format in the text that is made of it. */
-enum { OPEN = 1, CLOSE = 2, FORMAT_MOST = 512 };
+enum { FORMAT_MOST = 512, TEXT_MOST = 2 * FORMAT_MOST };
+
+/* Stand for the braces of a format in the text that is made of it: bytes that no argument has. */
+typedef struct brace_marks {
+    char open, close;
+} brace_marks;
+
+/* Bytes of no format: of those that are no characters, the first two that the text lacks, which may have any in names
+ * that a caller gave. */
+static brace_marks absent_from(const char *text)
+{
+    brace_marks marks = { 1, 2 };
+    uint32_t found = 0;
+
+    for (int byte = 1; byte < 0x100 && found < 2; byte++) {
+        if ((byte >= 0x20 && byte < 0x80) || strchr(text, byte) != NULL)
+            continue;
+        *(found == 0 ? &marks.open : &marks.close) = (char)byte;
+        found++;
+    }
+    return marks;
+}
 
 /* Moves what is marked in text to op, field and value, and takes the marks and {!words} out of text. */
-static void take_pieces(opjit_error *error, char *text)
+static void take_pieces(opjit_error *error, brace_marks marks, char *text)
 {
     char *const pieces[] = { error->op, error->field, error->value }, *to = NULL, *message = text;
     const size_t sizes[] = { sizeof error->op, sizeof error->field, sizeof error->value };
@@ -100,12 +120,12 @@ static void take_pieces(opjit_error *error, char *text)
     bool shown = true;
 
     for (const char *at = text; *at != '\0'; at++) {
-        if (*at == OPEN && count < 3) {
+        if (*at == marks.open && count < 3) {
             room = sizes[count];
             to = pieces[count++];
             shown = at[1] != '!';
             at += !shown;
-        } else if (*at == CLOSE) {
+        } else if (*at == marks.close) {
             if (count == 2 && shown && at[1] == ':' && at[2] == ' ' &&
                 (size_t)(message - text) < OPJIT_ERROR_MESSAGE_SIZE - 2)
                 error->detail = (uint32_t)(message - text) + 2;
@@ -125,20 +145,24 @@ static void take_pieces(opjit_error *error, char *text)
 
 opjit_status opjit_rt_refuse(opjit_error *error, opjit_status status, const char *format, ...)
 {
-    char marked[FORMAT_MOST], text[2 * FORMAT_MOST], *comma;
+    char marked[FORMAT_MOST], text[TEXT_MOST], *comma;
     va_list arguments;
     size_t length = 0;
     opjit_error places = { .status = status };
 
     if (error == NULL)
         return status;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const brace_marks marks = absent_from(text);
     for (; format[length] != '\0' && length + 1 < sizeof marked; length++)
-        marked[length] = format[length] == '{' ? OPEN : format[length] == '}' ? CLOSE : format[length];
+        marked[length] = format[length] == '{' ? marks.open : format[length] == '}' ? marks.close : format[length];
     marked[length] = '\0';
     va_start(arguments, format);
     vsnprintf(text, sizeof text, marked, arguments);
     va_end(arguments);
-    take_pieces(&places, text);
+    take_pieces(&places, marks, text);
     opjit_rt_error_set(error, status, "%s", text);
     memcpy(error->op, places.op, offsetof(opjit_error, detail) + sizeof places.detail - offsetof(opjit_error, op));
     opjit_rt_printable(error->op);

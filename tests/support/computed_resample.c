@@ -14,7 +14,7 @@ static void draw_axes_of(computed_draw *d, test_tensor *small, test_tensor *larg
         const bool plain = d->r != NULL && test_random_chance(d->r, 40), usual = !offsets || chance(d, 60);
         const uint32_t k = i & 3; /* more than four are refused */
         small->sizes[i] = 1 + below(d, d->rank > 2 ? 6 : 20);
-        c->scales[k] = plain ? 1 : d->r == NULL ? 1.5f : scales[below(d, 8)];
+        c->scales[k] = plain || (d->r == NULL && i + 1 < d->rank) ? 1 : d->r == NULL ? 1.5f : scales[below(d, 8)];
         c->input_offsets[k] = usual ? 0.5f : places[below(d, 6)];
         c->output_offsets[k] = usual ? -0.5f : places[below(d, 6)];
         const uint32_t exact = (uint32_t)((float)small->sizes[i] * c->scales[k]);
@@ -114,10 +114,9 @@ void computed_draw_upsample(computed_draw *d)
     lay_out(d, in, false);
     lay_out(d, out, true);
     c->present[0] = true;
-    c->desc.upsample = (DML_UPSAMPLE_2D_OPERATOR_DESC){
-        &in->desc, &out->desc, scale,
-        chance(d, 60) ? DML_INTERPOLATION_MODE_LINEAR : DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
-    };
+    c->desc.upsample = (DML_UPSAMPLE_2D_OPERATOR_DESC){ &in->desc, &out->desc, scale,
+                                                        chance(d, 60) ? DML_INTERPOLATION_MODE_LINEAR
+                                                                      : DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR };
 }
 
 void computed_upsample(const void *user, const void *const *inputs, void *const *outputs)

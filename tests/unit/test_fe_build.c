@@ -404,6 +404,34 @@ START_TEST(greatest)
 }
 END_TEST
 
+/* To the double size, and back. */
+START_TEST(resampled)
+{
+    const uint32_t sizes[] = { 1, 2 }, larger[] = { 1, 4 };
+    const float in[2] = { 0, 4 };
+    float linear[4], nearest[4], again[2];
+    opjit_context *context = make_context(NULL, 0);
+    opjit_graph *g = make_graph(context);
+    const opjit_tensor x = input(g, sizes), between = opjit_graph_resample(g, x, 1, larger);
+    opjit_graph_output(g, "linear", between);
+    opjit_graph_output(g, "nearest", opjit_graph_resample(g, x, 0, larger));
+    opjit_graph_output(g, "again", opjit_graph_resample(g, between, 1, sizes));
+    opjit_kernel *kernel = compile(g);
+    const opjit_binding bindings[] = { { (void *)(uintptr_t)in, sizeof in },
+                                       { linear, sizeof linear },
+                                       { nearest, sizeof nearest },
+                                       { again, sizeof again } };
+    const opjit_call call = { .struct_size = sizeof call, .binding_count = 4, .bindings = bindings };
+    ck_assert_int_eq(opjit_kernel_call(kernel, &call, NULL), OPJIT_OK);
+    ck_assert_mem_eq(linear, ((const float[4]){ 0, 1, 3, 4 }), sizeof linear);
+    ck_assert_mem_eq(nearest, ((const float[4]){ 0, 0, 4, 4 }), sizeof nearest);
+    ck_assert_mem_eq(again, ((const float[2]){ 0.5f, 3.5f }), sizeof again);
+    opjit_kernel_release(kernel);
+    opjit_graph_destroy(g);
+    opjit_context_destroy(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fe.build");
@@ -415,6 +443,7 @@ int main(void)
     tcase_add_loop_test(tcase, causal_softmax, 0, 2);
     tcase_add_test(tcase, products);
     tcase_add_test(tcase, greatest);
+    tcase_add_test(tcase, resampled);
     tcase_add_test(tcase, names);
     tcase_add_test(tcase, constants_and_late_fields);
     tcase_add_test(tcase, outputs_that_are_copied);

@@ -70,6 +70,7 @@ static const struct {
     { "hidden", "binding 3 (x): data is NULL", "call", "bindings", "NULL", -1, 0 },
     { "no value", "GATHER needs feature level 6.4", "GATHER", "", "", -1, 0 },
     { "value with what it must be", "A Desc: NULL, must be b", "A", "Desc", "NULL", -1, 8 },
+    { "control characters", "a?b?c: 3, must be ?", "a?b?c", "", "3", -1, 0 },
     { "none", "out of luck", "", "", "", -1, 0 },
 };
 
@@ -83,6 +84,7 @@ static void refuse(int row, opjit_error *error)
     case 2: opjit_rt_refuse(error, OPJIT_LIMIT, "{!call}{!bindings}binding %u (%s): data is {NULL}", 3u, "x"); break;
     case 3: opjit_rt_refuse(error, OPJIT_LIMIT, "{%s} needs feature level %s", "GATHER", "6.4"); break;
     case 4: opjit_rt_refuse(error, OPJIT_LIMIT, "{%s} {%s}: {%s}", "A", "Desc", "NULL, must be b"); break;
+    case 5: opjit_rt_refuse(error, OPJIT_LIMIT, "{%s}{!}: {%u}, must be %s", "a\1b\2c", 3u, "\2"); break;
     default: opjit_rt_refuse(error, OPJIT_LIMIT, "out of %s", "luck"); break;
     }
 }
