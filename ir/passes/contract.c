@@ -15,6 +15,7 @@ enum {
     STREAMS = 4,               /* iterations */
     MOST_ROWS = 8,             /* of a tile */
     MOST_ROWS_OF_16 = 6,       /* with 16 vector registers, of which a factor of rows and two of columns need three */
+    MOST_ROWS_OF_BYTES = 4,    /* of bytes, of whose words both halves take a register */
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
     TILE_VECTORS = 2,      /* of columns, */
@@ -86,9 +87,10 @@ static bool has_16_registers(const rt_target *target)
 }
 
 /* As many rows of a tile as its sums have registers for, or fewer where that wastes much less. */
-static int64_t rows_of_tile(int64_t rows, const rt_target *target)
+static int64_t rows_of_tile(const contraction *c, const rt_target *target)
 {
-    const int64_t most = has_16_registers(target) ? MOST_ROWS_OF_16 : MOST_ROWS;
+    const int64_t few = c->bytes > 0 ? MOST_ROWS_OF_BYTES : MOST_ROWS_OF_16;
+    const int64_t most = has_16_registers(target) ? few : MOST_ROWS, rows = c->side[CONTRACT_ROWS].size;
     int64_t best = most;
     if (rows <= most)
         return rows;
@@ -126,7 +128,7 @@ static void choose_blocks(contraction *c, const rt_target *target)
         most_columns /= 2;
     while (most_rows > LEAST_ROWS_SHARED && most_rows * most_columns * size > (int64_t)target->l2 / 2)
         most_rows /= 2;
-    const bool shared = rows->size > most_rows;
+    const bool shared = rows->size > most_rows && c->bytes == 0;
     for (;;) {
         set_blocks(rows, most_rows);
         set_blocks(columns, most_columns);
@@ -146,7 +148,7 @@ static void choose_stream(contraction *c, int64_t lanes, const rt_target *target
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
-    rows->tile = rows_of_tile(rows->size, target);
+    rows->tile = rows_of_tile(c, target);
     columns->tile = lanes * (rows->size < LEAST_ROWS ? 2 * TILE_VECTORS : TILE_VECTORS);
     while (columns->tile > lanes && columns->size % columns->tile != 0)
         columns->tile /= 2;
@@ -167,7 +169,7 @@ static void choose_sizes(contraction *c, const ir_tiles *given, int64_t lanes, c
     } else if (c->streams) {
         choose_stream(c, lanes, target);
     } else {
-        rows->tile = rows_of_tile(rows->size, target);
+        rows->tile = rows_of_tile(c, target);
         columns->tile = columns_of_tile(columns->size, lanes, target);
         choose_blocks(c, target);
     }
@@ -238,7 +240,7 @@ bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *gi
 void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_target *target, int64_t most)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    rows->tile = given != NULL ? given->rows : rows_of_tile(rows->size, target);
+    rows->tile = given != NULL ? given->rows : rows_of_tile(c, target);
     columns->tile = given != NULL ? given->columns : columns_of_tile(columns->size, lanes_of(c, given, target), target);
     set_blocks(rows, given != NULL ? given->block_rows : most);
     set_blocks(columns, INT64_MAX / 2);
@@ -248,13 +250,25 @@ void opjit_ir_contract_cut_rows(contraction *c, const ir_tiles *given, const rt_
     columns->shared = columns->packed && rows->blocks > 1 && (given == NULL || given->share);
 }
 
+static bool write(contraction *c, const ir_tiles *given, const rt_target *target, block *stages)
+{
+    contract_side *columns = &c->side[CONTRACT_COLUMNS];
+    c->streams = c->streams && c->bytes == 0;
+    choose_sizes(c, given, lanes_of(c, given, target), target);
+    for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
+        c->side[i].packed = !c->streams && (c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2));
+    columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
+    columns->shared = columns->packed && c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 &&
+                      (given == NULL || given->share);
+    return opjit_ir_contract_write(c, stages);
+}
+
 bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const rt_target *target, block *stages)
 {
     ir_func *f = r->f;
     contraction c;
     if (!opjit_ir_contract_find(&c, r, given, target))
         return false;
-    const int64_t lanes = lanes_of(&c, given, target);
     const ir_ref pair = ir_operand(f, c.statement, 0);
     const contract_side *columns = &c.side[CONTRACT_COLUMNS];
     const int64_t rows = c.side[CONTRACT_ROWS].size;
@@ -264,11 +278,9 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     const int64_t few = given != NULL ? given->few_rows : bytes > (int64_t)target->l2 ? FEW_ROWS : FEWEST_ROWS;
     c.streams =
         rows <= few && reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
-    choose_sizes(&c, given, lanes, target);
-    for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
-        c.side[i].packed = !c.streams && !lies_well(&c, i, (int64_t)target->l2);
-    c.side[CONTRACT_COLUMNS].turned = c.side[CONTRACT_COLUMNS].packed && lies_apart(&c);
-    c.side[CONTRACT_COLUMNS].shared =
-        c.side[CONTRACT_COLUMNS].packed && c.side[CONTRACT_ROWS].blocks > 1 && (given == NULL || given->share);
-    return opjit_ir_contract_write(&c, stages);
+    contraction words = c;
+    if ((!c.streams || rows >= LEAST_ROWS) && target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words) &&
+        write(&words, given, target, stages))
+        return true;
+    return !f->failed && write(&c, given, target, stages);
 }

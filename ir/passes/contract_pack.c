@@ -77,6 +77,10 @@ static void pack_tile(contraction *c, block *list, ir_ref n, bool partial)
     ir_func *f = c->f;
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
     block of_k, of_j;
+    if (c->bytes > 0) {
+        opjit_ir_contract_pack_column_words(c, list, n, partial);
+        return;
+    }
     const ir_ref first = opjit_ir_block_let(f, list, contract_plus(c, s->first, contract_times(c, n, s->tile)));
     if (s->turned) {
         turn_tile(c, list, n, first, partial);
@@ -192,13 +196,17 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
         share_tiles(c, stages, matrices, whole, 1);
 }
 
-void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first)
+void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block)
 {
     ir_func *f = c->f;
     const contract_side *s = &c->side[CONTRACT_ROWS];
     block of_i, of_k;
     if (!s->packed)
         return;
+    if (c->bytes > 0) {
+        opjit_ir_contract_pack_row_words(c, list, first, in_block);
+        return;
+    }
     const ir_ref i = contract_loop(c, list, opjit_ir_index(f, s->tile), &of_i);
     ir_ref row = contract_plus(c, first, i);
     if (!contract_is_even(s))

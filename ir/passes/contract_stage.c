@@ -26,7 +26,8 @@ void opjit_ir_contract_declare(contraction *c)
             opjit_ir_contract_scratch(c, 3, (int64_t[]){ columns->block / columns->tile, k, columns->tile }, 0);
     if (rows->packed)
         rows->scratch = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, k }, APART);
-    if (c->total == 0 && (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns)))
+    if (c->total == 0 && (c->length > c->def.block || !contract_is_even(rows) || !contract_is_even(columns) ||
+                          c->bytes > 0))
         c->total = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
     c->tile = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->tile, columns->tile }, 0);
 }
@@ -88,14 +89,17 @@ void opjit_ir_contract_declare_turn(contraction *c)
 void opjit_ir_contract_results(contraction *c, block *list)
 {
     const uint32_t sums = c->total == 0 ? c->sums : c->total;
-    const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
-    ir_ref at[2];
-    block inside;
+    block of_i, of_j;
+    contract_zeros zeros;
     if (sums == 0)
         return;
-    opjit_ir_contract_loops(c, list, rows->here, columns->here, at, &inside);
-    opjit_ir_contract_result(c, &inside, opjit_ir_load(c->f, sums, at), contract_plus(c, rows->first, at[0]),
-                             contract_plus(c, columns->first, at[1]));
+    const ir_ref i = contract_loop(c, list, c->side[CONTRACT_ROWS].here, &of_i);
+    opjit_ir_contract_row_zeros(c, &of_i, i, &zeros);
+    const ir_ref j = contract_loop(c, &of_i, c->side[CONTRACT_COLUMNS].here, &of_j);
+    const ir_ref sum = opjit_ir_load(c->f, sums, (ir_ref[]){ i, j });
+    opjit_ir_contract_result(c, &of_j, opjit_ir_contract_less_zeros(c, sum, &zeros, j),
+                             contract_plus(c, c->side[CONTRACT_ROWS].first, i),
+                             contract_plus(c, c->side[CONTRACT_COLUMNS].first, j));
 }
 
 bool opjit_ir_contract_write(contraction *c, block *stages)
@@ -113,6 +117,8 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
         return false;
     block body = { .parent = stage };
     opjit_ir_contract_set_block(c, &body, ir_at(f, stage)->ref);
+    if (c->bytes > 0)
+        opjit_ir_contract_byte_sums(c, &body);
     opjit_ir_contract_sums(c, &body);
     opjit_ir_contract_results(c, &body);
     if (c->in.refused || f->failed)

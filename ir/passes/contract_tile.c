@@ -29,7 +29,8 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
         columns->packed ? opjit_ir_contract_copied(c, n, k, at[1])
                         : opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, contract_plus(c, j, at[1]), all_k);
     const ir_ref before = opjit_ir_load(f, c->tile, at);
-    opjit_ir_contract_store(c, &inside, c->tile, ir_dot_step(f, (ir_type)c->def.type, x[0], x[1], before), at);
+    const ir_ref step = opjit_ir_contract_step(c, x[rows->factor], x[columns->factor], before);
+    opjit_ir_contract_store(c, &inside, c->tile, step, at);
     f->nodes[of_k.parent].hold = 1;
 }
 
@@ -75,7 +76,7 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
     const ir_ref n_tiles = tiles_of(c, list, &c->side[CONTRACT_COLUMNS]);
     const ir_ref m = contract_loop(c, list, tiles_of(c, list, rows), &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
-    opjit_ir_contract_pack_rows(c, &of_m, contract_plus(c, rows->first, i));
+    opjit_ir_contract_pack_rows(c, &of_m, contract_plus(c, rows->first, i), i);
     const ir_ref n = contract_loop(c, &of_m, n_tiles, &of_n);
     add_tile(c, &of_n, i, n);
 }

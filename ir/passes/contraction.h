@@ -25,6 +25,9 @@ typedef struct contract_side {
     ir_ref first;     /* of the stage's block */
     ir_ref first_tile;
     ir_ref here;      /* how many the stage's block has */
+    bool zero, moved; /* of bytes: less a zero point; moved by 128, so that they are signed, or not, as is_signed says */
+    bool is_signed;
+    uint32_t sums;    /* of bytes: scratch with the sums of each column, or in parts of each row; 0: not needed */
 } contract_side;
 
 typedef struct contraction {
@@ -41,6 +44,7 @@ typedef struct contraction {
     uint32_t sums;          /* scratch of streams: sums of a block of k */
     uint32_t turn;          /* scratch of turned columns: [some columns, k] */
     uint32_t tile, total;   /* scratch: sums of a block of k, and of all; total 0: what is in the tile is the result */
+    int64_t bytes;          /* k of bytes, whose words of four are the k of all other members; 0: no bytes */
     ir_ref at[9];           /* coordinates of the result, 0 for the sides' and for k */
     ir_ref first_k, here_k; /* of the block of k */
     ir_ref matrix, q;       /* of a temp: which one this block of the result reads; the number of the block of k */
@@ -71,7 +75,7 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages);
 void opjit_ir_contract_set_matrix(contraction *c, block *list);
 /* An element of what the columns were copied to. */
 ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j);
-void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first);
+void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block);
 /* contract_tile.c, contract_stream.c: what a block of k adds. */
 void opjit_ir_contract_tiles(contraction *c, block *list);
 /* contract_tile.c: two loops over a whole tile; *at: their variables. */
@@ -93,6 +97,25 @@ void opjit_ir_contract_declare(contraction *c);
 void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p);
 void opjit_ir_contract_sums(contraction *c, block *list);
 void opjit_ir_contract_results(contraction *c, block *list);
+
+/* contract_bytes.c.  Whether both factors are bytes, less zero points; then it changes c. */
+bool opjit_ir_contract_is_bytes(contraction *c);
+/* A step of the products in a tile, of bytes or not. */
+ir_ref opjit_ir_contract_step(contraction *c, ir_ref row, ir_ref column, ir_ref sum);
+/* Declares the sums over rows and columns that are needed, and sets them to 0; before the loop over blocks of k. */
+void opjit_ir_contract_byte_sums(contraction *c, block *list);
+/* Tile n of the columns; past: those behind the last one are zeros. */
+void opjit_ir_contract_pack_column_words(contraction *c, block *list, ir_ref n, bool past);
+/* A tile of rows, from `first` of the result and in_block of the block on. */
+void opjit_ir_contract_pack_row_words(contraction *c, block *list, ir_ref first, ir_ref in_block);
+/* After all blocks of k.  What results of row i of the block need of it, in lets; the result in column j that has this
+ * sum of products of words. */
+typedef struct contract_zeros {
+    ir_ref zero; /* its zero point; 0: columns need none */
+    ir_ref sum;  /* of its bytes less their zero points; 0: columns have no zero points */
+} contract_zeros;
+void opjit_ir_contract_row_zeros(contraction *c, block *list, ir_ref i, contract_zeros *out);
+ir_ref opjit_ir_contract_less_zeros(contraction *c, ir_ref sum, const contract_zeros *row, ir_ref j);
 
 /* A loop from 0 to hi in the list; *out: its empty block.  Returns the variable. */
 static inline ir_ref contract_loop(contraction *c, block *list, ir_ref hi, block *out)

@@ -17,7 +17,7 @@
 
 enum { SAMPLE = 2000 /* us */ };
 
-static const double peer_limit = 1 / 0.95, peak_limit = 1 / 0.85, half_limit = 1 / 0.9;
+static const double peer_limit = 1 / 0.95, peak_limit = 1 / 0.85, half_limit = 1 / 0.9, bytes_limit = 1 / 3.0;
 
 typedef struct sizes {
     const char *name;
@@ -26,20 +26,21 @@ typedef struct sizes {
     gemm_end end;
     double hand_limit; /* 0: no whole tiles and blocks */
     bool half;         /* as FLOAT16, too */
+    bool bytes;        /* as UINT8 times INT8, too */
     bool large;        /* not with --quick */
 } sizes;
 
 static const sizes cases[] = {
     { .name = "64^3", .batch = 1, .m = 64, .n = 64, .k = 64, .hand_limit = 1.3 },
     { .name = "12 x 64^3", .batch = 12, .m = 64, .n = 64, .k = 64, .half = true },
-    { .name = "512^3", .batch = 1, .m = 512, .n = 512, .k = 512, .hand_limit = 1.1, .half = true },
-    { .name = "1024^3", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .hand_limit = 1.1, .half = true },
+    { .name = "512^3", .batch = 1, .m = 512, .n = 512, .k = 512, .hand_limit = 1.1, .half = true, .bytes = true },
+    { .name = "1024^3", .batch = 1, .m = 1024, .n = 1024, .k = 1024, .hand_limit = 1.1, .half = true, .bytes = true },
     { .name = "2048^3", .batch = 1, .m = 2048, .n = 2048, .k = 2048, .large = true },
-    { .name = "511x513x517", .batch = 1, .m = 511, .n = 513, .k = 517, .half = true },
-    { .name = "1000^3", .batch = 1, .m = 1000, .n = 1000, .k = 1000, .half = true },
-    { .name = "128x768x3072", .batch = 1, .m = 128, .n = 768, .k = 3072, .half = true },
+    { .name = "511x513x517", .batch = 1, .m = 511, .n = 513, .k = 517, .half = true, .bytes = true },
+    { .name = "1000^3", .batch = 1, .m = 1000, .n = 1000, .k = 1000, .half = true, .bytes = true },
+    { .name = "128x768x3072", .batch = 1, .m = 128, .n = 768, .k = 3072, .half = true, .bytes = true },
     { .name = "128x3072x768", .batch = 1, .m = 128, .n = 3072, .k = 768, .hand_limit = 1.1 },
-    { .name = "16x4096x4096", .batch = 1, .m = 16, .n = 4096, .k = 4096, .half = true },
+    { .name = "16x4096x4096", .batch = 1, .m = 16, .n = 4096, .k = 4096, .half = true, .bytes = true },
     { .name = "4x4096x4096", .batch = 1, .m = 4, .n = 4096, .k = 4096 },
     { .name = "1x4096x4096", .batch = 1, .m = 1, .n = 4096, .k = 4096, .half = true },
     { .name = "16x4096x4096 turned", .batch = 1, .m = 16, .n = 4096, .k = 4096, .turned = true },
@@ -55,7 +56,7 @@ static const sizes cases[] = {
     { .name = "512^3 gelu residual", .batch = 1, .m = 512, .n = 512, .k = 512, .end = GEMM_BIAS_GELU_RESIDUAL },
 };
 
-enum { SLOTS = 5 };
+enum { SLOTS = 5 }; /* of a call */
 
 /* A kernel and what it is called with. */
 typedef struct kernel {
@@ -221,6 +222,55 @@ static bool put_half(report *r, opjit_context *context, product *p)
     return ok && !half.failed;
 }
 
+/* UINT8 less a zero point times INT8 less another one, in INT32. */
+static bool make_bytes(opjit_context *context, const sizes *s, const opjit_binding *bindings, kernel *out)
+{
+    opjit_graph *g = NULL;
+    opjit_error error;
+    if (opjit_graph_create(context, &g, &error) != OPJIT_OK)
+        return false;
+    const opjit_tensor inputs[] = { input(g, "a", DML_TENSOR_DATA_TYPE_UINT8, s->batch, s->m, s->k),
+                                    input(g, "az", DML_TENSOR_DATA_TYPE_UINT8, 1, 1, 1),
+                                    input(g, "b", DML_TENSOR_DATA_TYPE_INT8, s->batch, s->k, s->n),
+                                    input(g, "bz", DML_TENSOR_DATA_TYPE_INT8, 1, 1, 1) };
+    const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc = { 0 };
+    opjit_graph_output(g, "out", opjit_graph_op(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, &desc, inputs, 4));
+    const opjit_status status = opjit_graph_compile(g, NULL, &out->kernel, &error);
+    if (status != OPJIT_OK)
+        fprintf(stderr, "%s: %s\n", s->name, error.message);
+    opjit_graph_destroy(g);
+    memcpy(out->bindings, bindings, 5 * sizeof *bindings);
+    out->call = (opjit_call){ .struct_size = sizeof out->call, .binding_count = 5, .bindings = out->bindings };
+    return status == OPJIT_OK;
+}
+
+static bool put_bytes(report *r, opjit_context *context, product *p)
+{
+    const sizes *s = p->s;
+    const uint64_t batch = s->batch;
+    uint64_t bytes[] = { batch * s->m * s->k, 4, batch * s->k * s->n, 4, batch * s->m * s->n * 4 };
+    kernel whole = { .kernel = NULL };
+    opjit_binding bindings[5];
+    bool ok = true;
+    for (uint32_t i = 0; i < 5; i++) {
+        bytes[i] = (bytes[i] + 3) / 4 * 4; /* as DirectML counts them */
+        bindings[i] = (opjit_binding){ measure_buffer(bytes[i]), bytes[i] };
+        ok = ok && bindings[i].data;
+        for (uint64_t e = 0; bindings[i].data && e < bytes[i]; e++)
+            ((uint8_t *)bindings[i].data)[e] = (uint8_t)((e + 7) * 2654435761u >> 20);
+    }
+    ok = ok && make_bytes(context, s, bindings, &whole);
+    char name[64];
+    snprintf(name, sizeof name, "%s u8 i8", s->name);
+    if (ok)
+        put(r, name, &whole, "FLOAT32", run_kernel, &p->whole, bytes_limit);
+    for (uint32_t i = 0; i < 5; i++)
+        if (bindings[i].data)
+            measure_buffer_free(bindings[i].data, bytes[i]);
+    opjit_kernel_release(whole.kernel);
+    return ok && !whole.failed;
+}
+
 static bool measure(report *r, opjit_context *context, product *p)
 {
     const sizes *s = p->s;
@@ -238,6 +288,8 @@ static bool measure(report *r, opjit_context *context, product *p)
     if (s->end != GEMM_PLAIN)
         put(r, s->name, &p->whole, "two kernels", run_parts, p->parts, 1);
     if (s->half && !put_half(r, context, p))
+        return false;
+    if (s->bytes && !put_bytes(r, context, p))
         return false;
     return !p->whole.failed && !p->parts[0].failed && !p->parts[1].failed;
 }

@@ -23,12 +23,13 @@ typedef struct sample {
     bounds bounds;
     bool edges;        /* sizes are no multiples of the tile's: rows are clamped, columns are copied with zeros */
     const char *type, *input; /* of sums, of factors */
+    bool bytes;        /* factors are words of four bytes */
     uint32_t rows, vectors, lanes, k, tiles;
     const char *target;
 } sample;
 
 static const char *const targets[] = {
-    "cpu:x86-64-v1",   "cpu:x86-64-v2",          "cpu:x86-64-v3",          "cpu:x86-64-v4", "cpu:aarch64",
+    "cpu:x86-64-v1",   "cpu:x86-64-v2",          "cpu:x86-64-v3",          "cpu:x86-64-v4", "cpu:x86-64-v4+avx512vnni", "cpu:aarch64",
     "cpu:aarch64+sve", "cpu:aarch64+sve,vec=32", "cpu:aarch64+sve,vec=64", "cpu:rv64gc",    "cpu:rv64gc+zba+zbb",
     "cpu:rv64gcv",     "cpu:rv64gcv,vec=32",     "cpu:rv64gcv+zbb,vec=64"
 };
@@ -93,11 +94,17 @@ static void put_body(rt_bytes *out, const sample *s, uint32_t m)
         opjit_rt_bytes_printf(out, "store %%t[%%i,%%j], ");
     if (s->step == WHERE)
         opjit_rt_bytes_printf(out, "select(le(%%k,iadd(imul(%%p,2),%%i)), ");
-    opjit_rt_bytes_printf(out, is_integer(s) ? "add(mul(" : "fma(");
+    if (s->bytes)
+        opjit_rt_bytes_printf(out, "dot4.us(load %%t[%%i,%%j], ");
+    else
+        opjit_rt_bytes_printf(out, is_integer(s) ? "add(mul(" : "fma(");
     put_factor(out, s, a);
     opjit_rt_bytes_printf(out, ", ");
     put_factor(out, s, b);
-    opjit_rt_bytes_printf(out, is_integer(s) ? "), load %%t[%%i,%%j])" : ", load %%t[%%i,%%j])");
+    if (s->bytes)
+        opjit_rt_bytes_printf(out, ")");
+    else
+        opjit_rt_bytes_printf(out, is_integer(s) ? "), load %%t[%%i,%%j])" : ", load %%t[%%i,%%j])");
     if (s->step == WHERE)
         opjit_rt_bytes_printf(out, ", load %%t[%%i,%%j])");
     if (s->step == VALUE)
@@ -232,6 +239,7 @@ static sample draw(test_random *r)
                  .edges = test_random_below(r, 3) == 0,
                  .type = types[type][0],
                  .input = types[type][1],
+                 .bytes = type == 3 && test_random_below(r, 2) == 0,
                  .rows = 1 + (uint32_t)test_random_below(r, 8),
                  .vectors = 1 + (uint32_t)test_random_below(r, 3),
                  .lanes = 1u << test_random_below(r, 5),
