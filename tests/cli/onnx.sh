@@ -43,7 +43,7 @@ refused() # STATUS TEXT ARGUMENT...
     shift 2
     got=0
     "$OPJIT" "$@" >out 2>err || got=$?
-    [ "$got" = "$status" ] && grep -qF "$text" err && [ "$(wc -l <err)" = 1 ] || { cat err; fail "$*: $text"; }
+    [ "$got" = "$status" ] && grep -qF -e "$text" err && [ "$(wc -l <err)" = 1 ] || { cat err; fail "$*: $text"; }
 }
 refused 1 'input "x": dimension "n" is not known: give its size, by --dim NAME=N' run "$models/gemm.onnx"
 refused 1 'input "x" is missing: give --input x=FILE.npy' run "$models/gemm.onnx" --dim n=2
