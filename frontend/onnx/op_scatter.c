@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op_scatter.c - elements at places that data name: scattering, unpooling, what is not zero, regions. */
+#include "frontend/onnx/ops.h"
+
+/* Updates that are combined with what is there would need an order that DirectML's operators have not. */
+static opjit_status only_replaces(onnx_import *m, const onnx_call *c)
+{
+    return opjit_onnx_text_is(m, c, "reduction", "none", "none")
+               ? OPJIT_OK
+               : opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "attribute reduction: none is taken");
+}
+
+opjit_status opjit_onnx_scatter_elements(onnx_import *m, onnx_call *c)
+{
+    uint32_t axis;
+    TRY(opjit_onnx_need(m, c, 3));
+    TRY(only_replaces(m, c));
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 0), x->rank, &axis));
+    const DML_SCATTER_ELEMENTS_OPERATOR_DESC desc = { .Axis = axis };
+    const opjit_tensor inputs[3] = { onnx_tensor_of(m, c, 0), onnx_tensor_of(m, c, 1), onnx_tensor_of(m, c, 2) };
+    const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_SCATTER_ELEMENTS, &desc, inputs, 3);
+    return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
+}
+
+opjit_status opjit_onnx_scatter_nd(onnx_import *m, onnx_call *c)
+{
+    uint64_t wide[ONNX_RANK];
+    uint32_t rank = 0;
+    opjit_tensor inputs[3];
+    TRY(opjit_onnx_need(m, c, 3));
+    TRY(only_replaces(m, c));
+    const onnx_value *const x = c->inputs[0], *const at = c->inputs[1];
+    for (uint32_t i = 0; i < 3; i++)
+        rank = c->inputs[i]->rank > rank ? c->inputs[i]->rank : rank;
+    if (x->rank == 0 || at->rank == 0)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a scalar has no places");
+    for (uint32_t i = 0; i < 3; i++) { /* tensors of one rank, with ones before */
+        const onnx_value *const v = c->inputs[i];
+        for (uint32_t d = 0; d < rank; d++)
+            wide[d] = d < rank - v->rank ? 1 : v->dims[d - (rank - v->rank)];
+        inputs[i] = opjit_onnx_reshape(m, onnx_tensor_of(m, c, i), rank, wide);
+    }
+    const DML_SCATTER_ND_OPERATOR_DESC desc = { .InputDimensionCount = x->rank, .IndicesDimensionCount = at->rank };
+    const opjit_tensor y = opjit_graph_op(m->graph, DML_OPERATOR_SCATTER_ND, &desc, inputs, 3);
+    return opjit_onnx_give_as(m, c, 0, y, x->type, x->rank, x->dims);
+}
+
+/* The coordinates of what is not zero, of a constant alone: otherwise nobody knows how many there are. */
+opjit_status opjit_onnx_non_zero(onnx_import *m, onnx_call *c)
+{
+    double *numbers;
+    uint32_t count;
+    uint64_t found = 0;
+    TRY(opjit_onnx_need(m, c, 1));
+    const onnx_value *const x = c->inputs[0];
+    TRY(opjit_onnx_input_floats(m, c, 0, &numbers, &count));
+    for (uint32_t i = 0; i < count; i++)
+        found += numbers[i] != 0;
+    const uint32_t rank = x->rank == 0 ? 1 : x->rank;
+    int64_t *const places = ARENA_ARRAY(m->arena, int64_t, (size_t)(rank * found) + 1);
+    if (places == NULL)
+        return opjit_rt_no_memory(m->error);
+    for (uint32_t i = 0, k = 0; i < count; i++) {
+        uint64_t rest = i;
+        if (numbers[i] == 0)
+            continue;
+        for (uint32_t d = rank; d-- > 0;) {
+            const uint64_t size = x->rank == 0 ? 1 : x->dims[d];
+            places[d * found + k] = (int64_t)(rest % size);
+            rest /= size;
+        }
+        k++;
+    }
+    const uint64_t dims[2] = { rank, found };
+    return opjit_onnx_give_data(m, c, 0, ONNX_INT64, 2, dims, places);
+}
+
+/* Regions {n, 4} that are, times scale, at least one element wide and high: what output_half_pixel does. */
+static opjit_tensor at_least_one(onnx_import *m, const onnx_call *c, float scale)
+{
+    opjit_graph *const g = m->graph;
+    const uint32_t sizes[2] = { (uint32_t)c->inputs[1]->dims[0], 2 }, first[2] = { 0, 0 }, second[2] = { 0, 2 };
+    const opjit_tensor regions = onnx_tensor_of(m, c, 1), begin = opjit_graph_slice(g, regions, first, sizes, NULL);
+    const opjit_tensor one = opjit_onnx_scalar(m, c->inputs[1]->type, 1 / (double)scale);
+    const opjit_tensor parts[2] = { begin, opjit_graph_max(g, opjit_graph_slice(g, regions, second, sizes, NULL),
+                                                           opjit_graph_add(g, begin, one)) };
+    return opjit_graph_join(g, parts, 2, 1);
+}
+
+opjit_status opjit_onnx_roi_align(onnx_import *m, onnx_call *c)
+{
+    TRY(opjit_onnx_need(m, c, 3));
+    const onnx_value *const x = c->inputs[0], *const regions = c->inputs[1];
+    const bool half = opjit_onnx_text_is(m, c, "coordinate_transformation_mode", "half_pixel",
+                                         m->opset < 16 ? "output_half_pixel" : "half_pixel");
+    const float scale = opjit_onnx_float(m, c, "spatial_scale", 1);
+    const int64_t samples = opjit_onnx_int(m, c, "sampling_ratio", 0);
+    const int64_t sizes[2] = { opjit_onnx_int(m, c, "output_height", 1), opjit_onnx_int(m, c, "output_width", 1) };
+    if (x->rank != 4 || regions->rank != 2 || samples < 0 || samples > 1000 || sizes[0] < 1 || sizes[1] < 1 ||
+        sizes[0] > INT32_MAX || sizes[1] > INT32_MAX)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "%u dimensions, %lld samples, %lld by %lld results",
+                                 x->rank, (long long)samples, (long long)sizes[0], (long long)sizes[1]);
+    DML_ROI_ALIGN1_OPERATOR_DESC desc = { 0 };
+    desc.ReductionFunction = opjit_onnx_text_is(m, c, "mode", "max", "avg") ? DML_REDUCE_FUNCTION_MAX
+                                                                           : DML_REDUCE_FUNCTION_AVERAGE;
+    desc.InterpolationMode = DML_INTERPOLATION_MODE_LINEAR;
+    desc.SpatialScaleX = desc.SpatialScaleY = scale;
+    desc.InputPixelOffset = half ? 0.5f : 0;
+    desc.OutputPixelOffset = -0.5f;
+    desc.MinimumSamplesPerOutput = samples == 0 ? 1 : (uint32_t)samples;
+    desc.MaximumSamplesPerOutput = samples == 0 ? UINT32_MAX : (uint32_t)samples;
+    const uint64_t boxes[4] = { 1, 1, regions->dims[0], 4 }, images[4] = { 1, 1, 1, regions->dims[0] };
+    const opjit_tensor inputs[3] = {
+        onnx_tensor_of(m, c, 0),
+        opjit_onnx_reshape(m, half ? onnx_tensor_of(m, c, 1) : at_least_one(m, c, scale), 4, boxes),
+        opjit_onnx_reshape(m, opjit_onnx_cast(m, onnx_tensor_of(m, c, 2), c->inputs[2]->type, ONNX_UINT32), 4, images)
+    };
+    const opjit_tensor_type type = { DML_TENSOR_DATA_TYPE_UNKNOWN, 4,
+                                     { (uint32_t)regions->dims[0], (uint32_t)x->dims[1], (uint32_t)sizes[0],
+                                       (uint32_t)sizes[1] } };
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    opjit_tensor y = { 0, 0 };
+    node.type = DML_OPERATOR_ROI_ALIGN1;
+    node.desc = &desc;
+    node.inputs = inputs;
+    node.input_count = 3;
+    node.output_count = 1;
+    node.output_types = &type;
+    (void)opjit_graph_add_node(m->graph, &node, &y);
+    return opjit_onnx_give(m, c, 0, y, x->type, 4);
+}
