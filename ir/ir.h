@@ -113,6 +113,8 @@ typedef struct ir_tensor {
     uint32_t of;                        /* VIEW: the tensor whose bytes it shows */
     int64_t offset;                     /* VIEW: elements; TEMP, SCRATCH: bytes into shared or scratch, by
                                            opjit_ir_layout */
+    uint32_t fed_by;                    /* VALUE: a state; the tensor that it is in the step after; 0: none */
+    uint32_t feeds;                     /* VALUE: the state that is this in the next step; 0: none */
     const char *name;                   /* IN OUT: the descriptor's field; NULL: none */
     const void *data;                   /* CONSTANT: `bytes` bytes */
 } ir_tensor;
@@ -228,6 +230,14 @@ int32_t opjit_ir_scanned(const ir_func *f, ir_ref def); /* the dimension that a 
 ir_ref opjit_ir_reduce_counted(ir_func *f, uint32_t tensor, ir_kind kind);
 void opjit_ir_set_count(ir_func *f, ir_ref reduce, ir_ref count);
 bool opjit_ir_is_counted(const ir_func *f, ir_ref def);
+/* A recurrence (recurrence.c): the definitions from a state to the one that feeds it.  They are made step by step, a
+ * step being a value of their first coordinate.  In the first step a state is its own value, in any other it is what
+ * its feeder was in the step before. */
+void opjit_ir_feed(ir_func *f, ir_ref feeder, ir_ref state);
+/* Whether the tensor is a state or feeds one: a value of it is needed, whether anything reads it or not. */
+static inline bool ir_is_of_recurrence(const ir_tensor *t) { return t->feeds != 0 || t->fed_by != 0; }
+/* The last item of the recurrence that begins with the item `first`; 0: none begins there. */
+ir_ref opjit_ir_recurrence_last(const ir_func *f, ir_ref first);
 /* A yield of a box: per dimension an offset (index), a size and a step (constants); the variables count from 0 to the
  * size. */
 ir_ref opjit_ir_yield_box(ir_func *f, uint32_t tensor, const ir_ref *box);

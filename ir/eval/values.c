@@ -43,13 +43,33 @@ static uint64_t reduced(machine *m, ir_ref item)
     return opjit_ir_m_get(m, ir_at(m->f, item), item);
 }
 
+/* What a state is after the first step: what the definition that feeds it was in the step before. */
+static uint64_t fed(machine *m, ir_ref item)
+{
+    const ir_tensor *own = &m->f->tensors[ir_at(m->f, item)->ref], *from = &m->f->tensors[own->fed_by];
+    const uint32_t size = opjit_ir_type_size(from->type);
+    uint64_t offset = 0;
+    for (uint32_t d = 0; d < own->rank; d++)
+        offset += (*value_of(m, ir_operand(m->f, item, 1 + d)) - (d == 0)) * from->strides[d];
+    return ir_read_element(opjit_ir_m_memory(m, own->fed_by)->base + offset * size, size);
+}
+
+static uint64_t element_of(machine *m, ir_ref item)
+{
+    const ir_func *f = m->f;
+    if (f->tensors[ir_at(f, item)->ref].fed_by != 0 && *value_of(m, ir_operand(f, item, 1)) > 0)
+        return fed(m, item);
+    return ir_at(f, item)->kind ? reduced(m, item) : opjit_ir_m_eval(m, ir_operand(f, item, 0));
+}
+
+/* The elements with the coordinates that are set so far, which are those before `dimension`. */
 static void run_definition(machine *m, ir_ref item, uint32_t dimension)
 {
     const ir_func *f = m->f;
     const ir_node *node = ir_at(f, item);
     const ir_tensor *tensor = &f->tensors[node->ref];
     if (dimension == tensor->rank) {
-        const uint64_t bits = node->kind ? reduced(m, item) : opjit_ir_m_eval(m, ir_operand(f, item, 0));
+        const uint64_t bits = element_of(m, item);
         if (node->imm && !node->kind)
             store_boxed(m, item, bits);
         else
@@ -63,6 +83,20 @@ static void run_definition(machine *m, ir_ref item, uint32_t dimension)
         *value_of(m, ir_operand(f, item, 1 + dimension)) = i;
         run_definition(m, item, dimension + 1);
     }
+}
+
+/* All definitions of a recurrence, step by step. */
+static void run_recurrence(machine *m, ir_ref first, ir_ref last)
+{
+    const ir_func *f = m->f;
+    const uint64_t steps = f->tensors[ir_at(f, first)->ref].sizes[0];
+    for (uint64_t t = 0; t < steps && !m->wrong; t++)
+        for (ir_ref item = first; !m->wrong; item = ir_at(f, item)->next) {
+            *value_of(m, ir_operand(f, item, 1)) = t;
+            run_definition(m, item, 1);
+            if (item == last)
+                break;
+        }
 }
 
 /* --- scatters ----------------------------------------------------------------------------------------------------- */
@@ -126,6 +160,12 @@ static void run_updates(machine *m, ir_ref item, uint32_t dimension)
 void opjit_ir_m_run_values(machine *m)
 {
     for (ir_ref item = m->f->body; item && !m->wrong; item = ir_at(m->f, item)->next) {
+        const ir_ref last = opjit_ir_recurrence_last(m->f, item);
+        if (last != 0) {
+            run_recurrence(m, item, last);
+            item = last;
+            continue;
+        }
         if (ir_at(m->f, item)->op != IR_SCATTER) {
             run_definition(m, item, 0);
             continue;

@@ -132,7 +132,7 @@ static void choose_blocks(contraction *c, const rt_target *target)
     for (;;) {
         set_blocks(rows, most_rows);
         set_blocks(columns, most_columns);
-        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS)
+        if (c->batch * rows->blocks * columns->blocks >= ENOUGH_BLOCKS || c->r->is_step)
             break;
         if (shared && most_rows > LEAST_ROWS_SHARED)
             most_rows /= 2;
@@ -196,7 +196,10 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     if (side == CONTRACT_ROWS && by_k == 1)
         return true;
     const int64_t far = own > by_k ? own : by_k;
-    if (!contract_is_even(s) || (side == CONTRACT_COLUMNS && (own != 1 || s->size * c->length * size > l2 / 2)))
+    if (!contract_is_even(s))
+        return false;
+    /* In a step of a recurrence a copy would take longer than what it saves. */
+    if (side == CONTRACT_COLUMNS && (own != 1 || (!c->r->is_step && s->size * c->length * size > l2 / 2)))
         return false;
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
@@ -258,7 +261,7 @@ static bool write(contraction *c, const ir_tiles *given, const rt_target *target
     for (uint32_t i = 0; i < CONTRACT_SIDES; i++)
         c->side[i].packed = !c->streams && (c->bytes > 0 || !lies_well(c, i, (int64_t)target->l2));
     columns->turned = columns->packed && c->bytes == 0 && lies_apart(c);
-    columns->shared = columns->packed && c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 &&
+    columns->shared = columns->packed && c->bytes == 0 && c->side[CONTRACT_ROWS].blocks > 1 && !c->r->is_step &&
                       (given == NULL || given->share);
     return opjit_ir_contract_write(c, stages);
 }

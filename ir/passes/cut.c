@@ -16,8 +16,8 @@
 enum {
     MAX_CUTS = 68,     /* distinct cuts of a loop that are considered */
     MAX_VARIABLE = 4,  /* those of them that are not constant */
-    MAX_PIECES = 10,   /* of a loop: with boundaries and a remainder still below rule V16's 24 loops per stage */
-    MAX_LOOPS = 32,    /* of a stage: that rule's */
+    MAX_PIECES = 10,   /* of a loop: with boundaries and a remainder still below rule V16's loops per stage */
+    MAX_LOOPS = 32,    /* of a stage, before boundaries */
     MAX_CONDITIONS = 128,
 };
 

@@ -30,6 +30,8 @@ static bool is_long(cutter *c)
         return false;
     const ir_tensor *t = &f->tensors[n->ref];
     uint64_t rows = 1;
+    if (ir_is_of_recurrence(t))
+        return false;
     c->length = (uint64_t)ir_index_value(f, ir_operand(f, c->def, n->count - 1));
     c->free = t->rank;
     for (uint32_t d = t->rank; d-- > 0;) {

@@ -164,7 +164,8 @@ void opjit_ir_remove_unread(ir_func *f)
     for (ir_ref s = f->body; s != 0; s = ir_at(f, s)->next)
         items[at++] = s;
     for (uint32_t i = count; i-- > 0;) {
-        const bool unread = ir_is_definition(f, items[i]) && !read[ir_at(f, items[i])->ref];
+        const ir_tensor *t = &f->tensors[ir_at(f, items[i])->ref];
+        const bool unread = ir_is_definition(f, items[i]) && !read[ir_at(f, items[i])->ref] && !ir_is_of_recurrence(t);
         if (unread) {
             items[i] = 0;
             ir_took(f, IR_STEP_UNREAD);

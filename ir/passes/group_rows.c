@@ -7,7 +7,7 @@
 
 enum {
     MOST_ROW_BYTES = 256 * 1024, /* of the rows that a stage keeps */
-    MOST_ROW_LOOPS = 16,         /* of a stage over rows: some become two or three, and rule V16 allows 24 */
+    MOST_ROW_LOOPS = 16,         /* of a stage over rows: some become two or three, as many as rule V16 allows */
 };
 
 /* Whether the root, with `rows` leading coordinates, fits the group; *length: elements of its row, which it reduces or

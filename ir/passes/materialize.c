@@ -13,6 +13,8 @@ enum {
     CHEAP = 12,         /* operations on elements that may be computed again */
     MAX_INSTANCES = 32, /* of a cheap definition in all stages */
     MAX_WEIGHT = 1000000,
+    SET_BYTES = 1024,   /* lines at this distance are in few sets of a cache */
+    APART_BYTES = 64,
     MAX_UNSAFE = 200, /* weight of a value that may only be computed under a select, so that lets can't share it */
 };
 
@@ -190,6 +192,8 @@ static void note_reader(const placer *p, item *d, const site *s, uint32_t reader
     d->unsafe = d->unsafe || s->unsafe;
     d->divided = d->divided || s->divided;
     d->opaque = d->opaque || s->opaque;
+    d->is_viewed = d->is_viewed || ir_at(p->f, s->load)->ref != ir_at(p->f, d->statement)->ref;
+    d->is_stepped = d->is_stepped || (p->items[reader].recurrence != 0 && d->recurrence == 0);
 }
 
 /* Second walk, last item first: from a decided item to what it reads. */
@@ -212,6 +216,8 @@ static bool gets_memory(const item *d, uint32_t reader_instances)
     const bool single = (d->aligned && !d->mixed) || (d->same && reader_instances == 1);
     if (d->opaque || (d->divided && !(d->plain && single)) || (d->unsafe && d->weight > MAX_UNSAFE))
         return true;
+    if (d->is_stepped && (d->weight > 0 || !d->plain))
+        return true; /* it would be computed again in each step */
     if (single)
         return d->dear && d->repeated;
     return d->dear || d->weight > CHEAP || d->instances > MAX_INSTANCES;
@@ -224,7 +230,7 @@ static void decide(placer *p, uint32_t number)
     const uint32_t above = x->reads > 0 ? p->items[x->reader].instances : 1;
     const bool reduces =
         opjit_ir_reduced(p->f, x->statement) != 0 || ir_at(p->f, x->statement)->op == IR_SCATTER;
-    x->temp = is_def && x->reads > 0 && (reduces || gets_memory(x, above));
+    x->temp = is_def && (x->recurrence != 0 || (x->reads > 0 && (reduces || gets_memory(x, above))));
     x->is_root = !is_def || x->temp;
     if (x->temp)
         ir_took(p->f, IR_STEP_MATERIALIZE);
@@ -246,6 +252,19 @@ static void decide(placer *p, uint32_t number)
     }
 }
 
+/* What every step of a recurrence reads stays in a cache: its rows are not all in one set of it. */
+static void set_apart(ir_tensor *t)
+{
+    const uint64_t last = t->sizes[t->rank - 1];
+    if (t->rank < 2 || last * opjit_ir_type_size(t->type) % SET_BYTES != 0)
+        return;
+    t->sizes[t->rank - 1] = last + APART_BYTES / opjit_ir_type_size(t->type);
+    opjit_ir_dense_strides(t);
+    t->sizes[t->rank - 1] = last;
+    if (!opjit_ir_span_bytes(t, &t->bytes))
+        t->bytes = UINT64_MAX; /* more than layout allows */
+}
+
 /* A temp, or to be written where it is read. */
 static void give_memory(placer *p, const item *x)
 {
@@ -254,12 +273,27 @@ static void give_memory(placer *p, const item *x)
     if (x->temp) {
         t->role = IR_TEMP;
         t->align = 64; /* as layout makes it */
+        if (x->is_stepped && !x->is_viewed)
+            set_apart(t);
+    }
+}
+
+static void mark_recurrences(placer *p)
+{
+    ir_ref last = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (last == 0)
+            last = opjit_ir_recurrence_last(p->f, p->items[i].statement);
+        p->items[i].recurrence = last != 0;
+        if (last == p->items[i].statement)
+            last = 0;
     }
 }
 
 void opjit_ir_materialize(placer *p)
 {
     ir_func *f = p->f;
+    mark_recurrences(p);
     for (uint32_t i = 0; i < p->count; i++) {
         item *x = &p->items[i];
         read_item(p, i);

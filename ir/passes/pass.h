@@ -80,6 +80,7 @@ typedef struct place_rows_of {
     row_member members[ROW_MEMBERS];
     uint32_t count, rows; /* rows: leading coordinates */
     uint32_t refused;     /* if place_rows returns false: the first member that reads rows other than its own */
+    bool is_step;         /* it is made again in each step of a recurrence, by one thread */
     bool blocks;          /* long reductions are loops over their blocks; not for GPUs, whose threads have the lanes */
 } place_rows_of;
 /* false: a member reads rows that are not its own, and nothing changed; or there is no memory. */

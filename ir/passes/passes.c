@@ -49,7 +49,9 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
         *out_end = opjit_ir_place_scatter(p, first, stages);
         return OPJIT_OK;
     }
-    *out_end = opjit_ir_group_rows(p, first, stages);
+    *out_end = opjit_ir_group_recurrence(p, first, stages);
+    if (*out_end == first)
+        *out_end = opjit_ir_group_rows(p, first, stages);
     if (*out_end == first && reduces)
         *out_end = opjit_ir_group_contract_rows(p, first, stages);
     if (*out_end == first && reduces)
@@ -81,6 +83,8 @@ static opjit_status place(ir_func *f, const ir_pass_env *env, opjit_error *error
         return OPJIT_OK;
     TRY(opjit_ir_list_items(&p));
     opjit_ir_materialize(&p);
+    if (!f->failed)
+        opjit_ir_find_recurrences(&p);
     if (f->failed)
         return OPJIT_OK;
     p.rows = (place_rows_of){ .f = f, .sources = p.sources, .private_views = p.roots > 1, .blocks = !p.threads };

@@ -25,7 +25,12 @@ typedef struct item {
     uint32_t reader;
     bool same, aligned, mixed, unsafe, repeated, divided, opaque;
     bool temp, is_root; /* gets memory; gets a stage */
+    bool is_stepped;    /* a recurrence reads it, and it is outside of it */
+    bool is_viewed;     /* it is read through a view */
+    uint32_t recurrence; /* of which it is a member, from 1 on; 0: none */
 } item;
+
+typedef struct recurrence recurrence;
 
 typedef struct placer {
     ir_func *f;
@@ -40,6 +45,7 @@ typedef struct placer {
     inline_source *sources;
     place_rows_of rows; /* of the stage that is made */
     uint32_t roots;
+    recurrence *recurrences;
     const ir_pass_env *env;
     bool threads; /* a GPU: a column of a reduction is a thread's, and needs no row of results */
 } placer;
@@ -49,6 +55,11 @@ opjit_status opjit_ir_list_items(placer *p);
 /* materialize.c: decides which definitions get memory; the others are written where they are read.  A definition with
  * memory, or an output, is a root: some stage makes it. */
 void opjit_ir_materialize(placer *p);
+
+/* recurrence.c: finds recurrences, and gives their definitions scratch. */
+void opjit_ir_find_recurrences(placer *p);
+/* Its stage; returns the item after its members, `first` where no recurrence begins there. */
+uint32_t opjit_ir_group_recurrence(placer *p, uint32_t first, block *stages);
 
 /* The shapes of a root's stage, appended to stages.  Both groups return the item after the last that they make; `first`
  * if the root does not fit.

@@ -8,7 +8,7 @@
 
 enum {
     MAX_CHAIN = 16,
-    MAX_LOOPS = 32,      /* of a stage, rule V16 */
+    MAX_LOOPS = 96,      /* of a stage, rule V16 */
     MAX_UNROLL = 16,     /* of loops that do more than store, and of loops that become straight-line code */
     STORE_UNROLL = 32,   /* of a loop that stores what costs next to nothing */
     LONE_UNROLL = 64,    /* and if that is all that an iteration of its stage does */

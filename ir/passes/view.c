@@ -260,7 +260,8 @@ ir_ref opjit_ir_load_memory(inliner *in, uint32_t tensor, ir_ref *at)
     ir_tensor layout = f->tensors[tensor];
     ir_ref joined_at[PASS_OPERANDS];
     int64_t offset = 0;
-    if (in->sources[opjit_ir_root(f, tensor)].aliased) /* rule V15 compares its loads with stores */
+    /* Rule V15 compares loads of what is aliased with stores; scratch is of one stage, and is stored in it. */
+    if (in->sources[opjit_ir_root(f, tensor)].aliased || layout.role == IR_SCRATCH)
         return opjit_ir_load(f, tensor, at);
     memcpy(joined_at, at, layout.rank * sizeof *at);
     drop_single(&layout, joined_at);

@@ -101,6 +101,18 @@ static void parse_updates(parser *p, ir_ref item, uint32_t rank)
         p->f->operands[p->f->nodes[item].first + 1 + rank + i] = parts[i];
 }
 
+/* The state that the definition is in the next step. */
+static void parse_feeds(parser *p, uint32_t tensor)
+{
+    const uint32_t state = opjit_ir_p_tensor(p);
+    if (ok(p) && (p->f->tensors[state].role != IR_VALUE || p->f->tensors[state].fed_by != 0))
+        opjit_ir_p_fail(p, "what it feeds is not a def, or is fed already");
+    if (!ok(p))
+        return;
+    p->f->tensors[tensor].feeds = state;
+    p->f->tensors[state].fed_by = tensor;
+}
+
 ir_ref opjit_ir_p_definition(parser *p, ir_op op)
 {
     ir_tensor value = { .role = IR_VALUE };
@@ -134,6 +146,8 @@ ir_ref opjit_ir_p_definition(parser *p, ir_op op)
             p->f->operands[p->f->nodes[item].first + 1 + d] = var;
     }
     opjit_ir_p_expect(p, ")");
+    if (op == IR_DEF && opjit_ir_p_accept(p, "feeds"))
+        parse_feeds(p, tensor);
     opjit_ir_p_expect(p, "=");
     if (op == IR_DEF && opjit_ir_p_accept(p, "reduce")) {
         p->f->nodes[item].count += 2;

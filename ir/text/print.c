@@ -295,7 +295,12 @@ static void print_definition(printer *p, ir_ref item)
         opjit_rt_bytes_printf(p->out, "%s", d ? "," : "");
         opjit_ir_put_node_id(p, ir_operand(p->f, item, 1 + d));
     }
-    opjit_rt_bytes_printf(p->out, ") = ");
+    opjit_rt_bytes_printf(p->out, ")");
+    if (node->op == IR_DEF && t->feeds) {
+        opjit_rt_bytes_printf(p->out, " feeds ");
+        opjit_ir_put_tensor_id(p, t->feeds);
+    }
+    opjit_rt_bytes_printf(p->out, " = ");
     if (opjit_ir_reduced(p->f, item)) {
         opjit_rt_bytes_printf(p->out, "reduce %s ", opjit_ir_kind_name((ir_kind)node->kind));
         opjit_ir_put_node_id(p, opjit_ir_reduced(p->f, item));

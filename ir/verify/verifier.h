@@ -55,6 +55,8 @@ opjit_status opjit_ir_verify_scatter(verifier *v, ir_ref s);
 opjit_status opjit_ir_verify_bounds(verifier *v, ir_ref statement);
 /* vector.c: V12, V13 and V20 for a loop with attributes in the stage. */
 opjit_status opjit_ir_verify_vector(verifier *v, ir_ref loop, ir_ref stage);
+/* recurrence.c: V21, in value form. */
+opjit_status opjit_ir_verify_recurrences(const verifier *v);
 /* V6 and V7 for the whole function, once it has passed the other rules: cover.c for stores, reads.c in loop form for
  * loads; yields.c for an output in value form, whose yields are listed first, as stores are in loop form. */
 opjit_status opjit_ir_verify_cover(verifier *v);

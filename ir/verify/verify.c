@@ -17,16 +17,17 @@
  *   V13 store nt: one store, unit stride
  *   V14 no dead def; after cleanup no dead let and acc
  *   V15 aliased loads come before their stores
- *   V16 at most 64 loops in a stage
+ *   V16 at most 96 loops in a stage
  *   V17 lanes are 0, 1 or 32, blocks 4096 values, those of a dot up to that
  *   V18 scheduled: vec and unroll are powers of two that targets have, up to 64
  *   V19 teams, distributed loops and syncs stand in scheduled stages for GPUs only, where threads may meet
  *   V20 a loop with hold keeps what it stores in registers: scratch, at coordinates that are spelled out in it
+ *   V21 defs of a recurrence have the same steps, read each other at their own, and feed states like themselves
  * What expressions have to keep is in expr.c, V6 and V7 are in cover.c and reads.c, V8 in bounds.c,
- * V12, V13 and V20 in vector.c. */
+ * V12, V13 and V20 in vector.c, V21 in recurrence.c. */
 #include "ir/verify/verifier.h"
 
-enum { FOR_LIMIT_STAGE = 64, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
+enum { FOR_LIMIT_STAGE = 96, VEC_LIMIT = 64, UNROLL_LIMIT = 64, TEAM_LIMIT = 1024, WARP = 32 };
 
 static opjit_status check_bounds(verifier *v, ir_ref s)
 {
@@ -342,9 +343,9 @@ static opjit_status check_items(verifier *v)
         TRY(v->loops ? check_loop(v, s) : op == IR_SCATTER ? opjit_ir_verify_scatter(v, s) : check_definition(v, s));
     }
     for (ir_ref s = f->body; s; s = ir_at(f, s)->next)
-        if (ir_is_definition(f, s) && !v->used_tensor[ir_at(f, s)->ref])
+        if (ir_is_definition(f, s) && !v->used_tensor[ir_at(f, s)->ref] && f->tensors[ir_at(f, s)->ref].feeds == 0)
             FAIL(14, s, "nothing reads it");
-    return OPJIT_OK;
+    return v->loops ? OPJIT_OK : opjit_ir_verify_recurrences(v);
 }
 
 static opjit_status check_tensors(verifier *v)
