@@ -212,13 +212,10 @@ static opjit_status read_size_2d(cli_model *m, const json_value *json, DML_SIZE_
     return OPJIT_OK;
 }
 
-static opjit_status read_activation(cli_model *m, const json_value *json, const void **out)
+static opjit_status read_activation(cli_model *m, const json_value *json, DML_OPERATOR_DESC *out)
 {
-    DML_OPERATOR_DESC *activation = ARENA_NEW(&m->arena, DML_OPERATOR_DESC);
     const json_value *type, *wrapped = opjit_cli_json_get(json, "Desc");
     desc_reader r = { .m = m, .fused = true };
-    if (activation == NULL)
-        return opjit_cli_no_memory(m, json);
     TRY(opjit_cli_member(m, json, "Type", JSON_STRING, &type));
     TRY(opjit_cli_find_operator(m, type, &r.def));
     if (wrapped != NULL && wrapped->kind != JSON_OBJECT)
@@ -229,8 +226,23 @@ static opjit_status read_activation(cli_model *m, const json_value *json, const 
     if (r.desc == NULL)
         return opjit_cli_no_memory(m, json);
     TRY(read_fields(&r));
-    *activation = (DML_OPERATOR_DESC){ r.def->type, r.desc };
-    *out = activation;
+    *out = (DML_OPERATOR_DESC){ r.def->type, r.desc };
+    return OPJIT_OK;
+}
+
+/* An array of activations, or one. */
+static opjit_status read_activations(cli_model *m, const json_value *json, const void **out, uint32_t *out_count)
+{
+    const bool array = json->kind == JSON_ARRAY;
+    const uint32_t count = array ? json->count : 1;
+    DML_OPERATOR_DESC *activations = ARENA_ARRAY(&m->arena, DML_OPERATOR_DESC, count + 1);
+    uint32_t i = 0;
+    if (activations == NULL)
+        return opjit_cli_no_memory(m, json);
+    for (const json_value *v = array ? json->first : json; v != NULL; v = array ? v->next : NULL)
+        TRY(read_activation(m, v, &activations[i++]));
+    *out = activations;
+    *out_count = count;
     return OPJIT_OK;
 }
 
@@ -239,7 +251,7 @@ static bool is_array(const cli_field *field)
 {
     return field->kind == OPJIT_FIELD_INPUTS || field->kind == OPJIT_FIELD_OUTPUTS ||
            field->kind == OPJIT_FIELD_UINT32S || field->kind == OPJIT_FIELD_INT32S ||
-           field->kind == OPJIT_FIELD_FLOAT32S;
+           field->kind == OPJIT_FIELD_FLOAT32S || field->kind == OPJIT_FIELD_ACTIVATIONS;
 }
 
 /* An array's length belongs to its count field.  JSON may give that too, and other arrays may share it: all must
@@ -277,6 +289,10 @@ static opjit_status read_array(const desc_reader *r, const cli_field *field, con
     case OPJIT_FIELD_UINT32S: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_UINT32, &words, &count)); break;
     case OPJIT_FIELD_INT32S: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_INT32, &words, &count)); break;
     case OPJIT_FIELD_FLOAT32S: TRY(read_words(r->m, json, DML_TENSOR_DATA_TYPE_FLOAT32, &words, &count)); break;
+    case OPJIT_FIELD_ACTIVATIONS:
+        TRY(need_array(r->m, json));
+        TRY(read_activations(r->m, json, &data, &count));
+        break;
     default:
         TRY(need_array(r->m, json));
         TRY(read_tensors(r->m, json, &data, &count));
@@ -314,12 +330,18 @@ static opjit_status read_field(const desc_reader *r, const cli_field *field, con
         TRY(read_tensors(r->m, json, &pointer, &count));
         break;
     case OPJIT_FIELD_SCALE_BIAS: TRY(read_scale_bias(r->m, json, &pointer)); break;
-    case OPJIT_FIELD_ACTIVATION: TRY(read_activation(r->m, json, &pointer)); break;
+    case OPJIT_FIELD_ACTIVATION:
+        if (json->kind == JSON_ARRAY)
+            return opjit_cli_fail(r->m, json, OPJIT_INVALID_ARGUMENT, "%s is one activation, not an array",
+                                  field->name);
+        TRY(read_activations(r->m, json, &pointer, &count));
+        break;
     case OPJIT_FIELD_INPUTS:
     case OPJIT_FIELD_OUTPUTS:
     case OPJIT_FIELD_UINT32S:
     case OPJIT_FIELD_INT32S:
-    case OPJIT_FIELD_FLOAT32S: return read_array(r, field, json);
+    case OPJIT_FIELD_FLOAT32S:
+    case OPJIT_FIELD_ACTIVATIONS: return read_array(r, field, json);
     case OPJIT_FIELD_SCALAR: return read_scalar(r, field, json, at);
     case OPJIT_FIELD_SIZE_2D: return read_size_2d(r->m, json, at);
     case OPJIT_FIELD_INT32:

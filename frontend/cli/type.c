@@ -134,6 +134,7 @@ const char *opjit_cli_kind_text(opjit_field_kind kind)
         [OPJIT_FIELD_SCALE_BIAS] = "Scale and Bias",
         [OPJIT_FIELD_ACTIVATION] = "fused activation",
         [OPJIT_FIELD_SIZE_2D] = "Width and Height",
+        [OPJIT_FIELD_ACTIVATIONS] = "array of activations",
     };
     return names[kind];
 }

@@ -252,14 +252,11 @@ static opjit_status check_float(const walk *w, const op_def *def, const op_field
 }
 
 /* A fused activation's descriptor has no tensors, and of its other fields a copy is kept. */
-static opjit_status take_activation(walk *w, const op_field *field)
+static opjit_status take_activation(walk *w, const op_field *field, const DML_OPERATOR_DESC *given,
+                                    DML_OPERATOR_DESC *out)
 {
-    const DML_OPERATOR_DESC *given = read_pointer(w->op->desc, field);
     const op_def *def;
-    const void *copy, *desc;
 
-    if (given == NULL)
-        return (field->flags & OP_OPTIONAL) != 0 ? OPJIT_OK : field_error(w, field, "NULL, must be an activation");
     TRY(find_activation(w, field, given->Type, &def));
     if (given->Desc == NULL)
         return field_error(w, field, "its Desc is NULL, must be its descriptor struct");
@@ -272,9 +269,28 @@ static opjit_status take_activation(walk *w, const op_field *field)
         if (inner->kind == OP_FLOAT)
             TRY(check_float(w, def, inner, given->Desc));
     }
-    TRY(copy_array(w, given->Desc, 1, def->desc_size, &desc));
-    TRY(copy_array(w, &(DML_OPERATOR_DESC){ given->Type, desc }, 1, sizeof(DML_OPERATOR_DESC), &copy));
+    out->Type = given->Type;
+    return copy_array(w, given->Desc, 1, def->desc_size, &out->Desc);
+}
+
+/* One activation, or an array of them. */
+static opjit_status take_activations(walk *w, const op_field *field)
+{
+    const bool is_array = field->kind == OP_ACTIVATIONS;
+    const DML_OPERATOR_DESC *given = read_pointer(w->op->desc, field);
+    const uint32_t count = is_array ? read_u32(w->op->desc, field->count) : 1;
+    const void *copy;
+
+    if (given == NULL && (field->flags & OP_OPTIONAL) != 0)
+        return OPJIT_OK;
+    if (given == NULL)
+        return field_error(w, field, is_array ? "NULL, must be an array of activations" : "NULL, must be an activation");
+    if (is_array)
+        TRY(opjit_fe_check_numbers(w->op->def, field, given, count, w->error));
+    TRY(copy_array(w, given, count, sizeof(DML_OPERATOR_DESC), &copy));
     write_pointer(w->op->desc, field, copy);
+    for (uint32_t i = 0; i < count; i++)
+        TRY(take_activation(w, field, &given[i], (DML_OPERATOR_DESC *)copy + i)); /* the arena's, so ours to change */
     return OPJIT_OK;
 }
 
@@ -296,7 +312,8 @@ static opjit_status take_field(walk *w, const op_field *field)
         TRY(copy_array(w, read_pointer(w->op->desc, field), 1, sizeof(DML_SCALE_BIAS), &copy));
         write_pointer(w->op->desc, field, copy);
         return OPJIT_OK;
-    case OP_ACTIVATION: return take_activation(w, field);
+    case OP_ACTIVATION:
+    case OP_ACTIVATIONS: return take_activations(w, field);
     case OP_ENUM: return check_enum(w, field);
     case OP_FLOAT: return check_float(w, w->op->def, field, w->op->desc);
     case OP_DTYPE: /* check_dtypes, once the outputs are known */

@@ -58,19 +58,27 @@ static void numbers_key(const uint8_t *at, uint32_t count, rt_bytes *out)
 }
 
 /* Writes the type and the floats of a fused activation, which has no other fields. */
-static void activation_key(const uint8_t *at, rt_bytes *out)
+static void activation_key(const DML_OPERATOR_DESC *activation, rt_bytes *out)
 {
-    const DML_OPERATOR_DESC *activation;
-    const op_def *def;
-
-    memcpy(&activation, at, sizeof activation);
     opjit_rt_bytes_u32(out, activation == NULL ? 0 : (uint32_t)activation->Type);
     if (activation == NULL)
         return;
-    def = opjit_fe_op_find(activation->Type);
+    const op_def *def = opjit_fe_op_find(activation->Type);
     for (uint32_t i = 0; i < def->field_count; i++)
         if (def->fields[i].kind == OP_FLOAT)
             opjit_rt_bytes_u32(out, u32_at((const uint8_t *)activation->Desc + def->fields[i].offset));
+}
+
+static void activations_key(const uint8_t *at, const uint8_t *count, rt_bytes *out)
+{
+    const DML_OPERATOR_DESC *activations;
+    const uint32_t number = count == NULL ? 1 : u32_at(count);
+
+    memcpy(&activations, at, sizeof activations);
+    if (count != NULL)
+        opjit_rt_bytes_u32(out, number);
+    for (uint32_t i = 0; i < number; i++)
+        activation_key(activations == NULL ? NULL : &activations[i], out);
 }
 
 static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs, uint32_t *outputs, rt_bytes *out)
@@ -103,7 +111,8 @@ static void field_key(const opjit_operator *op, uint32_t index, uint32_t *inputs
     case OP_INTS:
     case OP_FLOATS: numbers_key(at, u32_at(count), out); break;
     case OP_SCALE_BIAS: numbers_key(at, sizeof(DML_SCALE_BIAS) / 4, out); break;
-    case OP_ACTIVATION: activation_key(at, out); break;
+    case OP_ACTIVATION: activations_key(at, NULL, out); break;
+    case OP_ACTIVATIONS: activations_key(at, count, out); break;
     case OP_SIZE_2D:
         opjit_rt_bytes_u32(out, u32_at(at));
         opjit_rt_bytes_u32(out, u32_at(at + offsetof(DML_SIZE_2D, Height)));

@@ -106,7 +106,8 @@ _Static_assert((int)OP_INPUT == OPJIT_FIELD_INPUT && (int)OP_OUTPUT == OPJIT_FIE
                    (int)OP_ENUM == OPJIT_FIELD_ENUM && (int)OP_UINTS == OPJIT_FIELD_UINT32S &&
                    (int)OP_INTS == OPJIT_FIELD_INT32S && (int)OP_FLOATS == OPJIT_FIELD_FLOAT32S &&
                    (int)OP_SCALE_BIAS == OPJIT_FIELD_SCALE_BIAS && (int)OP_ACTIVATION == OPJIT_FIELD_ACTIVATION &&
-                   (int)OP_SIZE_2D == OPJIT_FIELD_SIZE_2D,
+                   (int)OP_SIZE_2D == OPJIT_FIELD_SIZE_2D &&
+                   (int)OP_ACTIVATIONS == OPJIT_FIELD_ACTIVATIONS,
                "kinds");
 _Static_assert(OP_OPTIONAL == OPJIT_FIELD_OPTIONAL && OP_LATE == OPJIT_FIELD_LATE && OP_COUNT == OPJIT_FIELD_COUNT &&
                    OP_NONZERO == OPJIT_FIELD_NONZERO && OP_ONE_UP == OPJIT_FIELD_ONE_UP &&

@@ -256,7 +256,8 @@ static opjit_status drop_unread(ir_func *f, opjit_error *error)
         statements[count++] = r;
     while (count-- > 0) { /* readers before what they read */
         const ir_ref statement = statements[count];
-        if (ir_is_definition(f, statement) && s.used[ir_at(f, statement)->ref] == 0)
+        const ir_tensor *t = &f->tensors[ir_at(f, statement)->ref];
+        if (ir_is_definition(f, statement) && s.used[ir_at(f, statement)->ref] == 0 && !ir_is_of_recurrence(t))
             continue;
         mark_used(&s, statement);
         f->nodes[statement].next = next;

@@ -26,7 +26,8 @@ typedef enum op_field_kind {
     OP_UINTS, OP_INTS, OP_FLOATS, /* const T *, an array; count in the uint32_t at `count` */
     OP_SCALE_BIAS,   /* const DML_SCALE_BIAS * */
     OP_ACTIVATION,   /* const DML_OPERATOR_DESC *, a fused activation: an operator with OP_FUSABLE, its tensors NULL */
-    OP_SIZE_2D       /* DML_SIZE_2D, in the descriptor itself */
+    OP_SIZE_2D,      /* DML_SIZE_2D, in the descriptor itself */
+    OP_ACTIVATIONS   /* const DML_OPERATOR_DESC *, an array of such; count in the uint32_t at `count` */
 } op_field_kind;
 
 enum {

@@ -99,7 +99,8 @@ typedef enum opjit_field_kind {
     OPJIT_FIELD_FLOAT32S = 13,  /* const float *, an array */
     OPJIT_FIELD_SCALE_BIAS = 14, /* const DML_SCALE_BIAS * */
     OPJIT_FIELD_ACTIVATION = 15, /* const DML_OPERATOR_DESC *: an operator that is FUSABLE, its tensors NULL */
-    OPJIT_FIELD_SIZE_2D = 16    /* DML_SIZE_2D, in the descriptor itself */
+    OPJIT_FIELD_SIZE_2D = 16,   /* DML_SIZE_2D, in the descriptor itself */
+    OPJIT_FIELD_ACTIVATIONS = 17 /* const DML_OPERATOR_DESC *, an array of such */
 } opjit_field_kind;
 
 #define OPJIT_FIELD_OPTIONAL 1u /* the pointer may be NULL */

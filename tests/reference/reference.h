@@ -77,6 +77,10 @@ void ref_quantized_linear_matrix_multiply(const DML_QUANTIZED_LINEAR_MATRIX_MULT
 void ref_convolution_integer(const DML_CONVOLUTION_INTEGER_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 void ref_quantized_linear_convolution(const DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC *desc, ref_inputs inputs,
                                       void *output);
+/* Recurrent networks: NULL where a tensor is absent; of activations RELU, LINEAR, HARD_SIGMOID and SOFTSIGN. */
+void ref_rnn(const DML_RNN_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_gru(const DML_GRU_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+void ref_lstm(const DML_LSTM_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
 /* inputs[2]: C, NULL where absent; RELU is the only activation. */
 void ref_gemm(const DML_GEMM_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* Within a tolerance.  MULTIHEAD_ATTENTION is this with HeadCount for both counts. */

@@ -229,6 +229,9 @@ const computed_row computed_rows[] = {
       computed_draw_response, computed_response, .near = true },
     { ROW(ADAM_OPTIMIZER), { { 0x3000, 4, 4, "F" }, { COMPUTED_NONE, 1, 8, "FD" } },
       computed_draw_adam, computed_adam, .near = true },
+    { ROW(RNN), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
+    { ROW(GRU), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
+    { ROW(LSTM), { { 0x1000, 4, 4, "F" } }, computed_draw_recurrent, computed_recurrent },
     { ROW(TOP_K), { { 0x1000, 4, 4, "F" }, { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
                     { COMPUTED_NONE, 1, 8, "FLSBD" } }, computed_draw_top_k, computed_top_k },
     { ROW(TOP_K1), { { 0x2100, 4, 4, "FWSB" }, { 0x3100, 1, 8, "FWSB" }, { 0x5000, 1, 8, "FLSB" },
@@ -315,7 +318,8 @@ operator_case computed_case_of(const computed_row *row, const computed_case *c)
                          .outputs = { &c->output },
                          .low = -5,
                          .high = 7, /* products vanish or overflow slowly */
-                         .whole = row->near || row->support[0].types[0] == 'B' ? 8 : 1,
+                         .whole = row->near || row->draw == computed_draw_recurrent || row->support[0].types[0] == 'B' ? 8
+                                                                                                              : 1,
                          .reference = row->reference,
                          .near = row->near,
                          .user = c };

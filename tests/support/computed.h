@@ -58,6 +58,9 @@ typedef struct computed_case {
         DML_RESAMPLE_GRAD1_OPERATOR_DESC resample_grad1;
         DML_UNFOLD_OPERATOR_DESC unfold;
         DML_FOLD_OPERATOR_DESC fold;
+        DML_RNN_OPERATOR_DESC rnn;
+        DML_GRU_OPERATOR_DESC gru;
+        DML_LSTM_OPERATOR_DESC lstm;
     } desc;
     union { /* pooling with Dilations */
         DML_AVERAGE_POOLING1_OPERATOR_DESC average1;
@@ -72,6 +75,8 @@ typedef struct computed_case {
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC attention; /* either of them with all fields */
     DML_OPERATOR_DESC relu;
     DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;
+    DML_OPERATOR_DESC functions[6];
+    DML_ACTIVATION_LINEAR_OPERATOR_DESC functions_desc[6]; /* HARD_SIGMOID has the same fields, others the first two */
     test_tensor inputs[OPERATOR_INPUTS], output;
     test_tensor more[OPERATOR_OUTPUTS - 1]; /* outputs behind the first */
     bool present[OPERATOR_INPUTS], more_present[OPERATOR_OUTPUTS - 1];

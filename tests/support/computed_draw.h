@@ -114,6 +114,10 @@ void computed_max_grad(const void *user, const void *const *inputs, void *const 
 void computed_unfold(const void *user, const void *const *inputs, void *const *outputs);
 void computed_fold(const void *user, const void *const *inputs, void *const *outputs);
 
+/* --- recurrent networks (computed_recurrent.c) --------------------------------------------------------------------- */
+void computed_draw_recurrent(computed_draw *d);
+void computed_recurrent(const void *user, const void *const *inputs, void *const *outputs);
+
 /* --- rows whose draws have files of their own --------------------------------------------------------------------- */
 void draw_convolution(computed_draw *d);
 void draw_convolution_integer(computed_draw *d);

@@ -153,22 +153,26 @@ static void take_enum(fuzz_reader *r, const op_field *field, uint8_t *at)
 
 static void take_fields(fuzz_reader *r, fuzz_descriptor *d, const op_def *def, uint8_t *body, bool fused);
 
-static void take_activation(fuzz_reader *r, fuzz_descriptor *d, uint8_t *at)
+static void take_activation(fuzz_reader *r, fuzz_descriptor *d, uint32_t number)
 {
     const op_def *def;
     uint32_t count = 0, i;
-    if (!fuzz_sometimes(r, 128)) {
-        put_pointer(at, NULL);
-        return;
-    }
     while (opjit_fe_op_at(count) != NULL)
         count++;
     const bool fusable = !fuzz_sometimes(r, 32);
     for (i = fuzz_choose(r, count), def = opjit_fe_op_at(i); fusable && (def->traits & OP_FUSABLE) == 0;)
         def = opjit_fe_op_at(i = (i + 1) % count);
-    d->activation = (DML_OPERATOR_DESC){ def->type, d->activation_body };
-    take_fields(r, d, def, d->activation_body, true);
-    put_pointer(at, &d->activation);
+    d->activations[number] = (DML_OPERATOR_DESC){ def->type, d->activation_bodies[number] };
+    take_fields(r, d, def, d->activation_bodies[number], true);
+}
+
+/* One activation, or an array of them. */
+static void take_activations(fuzz_reader *r, fuzz_descriptor *d, uint8_t *at, uint32_t count)
+{
+    const bool given = fuzz_sometimes(r, 128);
+    for (uint32_t i = 0; i < count && given; i++)
+        take_activation(r, d, i);
+    put_pointer(at, given ? d->activations : NULL);
 }
 
 static void take_field(fuzz_reader *r, fuzz_descriptor *d, const op_field *field, uint8_t *body, bool fused)
@@ -213,8 +217,9 @@ static void take_field(fuzz_reader *r, fuzz_descriptor *d, const op_field *field
         if (fused)
             put_pointer(at, NULL);
         else
-            take_activation(r, d, at);
+            take_activations(r, d, at, 1);
         break;
+    case OP_ACTIVATIONS: take_activations(r, d, at, count_of(body, field)); break;
     }
 }
 

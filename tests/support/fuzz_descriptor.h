@@ -8,7 +8,8 @@
 #include "tests/support/fuzz.h"
 #include "tests/support/graph_case.h"
 
-enum { FUZZ_TENSORS = 80, FUZZ_COUNT = 70, FUZZ_ARRAYS = 8, FUZZ_DESC_BYTES = 512 };
+enum { FUZZ_TENSORS = 80, FUZZ_COUNT = 70, FUZZ_ARRAYS = 8, FUZZ_DESC_BYTES = 512,
+       FUZZ_ACTIVATIONS = FUZZ_COUNT };
 
 /* The shape that tensors start with, before bytes change them. */
 typedef struct fuzz_shape {
@@ -29,8 +30,8 @@ typedef struct fuzz_descriptor {
     uint32_t arrays[FUZZ_ARRAYS][FUZZ_COUNT];
     uint32_t array_count;
     DML_SCALE_BIAS scale_bias;
-    DML_OPERATOR_DESC activation;
-    _Alignas(8) uint8_t activation_body[FUZZ_DESC_BYTES];
+    DML_OPERATOR_DESC activations[FUZZ_ACTIVATIONS]; /* the first is a single one */
+    _Alignas(8) uint8_t activation_bodies[FUZZ_ACTIVATIONS][FUZZ_DESC_BYTES];
 } fuzz_descriptor;
 
 fuzz_shape fuzz_take_shape(fuzz_reader *r);

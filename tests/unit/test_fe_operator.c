@@ -85,9 +85,9 @@ static void type_minus_1(built *b)
 {
     b->op.Type = (DML_OPERATOR_TYPE)-1;
 }
-static void type_lstm(built *b)
+static void type_dequantize(built *b)
 {
-    b->op.Type = DML_OPERATOR_LSTM;
+    b->op.Type = DML_OPERATOR_DEQUANTIZE;
 }
 static void no_output(built *b)
 {
@@ -168,7 +168,7 @@ static const struct {
     { MATRIX1, 0, type_178, OPJIT_INVALID_ARGUMENT, "operator type 178, must be a DML_OPERATOR_TYPE (1 to 177)" },
     { MATRIX1, 0, type_minus_1, OPJIT_INVALID_ARGUMENT,
       "operator type 4294967295, must be a DML_OPERATOR_TYPE (1 to 177)" },
-    { MATRIX1, 0, type_lstm, OPJIT_UNSUPPORTED, "operator type 77 (LSTM) is not in this build" },
+    { MATRIX1, 0, type_dequantize, OPJIT_UNSUPPORTED, "operator type 174 (DEQUANTIZE) is not in this build" },
     { MATRIX1, 0, no_output, OPJIT_INVALID_ARGUMENT, "DIAGONAL_MATRIX1 OutputTensor: NULL, must be a tensor" },
     { MATRIX1, 0, no_output_desc, OPJIT_INVALID_ARGUMENT,
       "DIAGONAL_MATRIX1 OutputTensor.Desc: NULL, must be a DML_BUFFER_TENSOR_DESC" },

@@ -104,6 +104,12 @@ static void tiny_fields(tiny *t)
     static const uint32_t zeros[8], ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     static const float ones_of_floats[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     static const DML_SCALE_BIAS pair = { 1, 0 };
+    static const DML_ACTIVATION_RELU_OPERATOR_DESC relu;
+    static const DML_OPERATOR_DESC activations[3] = { { DML_OPERATOR_ACTIVATION_RELU, &relu },
+                                                      { DML_OPERATOR_ACTIVATION_RELU, &relu },
+                                                      { DML_OPERATOR_ACTIVATION_RELU, &relu } };
+    static const DML_OPERATOR_DESC *const functions = activations;
+    const uint32_t function_count = t->info.type == DML_OPERATOR_LSTM ? 3 : t->info.type == DML_OPERATOR_GRU ? 2 : 1;
     uint32_t tensors = 0;
     memset(t->desc.bytes, 0, sizeof t->desc.bytes);
     for (uint32_t i = 0; i < t->info.field_count; i++) {
@@ -138,6 +144,10 @@ static void tiny_fields(tiny *t)
             break;
         case OPJIT_FIELD_FLOAT32: memcpy(at, &one, sizeof one); break;
         case OPJIT_FIELD_SIZE_2D: memcpy(at, ones, sizeof(DML_SIZE_2D)); break;
+        case OPJIT_FIELD_ACTIVATIONS:
+            memcpy(at, &functions, sizeof functions);
+            memcpy(t->desc.bytes + field.count_offset, &function_count, sizeof function_count);
+            break;
         case OPJIT_FIELD_SCALE_BIAS: memcpy(at, &scale_bias, sizeof scale_bias); break;
         case OPJIT_FIELD_ENUM:
             ck_assert_ptr_nonnull(opjit_field_value_at(t->info.type, i, 0, &first));
@@ -167,6 +177,23 @@ static void tiny_begin(tiny *t, DML_OPERATOR_TYPE type)
     }
 }
 
+/* Gates of a recurrent network, which are weights beside each other; 0: another operator. */
+static uint32_t gates_of(DML_OPERATOR_TYPE type)
+{
+    return type == DML_OPERATOR_RNN ? 1 : type == DML_OPERATOR_GRU ? 3 : type == DML_OPERATOR_LSTM ? 4 : 0;
+}
+
+/* Sizes of a recurrent network's tensor where all others are 1. */
+static void recurrent_sizes(tiny_tensor *tensor, uint32_t gates)
+{
+    if (strcmp(tensor->name, "WeightTensor") == 0 || strcmp(tensor->name, "RecurrenceTensor") == 0)
+        tensor->sizes[2] = gates;
+    if (strcmp(tensor->name, "BiasTensor") == 0)
+        tensor->sizes[3] = 2 * gates;
+    if (strcmp(tensor->name, "PeepholeTensor") == 0)
+        tensor->sizes[3] = 3;
+}
+
 /* Shapes of the ranks; types by class. */
 static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
 {
@@ -184,6 +211,8 @@ static void tiny_shape(tiny *t, const uint32_t types[CLASSES])
             tensor->sizes[tensor->rank - 1] = 3;
         if (strcmp(tensor->name, "ROITensor") == 0) /* corners */
             tensor->sizes[tensor->rank - 1] = t->info.type == DML_OPERATOR_ROI_POOLING ? 5 : 4;
+        if (gates_of(t->info.type) != 0)
+            recurrent_sizes(tensor, gates_of(t->info.type));
         tensor->buffer = (DML_BUFFER_TENSOR_DESC){
             (DML_TENSOR_DATA_TYPE)types[tensor->class], DML_TENSOR_FLAG_NONE, tensor->rank, tensor->sizes, NULL, 0, 0
         };
@@ -313,7 +342,7 @@ static const struct {
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0x4200, NULL, OPJIT_INVALID_ARGUMENT,
       "feature_level 0x4200; allowed: 0, 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000, 0x5100, 0x5200, "
       "0x6000, 0x6100, 0x6200, 0x6300, 0x6400" },
-    { DML_OPERATOR_LSTM, NULL, 1, 4, 0, NULL, OPJIT_UNSUPPORTED, "operator type 77 (LSTM) is not in this build" },
+    { DML_OPERATOR_DEQUANTIZE, NULL, 1, 4, 0, NULL, OPJIT_UNSUPPORTED, "operator type 174 (DEQUANTIZE) is not in this build" },
     { (DML_OPERATOR_TYPE)7777, NULL, 1, 4, 0, NULL, OPJIT_INVALID_ARGUMENT,
       "operator type 7777, must be a DML_OPERATOR_TYPE (1 to 177)" },
     { DML_OPERATOR_GATHER, NULL, 1, 4, 0, "nvptx:sm_90", OPJIT_OK, NULL },

@@ -661,11 +661,11 @@ def recurrent(name, gates, activations, more):
             raise Skip("batch first")
         if "activations" in n.attributes or n.attr("clip") is not None:
             raise Skip("activations of its own, or a clip")
-        direction = n.attr("direction", "forward").upper()
+        direction = n.attr("direction", "forward").upper().replace("REVERSE", "BACKWARD")
         count = 2 if direction == "BIDIRECTIONAL" else 1
         tensor = lambda i: None if n.in_(i) is None else lifted(n.in_(i), 4)
         fields = {"InputTensor": tensor(0), "WeightTensor": tensor(1), "RecurrenceTensor": tensor(2), "BiasTensor": tensor(3),
-                  "SequenceLengthsTensor": tensor(4), "HiddenInitTensor": tensor(5), "Direction": direction,
+                  "SequenceLengthsTensor": None if n.in_(4) is None else lifted(n.in_(4).astype("uint32"), 4), "HiddenInitTensor": tensor(5), "Direction": direction,
                   "ActivationDescs": [{"Type": a} for a in activations] * count}
         for i, field in enumerate(("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")):
             if n.out(i) is not None:
