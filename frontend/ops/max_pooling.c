@@ -235,13 +235,13 @@ static void lower_grad(op_lowering *l)
     const ir_type type = opjit_ir_type_of(image->dtype), wide = opjit_fe_wide(type);
     const ir_ref indices = lower_indices(l, &w, pooled, IR_U32, lower_maximum(l, &w, pooled));
     ir_func *f = l->f;
-    ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK];
-    const ir_ref sum = opjit_fe_reduce_to(l, IR_SUM, wide, image, opjit_fe_window_taps(&w));
+    ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK], tap;
+    const ir_ref sum = opjit_fe_reduce_to(l, IR_SUM, wide, image, opjit_fe_window_holders(&w, pooled));
 
     opjit_fe_own(l, sum, at);
     if (f->failed)
         return;
-    const ir_ref holds = opjit_fe_window_holder(f, &w, pooled, at, opjit_ir_reduced(f, sum), of);
+    const ir_ref holds = opjit_fe_window_holder(f, &w, pooled, at, opjit_ir_reduced(f, sum), of, &tap);
     const ir_ref index = opjit_fe_value_at(l, indices, 0, of);
     const ir_ref hit = ir_expr2(f, IR_EQ, IR_BOOL, index, number_of(f, IR_U32, image, at));
     ir_ref x = opjit_ir_load(f, l->inputs[GRADIENT], of);

@@ -101,7 +101,7 @@ static void lower_average_grad(op_lowering *l)
     const op_element e = element_of(l);
     const fe_tensor *image = &l->op->outputs[0];
     ir_func *f = l->f;
-    ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK];
+    ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK], tap;
     const ir_ref share = opjit_fe_def(l, e.type, 0);
 
     opjit_fe_own(l, share, at);
@@ -109,11 +109,11 @@ static void lower_average_grad(op_lowering *l)
         return;
     opjit_fe_set(l, share, op2(&e, IR_DIV, opjit_fe_wide_input(l, at), divisor(l, &e, &w, image, at)));
 
-    const ir_ref sum = opjit_fe_reduce_to(l, IR_SUM, e.type, image, opjit_fe_window_taps(&w));
+    const ir_ref sum = opjit_fe_reduce_to(l, IR_SUM, e.type, image, opjit_fe_window_holders(&w, &l->op->inputs[0]));
     opjit_fe_own(l, sum, at);
     if (f->failed)
         return;
-    const ir_ref holds = opjit_fe_window_holder(f, &w, &l->op->inputs[0], at, opjit_ir_reduced(f, sum), of);
+    const ir_ref holds = opjit_fe_window_holder(f, &w, &l->op->inputs[0], at, opjit_ir_reduced(f, sum), of, &tap);
     opjit_fe_set(l, sum, choose(&e, holds, opjit_fe_value_at(l, share, 0, of), zero(&e)));
 
     const ir_ref out = opjit_fe_output(l, 0);

@@ -117,24 +117,23 @@ static void lower_fold(op_lowering *l)
     const int64_t taps = (int64_t)opjit_fe_window_taps(&w);
     fe_tensor windows = { .rank = image->rank };
     ir_func *f = l->f;
-    ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK], from[OPJIT_MAX_RANK];
-    const ir_ref sum = opjit_fe_reduce_to(l, IR_SUM, wide, image, (uint64_t)taps);
+    ir_ref at[OPJIT_MAX_RANK], of[OPJIT_MAX_RANK], from[OPJIT_MAX_RANK], tap;
 
     for (uint32_t d = 0; d < w.count; d++)
         windows.sizes[WINDOW_FIRST + d] = opjit_fe_window_along(&w, d, image->sizes[WINDOW_FIRST + d]);
+    const ir_ref sum = opjit_fe_reduce_to(l, IR_SUM, wide, image, opjit_fe_window_holders(&w, &windows));
     if (f->failed)
         return;
     for (uint32_t d = 0; d < image->rank; d++)
         at[d] = opjit_ir_coordinate(f, sum, d);
-    const ir_ref k = opjit_ir_reduced(f, sum), holds = opjit_fe_window_holder(f, &w, &windows, at, k, of);
+    const ir_ref holds = opjit_fe_window_holder(f, &w, &windows, at, opjit_ir_reduced(f, sum), of, &tap);
     ir_ref window = of[WINDOW_FIRST];
     for (uint32_t d = WINDOW_FIRST + 1; d < image->rank; d++)
         window = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, window, (int64_t)windows.sizes[d]), of[d]);
     for (uint32_t d = 0; d < first; d++)
         from[d] = opjit_ir_index(f, 0);
     from[first] = at[0];
-    from[first + 1] = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, at[1], taps),
-                               ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, taps - 1), k));
+    from[first + 1] = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, at[1], taps), tap);
     from[first + 2] = window;
     opjit_fe_set(l, sum, ir_expr3(f, IR_SELECT, wide, holds, opjit_fe_wide_input(l, from), opjit_ir_const(f, wide, 0)));
 

@@ -176,27 +176,69 @@ ir_ref opjit_fe_window_inside(ir_func *f, const fe_window *w, const fe_tensor *i
     return count;
 }
 
-/* Tap j of window o lies on the pixel where o * stride = pixel + start - j * dilation; the last tap belongs to the
- * first window. */
-ir_ref opjit_fe_window_holder(ir_func *f, const fe_window *w, const fe_tensor *pooled, const ir_ref *at, ir_ref k,
-                              ir_ref of[OPJIT_MAX_RANK])
+/* Along dimension d: how many windows may hold a pixel.  With dilations, as many as taps: others lie between them. */
+static uint64_t holders_along(const fe_window *w, uint32_t d, const fe_tensor *pooled)
 {
-    uint64_t below = opjit_fe_window_taps(w);
-    ir_ref holds = opjit_ir_const(f, IR_BOOL, 1);
+    const uint64_t along = pooled->sizes[WINDOW_FIRST + d];
+    const uint64_t near = (w->sizes[d] - 1) / w->strides[d] + 1;
 
+    return window_dilation(w, d) != 1 ? w->sizes[d] : near < along ? near : along;
+}
+
+uint64_t opjit_fe_window_holders(const fe_window *w, const fe_tensor *pooled)
+{
+    uint64_t holders = 1;
+
+    for (uint32_t d = 0; d < w->count; d++)
+        holders *= holders_along(w, d, pooled);
+    return holders;
+}
+
+/* Number j, along dimension d, of the windows that may hold the pixel at x, counted from the padding's start: it, to *o,
+ * and its tap there, to *tap, both clamped.  Returns whether it does.  Tap j of window o is at o * stride + j *
+ * dilation; the last tap belongs to the first window. */
+static ir_ref holder_along(ir_func *f, const fe_window *w, uint32_t d, uint64_t along, ir_ref x, ir_ref j, ir_ref *o,
+                           ir_ref *tap)
+{
+    const ir_ref stride = opjit_ir_index(f, w->strides[d]);
+    const int64_t dilation = window_dilation(w, d), size = w->sizes[d];
+
+    if (dilation != 1) {
+        *tap = ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, size - 1), j);
+        x = ir_expr2(f, IR_ISUB, IR_INDEX, x, moves_mul(f, *tap, dilation));
+        const ir_ref whole =
+            ir_expr2(f, IR_EQ, IR_BOOL, ir_expr2(f, IR_IMOD, IR_INDEX, x, stride), opjit_ir_index(f, 0));
+        x = ir_expr2(f, IR_IDIV, IR_INDEX, x, stride);
+        *o = opjit_fe_inside(f, x, along);
+        return ir_expr2(f, IR_AND, IR_BOOL, opjit_fe_between(f, x, 0, along), whole);
+    }
+    const uint64_t near = ((uint64_t)size - 1) / w->strides[d] + 1, count = near < along ? near : along;
+    const ir_ref after = moves_add(f, x, (int64_t)w->strides[d] - size); /* rounded up: the first one that reaches x */
+    const ir_ref first = ir_expr3(f, IR_CLAMP, IR_INDEX, ir_expr2(f, IR_IDIV, IR_INDEX, after, stride),
+                                  opjit_ir_index(f, 0), opjit_ir_index(f, (int64_t)(along - count)));
+    *o = opjit_fe_inside(f, ir_expr2(f, IR_IADD, IR_INDEX, first, j), along);
+    x = ir_expr2(f, IR_ISUB, IR_INDEX, x, moves_mul(f, *o, w->strides[d]));
+    *tap = opjit_fe_inside(f, x, (uint64_t)size);
+    return opjit_fe_between(f, x, 0, (uint64_t)size);
+}
+
+ir_ref opjit_fe_window_holder(ir_func *f, const fe_window *w, const fe_tensor *pooled, const ir_ref *at, ir_ref k,
+                              ir_ref of[OPJIT_MAX_RANK], ir_ref *out_tap)
+{
+    uint64_t below = opjit_fe_window_holders(w, pooled);
+    ir_ref holds = opjit_ir_const(f, IR_BOOL, 1), tap = 0;
+
+    *out_tap = opjit_ir_index(f, 0);
     for (uint32_t d = 0; d < WINDOW_FIRST; d++)
         of[d] = at[d];
     for (uint32_t d = 0; d < w->count; d++) {
-        const int64_t last = (int64_t)(w->sizes[d] - 1) * window_dilation(w, d);
-        const uint64_t size = pooled->sizes[WINDOW_FIRST + d];
-        const ir_ref step = moves_mul(f, digit(f, w, d, k, &below), window_dilation(w, d));
-        const ir_ref x = ir_expr2(f, IR_IADD, IR_INDEX, moves_add(f, at[WINDOW_FIRST + d], w->start[d] - last), step);
-        const ir_ref o = ir_expr2(f, IR_IDIV, IR_INDEX, x, opjit_ir_index(f, w->strides[d]));
-        const ir_ref rest = ir_expr2(f, IR_IMOD, IR_INDEX, x, opjit_ir_index(f, w->strides[d]));
-        const ir_ref hits = ir_expr2(f, IR_AND, IR_BOOL, opjit_fe_between(f, o, 0, size),
-                                     ir_expr2(f, IR_EQ, IR_BOOL, rest, opjit_ir_index(f, 0)));
+        const uint64_t count = holders_along(w, d, pooled);
+        const ir_ref x = moves_add(f, at[WINDOW_FIRST + d], w->start[d]);
+        below /= count;
+        const ir_ref hits = holder_along(f, w, d, pooled->sizes[WINDOW_FIRST + d], x, moves_digit(f, k, below, count),
+                                         &of[WINDOW_FIRST + d], &tap);
         holds = ir_expr2(f, IR_AND, IR_BOOL, holds, hits);
-        of[WINDOW_FIRST + d] = opjit_fe_inside(f, o, size);
+        *out_tap = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, *out_tap, w->sizes[d]), tap);
     }
     return holds;
 }

@@ -59,9 +59,12 @@ ir_ref opjit_fe_window_tap(ir_func *f, const fe_window *w, const fe_tensor *imag
                            ir_ref of[OPJIT_MAX_RANK]);
 /* How many taps of that window lie inside, exactly: a UINT64. */
 ir_ref opjit_fe_window_inside(ir_func *f, const fe_window *w, const fe_tensor *image, const ir_ref *at);
-/* The other way: of the windows that may hold the pixel at coordinates `at`, one for each tap, number k in the order of
- * the windows: its coordinates, clamped into the pooled tensor, to `of`.  Returns whether there is such a window. */
+/* The other way: how many windows may hold a pixel.  Along a dimension these are the neighbours that reach it, or, with
+ * dilations, one for each tap. */
+uint64_t opjit_fe_window_holders(const fe_window *w, const fe_tensor *pooled);
+/* Number k of them, in the order of the windows, for the pixel at coordinates `at`: its coordinates, clamped into the
+ * pooled tensor, to `of`; to *out_tap, which tap lies there, clamped.  Returns whether there is such a window. */
 ir_ref opjit_fe_window_holder(ir_func *f, const fe_window *w, const fe_tensor *pooled, const ir_ref *at, ir_ref k,
-                              ir_ref of[OPJIT_MAX_RANK]);
+                              ir_ref of[OPJIT_MAX_RANK], ir_ref *out_tap);
 
 #endif

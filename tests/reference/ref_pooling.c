@@ -262,16 +262,57 @@ static double part_of_maximum(const pool *s, const uint32_t at[8], double gradie
     return own == index ? gradient : 0;
 }
 
-/* The window whose tap `tap` from the end lies at these coordinates; false: there is none. */
-static bool find_window(pool *s, const uint32_t at[8], uint64_t from_end)
+uint64_t ref_holders(uint64_t size, uint64_t stride, uint64_t dilation, uint64_t along)
+{
+    uint64_t count = 0;
+    if (dilation != 1)
+        return size;
+    while (count * stride < size && count < along) /* windows whose begin is less than a window's size apart */
+        count++;
+    return count;
+}
+
+int64_t ref_holder(uint64_t j, int64_t x, uint64_t size, uint64_t stride, uint64_t dilation, uint64_t along, int64_t *tap)
+{
+    int64_t first = 0;
+    if (dilation == 1) {
+        const uint64_t count = ref_holders(size, stride, dilation, along);
+        while ((uint64_t)first + count < along && first * (int64_t)stride + (int64_t)size <= x)
+            first++;
+        *tap = x - (first + (int64_t)j) * (int64_t)stride;
+        return *tap >= 0 && *tap < (int64_t)size ? first + (int64_t)j : -1;
+    }
+    *tap = (int64_t)(size - 1 - j);
+    x -= *tap * (int64_t)dilation;
+    return x < 0 || x % (int64_t)stride != 0 || (uint64_t)x / stride >= along ? -1 : x / (int64_t)stride;
+}
+
+static uint32_t dilation_of(const pool *s, uint32_t d) { return s->dilations == NULL ? 1 : s->dilations[d]; }
+
+static uint64_t holders_along(const pool *s, uint32_t d)
+{
+    return ref_holders(s->sizes[d], s->strides[d], dilation_of(s, d), s->pooled.sizes[d + 2]);
+}
+
+static uint64_t holders_of(const pool *s)
+{
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < s->count; d++)
+        count *= holders_along(s, d);
+    return count;
+}
+
+/* Window number k, in their order, of those that may hold these coordinates; false: it does not. */
+static bool find_window(pool *s, const uint32_t at[8], uint64_t k)
 {
     memcpy(s->window, at, sizeof s->window);
-    for (uint32_t d = s->count; d-- > 0; from_end /= s->sizes[d]) {
-        const int64_t j = s->sizes[d] - 1 - (int64_t)(from_end % s->sizes[d]);
-        const int64_t x = (int64_t)at[d + 2] + s->start[d] - j * (s->dilations == NULL ? 1 : s->dilations[d]);
-        if (x < 0 || x % s->strides[d] != 0 || x / s->strides[d] >= s->pooled.sizes[d + 2])
+    for (uint32_t d = s->count; d-- > 0; k /= holders_along(s, d)) {
+        int64_t tap;
+        const int64_t o = ref_holder(k % holders_along(s, d), (int64_t)at[d + 2] + s->start[d], s->sizes[d],
+                                     s->strides[d], dilation_of(s, d), s->pooled.sizes[d + 2], &tap);
+        if (o < 0)
             return false;
-        s->window[d + 2] = (uint32_t)(x / s->strides[d]);
+        s->window[d + 2] = (uint32_t)o;
     }
     return true;
 }
@@ -298,7 +339,7 @@ static void gradients(pixel *p, void *output)
     const ref_tensor *image = &p->s->image;
     for (uint64_t e = 0; e < ref_tensor_elements(image); e++) {
         ref_tensor_coordinates(image, e, p->at);
-        ref_set(image, output, p->at, ref_real_bits(image->dtype, ref_sum(image->dtype, 1, taps_of(p->s), part, p)));
+        ref_set(image, output, p->at, ref_real_bits(image->dtype, ref_sum(image->dtype, 1, holders_of(p->s), part, p)));
     }
 }
 
@@ -333,6 +374,6 @@ void ref_max_pooling_grad(const DML_MAX_POOLING_GRAD_OPERATOR_DESC *desc, ref_in
     pixel p = { &s, inputs[1], part_of_maximum, false, { 0 } };
     for (uint64_t e = 0; e < ref_tensor_elements(&out); e++) { /* its layout may be another one than the input's */
         ref_tensor_coordinates(&out, e, p.at);
-        ref_set(&out, output, p.at, ref_real_bits(out.dtype, ref_sum(out.dtype, 1, taps_of(&s), part, &p)));
+        ref_set(&out, output, p.at, ref_real_bits(out.dtype, ref_sum(out.dtype, 1, holders_of(&s), part, &p)));
     }
 }

@@ -60,18 +60,26 @@ void ref_unfold(const DML_UNFOLD_OPERATOR_DESC *desc, const void *input, void *o
     }
 }
 
-/* The part of the image's element that the window gives whose tap is the k-th from the last; false: there is none. */
+static uint64_t holders_along(const folding *s, uint32_t d)
+{
+    return ref_holders(s->sizes[d], s->strides[d], s->dilations[d], s->along[d]);
+}
+
+/* The part of the image's element that window number k gives, of those that may hold it; false: there is none. */
 static bool part(const folding *s, uint64_t k, uint64_t *bits)
 {
-    const uint64_t tap = s->taps - 1 - k;
-    uint64_t rest = tap, column = 0, below = 1;
+    uint64_t tap = 0, taps = 1, column = 0, below = 1;
     uint32_t from[8];
-    for (uint32_t d = s->count; d-- > 0; rest /= s->sizes[d]) {
-        const int64_t x = (int64_t)s->at[2 + d] + s->start[d] - (int64_t)(rest % s->sizes[d] * s->dilations[d]);
-        if (x < 0 || x % s->strides[d] != 0 || (uint64_t)x / s->strides[d] >= s->along[d])
+    for (uint32_t d = s->count; d-- > 0; k /= holders_along(s, d)) {
+        int64_t own;
+        const int64_t o = ref_holder(k % holders_along(s, d), (int64_t)s->at[2 + d] + s->start[d], s->sizes[d],
+                                     s->strides[d], s->dilations[d], s->along[d], &own);
+        if (o < 0)
             return false;
-        column += (uint64_t)x / s->strides[d] * below;
+        column += (uint64_t)o * below;
         below *= s->along[d];
+        tap += (uint64_t)own * taps;
+        taps *= s->sizes[d];
     }
     matrix_at(s, s->at[0], s->at[1] * s->taps + tap, column, from);
     *bits = ref_get(&s->matrix, s->base, from);
@@ -99,12 +107,14 @@ void ref_fold(const DML_FOLD_OPERATOR_DESC *desc, const void *input, void *outpu
     const DML_TENSOR_DATA_TYPE type = s.image.dtype;
     s.base = input;
     for (uint64_t e = 0; e < ref_tensor_elements(&s.image); e++) {
-        uint64_t sum = 0, bits;
+        uint64_t sum = 0, bits, holders = 1;
+        for (uint32_t d = 0; d < s.count; d++)
+            holders *= holders_along(&s, d);
         ref_tensor_coordinates(&s.image, e, s.at);
-        for (uint64_t k = 0; k < s.taps && !ref_dtype_is_float(type); k++)
+        for (uint64_t k = 0; k < holders && !ref_dtype_is_float(type); k++)
             sum += part(&s, k, &bits) ? bits : 0; /* modulo 2^N */
         if (ref_dtype_is_float(type))
-            sum = ref_real_bits(type, ref_sum(type, 1, s.taps, real_part, &s));
+            sum = ref_real_bits(type, ref_sum(type, 1, holders, real_part, &s));
         ref_set(&s.image, output, s.at, sum);
     }
 }

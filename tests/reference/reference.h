@@ -11,6 +11,13 @@
 
 #include <opjit/dml.h>
 
+/* Along one dimension: how many windows may hold a pixel, of `along` windows in all.  With dilations one for each tap,
+ * else as many as reach over it (ref_pooling.c). */
+uint64_t ref_holders(uint64_t size, uint64_t stride, uint64_t dilation, uint64_t along);
+/* Number j of them for the pixel at x, counted from the padding's start; -1: there is none.  *tap: which lies there. */
+int64_t ref_holder(uint64_t j, int64_t x, uint64_t size, uint64_t stride, uint64_t dilation, uint64_t along,
+                   int64_t *tap);
+
 /* --- operators: output and input are the starts of bindings; input is NULL where the tensor is absent ------------ */
 void ref_diagonal_matrix(const DML_DIAGONAL_MATRIX_OPERATOR_DESC *desc, void *output);
 void ref_diagonal_matrix1(const DML_DIAGONAL_MATRIX1_OPERATOR_DESC *desc, const void *input, void *output);
