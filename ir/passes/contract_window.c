@@ -174,14 +174,17 @@ static bool find_windows(window *w)
     for (uint32_t a = 0; a < WINDOW_AXES; a++) {
         window_axis *x = &w->axis[a];
         x->stride = x->stride == 0 ? 1 : x->stride;
-        if (x->stride > 1 && x->taps > 1 && x->dilation != 1)
-            return false;
+        w->gathers = w->gathers || (x->stride > 1 && x->taps > 1 && x->dilation != 1);
         x->classes = x->stride < x->taps ? x->stride : x->taps;
         x->reach = x->stride == 1 ? (x->taps - 1) * x->dilation : (x->taps - 1) / x->stride;
-        if (x->classes > MOST_CLASSES || x->reach > INT32_MAX)
-            return false;
+        w->gathers = w->gathers || x->classes > MOST_CLASSES || x->reach > INT32_MAX;
     }
-    return seen.nodes != NULL && w->axis[0].classes * w->axis[1].classes <= MOST_CLASSES;
+    w->gathers = w->gathers || w->axis[0].classes * w->axis[1].classes > MOST_CLASSES;
+    for (uint32_t a = 0; a < WINDOW_AXES && w->gathers; a++) {
+        w->axis[a].classes = 1;
+        w->axis[a].reach = 0;
+    }
+    return seen.nodes != NULL;
 }
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
@@ -204,7 +207,7 @@ static bool set_depth(window *w)
     for (uint32_t d = 1; d < w->digit_count; d++)
         w->free *= w->digits[d].axis < 0 ? w->digits[d].size : 1;
     w->slots = w->free * w->axis[0].classes * w->axis[1].classes;
-    w->bare = w->free == 1 && w->axis[0].digit < 0 && w->axis[1].digit < 0;
+    w->bare = !w->gathers && w->free == 1 && w->axis[0].digit < 0 && w->axis[1].digit < 0;
     ir_ref element = w->probed;
     while (ir_at(w->c.f, element)->op == IR_CAST)
         element = ir_operand(w->c.f, element, 0);
@@ -297,7 +300,8 @@ static bool choose_sizes(window *w, const ir_tiles *given, int64_t lanes, const 
         set_lines(w, lines < 1 ? 1 : lines > w->axis[0].size ? w->axis[0].size : lines);
     else
         choose_lines(w, lines, w->c.batch * w->groups * rows->blocks);
-    const double bytes = ((double)w->channels * (double)w->slots * (double)w->plane +
+    const double copied = w->gathers ? 0 : (double)w->channels * (double)w->slots * (double)w->plane;
+    const double bytes = (copied +
                           (double)rows->block * (double)(w->tiles * columns->tile)) *
                          (double)size;
     return bytes <= MOST_BYTES;
@@ -386,7 +390,7 @@ bool opjit_ir_place_window(place_rows_of *r, const ir_tiles *given, const rt_tar
                         : (int64_t)c->out.sizes[d];
     if (!pays(&w, given) || !set_depth(&w))
         return false;
-    w.alone = opjit_ir_window_is_alone(&w);
+    w.alone = !w.gathers && opjit_ir_window_is_alone(&w);
     if (!choose_sizes(&w, given, lanes, target))
         return false;
     find_direct(&w, other);

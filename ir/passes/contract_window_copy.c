@@ -116,6 +116,8 @@ void opjit_ir_window_copy(window *w, block *list)
     block blocks[WINDOW_DIGITS], of_c, of_y, *inner = blocks;
     ir_ref digits[WINDOW_DIGITS], row[2] = { 0, opjit_ir_index(f, 0) };
     int64_t class[WINDOW_AXES];
+    if (w->gathers)
+        return;
     row[0] = digits[0] = contract_loop(&w->c, list, w->here_channels, &of_c);
     list = &of_c;
     if (w->digits[0].axis < 0)
@@ -230,12 +232,34 @@ void opjit_ir_window_place(const window *w, const ir_ref *digits, ir_ref *at)
             at[1] = contract_plus(&w->c, contract_times(&w->c, at[1], w->digits[d].size), digits[d]);
 }
 
+/* The tap of position p of the block, from where it lies; behind the last line the last one again. */
+static ir_ref tap_at(window *w, block *list, const ir_ref *digits, ir_ref p)
+{
+    ir_func *f = w->c.f;
+    ir_ref at[9];
+    memcpy(at, w->c.at, sizeof at);
+    const ir_ref y = contract_plus(&w->c, w->first_position, quotient(w, IR_IDIV, p, w->pitch));
+    at[w->axis[0].dimension] = opjit_ir_block_let(
+        f, list, ir_make2(f, IR_IMIN, IR_INDEX, y, opjit_ir_index(f, w->axis[0].size - 1)));
+    if (w->axis[1].dimension >= 0)
+        at[w->axis[1].dimension] = opjit_ir_block_let(f, list, quotient(w, IR_IMOD, p, w->pitch));
+    return factor_at(w, list, w->factor, digits, opjit_ir_index(f, 0), at);
+}
+
 void opjit_ir_window_panel(window *w, block *list, ir_ref first)
 {
     ir_func *f = w->c.f;
     block blocks[WINDOW_DIGITS], of_j;
     ir_ref digits[WINDOW_DIGITS], own[2], from[3];
     block *last = open_digits(w, list, blocks, digits, &own[0]);
+    if (w->gathers) {
+        own[1] = contract_loop(&w->c, last, opjit_ir_index(f, w->c.side[CONTRACT_COLUMNS].tile), &of_j);
+        if (w->digits[0].axis < 0)
+            digits[0] = contract_plus(&w->c, w->first_channel, digits[0]);
+        const ir_ref value = tap_at(w, &of_j, digits, contract_plus(&w->c, first, own[1]));
+        opjit_ir_contract_store(&w->c, &of_j, w->panel, value, own);
+        return;
+    }
     opjit_ir_window_place(w, digits, from);
     from[2] = opjit_ir_block_let(f, last, contract_plus(&w->c, first, from[2]));
     own[1] = contract_loop(&w->c, last, opjit_ir_index(f, w->c.side[CONTRACT_COLUMNS].tile), &of_j);

@@ -21,7 +21,8 @@ static void declare_scratch(window *w)
     contraction *c = &w->c;
     const contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = w->channels * (w->digits[0].axis < 0 ? w->depth : c->length);
-    w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
+    if (!w->gathers)
+        w->copy = opjit_ir_contract_scratch(c, 3, (int64_t[]){ w->channels, w->slots, w->plane }, 0);
     if (w->alone)
         return;
     if (!w->lies_well)

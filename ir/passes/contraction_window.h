@@ -38,6 +38,7 @@ typedef struct window {
     ir_ref probed;                 /* the factor with probes in place of digits */
     int64_t most, channels, depth; /* k of a block; values of digit 0 in it, and k of one of them */
     bool alone;                    /* contract_window_alone.c makes it */
+    bool gathers;                  /* taps are read from memory one by one: there is no copy */
     bool bare;                     /* without taps: tiles read the copy itself */
     bool of_memory;                /* the windows' factor is elements that are loaded, widened at most */
     bool flat;                     /* and the copy of whole lines of memory is one line */
