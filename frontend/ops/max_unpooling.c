@@ -43,14 +43,31 @@ static void infer(op_inference *s)
     infer_type(&s->outputs[0], s->inputs[INPUT].dtype); /* the sizes are the caller's */
 }
 
+/* The packed elements with the output's sizes. */
+static uint32_t shaped(op_lowering *l, ir_ref flat, const fe_tensor *out)
+{
+    if (l->f->failed)
+        return 0;
+    const uint32_t of = ir_at(l->f, flat)->ref;
+    ir_tensor view = l->f->tensors[of];
+    view.role = IR_VIEW;
+    view.of = of;
+    view.rank = out->rank;
+    memcpy(view.sizes, out->sizes, sizeof view.sizes);
+    opjit_ir_dense_strides(&view);
+    return opjit_ir_tensor(l->f, &view);
+}
+
 static void lower(op_lowering *l)
 {
     ir_func *f = l->f;
     const fe_tensor *in = &l->op->inputs[INPUT], *out = &l->op->outputs[0];
+    const fe_tensor packed = { .rank = 1, .sizes = { out->elements } };
     const ir_type type = opjit_ir_type_of(in->dtype);
-    const ir_ref scatter = opjit_fe_scatter(l, IR_KIND_NONE, type, out, in->elements);
+    const ir_ref scatter = opjit_fe_scatter(l, IR_KIND_NONE, type, &packed, in->elements);
+    const uint32_t view = shaped(l, scatter, out);
     ir_ref at[OPJIT_MAX_RANK];
-    uint64_t below = in->elements, above = out->elements;
+    uint64_t below = in->elements;
 
     if (f->failed)
         return;
@@ -60,17 +77,12 @@ static void lower(op_lowering *l)
         at[d] = moves_digit(f, opjit_ir_update(f, scatter), below, in->sizes[d]);
     }
     opjit_ir_set_value(f, scatter, opjit_ir_load(f, l->inputs[INPUT], at));
-    const ir_ref number = ir_expr1(f, IR_TO_INDEX, IR_INDEX, opjit_ir_load(f, l->inputs[INDICES], at));
-    for (uint32_t d = 0; d < out->rank && !f->failed; d++) {
-        above /= out->sizes[d];
-        const ir_ref steps = ir_expr2(f, IR_IDIV, IR_INDEX, number, opjit_ir_index(f, (int64_t)above));
-        const ir_ref size = opjit_ir_index(f, (int64_t)out->sizes[d]);
-        /* The first one is outside if the number is. */
-        opjit_ir_set_place(f, scatter, d, d == 0 ? steps : ir_expr2(f, IR_IMOD, IR_INDEX, steps, size));
-    }
+    const ir_ref number = opjit_ir_load(f, l->inputs[INDICES], at);
+    opjit_ir_set_place(f, scatter, 0, ir_expr1(f, IR_TO_INDEX, IR_INDEX, number));
     const ir_ref yield = opjit_fe_output(l, 0);
     opjit_fe_own(l, yield, at);
-    opjit_fe_set(l, yield, opjit_fe_value_at(l, scatter, 0, at));
+    if (!f->failed)
+        opjit_fe_set(l, yield, opjit_ir_load(f, view, at));
 }
 
 const op_def opjit_fe_op_max_unpooling = {

@@ -27,7 +27,24 @@ typedef struct update_nest {
 
 /* --- the output ------------------------------------------------------------------------------------------------- */
 
-/* Whether the load is of tensor t at the statement's own coordinates. */
+static bool is_dense(const ir_tensor *t)
+{
+    ir_tensor dense = *t;
+    opjit_ir_dense_strides(&dense);
+    return memcmp(dense.strides, t->strides, t->rank * sizeof *t->strides) == 0;
+}
+
+/* Whether the tensor is the scatter's, or shows all of it, both being dense, in an output that may have its shape. */
+static bool shows(const ir_func *f, uint32_t tensor, uint32_t scatter, const ir_tensor *out)
+{
+    const ir_tensor *t = &f->tensors[tensor], *of = &f->tensors[scatter];
+    if (tensor == scatter)
+        return true;
+    return t->role == IR_VIEW && t->of == scatter && t->offset == 0 && is_dense(t) && is_dense(of) && is_dense(out) &&
+           t->bytes == of->bytes && out->alias == 0;
+}
+
+/* Whether the load is of a tensor of the output's sizes, at the statement's own coordinates. */
 static bool reads_own(const ir_func *f, ir_ref statement, ir_ref load, const ir_tensor *out)
 {
     const ir_tensor *t = &f->tensors[ir_at(f, load)->ref];
@@ -58,7 +75,7 @@ static uint32_t output_of(const placer *p, uint32_t number)
         if (ir_at(f, load)->op != IR_LOAD || !reads_own(f, s, load, out))
             return 0;
         const uint32_t tensor = ir_at(f, load)->ref;
-        if (tensor == ir_at(f, x->statement)->ref)
+        if (shows(f, tensor, ir_at(f, x->statement)->ref, out))
             return next;
         s = p->sources[tensor].def; /* a copy that is written where it is read */
         if (s == 0)
@@ -247,6 +264,16 @@ static void place_updates(update_nest *n, block *stages)
         opjit_ir_block_add(f, &list, opjit_ir_store(f, n->tensor, value, n->coordinates));
 }
 
+/* Nothing else reads or stores an output: it is dense and may have another rank. */
+static void take_shape(ir_tensor *out, const ir_tensor *scatter)
+{
+    if (out->rank == scatter->rank && memcmp(out->sizes, scatter->sizes, out->rank * sizeof *out->sizes) == 0)
+        return;
+    out->rank = scatter->rank;
+    memcpy(out->sizes, scatter->sizes, sizeof out->sizes);
+    memcpy(out->strides, scatter->strides, sizeof out->strides);
+}
+
 uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages)
 {
     ir_func *f = p->f;
@@ -257,6 +284,7 @@ uint32_t opjit_ir_place_scatter(placer *p, uint32_t first, block *stages)
     if (output != 0) {
         n.tensor = ir_at(f, p->items[output].statement)->ref;
         f->tensors[own].role = IR_VALUE; /* no memory after all */
+        take_shape(&f->tensors[n.tensor], &f->tensors[own]);
     }
     ir_took(f, IR_STEP_SCATTER);
     place_initial(&n, stages);

@@ -246,6 +246,38 @@ static void add_reduce(drawing *d)
     d->tensors[d->count++] = full;
 }
 
+/* Updates of a definition, along one of its dimensions or at places in all of them, some of them outside; or sums. */
+static void add_scatter(drawing *d)
+{
+    ir_func *f = d->f;
+    const ir_tensor t = random_layout(d, IR_VALUE);
+    const uint32_t tensor = opjit_ir_tensor(f, &t), along = (uint32_t)below(d, t.rank + 1);
+    const ir_kind kind = below(d, 2) == 0 ? IR_KIND_NONE : IR_SUM;
+    const ir_ref scatter = f->failed ? 0 : opjit_ir_scatter(f, tensor, kind, 1 + below(d, 20));
+    if (f->failed)
+        return;
+    opjit_ir_set_initial(f, scatter, read_of(d, (uint32_t)below(d, d->count), scatter, t.rank));
+    for (uint32_t i = 0; i < t.rank; i++) {
+        if (i != along && along < t.rank)
+            continue;
+        const uint32_t which = (uint32_t)below(d, d->count);
+        const ir_tensor from = f->tensors[d->tensors[which]];
+        ir_ref at[8];
+        d->unread[which] = false;
+        for (uint32_t k = 0; k < from.rank; k++)
+            at[k] = e2(f, IR_IMOD, opjit_ir_update(f, scatter), number(f, (int64_t)from.sizes[k]));
+        const ir_ref read = opjit_ir_load(f, d->tensors[which], at);
+        const ir_ref whole = ir_is_integer(d->type) ? read : ir_expr1(f, IR_CAST, IR_I64, read);
+        const ir_ref place = ir_expr1(f, IR_TO_INDEX, IR_NONE, whole);
+        const int64_t size = (int64_t)t.sizes[i];
+        opjit_ir_set_place(f, scatter, i, e2(f, IR_IMOD, place, number(f, below(d, 2) == 0 ? size : size + 1)));
+    }
+    const ir_ref own = ir_expr1(f, IR_ELEM, d->type, opjit_ir_update(f, scatter));
+    append(d, scatter, own);
+    d->unread[d->count] = true;
+    d->tensors[d->count++] = tensor;
+}
+
 static void add_def(drawing *d)
 {
     const ir_tensor t = random_layout(d, IR_VALUE);
@@ -318,6 +350,8 @@ opjit_status ir_graph_random(test_random *r, const opjit_allocator *allocator, i
             add_view(&d);
         if (below(&d, 3) == 0)
             add_reduce(&d);
+        else if (below(&d, 8) == 0)
+            add_scatter(&d);
         else
             add_def(&d);
     }
