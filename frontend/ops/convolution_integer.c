@@ -7,6 +7,7 @@
  * scales. */
 #include "frontend/ops/convolve.h"
 #include "frontend/ops/infer.h"
+#include "frontend/ops/moves.h"
 #include "frontend/ops/quantize.h"
 #include "frontend/ops/reduce.h"
 
@@ -52,9 +53,16 @@ static const op_field quantized_fields[] = {
 
 #define TYPES_8 (OP_TYPES(INT8) | OP_TYPES(UINT8))
 #define PLANES(field, types) { field, 0, 3, 5, types }, { field, DML_FEATURE_LEVEL_2_1, 4, 4, types }
+#define LINES(field, types) PLANES(field, types), { field, DML_FEATURE_LEVEL_4_0, 3, 4, types }
+#define ZERO_POINT(field)                               \
+    { field, 0, 1, OPJIT_MAX_RANK, TYPES_8 },           \
+    { field, DML_FEATURE_LEVEL_2_1, 4, 4, TYPES_8 },    \
+    { field, DML_FEATURE_LEVEL_4_0, 1, 4, TYPES_8 }
 static const op_support integer_support[] = {
-    PLANES(NULL, TYPES_8),
-    PLANES("OutputTensor", OP_TYPES(INT32)),
+    LINES(NULL, TYPES_8),
+    ZERO_POINT("InputZeroPointTensor"),
+    ZERO_POINT("FilterZeroPointTensor"),
+    LINES("OutputTensor", OP_TYPES(INT32)),
 };
 static const op_support quantized_support[] = {
     PLANES(NULL, TYPES_8),
@@ -67,6 +75,20 @@ static const op_support quantized_support[] = {
 
 /* --- validation and inference ------------------------------------------------------------------------------------- */
 
+/* A zero point of any rank: one element, or one for each channel in the second dimension, or in the only one. */
+static opjit_status check_zero(const opjit_operator *op, uint32_t i, uint64_t channels, opjit_error *error)
+{
+    const fe_tensor *t = &op->inputs[i];
+
+    for (uint32_t d = 0; t->present && d < t->rank; d++) {
+        const bool own = d == (t->rank > 1 ? 1 : 0);
+        if (t->sizes[d] != 1)
+            TRY(opjit_fe_check_size(op, op->input_names[i], t, d, own ? channels : 1,
+                                    own && channels != 1 ? ", the output's channels, or 1" : "", error));
+    }
+    return OPJIT_OK;
+}
+
 static opjit_status validate_integer(const opjit_operator *op, opjit_error *error)
 {
     const fe_convolution c = FE_CONVOLUTION_OF_INTEGERS((const INTEGER *)op->desc);
@@ -74,8 +96,8 @@ static opjit_status validate_integer(const opjit_operator *op, opjit_error *erro
     TRY(opjit_fe_check_convolution(op, &c, FILTER, error));
     TRY(opjit_fe_same_input_type(op, INPUT_ZERO, INPUT, error));
     TRY(opjit_fe_same_input_type(op, FILTER_ZERO, FILTER, error));
-    TRY(opjit_fe_check_channels(op, INPUT_ZERO, 1, false, error));
-    return opjit_fe_check_channels(op, FILTER_ZERO, op->outputs[0].sizes[1], true, error);
+    TRY(check_zero(op, INPUT_ZERO, 1, error));
+    return check_zero(op, FILTER_ZERO, op->outputs[0].sizes[1], error);
 }
 
 static opjit_status validate_quantized(const opjit_operator *op, opjit_error *error)

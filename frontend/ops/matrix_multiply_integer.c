@@ -61,15 +61,25 @@ static const op_field quantized_fields[] = {
     { field, 0, 2, OPJIT_MAX_RANK, types },             \
     { field, DML_FEATURE_LEVEL_2_1, 4, 4, types },      \
     { field, DML_FEATURE_LEVEL_4_0, 2, 4, types }
+/* Their scales and zero points, which may have one. */
+#define OF_MATRICES(field, types)                       \
+    { field, 0, 1, OPJIT_MAX_RANK, types },             \
+    { field, DML_FEATURE_LEVEL_2_1, 4, 4, types },      \
+    { field, DML_FEATURE_LEVEL_4_0, 1, 4, types }
 static const op_support integer_support[] = {
     MATRICES(NULL, TYPES_8),
+    OF_MATRICES("AZeroPointTensor", TYPES_8),
+    OF_MATRICES("BZeroPointTensor", TYPES_8),
     MATRICES("OutputTensor", OP_TYPES(INT32)),
 };
 static const op_support quantized_support[] = {
     MATRICES(NULL, TYPES_8),
-    MATRICES("AScaleTensor", OP_TYPES(FLOAT32)),
-    MATRICES("BScaleTensor", OP_TYPES(FLOAT32)),
-    MATRICES("OutputScaleTensor", OP_TYPES(FLOAT32)),
+    OF_MATRICES("AScaleTensor", OP_TYPES(FLOAT32)),
+    OF_MATRICES("AZeroPointTensor", TYPES_8),
+    OF_MATRICES("BScaleTensor", OP_TYPES(FLOAT32)),
+    OF_MATRICES("BZeroPointTensor", TYPES_8),
+    OF_MATRICES("OutputScaleTensor", OP_TYPES(FLOAT32)),
+    OF_MATRICES("OutputZeroPointTensor", TYPES_8),
 };
 #define VECTORS(field, types, more)                     \
     { field, 0, 1, OPJIT_MAX_RANK, (types) | (more) },  \

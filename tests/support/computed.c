@@ -209,7 +209,7 @@ const computed_row computed_rows[] = {
     { ROW(QUANTIZED_LINEAR_MATRIX_MULTIPLY), { { 0x2100, 4, 4, "B" }, { 0x4000, 2, 4, "B" },
                                                { COMPUTED_NONE, 2, 8, "B" } },
       computed_draw_quantized, computed_quantized },
-    { ROW(CONVOLUTION_INTEGER), { { 0x2100, 4, 4, "B" }, { COMPUTED_NONE, 3, 5, "B" } },
+    { ROW(CONVOLUTION_INTEGER), { { 0x2100, 4, 4, "B" }, { 0x4000, 3, 4, "B" }, { COMPUTED_NONE, 3, 5, "B" } },
       draw_convolution_integer, run_convolution_integer },
     { ROW(QUANTIZED_LINEAR_CONVOLUTION), { { 0x2100, 4, 4, "B" }, { COMPUTED_NONE, 3, 5, "B" } },
       draw_quantized_convolution, run_quantized_convolution },

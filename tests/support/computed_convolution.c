@@ -123,6 +123,21 @@ static plan draw_plan(computed_draw *d, uint32_t filter, DML_TENSOR_DATA_TYPE ou
     return s;
 }
 
+/* Of any rank; one element, or one for each channel in the second dimension, or the only one. */
+static const DML_TENSOR_DESC *draw_zero(computed_draw *d, uint32_t i, DML_TENSOR_DATA_TYPE type, bool many)
+{
+    const uint32_t rank = d->rank;
+    if (d->r != NULL && chance(d, 40))
+        d->rank = 1 + below(d, 4);
+    const DML_TENSOR_DESC *desc = draw_channels(d, i, type, many, 50);
+    if (desc != NULL && many && d->rank == 1) {
+        d->c->inputs[i].sizes[0] = d->c->output.sizes[1];
+        lay_out(d, &d->c->inputs[i], false);
+    }
+    d->rank = rank;
+    return desc;
+}
+
 void draw_convolution_integer(computed_draw *d)
 {
     computed_case *c = d->c;
@@ -137,8 +152,8 @@ void draw_convolution_integer(computed_draw *d)
                                                      .StartPadding = c->spaces[START],
                                                      .EndPadding = c->spaces[END],
                                                      .GroupCount = s.groups };
-    desc->InputZeroPointTensor = draw_channels(d, 1, d->type, false, 50);
-    desc->FilterZeroPointTensor = draw_channels(d, 3, s.filter_type, chance(d, 50), 50);
+    desc->InputZeroPointTensor = draw_zero(d, 1, d->type, false);
+    desc->FilterZeroPointTensor = draw_zero(d, 3, s.filter_type, chance(d, 50));
 }
 
 void run_convolution_integer(const void *user, const void *const *inputs, void *const *outputs)

@@ -28,8 +28,7 @@ static const DML_TENSOR_DESC *draw_vector(computed_draw *d, uint32_t i, DML_TENS
     d->c->present[i] = chance(d, percent);
     if (!d->c->present[i])
         return NULL;
-    const bool ranks = d->c->op.Type == DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT && d->r != NULL;
-    const uint32_t rank = ranks && test_random_chance(d->r, 30) ? 1 : d->rank;
+    const uint32_t rank = d->r != NULL && test_random_chance(d->r, 30) ? 1 : d->rank;
     test_tensor_link(t, type, rank);
     for (uint32_t k = 0; k < rank; k++)
         t->sizes[k] = 1;
