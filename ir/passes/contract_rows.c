@@ -204,7 +204,17 @@ static bool add_rows(products *a, ir_ref p, block *list)
     source->scratch = c->total;
     const bool written = opjit_ir_write_row(&a->rows, &row, &of_i);
     source->scratch = 0;
+    if (written)
+        c->masked = opjit_ir_contract_find_mask(f, of_i.parent, c->total, row.at[rows->dimension], &c->behind);
     return written && !f->failed && !mixes(f, ir_at(f, of_i.parent)->body, c->total);
+}
+
+static void move(ir_func *f, const block *from, block *to)
+{
+    for (ir_ref s = from->first, next; s != 0; s = next) {
+        next = ir_at(f, s)->next;
+        opjit_ir_block_add(f, to, s);
+    }
 }
 
 static bool write(products *a, block *stages)
@@ -230,19 +240,18 @@ static bool write(products *a, block *stages)
     const ir_ref p = ir_at(f, stage)->ref;
     block body = { .parent = stage };
     opjit_ir_contract_set_block(c, &body, p);
-    opjit_ir_contract_sums(c, &body);
-    if (!add_rows(a, p, &body))
+    block between = { 0 };
+    if (!add_rows(a, p, &between))
         return false;
+    opjit_ir_contract_sums(c, &body);
+    move(f, &between, &body);
     opjit_ir_contract_set_block(d, &body, p);
     opjit_ir_contract_sums(d, &body);
     opjit_ir_contract_results(d, &body);
     if (c->in.refused || d->in.refused || f->failed)
         return false;
     opjit_ir_block_add(f, &all, stage);
-    for (ir_ref s = all.first, next; s != 0; s = next) {
-        next = ir_at(f, s)->next;
-        opjit_ir_block_add(f, stages, s);
-    }
+    move(f, &all, stages);
     f->tensors[c->def.ref].role = IR_VALUE;
     if (a->ends[1].count > 1)
         f->tensors[d->def.ref].role = IR_VALUE;

@@ -67,6 +67,18 @@ static ir_ref tiles_of(contraction *c, block *list, const contract_side *s)
     return opjit_ir_block_let(c->f, list, ir_make2(c->f, IR_IDIV, IR_INDEX, up, opjit_ir_index(c->f, s->tile)));
 }
 
+/* Of the n_tiles tiles of columns those that the rows of a tile need, of which `last` is the last. */
+static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_tiles)
+{
+    ir_func *f = c->f;
+    const int64_t tile = c->side[CONTRACT_COLUMNS].tile;
+    if (!c->masked)
+        return n_tiles;
+    const ir_ref columns = contract_plus(c, last, opjit_ir_index(f, c->behind + tile));
+    const ir_ref up = ir_make2(f, IR_IDIV, IR_INDEX, columns, opjit_ir_index(f, tile));
+    return opjit_ir_block_let(f, list, ir_make3(f, IR_CLAMP, IR_INDEX, up, opjit_ir_index(f, 0), n_tiles));
+}
+
 void opjit_ir_contract_tiles(contraction *c, block *list)
 {
     ir_func *f = c->f;
@@ -77,6 +89,7 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
     const ir_ref m = contract_loop(c, list, tiles_of(c, list, rows), &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
     opjit_ir_contract_pack_rows(c, &of_m, contract_plus(c, rows->first, i), i);
-    const ir_ref n = contract_loop(c, &of_m, n_tiles, &of_n);
+    const ir_ref last = contract_plus(c, contract_plus(c, rows->first, i), opjit_ir_index(f, rows->tile - 1));
+    const ir_ref n = contract_loop(c, &of_m, tiles_needed(c, &of_m, last, n_tiles), &of_n);
     add_tile(c, &of_n, i, n);
 }

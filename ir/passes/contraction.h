@@ -38,6 +38,8 @@ typedef struct contraction {
     ir_node def;
     ir_tensor out;
     contract_side side[CONTRACT_SIDES];
+    bool masked;            /* results of columns beyond the row's number + behind are not read */
+    int64_t behind;
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
     int64_t lanes;          /* of a vector */
     int64_t length, batch;  /* k; results of all other coordinates */
@@ -84,6 +86,9 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
  * rows are kept), n: of packed columns. */
 void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n);
 void opjit_ir_contract_stream(contraction *c, block *list);
+/* contract_mask.c: whether what the loop over rows reads of scratch `scores`, [rows of the block, columns], is in columns
+ * up to the row's number + *out_behind alone. */
+bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t *out_behind);
 /* contract.c: whether the first member is a product of two matrices; fills *c, except what stands below. */
 bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target);
 /* Tiles, and blocks of at most so many rows and of all columns. */
