@@ -2,6 +2,8 @@
 /* random_generator.c - RANDOM_GENERATOR: Philox 4x32-10 (Salmon and others, 2011).  The state is a counter of 128 bits,
  * its lowest word first, and a key of two words.  Elements 4 b to 4 b + 3 of the output, row-major, are the words of
  * block `counter + b`; the output state has the counter of the first block that was not begun. */
+#include <string.h>
+
 #include "frontend/ops/infer.h"
 #include "frontend/ops/moves.h"
 #include "frontend/ops/reduce.h"
@@ -94,36 +96,70 @@ static ir_ref counter_word(op_lowering *l, ir_ref word, ir_ref steps)
                     ir_expr2(f, IR_SHR, IR_U64, half, ir_expr1(f, IR_ELEM, IR_U64, moves_mul(f, odd, 32))));
 }
 
-static ir_ref word_of(ir_func *f, uint32_t value)
-{
-    return opjit_ir_const(f, IR_U32, value);
-}
-
 /* Words 0 and 1 after a round are made of word 2 before it, words 2 and 3 of word 0: the product of that word and a
  * constant.  Its low half is the odd word; its high half, with the word behind and one of the key, the even one. */
-static ir_ref round_of(op_lowering *l, ir_ref before, ir_ref def, uint32_t number)
+static void round_of(op_lowering *l, ir_ref words[COUNTER_WORDS], uint32_t number)
 {
     ir_func *f = l->f;
-    const ir_ref block = opjit_ir_coordinate(f, def, 0), j = opjit_ir_coordinate(f, def, 1);
-    const ir_ref first = ir_expr2(f, IR_LT, IR_BOOL, j, opjit_ir_index(f, 2));
-    const ir_ref pair = ir_expr2(f, IR_IDIV, IR_INDEX, j, opjit_ir_index(f, 2));
-    const ir_ref other = ir_expr2(f, IR_ISUB, IR_INDEX, opjit_ir_index(f, 2), moves_mul(f, pair, 2));
-    const ir_ref behind = ir_expr2(f, IR_IMOD, IR_INDEX, moves_add(f, j, 1), opjit_ir_index(f, COUNTER_WORDS));
-    const ir_ref x = opjit_ir_load(f, ir_at(f, before)->ref, (ir_ref[]){ block, other });
-    const ir_ref factor = ir_expr3(f, IR_SELECT, IR_U64, first, opjit_ir_const(f, IR_U64, 0xcd9e8d57),
-                                   opjit_ir_const(f, IR_U64, 0xd2511f53));
-    const ir_ref product = ir_expr2(f, IR_MUL, IR_U64, ir_expr1(f, IR_CAST, IR_U64, x), factor);
-    const ir_ref key = ir_expr2(
-        f, IR_ADD, IR_U32, state_word(l, moves_add(f, pair, COUNTER_WORDS)),
-        ir_expr3(f, IR_SELECT, IR_U32, first, word_of(f, number * 0x9e3779b9u), word_of(f, number * 0xbb67ae85u)));
-    const ir_ref next = opjit_ir_load(f, ir_at(f, before)->ref, (ir_ref[]){ block, behind });
-    const ir_ref high =
-        ir_expr1(f, IR_CAST, IR_U32, ir_expr2(f, IR_SHR, IR_U64, product, opjit_ir_const(f, IR_U64, 32)));
-    const ir_ref even = ir_expr2(f, IR_XOR, IR_U32, ir_expr2(f, IR_XOR, IR_U32, high, next), key);
-    const ir_ref is_even =
-        ir_expr2(f, IR_EQ, IR_BOOL, ir_expr2(f, IR_IMOD, IR_INDEX, j, opjit_ir_index(f, 2)), opjit_ir_index(f, 0));
+    ir_ref after[COUNTER_WORDS];
 
-    return ir_expr3(f, IR_SELECT, IR_U32, is_even, even, ir_expr1(f, IR_CAST, IR_U32, product));
+    for (uint32_t j = 0; j < COUNTER_WORDS; j += 2) {
+        const ir_ref x = ir_expr1(f, IR_CAST, IR_U64, words[2 - j]);
+        const ir_ref product =
+            ir_expr2(f, IR_MUL, IR_U64, x, opjit_ir_const(f, IR_U64, j == 0 ? 0xcd9e8d57 : 0xd2511f53));
+        const ir_ref high =
+            ir_expr1(f, IR_CAST, IR_U32, ir_expr2(f, IR_SHR, IR_U64, product, opjit_ir_const(f, IR_U64, 32)));
+        const ir_ref key = ir_expr2(f, IR_ADD, IR_U32, state_word(l, opjit_ir_index(f, COUNTER_WORDS + j / 2)),
+                                    opjit_ir_const(f, IR_U32, number * (j == 0 ? 0x9e3779b9u : 0xbb67ae85u)));
+        after[j] = ir_expr2(f, IR_XOR, IR_U32, ir_expr2(f, IR_XOR, IR_U32, high, words[j + 1]), key);
+        after[j + 1] = ir_expr1(f, IR_CAST, IR_U32, product);
+    }
+    memcpy(words, after, sizeof after);
+}
+
+/* The words of a block as these definitions have them, or of its counter where there are none, after some rounds. */
+static void words_after(op_lowering *l, const ir_ref *before, ir_ref block, uint32_t first, uint32_t end,
+                        ir_ref words[COUNTER_WORDS])
+{
+    ir_func *f = l->f;
+
+    for (uint32_t j = 0; j < COUNTER_WORDS; j++)
+        words[j] = f->failed        ? 0
+                   : before == NULL ? counter_word(l, opjit_ir_index(f, j), ir_expr1(f, IR_ELEM, IR_U64, block))
+                                    : opjit_ir_load(f, ir_at(f, before[j])->ref, &block);
+    for (uint32_t r = first; r < end; r++)
+        round_of(l, words, r);
+}
+
+/* The words of all blocks: a row for each of the four.  Expressions of all rounds would be long: after half of them each
+ * word is a definition. */
+static ir_ref lower_blocks(op_lowering *l, uint64_t blocks)
+{
+    const fe_tensor line = { .rank = 1, .sizes = { blocks } }, rows = { .rank = 2, .sizes = { COUNTER_WORDS, blocks } };
+    ir_func *f = l->f;
+    ir_ref counters[COUNTER_WORDS], middle[COUNTER_WORDS], words[COUNTER_WORDS];
+
+    for (uint32_t j = 0; j < COUNTER_WORDS; j++) {
+        counters[j] = opjit_fe_def_to(l, IR_U32, &line);
+        words_after(l, NULL, f->failed ? 0 : opjit_ir_coordinate(f, counters[j], 0), 0, 0, words);
+        opjit_fe_set(l, counters[j], words[j]);
+    }
+    for (uint32_t j = 0; j < COUNTER_WORDS; j++) {
+        middle[j] = opjit_fe_def_to(l, IR_U32, &line);
+        words_after(l, counters, f->failed ? 0 : opjit_ir_coordinate(f, middle[j], 0), 0, ROUNDS / 2, words);
+        opjit_fe_set(l, middle[j], words[j]);
+    }
+    const ir_ref all = opjit_fe_def_to(l, IR_U32, &rows);
+    if (f->failed)
+        return 0;
+    words_after(l, middle, opjit_ir_coordinate(f, all, 1), ROUNDS / 2, ROUNDS, words);
+    ir_ref word = words[COUNTER_WORDS - 1];
+    for (uint32_t j = COUNTER_WORDS - 1; j-- > 0;)
+        word =
+            ir_expr3(f, IR_SELECT, IR_U32,
+                     ir_expr2(f, IR_EQ, IR_BOOL, opjit_ir_coordinate(f, all, 0), opjit_ir_index(f, j)), words[j], word);
+    opjit_fe_set(l, all, word);
+    return all;
 }
 
 static void lower_state(op_lowering *l, uint64_t blocks)
@@ -145,30 +181,26 @@ static void lower(op_lowering *l)
 {
     const fe_tensor *numbers = &l->op->outputs[NUMBERS];
     const uint64_t blocks = (numbers->elements + COUNTER_WORDS - 1) / COUNTER_WORDS;
-    const fe_tensor words = { .rank = 2, .sizes = { blocks, COUNTER_WORDS } };
     ir_func *f = l->f;
-    ir_ref now = opjit_fe_def_to(l, IR_U32, &words);
+    const ir_ref words = lower_blocks(l, blocks), out = opjit_fe_output(l, NUMBERS);
 
-    if (f->failed)
-        return;
-    const ir_ref steps = ir_expr1(f, IR_ELEM, IR_U64, opjit_ir_coordinate(f, now, 0));
-    opjit_ir_set_value(f, now, counter_word(l, opjit_ir_coordinate(f, now, 1), steps));
-    for (uint32_t r = 0; r < ROUNDS; r++) {
-        const ir_ref after = opjit_fe_def_to(l, IR_U32, &words);
-        if (f->failed)
-            return;
-        opjit_ir_set_value(f, after, round_of(l, now, after, r));
-        now = after;
-    }
-    const ir_ref out = opjit_fe_output(l, NUMBERS);
     if (f->failed)
         return;
     ir_ref e = opjit_ir_coordinate(f, out, 0);
     for (uint32_t d = 1; d < numbers->rank; d++)
         e = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, e, (int64_t)numbers->sizes[d]), opjit_ir_coordinate(f, out, d));
-    const ir_ref at[] = { ir_expr2(f, IR_IDIV, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS)),
-                          ir_expr2(f, IR_IMOD, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS)) };
-    opjit_ir_set_value(f, out, f->failed ? 0 : opjit_ir_load(f, ir_at(f, now)->ref, at));
+    ir_tensor line = f->tensors[ir_at(f, words)->ref]; /* the rows one after the other, so in memory: each word is
+                                                        * made once, and four rows are read in turn */
+    line.role = IR_VIEW;
+    line.of = ir_at(f, words)->ref;
+    line.rank = 1;
+    line.sizes[0] = COUNTER_WORDS * blocks;
+    opjit_ir_dense_strides(&line);
+    const uint32_t view = opjit_ir_tensor(f, &line);
+    const ir_ref row = ir_expr2(f, IR_IMOD, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS)),
+                 block = ir_expr2(f, IR_IDIV, IR_INDEX, e, opjit_ir_index(f, COUNTER_WORDS));
+    const ir_ref at = ir_expr2(f, IR_IADD, IR_INDEX, moves_mul(f, row, (int64_t)blocks), block);
+    opjit_ir_set_value(f, out, f->failed ? 0 : opjit_ir_load(f, view, &at));
     if (l->op->outputs[STATE].present)
         lower_state(l, blocks);
 }
