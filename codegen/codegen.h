@@ -52,6 +52,8 @@ typedef struct codegen_request {
     bool verify;                    /* LLVM's verifier reads the module first; for tests */
     const atomic_bool *cancel;      /* set by another thread: CANCELLED before the next step; NULL: nobody may */
     const codegen_kernel *kernel;   /* NULL: stages only; else variants and target are the versions' */
+    const opjit_executor *executor; /* CODE: stages are made on its threads, in groups that don't depend on how many
+                                       there are; NULL: on this one */
     const uint32_t *node_numbers;   /* PLAN: by node of the first variant, its number in the IR's text + 1; NULL: loops
                                        have no names */
 } codegen_request;

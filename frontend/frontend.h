@@ -199,6 +199,7 @@ typedef struct fe_options {
     uint8_t late[OP_FIELDS_MAX]; /* field by parameter */
     uint64_t late_mask;          /* the same as a set */
     const atomic_bool *cancel;   /* set by another thread: give up; NULL: nobody may */
+    const opjit_executor *executor; /* for the stages of large kernels; NULL: this thread */
     bool verify;                 /* the IR after every pass, and LLVM's after it: as the context says */
     const char *name;            /* the caller's, or NULL */
     rt_target own;               /* set only where target points to it */

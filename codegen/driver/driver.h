@@ -30,6 +30,21 @@ typedef struct cg_shared {
 bool opjit_cg_shared_init(cg_shared *s, rt_arena *arena, uint32_t stages, bool variants); /* false: no memory */
 /* Enters f's stage; *out_made: an equal one was entered before. */
 opjit_status opjit_cg_share(cg_shared *s, const cg_func *f, bool *out_made);
+/* A stage that is made elsewhere. */
+static inline void cg_shared_skip(cg_shared *s)
+{
+    s->same[s->count] = s->count;
+    s->count++;
+}
+/* groups.c: code of large requests, some stages of each variant at a time.  make: the code of stages first to last
+ * alone, whose entries are set; those of others are UINT64_MAX. */
+typedef opjit_status (*cg_make_fn)(const codegen_request *request, uint32_t first, uint32_t last, codegen_result *out,
+                                   opjit_error *error);
+bool opjit_cg_is_large(const codegen_request *request);
+opjit_status opjit_cg_compile_groups(const codegen_request *request, cg_make_fn make, codegen_result *out,
+                                     opjit_error *error);
+/* Refuses code in which a stage has no entry. */
+opjit_status opjit_cg_check_entries(const codegen_result *code, opjit_error *error);
 /* object_code.c: code and entries from the object that has these stages. */
 opjit_status opjit_cg_code(const codegen_request *request, const cg_shared *stages, rt_arena *arena, const void *object,
                            size_t size, codegen_result *out, opjit_error *error);

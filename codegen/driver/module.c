@@ -28,6 +28,7 @@ typedef struct job {
     uint32_t buffer_count;
     bool accumulates;
     uint32_t level;       /* of the code, after find_level */
+    uint32_t first, last; /* stages of each variant that are to be built */
     cg_shared stages;     /* of the variants that are being built */
     cg_tiles tiles;       /* that the module calls */
 } job;
@@ -90,6 +91,10 @@ static opjit_status build_variant(job *j, const cg_target *cpu, const ir_func *i
     opjit_status status = opjit_cg_whole_init(&whole, ir, &arena, j->error);
     for (ir_ref s = ir->body; s != 0 && status == OPJIT_OK; s = ir_at(ir, s)->next, stage++) {
         char name[NAME_SIZE];
+        if (stage < j->first || stage >= j->last) {
+            cg_shared_skip(&j->stages);
+            continue;
+        }
         snprintf(name, sizeof(name), "%s_v%u_s%u", kernel, variant, stage);
         status = opjit_cg_check_cancelled(j->request, j->error);
         if (status == OPJIT_OK)
@@ -306,10 +311,14 @@ static opjit_status explain(const codegen_request *request, const cg_target *cpu
     return status;
 }
 
-static opjit_status compile_once(const codegen_request *request, const cg_target *cpu, const rt_target *target,
-                                 codegen_result *out, opjit_error *error)
+/* Stages first to last of each variant, if the request is of stages alone. */
+static opjit_status compile_some(const codegen_request *request, uint32_t first, uint32_t last, codegen_result *out,
+                                 opjit_error *error)
 {
-    job j = { .request = request, .error = error, .target = target, .level = request->level };
+    const rt_target *target = request->kernel ? request->kernel->versions[0].target : request->target;
+    const cg_target *cpu = opjit_cg_target_find(target->arch);
+    job j = { .request = request, .error = error, .target = target, .level = request->level, .first = first,
+              .last = last };
     *out = (codegen_result){ .entries = NULL };
     opjit_rt_bytes_init(&out->bytes, request->allocator);
     opjit_rt_arena_init(&j.arena, request->allocator);
@@ -329,9 +338,13 @@ static opjit_status compile_once(const codegen_request *request, const cg_target
     return status;
 }
 
+static opjit_status compile_once(const codegen_request *request, codegen_result *out, opjit_error *error)
+{
+    return compile_some(request, 0, UINT32_MAX, out, error);
+}
+
 /* Holds memory of all sizes that LLVM released, so that LLVM's objects are at other addresses this time. */
-static opjit_status compile_again(const codegen_request *request, const cg_target *cpu, const rt_target *target,
-                                  codegen_result *out, opjit_error *error)
+static opjit_status compile_again(const codegen_request *request, codegen_result *out, opjit_error *error)
 {
     enum { LEAST = 512, MOST = 4096, STEP = 16, SIZES = (MOST - LEAST) / STEP, TIMES = 8 };
     static const char nothing[MOST];
@@ -341,7 +354,7 @@ static opjit_status compile_again(const codegen_request *request, const cg_targe
     while (status == OPJIT_UNAVAILABLE && count < TIMES * SIZES) {
         for (uint32_t size = LEAST; size < MOST; size += STEP)
             held[count++] = LLVMCreateMemoryBufferWithMemoryRangeCopy(nothing, size, "");
-        status = compile_once(request, cpu, target, out, error);
+        status = compile_once(request, out, error);
     }
     while (count > 0)
         LLVMDisposeMemoryBuffer(held[--count]);
@@ -367,8 +380,11 @@ opjit_status opjit_cg_compile(const codegen_request *request, codegen_result *ou
     if (cpu->fresh && request->emit == CODEGEN_ASM)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                "{!codegen}{!target}code for {%s} is no text; spirv-dis makes one of it", target->text);
-    const opjit_status status = compile_once(request, cpu, target, out, error);
-    return status == OPJIT_UNAVAILABLE && cpu->fresh ? compile_again(request, cpu, target, out, error) : status;
+    opjit_status status = opjit_cg_is_large(request) ? opjit_cg_compile_groups(request, compile_some, out, error)
+                                                     : compile_once(request, out, error);
+    if (status == OPJIT_UNAVAILABLE && cpu->fresh)
+        status = compile_again(request, out, error);
+    return status == OPJIT_OK && request->emit == CODEGEN_CODE ? opjit_cg_check_entries(out, error) : status;
 }
 
 /* --- registries --------------------------------------------------------------------------------------------------- */

@@ -48,11 +48,16 @@ static opjit_status find_entries(const codegen_request *request, const cg_shared
         entries[i] = UINT64_MAX;
     search s = { request, firsts, entries, error };
     TRY(opjit_cg_link_symbols(object, size, take_entry, &s, error));
-    for (uint32_t i = 0; i < stages->count; i++) {
+    for (uint32_t i = 0; i < stages->count; i++)
         entries[i] = entries[stages->same[i]]; /* which is this one, or an earlier one */
-        if (entries[i] == UINT64_MAX)
+    return OPJIT_OK;
+}
+
+opjit_status opjit_cg_check_entries(const codegen_result *code, opjit_error *error)
+{
+    for (uint32_t i = 0; i < code->entry_count; i++)
+        if (code->entries[i] == UINT64_MAX)
             return opjit_rt_refuse(error, OPJIT_CODEGEN, "{!object}{stage} {%u} is missing from the code", i);
-    }
     return OPJIT_OK;
 }
 

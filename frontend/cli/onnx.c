@@ -178,9 +178,13 @@ opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
     if (!opjit_cli_has_codegen())
         options.flags |= OPJIT_COMPILE_INTERPRET;
     const double begin = now_ms();
-    TRY(opjit_model_compile(m->model, &options, &m->kernel, &m->error));
+    opjit_pool *pool;
+    TRY(opjit_pool_create(NULL, 0, &pool, &m->error)); /* as many threads as there are cores */
+    options.executor = opjit_pool_executor(pool);
+    const opjit_status status = opjit_model_compile(m->model, &options, &m->kernel, &m->error);
+    opjit_pool_destroy(pool);
     m->compile_ms = now_ms() - begin;
-    return OPJIT_OK;
+    return status;
 }
 
 uint64_t opjit_cli_onnx_bytes(const opjit_model_port *port)

@@ -156,6 +156,7 @@ static opjit_status generate(fe_unit *unit, rt_bytes *image, rt_kernel_times *ti
         .allocator = &unit->core->allocator,
         .verify = unit->core->verify,
         .cancel = unit->options.cancel,
+        .executor = unit->options.executor,
     };
     codegen_result code;
     opjit_status status;
@@ -401,7 +402,8 @@ static opjit_status make_kernel(opjit_context *context, const fe_subject *subjec
             opjit_rt_error_copy(error, &reason);
         }
     }
-    unit->options.cancel = NULL; /* which the kernel outlives */
+    unit->options.cancel = NULL; /* which the kernel outlives, */
+    unit->options.executor = NULL; /* and this, too */
     if (status != OPJIT_OK)
         opjit_fe_unit_destroy(unit); /* once there is a kernel, it is the kernel's */
     return status;

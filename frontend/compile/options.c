@@ -96,8 +96,9 @@ static bool is_name(const char *name)
     return length > 0;
 }
 
-static const rt_struct options_sizes = { "opjit_compile_options", { RT_SIZE_TO(opjit_compile_options, name) } };
-RT_STRUCT_ENDS_WITH(opjit_compile_options, name);
+static const rt_struct options_sizes = { "opjit_compile_options", { RT_SIZE_TO(opjit_compile_options, name),
+                                                                      RT_SIZE_TO(opjit_compile_options, executor) } };
+RT_STRUCT_ENDS_WITH(opjit_compile_options, executor);
 
 opjit_status opjit_fe_options_copy(const opjit_compile_options *options, opjit_compile_options *out, opjit_error *error)
 {
@@ -117,6 +118,7 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
     out->name = NULL;
     out->verify = context->core->verify;
     out->cancel = NULL;
+    out->executor = NULL;
     if (options == NULL)
         return OPJIT_OK;
     TRY(opjit_fe_options_copy(options, &given, error));
@@ -143,6 +145,7 @@ opjit_status opjit_fe_options_read(const opjit_context *context, const opjit_ope
         out->level = OPJIT_LEVEL_QUICK; /* nothing is compiled: one key for all levels */
     out->flags = given.flags;
     out->name = given.name;
+    out->executor = given.executor;
     TRY(check_late(&given, error));
     return op == NULL ? OPJIT_OK : read_late(op->def, &given, out, error);
 }

@@ -83,6 +83,7 @@ static opjit_status copy_options(fe_request *r, const opjit_compile_options *giv
     if (given != NULL)
         TRY(opjit_fe_options_copy(given, options, error));
     options->struct_size = sizeof *options;
+    options->executor = NULL; /* the caller may go before the job */
     late = ARENA_ARRAY(&r->arena, const char *, options->late_count);
     if (late == NULL)
         return opjit_rt_no_memory(error);

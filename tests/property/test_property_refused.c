@@ -163,19 +163,19 @@ static const char *const late_empty[] = { "" };
 
 static const struct { const char *name; opjit_compile_options options; } wrong_options[] = {
     { "struct_size 0", { .struct_size = 0 } },
-    { "unknown flag", { sizeof(opjit_compile_options), 0x80000000, OPJIT_LEVEL_AUTO, 0, NULL, NULL, NULL } },
-    { "unknown level", { sizeof(opjit_compile_options), 0, (opjit_level)3, 0, NULL, NULL, NULL } },
-    { "late is NULL", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, NULL, NULL, NULL } },
-    { "late unknown", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_unknown, NULL, NULL } },
-    { "late tensor", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_tensor, NULL, NULL } },
-    { "late type", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_type, NULL, NULL } },
-    { "late twice", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 2, late_twice, NULL, NULL } },
-    { "late name NULL", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_null, NULL, NULL } },
-    { "late name empty", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_empty, NULL, NULL } },
-    { "target empty", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "", NULL } },
-    { "target without a kind", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "x86-64-v3", NULL } },
-    { "target unknown", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:no-such-cpu", NULL } },
-    { "target with a bad option", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:x86-64-v3,vec=3", NULL } },
+    { "unknown flag", { sizeof(opjit_compile_options), 0x80000000, OPJIT_LEVEL_AUTO, 0, NULL, NULL, NULL, NULL } },
+    { "unknown level", { sizeof(opjit_compile_options), 0, (opjit_level)3, 0, NULL, NULL, NULL, NULL } },
+    { "late is NULL", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, NULL, NULL, NULL, NULL } },
+    { "late unknown", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_unknown, NULL, NULL, NULL } },
+    { "late tensor", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_tensor, NULL, NULL, NULL } },
+    { "late type", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_type, NULL, NULL, NULL } },
+    { "late twice", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 2, late_twice, NULL, NULL, NULL } },
+    { "late name NULL", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_null, NULL, NULL, NULL } },
+    { "late name empty", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 1, late_empty, NULL, NULL, NULL } },
+    { "target empty", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "", NULL, NULL } },
+    { "target without a kind", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "x86-64-v3", NULL, NULL } },
+    { "target unknown", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:no-such-cpu", NULL, NULL } },
+    { "target with a bad option", { sizeof(opjit_compile_options), 0, OPJIT_LEVEL_AUTO, 0, NULL, "cpu:x86-64-v3,vec=3", NULL, NULL } },
 };
 
 START_TEST(wrong_compile_options_are_refused)
