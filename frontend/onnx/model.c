@@ -373,10 +373,9 @@ opjit_status opjit_model_compile(opjit_model *model, const opjit_compile_options
     opjit_rt_error_clear(error);
     if (model == NULL)
         return opjit_rt_refuse_null(error, "model");
-    if (options != NULL && options->struct_size != sizeof own)
-        return opjit_graph_compile(model->graph, options, out_kernel, error);
     if (options != NULL)
-        own = *options;
+        TRY(opjit_fe_options_copy(options, &own, error));
+    own.struct_size = sizeof own;
     own.flags |= OPJIT_COMPILE_BORROW_CONSTANTS;
     return opjit_graph_compile(model->graph, &own, out_kernel, error);
 }

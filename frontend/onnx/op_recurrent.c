@@ -204,3 +204,47 @@ opjit_status opjit_onnx_lstm(onnx_import *m, onnx_call *c)
     desc.CoupleInputForget = opjit_onnx_int(m, c, "input_forget", 0) != 0;
     return add(m, c, &r, &desc);
 }
+
+/* Weights {directions, inputs, 4 * hidden} as {directions, 4 * hidden, inputs}, less their zero points and times their
+ * scales, of which there is one for each direction, or for each column of one. */
+static onnx_value dequantized(onnx_import *m, const onnx_call *c, uint32_t weights, uint32_t scales)
+{
+    static const uint32_t turned[3] = { 0, 2, 1 };
+    const onnx_value *const w = c->inputs[weights];
+    opjit_graph *const g = m->graph;
+    opjit_tensor parts[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const onnx_value *const v = c->inputs[scales + i];
+        const uint64_t dims[3] = { v->dims[0], 1, v->rank == 2 ? v->dims[1] : 1 };
+        parts[i] = opjit_onnx_reshape(m, onnx_tensor_of(m, c, scales + i), 3, dims);
+        parts[i] = opjit_onnx_cast(m, parts[i], v->type, ONNX_FLOAT);
+    }
+    opjit_tensor t = opjit_onnx_cast(m, onnx_tensor_of(m, c, weights), w->type, ONNX_FLOAT);
+    t = opjit_graph_multiply(g, opjit_graph_subtract(g, t, parts[1]), parts[0]);
+    return (onnx_value){ .type = ONNX_FLOAT, .rank = 3, .dims = { w->dims[0], w->dims[2], w->dims[1] },
+                         .tensor = opjit_graph_transpose(g, t, turned) };
+}
+
+/* com.microsoft's DynamicQuantizeLSTM: LSTM with weights of 8 bits; X stays as it is. */
+opjit_status opjit_onnx_quantized_lstm(onnx_import *m, onnx_call *c)
+{
+    enum { W = 1, R = 2, INPUTS = 8, SCALES = 8 };
+    onnx_value *inputs[INPUTS], weights[2];
+    onnx_row row = *c->row;
+    TRY(opjit_onnx_need(m, c, 3));
+    for (uint32_t i = SCALES; i < SCALES + 4; i++)
+        if (onnx_input(c, i) == NULL || c->inputs[i]->rank == 0)
+            return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u is missing", i);
+    if (c->inputs[W]->rank != 3 || c->inputs[R]->rank != 3)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "weights of %u dimensions", c->inputs[W]->rank);
+    for (uint32_t i = 0; i < INPUTS; i++)
+        inputs[i] = onnx_input(c, i);
+    weights[0] = dequantized(m, c, W, SCALES);
+    weights[1] = dequantized(m, c, R, SCALES + 2);
+    inputs[W] = &weights[0];
+    inputs[R] = &weights[1];
+    row.arg = DML_OPERATOR_LSTM;
+    onnx_call by = { .node = c->node, .row = &row, .inputs = inputs, .outputs = c->outputs, .input_count = INPUTS,
+                     .output_count = c->output_count };
+    return opjit_onnx_lstm(m, &by);
+}

@@ -199,7 +199,7 @@ START_TEST(option_sizes)
     newer.options.struct_size = 4; /* not set to its real size: no option may be ignored */
     ck_assert_int_eq(opjit_compile_operator(context, op, &newer.options, &kernel, &error), OPJIT_INVALID_ARGUMENT);
     ck_assert_str_eq(error.message,
-                     "opjit_compile_options: struct_size 4 is that of no version; set it with the _INIT macro (40)");
+                     "opjit_compile_options: struct_size 4 is that of no version; set it with the _INIT macro (48)");
     opjit_operator_release(op);
     opjit_context_destroy(context);
 }
