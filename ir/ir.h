@@ -337,6 +337,7 @@ opjit_status opjit_ir_count_unproven(const ir_func *f, uint32_t *out, opjit_erro
 typedef struct ir_tiles {
     uint32_t rows, columns, block_rows, block_columns;
     uint32_t few_rows; /* of the result, up to which columns that lie side by side are read in order */
+    uint32_t together; /* blocks of k of few rows whose columns lie apart; 0: those are tiles */
     uint32_t share;    /* 1: columns are copied once for all blocks of rows */
 } ir_tiles;
 

@@ -141,10 +141,10 @@ static bool of_registers(const cg_tile_builder *b, const cg_tile_held *h, const 
  * rows of a packed panel). */
 static bool put_distance(cg_tile_builder *b, const cg_access *a, uint32_t l, int64_t bytes, cg_tile_access *out)
 {
-    enum { NEIGHBOUR = 8, PANEL = 256 };
+    enum { NEIGHBOUR = 8, PANEL = 256, BLOCK = 256 /* elements, from one block of k to the next */ };
     const bool scratch = b->f->ir->tensors[opjit_ir_root(b->f->ir, a->tensor)].role == IR_SCRATCH;
     const int64_t most = scratch ? PANEL : NEIGHBOUR;
-    if (bytes >= -most && bytes <= most) {
+    if ((bytes >= -most && bytes <= most) || bytes == BLOCK * a->bits / 8) {
         out->by[l] = bytes;
         return true;
     }

@@ -8,6 +8,8 @@ enum {
     LEAST_WORK = 16 * 16 * 16, /* products: less is not worth the code */
     FEW_ROWS = 16,             /* of columns that lie side by side in memory: they are best read once, in order, */
     FEWEST_ROWS = 2,           /* and in the second cache: as fast without a copy */
+    ROWS_OF_DOTS = 2,          /* of columns that lie apart: their elements are read once or twice, as they lie */
+    CHAINS = 8,                /* fma that don't wait for each other */
     STREAM_BYTES = 16384,      /* of columns that are read in order, the more the better, */
     STREAM_LEAST = 2048,       /* and where they are too few for as many */
     SET_BYTES = 4096,          /* from one line of a set of the first cache to the next, */
@@ -18,12 +20,12 @@ enum {
     MOST_ROWS_OF_BYTES = 4,    /* of bytes, of whose words both halves take a register */
     WASTE = 16,                /* one row in so many may be for nothing: a tile of more rows is faster by that */
     LEAST_ROWS = 4,
-    TILE_VECTORS = 2,      /* of columns, */
-    MOST_TILE_VECTORS = 3, /* or of three, with 32 vector registers, where fewer columns are for nothing */
-    MOST_BLOCK = 512,      /* rows or columns */
-    LEAST_COLUMNS = 128,   /* where the result would be few blocks: of columns, */
-    LEAST_ROWS_SHARED = 64, /* and of rows whose columns are copied once for all */
-    ENOUGH_BLOCKS = 8, /* for threads */
+    TILE_VECTORS = 2,          /* of columns, */
+    MOST_TILE_VECTORS = 3,     /* or of three, with 32 vector registers, where fewer columns are for nothing */
+    MOST_BLOCK = 512,          /* rows or columns */
+    LEAST_COLUMNS = 128,       /* where the result would be few blocks: of columns, */
+    LEAST_ROWS_SHARED = 64,    /* and of rows whose columns are copied once for all */
+    ENOUGH_BLOCKS = 8,         /* for threads */
 };
 
 /* Whether what the factor reads lies in equal steps along var, at most `most` elements apart, and is there for all
@@ -60,8 +62,6 @@ static int32_t own_dimension(const contraction *c, uint32_t factor)
 static bool find_sides(contraction *c, int64_t lanes)
 {
     const int32_t of[2] = { own_dimension(c, 0), own_dimension(c, 1) };
-    if (of[0] < 0 && of[1] < 0)
-        return false;
     uint32_t column = of[1] > of[0]; /* the factor with the columns */
     c->batch = 1;
     for (uint32_t d = 0; d < c->out.rank; d++)
@@ -73,7 +73,7 @@ static bool find_sides(contraction *c, int64_t lanes)
     c->side[CONTRACT_ROWS] =
         (contract_side){ .dimension = of[1 - column], .factor = 1 - column, .size = SIZE(1 - column) };
 #undef SIZE
-    return of[column] >= 0;
+    return true;
 }
 
 static int64_t up(int64_t x, int64_t to)
@@ -84,6 +84,21 @@ static int64_t up(int64_t x, int64_t to)
 static bool has_16_registers(const rt_target *target)
 {
     return target->arch == RT_ARCH_X86_64 && !rt_target_has(target, RT_X86_AVX512VL);
+}
+
+/* As many columns as chains, or blocks of k for the rest. */
+static void choose_dots(contraction *c, const ir_tiles *given)
+{
+    contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
+    const int64_t whole = c->length / c->def.block;
+    rows->tile = rows->block = rows->size;
+    rows->blocks = 1;
+    columns->tile = given != NULL ? given->columns : CHAINS;
+    columns->tile = columns->tile > columns->size ? columns->size : columns->tile;
+    columns->block = columns->tile;
+    columns->blocks = up(columns->size, columns->tile);
+    const int64_t together = given != NULL ? given->together : up(CHAINS, rows->tile * columns->tile);
+    c->together = together > whole && whole > 0 ? whole : together;
 }
 
 /* As many rows of a tile as its sums have registers for, or fewer where that wastes much less. */
@@ -204,12 +219,27 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     return c->length <= c->def.block ? far * size % SET_BYTES != 0 : far * size % NEAR_SET_BYTES != 0;
 }
 
+/* Whether the columns' factor is an element of memory as it is. */
+static bool is_element(const contraction *c)
+{
+    const ir_func *f = c->f;
+    const ir_ref load = ir_operand(f, ir_operand(f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
+    return ir_at(f, load)->op == IR_LOAD && c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def == 0;
+}
+
 /* Whether columns lie apart, and their k side by side. */
 static bool lies_apart(const contraction *c)
 {
     const ir_ref factor = ir_operand(c->f, ir_operand(c->f, c->statement, 0), c->side[CONTRACT_COLUMNS].factor);
     return reads_in_steps(c, factor, opjit_ir_reduced(c->f, c->statement), 1) &&
-           !reads_in_steps(c, factor, coordinate_of(c, CONTRACT_COLUMNS), 1);
+           (c->side[CONTRACT_COLUMNS].dimension < 0 ||
+            !reads_in_steps(c, factor, coordinate_of(c, CONTRACT_COLUMNS), 1));
+}
+
+static bool is_dots(const contraction *c, const ir_tiles *given)
+{
+    return !c->streams && c->side[CONTRACT_ROWS].size <= ROWS_OF_DOTS && (given == NULL || given->together > 0) &&
+           is_element(c) && lies_apart(c);
 }
 
 static int64_t lanes_of(const contraction *c, const ir_tiles *given, const rt_target *target)
@@ -273,17 +303,22 @@ bool opjit_ir_place_contraction(place_rows_of *r, const ir_tiles *given, const r
     if (!opjit_ir_contract_find(&c, r, given, target))
         return false;
     const ir_ref pair = ir_operand(f, c.statement, 0);
-    const contract_side *columns = &c.side[CONTRACT_COLUMNS];
+    const contract_side *columns = &c.side[CONTRACT_COLUMNS]; /* without a dimension: one element, as dots or not */
     const int64_t rows = c.side[CONTRACT_ROWS].size;
     if (given == NULL && rows * columns->size < LEAST_WORK / c.length)
         return false;
     const int64_t bytes = columns->size * c.length * opjit_ir_type_size((ir_type)c.def.type);
     const int64_t few = given != NULL ? given->few_rows : bytes > (int64_t)target->l2 ? FEW_ROWS : FEWEST_ROWS;
     c.streams =
-        rows <= few && reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
+        columns->dimension >= 0 && rows <= few &&
+        reads_in_steps(&c, ir_operand(f, pair, columns->factor), coordinate_of(&c, CONTRACT_COLUMNS), 1);
     contraction words = c;
-    if ((!c.streams || rows >= LEAST_ROWS) && target->arch == RT_ARCH_X86_64 && opjit_ir_contract_is_bytes(&words) &&
-        write(&words, given, target, stages))
+    if (columns->dimension >= 0 && (!c.streams || rows >= LEAST_ROWS) && target->arch == RT_ARCH_X86_64 &&
+        opjit_ir_contract_is_bytes(&words) && write(&words, given, target, stages))
         return true;
-    return !f->failed && write(&c, given, target, stages);
+    if (!f->failed && is_dots(&c, given)) {
+        choose_dots(&c, given);
+        return opjit_ir_contract_write(&c, stages);
+    }
+    return columns->dimension >= 0 && !f->failed && write(&c, given, target, stages);
 }

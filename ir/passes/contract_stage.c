@@ -14,6 +14,8 @@ void opjit_ir_contract_declare(contraction *c)
 {
     contract_side *rows = &c->side[CONTRACT_ROWS], *columns = &c->side[CONTRACT_COLUMNS];
     const int64_t k = contract_most_k(c);
+    if (c->together > 0)
+        return;
     if (c->streams) { /* nothing is packed */
         c->sums = opjit_ir_contract_scratch(c, 2, (int64_t[]){ rows->block, columns->block }, APART);
         if (c->length > c->def.block)
@@ -119,7 +121,10 @@ bool opjit_ir_contract_write(contraction *c, block *stages)
     opjit_ir_contract_set_block(c, &body, ir_at(f, stage)->ref);
     if (c->bytes > 0)
         opjit_ir_contract_byte_sums(c, &body);
-    opjit_ir_contract_sums(c, &body);
+    if (c->together > 0)
+        opjit_ir_contract_dots(c, &body);
+    else
+        opjit_ir_contract_sums(c, &body);
     opjit_ir_contract_results(c, &body);
     if (c->in.refused || f->failed)
         return false;

@@ -40,6 +40,7 @@ typedef struct contraction {
     contract_side side[CONTRACT_SIDES];
     bool masked;            /* results of columns beyond the row's number + behind are not read */
     int64_t behind;
+    int64_t together;       /* blocks of k whose sums are made side by side, by contract_dots.c; 0: another form */
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
     int64_t lanes;          /* of a vector */
     int64_t length, batch;  /* k; results of all other coordinates */
@@ -78,6 +79,8 @@ void opjit_ir_contract_set_matrix(contraction *c, block *list);
 /* An element of what the columns were copied to. */
 ir_ref opjit_ir_contract_copied(contraction *c, ir_ref n, ir_ref k, ir_ref j);
 void opjit_ir_contract_pack_rows(contraction *c, block *list, ir_ref first, ir_ref in_block);
+/* contract_dots.c: the totals of columns that are read as they lie. */
+void opjit_ir_contract_dots(contraction *c, block *list);
 /* contract_tile.c, contract_stream.c: what a block of k adds. */
 void opjit_ir_contract_tiles(contraction *c, block *list);
 /* contract_tile.c: two loops over a whole tile; *at: their variables. */

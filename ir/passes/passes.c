@@ -49,13 +49,14 @@ static opjit_status place_root(placer *p, uint32_t first, block *stages, uint32_
         *out_end = opjit_ir_place_scatter(p, first, stages);
         return OPJIT_OK;
     }
+    const bool dots = reduces && ir_at(p->f, p->items[first].statement)->kind == IR_DOT;
     *out_end = opjit_ir_group_recurrence(p, first, stages);
+    if (dots && *out_end == first)
+        *out_end = opjit_ir_group_contract_rows(p, first, stages);
+    if (dots && *out_end == first) /* a matrix times a vector, too, which is no row's */
+        *out_end = opjit_ir_group_tiles(p, first, stages);
     if (*out_end == first)
         *out_end = opjit_ir_group_rows(p, first, stages);
-    if (*out_end == first && reduces)
-        *out_end = opjit_ir_group_contract_rows(p, first, stages);
-    if (*out_end == first && reduces)
-        *out_end = opjit_ir_group_tiles(p, first, stages);
     if (*out_end == first && reduces)
         *out_end = opjit_ir_group_columns(p, first, stages);
     if (*out_end > first)

@@ -60,6 +60,9 @@ static product draw_product(test_random *r)
     p.temp = test_random_chance(r, 20);
     p.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
     p.tiles.few_rows = test_random_chance(r, 30) ? 12 : 0;
+    p.tiles.together = test_random_chance(r, 30) ? (uint32_t)draw(r, 1, 3) : 0;
+    if (p.tiles.together > 0 && test_random_chance(r, 50))
+        p.rows = draw(r, 1, 2);
     p.tiles.share = test_random_chance(r, 50);
     p.tiles.block_rows = (uint32_t)draw(r, 1, 9);
     p.tiles.block_columns = (uint32_t)draw(r, 1, 20);
