@@ -205,11 +205,12 @@ static bool lies_well(const contraction *c, uint32_t side, int64_t l2)
     const int64_t size = opjit_ir_type_size((ir_type)c->def.type);
     int64_t own = 0, by_k;
     if (ir_at(f, load)->op != IR_LOAD || c->r->sources[opjit_ir_root(f, ir_at(f, load)->ref)].def != 0 ||
-        s->size % s->tile != 0 || !opjit_ir_step(f, load, opjit_ir_reduced(f, c->statement), &by_k) ||
+        (side == CONTRACT_COLUMNS && s->size % s->tile != 0) ||
+        !opjit_ir_step(f, load, opjit_ir_reduced(f, c->statement), &by_k) ||
         (s->dimension >= 0 && !opjit_ir_step(f, load, coordinate_of(c, side), &own)))
         return false;
-    if (side == CONTRACT_ROWS && by_k == 1)
-        return true;
+    if (side == CONTRACT_ROWS && by_k == 1) /* where a tile is partial each row has an address of its own */
+        return s->size % s->tile == 0 || own * size % NEAR_SET_BYTES != 0;
     const int64_t far = own > by_k ? own : by_k;
     if (!contract_is_even(s))
         return false;

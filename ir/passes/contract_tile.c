@@ -13,6 +13,14 @@ void opjit_ir_contract_over_tile(contraction *c, block *list, ir_ref *at, block 
                             opjit_ir_index(c->f, c->side[CONTRACT_COLUMNS].tile), at, out);
 }
 
+/* A row that is read as it lies; those behind the last one are the last one again. */
+static ir_ref row_of(const contraction *c, ir_ref row)
+{
+    const contract_side *s = &c->side[CONTRACT_ROWS];
+    return s->size % s->tile == 0 ? row
+                                  : ir_make2(c->f, IR_IMIN, IR_INDEX, row, opjit_ir_index(c->f, s->size - 1));
+}
+
 void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j, ir_ref n)
 {
     ir_func *f = c->f;
@@ -24,7 +32,7 @@ void opjit_ir_contract_products(contraction *c, block *list, ir_ref i, ir_ref j,
     x[rows->factor] = rows->kept != 0 ? opjit_ir_load(f, rows->kept, (ir_ref[]){ contract_plus(c, i, at[0]), all_k })
                       : rows->packed
                           ? opjit_ir_load(f, rows->scratch, (ir_ref[]){ at[0], k })
-                          : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, contract_plus(c, i, at[0]), all_k);
+                          : opjit_ir_contract_factor(c, &inside, CONTRACT_ROWS, row_of(c, contract_plus(c, i, at[0])), all_k);
     x[columns->factor] =
         columns->packed ? opjit_ir_contract_copied(c, n, k, at[1])
                         : opjit_ir_contract_factor(c, &inside, CONTRACT_COLUMNS, contract_plus(c, j, at[1]), all_k);
