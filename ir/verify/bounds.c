@@ -3,7 +3,7 @@
  * tensor.  Takes a statement; proves this, or reports an error: what can't be proven is refused. */
 #include "ir/verify/verifier.h"
 
-enum { GUARDS = 16, STEPS = 400 /* of the proof for one coordinate */ };
+enum { GUARDS = 24, STEPS = 400 /* of the proof for one coordinate */ };
 
 /* A fact that holds where the position is evaluated: expr is at least `least`, or expr is not 0.  var: a variable in
  * expr. */
@@ -399,7 +399,8 @@ static opjit_status check_box(bounds *b, ir_ref yield)
     return OPJIT_OK;
 }
 
-/* Adds the bounds of enclosing loops that are selects; the prover handles the others. */
+/* Adds the bounds of enclosing loops that are selects, and that loops which may be empty are not; the prover handles
+ * the others. */
 static void assume_loops(bounds *b)
 {
     const verifier *v = b->v;
@@ -410,6 +411,8 @@ static void assume_loops(bounds *b)
             push_less(b, var, hi, 1);
         if (is_choice(v->f, lo))
             push_less(b, lo, var, 0);
+        if (ir_at(v->f, loop)->op == IR_FOR && opjit_ir_gap(v->f, lo, hi).lo < 1)
+            push(b, difference(b, hi, lo), 1);
     }
     learn(b);
 }
