@@ -152,6 +152,21 @@ static bool take_root(window *w, ir_ref expr, uint32_t *free)
     return true;
 }
 
+/* Whether taps without axis move along a dimension of one element: all but one are outside, which has no proof where
+ * the loop over them is cut. */
+static bool taps_of_one(const window *w, const ir_reach *seen)
+{
+    const ir_func *f = w->c.f;
+    for (uint32_t i = 0; i < seen->count; i++) {
+        const ir_node *n = ir_at(f, seen->nodes[i]);
+        for (uint32_t o = 0; n->op == IR_LOAD && o < n->count; o++)
+            for (uint32_t d = 1; d < w->digit_count && f->tensors[n->ref].sizes[o] == 1; d++)
+                if (w->digits[d].axis < 0 && opjit_ir_uses(f, ir_operand(f, seen->nodes[i], o), w->digits[d].probe))
+                    return true;
+    }
+    return false;
+}
+
 /* Whether the factor depends on the axes' coordinates in that form only. */
 static bool find_windows(window *w)
 {
@@ -171,6 +186,8 @@ static bool find_windows(window *w)
     for (uint32_t d = 0; d < w->digit_count; d++)
         if (w->digits[d].axis >= 0 && (free >> d & 1))
             return false;
+    if (taps_of_one(w, &seen))
+        return false;
     for (uint32_t a = 0; a < WINDOW_AXES; a++) {
         window_axis *x = &w->axis[a];
         x->stride = x->stride == 0 ? 1 : x->stride;
