@@ -20,6 +20,8 @@ static const char *c_type(uint32_t dtype)
     case DML_TENSOR_DATA_TYPE_INT8: return "int8_t";
     case DML_TENSOR_DATA_TYPE_UINT64: return "uint64_t";
     case DML_TENSOR_DATA_TYPE_UINT32: return "uint32_t";
+    case DML_TENSOR_DATA_TYPE_UINT4:
+    case DML_TENSOR_DATA_TYPE_INT4: /* two in each */
     case DML_TENSOR_DATA_TYPE_UINT8: return "uint8_t";
     default: return "uint16_t"; /* UINT16, and FLOAT16 as its bits */
     }

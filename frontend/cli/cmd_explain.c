@@ -166,10 +166,10 @@ static void put_pass(void *user, const char *stage, const char *text)
 /* Bytes of the elements of a tensor, repeated ones once. */
 static uint64_t bytes_of(const opjit_tensor_info *t)
 {
-    uint64_t bytes = t->rank != 0 ? opjit_data_type_size(t->dtype) : 0;
+    uint64_t elements = t->rank != 0;
     for (uint32_t d = 0; d < t->rank; d++)
-        bytes *= t->sizes[d] == 1 || t->strides[d] != 0 ? t->sizes[d] : 1;
-    return bytes;
+        elements *= t->sizes[d] == 1 || t->strides[d] != 0 ? t->sizes[d] : 1;
+    return cli_bytes(t->dtype, elements);
 }
 
 /* What the nodes would move if each were a kernel of its own. */

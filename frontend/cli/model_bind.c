@@ -33,7 +33,7 @@ static opjit_status read_range(cli_model *m, const json_value *json, const opjit
     size = opjit_data_type_size(out->resource->dtype);
     counted = opjit_cli_json_get(json, "elementCount") != NULL;
     TRY(opjit_cli_uint_member(m, json, "elementSizeInBytes", UINT64_MAX,
-                              size != 0 ? size : opjit_data_type_size(tensor->dtype), &size));
+                              size != 0 ? size : opjit_data_type_size(cli_kept_type(tensor->dtype)), &size));
     TRY(opjit_cli_uint_member(m, json, "elementOffset", UINT64_MAX, 0, &offset));
     TRY(opjit_cli_uint_member(m, json, "elementCount", UINT64_MAX, 0, &count));
     if (size == 0 || (counted && count == 0))

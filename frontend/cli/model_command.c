@@ -17,9 +17,9 @@ static void extend(cli_range *r, const opjit_tensor_info *tensor)
     cli_resource *const resource = r->resource;
     const uint64_t end = r->offset + r->bytes;
     if (resource->dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
-        resource->dtype = tensor->dtype;
+        resource->dtype = cli_kept_type(tensor->dtype);
     const uint32_t size = opjit_data_type_size(resource->dtype);
-    const uint64_t used = r->offset + opjit_cli_span(tensor) * opjit_data_type_size(tensor->dtype);
+    const uint64_t used = r->offset + cli_bytes(tensor->dtype, opjit_cli_span(tensor));
     if (resource->bytes < end)
         resource->bytes = resource->said = end;
     if (resource->elements < used / size)

@@ -53,5 +53,17 @@ const cli_type *opjit_cli_type_read(rt_arena *arena, DML_OPERATOR_TYPE type);
 const opjit_tensor_info *opjit_cli_tensors(rt_arena *arena, const opjit_operator *op, bool is_input, uint32_t count);
 /* Index of the tensor's last element + 1. */
 uint64_t opjit_cli_span(const opjit_tensor_info *tensor);
+/* The type of the resource that a tensor is in: two elements of a 4-bit type are one of UINT8. */
+static inline DML_TENSOR_DATA_TYPE cli_kept_type(DML_TENSOR_DATA_TYPE type)
+{
+    const bool halves = type == DML_TENSOR_DATA_TYPE_UINT4 || type == DML_TENSOR_DATA_TYPE_INT4;
+    return halves ? DML_TENSOR_DATA_TYPE_UINT8 : type;
+}
+/* Bytes of so many elements of a tensor. */
+static inline uint64_t cli_bytes(DML_TENSOR_DATA_TYPE type, uint64_t elements)
+{
+    const bool halves = type != cli_kept_type(type);
+    return halves ? (elements + 1) / 2 : elements * opjit_data_type_size(type);
+}
 
 #endif

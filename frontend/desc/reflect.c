@@ -248,9 +248,9 @@ opjit_status opjit_query_support(DML_OPERATOR_TYPE type, const char *tensor, DML
     opjit_rt_error_clear(error);
     TRY(require_at(type, feature_level, &def, error));
     TRY(find_tensor(def, tensor, &field, error));
-    if (opjit_rt_dtype_size(dtype) == 0)
+    if (opjit_rt_dtype_bytes(dtype, 1) == 0)
         return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                               "{%s} {%s.DataType}: {%u}, must be a DML_TENSOR_DATA_TYPE (1 to 11)", def->name,
+                               "{%s} {%s.DataType}: {%u}, must be a DML_TENSOR_DATA_TYPE (1 to 13)", def->name,
                                field->name, (unsigned)dtype);
     TRY(opjit_fe_check_support(def, field->name, field->name, feature_level, &asked, error));
     if (target == NULL)

@@ -119,13 +119,13 @@ void opjit_fe_types_text(uint32_t types, char text[static FE_TYPES_TEXT])
         return;
     }
     for (int p = 0; p < 3; p++) {
-        for (int width = 64; width >= 8; width /= 2) {
+        for (int width = 64; width >= 4; width /= 2) {
             char name[24];
             uint32_t t = DML_TENSOR_DATA_TYPE_FLOAT32;
             snprintf(name, sizeof name, "%s%d", prefixes[p], width);
-            while (t <= DML_TENSOR_DATA_TYPE_INT64 && strcmp(opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)t), name) != 0)
+            while (t <= DML_TENSOR_DATA_TYPE_INT4 && strcmp(opjit_rt_dtype_name((DML_TENSOR_DATA_TYPE)t), name) != 0)
                 t++;
-            if (t > DML_TENSOR_DATA_TYPE_INT64 || (types >> t & 1) == 0)
+            if (t > DML_TENSOR_DATA_TYPE_INT4 || (types >> t & 1) == 0)
                 continue;
             if (last == prefixes[p])
                 used += (size_t)snprintf(text + used, FE_TYPES_TEXT - used, "/%d", width);

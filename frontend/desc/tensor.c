@@ -31,13 +31,9 @@ static opjit_status check_head(const place *at, const DML_BUFFER_TENSOR_DESC *d,
 {
     const uint32_t dtype = (uint32_t)d->DataType, flags = (uint32_t)d->Flags;
 
-    if (dtype == DML_TENSOR_DATA_TYPE_UINT4 || dtype == DML_TENSOR_DATA_TYPE_INT4)
-        return opjit_rt_refuse(at->error, OPJIT_UNSUPPORTED,
-                               "{%s} {%s.DataType}: {%s}, 4-bit types are not supported; must be of 8 to 64 bits",
-                               at->op, at->tensor, opjit_rt_dtype_name(d->DataType));
-    if (opjit_rt_dtype_size(d->DataType) == 0)
+    if (opjit_rt_dtype_bytes(d->DataType, 1) == 0)
         return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT,
-                               "{%s} {%s.DataType}: {%u}, must be a DML_TENSOR_DATA_TYPE (1 to 11)", at->op, at->tensor,
+                               "{%s} {%s.DataType}: {%u}, must be a DML_TENSOR_DATA_TYPE (1 to 13)", at->op, at->tensor,
                                dtype);
     if (is_output && flags == DML_TENSOR_FLAG_OWNED_BY_DML)
         return opjit_rt_refuse(at->error, OPJIT_INVALID_ARGUMENT,
@@ -103,8 +99,8 @@ static opjit_status resolve_strides(const place *at, const DML_BUFFER_TENSOR_DES
 
 static opjit_status resolve_memory(const place *at, const DML_BUFFER_TENSOR_DESC *d, fe_tensor *t)
 {
-    const uint32_t element = opjit_rt_dtype_size(t->dtype), guaranteed = d->GuaranteedBaseOffsetAlignment;
-    const uint64_t implied = align_up(t->span * element, 4), total = d->TotalTensorSizeInBytes;
+    const uint32_t element = (uint32_t)opjit_rt_dtype_bytes(t->dtype, 1), guaranteed = d->GuaranteedBaseOffsetAlignment;
+    const uint64_t implied = align_up(opjit_rt_dtype_bytes(t->dtype, t->span), 4), total = d->TotalTensorSizeInBytes;
 
     if (total != 0 && (total < implied || total % 4 != 0))
         return opjit_rt_refuse(

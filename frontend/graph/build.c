@@ -228,7 +228,7 @@ static const void *copy_data(opjit_graph *g, const void *data, uint64_t bytes)
 
 static opjit_status check_constant(opjit_graph *g, const fe_tensor *t, const void *data, uint64_t bytes, uint32_t flags)
 {
-    const uint64_t needed = t->elements * opjit_rt_dtype_size(t->dtype);
+    const uint64_t needed = opjit_rt_dtype_bytes(t->dtype, t->elements);
 
     if (g->context->feature_level != 0 && g->context->feature_level < DML_FEATURE_LEVEL_6_2)
         return opjit_rt_refuse(&g->error, OPJIT_UNSUPPORTED,

@@ -137,7 +137,7 @@ opjit_status opjit_fe_graph_check_constant(const fe_buffer *constant, const fe_n
                                            opjit_error *error)
 {
     const fe_tensor *reader = &to->op->inputs[input];
-    const uint64_t needed = reader->span * opjit_rt_dtype_size(reader->dtype);
+    const uint64_t needed = opjit_rt_dtype_bytes(reader->dtype, reader->span);
 
     if (needed <= constant->bytes)
         return OPJIT_OK;

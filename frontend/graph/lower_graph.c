@@ -31,6 +31,12 @@ static uint32_t declare(ir_func *f, const fe_tensor *t, const ir_tensor *rest)
     tensor.bytes = t->bytes;
     memcpy(tensor.sizes, t->sizes, sizeof tensor.sizes);
     memcpy(tensor.strides, t->strides, sizeof tensor.strides);
+    if (rt_dtype_is_half_byte(t->dtype)) { /* its bytes: rows find the halves (half_byte.h) */
+        tensor.type = IR_U8;
+        tensor.rank = 1;
+        opjit_fe_byte_sizes(t, tensor.sizes);
+        opjit_ir_dense_strides(&tensor);
+    }
     return opjit_ir_tensor(f, &tensor);
 }
 

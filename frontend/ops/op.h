@@ -78,6 +78,8 @@ typedef struct op_field {
 #define OP_TYPES_FLOAT (OP_TYPES(FLOAT32) | OP_TYPES(FLOAT16))
 #define OP_TYPES_INT_TO_32 \
     (OP_TYPES(INT32) | OP_TYPES(INT16) | OP_TYPES(INT8) | OP_TYPES(UINT32) | OP_TYPES(UINT16) | OP_TYPES(UINT8))
+#define OP_TYPES_INT_8 (OP_TYPES(INT8) | OP_TYPES(UINT8))
+#define OP_TYPES_INT_4 (OP_TYPES(INT4) | OP_TYPES(UINT4))
 #define OP_TYPES_INT_64 (OP_TYPES(INT64) | OP_TYPES(UINT64))
 #define OP_TYPES_ALL (OP_TYPES_FLOAT | OP_TYPES(FLOAT64) | OP_TYPES_INT_TO_32 | OP_TYPES_INT_64)
 
@@ -239,6 +241,13 @@ ir_ref opjit_fe_input_at(op_lowering *l, uint32_t i, ir_ref out);
 ir_ref opjit_fe_int(op_lowering *l, const char *field);              /* OP_INT: index */
 ir_ref opjit_fe_float(op_lowering *l, const char *field);            /* OP_FLOAT: f32 */
 ir_ref opjit_fe_scalar(op_lowering *l, const char *field);           /* OP_SCALAR: of its data type */
+
+/* The sizes of the bytes of a tensor of a 4-bit type as a tensor: one dimension. */
+static inline void opjit_fe_byte_sizes(const fe_tensor *t, uint64_t sizes[8])
+{
+    for (uint32_t d = 0; d < 8; d++)
+        sizes[d] = d == 0 ? (t->span + 1) / 2 : 1;
+}
 
 /* --- tensors (tensor.c) ------------------------------------------------------------------------------------------- */
 /* Checks one tensor descriptor completely and resolves it.  Messages begin with op and tensor, such as

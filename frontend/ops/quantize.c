@@ -10,8 +10,13 @@
 ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point)
 {
     const bool is_signed = ir_is_signed(e->result);
-    const ir_ref lowest = opjit_fe_whole(e, IR_I32, is_signed ? -128 : 0);
-    const ir_ref highest = opjit_fe_whole(e, IR_I32, is_signed ? 127 : 255);
+
+    return opjit_fe_quantize_to(e, x, scale, zero_point, is_signed ? -128 : 0, is_signed ? 127 : 255);
+}
+
+ir_ref opjit_fe_quantize_to(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point, int from, int to)
+{
+    const ir_ref lowest = opjit_fe_whole(e, IR_I32, from), highest = opjit_fe_whole(e, IR_I32, to);
     const ir_ref quotient = op1(e, IR_RINT, op2(e, IR_DIV, x, scale));
     ir_ref sum = cast_to(e, IR_I32, cast_to(e, IR_I16, quotient));
 

@@ -8,6 +8,8 @@
 
 /* rint(x / scale) + zero_point, in the range of e->result, an integer of 8 bits: an i32.  zero_point 0: none. */
 ir_ref opjit_fe_quantize(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point);
+/* The same from one number to another one, of at most 8 bits. */
+ir_ref opjit_fe_quantize_to(const op_element *e, ir_ref x, ir_ref scale, ir_ref zero_point, int from, int to);
 /* x - zero_point exactly, rounded once to float_type, times scale.  x has e->type.  zero_point 0: none. */
 ir_ref opjit_fe_dequantize(const op_element *e, ir_type float_type, ir_ref x, ir_ref zero_point, ir_ref scale);
 /* x - zero_point in INT32, modulo 2^32; both are integers of at most 32 bits.  zero_point 0: none. */

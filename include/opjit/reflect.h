@@ -30,7 +30,7 @@ extern "C" {
 /* --- data types and feature levels -------------------------------------------------------------------------------- */
 /* "FLOAT32"; "unknown" for what is no data type. [any thread, 0.1] */
 OPJIT_API const char *opjit_data_type_name(DML_TENSOR_DATA_TYPE type);
-/* Bytes of one element; 0 for UNKNOWN, for the types of 4 bits, which opjit does not have, and for what is none.
+/* Bytes of one element; 0 for UNKNOWN, for the types of 4 bits, which have two in a byte, and for what is none.
  * [any thread, 0.1] */
 OPJIT_API uint32_t opjit_data_type_size(DML_TENSOR_DATA_TYPE type);
 #define OPJIT_DATA_TYPES_TEXT 80 /* bytes of any text of opjit_data_types_text, final NUL included */

@@ -352,6 +352,11 @@ uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type)
     return dtype_row(type)->size;
 }
 
+uint64_t opjit_rt_dtype_bytes(DML_TENSOR_DATA_TYPE type, uint64_t count)
+{
+    return rt_dtype_is_half_byte(type) ? (count + 1) / 2 : count * opjit_rt_dtype_size(type);
+}
+
 const char *opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE type)
 {
     return dtype_row(type)->name;

@@ -163,6 +163,13 @@ static inline bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) 
 /* --- element types ---------------------------------------------------------------------------------------------- */
 /* Bytes per element; 0 for UNKNOWN, the 4-bit types and numbers that are not a type. */
 uint32_t opjit_rt_dtype_size(DML_TENSOR_DATA_TYPE type);
+/* Bytes of so many elements side by side: two of a 4-bit type in each, the first in its lower half.  0 as above, except for
+ * these.  count: at most 2^60. */
+uint64_t opjit_rt_dtype_bytes(DML_TENSOR_DATA_TYPE type, uint64_t count);
+static inline bool rt_dtype_is_half_byte(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_UINT4 || type == DML_TENSOR_DATA_TYPE_INT4;
+}
 const char *opjit_rt_dtype_name(DML_TENSOR_DATA_TYPE type);  /* "FLOAT32"; "unknown" */
 const char *opjit_rt_dtype_short(DML_TENSOR_DATA_TYPE type); /* "f32"; "?" */
 

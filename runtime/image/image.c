@@ -196,14 +196,15 @@ static bool string_inside(const opjit_kernel_meta *meta, uint32_t offset)
 
 static bool dtype_known(uint32_t dtype)
 {
-    return dtype <= DML_TENSOR_DATA_TYPE_INT4 && opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)dtype) != 0;
+    return dtype <= DML_TENSOR_DATA_TYPE_INT4 && opjit_rt_dtype_bytes((DML_TENSOR_DATA_TYPE)dtype, 1) != 0;
 }
 
 /* Whether sizes and strides are valid and every element they reach lies in info->bytes, which is at most the tensor
  * limit. */
 static bool layout_sane(const opjit_buffer_info *info)
 {
-    uint64_t last = 0, bytes;
+    const DML_TENSOR_DATA_TYPE dtype = (DML_TENSOR_DATA_TYPE)info->dtype;
+    uint64_t last = 0;
 
     if (info->bytes > RT_TENSOR_BYTES_MAX)
         return false;
@@ -214,8 +215,7 @@ static bool layout_sane(const opjit_buffer_info *info)
         if (!checked_mul(info->sizes[d] - 1, info->strides[d], &step) || !checked_add(last, step, &last))
             return false;
     }
-    return checked_add(last, 1, &last) &&
-           checked_mul(last, opjit_rt_dtype_size((DML_TENSOR_DATA_TYPE)info->dtype), &bytes) && bytes <= info->bytes;
+    return last < 2 * RT_TENSOR_BYTES_MAX && opjit_rt_dtype_bytes(dtype, last + 1) <= info->bytes;
 }
 
 /* The field's value is one of first to last. */

@@ -273,6 +273,8 @@ static DML_TENSOR_DATA_TYPE default_type(const built_case *c)
     case DML_OPERATOR_CONVOLUTION_INTEGER: return DML_TENSOR_DATA_TYPE_INT32;
     case DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT: return c->own[1].buffer.DataType;
     case DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY: return c->inputs[7] == NULL ? first : c->own[7].buffer.DataType;
+    case DML_OPERATOR_QUANTIZE: return c->inputs[2] == NULL ? DML_TENSOR_DATA_TYPE_UINT8 : c->own[2].buffer.DataType;
+    case DML_OPERATOR_DEQUANTIZE: return c->own[1].buffer.DataType;
     case DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION: return c->inputs[8] == NULL ? first : c->own[8].buffer.DataType;
     case DML_OPERATOR_QUANTIZED_LINEAR_AVERAGE_POOLING: return c->inputs[4] == NULL ? first : c->own[4].buffer.DataType;
     case DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR:

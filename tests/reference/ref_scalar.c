@@ -12,6 +12,8 @@
 uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype)
 {
     switch (dtype) {
+    case DML_TENSOR_DATA_TYPE_UINT4:
+    case DML_TENSOR_DATA_TYPE_INT4: /* half of it */
     case DML_TENSOR_DATA_TYPE_UINT8:
     case DML_TENSOR_DATA_TYPE_INT8: return 1;
     case DML_TENSOR_DATA_TYPE_FLOAT16:
@@ -25,6 +27,12 @@ uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype)
     case DML_TENSOR_DATA_TYPE_INT64: return 8;
     default: return 0;
     }
+}
+
+uint64_t ref_dtype_bytes(DML_TENSOR_DATA_TYPE dtype, uint64_t elements)
+{
+    const bool halves = dtype == DML_TENSOR_DATA_TYPE_UINT4 || dtype == DML_TENSOR_DATA_TYPE_INT4;
+    return halves ? (elements + 1) / 2 : elements * ref_dtype_size(dtype);
 }
 
 bool ref_dtype_is_float(DML_TENSOR_DATA_TYPE dtype)

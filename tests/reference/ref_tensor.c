@@ -49,10 +49,17 @@ uint64_t ref_tensor_offset(const ref_tensor *t, const uint32_t coordinates[8])
     return offset;
 }
 
+static bool has_halves(const ref_tensor *t)
+{
+    return t->dtype == DML_TENSOR_DATA_TYPE_UINT4 || t->dtype == DML_TENSOR_DATA_TYPE_INT4;
+}
+
 uint64_t ref_load(const ref_tensor *t, const void *base, uint64_t offset)
 {
     const uint32_t size = ref_dtype_size(t->dtype);
     uint64_t bits = 0;
+    if (has_halves(t))
+        return (uint64_t)((const uint8_t *)base)[offset / 2] >> (offset % 2 != 0 ? 4 : 0) & 15;
     memcpy(&bits, (const uint8_t *)base + offset * size, size);
     return bits;
 }
@@ -60,7 +67,11 @@ uint64_t ref_load(const ref_tensor *t, const void *base, uint64_t offset)
 void ref_store(const ref_tensor *t, void *base, uint64_t offset, uint64_t bits)
 {
     const uint32_t size = ref_dtype_size(t->dtype);
-    memcpy((uint8_t *)base + offset * size, &bits, size);
+    uint8_t *byte = (uint8_t *)base + offset / 2;
+    if (has_halves(t))
+        *byte = (uint8_t)(offset % 2 != 0 ? (*byte & 15) | (bits & 15) << 4 : (*byte & 240) | (bits & 15));
+    else
+        memcpy((uint8_t *)base + offset * size, &bits, size);
 }
 
 uint64_t ref_get(const ref_tensor *t, const void *base, const uint32_t coordinates[8])

@@ -64,6 +64,9 @@ void ref_batch_normalization_grad(const DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DE
                                   ref_inputs inputs, ref_outputs outputs);
 /* TOP_K: AxisDirection DECREASING. */
 void ref_top_k(const DML_TOP_K1_OPERATOR_DESC *desc, ref_inputs inputs, ref_outputs outputs);
+/* The same two inputs, scale and zero point, behind the first; NULL: no zero point. */
+void ref_quantize(const DML_QUANTIZE_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
+void ref_dequantize(const DML_DEQUANTIZE_OPERATOR_DESC *desc, ref_inputs inputs, void *output);
 /* In double, powers by C's pow: within a tolerance. */
 void ref_local_response_normalization(const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC *desc, const void *input,
                                       void *output);
@@ -167,7 +170,9 @@ void ref_dot_step(ref_dot *d, uint64_t k, double x, double y);
 double ref_dot_result(const ref_dot *d);
 
 /* --- scalars (ref_scalar.c) --------------------------------------------------------------------------------------- */
+/* Bytes that an element lies in: 4-bit types have two in one byte, the first in its lower half. */
 uint32_t ref_dtype_size(DML_TENSOR_DATA_TYPE dtype);
+uint64_t ref_dtype_bytes(DML_TENSOR_DATA_TYPE dtype, uint64_t elements); /* side by side */
 bool ref_dtype_is_float(DML_TENSOR_DATA_TYPE dtype);
 bool ref_is_nan(DML_TENSOR_DATA_TYPE dtype, uint64_t bits);
 uint64_t ref_scalar_bits(DML_TENSOR_DATA_TYPE dtype, const DML_SCALAR_UNION *scalar);

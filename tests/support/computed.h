@@ -50,6 +50,8 @@ typedef struct computed_case {
         DML_ROI_ALIGN_OPERATOR_DESC roi_align;
         DML_ROI_ALIGN1_OPERATOR_DESC roi_align1;
         DML_UPSAMPLE_2D_OPERATOR_DESC upsample;
+        DML_QUANTIZE_OPERATOR_DESC quantize; /* DEQUANTIZE has the same fields */
+        DML_DEQUANTIZE_OPERATOR_DESC dequantize;
         DML_RESAMPLE_OPERATOR_DESC resample;
         DML_RESAMPLE1_OPERATOR_DESC resample1;
         DML_RESAMPLE2_OPERATOR_DESC resample2;
@@ -73,6 +75,7 @@ typedef struct computed_case {
     float scales[4], input_offsets[4], output_offsets[4];
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC over_axes; /* MEAN_VARIANCE_NORMALIZATION with Axes */
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC attention; /* either of them with all fields */
+    DML_TENSOR_DESC blocks[2]; /* of QUANTIZE and its inverse: inputs 1 and 2 */
     DML_OPERATOR_DESC relu;
     DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc;
     DML_OPERATOR_DESC functions[6];

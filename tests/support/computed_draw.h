@@ -90,6 +90,10 @@ void computed_draw_resample_grad(computed_draw *d);
 void computed_resample(const void *user, const void *const *inputs, void *const *outputs);
 void computed_resample_grad(const void *user, const void *const *inputs, void *const *outputs);
 
+/* --- quantized blocks (computed_quantize.c) ----------------------------------------------------------------------- */
+void computed_draw_quantize(computed_draw *d);
+void computed_quantize(const void *user, const void *const *inputs, void *const *outputs);
+
 /* --- regions (computed_roi.c) ------------------------------------------------------------------------------------- */
 void computed_draw_roi_pooling(computed_draw *d);
 void computed_roi_pooling(const void *user, const void *const *inputs, void *const *outputs);

@@ -35,7 +35,7 @@ void test_tensor_measure(test_tensor *t)
     t->span = span_of(t);
     t->bytes = t->buffer.TotalTensorSizeInBytes;
     if (t->bytes == 0)
-        t->bytes = (t->span * size + 3) / 4 * 4;
+        t->bytes = (ref_dtype_bytes(t->buffer.DataType, t->span) + 3) / 4 * 4;
     t->alignment = size;
     if (t->buffer.GuaranteedBaseOffsetAlignment > size)
         t->alignment = t->buffer.GuaranteedBaseOffsetAlignment;

@@ -23,7 +23,7 @@ static void fill(test_random *r, const operator_case *c, const test_tensor *t, b
     const uint32_t size = ref_dtype_size(type);
     const bool wild = !calm && test_random_chance(r, 20);
     const int unit = ref_dtype_is_float(type) || c->whole == 0 ? 1 : c->whole;
-    for (uint64_t i = 0; i < t->span; i++) {
+    for (uint64_t i = 0; (i + 1) * size <= ref_dtype_bytes(type, t->span); i++) {
         const uint64_t small =
             ref_element_of_float(type, (float)test_random_between(r, c->low * unit, c->high * unit) / 4);
         const uint64_t bits = wild && test_random_chance(r, 10) ? test_random_u64(r) : small;

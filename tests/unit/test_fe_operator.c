@@ -85,9 +85,9 @@ static void type_minus_1(built *b)
 {
     b->op.Type = (DML_OPERATOR_TYPE)-1;
 }
-static void type_dequantize(built *b)
+static void type_roi_align_grad(built *b)
 {
-    b->op.Type = DML_OPERATOR_DEQUANTIZE;
+    b->op.Type = DML_OPERATOR_ROI_ALIGN_GRAD;
 }
 static void no_output(built *b)
 {
@@ -168,7 +168,7 @@ static const struct {
     { MATRIX1, 0, type_178, OPJIT_INVALID_ARGUMENT, "operator type 178, must be a DML_OPERATOR_TYPE (1 to 177)" },
     { MATRIX1, 0, type_minus_1, OPJIT_INVALID_ARGUMENT,
       "operator type 4294967295, must be a DML_OPERATOR_TYPE (1 to 177)" },
-    { MATRIX1, 0, type_dequantize, OPJIT_UNSUPPORTED, "operator type 174 (DEQUANTIZE) is not in this build" },
+    { MATRIX1, 0, type_roi_align_grad, OPJIT_UNSUPPORTED, "operator type 150 (ROI_ALIGN_GRAD) is not in this build" },
     { MATRIX1, 0, no_output, OPJIT_INVALID_ARGUMENT, "DIAGONAL_MATRIX1 OutputTensor: NULL, must be a tensor" },
     { MATRIX1, 0, no_output_desc, OPJIT_INVALID_ARGUMENT,
       "DIAGONAL_MATRIX1 OutputTensor.Desc: NULL, must be a DML_BUFFER_TENSOR_DESC" },
@@ -192,8 +192,9 @@ static const struct {
     { MATRIX1, 0, value_dtype_99, OPJIT_INVALID_ARGUMENT,
       "DIAGONAL_MATRIX1 ValueDataType: 99 (unknown), must be 1 (FLOAT32) as OutputTensor.DataType" },
     { MATRIX1, 0, rank_1, OPJIT_INVALID_ARGUMENT, "DIAGONAL_MATRIX1 OutputTensor.DimensionCount: 1, must be 2 to 8" },
-    { MATRIX1, 0, dtype_int4, OPJIT_UNSUPPORTED,
-      "DIAGONAL_MATRIX1 OutputTensor.DataType: INT4, 4-bit types are not supported; must be of 8 to 64 bits" },
+    { MATRIX1, 0, dtype_int4, OPJIT_INVALID_ARGUMENT,
+      "DIAGONAL_MATRIX1 OutputTensor.DataType: INT4, must be FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, "
+      "INT8, FLOAT64, UINT64 or INT64" },
     { MATRIX1, DML_FEATURE_LEVEL_5_0, NULL, OPJIT_UNSUPPORTED,
       "DIAGONAL_MATRIX1 needs feature level 5.1, this context has 5.0" },
     { DML_OPERATOR_DIAGONAL_MATRIX, DML_FEATURE_LEVEL_3_0, NULL, OPJIT_UNSUPPORTED,

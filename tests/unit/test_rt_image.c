@@ -262,7 +262,7 @@ static const struct {
     { "shared size", "shared_size", META, offsetof(opjit_kernel_meta, shared_size), 8, 63 },
     { "scratch size", "scratch_size", META, offsetof(opjit_kernel_meta, scratch_size), 8, UINT64_MAX - 63 },
     { "role", "buffer_info[0].role", BUFFER0, offsetof(opjit_buffer_info, role), 4, OPJIT_BUFFER_OUTPUT },
-    { "dtype", "buffer_info[0].dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, DML_TENSOR_DATA_TYPE_INT4 },
+    { "dtype", "buffer_info[0].dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, DML_TENSOR_DATA_TYPE_INT4 + 1 },
     { "dtype number", "buffer_info[0].dtype", BUFFER0, offsetof(opjit_buffer_info, dtype), 4, 0xffffffff },
     { "rank 0", "buffer_info[0].rank", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 0 },
     { "rank 9", "buffer_info[0].rank", BUFFER0, offsetof(opjit_buffer_info, rank), 4, 9 },
