@@ -34,16 +34,32 @@ class Node:
         return self.outputs[i] if i < len(self.outputs) else None
 
 
+def has_halves(array):
+    """Whether the elements have 4 bits: NumPy has a byte for each, a tensor one for two."""
+    return str(array.dtype) in ("uint4", "int4")
+
+
+def packed_halves(array):
+    flat = array.reshape(-1).astype(np.int8).view(np.uint8) & 15
+    flat = np.append(flat, np.zeros(flat.size % 2, np.uint8))
+    return flat[0::2] | flat[1::2] << 4
+
+
+def unpacked_halves(data, like):
+    flat = np.stack([data & 15, data >> 4], axis=1).reshape(-1)[: like.size].astype(np.int8)
+    return (np.where(flat > 7, flat - 16, flat) if str(like.dtype) == "int4" else flat).reshape(like.shape)
+
+
 class Tensor:
     """An array seen as a tensor: sizes and strides (in elements) may differ from the array's own."""
 
     def __init__(self, array, sizes=None, strides=None, dtype=None):
-        if array.dtype not in NAMES:
+        if array.dtype not in NAMES and not has_halves(array):
             raise Skip(f"type {array.dtype}")
         self.array = array
         self.sizes = list(array.shape if sizes is None else sizes) or [1]
         self.strides = strides
-        self.dtype = dtype or NAMES[array.dtype]
+        self.dtype = dtype or (str(array.dtype).upper() if has_halves(array) else NAMES[array.dtype])
 
     def json(self):
         text = {"DataType": self.dtype, "Sizes": self.sizes}
@@ -632,12 +648,24 @@ def nonzero(n):
 
 
 # --- quantized values ----------------------------------------------------------------------------------------------
+def quantize_blocks(name, n, axis):
+    x = n.in_(0)
+
+    def blocks(array):
+        sizes = [array.size if d == axis else 1 for d in range(x.ndim)]
+        return Tensor(array, array.shape if array.ndim == x.ndim else sizes)
+
+    tensors = [blocks(a) for a in (n.in_(1), n.in_(2)) if a is not None]
+    return name, {"InputTensor": Tensor(x), "QuantizationType": "SCALE_ZERO_POINT" if len(tensors) == 2 else "SCALE",
+                  "QuantizationTensors": tensors, "OutputTensor": Tensor(n.out())}
+
+
 def quantize(name):
     def build(n):
         x, sizes = n.in_(0), n.in_(0).shape
-        if n.attr("block_size", 0):
-            raise Skip("blocks")
         axis = n.attr("axis", 1) % x.ndim if x.ndim else None
+        if n.attr("block_size", 0) or has_halves(x) or has_halves(n.out()):
+            return quantize_blocks(name.replace("ELEMENT_WISE_", "").replace("_LINEAR", ""), n, axis)
         fields = {"InputTensor": Tensor(x), "ScaleTensor": scalar_like(n.in_(1), sizes, axis), "OutputTensor": Tensor(n.out())}
         if n.in_(2) is not None:
             fields["ZeroPointTensor"] = scalar_like(n.in_(2), sizes, axis)

@@ -15,7 +15,7 @@ SKIPPED = 77
 try:
     import numpy as np
     import onnx
-    from onnx import helper, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
     from onnx.backend.test.case.node import collect_testcases
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -25,7 +25,9 @@ import mapping  # beside this file
 
 
 def arrays(values):
-    """None for what is left out or is no tensor of numbers."""
+    """None for what is left out or is no tensor of numbers.  Of the types that NumPy lacks, those of 4 bits are numbers."""
+    halves = (TensorProto.UINT4, TensorProto.INT4)
+    values = [numpy_helper.to_array(v) if isinstance(v, TensorProto) and v.data_type in halves else v for v in values]
     return [np.array(v) if isinstance(v, (np.ndarray, np.generic, int, float)) else None for v in values]
 
 
@@ -61,9 +63,10 @@ def model_of(operator, fields, node, folder):
         for i, array in enumerate(node.outputs):
             if tensor.array is array or (array is not None and tensor.array.base is not None and np.shares_memory(tensor.array, array)):
                 resources[f"o{i}"] = {"initialValues": "deferred"}
-                commands.append({"type": "writeFile", "resource": f"o{i}", "targetPath": f"o{i}.npy", "dimensions": tensor.sizes})
+                sizes = [(array.size + 1) // 2] if mapping.has_halves(array) else tensor.sizes
+                commands.append({"type": "writeFile", "resource": f"o{i}", "targetPath": f"o{i}.npy", "dimensions": sizes})
                 return f"o{i}"
-        array = np.ascontiguousarray(tensor.array)
+        array = mapping.packed_halves(tensor.array) if mapping.has_halves(tensor.array) else np.ascontiguousarray(tensor.array)
         np.save(os.path.join(folder, name + ".npy"), array.view(np.uint8) if array.dtype == bool else array)
         resources[name] = {"initialValues": {"sourcePath": name + ".npy"}}
         return name
@@ -101,7 +104,10 @@ def run_case(opjit, known, case, inputs, outputs):
         for i, want in enumerate(node.outputs):
             if want is None or f"o{i}" not in model["resources"]:
                 continue
-            got = np.load(os.path.join(folder, f"o{i}.npy")).reshape(want.shape)
+            got = np.load(os.path.join(folder, f"o{i}.npy"))
+            if mapping.has_halves(want):
+                got, want = mapping.unpacked_halves(got, want), want.astype(np.int8)
+            got = got.reshape(want.shape)
             np.testing.assert_allclose(got.astype(want.dtype), want, rtol=case.rtol, atol=case.atol, err_msg=f"output {i}")
 
 
