@@ -141,7 +141,6 @@ static inline bool ir_is_serial(const ir_func *f, ir_ref loop)
     return f->nodes[loop].op == IR_FOR && (f->nodes[loop].flags & IR_FOR_SERIAL) != 0;
 }
 
-/* The step has changed something. */
 /* One step more of a dot of this type. */
 static inline ir_ref ir_dot_step(ir_func *f, ir_type type, ir_ref x, ir_ref y, ir_ref before)
 {
@@ -155,6 +154,7 @@ static inline uint64_t ir_dot_total(ir_type type)
     return ir_is_float(type) ? UINT64_C(1) << (8 * opjit_ir_type_size(type) - 1) : 0;
 }
 
+/* The step has changed something. */
 static inline void ir_took(ir_func *f, ir_step step)
 {
     f->steps[step]++;
