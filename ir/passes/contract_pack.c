@@ -172,7 +172,8 @@ static void share_tiles(contraction *c, block *stages, int64_t matrices, int64_t
         below /= (int64_t)c->out.sizes[d];
         c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
     }
-    opjit_ir_contract_set_matrix(c, &body);
+    const ir_ref matrix = opjit_ir_contract_digit(c, p, blocks * tiles, matrices); /* one digit, not a sum of several */
+    c->matrix = opjit_ir_block_let(f, &body, matrix);
     opjit_ir_contract_set_k(c, &body,
                             opjit_ir_block_let(f, &body, opjit_ir_contract_digit(c, p, tiles, blocks)));
     s->first = s->first_tile = opjit_ir_index(f, 0);
