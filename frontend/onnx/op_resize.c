@@ -6,6 +6,7 @@
 #include "frontend/onnx/ops.h"
 
 #define TAPS_BY_GATHER 4u /* more are a product with a matrix of weights */
+#define MOST_ENTRIES (UINT64_C(1) << 22) /* of a table, or of such a matrix */
 
 typedef enum place_rule {
     HALF_PIXEL, HALF_PIXEL_SYMMETRIC, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, HALF_PIXEL_FOR_NEAREST,
@@ -66,7 +67,7 @@ static uint32_t taps_of(const resize *r, uint32_t axis)
     const double scale = r->antialias && r->scales[axis] < 1 ? r->scales[axis] : 1;
     const double reach = r->mode == CUBIC ? 2 : 1;
     const double start = floor(-reach / scale) + 1;
-    return r->mode == NEAREST ? 1 : (uint32_t)(2 - 2 * start);
+    return r->mode == NEAREST ? 1 : start < -1e6 ? 2000000 : (uint32_t)(2 - 2 * start);
 }
 
 /* Elements and weights of result i; weights of what lies outside count for the nearest element there is. */
@@ -105,11 +106,15 @@ typedef struct table {
     float *offsets; /* [out]; NULL: none */
 } table;
 
-static opjit_status make_table(onnx_import *m, const resize *r, uint32_t axis, uint64_t in, table *t)
+static opjit_status make_table(onnx_import *m, const onnx_call *c, const resize *r, uint32_t axis, uint64_t in,
+                               table *t)
 {
     int64_t *at;
     double *weight;
     *t = (table){ .taps = taps_of(r, axis), .in = in, .out = r->sizes[axis] };
+    if (t->out > MOST_ENTRIES / t->taps || (t->taps > TAPS_BY_GATHER && t->out > MOST_ENTRIES / in))
+        return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "size %u becomes %llu with %u elements for each, which is too much",
+                                 axis, (unsigned long long)t->out, t->taps);
     t->at = ARENA_ARRAY(m->arena, int64_t, (size_t)t->taps * t->out);
     t->weights = ARENA_ARRAY(m->arena, float, (size_t)t->taps * t->out);
     at = ARENA_ARRAY(m->arena, int64_t, t->taps);
@@ -304,7 +309,7 @@ opjit_status opjit_onnx_resize(onnx_import *m, onnx_call *c)
         if (r.sizes[d] == x->dims[d] && r.scales[d] == 1 && r.rule != CROP_AND_RESIZE)
             continue;
         table t = { 0 };
-        TRY(make_table(m, &r, d, x->dims[d], &t));
+        TRY(make_table(m, c, &r, d, x->dims[d], &t));
         flat[0] = flat[2] = 1;
         flat[1] = dims[d];
         for (uint32_t i = 0; i < x->rank; i++)

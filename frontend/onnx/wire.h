@@ -44,7 +44,7 @@ void opjit_onnx_numbers(const wire_field *field, uint32_t size, uint64_t *out);
 static inline bool wire_is(wire_bytes s, const char *text)
 {
     const size_t length = strlen(text);
-    return s.size == length && memcmp(s.data, text, length) == 0;
+    return s.size == length && (length == 0 || memcmp(s.data, text, length) == 0);
 }
 static inline bool wire_same(wire_bytes a, wire_bytes b)
 {
