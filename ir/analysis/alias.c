@@ -3,11 +3,11 @@
  *
  * Each load of the input must come before the store that replaces what it reads.  Stages run one after the other.
  * Within a stage a load is safe if its own block stores the output at the same address, in the same statement or a
- * later one: outputs are stored once (V6), so nothing else stores there.  Otherwise, for each store, the load's
- * statement must come before the store's in the block where their paths part, and the addresses must tell the loops
- * around both apart: where a load and a store meet, every such loop is in the same iteration.  Such addresses are
- * sums of digits, each of which outweighs all smaller ones together with what the loops around only one of the two
- * add. */
+ * later one: outputs are stored once (V6), unless updates change them, so nothing else stores there.  Otherwise, for
+ * each store, the load's statement must come before the store's in the block where their paths part, and the addresses
+ * must tell the loops around both apart: where a load and a store meet, every such loop is in the same iteration.  Such
+ * addresses are sums of digits, each of which outweighs all smaller ones together with what the loops around only one
+ * of the two add. */
 #include "ir/analysis/analysis.h"
 #include "ir/core/internal.h"
 
@@ -393,13 +393,24 @@ static ir_in_place judge(const ir_accesses *a, const site *load, const site *sto
     return are_in_order(&m) ? best : IR_IN_PLACE_MARKED;
 }
 
+/* Whether elements of the tensor may be stored more than once: those that a serial loop changes. */
+static bool is_scattered(const ir_accesses *a, uint32_t out)
+{
+    for (uint32_t k = a->chains[out].first; k != 0; k = a->sites[k - 1].next)
+        for (ir_ref loop = a->around[a->sites[k - 1].statement]; loop != 0; loop = a->around[loop])
+            if (ir_at(a->f, loop)->op == IR_FOR && (ir_at(a->f, loop)->flags & IR_FOR_SERIAL) != 0)
+                return true;
+    return false;
+}
+
 ir_in_place opjit_ir_in_place(const ir_accesses *a, uint32_t out, uint32_t in)
 {
+    const bool once = !is_scattered(a, out);
     ir_in_place found = IR_IN_PLACE;
     for (uint32_t i = a->chains[in].first; i != 0 && found != IR_IN_PLACE_NEVER; i = a->sites[i - 1].next) {
         const site *load = &a->sites[i - 1];
         bool own = false;
-        for (uint32_t k = a->chains[out].first; k != 0 && !own; k = a->sites[k - 1].next)
+        for (uint32_t k = a->chains[out].first; k != 0 && once && !own; k = a->sites[k - 1].next)
             own = is_own(a, load, &a->sites[k - 1]);
         for (uint32_t k = a->chains[out].first; k != 0 && found != IR_IN_PLACE_NEVER; k = a->sites[k - 1].next) {
             const ir_in_place one = judge(a, load, &a->sites[k - 1], own);
