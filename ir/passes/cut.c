@@ -284,7 +284,7 @@ static void merge_pieces(splitter *s)
 static void split_loop(stage_split *stage, block *out, ir_ref loop)
 {
     ir_func *f = stage->f;
-    if (ir_is_serial(f, loop)) {
+    if (ir_is_serial(f, loop) || stage->held) { /* loops in one with hold are spelled out: their bounds stay constant */
         opjit_ir_block_add(f, out, loop);
         return;
     }
@@ -357,7 +357,10 @@ void opjit_ir_cut_block(stage_split *stage, ir_ref parent)
     for (ir_ref s = cut_list.first; s != 0; s = next) {
         next = ir_at(f, s)->next;
         if (ir_at(f, s)->op == IR_FOR) {
+            const bool held = stage->held;
+            stage->held = held || ir_at(f, s)->hold;
             opjit_ir_cut_block(stage, s); /* as deep as loops nest: rule V16 */
+            stage->held = held;
             opjit_ir_hoist(f, &list, s);
             opjit_ir_block_add(f, &loops, s);
             continue;

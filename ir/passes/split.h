@@ -38,6 +38,7 @@ typedef struct stage_split {
     known parts[MAX_KNOWN];
     uint32_t known_count;
     uint32_t loops; /* of the stage, so far */
+    bool held;      /* the block at hand is in a loop with hold */
 } stage_split;
 
 /* cut.c: cuts the loops of parent's block where conditions change, then those inside them, and hoists. */

@@ -138,6 +138,7 @@ static const char *c_type(uint32_t dtype)
         [DML_TENSOR_DATA_TYPE_UINT32] = "uint32_t", [DML_TENSOR_DATA_TYPE_UINT16] = "uint16_t",
         [DML_TENSOR_DATA_TYPE_UINT8] = "uint8_t",   [DML_TENSOR_DATA_TYPE_INT32] = "int32_t",
         [DML_TENSOR_DATA_TYPE_INT16] = "int16_t",   [DML_TENSOR_DATA_TYPE_INT8] = "int8_t",
+        [DML_TENSOR_DATA_TYPE_UINT4] = "uint8_t",   [DML_TENSOR_DATA_TYPE_INT4] = "uint8_t",
         [DML_TENSOR_DATA_TYPE_FLOAT64] = "double",  [DML_TENSOR_DATA_TYPE_UINT64] = "uint64_t",
         [DML_TENSOR_DATA_TYPE_INT64] = "int64_t",
     };

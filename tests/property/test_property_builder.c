@@ -30,6 +30,7 @@ typedef struct built_case {
     const DML_TENSOR_DESC *inputs[TENSORS]; /* the hand's; NULL: absent */
     test_tensor own[TENSORS];               /* what the builder's inputs are declared as */
     uint32_t input_count, output_count;
+    bool has_gap; /* an output is absent before one that is there */
     opjit_tensor_type outputs[TENSORS], asked[TENSORS];
     pointwise_case pointwise;
     move_case move;
@@ -74,8 +75,10 @@ static opjit_tensor_type type_of(const DML_TENSOR_DESC *desc)
 /* Takes the tensors out of a whole descriptor; own is as they are. */
 static void take_tensors(built_case *c, const DML_OPERATOR_DESC *op)
 {
+    bool absent = false;
     memcpy(c->desc.bytes, op->Desc, c->def->desc_size);
     c->input_count = c->output_count = 0;
+    c->has_gap = false;
     for (uint32_t i = 0; i < c->def->field_count; i++) {
         const op_field *field = &c->def->fields[i];
         const bool is_array = field->kind == OP_INPUTS || field->kind == OP_OUTPUTS;
@@ -91,8 +94,11 @@ static void take_tensors(built_case *c, const DML_OPERATOR_DESC *op)
                     continue;
                 own->buffer = *(const DML_BUFFER_TENSOR_DESC *)given[k].Desc;
                 own->desc = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &own->buffer };
-            } else if (given != NULL) { /* absent optional ones are the last */
+            } else if (given != NULL) {
+                c->has_gap = c->has_gap || absent;
                 c->outputs[c->output_count++] = type_of(&given[k]);
+            } else {
+                absent = true;
             }
         }
     }
@@ -168,11 +174,13 @@ static void draw_generator(test_random *r, built_case *c)
 
 static void draw_computed(test_random *r, const computed_row *row, built_case *c)
 {
-    computed_case_random(r, row, &c->computed);
-    pack(&c->computed.output);
-    for (uint32_t i = 0; i < OPERATOR_OUTPUTS - 1; i++)
-        pack(&c->computed.more[i]);
-    take_tensors(c, &c->computed.op);
+    do { /* the builder's absent outputs are the last ones */
+        computed_case_random(r, row, &c->computed);
+        pack(&c->computed.output);
+        for (uint32_t i = 0; i < OPERATOR_OUTPUTS - 1; i++)
+            pack(&c->computed.more[i]);
+        take_tensors(c, &c->computed.op);
+    } while (c->has_gap);
 }
 
 /* Reductions and softmax: the fields by their names. */
