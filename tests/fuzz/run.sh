@@ -29,7 +29,7 @@ fixed_runs() # ENTRY
     call | operator) echo 15000 ;;
     build | graph) echo 25000 ;;
     descriptor) echo 60000 ;;
-    custom | json_model) echo 150000 ;;
+    custom | json_model | onnx) echo 150000 ;;
     disk | npy) echo 2000000 ;;
     *) echo 400000 ;;
     esac
