@@ -355,8 +355,10 @@ opjit_status opjit_onnx_pad(onnx_import *m, onnx_call *c)
     TRY(read_pads(m, c, x->rank, pads));
     for (uint32_t d = 0; d < x->rank; d++) {
         const int64_t before = pads[d], behind = pads[x->rank + d];
+        if (before < -(int64_t)UINT32_MAX || before > UINT32_MAX || behind < -(int64_t)UINT32_MAX || behind > UINT32_MAX)
+            return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "pads of 2^32 or more");
         const int64_t size = (int64_t)x->dims[d] + (before < 0 ? before : 0) + (behind < 0 ? behind : 0);
-        if (size < 1 || before > UINT32_MAX || behind > UINT32_MAX)
+        if (size < 1)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "pads %lld and %lld of a size of %llu", (long long)before,
                                      (long long)behind, (unsigned long long)x->dims[d]);
         cuts = cuts || before < 0 || behind < 0;
@@ -410,7 +412,7 @@ opjit_status opjit_onnx_reverse_sequence(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 2));
     const onnx_value *const x = c->inputs[0];
     const int64_t batch = opjit_onnx_int(m, c, "batch_axis", 1), time = opjit_onnx_int(m, c, "time_axis", 0);
-    if (x->rank < 2 || batch + time != 1 || batch * time != 0)
+    if (x->rank < 2 || !((batch == 0 && time == 1) || (batch == 1 && time == 0)))
         return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "axes %lld and %lld, must be 0 and 1", (long long)batch,
                                  (long long)time);
     uint64_t dims[ONNX_RANK];

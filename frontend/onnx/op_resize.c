@@ -27,8 +27,8 @@ typedef struct resize {
 
 /* --- one axis ----------------------------------------------------------------------------------------------------- */
 
-/* Where result i lies in the input. */
-static double place_of(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
+/* Where result i lies in the input, by the rule. */
+static double place_by_rule(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
 {
     const double scale = r->scales[axis], out = (double)r->sizes[axis], x = (double)i, size = (double)in;
     switch (r->rule) {
@@ -44,6 +44,13 @@ static double place_of(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
                        : 0.5 * (r->roi[0][axis] + r->roi[1][axis]) * (size - 1);
     }
     return 0;
+}
+
+/* The same, within what an index holds; far outside it is the end's element all the same. */
+static double place_of(const resize *r, uint32_t axis, uint64_t in, uint64_t i)
+{
+    const double x = place_by_rule(r, axis, in, i);
+    return x > -1e9 ? (x < 1e10 ? x : 1e10) : -1e9; /* a NaN, too */
 }
 
 static double rounded(rounding rule, double x)
@@ -275,7 +282,7 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
                              : scale_count != 0 ? scales[i]
                                                 : (double)sizes[i] / (double)x->dims[axis];
         r->scales[axis] = scale;
-        if (!(scale > 0) || scale * (double)x->dims[axis] >= 4294967296.0 || scale * (double)x->dims[axis] < 1)
+        if (!(scale > 0) || scale < 1e-9 || scale * (double)x->dims[axis] >= 4294967296.0 || scale * (double)x->dims[axis] < 1)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "scale %u is %g", axis, scale);
         r->sizes[axis] = size_count != 0 ? (uint64_t)sizes[i] : (uint64_t)floor(scale * (double)x->dims[axis]);
         common = i == 0 || (larger && scale < common) || (smaller && scale > common) ? scale : common;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_shape.c - operators that give sizes, or the same elements by other sizes. */
+#include <math.h>
+
 #include "frontend/onnx/ops.h"
 
 /* A constant of INT64 numbers. */
@@ -291,13 +293,11 @@ opjit_status opjit_onnx_range(onnx_import *m, onnx_call *c)
             return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has %u elements, must be 1", i, count);
     }
     const double start = numbers[0][0], step = numbers[2][0];
-    double length = step == 0 ? -1 : (numbers[1][0] - start) / step;
-    if (length > (double)(int64_t)length)
-        length = (double)(int64_t)length + 1;
+    const double length = step == 0 ? -1 : ceil((numbers[1][0] - start) / step);
+    if (step == 0 || !(length <= UINT32_MAX)) /* or a NaN */
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a step of 0, or 2^32 elements or more");
     const uint64_t dims[1] = { length > 0 ? (uint64_t)length : 0 };
     const int32_t type = c->inputs[0]->type;
-    if (step == 0 || !(length <= UINT32_MAX))
-        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "a step of 0, or 2^32 elements or more");
     if (dims[0] == 0)
         return opjit_onnx_give_data(m, c, 0, type, 1, dims, numbers[0]);
     const uint32_t size[1] = { (uint32_t)dims[0] };

@@ -100,9 +100,14 @@ opjit_status opjit_onnx_input_ints(onnx_import *m, const onnx_call *c, uint32_t 
     if (data == NULL)
         return OPJIT_OK;
     const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(c->inputs[i]->type);
+    if (dtype == DML_TENSOR_DATA_TYPE_FLOAT32 || dtype == DML_TENSOR_DATA_TYPE_FLOAT64 ||
+        dtype == DML_TENSOR_DATA_TYPE_FLOAT16)
+        return opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "input %u has elements of %s, must be integers", i,
+                                 opjit_onnx_type_name(c->inputs[i]->type).text);
     for (uint32_t k = 0; k < *out_count; k++)
         (*out)[k] = dtype == DML_TENSOR_DATA_TYPE_INT64 ? ((const int64_t *)data)[k]
-                                                        : (int64_t)number_at(data, dtype, k);
+                      : dtype == DML_TENSOR_DATA_TYPE_UINT64 ? (int64_t)((const uint64_t *)data)[k]
+                                                             : (int64_t)number_at(data, dtype, k);
     return OPJIT_OK;
 }
 
