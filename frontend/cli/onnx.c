@@ -5,21 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <opjit/reflect.h>
 
 #include "frontend/cli/files.h"
+#include "frontend/cli/measure.h"
 #include "frontend/cli/onnx.h"
 
 #define CONSTANT_ELEMENTS 64u /* of an input of integers that becomes a constant */
-
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
 
 bool opjit_cli_is_onnx(const char *path)
 {
@@ -146,7 +139,7 @@ opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_c
     opjit_rt_arena_init(&m->arena, &opjit_rt_default_allocator);
     if (context == NULL)
         TRY(opjit_cli_context(o, &m->context, &m->error));
-    const double begin = now_ms();
+    const double begin = measure_now_ns();
     opjit_model_input *const inputs =
         ARENA_ARRAY(&m->arena, opjit_model_input, (size_t)o->input_count + o->shape_count + 1);
     m->files = ARENA_ARRAY(&m->arena, cli_onnx_file, (size_t)o->input_count + 1);
@@ -166,7 +159,7 @@ opjit_status opjit_cli_onnx_open(const cli_options *o, const char *path, opjit_c
             TRY(describe(m, &m->files[i], all == 1, &inputs[i]));
         status = opjit_model_open(m->context, m->path, &options, &m->model, &m->error);
     }
-    m->read_ms = now_ms() - begin;
+    m->read_ms = (measure_now_ns() - begin) / 1e6;
     return status == OPJIT_UNSUPPORTED ? add_hint(m) : status;
 }
 
@@ -177,13 +170,13 @@ opjit_status opjit_cli_onnx_compile(const cli_options *o, cli_onnx *m)
     opjit_compile_options options = opjit_cli_compile_options(o);
     if (!opjit_cli_has_codegen())
         options.flags |= OPJIT_COMPILE_INTERPRET;
-    const double begin = now_ms();
+    const double begin = measure_now_ns();
     opjit_pool *pool;
     TRY(opjit_pool_create(NULL, 0, &pool, &m->error)); /* as many threads as there are cores */
     options.executor = opjit_pool_executor(pool);
     const opjit_status status = opjit_model_compile(m->model, &options, &m->kernel, &m->error);
     opjit_pool_destroy(pool);
-    m->compile_ms = now_ms() - begin;
+    m->compile_ms = (measure_now_ns() - begin) / 1e6;
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnx_bench.c - `opjit bench MODEL.onnx`: how long it takes to read, to compile and to run, and where the time goes. */
+/* onnx_bench.c - `opjit bench MODEL.onnx`: how long it takes to read, to compile and to run, and where the time
+ * goes. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>

@@ -10,6 +10,7 @@
 #include <opjit/reflect.h>
 
 #include "frontend/cli/files.h"
+#include "frontend/cli/number.h"
 #include "frontend/cli/onnx.h"
 #include "frontend/cli/trace.h"
 
@@ -31,44 +32,28 @@ static opjit_status call_model(const cli_options *o, cli_onnx *m)
     return status;
 }
 
-static double float_at(const void *data, DML_TENSOR_DATA_TYPE dtype, uint64_t i)
-{
-    return dtype == DML_TENSOR_DATA_TYPE_FLOAT32   ? (double)((const float *)data)[i]
-           : dtype == DML_TENSOR_DATA_TYPE_FLOAT64 ? ((const double *)data)[i]
-                                                   : (double)opjit_float16_to_float(((const uint16_t *)data)[i]);
-}
-
-static void print_element(const void *data, DML_TENSOR_DATA_TYPE dtype, uint64_t i)
-{
-    switch (dtype) {
-    case DML_TENSOR_DATA_TYPE_INT64: printf("%" PRId64, ((const int64_t *)data)[i]); break;
-    case DML_TENSOR_DATA_TYPE_INT32: printf("%" PRId32, ((const int32_t *)data)[i]); break;
-    case DML_TENSOR_DATA_TYPE_INT16: printf("%d", ((const int16_t *)data)[i]); break;
-    case DML_TENSOR_DATA_TYPE_INT8: printf("%d", ((const int8_t *)data)[i]); break;
-    case DML_TENSOR_DATA_TYPE_UINT64: printf("%" PRIu64, ((const uint64_t *)data)[i]); break;
-    case DML_TENSOR_DATA_TYPE_UINT32: printf("%" PRIu32, ((const uint32_t *)data)[i]); break;
-    case DML_TENSOR_DATA_TYPE_UINT16: printf("%u", ((const uint16_t *)data)[i]); break;
-    case DML_TENSOR_DATA_TYPE_UINT8: printf("%u", ((const uint8_t *)data)[i]); break;
-    default: printf("%.6g", float_at(data, dtype, i)); break;
-    }
-}
-
 /* scores FLOAT32 [1,1000]: 0.1, 0.2, ... */
-static void print_output(const opjit_model_port *port, const opjit_binding *binding)
+static opjit_status print_output(const opjit_model_port *port, const opjit_binding *binding, opjit_error *error)
 {
     char name[128];
-    const uint64_t elements = opjit_cli_onnx_bytes(port) / opjit_data_type_size(port->dtype);
+    rt_bytes out;
+    const uint32_t size = opjit_data_type_size(port->dtype);
+    const uint64_t elements = opjit_cli_onnx_bytes(port) / size;
     snprintf(name, sizeof name, "%s", port->name);
     opjit_rt_printable(name);
-    printf("%s %s [", name, opjit_data_type_name(port->dtype));
+    opjit_rt_bytes_init(&out, &opjit_rt_default_allocator);
+    opjit_rt_bytes_printf(&out, "%s %s [", name, opjit_data_type_name(port->dtype));
     for (uint32_t d = 0; d < port->rank; d++)
-        printf("%s%" PRIu64, d == 0 ? "" : ",", port->sizes[d]);
-    printf("]:");
+        opjit_rt_bytes_printf(&out, "%s%" PRIu64, d == 0 ? "" : ",", port->sizes[d]);
+    opjit_rt_bytes_printf(&out, "]:");
     for (uint64_t i = 0; i < elements && i < PRINTED; i++) {
-        printf(i == 0 ? " " : ", ");
-        print_element(binding->data, port->dtype, i);
+        opjit_rt_bytes_printf(&out, i == 0 ? " " : ", ");
+        opjit_cli_print_element(&out, port->dtype, (const uint8_t *)binding->data + i * size);
     }
-    printf(elements > PRINTED ? ", ...\n" : "\n");
+    opjit_rt_bytes_printf(&out, elements > PRINTED ? ", ...\n" : "\n");
+    const bool good = !out.failed && fwrite(out.data, 1, out.size, stdout) == out.size;
+    opjit_rt_bytes_free(&out);
+    return good ? OPJIT_OK : opjit_rt_error_set(error, OPJIT_IO, "standard output can't be written");
 }
 
 /* The file of an output: characters other than letters, digits, '.', '_', '-' become '_'. */
@@ -97,6 +82,8 @@ static opjit_status write_output(cli_onnx *m, const char *folder, const opjit_mo
         status = opjit_cli_file_find((const char *)path.data, (const char *)path.data + begin, true, &file, &m->error);
     if (status == OPJIT_OK) {
         status = opjit_cli_file_write(&file, &head, binding->data, (size_t)opjit_cli_onnx_bytes(port), &m->error);
+        if (status == OPJIT_OK)
+            status = opjit_cli_folder_sync(file.folder, &m->error);
         opjit_cli_file_close(&file);
     }
     if (status != OPJIT_OK)
@@ -114,7 +101,7 @@ static opjit_status give_outputs(const cli_options *o, cli_onnx *m)
         opjit_model_port port = OPJIT_MODEL_PORT_INIT;
         TRY(opjit_model_get_output(m->model, i, &port, &m->error));
         if (o->output_dir == NULL)
-            print_output(&port, &m->bindings[port.binding]);
+            TRY(print_output(&port, &m->bindings[port.binding], &m->error));
         else
             TRY(write_output(m, o->output_dir, &port, &m->bindings[port.binding]));
     }

@@ -31,11 +31,13 @@ const onnx_attribute *opjit_onnx_attribute(const onnx_import *m, const onnx_call
 {
     const wire_bytes wanted = { (const uint8_t *)name, strlen(name) };
     const onnx_attribute *found = find_attribute(c->node->attributes, c->node->attribute_count, wanted);
-    if (found == NULL || found->reference.size == 0 || m->caller == NULL)
-        return found;
-    const wire_bytes reference = found->reference;
-    found = find_attribute(m->caller->attributes, m->caller->attribute_count, reference);
-    return found != NULL ? found : find_attribute(m->function->defaults, m->function->default_count, reference);
+    for (const onnx_frame *f = m->frame; found != NULL && found->reference.size != 0 && f != NULL; f = f->outer) {
+        const wire_bytes reference = found->reference;
+        found = find_attribute(f->caller->attributes, f->caller->attribute_count, reference);
+        if (found == NULL)
+            return find_attribute(f->function->defaults, f->function->default_count, reference);
+    }
+    return found;
 }
 
 int64_t opjit_onnx_int(const onnx_import *m, const onnx_call *c, const char *name, int64_t otherwise)

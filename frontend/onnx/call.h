@@ -38,10 +38,17 @@ typedef struct onnx_call {
     uint32_t input_count, output_count;
 } onnx_call;
 
+/* A function that stands for a node; its nodes' attributes may refer to those of that node. */
+typedef struct onnx_frame {
+    const struct onnx_frame *outer; /* of the function that the node stands in; NULL: in none */
+    const onnx_node *caller;
+    const onnx_function *function;
+} onnx_frame;
+
 /* A call that was made, and the function that its node stands in. */
 typedef struct onnx_made {
     onnx_call call;
-    const onnx_node *caller;
+    const onnx_frame *frame;
 } onnx_made;
 
 typedef opjit_status (*onnx_row_fn)(onnx_import *m, onnx_call *c);
@@ -67,9 +74,9 @@ struct onnx_import {
     const onnx_model *model;
     onnx_files *files;
     onnx_scope *scope;
-    const onnx_node *caller;      /* in a function: the node that stands for it; else NULL */
-    const onnx_function *function;
+    const onnx_frame *frame; /* of the function whose nodes are imported; NULL: of none */
     int64_t opset;
+    const onnx_scope *functions; /* of the model, by name: a value has the first one's index as its rank */
     const onnx_scope *makers; /* of the nodes that are being imported; see onnx_value.readers */
     uint32_t depth;
     uint32_t nodes; /* that were imported, those of functions once for each call */
@@ -110,15 +117,20 @@ static inline opjit_tensor onnx_tensor_of(onnx_import *m, const onnx_call *c, ui
 }
 /* The elements of a constant, packed; NULL: it is none, or there was an error. */
 const void *opjit_onnx_data(onnx_import *m, onnx_value *v);
+/* Memory for elements, which stays as long as the model, aligned as kernels borrow constants.  NULL: there was none,
+ * which is the error. */
+void *opjit_onnx_memory(onnx_import *m, uint64_t bytes);
 /* Integers of a constant input (or of an absent one: count 0), in the arena.  Refuses one that is not known. */
 opjit_status opjit_onnx_input_ints(onnx_import *m, const onnx_call *c, uint32_t i, int64_t **out, uint32_t *out_count);
 /* A constant input's elements as numbers. */
-opjit_status opjit_onnx_input_floats(onnx_import *m, const onnx_call *c, uint32_t i, double **out, uint32_t *out_count);
+opjit_status opjit_onnx_input_floats(onnx_import *m, const onnx_call *c, uint32_t i, double **out,
+                                     uint32_t *out_count);
 /* The same for an input that has to be one number; *out stays where it is absent. */
 opjit_status opjit_onnx_input_int(onnx_import *m, const onnx_call *c, uint32_t i, int64_t *out);
 
 /* Output i is the tensor, of the type, and of `rank` dimensions with the tensor's last sizes. */
-opjit_status opjit_onnx_give(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type, uint32_t rank);
+opjit_status opjit_onnx_give(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type,
+                             uint32_t rank);
 /* The same, reshaped. */
 opjit_status opjit_onnx_give_as(onnx_import *m, onnx_call *c, uint32_t i, opjit_tensor tensor, int32_t type,
                                 uint32_t rank, const uint64_t *dims);
@@ -131,6 +143,11 @@ opjit_status opjit_onnx_give_value(onnx_import *m, onnx_call *c, uint32_t i, con
 opjit_status opjit_onnx_give_reshaped(onnx_import *m, onnx_call *c, onnx_value *v, uint32_t rank, const uint64_t *dims);
 /* The tensor by other sizes. */
 opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t rank, const uint64_t *dims);
+/* The elements of input i along one axis of the rank, all other sizes 1; null where it is absent. */
+opjit_tensor opjit_onnx_vector(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis);
+/* Adds an operator of several outputs, whose tensors are null if there was an error. */
+void opjit_onnx_add(onnx_import *m, DML_OPERATOR_TYPE type, const void *desc, const opjit_tensor *inputs,
+                    uint32_t input_count, opjit_tensor *outputs, uint32_t output_count);
 /* A scalar of the type that the value has. */
 opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value);
 /* The tensor in another type (onnx_type). */
@@ -143,7 +160,7 @@ opjit_status opjit_onnx_axes(onnx_import *m, const onnx_call *c, const char *nam
                              uint32_t *out, uint32_t *out_count);
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
-/* NULL: absent.  Inside of a function a reference is followed. */
+/* NULL: absent.  Inside of functions references are followed. */
 const onnx_attribute *opjit_onnx_attribute(const onnx_import *m, const onnx_call *c, const char *name);
 int64_t opjit_onnx_int(const onnx_import *m, const onnx_call *c, const char *name, int64_t otherwise);
 float opjit_onnx_float(const onnx_import *m, const onnx_call *c, const char *name, float otherwise);
@@ -170,6 +187,8 @@ onnx_value *opjit_onnx_own(const onnx_scope *s, wire_bytes name);     /* the sam
 opjit_status opjit_onnx_nodes(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
                               uint32_t wanted_count);
 opjit_status opjit_onnx_initializers(onnx_import *m, const onnx_graph *g);
+/* Makes a table of the model's functions, which nodes are looked up in. */
+opjit_status opjit_onnx_functions(onnx_import *m, onnx_model *model);
 /* Runs the call on constants alone, and gives constants. */
 opjit_status opjit_onnx_fold(onnx_import *m, onnx_call *c);
 /* The elements of a tensor in another file (files.c). */

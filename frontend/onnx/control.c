@@ -25,8 +25,9 @@ static opjit_status run_branch(onnx_import *m, const onnx_call *c, const char *n
     for (uint32_t i = 0; i < c->output_count && status == OPJIT_OK; i++) {
         const onnx_value *const v = opjit_onnx_lookup(m, wanted[i]);
         if (v == NULL)
-            status = opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT, "{output} {\"" ONNX_NAME "\"} of %s is made by no node",
-                                       ONNX_SHOW(wanted[i]), name);
+            status = opjit_onnx_refuse(m, c, OPJIT_INVALID_ARGUMENT,
+                                       "{output} {\"" ONNX_NAME "\"} of %s is made by no node", ONNX_SHOW(wanted[i]),
+                                       name);
         else
             out[i] = *v;
     }

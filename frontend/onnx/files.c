@@ -105,7 +105,8 @@ const void *opjit_onnx_external(onnx_files *files, const onnx_tensor *t, opjit_e
     const uint64_t bytes = opjit_onnx_tensor_bytes(t);
     if (files->folder == NULL || !stays_inside(t->location)) {
         opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                           "{tensor} {\"" ONNX_NAME "\"}: its file \"" ONNX_NAME "\" is not inside of the model's folder",
+                           "{tensor} {\"" ONNX_NAME "\"}: its file \"" ONNX_NAME
+                           "\" is not inside of the model's folder",
                            ONNX_SHOW(t->name), ONNX_SHOW(t->location));
         return NULL;
     }

@@ -33,9 +33,9 @@ static opjit_status take_outputs(onnx_import *m, onnx_call *c)
             continue;
         const uint64_t bytes =
             align_up(opjit_onnx_elements_of(v) * opjit_rt_dtype_size(opjit_onnx_dtype(v->type)), 4);
-        data[i] = bytes > SIZE_MAX ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes);
+        data[i] = opjit_onnx_memory(m, bytes);
         if (data[i] == NULL)
-            return opjit_rt_no_memory(m->error);
+            return m->error->status;
         bindings[count++] = (opjit_binding){ data[i], bytes };
         (void)opjit_graph_output(m->graph, NULL, v->tensor);
     }

@@ -18,8 +18,6 @@ static void prefix_node(onnx_import *m, const onnx_node *n)
 
 /* Nodes by the names that they make, and marks of those that are needed. */
 typedef struct need {
-    onnx_import *m;
-    const onnx_node *nodes;
     onnx_scope *makers; /* a name's value has the node's index as its rank */
     bool *needed;
     uint32_t *stack;
@@ -53,7 +51,7 @@ static void mark_inputs(need *w, const onnx_node *n)
 static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t count, const wire_bytes *wanted,
                                 uint32_t wanted_count, bool **out)
 {
-    need w = { .m = m, .nodes = nodes };
+    need w = { 0 };
     w.needed = ARENA_ARRAY(m->arena, bool, (size_t)count + 1);
     w.stack = ARENA_ARRAY(m->arena, uint32_t, (size_t)count + 1);
     if (w.needed == NULL || w.stack == NULL)
@@ -81,12 +79,16 @@ static opjit_status find_needed(onnx_import *m, const onnx_node *nodes, uint32_t
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
-/* What a function's attributes and nodes are read with, and what was before. */
+/* Imports the function's nodes, in a scope of its own, for the call. */
 static opjit_status run_function(onnx_import *m, onnx_call *c, const onnx_function *fn)
 {
     if (m->depth == ONNX_DEPTH)
         return opjit_onnx_refuse(m, c, OPJIT_LIMIT, "functions in functions without end");
     const onnx_import before = *m;
+    onnx_frame *const frame = ARENA_NEW(m->arena, onnx_frame);
+    if (frame == NULL)
+        return opjit_rt_no_memory(m->error);
+    *frame = (onnx_frame){ m->frame, c->node, fn };
     m->scope = opjit_onnx_scope(m, NULL);
     if (m->scope == NULL)
         return m->error->status;
@@ -94,9 +96,7 @@ static opjit_status run_function(onnx_import *m, onnx_call *c, const onnx_functi
     for (uint32_t i = 0; i < fn->input_count && status == OPJIT_OK; i++)
         if (onnx_input(c, i) != NULL)
             status = opjit_onnx_define(m, fn->inputs[i], onnx_input(c, i));
-    /* Attributes of the call are read with the caller's own function in mind; here they are the call's. */
-    m->caller = c->node;
-    m->function = fn;
+    m->frame = frame;
     m->depth++;
     if (fn->opset != 0)
         m->opset = fn->opset;
@@ -108,19 +108,37 @@ static opjit_status run_function(onnx_import *m, onnx_call *c, const onnx_functi
             c->outputs[i] = *v;
     }
     m->scope = before.scope;
-    m->caller = before.caller;
-    m->function = before.function;
+    m->frame = before.frame;
     m->depth = before.depth;
     m->opset = before.opset;
     return status;
 }
 
+opjit_status opjit_onnx_functions(onnx_import *m, onnx_model *model)
+{
+    onnx_scope *const scope = m->scope, *const functions = opjit_onnx_scope(m, NULL);
+    if (functions == NULL)
+        return m->error->status;
+    m->scope = functions;
+    opjit_status status = OPJIT_OK;
+    for (uint32_t i = model->function_count; i-- > 0 && status == OPJIT_OK;) {
+        onnx_function *const f = &model->functions[i];
+        const onnx_value *const same = opjit_onnx_own(functions, f->name);
+        f->next = same == NULL ? NULL : &model->functions[same->rank];
+        status = opjit_onnx_define(m, f->name, &(onnx_value){ .rank = i });
+    }
+    m->scope = scope;
+    m->functions = functions;
+    return status;
+}
+
 static const onnx_function *find_function(const onnx_import *m, const onnx_node *n)
 {
-    for (uint32_t i = 0; i < m->model->function_count; i++)
-        if (wire_same(m->model->functions[i].name, n->op) && wire_same(m->model->functions[i].domain, n->domain))
-            return &m->model->functions[i];
-    return NULL;
+    const onnx_value *const first = opjit_onnx_own(m->functions, n->op);
+    const onnx_function *f = first == NULL ? NULL : &m->model->functions[first->rank];
+    while (f != NULL && !wire_same(f->domain, n->domain))
+        f = f->next;
+    return f;
 }
 
 /* Whether all that the call reads is known; graphs in it read by themselves. */

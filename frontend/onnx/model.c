@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - opjit/model.h: a file, its inputs with their sizes, its nodes, its outputs. */
-#include <stdio.h>
-
 #include "frontend/onnx/files.h"
 #include "frontend/frontend.h"
 
@@ -35,13 +33,6 @@ RT_STRUCT_ENDS_WITH(opjit_model_operator, text);
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-static bool is_initializer(const onnx_graph *g, const onnx_scope *scope, onnx_import *m, wire_bytes name)
-{
-    (void)g;
-    (void)scope;
-    return opjit_onnx_lookup(m, name) != NULL;
-}
-
 static const opjit_model_input *given_input(const opjit_model_options *o, wire_bytes name)
 {
     for (uint32_t i = 0; i < o->input_count; i++)
@@ -51,8 +42,8 @@ static const opjit_model_input *given_input(const opjit_model_options *o, wire_b
 }
 
 /* Dimension d of an input. */
-static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_options *o, const opjit_model_input *given,
-                            uint64_t *out, opjit_error *error)
+static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_options *o,
+                            const opjit_model_input *given, uint64_t *out, opjit_error *error)
 {
     const onnx_dim *const dim = &p->dims[d];
     bool known = dim->known;
@@ -65,15 +56,16 @@ static opjit_status size_of(const onnx_port *p, uint32_t d, const opjit_model_op
     if (given != NULL && given->sizes != NULL) {
         if (known && given->sizes[d] != *out)
             return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
-                                      "{input} {\"" ONNX_NAME "\"}: size %u is %llu, must be %llu", ONNX_SHOW(p->name), d,
-                                      (unsigned long long)given->sizes[d], (unsigned long long)*out);
+                                   "{input} {\"" ONNX_NAME "\"}: size %u is %llu, must be %llu", ONNX_SHOW(p->name),
+                                   d, (unsigned long long)given->sizes[d], (unsigned long long)*out);
         *out = given->sizes[d];
         known = true;
     }
     if (!known && dim->name.size != 0)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
-                                  "{input} {\"" ONNX_NAME "\"}: dimension \"" ONNX_NAME "\" is not known: give its size",
-                                  ONNX_SHOW(p->name), ONNX_SHOW(dim->name));
+                               "{input} {\"" ONNX_NAME "\"}: dimension \"" ONNX_NAME
+                               "\" is not known: give its size",
+                               ONNX_SHOW(p->name), ONNX_SHOW(dim->name));
     if (!known)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED,
                                   "{input} {\"" ONNX_NAME "\"}: size %u is not known: give the input's sizes",
@@ -102,7 +94,8 @@ static opjit_status add_input(opjit_model *model, onnx_import *m, const onnx_por
     const DML_TENSOR_DATA_TYPE dtype = opjit_onnx_dtype(p->type);
     if (dtype == DML_TENSOR_DATA_TYPE_UNKNOWN)
         return opjit_rt_refuse(m->error, OPJIT_UNSUPPORTED, "{input} {\"" ONNX_NAME "\"}: %s is not taken",
-                                  ONNX_SHOW(p->name), p->type == 0 ? "what is no tensor" : opjit_onnx_type_name(p->type).text);
+                               ONNX_SHOW(p->name),
+                               p->type == 0 ? "what is no tensor" : opjit_onnx_type_name(p->type).text);
     if (given != NULL && given->dtype != DML_TENSOR_DATA_TYPE_UNKNOWN && given->dtype != dtype)
         return opjit_rt_refuse(m->error, OPJIT_INVALID_ARGUMENT, "{input} {\"" ONNX_NAME "\"}: %s given, must be %s",
                                   ONNX_SHOW(p->name), opjit_rt_dtype_name(given->dtype), opjit_rt_dtype_name(dtype));
@@ -160,7 +153,8 @@ static opjit_status check_options(const onnx_graph *g, const opjit_model_options
             for (uint32_t d = 0; d < g->inputs[k].rank; d++)
                 found = found || wire_is(g->inputs[k].dims[d].name, o->dims[i].name);
         if (!found)
-            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{!dims}no input of the model has a dimension \"%.80s\"",
+            return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                                   "{!dims}no input of the model has a dimension \"%.80s\"",
                                       o->dims[i].name == NULL ? "" : o->dims[i].name);
     }
     return OPJIT_OK;
@@ -223,7 +217,7 @@ static opjit_status import_graph(opjit_model *model, onnx_import *m, const opjit
     TRY(check_options(g, o, m->error));
     TRY(opjit_onnx_initializers(m, g));
     for (uint32_t i = 0; i < g->input_count; i++)
-        if (!is_initializer(g, m->scope, m, g->inputs[i].name))
+        if (opjit_onnx_lookup(m, g->inputs[i].name) == NULL) /* else an initializer has its elements */
             TRY(add_input(model, m, &g->inputs[i], o));
     for (uint32_t i = 0; i < g->output_count; i++)
         wanted[i] = g->outputs[i].name;
@@ -243,6 +237,7 @@ static opjit_status read_model(opjit_model *model, opjit_context *context, wire_
     if (m.opset < 1 || m.opset > OPSET_MOST)
         return opjit_rt_refuse(error, OPJIT_UNSUPPORTED, "{!model}operators of opset %lld: 1 to %d are taken",
                                   (long long)m.opset, OPSET_MOST);
+    TRY(opjit_onnx_functions(&m, &model->records));
     TRY(opjit_graph_create(context, &model->graph, error));
     m.graph = model->graph;
     return import_graph(model, &m, o);
@@ -264,7 +259,8 @@ static opjit_status open_model(opjit_context *context, const char *path, wire_by
     if (options != NULL)
         TRY(opjit_rt_struct_read(&options_struct, &o, options, error));
     if (o.flags != 0)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_options} {flags}: {%u}, must be 0", o.flags);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_options} {flags}: {%u}, must be 0",
+                               o.flags);
     if ((o.dims == NULL && o.dim_count != 0) || (o.inputs == NULL && o.input_count != 0))
         return opjit_rt_refuse_null(error, o.dims == NULL && o.dim_count != 0 ? "dims" : "inputs");
     opjit_model *const model = opjit_rt_allocate(&context->core->allocator, sizeof *model, _Alignof(opjit_model));
@@ -386,8 +382,9 @@ opjit_status opjit_model_get_operator(uint32_t index, opjit_model_operator *out_
     if (out_operator == NULL)
         return opjit_rt_refuse_null(error, "out_operator");
     if (index >= opjit_onnx_row_count)
-        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT, "{opjit_model_get_operator} {index}: {%u}, must be below %u",
-                               index, opjit_onnx_row_count);
+        return opjit_rt_refuse(error, OPJIT_INVALID_ARGUMENT,
+                               "{opjit_model_get_operator} {index}: {%u}, must be below %u", index,
+                               opjit_onnx_row_count);
     const onnx_row *const row = &opjit_onnx_rows[index];
     opjit_model_operator full = OPJIT_MODEL_OPERATOR_INIT;
     full.is_taken = row->make != NULL;

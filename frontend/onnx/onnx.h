@@ -101,6 +101,7 @@ typedef struct onnx_function {
     onnx_node *nodes;
     uint32_t input_count, output_count, attribute_count, default_count, node_count;
     int64_t opset; /* of the default domain; 0: the model's */
+    const struct onnx_function *next; /* one of the same name, in another domain */
 } onnx_function;
 
 typedef struct onnx_model {

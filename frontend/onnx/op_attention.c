@@ -269,7 +269,8 @@ static opjit_tensor cached(onnx_import *m, const onnx_call *c, uint32_t i, uint3
         return opjit_onnx_reshape(m, t, 4, dims);
     }
     const uint64_t whole[3] = { 1, v->dims[0], v->dims[1] }, flat[3] = { 1, 1, opjit_onnx_elements_of(at) };
-    const uint64_t result[4] = { flat[2] == rows * batch ? batch : 1, flat[2] == rows * batch ? rows : flat[2], 1, half };
+    const bool each = flat[2] == rows * batch;
+    const uint64_t result[4] = { each ? batch : 1, each ? rows : flat[2], 1, half };
     t = opjit_graph_gather(m->graph, opjit_onnx_reshape(m, t, 3, whole),
                            opjit_onnx_reshape(m, onnx_tensor_of(m, c, positions), 3, flat), 1, 1);
     return opjit_onnx_reshape(m, t, 4, result);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_moves.c - operators that move elements: parts, joins, gathers, padding. */
+#include "frontend/graph/build.h"
 #include "frontend/onnx/ops.h"
 
 /* Parts without elements are left out: exporters write them. */
@@ -266,15 +267,7 @@ opjit_status opjit_onnx_one_hot(onnx_import *m, onnx_call *c)
     const uint64_t two[1] = { 2 };
     const opjit_tensor inputs[2] = { indices, opjit_onnx_reshape(m, onnx_tensor_of(m, c, 2), 1, two) };
     const DML_ONE_HOT_OPERATOR_DESC desc = { NULL, NULL, NULL, axis };
-    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
-    opjit_tensor y = { 0, 0 };
-    node.type = DML_OPERATOR_ONE_HOT;
-    node.desc = &desc;
-    node.inputs = inputs;
-    node.input_count = 2;
-    node.output_count = 1;
-    node.output_types = &type;
-    (void)opjit_graph_add_node(m->graph, &node, &y);
+    const opjit_tensor y = opjit_fe_build_op(m->graph, DML_OPERATOR_ONE_HOT, &desc, inputs, 2, &type);
     return opjit_onnx_give_as(m, c, 0, y, values->type, at->rank + 1, result);
 }
 
@@ -355,7 +348,8 @@ opjit_status opjit_onnx_pad(onnx_import *m, onnx_call *c)
     TRY(read_pads(m, c, x->rank, pads));
     for (uint32_t d = 0; d < x->rank; d++) {
         const int64_t before = pads[d], behind = pads[x->rank + d];
-        if (before < -(int64_t)UINT32_MAX || before > UINT32_MAX || behind < -(int64_t)UINT32_MAX || behind > UINT32_MAX)
+        if (before < -(int64_t)UINT32_MAX || before > UINT32_MAX || behind < -(int64_t)UINT32_MAX ||
+            behind > UINT32_MAX)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "pads of 2^32 or more");
         const int64_t size = (int64_t)x->dims[d] + (before < 0 ? before : 0) + (behind < 0 ? behind : 0);
         if (size < 1)

@@ -4,18 +4,8 @@
 
 #include "frontend/onnx/ops.h"
 
-/* A vector of one number per channel, for a tensor {batch, channels, ...} of the rank. */
-static opjit_tensor per_channel(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank)
-{
-    uint64_t dims[ONNX_RANK];
-    onnx_value *const v = onnx_input(c, i);
-    for (uint32_t d = 0; d < rank; d++)
-        dims[d] = d == 1 ? opjit_onnx_elements_of(v) : 1;
-    return opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), rank, dims);
-}
-
-/* The factor and the offset of each channel: (x - mean) / sqrt(variance + epsilon) * scale + bias is x * factor + offset.
- * NULL: they are not known, or not FLOAT32. */
+/* The factor and the offset of each channel: (x - mean) / sqrt(variance + epsilon) * scale + bias is x * factor +
+ * offset.  NULL: they are not known, or not FLOAT32. */
 static float *known_factors(onnx_import *m, const onnx_call *c, uint64_t channels, float **out_offsets)
 {
     const float *of[4];
@@ -41,7 +31,7 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
                               opjit_status *status)
 {
     const onnx_value *const x = c->inputs[0];
-    if (x->made == NULL || x->readers != 1 || x->made->caller != m->caller)
+    if (x->made == NULL || x->readers != 1 || x->made->frame != m->frame)
         return false;
     onnx_call by = x->made->call;
     onnx_value *const old_bias = onnx_input(&by, 2);
@@ -50,23 +40,22 @@ static bool scale_convolution(onnx_import *m, onnx_call *c, const float *factors
     const uint64_t channels = by.inputs[1]->dims[0], count = opjit_onnx_elements_of(by.inputs[1]);
     if (filter == NULL || (old_bias != NULL && bias == NULL) || channels != x->dims[1])
         return false;
-    /* Kernels borrow constants at multiples of 64 bytes. */
-    float *const memory = ARENA_ARRAY(m->arena, float, (size_t)(count + channels) + 32);
+    float *const scaled = opjit_onnx_memory(m, count * sizeof(float));
+    float *const moved = opjit_onnx_memory(m, channels * sizeof(float));
     onnx_value *const values = ARENA_ARRAY(m->arena, onnx_value, 2);
     onnx_value **const inputs = ARENA_ARRAY(m->arena, onnx_value *, 3);
     *status = OPJIT_OK;
-    if (memory == NULL || values == NULL || inputs == NULL) {
+    if (scaled == NULL || moved == NULL || values == NULL || inputs == NULL) {
         *status = opjit_rt_no_memory(m->error);
         return true;
     }
-    float *const scaled = memory + (16 - (uintptr_t)memory / 4 % 16) % 16;
     for (uint64_t i = 0; i < count; i++)
         scaled[i] = filter[i] * factors[i / (count / channels)];
     for (uint64_t i = 0; i < channels; i++)
-        scaled[count + i] = (bias == NULL ? 0 : bias[i]) * factors[i] + offsets[i];
+        moved[i] = (bias == NULL ? 0 : bias[i]) * factors[i] + offsets[i];
     values[0] = (onnx_value){ .type = ONNX_FLOAT, .rank = by.inputs[1]->rank, .data = scaled };
     memcpy(values[0].dims, by.inputs[1]->dims, sizeof values[0].dims);
-    values[1] = (onnx_value){ .type = ONNX_FLOAT, .rank = 1, .dims = { channels }, .data = scaled + count };
+    values[1] = (onnx_value){ .type = ONNX_FLOAT, .rank = 1, .dims = { channels }, .data = moved };
     inputs[0] = by.inputs[0];
     inputs[1] = &values[0];
     inputs[2] = &values[1];
@@ -104,10 +93,11 @@ opjit_status opjit_onnx_batch_normalization(onnx_import *m, onnx_call *c)
         offset = opjit_onnx_tensor(m, &v[1]);
     } else {
         const opjit_tensor epsilon = opjit_onnx_scalar(m, c->inputs[4]->type, opjit_onnx_float(m, c, "epsilon", 1e-5f));
-        const opjit_tensor deviation = opjit_graph_sqrt(g, opjit_graph_add(g, per_channel(m, c, 4, x->rank), epsilon));
-        factor = opjit_graph_divide(g, per_channel(m, c, 1, x->rank), deviation);
-        offset = opjit_graph_subtract(g, per_channel(m, c, 2, x->rank),
-                                      opjit_graph_multiply(g, per_channel(m, c, 3, x->rank), factor));
+        const opjit_tensor variance = opjit_onnx_vector(m, c, 4, x->rank, 1);
+        const opjit_tensor deviation = opjit_graph_sqrt(g, opjit_graph_add(g, variance, epsilon));
+        factor = opjit_graph_divide(g, opjit_onnx_vector(m, c, 1, x->rank, 1), deviation);
+        offset = opjit_graph_subtract(g, opjit_onnx_vector(m, c, 2, x->rank, 1),
+                                      opjit_graph_multiply(g, opjit_onnx_vector(m, c, 3, x->rank, 1), factor));
     }
     const opjit_tensor y = opjit_graph_add(g, opjit_graph_multiply(g, onnx_tensor_of(m, c, 0), factor), offset);
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
@@ -137,8 +127,8 @@ opjit_status opjit_onnx_instance_normalization(onnx_import *m, onnx_call *c)
     const opjit_tensor t = onnx_tensor_of(m, c, 0);
     (void)opjit_graph_get_type(g, t, &type);
     const opjit_tensor y =
-        normalized(m, t, opjit_graph_broadcast(g, per_channel(m, c, 1, x->rank), type.rank, type.sizes),
-                   opjit_graph_broadcast(g, per_channel(m, c, 2, x->rank), type.rank, type.sizes), axes, count,
+        normalized(m, t, opjit_graph_broadcast(g, opjit_onnx_vector(m, c, 1, x->rank, 1), type.rank, type.sizes),
+                   opjit_graph_broadcast(g, opjit_onnx_vector(m, c, 2, x->rank, 1), type.rank, type.sizes), axes, count,
                    opjit_onnx_float(m, c, "epsilon", 1e-5f));
     return opjit_onnx_give(m, c, 0, y, x->type, x->rank);
 }
@@ -234,7 +224,7 @@ opjit_status opjit_onnx_rms_normalization(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_group_normalization(onnx_import *m, onnx_call *c)
 {
     static const uint32_t axes[1] = { 2 };
-    uint64_t flat[3], wide[ONNX_RANK];
+    uint64_t flat[3];
     TRY(opjit_onnx_need(m, c, 3));
     const onnx_value *const x = c->inputs[0];
     const int64_t groups = opjit_onnx_int(m, c, "num_groups", 0);
@@ -249,11 +239,9 @@ opjit_status opjit_onnx_group_normalization(onnx_import *m, onnx_call *c)
     y = normalized(m, y, null, null, axes, 1, opjit_onnx_float(m, c, "epsilon", 1e-5f));
     for (uint32_t i = 1; i < 3; i++) {
         const bool by_group = opjit_onnx_elements_of(c->inputs[i]) == (uint64_t)groups && m->opset < 21;
-        uint32_t rank = by_group ? 3 : x->rank;
-        for (uint32_t d = 0; d < rank; d++)
-            wide[d] = d == 1 ? opjit_onnx_elements_of(c->inputs[i]) : 1;
+        const uint32_t rank = by_group ? 3 : x->rank;
         y = opjit_onnx_reshape(m, y, rank, by_group ? flat : x->dims);
-        const opjit_tensor v = opjit_onnx_reshape(m, onnx_tensor_of(m, c, i), rank, wide);
+        const opjit_tensor v = opjit_onnx_vector(m, c, i, rank, 1);
         y = i == 1 ? opjit_graph_multiply(g, y, v) : opjit_graph_add(g, y, v);
     }
     return opjit_onnx_give_as(m, c, 0, y, x->type, x->rank, x->dims);

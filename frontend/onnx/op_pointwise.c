@@ -124,8 +124,7 @@ opjit_status opjit_onnx_gelu(onnx_import *m, onnx_call *c)
 /* x * sigmoid(alpha * x) */
 opjit_status opjit_onnx_quick_gelu(onnx_import *m, onnx_call *c)
 {
-    const float otherwise = c->row->arg == 1 ? 1.702f : 1;
-    const DML_ACTIVATION_SWISH_OPERATOR_DESC desc = { NULL, NULL, opjit_onnx_float(m, c, "alpha", otherwise) };
+    const DML_ACTIVATION_SWISH_OPERATOR_DESC desc = { NULL, NULL, opjit_onnx_float(m, c, "alpha", 1.702f) };
     return give_unary(m, c, DML_OPERATOR_ACTIVATION_SWISH, &desc);
 }
 
@@ -183,10 +182,10 @@ opjit_status opjit_onnx_mod(onnx_import *m, onnx_call *c)
 opjit_status opjit_onnx_bit_shift(onnx_import *m, onnx_call *c)
 {
     TRY(opjit_onnx_need(m, c, 2));
-    return give_binary(m, c,
-                       opjit_onnx_text_is(m, c, "direction", "LEFT", "LEFT") ? DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_LEFT
-                                                                             : DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_RIGHT,
-                       c->inputs[0]->type);
+    const DML_OPERATOR_TYPE type = opjit_onnx_text_is(m, c, "direction", "LEFT", "LEFT")
+                                       ? DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_LEFT
+                                       : DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_RIGHT;
+    return give_binary(m, c, type, c->inputs[0]->type);
 }
 
 /* x^y; types that POW has not, and an exponent of another type, go through a type that holds both. */
@@ -213,9 +212,8 @@ opjit_status opjit_onnx_pow(onnx_import *m, onnx_call *c)
 
 opjit_status opjit_onnx_prelu(onnx_import *m, onnx_call *c)
 {
-    return opjit_onnx_need(m, c, 2) == OPJIT_OK
-               ? give_binary(m, c, DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU, c->inputs[0]->type)
-               : m->error->status;
+    TRY(opjit_onnx_need(m, c, 2));
+    return give_binary(m, c, DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU, c->inputs[0]->type);
 }
 
 /* Max, Min, Sum, Mean of one or more; arg: the operator of two, Mean divides by how many there are. */

@@ -165,13 +165,7 @@ opjit_status opjit_onnx_gemm(onnx_import *m, onnx_call *c)
 /* A zero point or scale as the operators take it: one number, one for each row, or one for each column. */
 static opjit_tensor parameter(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank, bool of_rows)
 {
-    uint64_t dims[ONNX_RANK];
-    onnx_value *const v = onnx_input(c, i);
-    if (v == NULL)
-        return (opjit_tensor){ 0, 0 };
-    for (uint32_t d = 0; d < rank; d++)
-        dims[d] = d == (of_rows ? rank - 2 : rank - 1) ? opjit_onnx_elements_of(v) : 1;
-    return opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), rank, dims);
+    return opjit_onnx_vector(m, c, i, rank, of_rows ? rank - 2 : rank - 1);
 }
 
 static uint32_t rank_of(const onnx_import *m, opjit_tensor t)

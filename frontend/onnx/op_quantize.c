@@ -15,23 +15,19 @@ static opjit_tensor parameter(onnx_import *m, const onnx_call *c, uint32_t i, co
     const int64_t block = opjit_onnx_int(m, c, "block_size", 0);
     if (count != 1 && opjit_onnx_axis(m, c, opjit_onnx_int(m, c, "axis", 1), x->rank, &axis) != OPJIT_OK)
         return (opjit_tensor){ 0, 0 };
-    const opjit_tensor t = opjit_onnx_tensor(m, v);
-    const uint32_t rank = x->rank == 0 ? 1 : x->rank;
     if (block > 0 && v->rank == x->rank && x->rank < ONNX_RANK) {
         /* Each number is repeated along the axis: {.., n, 1, ..} to {.., n, block, ..}, as {.., n * block, ..}. */
         for (uint32_t d = 0, of = 0; d <= x->rank; d++) {
             dims[d] = d == axis + 1 ? 1 : v->dims[of++];
             sizes[d] = d == axis + 1 ? (uint32_t)block : (uint32_t)dims[d];
         }
-        const opjit_tensor wide = opjit_graph_broadcast(m->graph, opjit_onnx_reshape(m, t, x->rank + 1, dims),
-                                                        x->rank + 1, sizes);
+        const opjit_tensor apart = opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), x->rank + 1, dims);
+        const opjit_tensor wide = opjit_graph_broadcast(m->graph, apart, x->rank + 1, sizes);
         for (uint32_t d = 0; d < x->rank; d++)
             dims[d] = v->dims[d] * (d == axis ? (uint64_t)block : 1);
         return opjit_onnx_reshape(m, wide, x->rank, dims);
     }
-    for (uint32_t d = 0; d < rank; d++)
-        dims[d] = d == axis && count != 1 ? count : 1;
-    return opjit_onnx_reshape(m, t, rank, dims);
+    return opjit_onnx_vector(m, c, i, x->rank == 0 ? 1 : x->rank, axis);
 }
 
 /* As the standard has it: saturate(round(x / scale) + zero point). */
@@ -85,13 +81,8 @@ opjit_status opjit_onnx_dynamic_quantize(onnx_import *m, onnx_call *c)
     TRY(opjit_onnx_need(m, c, 1));
     const onnx_value *const x = c->inputs[0];
     const opjit_tensor t = onnx_tensor_of(m, c, 0);
-    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
-    opjit_tensor results[3] = { { 0, 0 }, { 0, 0 }, { 0, 0 } };
-    node.type = DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR;
-    node.inputs = &t;
-    node.input_count = 1;
-    node.output_count = 3;
-    (void)opjit_graph_add_node(m->graph, &node, results);
+    opjit_tensor results[3];
+    opjit_onnx_add(m, DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, NULL, &t, 1, results, 3);
     TRY(opjit_onnx_give(m, c, 0, results[0], ONNX_UINT8, x->rank));
     TRY(opjit_onnx_give(m, c, 1, results[1], ONNX_FLOAT, 0));
     return opjit_onnx_give(m, c, 2, results[2], ONNX_UINT8, 0);

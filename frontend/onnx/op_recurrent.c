@@ -31,6 +31,12 @@ static const struct {
     { "Softplus", DML_OPERATOR_ACTIVATION_SOFTPLUS, 1, 0 },
 };
 
+/* Number i of the attribute's, if there is one. */
+static float number_of(const onnx_attribute *a, uint32_t i, float otherwise)
+{
+    return a != NULL && a->floats != NULL && i < a->count ? a->floats[i] : otherwise;
+}
+
 /* Activation i of the node; defaults: those of one direction. */
 static opjit_status read_activation(onnx_import *m, const onnx_call *c, uint32_t i, const char *const *defaults,
                                     uint32_t each, activation *out)
@@ -43,10 +49,9 @@ static opjit_status read_activation(onnx_import *m, const onnx_call *c, uint32_t
     for (uint32_t k = 0; k < sizeof activations / sizeof *activations; k++) {
         if (!wire_is(name, activations[k].name))
             continue;
-        out->fields.two = (DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC){
-            NULL, NULL, alpha != NULL && alpha->floats != NULL && i < alpha->count ? alpha->floats[i] : activations[k].alpha,
-            beta != NULL && beta->floats != NULL && i < beta->count ? beta->floats[i] : activations[k].beta
-        };
+        out->fields.two = (DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC){ NULL, NULL,
+                                                                      number_of(alpha, i, activations[k].alpha),
+                                                                      number_of(beta, i, activations[k].beta) };
         out->desc = (DML_OPERATOR_DESC){ activations[k].type, &out->fields };
         return OPJIT_OK;
     }
@@ -135,7 +140,7 @@ static opjit_status add(onnx_import *m, onnx_call *c, const recurrent *r, const 
 {
     const DML_OPERATOR_TYPE type = (DML_OPERATOR_TYPE)c->row->arg;
     const bool lstm = type == DML_OPERATOR_LSTM;
-    opjit_tensor results[3] = { { 0, 0 }, { 0, 0 }, { 0, 0 } };
+    opjit_tensor results[3];
     opjit_tensor lengths = part(m, c, 4, r, false);
     opjit_tensor inputs[8] = { part(m, c, 0, r, true), part(m, c, 1, r, false), part(m, c, 2, r, false),
                                part(m, c, 3, r, false), part(m, c, 5, r, true) };
@@ -147,15 +152,10 @@ static opjit_status add(onnx_import *m, onnx_call *c, const recurrent *r, const 
     inputs[count++] = lengths;
     if (lstm)
         inputs[count++] = part(m, c, 7, r, false);
-    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
-    node.type = type;
-    node.desc = desc;
-    node.inputs = inputs;
-    node.input_count = count;
-    node.output_count = lstm ? 3 : 2;
-    (void)opjit_graph_add_node(m->graph, &node, results);
+    const uint32_t made = lstm ? 3 : 2;
+    opjit_onnx_add(m, type, desc, inputs, count, results, made);
     TRY(opjit_graph_status(m->graph, m->error));
-    return give_outputs(m, c, r, results, node.output_count);
+    return give_outputs(m, c, r, results, made);
 }
 
 opjit_status opjit_onnx_rnn(onnx_import *m, onnx_call *c)
@@ -230,13 +230,8 @@ static onnx_value requantized(onnx_import *m, const onnx_call *c)
 {
     opjit_graph *const g = m->graph;
     const opjit_tensor x = onnx_tensor_of(m, c, 0);
-    opjit_tensor parts[3] = { { 0, 0 }, { 0, 0 }, { 0, 0 } }; /* elements, scale, zero point */
-    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
-    node.type = DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR;
-    node.inputs = &x;
-    node.input_count = 1;
-    node.output_count = 3;
-    (void)opjit_graph_add_node(g, &node, parts);
+    opjit_tensor parts[3]; /* elements, scale, zero point */
+    opjit_onnx_add(m, DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, NULL, &x, 1, parts, 3);
     const opjit_tensor apart = opjit_graph_subtract(g, opjit_onnx_cast(m, parts[0], ONNX_UINT8, ONNX_FLOAT),
                                                     opjit_onnx_cast(m, parts[2], ONNX_UINT8, ONNX_FLOAT));
     onnx_value v = *c->inputs[0];

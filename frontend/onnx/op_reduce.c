@@ -106,14 +106,8 @@ opjit_status opjit_onnx_top_k(onnx_import *m, onnx_call *c)
                                             opjit_onnx_int(m, c, "largest", 1) != 0 ? DML_AXIS_DIRECTION_DECREASING
                                                                                     : DML_AXIS_DIRECTION_INCREASING };
     const opjit_tensor t = onnx_tensor_of(m, c, 0);
-    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
-    opjit_tensor results[2] = { { 0, 0 }, { 0, 0 } };
-    node.type = DML_OPERATOR_TOP_K1;
-    node.desc = &desc;
-    node.inputs = &t;
-    node.input_count = 1;
-    node.output_count = 2;
-    (void)opjit_graph_add_node(m->graph, &node, results);
+    opjit_tensor results[2];
+    opjit_onnx_add(m, DML_OPERATOR_TOP_K1, &desc, &t, 1, results, 2);
     TRY(opjit_onnx_give(m, c, 0, results[0], x->type, x->rank));
     return opjit_onnx_give(m, c, 1, opjit_onnx_cast(m, results[1], ONNX_UINT32, ONNX_INT64), ONNX_INT64, x->rank);
 }

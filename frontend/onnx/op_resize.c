@@ -282,9 +282,10 @@ static opjit_status read_sizes(onnx_import *m, onnx_call *c, const onnx_value *x
                              : scale_count != 0 ? scales[i]
                                                 : (double)sizes[i] / (double)x->dims[axis];
         r->scales[axis] = scale;
-        if (!(scale > 0) || scale < 1e-9 || scale * (double)x->dims[axis] >= 4294967296.0 || scale * (double)x->dims[axis] < 1)
+        const double size = scale * (double)x->dims[axis];
+        if (!(scale > 0) || scale < 1e-9 || size >= 4294967296.0 || size < 1)
             return opjit_onnx_refuse(m, c, OPJIT_UNSUPPORTED, "scale %u is %g", axis, scale);
-        r->sizes[axis] = size_count != 0 ? (uint64_t)sizes[i] : (uint64_t)floor(scale * (double)x->dims[axis]);
+        r->sizes[axis] = size_count != 0 ? (uint64_t)sizes[i] : (uint64_t)floor(size);
         common = i == 0 || (larger && scale < common) || (smaller && scale > common) ? scale : common;
         if (roi_count != 0) {
             r->roi[0][axis] = roi[i];

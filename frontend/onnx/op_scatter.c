@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_scatter.c - elements at places that data name: scattering, unpooling, what is not zero, regions. */
+#include "frontend/graph/build.h"
 #include "frontend/onnx/ops.h"
 
 /* Updates that are combined with what is there would need an order that DirectML's operators have not. */
@@ -119,14 +120,6 @@ opjit_status opjit_onnx_roi_align(onnx_import *m, onnx_call *c)
     const opjit_tensor_type type = { DML_TENSOR_DATA_TYPE_UNKNOWN, 4,
                                      { (uint32_t)regions->dims[0], (uint32_t)x->dims[1], (uint32_t)sizes[0],
                                        (uint32_t)sizes[1] } };
-    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
-    opjit_tensor y = { 0, 0 };
-    node.type = DML_OPERATOR_ROI_ALIGN1;
-    node.desc = &desc;
-    node.inputs = inputs;
-    node.input_count = 3;
-    node.output_count = 1;
-    node.output_types = &type;
-    (void)opjit_graph_add_node(m->graph, &node, &y);
+    const opjit_tensor y = opjit_fe_build_op(m->graph, DML_OPERATOR_ROI_ALIGN1, &desc, inputs, 3, &type);
     return opjit_onnx_give(m, c, 0, y, x->type, 4);
 }

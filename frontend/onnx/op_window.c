@@ -91,16 +91,10 @@ static opjit_status give_window(onnx_import *m, onnx_call *c, uint32_t i, opjit_
 
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
 
-/* The bias as {1, channels, 1, 1}. */
-static opjit_tensor bias_of(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank)
+/* A vector of one number per channel, as {1, channels, 1, 1}; null where it is absent. */
+static opjit_tensor per_channel(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank)
 {
-    onnx_value *const v = onnx_input(c, i);
-    uint64_t dims[ONNX_RANK];
-    if (v == NULL)
-        return (opjit_tensor){ 0, 0 };
-    for (uint32_t d = 0; d < rank; d++)
-        dims[d] = d == 1 ? opjit_onnx_elements_of(v) : 1;
-    return opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), rank, dims);
+    return opjit_onnx_vector(m, c, i, rank, 1);
 }
 
 /* The window of a convolution with the filter at input i. */
@@ -117,24 +111,34 @@ static opjit_status read_filter(onnx_import *m, const onnx_call *c, uint32_t i, 
     return read_window(m, c, x, w);
 }
 
-opjit_status opjit_onnx_conv(onnx_import *m, onnx_call *c)
+/* The convolution of the window; extra: at the end of what a backward one makes. */
+static opjit_status give_convolution(onnx_import *m, onnx_call *c, window *w, DML_CONVOLUTION_DIRECTION direction,
+                                     uint32_t *extra)
 {
-    static const uint32_t none[SPATIAL] = { 0 };
-    window w;
-    TRY(opjit_onnx_need(m, c, 2));
-    TRY(read_filter(m, c, 1, &w));
-    if (w.count == 1)
-        lift(&w);
+    if (w->count == 1) {
+        lift(w);
+        extra[1] = extra[0];
+        extra[0] = 0;
+    }
     const DML_CONVOLUTION_OPERATOR_DESC desc = {
-        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION, .Direction = DML_CONVOLUTION_DIRECTION_FORWARD,
-        .DimensionCount = w.count, .Strides = w.strides, .Dilations = w.dilations, .StartPadding = w.start,
-        .EndPadding = w.end, .OutputPadding = none, .GroupCount = (uint32_t)opjit_onnx_int(m, c, "group", 1)
+        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION, .Direction = direction, .DimensionCount = w->count,
+        .Strides = w->strides, .Dilations = w->dilations, .StartPadding = w->start, .EndPadding = w->end,
+        .OutputPadding = extra, .GroupCount = (uint32_t)opjit_onnx_int(m, c, "group", 1)
     };
     const opjit_tensor inputs[3] = { lifted(m, onnx_tensor_of(m, c, 0), c->inputs[0]),
                                      lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
-                                     bias_of(m, c, 2, w.count + 2) };
-    TRY(give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3),
-                    c->inputs[0]->type, &w));
+                                     per_channel(m, c, 2, w->count + 2) };
+    return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3),
+                       c->inputs[0]->type, w);
+}
+
+opjit_status opjit_onnx_conv(onnx_import *m, onnx_call *c)
+{
+    window w;
+    uint32_t none[SPATIAL] = { 0 };
+    TRY(opjit_onnx_need(m, c, 2));
+    TRY(read_filter(m, c, 1, &w));
+    TRY(give_convolution(m, c, &w, DML_CONVOLUTION_DIRECTION_FORWARD, none));
     return opjit_onnx_remember(m, c);
 }
 
@@ -200,7 +204,7 @@ static opjit_status conv_transpose_apart(onnx_import *m, onnx_call *c, const win
     y = opjit_graph_transpose(g, opjit_onnx_reshape(m, y, 2 * w->count + 2, wide), order);
     y = opjit_onnx_reshape(m, y, w->count + 2, result);
     if (onnx_input(c, 2) != NULL)
-        y = opjit_graph_add(g, y, bias_of(m, c, 2, w->count + 2));
+        y = opjit_graph_add(g, y, per_channel(m, c, 2, w->count + 2));
     return opjit_onnx_give_as(m, c, 0, y, x->type, w->count + 2, result);
 }
 
@@ -213,21 +217,7 @@ opjit_status opjit_onnx_conv_transpose(onnx_import *m, onnx_call *c)
     TRY(transposed_padding(m, c, &w, extra));
     if (is_apart(&w, extra) && opjit_onnx_int(m, c, "group", 1) == 1)
         return conv_transpose_apart(m, c, &w);
-    if (w.count == 1) {
-        lift(&w);
-        extra[1] = extra[0];
-        extra[0] = 0;
-    }
-    const DML_CONVOLUTION_OPERATOR_DESC desc = {
-        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION, .Direction = DML_CONVOLUTION_DIRECTION_BACKWARD,
-        .DimensionCount = w.count, .Strides = w.strides, .Dilations = w.dilations, .StartPadding = w.start,
-        .EndPadding = w.end, .OutputPadding = extra, .GroupCount = (uint32_t)opjit_onnx_int(m, c, "group", 1)
-    };
-    const opjit_tensor inputs[3] = { lifted(m, onnx_tensor_of(m, c, 0), c->inputs[0]),
-                                     lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
-                                     bias_of(m, c, 2, w.count + 2) };
-    return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION, &desc, inputs, 3),
-                       c->inputs[0]->type, &w);
+    return give_convolution(m, c, &w, DML_CONVOLUTION_DIRECTION_BACKWARD, extra);
 }
 
 /* ConvInteger, and QLinearConv (arg 1). */
@@ -244,8 +234,9 @@ opjit_status opjit_onnx_conv_quantized(onnx_import *m, onnx_call *c)
     if (!linear) {
         const DML_CONVOLUTION_INTEGER_OPERATOR_DESC desc = { NULL,      NULL,        NULL,    NULL,  NULL,  w.count,
                                                              w.strides, w.dilations, w.start, w.end, groups };
-        const opjit_tensor inputs[4] = { x, bias_of(m, c, 2, rank), lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
-                                         bias_of(m, c, 3, rank) };
+        const opjit_tensor inputs[4] = { x, per_channel(m, c, 2, rank),
+                                         lifted(m, onnx_tensor_of(m, c, 1), c->inputs[1]),
+                                         per_channel(m, c, 3, rank) };
         return give_window(m, c, 0, opjit_graph_op(m->graph, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, inputs, 4),
                            ONNX_INT32, &w);
     }
@@ -257,9 +248,9 @@ opjit_status opjit_onnx_conv_quantized(onnx_import *m, onnx_call *c)
     desc.EndPadding = w.end;
     desc.GroupCount = groups;
     const opjit_tensor inputs[9] = {
-        x, bias_of(m, c, 1, rank), bias_of(m, c, 2, rank), lifted(m, onnx_tensor_of(m, c, 3), c->inputs[3]),
-        bias_of(m, c, 4, rank), bias_of(m, c, 5, rank), bias_of(m, c, 8, rank), bias_of(m, c, 6, rank),
-        bias_of(m, c, 7, rank)
+        x, per_channel(m, c, 1, rank), per_channel(m, c, 2, rank), lifted(m, onnx_tensor_of(m, c, 3), c->inputs[3]),
+        per_channel(m, c, 4, rank), per_channel(m, c, 5, rank), per_channel(m, c, 8, rank), per_channel(m, c, 6, rank),
+        per_channel(m, c, 7, rank)
     };
     return give_window(m, c, 0,
                        opjit_graph_op(m->graph, DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION, &desc, inputs, 9),
@@ -309,22 +300,17 @@ opjit_status opjit_onnx_pool(onnx_import *m, onnx_call *c)
     if (w.count == 1)
         lift(&w);
     const opjit_tensor t = lifted(m, onnx_tensor_of(m, c, 0), x);
-    opjit_tensor results[2] = { { 0, 0 }, { 0, 0 } };
+    opjit_tensor results[2];
     const DML_AVERAGE_POOLING1_OPERATOR_DESC average = { NULL,    NULL,  w.count,     w.strides,     w.sizes,
                                                          w.start, w.end, w.dilations, counts_padding };
     const DML_LP_POOLING1_OPERATOR_DESC lp = { NULL,    NULL,  w.count,     w.strides, w.sizes,
                                                w.start, w.end, w.dilations, (uint32_t)opjit_onnx_int(m, c, "p", 2) };
     const DML_MAX_POOLING2_OPERATOR_DESC max = { NULL,    NULL,    NULL,  w.count,    w.strides,
                                                  w.sizes, w.start, w.end, w.dilations };
-    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
-    node.type = type;
-    node.desc = type == DML_OPERATOR_AVERAGE_POOLING1 ? (const void *)&average
-                : type == DML_OPERATOR_LP_POOLING1    ? (const void *)&lp
-                                                      : (const void *)&max;
-    node.inputs = &t;
-    node.input_count = 1;
-    node.output_count = onnx_wants(c, 1) ? 2 : 1;
-    (void)opjit_graph_add_node(m->graph, &node, results);
+    const void *const desc = type == DML_OPERATOR_AVERAGE_POOLING1 ? (const void *)&average
+                             : type == DML_OPERATOR_LP_POOLING1    ? (const void *)&lp
+                                                                   : (const void *)&max;
+    opjit_onnx_add(m, type, desc, &t, 1, results, onnx_wants(c, 1) ? 2 : 1);
     TRY(give_window(m, c, 0, results[0], x->type, &w));
     if (!onnx_wants(c, 1))
         return OPJIT_OK;

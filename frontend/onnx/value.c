@@ -21,6 +21,17 @@ opjit_status opjit_onnx_need(onnx_import *m, const onnx_call *c, uint32_t count)
 
 /* --- constants ---------------------------------------------------------------------------------------------------- */
 
+void *opjit_onnx_memory(onnx_import *m, uint64_t bytes)
+{
+    /* The arena's memory is at multiples of 16; kernels borrow constants at multiples of 64. */
+    uint8_t *const memory = bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes + 64);
+    if (memory == NULL) {
+        opjit_rt_no_memory(m->error);
+        return NULL;
+    }
+    return memory + (64 - (uintptr_t)memory % 64) % 64;
+}
+
 const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
 {
     if (v->data != NULL || v->source == NULL)
@@ -37,16 +48,11 @@ const void *opjit_onnx_data(onnx_import *m, onnx_value *v)
         v->data = t->raw.data;
         return v->data;
     }
-    /* The arena's memory is at multiples of 16; kernels borrow constants at multiples of 64. */
-    uint8_t *const memory = bytes > SIZE_MAX - 64 ? NULL : opjit_rt_arena_allocate(m->arena, 1, (size_t)bytes + 64);
-    if (memory == NULL) {
-        opjit_rt_no_memory(m->error);
-        return NULL;
-    }
-    uint8_t *const at = memory + (64 - (uintptr_t)memory % 64) % 64;
-    opjit_onnx_elements(t, at);
-    v->data = at;
-    return at;
+    void *const copy = opjit_onnx_memory(m, bytes);
+    if (copy != NULL)
+        opjit_onnx_elements(t, copy);
+    v->data = copy;
+    return copy;
 }
 
 /* Element i of data as a number. */
@@ -145,7 +151,8 @@ static opjit_status graph_sizes(onnx_import *m, uint32_t rank, const uint64_t *d
     for (uint32_t d = 0; d < rank; d++) {
         if (dims[d] == 0 || dims[d] > UINT32_MAX)
             return opjit_rt_refuse(m->error, dims[d] == 0 ? OPJIT_UNSUPPORTED : OPJIT_LIMIT,
-                                      dims[d] == 0 ? "{!tensor}a tensor without elements" : "{!tensor}a size of 2^32 or more");
+                                   dims[d] == 0 ? "{!tensor}a tensor without elements"
+                                                : "{!tensor}a size of 2^32 or more");
         out[d] = (uint32_t)dims[d];
     }
     return OPJIT_OK;
@@ -173,6 +180,30 @@ opjit_tensor opjit_onnx_reshape(onnx_import *m, opjit_tensor tensor, uint32_t ra
     if (m->error->status != OPJIT_OK || graph_sizes(m, rank, dims, sizes) != OPJIT_OK)
         return (opjit_tensor){ 0, 0 };
     return opjit_graph_reshape(m->graph, tensor, rank == 0 ? 1 : rank, sizes);
+}
+
+opjit_tensor opjit_onnx_vector(onnx_import *m, const onnx_call *c, uint32_t i, uint32_t rank, uint32_t axis)
+{
+    uint64_t dims[ONNX_RANK];
+    onnx_value *const v = onnx_input(c, i);
+    if (v == NULL)
+        return (opjit_tensor){ 0, 0 };
+    for (uint32_t d = 0; d < rank; d++)
+        dims[d] = d == axis ? opjit_onnx_elements_of(v) : 1;
+    return opjit_onnx_reshape(m, opjit_onnx_tensor(m, v), rank, dims);
+}
+
+void opjit_onnx_add(onnx_import *m, DML_OPERATOR_TYPE type, const void *desc, const opjit_tensor *inputs,
+                    uint32_t input_count, opjit_tensor *outputs, uint32_t output_count)
+{
+    opjit_graph_node node = OPJIT_GRAPH_NODE_INIT;
+    node.type = type;
+    node.desc = desc;
+    node.inputs = inputs;
+    node.input_count = input_count;
+    node.output_count = output_count;
+    memset(outputs, 0, output_count * sizeof *outputs);
+    (void)opjit_graph_add_node(m->graph, &node, outputs);
 }
 
 opjit_tensor opjit_onnx_scalar(onnx_import *m, int32_t type, double value)
@@ -270,7 +301,7 @@ opjit_status opjit_onnx_remember(onnx_import *m, onnx_call *c)
     onnx_made *const made = ARENA_NEW(m->arena, onnx_made);
     if (made == NULL)
         return opjit_rt_no_memory(m->error);
-    *made = (onnx_made){ *c, m->caller };
+    *made = (onnx_made){ *c, m->frame };
     c->outputs[0].made = made;
     return OPJIT_OK;
 }

@@ -216,6 +216,74 @@ START_TEST(value_of_an_input)
 }
 END_TEST
 
+/* A FLOAT attribute: a number, or (reference not NULL) that of the function's attribute of that name. */
+static rt_bytes float_attribute(const char *name, float value, const char *reference)
+{
+    rt_bytes a = new_message();
+    put_text(&a, 1, name);
+    if (reference == NULL) {
+        put_varint(&a, 2 << 3 | 5);
+        opjit_rt_bytes_append(&a, &value, sizeof value);
+    } else {
+        put_text(&a, 21, reference);
+    }
+    put_int(&a, 20, 1);
+    return a;
+}
+
+/* A function y = OP(x) with one attribute; inner's is that of the function's own attribute "own". */
+static rt_bytes function(const char *name, const char *domain, const char *op, const char *op_domain, const char *inner)
+{
+    rt_bytes f = new_message(), n = node(op, "x", NULL, "y"), opset = new_message();
+    put_message(&n, 5, float_attribute(inner, 0, "own"));
+    put_text(&n, 7, op_domain);
+    put_text(&f, 1, name);
+    put_text(&f, 4, "x");
+    put_text(&f, 5, "y");
+    put_text(&f, 6, "own");
+    put_message(&f, 7, n);
+    put_int(&opset, 2, 17);
+    put_message(&f, 9, opset);
+    put_text(&f, 10, domain);
+    return f;
+}
+
+/* An attribute of a node goes down through two functions; a third one has a name of theirs, in another domain. */
+START_TEST(attributes_through_functions)
+{
+    rt_bytes g = new_message(), n = node("Outer", "x", NULL, "y");
+    put_message(&n, 5, float_attribute("own", 0.25f, NULL));
+    put_text(&n, 7, "local");
+    put_message(&g, 1, n);
+    put_message(&g, 11, port("x", FLOAT, "2"));
+    put_message(&g, 12, port("y", FLOAT, "2"));
+    rt_bytes file = model_of(g);
+    put_message(&file, 25, function("Inner", "other", "ThresholdedRelu", "", "alpha"));
+    put_message(&file, 25, function("Inner", "local", "LeakyRelu", "", "alpha"));
+    put_message(&file, 25, function("Outer", "local", "Inner", "local", "own"));
+    opjit_compile_options compile = OPJIT_COMPILE_OPTIONS_INIT;
+    opjit_call call = OPJIT_CALL_INIT;
+    opjit_model *model;
+    opjit_kernel *kernel;
+    opjit_error error;
+    float x[2] = { -4, 3 }, y[2];
+
+    ck_assert_msg(opjit_model_read(context, file.data, file.size, NULL, &model, &error) == OPJIT_OK, "%s",
+                  error.message);
+    compile.flags = OPJIT_COMPILE_INTERPRET;
+    ck_assert_msg(opjit_model_compile(model, &compile, &kernel, &error) == OPJIT_OK, "%s", error.message);
+    const opjit_binding bindings[2] = { { x, sizeof x }, { y, sizeof y } };
+    call.bindings = bindings;
+    call.binding_count = 2;
+    ck_assert_msg(opjit_kernel_call(kernel, &call, &error) == OPJIT_OK, "%s", error.message);
+    ck_assert_float_eq(y[0], -1);
+    ck_assert_float_eq(y[1], 3);
+    opjit_kernel_release(kernel);
+    opjit_model_close(model);
+    opjit_rt_bytes_free(&file);
+}
+END_TEST
+
 /* --- what is refused ---------------------------------------------------------------------------------------------- */
 
 /* The model is refused with that line. */
@@ -317,6 +385,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, sizes_that_the_model_computes);
     tcase_add_test(t, value_of_an_input);
+    tcase_add_test(t, attributes_through_functions);
     tcase_add_test(t, models_that_are_refused);
     tcase_add_test(t, damaged_models);
     tcase_add_test(t, operators_are_listed);
