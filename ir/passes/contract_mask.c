@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract_mask.c - which of a product's results are never read, because selects of what reads them choose something
- * else: those of columns behind a diagonal, as of a causal mask.  Part of place; contract_rows.c leaves out the tiles of
- * only such results. */
+/* contract_mask.c - what selects leave of the columns behind a diagonal, as of a causal mask: which of a product's
+ * results are never read there, and whether what becomes of a row is one value there.  Part of place; contract_rows.c
+ * leaves out the tiles of only such results, contract_rest.c steps with such values. */
 #include "ir/passes/contraction.h"
 
-enum { DEEPEST = 16 /* conditions in each other */ };
+enum { DEEPEST = 16 /* conditions in each other */, ROWS = 32 };
 
 static const int64_t never = INT64_MIN, always = INT64_MAX;
 
-/* What is read in a row: results of columns up to the row's number + behind; never: none, always: any. */
+/* What is read in a row: results of columns up to the row's number + behind; never: none, always: any.  Likewise the
+ * columns that values are different in: those behind have one value. */
 typedef struct need {
     int64_t behind;
     ir_ref column; /* the variable that is the column */
@@ -96,6 +97,126 @@ static need find(const mask *m, ir_ref r)
     for (uint32_t i = 0; i < n->count; i++)
         all = join(all, need_of(m, ir_operand(f, r, i)));
     return all;
+}
+
+/* --- values of rows ----------------------------------------------------------------------------------------------- */
+
+typedef struct values {
+    mask m;
+    uint32_t count; /* rows of scratch whose columns were stored; more than there is room for are not known */
+    uint32_t tensors[ROWS];
+    need of[ROWS];
+    ir_table loops; /* by variable: over all columns and without updates, or another one, in the loop over rows */
+} values;
+
+enum { NO_LOOP, WHOLE, OTHER };
+
+static void add_loops(values *v, ir_ref first, int64_t columns, bool outermost)
+{
+    ir_func *f = v->m.f;
+    for (ir_ref s = first; s != 0; s = ir_at(f, s)->next) {
+        if (ir_at(f, s)->op != IR_FOR)
+            continue;
+        const ir_ref lo = ir_operand(f, s, 0), hi = ir_operand(f, s, 1);
+        bool whole = outermost && ir_is_index_const(f, lo) && ir_index_value(f, lo) == 0 &&
+                     ir_is_index_const(f, hi) && ir_index_value(f, hi) == columns;
+        for (ir_ref inside = ir_at(f, s)->body; inside != 0; inside = ir_at(f, inside)->next)
+            whole = whole && ir_at(f, inside)->op != IR_UPD && ir_at(f, inside)->op != IR_FOR;
+        opjit_ir_table_set(f, &v->loops, ir_at(f, s)->ref, whole ? WHOLE : OTHER);
+        add_loops(v, ir_at(f, s)->body, columns, false); /* as deep as loops nest: rule V16 */
+    }
+}
+
+static need *values_of(values *v, uint32_t tensor)
+{
+    for (uint32_t i = 0; i < v->count; i++)
+        if (v->tensors[i] == tensor)
+            return &v->of[i];
+    return NULL;
+}
+
+/* What was stored of it in this row, read in the same column. */
+static need row_load(values *v, ir_ref load)
+{
+    const ir_func *f = v->m.f;
+    const ir_node *n = ir_at(f, load);
+    const ir_ref column = ir_operand(f, load, n->count - 1);
+    need *known = values_of(v, n->ref), all = { never, 0 };
+    for (uint32_t i = 0; i < n->count; i++)
+        all = join(all, need_of(&v->m, ir_operand(f, load, i)));
+    const bool own = ir_at(f, column)->op == IR_VAR && opjit_ir_table_get(&v->loops, column) == WHOLE;
+    if (f->tensors[n->ref].role == IR_SCRATCH && known == NULL)
+        return (need){ always, own ? column : 0 };
+    return known != NULL && own ? (need){ known->behind, column } : all;
+}
+
+static need row_value(values *v, ir_ref r)
+{
+    const mask *m = &v->m;
+    const ir_func *f = m->f;
+    const ir_node *n = ir_at(f, r);
+    need all = { never, 0 };
+    if (n->op == IR_VAR) {
+        const uint32_t loop = opjit_ir_table_get(&v->loops, r);
+        return loop == NO_LOOP ? all : (need){ always, loop == WHOLE ? r : 0 };
+    }
+    if (n->op == IR_LOAD)
+        return row_load(v, r);
+    if (n->op == IR_GET)
+        return ir_at(f, n->ref)->op == IR_LET ? need_of(m, n->ref) : all; /* updates are in loops of their own */
+    for (uint32_t i = 0; i < n->count; i++)
+        all = join(all, need_of(m, ir_operand(f, r, i)));
+    for (uint32_t i = 1; n->op == IR_SELECT && i < 3 && all.column != 0; i++) { /* behind, it is the other arm */
+        const int64_t most = behind_if(m, ir_operand(f, r, 0), i == 1, all.column, DEEPEST);
+        const need other = need_of(m, ir_operand(f, r, 3 - i));
+        const int64_t behind = most > other.behind ? most : other.behind;
+        all.behind = behind < all.behind ? behind : all.behind;
+    }
+    return all;
+}
+
+/* What the row of scratch has from now on; what is stored in other loops may be anything. */
+static void store_row(values *v, ir_ref store)
+{
+    const ir_func *f = v->m.f;
+    const ir_node *n = ir_at(f, store);
+    const ir_ref column = ir_operand(f, store, n->count - 1);
+    need *known = values_of(v, n->ref);
+    if (f->tensors[n->ref].role != IR_SCRATCH)
+        return;
+    if (known == NULL && v->count < ROWS) {
+        v->tensors[v->count] = n->ref;
+        known = &v->of[v->count++];
+    }
+    if (known != NULL)
+        *known = ir_at(f, column)->op == IR_VAR && opjit_ir_table_get(&v->loops, column) == WHOLE
+                     ? need_of(&v->m, ir_operand(f, store, 0))
+                     : (need){ always, 0 };
+}
+
+bool opjit_ir_contract_find_rest(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t columns,
+                                 int64_t *out_behind)
+{
+    values *v = opjit_rt_arena_allocate(&f->scratch, 1, sizeof *v);
+    if (v == NULL)
+        return false;
+    *v = (values){ .m = { .f = f, .row = row } };
+    mask *m = &v->m;
+    add_loops(v, ir_at(f, loop)->body, columns, true);
+    m->seen = opjit_ir_reach_one(f, loop);
+    m->needs = m->seen.nodes == NULL ? NULL : ARENA_ARRAY(&f->scratch, need, m->seen.count);
+    if (m->needs == NULL)
+        return false;
+    for (uint32_t i = 0; i < m->seen.count; i++) {
+        const ir_ref r = m->seen.nodes[i];
+        m->needs[i] = row_value(v, r);
+        opjit_ir_table_set(f, &m->place, r, i + 1);
+        if (ir_at(f, r)->op == IR_STORE)
+            store_row(v, r);
+    }
+    const need *known = values_of(v, scores);
+    *out_behind = known == NULL ? always : known->behind;
+    return !f->failed && *out_behind != always && *out_behind != never;
 }
 
 bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t *out_behind)

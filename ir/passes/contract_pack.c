@@ -153,25 +153,38 @@ static bool declare_temp(contraction *c, int64_t matrices, int64_t tiles)
     return true;
 }
 
+void opjit_ir_contract_at_matrix(contraction *c, ir_ref p, int64_t below)
+{
+    for (uint32_t d = 0; d < c->out.rank; d++) {
+        c->at[d] = opjit_ir_index(c->f, 0);
+        if (!is_of_matrix(c, d))
+            continue;
+        below /= (int64_t)c->out.sizes[d];
+        c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
+    }
+}
+
+int64_t opjit_ir_contract_matrices(const contraction *c)
+{
+    int64_t matrices = 1;
+    for (uint32_t d = 0; d < c->out.rank; d++)
+        matrices *= is_of_matrix(c, d) ? (int64_t)c->out.sizes[d] : 1;
+    return matrices;
+}
+
 /* A stage that copies tiles from number `first` on, one of a block of k per iteration. */
 static void share_tiles(contraction *c, block *stages, int64_t matrices, int64_t first, int64_t tiles)
 {
     ir_func *f = c->f;
     contract_side *s = &c->side[CONTRACT_COLUMNS];
     const int64_t blocks = contract_blocks_of_k(c);
-    int64_t below = matrices * blocks * tiles;
-    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, below), 1);
+    const int64_t count = matrices * blocks * tiles;
+    const ir_ref stage = opjit_ir_stage(f, opjit_ir_index(f, 0), opjit_ir_index(f, count), 1);
     if (f->failed)
         return;
     block body = { .parent = stage };
     const ir_ref p = ir_at(f, stage)->ref;
-    for (uint32_t d = 0; d < c->out.rank; d++) {
-        c->at[d] = opjit_ir_index(f, 0);
-        if (!is_of_matrix(c, d))
-            continue;
-        below /= (int64_t)c->out.sizes[d];
-        c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
-    }
+    opjit_ir_contract_at_matrix(c, p, count);
     const ir_ref matrix = opjit_ir_contract_digit(c, p, blocks * tiles, matrices); /* one digit, not a sum of several */
     c->matrix = opjit_ir_block_let(f, &body, matrix);
     opjit_ir_contract_set_k(c, &body,
@@ -186,9 +199,7 @@ void opjit_ir_contract_share_columns(contraction *c, block *stages)
 {
     const contract_side *s = &c->side[CONTRACT_COLUMNS];
     const int64_t whole = s->size / s->tile;
-    int64_t matrices = 1;
-    for (uint32_t d = 0; d < c->out.rank; d++)
-        matrices *= is_of_matrix(c, d) ? (int64_t)c->out.sizes[d] : 1;
+    const int64_t matrices = opjit_ir_contract_matrices(c);
     if (!declare_temp(c, matrices, s->blocks * (s->block / s->tile)))
         return;
     if (whole > 0)

@@ -24,6 +24,7 @@ typedef struct products {
     contraction scores, results;
     place_rows_of rows, ends[2]; /* what is between; each product, the second with the output that alone reads it */
     uint32_t first, second, end; /* items */
+    bool rest;                   /* rows of the second product are of one value in k beyond results.behind */
 } products;
 
 /* --- what belongs together ---------------------------------------------------------------------------------------- */
@@ -206,6 +207,9 @@ static bool add_rows(products *a, ir_ref p, block *list)
     source->scratch = 0;
     if (written)
         c->masked = opjit_ir_contract_find_mask(f, of_i.parent, c->total, row.at[rows->dimension], &c->behind);
+    if (c->masked)
+        a->rest = opjit_ir_contract_find_rest(f, of_i.parent, c->total, row.at[rows->dimension],
+                                              c->side[CONTRACT_COLUMNS].size, &a->results.behind);
     return written && !f->failed && !mixes(f, ir_at(f, of_i.parent)->body, c->total);
 }
 
@@ -243,6 +247,8 @@ static bool write(products *a, block *stages)
     block between = { 0 };
     if (!add_rows(a, p, &between))
         return false;
+    if (a->rest)
+        opjit_ir_contract_rest(d, &all);
     opjit_ir_contract_sums(c, &body);
     move(f, &between, &body);
     opjit_ir_contract_set_block(d, &body, p);

@@ -49,7 +49,7 @@ void opjit_ir_contract_set_block(contraction *c, block *list, ir_ref p)
         below /= (int64_t)c->out.sizes[d];
         c->at[d] = opjit_ir_contract_digit(c, p, below, (int64_t)c->out.sizes[d]);
     }
-    if (columns->shared)
+    if (columns->shared || c->rest != 0)
         opjit_ir_contract_set_matrix(c, list);
     opjit_ir_contract_set_side(c, list, CONTRACT_ROWS, opjit_ir_contract_digit(c, p, columns->blocks, rows->blocks));
     opjit_ir_contract_set_side(c, list, CONTRACT_COLUMNS, opjit_ir_contract_digit(c, p, 1, columns->blocks));
@@ -68,14 +68,17 @@ void opjit_ir_contract_sums(contraction *c, block *list)
 {
     ir_func *f = c->f;
     const int64_t blocks = contract_blocks_of_k(c);
+    if (c->rest != 0)
+        opjit_ir_contract_start_rest(c, list);
     if (blocks == 1) {
         opjit_ir_contract_set_k(c, list, opjit_ir_index(f, 0));
         add_block(c, list);
         return;
     }
     block of_q;
-    opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, c->side[CONTRACT_ROWS].block),
-                           opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), ir_dot_total((ir_type)c->def.type));
+    if (c->rest == 0)
+        opjit_ir_contract_fill(c, list, c->total, opjit_ir_index(f, c->side[CONTRACT_ROWS].block),
+                               opjit_ir_index(f, c->side[CONTRACT_COLUMNS].block), ir_dot_total((ir_type)c->def.type));
     opjit_ir_contract_set_k(c, &of_q, contract_loop(c, list, opjit_ir_index(f, blocks), &of_q));
     add_block(c, &of_q);
 }

@@ -60,14 +60,13 @@ static void add_tile(contraction *c, block *list, ir_ref i, ir_ref n)
         return;
     }
     const ir_ref to[2] = { contract_plus(c, i, at[0]), contract_plus(c, j, at[1]) };
-    const bool single = c->length <= c->def.block;
+    const bool single = c->length <= c->def.block && c->rest == 0;
     opjit_ir_contract_store(
         c, &inside, c->total,
         single ? sum : ir_expr2(f, IR_ADD, (ir_type)c->def.type, opjit_ir_load(f, c->total, to), sum), to);
 }
 
-/* How many tiles the side of the block has. */
-static ir_ref tiles_of(contraction *c, block *list, const contract_side *s)
+ir_ref opjit_ir_contract_tiles_of(contraction *c, block *list, const contract_side *s)
 {
     ir_ref up = s->here;
     if (s->size % s->tile != 0)
@@ -80,6 +79,11 @@ static ir_ref tiles_needed(contraction *c, block *list, ir_ref last, ir_ref n_ti
 {
     ir_func *f = c->f;
     const int64_t tile = c->side[CONTRACT_COLUMNS].tile;
+    if (c->rest != 0) /* all, if there is a step */
+        return opjit_ir_block_let(
+            f, list,
+            ir_make2(f, IR_IMIN, IR_INDEX, n_tiles,
+                     contract_times(c, c->here_k, c->side[CONTRACT_COLUMNS].block / tile)));
     if (!c->masked)
         return n_tiles;
     const ir_ref columns = contract_plus(c, last, opjit_ir_index(f, c->behind + tile));
@@ -93,11 +97,13 @@ void opjit_ir_contract_tiles(contraction *c, block *list)
     const contract_side *rows = &c->side[CONTRACT_ROWS];
     block of_m, of_n;
     opjit_ir_contract_pack_columns(c, list);
-    const ir_ref n_tiles = tiles_of(c, list, &c->side[CONTRACT_COLUMNS]);
-    const ir_ref m = contract_loop(c, list, tiles_of(c, list, rows), &of_m);
+    const ir_ref n_tiles = opjit_ir_contract_tiles_of(c, list, &c->side[CONTRACT_COLUMNS]);
+    const ir_ref m = contract_loop(c, list, opjit_ir_contract_tiles_of(c, list, rows), &of_m);
     const ir_ref i = opjit_ir_block_let(f, &of_m, contract_times(c, m, rows->tile));
     opjit_ir_contract_pack_rows(c, &of_m, contract_plus(c, rows->first, i), i);
     const ir_ref last = contract_plus(c, contract_plus(c, rows->first, i), opjit_ir_index(f, rows->tile - 1));
+    if (c->rest != 0)
+        c->here_k = opjit_ir_contract_rest_k(c, &of_m, i);
     const ir_ref n = contract_loop(c, &of_m, tiles_needed(c, &of_m, last, n_tiles), &of_n);
     add_tile(c, &of_n, i, n);
 }

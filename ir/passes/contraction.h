@@ -39,7 +39,8 @@ typedef struct contraction {
     ir_tensor out;
     contract_side side[CONTRACT_SIDES];
     bool masked;            /* results of columns beyond the row's number + behind are not read */
-    int64_t behind;
+    int64_t behind;         /* with `rest`: kept rows have one value each in k beyond that */
+    uint32_t rest;          /* temp of contract_rest.c; 0: all k are steps */
     int64_t together;       /* blocks of k whose sums are made side by side, by contract_dots.c; 0: another form */
     bool streams;           /* few rows: columns are read as they lie, by contract_stream.c */
     int64_t lanes;          /* of a vector */
@@ -92,6 +93,22 @@ void opjit_ir_contract_stream(contraction *c, block *list);
 /* contract_mask.c: whether what the loop over rows reads of scratch `scores`, [rows of the block, columns], is in columns
  * up to the row's number + *out_behind alone. */
 bool opjit_ir_contract_find_mask(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t *out_behind);
+/* Whether what the loop over rows leaves of them in `scores` is one value in columns beyond the row's number +
+ * *out_behind; columns: of the rows. */
+bool opjit_ir_contract_find_rest(ir_func *f, ir_ref loop, uint32_t scores, ir_ref row, int64_t columns,
+                                 int64_t *out_behind);
+/* contract_rest.c, where kept rows are of one value in k beyond c->behind: declares c->rest and puts the stage that
+ * makes it, if that is worth it. */
+void opjit_ir_contract_rest(contraction *c, block *stages);
+/* What totals start at instead of -0. */
+void opjit_ir_contract_start_rest(contraction *c, block *list);
+/* How many k of the block of k are steps of the tile of rows from i on. */
+ir_ref opjit_ir_contract_rest_k(contraction *c, block *list, ir_ref i);
+/* contract_tile.c: how many tiles the side of the block has. */
+ir_ref opjit_ir_contract_tiles_of(contraction *c, block *list, const contract_side *s);
+/* contract_pack.c: coordinates of matrix p of those that the columns' factor has; how many these are. */
+void opjit_ir_contract_at_matrix(contraction *c, ir_ref p, int64_t below);
+int64_t opjit_ir_contract_matrices(const contraction *c);
 /* contract.c: whether the first member is a product of two matrices; fills *c, except what stands below. */
 bool opjit_ir_contract_find(contraction *c, place_rows_of *r, const ir_tiles *given, const rt_target *target);
 /* Tiles, and blocks of at most so many rows and of all columns. */

@@ -24,6 +24,7 @@ typedef struct attention {
     bool bias;    /* the output is max(result + bias[column], 0) */
     bool weights; /* are an output, too */
     bool wild;    /* values that are not numbers, infinite, or -0 */
+    bool tiny;    /* values so small that products with most weights are 0, most of them -0 */
     ir_tiles tiles;
 } attention;
 
@@ -45,6 +46,7 @@ static attention draw_attention(test_random *r)
     a.bias = test_random_chance(r, 30);
     a.weights = test_random_chance(r, 15);
     a.wild = test_random_chance(r, 30);
+    a.tiny = test_random_chance(r, 20);
     a.tiles = (ir_tiles){ .rows = (uint32_t)draw(r, 1, 4), .columns = 1u << draw(r, 1, 3) };
     a.tiles.share = test_random_chance(r, 50);
     a.tiles.block_rows = (uint32_t)draw(r, 1, 12);
@@ -137,6 +139,17 @@ static void fill(test_random *r, const ir_tensor *t, bool wild, void *memory)
     }
 }
 
+/* Numbers that are rounded away when they are multiplied, and zeros. */
+static void fill_tiny(test_random *r, const ir_tensor *t, void *memory)
+{
+    const uint64_t size = opjit_ir_type_size(t->type);
+    for (uint64_t i = 0; i < t->bytes / size; i++) {
+        uint32_t bits = (test_random_chance(r, 92) ? UINT32_C(0x80000000) : 0) + test_random_chance(r, 80);
+        bits = size == 2 ? bits >> 16 | (bits & 1) : bits;
+        memcpy((uint8_t *)memory + i * size, &bits, size);
+    }
+}
+
 static void interpret(ir_func *f, void *const *memory)
 {
     opjit_error error = { 0 };
@@ -222,7 +235,10 @@ static bool check_attention(const attention *a, const rt_target *target, test_ra
             const uint32_t slot = f.tensors[t].slot;
             memory[slot] = want[slot] = malloc(f.tensors[t].bytes);
             ck_assert_ptr_nonnull(memory[slot]);
-            fill(r, &f.tensors[t], a->wild, memory[slot]);
+            if (a->tiny && slot == V)
+                fill_tiny(r, &f.tensors[t], memory[slot]);
+            else
+                fill(r, &f.tensors[t], a->wild, memory[slot]);
         }
     interpret(&f, memory);
     for (uint32_t t = 1; t < f.tensor_count; t++)
